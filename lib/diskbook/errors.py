@@ -1,0 +1,42 @@
+"""Errors that are a user's to mend, told in one sentence."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DiskbookError(Exception):
+    """A mistake or a missing thing, said in one sentence: what, where, what to do.
+
+    The command line prints the message without a traceback and ends with `exit_code`.
+    """
+
+    exit_code = 1
+
+
+class UsageError(DiskbookError):
+    """What was asked for cannot be done as asked: a wrong name, a broken scenario, a missing program."""
+
+    exit_code = 2
+
+
+def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:
+    """Build the error for a name that does not exist, with the nearest that does.
+
+    Parameters
+    ----------
+    kind
+        What the name should have named, e.g. "scenario".
+    name
+        The name given.
+    known
+        The names that exist.
+    where
+        File and key, put in front when given.
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names) or 'none'}."
+    prefix = f"{where}: " if where else ""
+    return UsageError(f"{prefix}there is no {kind} '{name}'; {hint}")

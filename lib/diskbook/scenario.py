@@ -1,0 +1,245 @@
+"""Scenarios: a question with its set-up, as frozen records that are consistent among themselves.
+
+`diskbook.scenario_file` reads them from TOML and holds them against Azure's own rules.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from diskbook.errors import unknown
+
+PRESETS = ("quick", "standard", "full")
+_SIZES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
+
+
+def block_bytes(text: Any) -> Any:
+    """Turn "4K", "128K" or "1M" (powers of 1024, as fio reads them) into bytes; leave numbers alone."""
+    if not isinstance(text, str):
+        return text
+    number, unit = text.rstrip("KMGkmg"), text[len(text.rstrip("KMGkmg")) :].upper()
+    if not number.isdigit() or unit not in _SIZES:
+        raise ValueError(f'\'{text}\' is not a block size; write for example "4K" or "128K"')
+    return int(number) * _SIZES[unit]
+
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
+Zone = Literal["1", "2", "3"]
+
+
+class Record(BaseModel):
+    """A part of a scenario: frozen, and strict about its keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Question(Record):
+    """What the scenario asks, and where."""
+
+    title: str
+    article: str
+    question: str
+    region: str
+    # The article whose conditions the emulator plays; one kind of disk had other latencies elsewhere.
+    site: str = "default"
+
+
+class Machine(Record):
+    """A virtual machine. `substitute` is a documented size for when `size` is retired."""
+
+    name: Name
+    size: str
+    zone: Zone | None = None
+    os: Literal["linux", "windows"] = "linux"
+    substitute: str | None = None
+
+
+class Disk(Record):
+    """A managed disk. `zone` must be empty for ZRS; `iops` and `mb_s` are for Premium SSD v2 and Ultra."""
+
+    name: Name
+    sku: str
+    size_gib: Annotated[int, Field(gt=0)]
+    zone: Zone | None = None
+    max_shares: Annotated[int, Field(ge=1)] = 1
+    cache: Literal["None", "ReadOnly", "ReadWrite"] = "None"
+    bursting: bool = False
+    performance_plus: bool = False
+    iops: Annotated[int, Field(gt=0)] | None = None
+    mb_s: Annotated[int, Field(gt=0)] | None = None
+
+
+class Arm(Record):
+    """A disk as seen from a machine."""
+
+    name: Name
+    disk: str
+    machine: str
+
+
+class Workload(Record):
+    """What is offered to an arm.
+
+    `rate` is the total in IOPS, `blocks` the number of blocks it is measured in, `series_s` the grain of
+    the series kept.
+    """
+
+    name: Name
+    tool: Literal["fio"] = "fio"
+    pattern: Literal["random", "sequential"] = "random"
+    block_size: Annotated[int, BeforeValidator(block_bytes), Field(gt=0, multiple_of=512)]
+    write_pct: Annotated[int, Field(ge=0, le=100)]
+    threads: Annotated[int, Field(ge=1, le=64)] = 1
+    queue_depth: Annotated[int, Field(ge=1, le=1024)] = 1
+    rate: Annotated[float, Field(gt=0, strict=False)] | None = None
+    sync: Literal["fdatasync", "dsync"] | None = None
+    working_set_gib: Annotated[float, Field(gt=0, strict=False)] = 1.0
+    ramp_s: Annotated[float, Field(ge=0, strict=False)] = 0.0
+    runtime_s: Annotated[float, Field(gt=0, strict=False)] = 30.0
+    blocks: Annotated[int, Field(ge=1)] = 1
+    series_s: Annotated[float, Field(gt=0, strict=False)] = 1.0
+
+    @property
+    def outstanding(self) -> int:
+        """I/Os in flight: threads x queue depth."""
+        return self.threads * self.queue_depth
+
+    @property
+    def block_size_bytes(self) -> int:
+        """Block size in bytes."""
+        return self.block_size
+
+    @property
+    def working_set_bytes(self) -> int:
+        """Part of the disk that is prefilled and measured, in bytes, whole MiB."""
+        return max(1, round(self.working_set_gib * 1024)) * 1024**2
+
+
+class Design(Record):
+    """How often: fresh machines and disks (`replicates`), and trials of a cell in a block (`repeats`)."""
+
+    replicates: Annotated[int, Field(ge=1, le=99)] = 1
+    repeats: Annotated[int, Field(ge=1, le=10)] = 1
+    seed: int = 1
+
+
+class Comparison(Record):
+    """A ratio of two arms, named before the run. `margin` is the relative difference that matters."""
+
+    arm: str
+    base_arm: str
+    workload: str
+    metric: Literal["lat_mean_ms", "lat_p50_ms", "lat_p99_ms", "iops", "throughput_mb_s"] = "lat_mean_ms"
+    pairing: Literal["same-machine", "same-disk", "replicate"]
+    family: Literal["headline", "exploratory", "control"] = "exploratory"
+    margin: Annotated[float, Field(gt=0, lt=1)] = 0.05
+
+
+class Check(Record):
+    """Something to show besides rates and latencies.
+
+    attach-refused: attaching `disk` to `machine` must fail with Azure's error `error_code`.
+    data-intact: what is written from `from_machine` is verified, block by block, from `machine`.
+    """
+
+    name: Name
+    kind: Literal["attach-refused", "data-intact"]
+    disk: str
+    machine: str
+    from_machine: str | None = None
+    error_code: str = "BadRequest"
+    size_mib: Annotated[int, Field(ge=1)] = 64
+
+
+class Scenario(Record):
+    """A whole scenario with a preset applied."""
+
+    name: Name
+    preset: str
+    scenario: Question
+    machine: tuple[Machine, ...]
+    disk: tuple[Disk, ...]
+    arm: tuple[Arm, ...]
+    workload: tuple[Workload, ...]
+    design: Design
+    comparison: tuple[Comparison, ...] = ()
+    check: tuple[Check, ...] = ()
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+    @property
+    def region(self) -> str:
+        """Azure region."""
+        return self.scenario.region
+
+    @property
+    def site(self) -> str:
+        """The article whose conditions the emulator plays."""
+        return self.scenario.site
+
+    def machine_named(self, name: str) -> Machine:
+        """Return the machine of that name."""
+        return next(item for item in self.machine if item.name == name)
+
+    def disk_named(self, name: str) -> Disk:
+        """Return the disk of that name."""
+        return next(item for item in self.disk if item.name == name)
+
+    def arm_named(self, name: str) -> Arm:
+        """Return the arm of that name."""
+        return next(item for item in self.arm if item.name == name)
+
+    def workload_named(self, name: str) -> Workload:
+        """Return the workload of that name."""
+        return next(item for item in self.workload if item.name == name)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Scenario:
+        for kind in ("machine", "disk", "arm", "workload", "check"):
+            _unique(kind, [item.name for item in getattr(self, kind)])
+        for arm in self.arm:
+            self._refer(f"[[arm]] {arm.name}", disk=arm.disk, machine=arm.machine)
+        for item in self.comparison:
+            where = f"[[comparison]] {item.arm} / {item.base_arm}"
+            self._refer(where, arm=item.arm, workload=item.workload)
+            self._refer(where, arm=item.base_arm)
+            _check_pairing(self, item, where)
+        for check in self.check:
+            self._refer(f"[[check]] {check.name}", disk=check.disk, machine=check.machine)
+            if check.kind == "data-intact":
+                if check.from_machine is None:
+                    raise ValueError(f"[[check]] {check.name}: a data-intact check needs from_machine")
+                self._refer(f"[[check]] {check.name}", machine=check.from_machine)
+        if sum(item.family == "headline" for item in self.comparison) > 5:
+            raise ValueError(
+                "[[comparison]]: at most 5 may be of the family headline; call the others exploratory"
+            )
+        return self
+
+    def _refer(self, where: str, **references: str) -> None:
+        for kind, name in references.items():
+            known = [item.name for item in getattr(self, kind)]
+            if name not in known:
+                raise ValueError(str(unknown(kind, name, known, where)))
+
+
+def _unique(kind: str, names: list[str]) -> None:
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"[[{kind}]]: the name '{min(twice)}' is used twice; names must differ")
+
+
+def _check_pairing(scenario: Scenario, item: Comparison, where: str) -> None:
+    arm, base = scenario.arm_named(item.arm), scenario.arm_named(item.base_arm)
+    if item.pairing == "same-machine" and arm.machine != base.machine:
+        raise ValueError(
+            f"{where}: pairing same-machine, but the arms are on {arm.machine} and {base.machine}; "
+            "use same-disk or replicate"
+        )
+    if item.pairing == "same-disk" and arm.disk != base.disk:
+        raise ValueError(
+            f"{where}: pairing same-disk, but the arms use {arm.disk} and {base.disk}; "
+            "use same-machine or replicate"
+        )

@@ -1,0 +1,193 @@
+"""Reading scenario files: TOML, preset, overrides, and messages that name file, key and remedy."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from diskbook import paths
+from diskbook.errors import UsageError, unknown
+from diskbook.scenario import (
+    PRESETS,
+    Arm,
+    Check,
+    Comparison,
+    Design,
+    Disk,
+    Machine,
+    Question,
+    Scenario,
+    Workload,
+)
+
+
+def names() -> list[str]:
+    """Names of the scenarios that come with the workbook."""
+    return sorted(path.stem for path in paths.SCENARIOS.glob("*.toml"))
+
+
+def load(scenario: str, preset: str = "standard", overrides: Mapping[str, Any] | None = None) -> Scenario:
+    """Read a scenario, apply a preset and overrides, and check it whole.
+
+    Parameters
+    ----------
+    scenario
+        A name in data/scenarios, or the path of a TOML file.
+    preset
+        quick, standard or full.
+    overrides
+        Dotted keys and values that win over the preset, e.g. ``{"design.replicates": 2}``,
+        ``{"workload.randwrite-qd1.blocks": 8}`` or ``{"all_workloads.runtime_s": 10}``.
+
+    Raises
+    ------
+    UsageError
+        With one sentence naming file, key and remedy.
+    """
+    path = _find(scenario)
+    raw = _read(path)
+    presets = raw.pop("preset", {})
+    if preset not in PRESETS:
+        raise unknown("preset", preset, PRESETS)
+    for name, table in presets.items():
+        if name not in PRESETS:
+            raise unknown("preset", name, PRESETS, path.name)
+        _merge(_copy(raw), table, f"{path.name}: [preset.{name}]")
+    _merge(raw, presets.get(preset, {}), f"{path.name}: [preset.{preset}]")
+    _merge(raw, _nested(overrides or {}), "overrides")
+    return check(from_dict({"name": path.stem, "preset": preset, **raw}, path.name), path.name)
+
+
+def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
+    """Build a scenario from plain tables, as read from TOML or from a manifest."""
+    try:
+        return Scenario.model_validate(dict(raw))
+    except ValidationError as error:
+        raise UsageError(f"{where}: {_sentence(error, raw)}") from None
+
+
+def check(scenario: Scenario, where: str) -> Scenario:
+    """Hold a scenario against Azure's rules; raise UsageError with the first one it breaks."""
+    from diskbook.azure import rules
+
+    broken = rules.check(scenario)
+    if broken:
+        more = f" ({len(broken) - 1} more rule(s) broken)" if len(broken) > 1 else ""
+        raise UsageError(f"{where}: {broken[0]}{more}")
+    return scenario
+
+
+def _find(scenario: str) -> Path:
+    if scenario.endswith(".toml") or "/" in scenario:
+        path = Path(scenario)
+        if not path.is_file():
+            raise UsageError(f"there is no scenario file {scenario}")
+        return path
+    if scenario not in names():
+        raise unknown("scenario", scenario, names())
+    return paths.SCENARIOS / f"{scenario}.toml"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path.name}: this is not valid TOML: {error}") from None
+
+
+def _copy(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: [dict(row) for row in value] if isinstance(value, list) else dict(value)
+        for key, value in raw.items()
+    }
+
+
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, value in flat.items():
+        *parents, last = key.split(".")
+        node = tree
+        for part in parents:
+            node = node.setdefault(part, {})
+            if not isinstance(node, dict):
+                raise UsageError(f"overrides: '{key}' goes below a value that is set as well")
+        node[last] = value
+    return tree
+
+
+def _merge(raw: dict[str, Any], changes: Mapping[str, Any], where: str) -> None:
+    """Lay changes over the tables of a scenario, in place.
+
+    Keys are `design`, `scenario` (tables), `all_workloads` (every workload), and a kind with a name below
+    it (`workload.randread-qd1`).
+    """
+    kinds = {"machine", "disk", "arm", "workload", "check"}
+    for key, table in changes.items():
+        if not isinstance(table, Mapping):
+            raise UsageError(f"{where}: '{key}' needs a name below it, for example design.seed")
+        if key in ("design", "scenario"):
+            raw[key] = {**raw.get(key, {}), **table}
+        elif key == "all_workloads":
+            raw["workload"] = [{**row, **table} for row in raw.get("workload", [])]
+        elif key in kinds:
+            _merge_named(raw, key, table, where)
+        else:
+            raise unknown("key", key, {"design", "scenario", "all_workloads", *kinds}, where)
+
+
+def _merge_named(raw: dict[str, Any], kind: str, tables: Mapping[str, Any], where: str) -> None:
+    rows = raw.get(kind, [])
+    known = [str(row.get("name")) for row in rows]
+    for name, table in tables.items():
+        if name not in known:
+            raise unknown(kind, name, known, where)
+        if not isinstance(table, Mapping):
+            raise UsageError(f"{where}: {kind}.{name} needs a key below it, for example {kind}.{name}.zone")
+        position = known.index(name)
+        rows[position] = {**rows[position], **table}
+
+
+def _sentence(error: ValidationError, raw: Mapping[str, Any]) -> str:
+    """Say the first of pydantic's findings in one sentence, with its place in the file's own terms."""
+    first = error.errors()[0]
+    if first["type"] == "value_error" and not first["loc"]:
+        return str(first["ctx"]["error"])
+    where = _place(first["loc"], raw)
+    key = str(first["loc"][-1])
+    if first["type"] == "extra_forbidden":
+        return str(unknown("key", key, _fields(first["loc"]), where))
+    if first["type"] == "missing":
+        return f"{where}: the key '{key}' is missing"
+    if first["type"] == "string_pattern_mismatch":
+        wanted = "use small letters, digits and hyphens, a letter first"
+        return f"{where}: '{first['input']}' is not a name; {wanted}"
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {key}: {message[0].lower()}{message[1:]} (it is {first['input']!r})"
+
+
+def _place(loc: tuple[int | str, ...], raw: Mapping[str, Any]) -> str:
+    if len(loc) < 2:
+        return "top level"
+    kind, index = loc[0], loc[1]
+    if not isinstance(index, int):
+        return f"[{kind}]"
+    row = raw[str(kind)][index]
+    return f"[[{kind}]] {row.get('name', index + 1) if isinstance(row, Mapping) else index + 1}"
+
+
+def _fields(loc: tuple[int | str, ...]) -> Iterable[str]:
+    if len(loc) < 2:
+        return Scenario.model_fields
+    records: dict[str, type[BaseModel]] = {
+        "scenario": Question,
+        "machine": Machine,
+        "disk": Disk,
+        "arm": Arm,
+        "workload": Workload,
+    }
+    records |= {"design": Design, "comparison": Comparison, "check": Check}
+    return records.get(str(loc[0]), Scenario).model_fields

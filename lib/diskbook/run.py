@@ -71,7 +71,7 @@ class Run:
             raise DiskbookError(f"{path} is not a manifest of this workbook; choose another folder")
         if manifest["schema"] != SCHEMA:
             raise DiskbookError(
-                f"{path} has schema {manifest['schema']}, this version reads {SCHEMA}; use the matching version"
+                f"{path} has schema {manifest['schema']}, this version reads {SCHEMA}; use that version"
             )
         return manifest
 

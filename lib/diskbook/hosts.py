@@ -1,0 +1,275 @@
+"""Machines over SSH: commands, detached jobs that survive a lost connection, and disks by LUN.
+
+This is the only place that knows whether a machine is an Azure one (block devices) or an emulated one
+(NBD exports). The host's key is known before the first connection and nothing else is accepted.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+import tarfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import fabric
+import paramiko
+
+from diskbook.errors import DiskbookError
+
+T = TypeVar("T")
+
+RECONNECT_S = 90.0  # a connection may be away for a minute; a job on the machine goes on meanwhile
+_LOST = (paramiko.SSHException, EOFError, OSError)
+
+# Azure's udev rules; NVMe machines have data/by-lun. Read in Azure's documentation, unverified here.
+_AZURE_DISKS = """for d in /dev/disk/azure/scsi1/lun* /dev/disk/azure/data/by-lun/*; do
+[ -b "$d" ] && case "$d" in *-part*) ;; *) echo "${d##*/} $d $(sudo -n blockdev --getsize64 "$d")";; esac
+done; true"""
+
+
+@dataclass(frozen=True)
+class Host:
+    """How to reach a machine. `host_key` is its public key line ("ssh-ed25519 AAAA...")."""
+
+    name: str
+    address: str
+    port: int
+    user: str
+    host_key: str
+    private_key: Path
+
+
+@dataclass(frozen=True)
+class Device:
+    """A disk as a tool addresses it: fio's engine and target.
+
+    `prefill_target` is the same disk for filling it: on the emulator an export with caps and latencies
+    lifted, on Azure the device itself.
+    """
+
+    engine: str
+    target: str
+    prefill_target: str
+    size_bytes: int
+
+    @property
+    def needs_root(self) -> bool:
+        """Whether the target is a block device, which only root may write."""
+        return self.engine != "nbd"
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a command left: exit status and bytes of both streams."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+
+class JobLost(DiskbookError):
+    """The machine restarted, or somebody ended the job, while it ran."""
+
+
+class Connection:
+    """An SSH connection to one machine, made anew when it breaks."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self._fabric: fabric.Connection | None = None
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; jobs on the machine go on."""
+        if self._fabric is not None:
+            self._fabric.close()
+            self._fabric = None
+
+    def run(self, command: str, *, stdin: bytes = b"", timeout_s: float = 60.0) -> Output:
+        """Run a command that may be repeated safely, reconnecting where the connection breaks."""
+        return self._persist(lambda: self._run_once(command, stdin, timeout_s))
+
+    def check(self, command: str, **kwargs: Any) -> bytes:
+        """Run a command that must succeed, and return what it printed.
+
+        Raises
+        ------
+        DiskbookError
+            With the command's own message when it fails.
+        """
+        output = self.run(command, **kwargs)
+        if output.status != 0:
+            said = output.stderr.decode(errors="replace").strip() or "it printed nothing"
+            raise DiskbookError(
+                f"machine {self.host.name}: '{command.split(maxsplit=1)[0]}' ended with {output.status}: {said}"
+            )
+        return output.stdout
+
+    def start_job(self, name: str, command: list[str], *, root: bool = False) -> None:
+        """Start a detached job in a folder of its own. Doing it twice starts it once.
+
+        Standard output goes to `stdout`, standard error to `stderr`, the exit status to `status`.
+        """
+        line = shlex.join(["sudo", "-n", *command] if root else command)
+        script = f"{line} >stdout 2>stderr; echo $? >status.part; mv status.part status"
+        self.check(
+            f"mkdir -p jobs && mkdir jobs/{name} 2>/dev/null || exit 0; cd jobs/{name} && "
+            f"setsid nohup sh -c {shlex.quote(script)} </dev/null >/dev/null 2>&1 & echo $! >jobs/{name}/pid"
+        )
+
+    def finish_job(
+        self, name: str, files: Iterable[str], *, expected_s: float, limit_s: float
+    ) -> dict[str, bytes]:
+        """Wait for a job, fetch its files and remove its folder.
+
+        Parameters
+        ----------
+        name
+            As given to `start_job`.
+        files
+            Names to fetch; what is missing is left out. `status`, `stdout` and `stderr` always come along.
+        expected_s
+            How long it should take, before which there is no need to look.
+        limit_s
+            After this it is taken for hung, and ended.
+
+        Raises
+        ------
+        JobLost
+            When it ended without leaving a status.
+        """
+        wanted = " ".join(shlex.quote(file) for file in ("status", "stdout", "stderr", *files))
+        patience = max(1, int((limit_s - expected_s) * 10))
+        wait = (
+            f"cd jobs/{name} || exit 9; sleep {expected_s:.2f}; n=0; while [ ! -e status ]; do "
+            f'kill -0 "$(cat pid)" 2>/dev/null || {{ sleep 0.3; [ -e status ] || exit 8; }}; '
+            f'n=$((n+1)); [ $n -gt {patience} ] && {{ kill -- "-$(cat pid)"; exit 7; }}; sleep 0.1; done; '
+            f"ls -d {wanted} 2>/dev/null | tar -cf - -T -"
+        )
+        output = self.run(wait, timeout_s=limit_s + 30)
+        if output.status in (7, 8, 9):
+            why = {7: f"took more than {limit_s:.0f} s and was ended", 8: "ended without a status"}
+            raise JobLost(
+                f"machine {self.host.name}: job {name} {why.get(output.status, 'is not there any more')}"
+            )
+        content = _untar(output.stdout)
+        self.run(f"rm -rf jobs/{name}")
+        return content
+
+    def devices(self) -> dict[int, Device]:
+        """Disks that the machine sees now, by LUN."""
+        listing = self.run("command -v diskbook-disks >/dev/null && diskbook-disks")
+        if listing.status == 0:
+            return {int(lun): _nbd(row) for lun, row in json.loads(listing.stdout).items()}
+        rows = [line.split() for line in self.check(_AZURE_DISKS).decode().splitlines()]
+        return {
+            int(name.removeprefix("lun")): Device("libaio", path, path, int(size))
+            for name, path, size in rows
+        }
+
+    def device(self, lun: int, *, size_bytes: int, patience_s: float = 30.0) -> Device:
+        """Return the disk at a LUN, waiting until the machine has noticed it.
+
+        Raises
+        ------
+        DiskbookError
+            When it does not appear, or is not of the size that was created.
+        """
+        deadline = time.monotonic() + patience_s
+        while (found := self.devices().get(lun)) is None:
+            if time.monotonic() > deadline:
+                raise DiskbookError(f"machine {self.host.name} does not see the disk at LUN {lun}")
+            time.sleep(0.2)
+        if found.size_bytes != size_bytes:
+            raise DiskbookError(
+                f"machine {self.host.name}: the disk at LUN {lun} has {found.size_bytes} bytes, "
+                f"not the {size_bytes} of the one created for this run; nothing was written"
+            )
+        return found
+
+    def _run_once(self, command: str, stdin: bytes, timeout_s: float) -> Output:
+        channel = self._transport().open_session(timeout=30)
+        with channel:
+            channel.settimeout(timeout_s)
+            channel.exec_command(command)
+            if stdin:
+                channel.sendall(stdin)
+            channel.shutdown_write()
+            stdout = channel.makefile("rb").read()
+            stderr = channel.makefile_stderr("rb").read()
+            status = channel.recv_exit_status()
+        if status == -1:  # the connection went before the status came
+            raise EOFError("connection lost")
+        return Output(status, stdout, stderr)
+
+    def _transport(self) -> paramiko.Transport:
+        if self._fabric is None or not self._fabric.is_connected:
+            self._fabric = _connect(self.host)
+        transport = self._fabric.transport
+        transport.set_keepalive(5)
+        return transport
+
+    def _persist(self, action: Callable[[], T]) -> T:
+        deadline = time.monotonic() + RECONNECT_S
+        while True:
+            try:
+                return action()
+            except (paramiko.BadHostKeyException, paramiko.AuthenticationException) as error:
+                raise DiskbookError(f"machine {self.host.name}: {error}; it is not the one we made") from None
+            except _LOST as error:
+                self.close()
+                if time.monotonic() > deadline:
+                    raise DiskbookError(
+                        f"machine {self.host.name} cannot be reached at {self.host.address}:{self.host.port} "
+                        f"({error}); see whether it runs, then resume"
+                    ) from None
+                time.sleep(0.5)
+
+
+def _connect(host: Host) -> fabric.Connection:
+    # An empty SSH configuration: the user's own files must not change what is measured, or whom is trusted.
+    config = fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True)
+    connection = fabric.Connection(
+        host.address,
+        user=host.user,
+        port=host.port,
+        config=config,
+        connect_timeout=10,
+        connect_kwargs={"key_filename": str(host.private_key), "allow_agent": False, "look_for_keys": False},
+    )
+    kind, blob = host.host_key.split()[:2]
+    entry = host.address if host.port == 22 else f"[{host.address}]:{host.port}"
+    key = paramiko.PKey.from_type_string(kind, paramiko.util.b(_b64(blob)))
+    connection.client.get_host_keys().add(entry, kind, key)
+    connection.client.set_missing_host_key_policy(paramiko.RejectPolicy())
+    connection.open()
+    return connection
+
+
+def _b64(text: str) -> bytes:
+    import base64
+
+    return base64.b64decode(text)
+
+
+def _nbd(row: dict[str, Any]) -> Device:
+    return Device(row["engine"], row["uri"], row["prefill_uri"], int(row["size_bytes"]))
+
+
+def _untar(content: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        members = [member for member in archive.getmembers() if member.isfile()]
+        return {member.name: archive.extractfile(member).read() for member in members}  # type: ignore[union-attr]

@@ -1,0 +1,245 @@
+"""What fio is asked to do: a workload and a device to a command line. No I/O here."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from diskbook.errors import UsageError
+from diskbook.scenario import Workload
+
+MIB = 1024**2
+JSON_FILE = "fio.json"
+ERROR_FILE = "fio.err"
+JOB_NAME = "trial"
+# The achieved rate may miss the offered one by 0.5 %; rounding must not use that up.
+_RATE_ROUNDING = 0.001
+_RW = {
+    ("random", "read"): "randread",
+    ("random", "write"): "randwrite",
+    ("random", "mixed"): "randrw",
+    ("sequential", "read"): "read",
+    ("sequential", "write"): "write",
+    ("sequential", "mixed"): "rw",
+}
+
+
+class Target(Protocol):
+    """A device as the machine sees it: `engine` is nbd or libaio, `target` an NBD URI or a path."""
+
+    @property
+    def engine(self) -> str:
+        """The fio engine: nbd or libaio."""
+
+    @property
+    def target(self) -> str:
+        """NBD URI or path of a block device or file."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call of fio on a machine.
+
+    Attributes
+    ----------
+    argv
+        Program and arguments.
+    job_dir
+        Folder on the machine in which it runs and leaves its files.
+    files
+        Kind (json, err, lat_log, iops_log) to file name in `job_dir`.
+    """
+
+    argv: tuple[str, ...]
+    job_dir: str
+    files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def shell(self) -> str:
+        """Command line for a POSIX shell: runs in `job_dir`, JSON and messages go to their files."""
+        out, err = shlex.quote(self.files["json"]), shlex.quote(self.files["err"])
+        return f"cd {shlex.quote(self.job_dir)} && exec {shlex.join(self.argv)} >{out} 2>{err}"
+
+
+def command(workload: Workload, target: Target, *, job_dir: str, seed: int = 1) -> Job:
+    """Build the measurement of one trial.
+
+    Percentiles and bins are of total latency (from submission, as an application sees it), not of
+    completion alone. Sequential threads each have their own part of the working set.
+
+    Parameters
+    ----------
+    workload
+        What to offer.
+    target
+        Where.
+    job_dir
+        Folder on the machine.
+    seed
+        Fixes the offsets drawn, so that they differ between trials and can be repeated.
+
+    Raises
+    ------
+    UsageError
+        When the rate cannot be divided among the threads, or the device cannot do the kind of sync.
+    """
+    argv = [
+        *_start(JOB_NAME, target),
+        *_load(workload),
+        *_sync(workload, target.engine),
+        *_rate(workload),
+        f"--ramp_time={_ms(workload.ramp_s)}ms",
+        f"--runtime={_ms(workload.runtime_s)}ms",
+        "--time_based",
+        "--norandommap",
+        "--randrepeat=0",
+        f"--randseed={seed}",
+        "--group_reporting",
+        "--output-format=json+",
+        "--lat_percentiles=1",
+        "--clat_percentiles=0",
+        f"--write_lat_log={JOB_NAME}",
+        f"--write_iops_log={JOB_NAME}",
+        f"--log_avg_msec={_ms(workload.series_s)}",
+        "--per_job_logs=0",
+    ]
+    logs = {"lat_log": f"{JOB_NAME}_lat.log", "iops_log": f"{JOB_NAME}_iops.log"}
+    return Job(tuple(argv), job_dir, {**_outputs(), **logs})
+
+
+def prefill_command(working_set_bytes: int, target: Target, *, job_dir: str, seed: int = 1) -> Job:
+    """Build the writing of the whole working set once, in order, with data that does not compress.
+
+    A disk answers reads of blocks never written without touching its media, so this comes before any trial.
+    """
+    argv = [
+        *_start("prefill", target),
+        "--rw=write",
+        f"--bs={MIB}",
+        "--iodepth=16",
+        f"--size={working_set_bytes}",
+        "--refill_buffers=1",
+        "--randrepeat=0",
+        f"--randseed={seed}",
+        "--end_fsync=1",
+        "--output-format=json",
+    ]
+    return Job(tuple(argv), job_dir, _outputs())
+
+
+def verify_write_command(
+    target: Target, *, job_dir: str, size_bytes: int, offset: int = 0, seed: int = 1
+) -> Job:
+    """Build the writing of a region in blocks that carry their place and a checksum.
+
+    Parameters
+    ----------
+    target
+        The disk as seen from the zone that writes.
+    job_dir
+        Folder on the machine.
+    size_bytes, offset
+        The region, in bytes; multiples of 64 KiB.
+    seed
+        Of the data written.
+    """
+    checks = ["--rw=write", "--do_verify=0", "--randrepeat=0", f"--randseed={seed}", "--end_fsync=1"]
+    return _verify(target, job_dir, size_bytes, offset, checks)
+
+
+def verify_read_command(target: Target, *, job_dir: str, size_bytes: int, offset: int = 0) -> Job:
+    """Build the check, from another zone, of a region that `verify_write_command` wrote.
+
+    fio ends with an error at the first block whose place or checksum is wrong.
+    """
+    return _verify(target, job_dir, size_bytes, offset, ["--rw=read", "--verify_fatal=1"])
+
+
+def version_command() -> tuple[str, ...]:
+    """Program and arguments that print fio's version."""
+    return ("fio", "--version")
+
+
+def _verify(target: Target, job_dir: str, size_bytes: int, offset: int, checks: list[str]) -> Job:
+    argv = [
+        *_start("verify", target),
+        f"--bs={64 * 1024}",
+        "--iodepth=8",
+        f"--offset={offset}",
+        f"--size={size_bytes}",
+        "--verify=crc32c",
+        "--verify_state_save=0",
+        *checks,
+        "--output-format=json",
+    ]
+    return Job(tuple(argv), job_dir, _outputs())
+
+
+def _start(name: str, target: Target) -> list[str]:
+    """Program, job name and device. fio splits file names at colons, so these are escaped."""
+    if target.engine == "nbd":
+        return ["fio", f"--name={name}", "--ioengine=nbd", f"--uri={target.target}"]
+    if target.engine == "libaio":
+        path = target.target.replace(":", r"\:")
+        return ["fio", f"--name={name}", "--ioengine=libaio", f"--filename={path}", "--direct=1"]
+    raise UsageError(f"fio cannot reach {target.target}: engine '{target.engine}' is neither nbd nor libaio")
+
+
+def _load(workload: Workload) -> list[str]:
+    """Pattern, block size, concurrency and the part of the disk."""
+    mix = {0: "read", 100: "write"}.get(workload.write_pct, "mixed")
+    mixed = [f"--rwmixwrite={workload.write_pct}"] if mix == "mixed" else []
+    return [
+        f"--rw={_RW[workload.pattern, mix]}",
+        *mixed,
+        f"--bs={workload.block_size_bytes}",
+        f"--iodepth={workload.queue_depth}",
+        f"--numjobs={workload.threads}",
+        *_extent(workload),
+    ]
+
+
+def _extent(workload: Workload) -> list[str]:
+    if workload.pattern == "random" or workload.threads == 1:
+        return [f"--size={workload.working_set_bytes}"]
+    block = workload.block_size_bytes
+    share = workload.working_set_bytes // workload.threads // block * block
+    return [f"--size={share}", f"--offset_increment={share}"]
+
+
+def _sync(workload: Workload, engine: str) -> list[str]:
+    """Make every write durable. fio's nbd engine knows no fdatasync; its fsync is the same flush command."""
+    if workload.sync is None:
+        return []
+    if workload.sync == "fdatasync":
+        return ["--fsync=1" if engine == "nbd" else "--fdatasync=1"]
+    if engine == "nbd":
+        raise UsageError(
+            f"workload {workload.name}: dsync needs a block device, this is reached over NBD; use fdatasync"
+        )
+    return ["--sync=dsync"]
+
+
+def _rate(workload: Workload) -> list[str]:
+    """Limit reads and writes of each thread; fio takes a whole number for each direction."""
+    if workload.rate is None:
+        return []
+    written = workload.write_pct / 100
+    shares = [workload.rate * part / workload.threads for part in (1 - written, written)]
+    rates = [round(share) for share in shares]
+    error = abs(sum(rates) * workload.threads / workload.rate - 1)
+    if error > _RATE_ROUNDING or any(share and not rate for share, rate in zip(shares, rates, strict=True)):
+        raise UsageError(
+            f"workload {workload.name}: rate = {workload.rate:g} is not a whole number of reads and writes "
+            f"in each of {workload.threads} thread(s); choose one that is"
+        )
+    return ["--rate_iops=" + ",".join(str(rate) if rate else "" for rate in rates)]
+
+
+def _outputs() -> dict[str, str]:
+    return {"json": JSON_FILE, "err": ERROR_FILE}
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,228 @@
+"""What fio said: its JSON and its logs, as numbers. Reads text, touches no file.
+
+fio writes, possibly after lines such as ``fio: connected to NBD server``::
+
+    { "fio version" : "fio-3.33", ..., "jobs" : [ { "jobname" : "trial", "error" : 0,
+      "read" : { "total_ios" : 2250, "iops" : 898.9, "lat_ns" : { "mean" : 1129987.3, "N" : 2250,
+      "bins" : { "1056768" : 1, "1089536" : 19 } } }, ... } ] }
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from diskbook.errors import DiskbookError
+
+DIRECTIONS = ("read", "write", "sync")
+NS_PER_MS = 1e6
+# A trial that ran for less than this part of what was asked was interrupted; fio reports no error then.
+_SHORTEST = 0.9
+
+
+class FioError(DiskbookError):
+    """fio did not measure what it was asked to: names the output, what is wrong, and fio's own message."""
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Totals and total latency of one kind of I/O, all threads together.
+
+    `bins` maps latency in ns (centre of fio's bin) to a count. Latencies and percentiles are NaN when fio
+    recorded none. `iops` and `bw_bytes` are per second.
+    """
+
+    ios: int
+    iops: float
+    bw_bytes: float
+    runtime_ms: float
+    lat_mean_ms: float
+    lat_stddev_ms: float
+    lat_min_ms: float
+    lat_max_ms: float
+    lat_p50_ms: float
+    lat_p99_ms: float
+    lat_p999_ms: float
+    bins: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FioResult:
+    """One call of fio. `directions` holds those of read, write and sync in which something was done."""
+
+    version: str
+    options: tuple[dict[str, str], ...]
+    runtime_ms: float
+    directions: dict[str, Direction]
+
+    @property
+    def ios(self) -> int:
+        """Reads and writes together."""
+        return sum(part.ios for name, part in self.directions.items() if name != "sync")
+
+
+def parse(text: str, source: str, *, messages: str = "", runtime_s: float | None = None) -> FioResult:
+    """Read fio's JSON output.
+
+    Parameters
+    ----------
+    text
+        What fio wrote on standard output.
+    source
+        Name of the output, for messages.
+    messages
+        What it wrote on standard error, quoted when something is wrong.
+    runtime_s
+        How long it was to measure; when given, a result that is much shorter is refused.
+
+    Raises
+    ------
+    FioError
+        No output, cut JSON, an error reported by fio, no I/O at all, or a trial cut short.
+    """
+    head, document = _document(text, source, messages)
+    told = _complaint(f"{head}\n{messages}")
+    jobs = _jobs(document, source)
+    failed = next((job for job in jobs if job.get("error")), None)
+    if failed:
+        raise FioError(f"{source}: fio ended with error {failed['error']}{told}")
+    try:
+        directions = {name: part for name in DIRECTIONS if (part := _direction(jobs, name)).ios}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FioError(f"{source}: fio's JSON has no usable {error}; is it output of fio 3?") from None
+    if not directions:
+        raise FioError(f"{source}: fio did no I/O{told}")
+    runtime_ms = max(part.runtime_ms for part in directions.values())
+    if runtime_s is not None and runtime_ms < _SHORTEST * runtime_s * 1000:
+        raise FioError(
+            f"{source}: fio measured for {runtime_ms / 1000:g} s of {runtime_s:g} s; it was interrupted{told}"
+        )
+    options = tuple({**document.get("global options", {}), **job.get("job options", {})} for job in jobs)
+    return FioResult(document["fio version"], options, runtime_ms, directions)
+
+
+def percentile_ns(bins: Mapping[int, int], quantile: float) -> float:
+    """Latency in ns below or at which the part `quantile` (0..1) of the I/Os lies; NaN without bins."""
+    if not bins:
+        return math.nan
+    values = np.fromiter(bins.keys(), dtype=np.int64, count=len(bins))
+    counts = np.fromiter(bins.values(), dtype=np.int64, count=len(bins))
+    order = np.argsort(values)
+    cumulative = np.cumsum(counts[order])
+    # The same rank as fio: the smallest bin that holds at least ceil(quantile * n) I/Os.
+    rank = math.ceil(quantile * int(cumulative[-1]) - 1e-9)
+    return float(values[order][np.searchsorted(cumulative, max(rank, 1))])
+
+
+def merge_bins(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """Add histograms up; exact, since the edges of fio's bins are fixed."""
+    merged: dict[int, int] = {}
+    for part in parts:
+        for value, count in part.items():
+            merged[value] = merged.get(value, 0) + count
+    return dict(sorted(merged.items()))
+
+
+def _document(text: str, source: str, messages: str) -> tuple[str, dict[str, Any]]:
+    """Split into what precedes the JSON and the JSON; of several (cumulative) the last."""
+    start = _next_document(text, 0)
+    told = _complaint(f"{text[:start]}\n{messages}" if start >= 0 else f"{text}\n{messages}")
+    if start < 0:
+        what = "no JSON in fio's output" if text.strip() else "fio wrote no output"
+        raise FioError(f"{source}: {what}{told}")
+    head, document = text[:start], None
+    while start >= 0:
+        try:
+            document, end = json.JSONDecoder().raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            raise FioError(f"{source}: fio's JSON is cut or damaged at line {error.lineno}{told}") from None
+        start = _next_document(text, end)
+    if not isinstance(document, dict) or not str(document.get("fio version", "")).startswith("fio-"):
+        raise FioError(f"{source}: this is JSON, but not of fio")
+    return head, document
+
+
+def _next_document(text: str, position: int) -> int:
+    """Where the next line that starts with a brace begins, or -1."""
+    if text.startswith("{", position):
+        return position
+    found = text.find("\n{", position)
+    return found + 1 if found >= 0 else -1
+
+
+def _jobs(document: dict[str, Any], source: str) -> list[dict[str, Any]]:
+    if document["fio version"].startswith(("fio-1", "fio-2")):
+        raise FioError(
+            f"{source}: written by {document['fio version']}, whose units differ; use fio 3 or later"
+        )
+    jobs = document.get("jobs")
+    if not isinstance(jobs, list) or not jobs:
+        raise FioError(f"{source}: fio's JSON lists no jobs; output of fio's client mode is not supported")
+    return jobs
+
+
+def _complaint(text: str) -> str:
+    """fio's own words about what went wrong, to be put after a message."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if line.startswith(("fio:", "verify:")) and "connected to" not in line]
+    return f"; fio says: {telling[0]}" if telling else ""
+
+
+def _direction(jobs: list[dict[str, Any]], name: str) -> Direction:
+    parts = [job[name] for job in jobs if name in job]
+    samples = [int(part["lat_ns"]["N"]) for part in parts]
+    # With libaio fio counts syncs only among the latencies; elsewhere the latencies may be off (gtod_reduce).
+    ios = sum(samples) if name == "sync" else sum(int(part["total_ios"]) for part in parts)
+    runtime_ms = _runtime_ms(jobs, parts, name)
+    bins = merge_bins(_bins(part["lat_ns"]) for part in parts)
+    mean, stddev = _pooled([part["lat_ns"] for part in parts], samples)
+    active = [part["lat_ns"] for part, n in zip(parts, samples, strict=True) if n]
+    return Direction(
+        ios=ios,
+        iops=_rate(parts, "iops") if name != "sync" else _per_second(ios, runtime_ms),
+        bw_bytes=_rate(parts, "bw_bytes"),
+        runtime_ms=runtime_ms,
+        lat_mean_ms=mean / NS_PER_MS,
+        lat_stddev_ms=stddev / NS_PER_MS,
+        lat_min_ms=min((lat["min"] for lat in active), default=math.nan) / NS_PER_MS,
+        lat_max_ms=max((lat["max"] for lat in active), default=math.nan) / NS_PER_MS,
+        lat_p50_ms=percentile_ns(bins, 0.5) / NS_PER_MS,
+        lat_p99_ms=percentile_ns(bins, 0.99) / NS_PER_MS,
+        lat_p999_ms=percentile_ns(bins, 0.999) / NS_PER_MS,
+        bins=bins,
+    )
+
+
+def _bins(latency: dict[str, Any]) -> dict[int, int]:
+    return {int(value): count for value, count in latency.get("bins", {}).items()}
+
+
+def _rate(parts: list[dict[str, Any]], key: str) -> float:
+    return float(sum(part.get(key, 0) for part in parts))
+
+
+def _per_second(ios: int, runtime_ms: float) -> float:
+    return ios / runtime_ms * 1000 if runtime_ms else math.nan
+
+
+def _runtime_ms(jobs: list[dict[str, Any]], parts: list[dict[str, Any]], name: str) -> float:
+    """Longest time of any job. Syncs have none of their own: they ran as long as the writes."""
+    if name == "sync":
+        return float(max((job.get("write", {}).get("runtime", 0) for job in jobs), default=0))
+    return float(max((part["runtime"] for part in parts), default=0))
+
+
+def _pooled(latencies: list[dict[str, Any]], samples: list[int]) -> tuple[float, float]:
+    """Mean and standard deviation of several samples from theirs, in the unit given; NaN without samples."""
+    total = sum(samples)
+    if not total:
+        return math.nan, math.nan
+    pairs = list(zip(latencies, samples, strict=True))
+    mean = sum(lat["mean"] * n for lat, n in pairs) / total
+    squares = sum((lat["stddev"] ** 2 * max(n - 1, 0)) + n * (lat["mean"] - mean) ** 2 for lat, n in pairs)
+    return mean, math.sqrt(squares / max(total - 1, 1))

@@ -1,0 +1,54 @@
+"""Key pairs of a run: ours to sign in with, and each machine's own, known before the first connection."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+
+@dataclass(frozen=True)
+class KeyPair:
+    """An ed25519 key pair in OpenSSH's formats."""
+
+    private: str
+    public: str
+
+
+def new_pair(comment: str) -> KeyPair:
+    """Make a key pair."""
+    key = Ed25519PrivateKey.generate()
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
+    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+    return KeyPair(private, f"{public} {comment}")
+
+
+def run_key(folder: Path) -> Path:
+    """Path of the run's private key, made on first use, readable by the owner only."""
+    path = folder / "keys" / "id_ed25519"
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        pair = new_pair("diskbook")
+        path.with_suffix(".pub").write_text(pair.public + "\n")
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(pair.private)
+    return path
+
+
+def cloud_init(host_key: KeyPair) -> str:
+    """cloud-init user data: hand the machine its host key, and install fio.
+
+    The machine must not make keys of its own, or the client would not know it.
+    """
+    config = {
+        "ssh_deletekeys": True,
+        "ssh_genkeytypes": [],
+        "ssh_keys": {"ed25519_private": host_key.private, "ed25519_public": host_key.public},
+        "package_update": True,
+        "packages": ["fio"],
+    }
+    return "#cloud-config\n" + yaml.safe_dump(config)

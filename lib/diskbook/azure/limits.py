@@ -1,0 +1,64 @@
+"""Limits in force: of machines from resource SKUs and a dated burst table, of disks from their read-back."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+from diskbook.azure import catalog
+from diskbook.azure.clients import Clients
+from diskbook.errors import DiskbookError
+from diskbook.scenario import Disk
+
+
+def vm_limits(clients: Clients, region: str, sizes: Set[str]) -> dict[str, dict[str, float | None]]:
+    """Uncached limits of VM sizes.
+
+    Base limits come from the API. Burst limits are not in resource SKUs: they come from the dated table
+    data/reference/vm-sizes.csv.
+
+    Returns
+    -------
+    dict
+        Size to `iops`, `mb_s`, `burst_iops`, `burst_mb_s` (None where there is none; MB are 10^6 bytes).
+
+    Raises
+    ------
+    DiskbookError
+        When the region does not offer a size.
+    """
+    found: dict[str, dict[str, float | None]] = {}
+    for row in clients.compute.resource_skus.list(filter=f"location eq '{region}'"):
+        if row.resource_type == "virtualMachines" and row.name in sizes:
+            found[row.name] = _uncached(row)
+    missing = sizes - found.keys()
+    if missing:
+        raise DiskbookError(
+            f"region {region} does not offer {min(missing)}; choose another size or region in the scenario"
+        )
+    return found
+
+
+def disk_limits(spec: Disk, resource: Any) -> dict[str, float | None]:
+    """Limits of a disk: base from what Azure reports, burst from the documented table; same keys as above."""
+    documented = catalog.disk_limits(
+        spec.sku, spec.size_gib, bursting=spec.bursting, performance_plus=spec.performance_plus,
+        iops=spec.iops, mb_s=spec.mb_s, max_shares=spec.max_shares,
+    )  # fmt: skip
+    return {
+        "iops": resource.disk_iops_read_write,
+        "mb_s": resource.disk_m_bps_read_write,
+        "burst_iops": documented.burst_iops,
+        "burst_mb_s": documented.burst_mb_s,
+    }
+
+
+def _uncached(row: Any) -> dict[str, float | None]:
+    capability = {item.name: item.value for item in row.capabilities or []}
+    documented = catalog.vm_sizes().get(row.name)
+    return {
+        "iops": float(capability["UncachedDiskIOPS"]),
+        "mb_s": float(capability["UncachedDiskBytesPerSecond"]) / 1e6,
+        "burst_iops": documented.uncached_burst_iops if documented else None,
+        "burst_mb_s": documented.uncached_burst_mb_s if documented else None,
+    }

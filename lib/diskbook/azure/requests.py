@@ -1,0 +1,114 @@
+"""Bodies of the requests that provisioning makes: a scenario's records to Azure's JSON. No I/O."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from diskbook.azure.keys import KeyPair, cloud_init
+from diskbook.scenario import Disk, Machine
+
+# The image is a name of Azure's marketplace; the emulator takes any.
+UBUNTU = {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server", "version": "latest"}
+
+
+def disk(spec: Disk, region: str, tags: dict[str, str]) -> dict[str, Any]:
+    """Body that creates an empty managed disk with exactly the settings of the scenario."""
+    properties: dict[str, Any] = {
+        "creationData": {"createOption": "Empty"},
+        "diskSizeGB": spec.size_gib,
+        "maxShares": spec.max_shares,
+    }
+    if spec.performance_plus:
+        properties["creationData"]["performancePlus"] = True
+    if spec.bursting:
+        properties["burstingEnabled"] = True
+    if spec.iops is not None:
+        properties["diskIOPSReadWrite"] = spec.iops
+    if spec.mb_s is not None:
+        properties["diskMBpsReadWrite"] = spec.mb_s
+    body: dict[str, Any] = {
+        "location": region,
+        "sku": {"name": spec.sku},
+        "tags": tags,
+        "properties": properties,
+    }
+    if spec.zone is not None:
+        body["zones"] = [spec.zone]
+    return body
+
+
+def machine(
+    spec: Machine,
+    region: str,
+    tags: dict[str, str],
+    *,
+    name: str,
+    nic_id: str,
+    user: str,
+    public_key: str,
+    host_key: KeyPair,
+) -> dict[str, Any]:
+    """Body that creates a machine which knows our key, and whose host key we know."""
+    ssh = {"publicKeys": [{"path": f"/home/{user}/.ssh/authorized_keys", "keyData": public_key}]}
+    os_disk = {
+        "createOption": "FromImage",
+        "deleteOption": "Delete",
+        "managedDisk": {"storageAccountType": "StandardSSD_LRS"},
+    }
+    properties: dict[str, Any] = {
+        "hardwareProfile": {"vmSize": spec.size},
+        "storageProfile": {"imageReference": UBUNTU, "osDisk": os_disk, "dataDisks": []},
+        "osProfile": {
+            "computerName": name,
+            "adminUsername": user,
+            "customData": base64.b64encode(cloud_init(host_key).encode()).decode(),
+            "linuxConfiguration": {"disablePasswordAuthentication": True, "ssh": ssh},
+        },
+        "networkProfile": {
+            "networkInterfaces": [{"id": nic_id, "properties": {"primary": True, "deleteOption": "Delete"}}]
+        },
+    }
+    body: dict[str, Any] = {"location": region, "tags": tags, "properties": properties}
+    if spec.zone is not None:
+        body["zones"] = [spec.zone]
+    return body
+
+
+def ssh_only(source: str) -> dict[str, Any]:
+    """Body of the one rule of the network security group: SSH from `source`."""
+    return {
+        "name": "ssh",
+        "properties": {
+            "protocol": "Tcp",
+            "direction": "Inbound",
+            "access": "Allow",
+            "priority": 1000,
+            "sourceAddressPrefix": source,
+            "sourcePortRange": "*",
+            "destinationAddressPrefix": "*",
+            "destinationPortRange": "22",
+        },
+    }
+
+
+def network(security_group_id: str) -> dict[str, Any]:
+    """Properties of a virtual network with one subnet behind the security group."""
+    subnet = {"addressPrefix": "10.0.0.0/24", "networkSecurityGroup": {"id": security_group_id}}
+    return {
+        "addressSpace": {"addressPrefixes": ["10.0.0.0/16"]},
+        "subnets": [{"name": "disks", "properties": subnet}],
+    }
+
+
+def public_address(zone: str | None) -> dict[str, Any]:
+    """Body, less location and tags, of a public address in the machine's zone."""
+    properties = {"publicIPAllocationMethod": "Static", "deleteOption": "Delete"}
+    body: dict[str, Any] = {"sku": {"name": "Standard"}, "properties": properties}
+    return {**body, "zones": [zone]} if zone else body
+
+
+def interface(subnet_id: str, address_id: str) -> dict[str, Any]:
+    """Properties of a network interface in the subnet, with the public address."""
+    properties = {"subnet": {"id": subnet_id}, "publicIPAddress": {"id": address_id}}
+    return {"ipConfigurations": [{"name": "primary", "properties": properties}]}

@@ -1,0 +1,250 @@
+"""The results of a run as tables, rebuilt by one function from manifest, ledger and raw files.
+
+Schemas are in `diskbook.schema`. `build` reads raw files through `diskbook.raw` and computes the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from diskbook import raw, schema
+from diskbook.errors import DiskbookError
+from diskbook.run import Run, write_atomic
+from diskbook.scenario import Workload
+from diskbook.schema import validate
+from diskbook.tools.fio import Direction
+
+__all__ = ["Tables", "build", "read", "tables_of", "validate", "write"]
+
+Event = Mapping[str, Any]
+Reader = Callable[[Event, Workload], raw.Trial]
+_LIMITS = ("iops", "mb_s", "burst_iops", "burst_mb_s")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """`trials` (a row a trial and direction), `bins` (latency histograms), `series` (by interval)."""
+
+    trials: pd.DataFrame
+    bins: pd.DataFrame
+    series: pd.DataFrame
+
+
+def build(run: Run) -> Tables:
+    """Rebuild the tables of a run from its manifest, ledger and raw files.
+
+    Trials of a block that was not completed have the status incomplete_block; a failed attempt keeps one
+    row with direction "none", its error and no numbers.
+
+    Raises
+    ------
+    DiskbookError
+        Manifest or ledger lack something, or a raw file is missing, changed or unreadable; the file is named.
+    """
+    return tables_of(
+        run.manifest, run.ledger(), lambda event, workload: raw.read_trial(run.folder, event, workload)
+    )
+
+
+def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: Reader) -> Tables:
+    """Compute the tables; `read_trial` gives the raw result of a finished trial."""
+    events = list(ledger)
+    complete = _complete(events)
+    trials: list[dict[str, Any]] = []
+    measured: list[tuple[str, raw.Trial]] = []
+    for number, event in enumerate(events, 1):
+        if event["event"] != "trial":
+            continue
+        workload, common = _described(manifest, event, number, number in complete)
+        if event["status"] != "ok":
+            trials.append({**common, "direction": "none"})
+            continue
+        result = read_trial(event, workload)
+        measured.append((event["trial"], result))
+        trials.extend({**common, **row} for row in _rows(result.directions, workload))
+    return Tables(schema.from_rows(schema.TRIALS, trials), _bins(measured), _series(measured))
+
+
+def write(tables: Tables, folder: Path) -> None:
+    """Check the tables and write them as <table>.parquet; equal tables give equal bytes."""
+    for table in (schema.TRIALS, schema.BINS, schema.SERIES):
+        path = folder / f"{table.name}.parquet"
+        checked = validate(table, getattr(tables, table.name), str(path))
+        buffer = pa.BufferOutputStream()
+        pq.write_table(pa.Table.from_pandas(checked, preserve_index=False), buffer, compression="zstd")
+        write_atomic(path, buffer.getvalue().to_pybytes())
+
+
+def read(folder: Path) -> Tables:
+    """Read the three tables and check them.
+
+    Raises
+    ------
+    DiskbookError
+        When a file is missing, is not parquet, or breaks its schema.
+    """
+    return Tables(*(_read(table, folder) for table in (schema.TRIALS, schema.BINS, schema.SERIES)))
+
+
+def _read(table: schema.Table, folder: Path) -> pd.DataFrame:
+    path = folder / f"{table.name}.parquet"
+    try:
+        frame = pq.read_table(path).to_pandas()
+    except FileNotFoundError:
+        raise DiskbookError(f"{path} is missing; {table.remedy}") from None
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise DiskbookError(f"{path} cannot be read as parquet ({reason}); {table.remedy}") from None
+    return validate(table, frame, str(path))
+
+
+def _complete(events: list[Event]) -> set[int]:
+    """Ledger lines (from 1) of the trials of completed blocks.
+
+    Any other line of a block says that it begins anew, and drops the trials it had before.
+    """
+    complete: set[int] = set()
+    pending: dict[tuple[int, int], list[int]] = {}
+    for number, event in enumerate(events, 1):
+        key = (event.get("replicate", 0), event.get("block", 0))
+        if event["event"] == "trial":
+            pending.setdefault(key, []).append(number)
+        elif event["event"] == "block" and event.get("status") == "complete":
+            complete.update(pending.pop(key, []))
+        elif event["event"] == "block":
+            pending.pop(key, None)
+    return complete
+
+
+def _described(
+    manifest: Mapping[str, Any], event: Event, line: int, complete: bool
+) -> tuple[Workload, dict[str, Any]]:
+    """Workload of a trial, and what all its rows have in common."""
+    try:
+        workloads = {item["name"]: item for item in manifest["scenario"]["workload"]}
+        workload = Workload.model_validate(workloads[event["workload"]])
+        return workload, _common(manifest, event, workload, complete)
+    except KeyError as error:
+        what = f"manifest.json or line {line} of ledger.jsonl lacks {error}"
+    except (TypeError, AttributeError, ValidationError) as error:
+        what = f"manifest.json does not fit line {line} of ledger.jsonl ({str(error).splitlines()[0]})"
+    raise DiskbookError(f"run {manifest.get('run', '?')}: {what}; restore the run folder")
+
+
+def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, complete: bool) -> dict[str, Any]:
+    replicate = next(
+        (part for part in manifest["replicates"] if part["replicate"] == event["replicate"]), None
+    )
+    if replicate is None:
+        raise KeyError(f"replicate {event['replicate']}")
+    machine, disk = replicate["machines"][event["machine"]], replicate["disks"][event["disk"]]
+    status = "incomplete_block" if event["status"] == "ok" and not complete else event["status"]
+    output = (event.get("files") or {}).get("json") or {}
+    return {
+        "run": manifest["run"],
+        "scenario": manifest["scenario"]["name"],
+        "provenance": manifest["provenance"],
+        "site": manifest["site"],
+        **{
+            key: event[key] for key in ("replicate", "block", "repeat", "position", "trial", "arm", "attempt")
+        },
+        "workload": workload.name,
+        "tool": workload.tool,
+        "machine_id": event["machine_id"],
+        "disk_id": event["disk_id"],
+        "vm_size": machine["size"],
+        "logical_zone": machine.get("logical_zone"),
+        "physical_zone": machine.get("physical_zone"),
+        "status": status,
+        "error": event.get("error"),
+        "started_utc": event["started_utc"],
+        "ramp_s": workload.ramp_s,
+        "outstanding": workload.outstanding,
+        "block_size_bytes": workload.block_size_bytes,
+        "rate_offered": workload.rate,
+        **_caps("disk", disk["limits"]),
+        **_caps("vm", machine["limits"]),
+        "credit_state": event.get("credit_state") or _credit_state(disk["limits"], machine["limits"]),
+        "raw_path": output.get("path"),
+        "raw_sha256": output.get("sha256"),
+    }
+
+
+def _caps(whose: str, limits: Mapping[str, Any]) -> dict[str, float | None]:
+    return {f"cap_{whose}_{kind}": limits.get(kind) for kind in _LIMITS}
+
+
+def _credit_state(*limits: Mapping[str, Any]) -> str:
+    """Without any burst limit there is no credit to know about."""
+    bursts = any(part.get(kind) is not None for part in limits for kind in ("burst_iops", "burst_mb_s"))
+    return "unknown" if bursts else "none"
+
+
+def _rows(directions: Mapping[str, Direction], workload: Workload) -> list[dict[str, Any]]:
+    rows = [{"direction": name, **_metrics(part, name)} for name, part in directions.items()]
+    if workload.sync == "fdatasync" and {"write", "sync"} <= directions.keys():
+        rows.append({"direction": "commit", **_commit(directions["write"], directions["sync"])})
+    return rows
+
+
+def _metrics(part: Direction, direction: str) -> dict[str, Any]:
+    return {
+        "runtime_s": part.runtime_ms / 1000,
+        "ios": part.ios,
+        "iops": part.iops,
+        "throughput_mb_s": math.nan if direction == "sync" else part.bw_bytes / 1e6,
+        "lat_mean_ms": part.lat_mean_ms,
+        "lat_p50_ms": part.lat_p50_ms,
+        "lat_p99_ms": part.lat_p99_ms,
+        "lat_p999_ms": part.lat_p999_ms,
+    }
+
+
+def _commit(write: Direction, sync: Direction) -> dict[str, Any]:
+    """A commit is a write and the sync after it: means add up, percentiles do not."""
+    commit = {**_metrics(write, "write"), "lat_mean_ms": write.lat_mean_ms + sync.lat_mean_ms}
+    return commit | dict.fromkeys(("lat_p50_ms", "lat_p99_ms", "lat_p999_ms"), math.nan)
+
+
+def _bins(measured: list[tuple[str, raw.Trial]]) -> pd.DataFrame:
+    parts = [
+        (trial, name, list(part.bins), list(part.bins.values()))
+        for trial, result in measured
+        for name, part in result.directions.items()
+        if part.bins
+    ]
+    return _long(schema.BINS, [(*keys, {"lat_ns": ns, "count": counts}) for *keys, ns, counts in parts])
+
+
+def _series(measured: list[tuple[str, raw.Trial]]) -> pd.DataFrame:
+    parts = [
+        (trial, name, {"second": part.second, "iops": part.iops, "lat_mean_ms": part.lat_mean_ms})
+        for trial, result in measured
+        for name, part in result.series.items()
+    ]
+    return _long(schema.SERIES, parts)
+
+
+def _long(table: schema.Table, parts: list[Any]) -> pd.DataFrame:
+    """Stack (trial, direction, columns) into one table, without a DataFrame for each."""
+    if not parts:
+        return schema.empty(table)
+    names = list(parts[0][2])
+    lengths = [len(columns[names[0]]) for _, _, columns in parts]
+    frame = pd.DataFrame({name: np.concatenate([columns[name] for _, _, columns in parts]) for name in names})
+    for position, name in enumerate(("trial", "direction")):
+        codes, labels = pd.factorize(np.array([part[position] for part in parts], dtype=object))
+        frame.insert(
+            position, name, pd.Series(labels, dtype="str").take(np.repeat(codes, lengths)).to_numpy()
+        )
+    return validate(table, frame)

@@ -1,0 +1,215 @@
+"""Gates: what must hold before a number is compared. Values attached to results; none of them drops data.
+
+Each gate says passed, failed or not assessable, why, and what to do, in a sentence each. A failed gate
+changes the verdict of every comparison that uses the cell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from scipy import stats
+
+from diskbook.stats.checks import Places
+
+Status = Literal["passed", "failed", "not assessable"]
+Cell = Mapping[Any, Any]
+
+MAX_LOST = 0.25
+FALSE_ALARM = 0.01
+CLIFF = 0.20
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One gate's finding.
+
+    Attributes
+    ----------
+    name, status
+        What was looked at, and how it came out.
+    cause, remedy
+        A sentence each; the remedy is empty when nothing needs doing.
+    verdict
+        What a failure makes of the comparison ("invalid", "capped"), or "" when it only warns.
+    """
+
+    name: str
+    status: Status
+    cause: str
+    remedy: str = ""
+    verdict: str = ""
+
+    @property
+    def words(self) -> str:
+        """Cause and remedy as one footnote."""
+        return f"{self.cause}: {self.remedy}" if self.remedy else self.cause
+
+
+def data_gate(arm: str, base_arm: str, workload: str, counts: Sequence[int]) -> Gate:
+    """Both arms must have finished trials."""
+    missing = [name for name, count in zip((arm, base_arm), counts, strict=True) if not count]
+    if not missing:
+        return Gate("data", "passed", f"both arms have finished trials of {workload}")
+    cause = f"no finished trial of {' and '.join(missing)} with {workload}"
+    return Gate("data", "failed", cause, "resume the run or measure again", "invalid")
+
+
+def little_gate(cells: Sequence[Cell]) -> Gate:
+    """Little's law: the I/Os in flight must be the outstanding ones (or the offered rate be reached)."""
+    bad, of = sum(int(cell["n_little_bad"]) for cell in cells), sum(int(cell["n_trials"]) for cell in cells)
+    worst = max((float(cell["little_worst"]) for cell in cells), key=abs, default=0.0)
+    if not bad:
+        cause = f"IOPS x latency is the number outstanding in all {of} trials (worst {100 * worst:+.1f} %)"
+        return Gate("Little's law", "passed", cause)
+    cause = (
+        "IOPS x latency is not the number outstanding, or the offered rate was not reached, "
+        f"in {bad} of {of} trials (worst {100 * worst:+.1f} %)"
+    )
+    remedy = "the tool did not keep its queue full; give the machine more CPU or lower the load, and repeat"
+    return Gate("Little's law", "failed", cause, remedy, "invalid")
+
+
+def cap_gate(arms: Sequence[str], labels: Sequence[Cell], words: Sequence[str]) -> Gate:
+    """A cell on a cap says nothing about the disk: its latency is outstanding / cap.
+
+    Parameters
+    ----------
+    arms, labels, words
+        Name, row of `limits.label_cells`, and limit in words ("" below caps) of both cells.
+    """
+    named = list(zip(arms, labels, words, strict=True))
+    capped = [item for item in named if item[1]["label"] == "capped"]
+    near = [item for item in named if item[1]["label"] == "near a cap"]
+    if not capped and not near:
+        share = max(float(label["share"]) for label in labels)
+        if math.isnan(share):
+            return Gate("cap", "not assessable", "no limit is known")
+        return Gate("cap", "passed", f"at most {100 * share:.0f} % of any known limit")
+    outstanding = labels[0]["outstanding"]
+    if capped:
+        where = " and ".join(f"{arm} on its {limit}" for arm, _, limit in capped)
+        cause = f"{where}: latency there is {outstanding:.0f} outstanding / cap, whatever the disk"
+        remedy = "measure at queue depth 1, or hold the rate below the cap"
+        return Gate("cap", "failed", cause, remedy, "capped")
+    where = " and ".join(f"{arm} at {100 * cell['share']:.0f} % of its {limit}" for arm, cell, limit in near)
+    cause = f"{where}, which may or may not bind"
+    remedy = "measure a second depth, or 30 s and more, to tell"
+    return Gate("cap", "not assessable", cause, remedy, "inconclusive")
+
+
+def credit_gate(cells: Sequence[Cell]) -> Gate:
+    """Burst credit must be known, equal over arms and at rest, where any is drawn."""
+    if not any(cell["draws_credit"] is True or cell["draws_credit"] == 1 for cell in cells):
+        return Gate("burst credit", "passed", "no trial ran above a base limit, so none drew credit")
+    states = [set(_words(cell["credit"])) for cell in cells]
+    if any(not state or "unknown" in state for state in states):
+        remedy = "fetch the credit metrics, or turn bursting off"
+        return Gate("burst credit", "not assessable", "credit was drawn and its state is not known", remedy)
+    if len(set.union(*states)) == 1:
+        return Gate("burst credit", "passed", f"credit was {states[0].pop()} in every trial of both arms")
+    cause = f"credit differed between trials ({', '.join(sorted(set.union(*states)))})"
+    return Gate("burst credit", "failed", cause, "report burst and base apart, or wait for refill", "invalid")
+
+
+def stationarity_gate(cells: Sequence[Cell]) -> Gate:
+    """Rates must hold over a trial. Fails when more trials moved than false alarms explain, or one fell off.
+
+    The check of a trial gives 1 % false alarms, so a few among many are expected.
+    """
+    moved, seen = sum(int(c["n_moved"]) for c in cells), sum(int(c["n_assessable"]) for c in cells)
+    if not seen:
+        cause = "trials have fewer than 20 samples"
+        return Gate("stationarity", "not assessable", cause, "measure for 20 s or more a trial")
+    changes = [float(c["change_worst"]) for c in cells if not math.isnan(c["change_worst"])]
+    worst = max(changes, key=abs)
+    cause = f"{moved} of {seen} trials moved between their halves (worst {100 * worst:+.0f} %)"
+    if not moved or (moved <= stats.binom.ppf(0.999, seen, FALSE_ALARM) and abs(worst) < CLIFF):
+        return Gate("stationarity", "passed", cause)
+    remedy = "look at the series for a credit that ran out or a warm-up; lengthen the ramp"
+    return Gate("stationarity", "failed", cause, remedy, "invalid")
+
+
+def order_gate(places: Places, arm: str, base_arm: str, workload: str) -> Gate:
+    """Arms must be interleaved: "all A, then all B" takes a drift of the hour for a difference."""
+    ones, twos = (places.get((name, workload), {}) for name in (arm, base_arm))
+    found = []
+    for replicate in ones.keys() & twos.keys():
+        (first, last, n), (base_first, base_last, base_n) = ones[replicate], twos[replicate]
+        found.append((min(n, base_n), last < base_first or base_last < first))
+    repeated = [apart for n, apart in found if n > 1]
+    if not repeated:
+        return Gate("order", "not assessable", "each arm was measured once", "measure 2 blocks or more")
+    if any(repeated):
+        cause = "one arm was measured wholly before the other"
+        return Gate("order", "failed", cause, "interleave the arms in blocks of random order", "invalid")
+    return Gate("order", "passed", "arms were interleaved")
+
+
+def losses_gate(cells: Sequence[Cell], n_blocks: int, n_blocks_all: int) -> Gate:
+    """Failed trials are said; where a quarter of the blocks lack an arm, what is left is a selection."""
+    failed, lost = sum(int(c["n_failed"]) for c in cells), sum(int(c["n_lost"]) for c in cells)
+    twice = sum(int(c["n_repeated_rows"]) for c in cells)
+    parts = [f"{failed} trial{'s' * (failed != 1)} failed, {lost} without a later success"] if failed else []
+    parts += [f"{twice} repeated rows were left out"] if twice else []
+    if n_blocks < n_blocks_all:
+        parts.append(f"{n_blocks} of {n_blocks_all} blocks have both arms")
+    cause = "; ".join(parts) or "no trial failed"
+    if n_blocks_all and n_blocks < (1 - MAX_LOST) * n_blocks_all:
+        return Gate("failed trials", "failed", cause, "resume the run to fill the gaps", "invalid")
+    return Gate("failed trials", "passed", cause)
+
+
+def values_gate(n_bad: int, metric: str) -> Gate:
+    """A metric that is missing, zero, negative or infinite in a finished trial points at a broken reading."""
+    if not n_bad:
+        return Gate("values", "passed", f"every {metric} is a positive number")
+    cause = f"{metric} is not a positive number in {n_bad} finished trial{'s' * (n_bad != 1)}"
+    return Gate("values", "failed", cause, "look at the raw output of those trials", "invalid")
+
+
+def zone_gate(arms: Sequence[str], cells: Sequence[Cell]) -> Gate:
+    """A physical zone is a stratum: an arm that was measured from several is not pooled."""
+    mixed = [arm for arm, cell in zip(arms, cells, strict=True) if len(_words(cell["zones"])) > 1]
+    if mixed:
+        cause = f"{' and '.join(mixed)} was measured from more than one physical zone"
+        return Gate("zone", "failed", cause, "compare each physical zone apart", "invalid")
+    if not all(_words(cell["zones"]) for cell in cells):
+        return Gate("zone", "not assessable", "physical zones were not recorded")
+    return Gate("zone", "passed", "each arm was measured from one physical zone")
+
+
+def settings_gate(arms: Sequence[str], mismatches: Mapping[str, str] | None) -> Gate:
+    """What was read back from the cloud must be what was asked for."""
+    if mismatches is None:
+        return Gate("settings", "not assessable", "settings were not read back")
+    wrong = [mismatches[arm] for arm in arms if arm in mismatches]
+    if wrong:
+        return Gate(
+            "settings", "failed", "; ".join(wrong), "provision anew with the right setting", "invalid"
+        )
+    return Gate("settings", "passed", "settings read back are those asked for")
+
+
+def pairing_gate(pairing: str, cells: Sequence[Cell], n_replicates: int) -> Gate:
+    """Pairs must share what the pairing says; different machines need replicates."""
+    machines, disks = ([_words(cell[name]) for cell in cells] for name in ("machines", "disks"))
+    if pairing == "same-machine" and set(machines[0]) != set(machines[1]):
+        cause = "the arms were to share a machine and did not"
+        return Gate("pairing", "failed", cause, "correct the scenario's pairing", "invalid")
+    if pairing == "same-disk" and set(disks[0]) != set(disks[1]):
+        cause = "the arms were to share a disk and did not"
+        return Gate("pairing", "failed", cause, "correct the scenario's pairing", "invalid")
+    if pairing == "same-machine":
+        return Gate("pairing", "passed", "both arms on the same machine")
+    if n_replicates < 2:
+        cause = "the arms are on different machines, whose own difference is part of the ratio"
+        return Gate("pairing", "not assessable", cause, "measure 2 replicates or more")
+    return Gate("pairing", "passed", f"different machines, {n_replicates} replicates")
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else ()

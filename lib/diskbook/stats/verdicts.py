@@ -1,0 +1,76 @@
+"""Verdicts: what a comparison supports, from its gates, its interval, its family and its margin.
+
+"No difference" is never the lack of a small p: it needs two one-sided tests against a stated margin. Gates
+come first, since at a cap three blocks would prove two disks equal at once.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from diskbook.stats.ratios import Estimate
+
+DIFFERENCE = "difference"
+INCONCLUSIVE = "inconclusive"
+CAPPED = "capped"
+INVALID = "invalid"
+ALPHA = 0.05
+
+
+def equivalent(margin: float) -> str:
+    """Word the verdict "equivalent within m", e.g. "equivalent within 5 %"."""
+    return f"equivalent within {100 * margin:g} %"
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """Holm's step-down adjustment: controls the chance of any false alarm in the family; NaN stays NaN."""
+    p = np.asarray(p, dtype=float)
+    adjusted = np.full(p.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known])]
+    steps = p[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps)) if len(order) else []
+    return adjusted
+
+
+def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
+    """Benjamini-Hochberg adjustment (scipy): controls the share of false alarms; NaN stays NaN."""
+    p = np.asarray(p, dtype=float)
+    adjusted = np.full(p.shape, np.nan)
+    known = ~np.isnan(p)
+    if known.any():
+        adjusted[known] = stats.false_discovery_control(p[known])
+    return adjusted
+
+
+def adjust(p: pd.Series, family: pd.Series, scope: pd.Series) -> pd.Series:
+    """Adjust p-values: Holm over the headline family, Benjamini-Hochberg over the rest, each scope apart."""
+    adjusted = pd.Series(np.nan, index=p.index)
+    headline = family == "headline"
+    for name in scope.unique():
+        for rows, method in ((headline, holm), (~headline, benjamini_hochberg)):
+            chosen = rows & (scope == name)
+            adjusted[chosen] = method(p[chosen].to_numpy(float))
+    return adjusted
+
+
+def decide(estimate: Estimate, p_adjusted: float, p_equivalence: float, margin: float, family: str) -> str:
+    """Decide between difference, equivalence and neither, gates having passed.
+
+    Equivalence goes first: a difference smaller than the margin is one that the scenario said does not
+    matter. A control (two disks of a kind) may differ a little, so it counts as a difference only beyond the
+    margin.
+    """
+    if estimate.reason:
+        return INCONCLUSIVE
+    if p_equivalence < ALPHA:
+        return equivalent(margin)
+    if family == "control":
+        bound = math.log1p(margin)
+        beyond = math.log(estimate.low) > bound or math.log(estimate.high) < -bound
+        return DIFFERENCE if beyond else INCONCLUSIVE
+    return DIFFERENCE if p_adjusted < ALPHA else INCONCLUSIVE

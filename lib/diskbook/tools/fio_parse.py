@@ -169,7 +169,8 @@ def _jobs(document: dict[str, Any], source: str) -> list[dict[str, Any]]:
 def _complaint(text: str) -> str:
     """fio's own words about what went wrong, to be put after a message."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if line.startswith(("fio:", "verify:")) and "connected to" not in line]
+    own = [line for line in lines if line.startswith("fio:") and "connected to" not in line]
+    telling = [line for line in lines if line.startswith("verify:")] + own
     return f"; fio says: {telling[0]}" if telling else ""
 
 

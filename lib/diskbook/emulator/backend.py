@@ -1,0 +1,347 @@
+"""The machines' side of the emulator: what the control plane decides becomes sshd and nbdkit processes."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from diskbook.emulator import network
+from diskbook.emulator.disk import Export, LimitsFile
+from diskbook.emulator.machine import Machine
+from diskbook.emulator.model import GIB, Model
+from diskbook.emulator.records import Attachment, Book, VmRecord, load_book, save_book
+from diskbook.emulator.types import DiskSpec, ExportModel, Limits, Session, VmAddress, VmSpec
+from diskbook.errors import DiskbookError
+
+
+class LocalBackend:
+    """Runs machines and disks on this computer; implements `types.Backend`.
+
+    Parameters
+    ----------
+    folder
+        State folder of the emulator; what is there from before is known again (see :meth:`resume`).
+    name
+        The emulator's name.
+    model
+        What it plays.
+    plugin
+        The compiled nbdkit plugin.
+    """
+
+    def __init__(self, folder: Path, name: str, model: Model, plugin: Path) -> None:
+        self._folder = folder
+        self._name = name
+        self._model = model
+        self._plugin = plugin
+        self._lock = threading.RLock()
+        self._book_path = folder / "backend.json"
+        self._book: Book = load_book(self._book_path) or Book(began=time.time())
+        self._machines: dict[str, Machine] = {}
+        self._exports: dict[int, Export] = {}  # by number of the attachment, those of running machines
+        self._limits: dict[str, LimitsFile] = {}
+
+    # what the control plane calls
+
+    def start_vm(self, vm: VmSpec) -> VmAddress:
+        """Start the machine and the exports of its disks; a machine known before keeps its address."""
+        with self._step():
+            record = self._book.vms.get(vm.id)
+            address = record.address if record else self._new_address()
+            machine = self._machine(VmRecord(vm, address, running=True))
+            machine.prepare(vm)
+            machine.start()
+            self._book.vms[vm.id] = VmRecord(vm, address, running=True)
+            for attachment in self._book.attached_to(vm.id):
+                self._export(attachment)
+            self._publish(vm.id)
+            return address
+
+    def stop_vm(self, vm_id: str) -> None:
+        """End the machine, all that runs on it, and the exports of its disks."""
+        with self._step():
+            record = self._book.vms.get(vm_id)
+            if record is None:
+                return
+            self._machine(record).stop()
+            for attachment in self._book.attached_to(vm_id):
+                self._close(attachment)
+            record.running = False
+            self._save()
+
+    def delete_vm(self, vm_id: str) -> None:
+        """End the machine, detach its disks and remove its files."""
+        with self._step():
+            record = self._book.vms.get(vm_id)
+            if record is None:
+                return
+            self.stop_vm(vm_id)
+            for attachment in self._book.attached_to(vm_id):
+                self._end(attachment)
+            self._machine(record).delete()
+            del self._machines[vm_id]
+            self._book.gone[vm_id] = self._book.vms.pop(vm_id)
+            self._drop_limits(_key(vm_id))
+            self._save()
+
+    def attach(self, vm_id: str, lun: int, disk: DiskSpec, caching: str) -> None:
+        """Make the disk reachable at this LUN; nothing happens when it is there already.
+
+        Raises
+        ------
+        RuntimeError
+            The machine is unknown, or the LUN holds another disk.
+        """
+        with self._step():
+            self._record(vm_id)
+            there = self._book.at(vm_id, lun)
+            if there is not None and there.disk.id != disk.id:
+                raise RuntimeError(f"LUN {lun} of {vm_id} holds another disk, {there.disk.id}")
+            if there is None:
+                there = self._book.add(vm_id, lun, disk, caching, time.time())
+            there.disk, there.caching = disk, caching
+            if self._book.vms[vm_id].running:
+                try:
+                    self._export(there)
+                except Exception:
+                    self._book.attachments.remove(there)
+                    raise
+            self._publish(vm_id)
+
+    def detach(self, vm_id: str, lun: int) -> None:
+        """Take the disk away; its data and what it recorded stay."""
+        with self._step():
+            attachment = self._book.at(vm_id, lun)
+            if attachment is not None:
+                self._close(attachment)
+                self._end(attachment)
+                self._publish(vm_id)
+
+    def update_disk(self, disk: DiskSpec) -> None:
+        """Put the disk's new limits in force at once, in all its attachments."""
+        with self._step():
+            limits = self._limits.get(_key(disk.id))
+            if limits is not None:
+                limits.update(self._model.disk_limits(disk))
+            for attachment in self._book.of_disk(disk.id):
+                attachment.disk = disk
+                export = self._exports.get(attachment.number)
+                if export is not None:
+                    export.set_model(self._export_model(attachment))
+            self._save()
+
+    def delete_disk(self, disk_id: str) -> None:
+        """Delete the disk's data.
+
+        Raises
+        ------
+        RuntimeError
+            The disk is attached.
+        """
+        with self._step():
+            if self._book.of_disk(disk_id):
+                raise RuntimeError(f"{disk_id} is attached to a machine")
+            self._backing(disk_id).unlink(missing_ok=True)
+            self._drop_limits(_key(disk_id))
+
+    # life of the emulator
+
+    def resume(self) -> None:
+        """Start again what ran when the emulator ended. Burst credit is full again."""
+        with self._step():
+            for record in list(self._book.vms.values()):
+                if record.running:
+                    self.start_vm(record.spec)
+
+    def close(self) -> None:
+        """End all machines and exports; what is known of them stays in the state folder."""
+        with self._step():
+            for vm_id, machine in self._machines.items():
+                machine.stop()
+                for attachment in self._book.attached_to(vm_id):
+                    self._close(attachment)
+            self._save()
+
+    def truth(self) -> dict[str, Any]:
+        """Return population and realised truth of all machines, disks and attachments, also of those gone."""
+        with self._step():
+            vms = {**self._book.gone, **self._book.vms}
+            disks = {attachment.disk.id: attachment.disk for attachment in self._book.attachments}
+            return {
+                "machines": [self._machine_truth(record.spec) for record in vms.values()],
+                "disks": [self._disk_truth(disk) for disk in disks.values()],
+                "attachments": [
+                    self._attachment_truth(vms[attachment.vm_id].spec, attachment)
+                    for attachment in self._book.attachments
+                ],
+            }
+
+    # machines
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        """One step at a time; errors as the control plane expects them."""
+        with self._lock:
+            try:
+                yield
+            except DiskbookError as error:
+                raise RuntimeError(str(error)) from error
+
+    def _record(self, vm_id: str) -> VmRecord:
+        record = self._book.vms.get(vm_id)
+        if record is None:
+            raise RuntimeError(f"the emulator has no machine {vm_id}")
+        return record
+
+    def _new_address(self) -> VmAddress:
+        taken = [record.address.address for record in self._book.vms.values()]
+        address = network.next_address(network.network_of(self._folder), taken)
+        return VmAddress(address, network.free_port(address))
+
+    def _machine(self, record: VmRecord) -> Machine:
+        vm = record.spec
+        if vm.id not in self._machines:
+            folder = self._folder / "vms" / _key(vm.id)
+            self._machines[vm.id] = Machine(folder, f"{self._name}/{vm.name}", record.address)
+        return self._machines[vm.id]
+
+    def _publish(self, vm_id: str) -> None:
+        """Write what the machine sees of its disks, and save."""
+        disks = {
+            str(attachment.lun): {
+                "engine": "nbd",
+                "uri": self._exports[attachment.number].uri(),
+                "prefill_uri": self._exports[attachment.number].uri(unthrottled=True),
+                "size_bytes": attachment.disk.size_gib * GIB,
+                "disk_id": attachment.disk.id,
+            }
+            for attachment in self._book.attached_to(vm_id)
+            if attachment.number in self._exports
+        }
+        self._machine(self._record(vm_id)).write_disks(disks)
+        self._save()
+
+    # disks
+
+    def _export(self, attachment: Attachment) -> None:
+        """Start the export of an attachment, unless it runs."""
+        if attachment.number not in self._exports:
+            self._exports[attachment.number] = self._new_export(attachment)
+        try:
+            self._exports[attachment.number].start()
+        except Exception:
+            del self._exports[attachment.number]
+            raise
+
+    def _new_export(self, attachment: Attachment) -> Export:
+        vm, disk = self._record(attachment.vm_id).spec, attachment.disk
+        model = self._export_model(attachment)
+        uncached, cached = self._model.vm_limits(vm)
+        sockets = self._folder / "s"
+        sockets.mkdir(exist_ok=True)
+        return Export(
+            socket=sockets / str(attachment.number),
+            backing=self._backing(disk.id),
+            size_bytes=disk.size_gib * GIB,
+            model=model,
+            disk_limits=self._limits_file(_key(disk.id), self._model.disk_limits(disk)),
+            vm_uncached=self._limits_file(f"{_key(vm.id)}.uncached", uncached),
+            vm_cached=self._limits_file(f"{_key(vm.id)}.cached", cached) if model.cache else None,
+            plugin=self._plugin,
+            work_dir=self._folder / "exports" / str(attachment.number),
+            epoch_s=time.monotonic() - (time.time() - self._book.began),
+        )
+
+    def _export_model(self, attachment: Attachment) -> ExportModel:
+        vm = self._record(attachment.vm_id).spec
+        return self._model.export_model(vm, attachment.disk, attachment.caching, attachment.times_before)
+
+    def _close(self, attachment: Attachment) -> None:
+        """Stop the export and keep what it recorded."""
+        export = self._exports.pop(attachment.number, None)
+        if export is not None:
+            export.stop()
+            attachment.sessions = export.sessions()
+
+    def _end(self, attachment: Attachment) -> None:
+        attachment.detached = time.time()
+        _remove_tree(self._folder / "exports" / str(attachment.number))
+
+    def _backing(self, disk_id: str) -> Path:
+        return self._folder / "disks" / f"{_key(disk_id)}.img"
+
+    def _limits_file(self, key: str, limits: Limits) -> Path:
+        path = self._folder / "limits" / key
+        if key not in self._limits:
+            path.parent.mkdir(exist_ok=True)
+            self._limits[key] = LimitsFile.create(path, limits)
+        return path
+
+    def _drop_limits(self, key: str) -> None:
+        for name in (key, f"{key}.uncached", f"{key}.cached"):
+            if self._limits.pop(name, None) is not None:
+                (self._folder / "limits" / name).unlink(missing_ok=True)
+
+    def _save(self) -> None:
+        save_book(self._book_path, self._book)
+
+    # truth
+
+    def _machine_truth(self, vm: VmSpec) -> dict[str, Any]:
+        uncached, cached = self._model.vm_limits(vm)
+        return {
+            "machine_id": vm.id,
+            "name": vm.name,
+            "size": vm.size,
+            "zone": vm.zone,
+            "log_factor": self._model.machine_log(vm.id),
+            "limits_uncached": asdict(uncached),
+            "limits_cached": asdict(cached),
+        }
+
+    def _disk_truth(self, disk: DiskSpec) -> dict[str, Any]:
+        return {
+            "disk_id": disk.id,
+            "name": disk.name,
+            "sku": disk.sku,
+            "zone": disk.zone,
+            "home_zone": self._model.home_zone(disk),
+            "log_factor": self._model.disk_log(disk.id),
+            "limits": asdict(self._model.disk_limits(disk)),
+        }
+
+    def _attachment_truth(self, vm: VmSpec, attachment: Attachment) -> dict[str, Any]:
+        return {
+            "machine_id": vm.id,
+            "disk_id": attachment.disk.id,
+            "lun": attachment.lun,
+            "caching": attachment.caching,
+            "attached": attachment.attached,
+            "detached": attachment.detached,
+            "log_factor": self._model.machine_log(vm.id) + self._model.disk_log(attachment.disk.id),
+            "population": asdict(self._model.population(vm, attachment.disk)),
+            "sessions": [asdict(session) for session in self._sessions(attachment)],
+        }
+
+    def _sessions(self, attachment: Attachment) -> list[Session]:
+        export = self._exports.get(attachment.number)
+        return attachment.sessions if export is None else export.sessions()
+
+
+def _key(arm_id: str) -> str:
+    """Return a short file name for an ARM id, which only it has."""
+    name = arm_id.rsplit("/", 1)[-1]
+    return f"{name[:40]}-{hashlib.sha256(arm_id.lower().encode()).hexdigest()[:8]}"
+
+
+def _remove_tree(folder: Path) -> None:
+    for path in folder.glob("*"):
+        path.unlink(missing_ok=True)
+    if folder.exists():
+        folder.rmdir()

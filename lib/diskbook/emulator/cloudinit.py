@@ -1,0 +1,61 @@
+"""What an emulated machine reads of cloud-init's user data: the host keys, which the client made."""
+
+from __future__ import annotations
+
+import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+KEY_TYPES = ("ed25519", "ecdsa", "rsa")
+
+
+def host_keys(custom_data: str) -> dict[str, tuple[str, str]]:
+    """Return the SSH host keys of a ``#cloud-config`` text.
+
+    Parameters
+    ----------
+    custom_data
+        The decoded user data. Everything but `ssh_keys` is ignored: an emulated machine installs nothing.
+
+    Returns
+    -------
+    dict
+        ``{type: (private key in OpenSSH's format, public key line)}``, empty without `ssh_keys`.
+
+    Raises
+    ------
+    RuntimeError
+        The text is not YAML, or a private key comes without its public one.
+    """
+    if not custom_data.lstrip().startswith("#cloud-config"):
+        return {}
+    try:
+        config = yaml.safe_load(custom_data)
+    except yaml.YAMLError as error:
+        raise RuntimeError(f"customData is not valid cloud-init YAML: {error}") from error
+    keys = config.get("ssh_keys") if isinstance(config, dict) else None
+    return {} if keys is None else _pairs(keys)
+
+
+def _pairs(keys: object) -> dict[str, tuple[str, str]]:
+    if not isinstance(keys, dict):
+        raise RuntimeError("customData: ssh_keys must map names such as ed25519_private to keys")
+    pairs = {}
+    for kind in KEY_TYPES:
+        private, public = keys.get(f"{kind}_private"), keys.get(f"{kind}_public")
+        if private is None:
+            continue
+        if public is None:
+            raise RuntimeError(f"customData: ssh_keys has {kind}_private but no {kind}_public")
+        pairs[kind] = (str(private).strip() + "\n", str(public).strip() + "\n")
+    return pairs
+
+
+def new_host_key() -> dict[str, tuple[str, str]]:
+    """Make an ed25519 host key, as a machine does whose user data bring none."""
+    key = Ed25519PrivateKey.generate()
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    )
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    return {"ed25519": (private.decode(), public.decode() + "\n")}

@@ -1,0 +1,264 @@
+"""An emulated machine: an unprivileged OpenSSH server with its own address, host key and folder.
+
+It is no sandbox: commands run as the user who started the emulator, in the machine's folder and with the
+machine's environment, and see this computer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pwd
+import shlex
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from diskbook.emulator import processes
+from diskbook.emulator.cloudinit import host_keys, new_host_key
+from diskbook.emulator.types import VmAddress, VmSpec
+from diskbook.errors import UsageError
+
+SFTP_SERVERS = (
+    "/usr/lib/openssh/sftp-server",
+    "/usr/libexec/openssh/sftp-server",
+    "/usr/lib/ssh/sftp-server",
+)
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+START_S = 10.0  # far more than sshd needs; only a broken one takes longer
+
+_CONFIG = """\
+# Written by the diskbook emulator for an emulated machine.
+AddressFamily inet
+ListenAddress {address}
+Port {port}
+{host_keys}
+PidFile {folder}/sshd.pid
+AuthorizedKeysFile {folder}/authorized_keys
+StrictModes no
+UsePAM {use_pam}
+AllowUsers {user}
+PermitRootLogin prohibit-password
+PubkeyAuthentication yes
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitUserRC no
+PermitUserEnvironment no
+AllowAgentForwarding no
+AllowTcpForwarding no
+X11Forwarding no
+PrintMotd no
+PrintLastLog no
+UseDNS no
+MaxStartups 100:30:200
+MaxSessions 64
+LogLevel INFO
+SetEnv HOME={folder}/home {folder_variable}={folder}/
+ForceCommand {folder}/shell
+{subsystem}
+"""
+
+# `env -i` keeps the user's own environment and rc files off the machine.
+_SHELL = """\
+#!/bin/sh
+cd {folder}/home || exit 1
+set -- env -i HOME={folder}/home PATH={path} TMPDIR={folder}/tmp USER={user} LOGNAME={user} SHELL=/bin/sh \\
+  LANG=C.UTF-8 TERM="${{TERM:-dumb}}" SSH_CONNECTION="$SSH_CONNECTION" \\
+  DISKBOOK_MACHINE={label} {folder_variable}={folder}/
+if [ -z "$SSH_ORIGINAL_COMMAND" ]; then exec "$@" sh -i; fi
+exec "$@" sh -c "$SSH_ORIGINAL_COMMAND"
+"""
+
+_DISKS = """\
+#!/bin/sh
+# Prints the data disks of this emulated machine, by LUN, as JSON.
+exec cat {folder}/disks.json
+"""
+
+
+def login_user() -> str:
+    """Return the only user who can log in to emulated machines: the one who runs the emulator.
+
+    Raises
+    ------
+    UsageError
+        The user has no entry in the system's user list, or one that forbids logins.
+    """
+    try:
+        entry = pwd.getpwuid(os.getuid())
+    except KeyError:
+        raise UsageError(
+            f"user id {os.getuid()} has no entry in /etc/passwd, which sshd needs: run as a named user."
+        ) from None
+    if Path(entry.pw_shell).name in {"nologin", "false"}:
+        raise UsageError(
+            f"user '{entry.pw_name}' has the login shell {entry.pw_shell}, so sshd cannot run commands: "
+            "run the emulator as a user with a real shell."
+        )
+    return entry.pw_name
+
+
+def check_programs() -> None:
+    """Raise UsageError when sshd or setpriv is missing, or the user cannot log in."""
+    processes.require("sshd", "openssh-server")
+    processes.require("setpriv", "util-linux")
+    login_user()
+
+
+class Machine:
+    """One emulated machine.
+
+    Parameters
+    ----------
+    folder
+        The machine's folder; made by :meth:`prepare`.
+    label
+        ``<emulator>/<vm>``, the value of DISKBOOK_MACHINE on the machine.
+    address
+        Where its sshd listens.
+    """
+
+    def __init__(self, folder: Path, label: str, address: VmAddress) -> None:
+        self.folder = folder
+        self.label = label
+        self.address = address
+        self._sshd: subprocess.Popen[bytes] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the machine's sshd runs."""
+        return self._sshd is not None and self._sshd.poll() is None
+
+    def prepare(self, vm: VmSpec) -> None:
+        """Write the machine's files. Host keys are written once: a restarted machine keeps them."""
+        for name in ("", "home", "tmp", "bin"):
+            (self.folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self._host_key_files():
+            for kind, (private, public) in (host_keys(vm.custom_data) or new_host_key()).items():
+                _write(self.folder / f"host_{kind}", private, 0o600)
+                _write(self.folder / f"host_{kind}.pub", public, 0o644)
+        user = login_user()
+        quoted = shlex.quote(str(self.folder))
+        _write(self.folder / "authorized_keys", "\n".join(vm.authorized_keys) + "\n", 0o600)
+        _write(self.folder / "sshd_config", self._config(user), 0o600)
+        _write(self.folder / "shell", self._shell(user, quoted), 0o700)
+        _write(self.folder / "bin" / "diskbook-disks", _DISKS.format(folder=quoted), 0o700)
+        if not (self.folder / "disks.json").exists():
+            self.write_disks({})
+
+    def write_disks(self, disks: dict[str, dict[str, Any]]) -> None:
+        """Replace what `diskbook-disks` prints on the machine: the disks by LUN."""
+        fresh = self.folder / "disks.json.new"
+        _write(fresh, json.dumps(disks, indent=1) + "\n", 0o600)
+        fresh.replace(self.folder / "disks.json")
+
+    def start(self) -> None:
+        """Start the machine's sshd and wait until it answers; nothing happens when it runs.
+
+        Raises
+        ------
+        UsageError
+            sshd is not installed.
+        RuntimeError
+            sshd ended or does not answer; the message has its last log line.
+        """
+        if self.running:
+            return
+        sshd = processes.require("sshd", "openssh-server")
+        if os.getuid() == 0:
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+        log = self.folder / "sshd.log"
+        self._sshd = processes.spawn(
+            [sshd, "-D", "-e", "-f", str(self.folder / "sshd_config")],
+            cwd=self.folder,
+            env={"PATH": SYSTEM_PATH},
+            output=log,
+        )
+        self._wait_until_it_answers(log)
+
+    def stop(self) -> None:
+        """End the machine as a power cut does: its sshd, all sessions and all jobs left behind by them."""
+        running = (
+            processes.tree(self._sshd.pid) if self._sshd is not None and self._sshd.poll() is None else []
+        )
+        processes.kill(running[:1])  # first the listener: no new session
+        for _ in range(5):  # a job may fork while it is being ended
+            processes.kill(running)
+            running = processes.marked(self.folder)
+            if not running:
+                break
+        if self._sshd is not None:
+            self._sshd.wait()
+            self._sshd = None
+
+    def delete(self) -> None:
+        """End the machine and remove its files."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _host_key_files(self) -> list[Path]:
+        return sorted(path for path in self.folder.glob("host_*") if path.suffix != ".pub")
+
+    def _config(self, user: str) -> str:
+        sftp = next((path for path in SFTP_SERVERS if Path(path).exists()), None)
+        return _CONFIG.format(
+            address=self.address.address,
+            port=self.address.port,
+            host_keys="\n".join(f"HostKey {path}" for path in self._host_key_files()),
+            folder=self.folder,
+            user=user,
+            use_pam="yes" if _is_locked(user) else "no",
+            folder_variable=processes.FOLDER_VARIABLE,
+            subsystem=f"Subsystem sftp {sftp}" if sftp else "",
+        )
+
+    def _shell(self, user: str, folder: str) -> str:
+        fio = shutil.which("fio")  # may lie in the environment the emulator was started from
+        beside = f":{Path(fio).parent}" if fio and str(Path(fio).parent) not in SYSTEM_PATH.split(":") else ""
+        return _SHELL.format(
+            folder=folder,
+            path=shlex.quote(f"{self.folder}/bin:{SYSTEM_PATH}{beside}"),
+            user=shlex.quote(user),
+            label=shlex.quote(self.label),
+            folder_variable=processes.FOLDER_VARIABLE,
+        )
+
+    def _wait_until_it_answers(self, log: Path) -> None:
+        assert self._sshd is not None
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            if self._sshd.poll() is not None:
+                break
+            if _has_banner(self.address):
+                return
+            time.sleep(0.01)
+        self.stop()
+        lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "no message")
+        where = f"{self.address.address}:{self.address.port}"
+        raise RuntimeError(f"sshd of the emulated machine {self.label} does not answer on {where}: {last}")
+
+
+def _write(path: Path, text: str, mode: int) -> None:
+    path.touch(mode=mode)
+    path.write_text(text, encoding="utf-8")
+
+
+def _has_banner(address: VmAddress) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((address.address, address.port), 1.0) as link:
+        return link.recv(4) == b"SSH-"
+    return False
+
+
+def _is_locked(user: str) -> bool:
+    """Tell whether the account is locked: without PAM sshd would refuse even its key."""
+    with contextlib.suppress(OSError):
+        for line in Path("/etc/shadow").read_text(encoding="utf-8").splitlines():
+            name, _, rest = line.partition(":")
+            if name == user:
+                return rest.startswith("!")
+    return False

@@ -1,0 +1,119 @@
+"""What the machines' side of an emulator remembers, and its file."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from diskbook.emulator.types import DiskSpec, Session, VmAddress, VmSpec
+from diskbook.errors import DiskbookError
+
+
+@dataclass
+class VmRecord:
+    """A machine: what was asked for, where it listens, whether it is on."""
+
+    spec: VmSpec
+    address: VmAddress
+    running: bool
+
+
+@dataclass
+class Attachment:
+    """One stretch of time in which a disk was attached to a machine.
+
+    `number` is its own in the emulator, `times_before` counts earlier attachments of this disk to this
+    machine. Times are seconds since the Unix epoch; `detached` is None while attached.
+    """
+
+    number: int
+    times_before: int
+    vm_id: str
+    lun: int
+    disk: DiskSpec
+    caching: str
+    attached: float
+    detached: float | None = None
+    sessions: list[Session] = field(default_factory=list)
+
+
+@dataclass
+class Book:
+    """All machines, those deleted too, and all attachments; `began` is when it first started (epoch)."""
+
+    began: float
+    vms: dict[str, VmRecord] = field(default_factory=dict)
+    gone: dict[str, VmRecord] = field(default_factory=dict)
+    attachments: list[Attachment] = field(default_factory=list)
+
+    def attached_to(self, vm_id: str) -> list[Attachment]:
+        """Return the disks attached to a machine now."""
+        return [entry for entry in self.attachments if entry.vm_id == vm_id and entry.detached is None]
+
+    def of_disk(self, disk_id: str) -> list[Attachment]:
+        """Return the present attachments of a disk."""
+        return [entry for entry in self.attachments if entry.disk.id == disk_id and entry.detached is None]
+
+    def at(self, vm_id: str, lun: int) -> Attachment | None:
+        """Return what is at a LUN of a machine now."""
+        return next((entry for entry in self.attached_to(vm_id) if entry.lun == lun), None)
+
+    def add(self, vm_id: str, lun: int, disk: DiskSpec, caching: str, now: float) -> Attachment:
+        """Note a new attachment."""
+        before = sum(entry.vm_id == vm_id and entry.disk.id == disk.id for entry in self.attachments)
+        number = 1 + max((entry.number for entry in self.attachments), default=0)
+        attachment = Attachment(number, before, vm_id, lun, disk, caching, now)
+        self.attachments.append(attachment)
+        return attachment
+
+
+def save_book(path: Path, book: Book) -> None:
+    """Write the book so that a crash leaves the old one or the new one."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(asdict(book), default=str), encoding="utf-8")
+    fresh.replace(path)
+
+
+def load_book(path: Path) -> Book | None:
+    """Read the book, None when there is none.
+
+    Raises
+    ------
+    DiskbookError
+        The file is not what `save_book` writes.
+    """
+    if not path.exists():
+        return None
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return Book(
+            began=float(document["began"]),
+            vms={key: _vm_record(value) for key, value in document["vms"].items()},
+            gone={key: _vm_record(value) for key, value in document["gone"].items()},
+            attachments=[_attachment(value) for value in document["attachments"]],
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise DiskbookError(f"{path}: the emulator's state cannot be read ({error}): remove it.") from error
+
+
+def _vm_record(document: dict[str, Any]) -> VmRecord:
+    spec = {**document["spec"], "authorized_keys": tuple(document["spec"]["authorized_keys"])}
+    return VmRecord(VmSpec(**spec), VmAddress(**document["address"]), document["running"])
+
+
+def _attachment(document: dict[str, Any]) -> Attachment:
+    disk = DiskSpec(**document["disk"])
+    sessions = [Session(**entry) for entry in document["sessions"]]
+    return Attachment(**{**document, "disk": disk, "sessions": sessions})
+
+
+def without_nan(value: Any) -> Any:
+    """Replace NaN by None, all through a document, so that it is JSON."""
+    if isinstance(value, dict):
+        return {key: without_nan(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(entry) for entry in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -76,9 +76,9 @@ def test_mixed_load_round_trip(tmp_path: Path) -> None:
     assert set(result.directions) == {"read", "write"}
     assert 780 <= result.runtime_ms <= 1500
     for part in result.directions.values():
-        # At the end of the ramp fio counts I/Os in flight as latencies, but not as I/Os.
+        # I/Os in flight when the ramp ends count as bytes and latencies, but not as I/Os.
         assert 0 <= sum(part.bins.values()) - part.ios <= load.outstanding
-        assert part.bw_bytes == pytest.approx(part.iops * 4096, rel=1e-4)
+        assert part.bw_bytes == pytest.approx(part.iops * 4096, rel=0.02)
         assert part.iops == pytest.approx(part.ios / part.runtime_ms * 1000, rel=0.02)
         assert 1.0 <= part.lat_min_ms <= part.lat_p50_ms <= part.lat_p99_ms <= part.lat_p999_ms
         assert part.lat_min_ms <= part.lat_mean_ms <= part.lat_max_ms

@@ -191,18 +191,20 @@ def _credit_state(*limits: Mapping[str, Any]) -> str:
 
 
 def _rows(directions: Mapping[str, Direction], workload: Workload) -> list[dict[str, Any]]:
-    rows = [{"direction": name, **_metrics(part, name)} for name, part in directions.items()]
+    rows = [{"direction": name, **_metrics(part, name, workload)} for name, part in directions.items()]
     if workload.sync == "fdatasync" and {"write", "sync"} <= directions.keys():
-        rows.append({"direction": "commit", **_commit(directions["write"], directions["sync"])})
+        rows.append({"direction": "commit", **_commit(directions["write"], directions["sync"], workload)})
     return rows
 
 
-def _metrics(part: Direction, direction: str) -> dict[str, Any]:
+def _metrics(part: Direction, direction: str, workload: Workload) -> dict[str, Any]:
+    # Not fio's own bytes a second: they hold what was in flight when the ramp ended (see `Direction`).
+    throughput_mb_s = part.iops * workload.block_size_bytes / 1e6
     return {
         "runtime_s": part.runtime_ms / 1000,
         "ios": part.ios,
         "iops": part.iops,
-        "throughput_mb_s": math.nan if direction == "sync" else part.bw_bytes / 1e6,
+        "throughput_mb_s": math.nan if direction == "sync" else throughput_mb_s,
         "lat_mean_ms": part.lat_mean_ms,
         "lat_p50_ms": part.lat_p50_ms,
         "lat_p99_ms": part.lat_p99_ms,
@@ -210,9 +212,9 @@ def _metrics(part: Direction, direction: str) -> dict[str, Any]:
     }
 
 
-def _commit(write: Direction, sync: Direction) -> dict[str, Any]:
+def _commit(write: Direction, sync: Direction, workload: Workload) -> dict[str, Any]:
     """A commit is a write and the sync after it: means add up, percentiles do not."""
-    commit = {**_metrics(write, "write"), "lat_mean_ms": write.lat_mean_ms + sync.lat_mean_ms}
+    commit = {**_metrics(write, "write", workload), "lat_mean_ms": write.lat_mean_ms + sync.lat_mean_ms}
     return commit | dict.fromkeys(("lat_p50_ms", "lat_p99_ms", "lat_p999_ms"), math.nan)
 
 

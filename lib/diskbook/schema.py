@@ -202,9 +202,9 @@ def _conform(table: Table, column: Column, values: pd.Series, where: str) -> pd.
     def refuse(bad: pd.Series, why: str) -> None:
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            raise DiskbookError(
-                f"{where}, column '{column.name}', row {row}: {values.iloc[row]!r} {why}; {table.remedy}"
-            )
+            value = values.iloc[row]
+            shown = repr(value.item() if isinstance(value, np.generic) else value)
+            raise DiskbookError(f"{where}, column '{column.name}', row {row}: {shown} {why}; {table.remedy}")
 
     missing = values.isna()
     if not column.nullable:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,21 +108,23 @@ def parse(text: str, source: str, *, messages: str = "", runtime_s: float | None
     return FioResult(document["fio version"], options, runtime_ms, directions)
 
 
-def percentile_ns(bins: Mapping[int, int], quantile: float) -> float:
-    """Latency in ns below or at which the part `quantile` (0..1) of the I/Os lies; NaN without bins."""
+def percentile_ns(bins: Mapping[int, int], *quantiles: float) -> list[float]:
+    """Latency in ns at or below which each of these parts (0..1) of the I/Os lies; NaN without bins."""
     if not bins:
-        return math.nan
+        return [math.nan] * len(quantiles)
     values = np.fromiter(bins.keys(), dtype=np.int64, count=len(bins))
     counts = np.fromiter(bins.values(), dtype=np.int64, count=len(bins))
     order = np.argsort(values)
     cumulative = np.cumsum(counts[order])
-    # The same rank as fio: the smallest bin that holds at least ceil(quantile * n) I/Os.
-    rank = math.ceil(quantile * int(cumulative[-1]) - 1e-9)
-    return float(values[order][np.searchsorted(cumulative, max(rank, 1))])
+    # The same rank as fio: the first bin up to which at least ceil(quantile * n) I/Os lie.
+    ranks = [max(1, math.ceil(quantile * int(cumulative[-1]) - 1e-9)) for quantile in quantiles]
+    return values[order][np.searchsorted(cumulative, ranks)].astype(float).tolist()
 
 
-def merge_bins(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
+def merge_bins(parts: Sequence[Mapping[int, int]]) -> dict[int, int]:
     """Add histograms up; exact, since the edges of fio's bins are fixed."""
+    if len(parts) == 1:
+        return dict(sorted(parts[0].items()))
     merged: dict[int, int] = {}
     for part in parts:
         for value, count in part.items():
@@ -182,7 +184,8 @@ def _direction(jobs: list[dict[str, Any]], name: str) -> Direction:
     # With libaio fio counts syncs only among the latencies; elsewhere the latencies may be off (gtod_reduce).
     ios = sum(samples) if name == "sync" else sum(int(part["total_ios"]) for part in parts)
     runtime_ms = _runtime_ms(jobs, parts, name)
-    bins = merge_bins(_bins(part["lat_ns"]) for part in parts)
+    bins = merge_bins([_bins(part["lat_ns"]) for part in parts])
+    p50, p99, p999 = percentile_ns(bins, 0.5, 0.99, 0.999)
     mean, stddev = _pooled([part["lat_ns"] for part in parts], samples)
     active = [part["lat_ns"] for part, n in zip(parts, samples, strict=True) if n]
     return Direction(
@@ -194,9 +197,9 @@ def _direction(jobs: list[dict[str, Any]], name: str) -> Direction:
         lat_stddev_ms=stddev / NS_PER_MS,
         lat_min_ms=min((lat["min"] for lat in active), default=math.nan) / NS_PER_MS,
         lat_max_ms=max((lat["max"] for lat in active), default=math.nan) / NS_PER_MS,
-        lat_p50_ms=percentile_ns(bins, 0.5) / NS_PER_MS,
-        lat_p99_ms=percentile_ns(bins, 0.99) / NS_PER_MS,
-        lat_p999_ms=percentile_ns(bins, 0.999) / NS_PER_MS,
+        lat_p50_ms=p50 / NS_PER_MS,
+        lat_p99_ms=p99 / NS_PER_MS,
+        lat_p999_ms=p999 / NS_PER_MS,
         bins=bins,
     )
 

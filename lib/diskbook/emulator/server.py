@@ -1,0 +1,239 @@
+"""The emulator's process: ``python -m diskbook.emulator.server FOLDER READY_FD [OWNER_FD]``.
+
+It serves the control plane, holds the machines and disks, and ends all of them when it ends: asked by a
+signal, or when its owner is gone (the owner's pipe closes). Machines and disks also end by themselves when it
+is killed. `lifecycle` starts it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from diskbook.emulator import lifecycle, machine, network, processes
+from diskbook.emulator.arm import create_app
+from diskbook.emulator.arm.settings import Settings
+from diskbook.emulator.backend import LocalBackend
+from diskbook.emulator.disk import build_plugin
+from diskbook.emulator.model import Model
+from diskbook.emulator.profile import Profile, load_profile
+from diskbook.emulator.records import without_nan
+from diskbook.emulator.tls import make_certificates
+from diskbook.emulator.types import Json
+from diskbook.errors import UsageError
+
+
+def main(arguments: list[str]) -> int:
+    """Run one emulator until it is told to end; the exit code is 0 after a clean end."""
+    _on_signal(_raise_exit)  # until the control plane takes over
+    folder, ready = Path(arguments[0]), int(arguments[1])
+    owner = int(arguments[2]) if len(arguments) > 2 else None
+    try:
+        with _locked(folder):
+            _run(folder, ready, owner)
+    except Exception as error:
+        traceback.print_exc()
+        _say(ready, {"error": str(error), "usage": isinstance(error, UsageError)})
+        return getattr(error, "exit_code", 1)
+    return 0
+
+
+def _raise_exit(*_: object) -> None:
+    raise SystemExit(0)
+
+
+def _say(ready: int, word: Json) -> None:
+    """Tell the starter how it went; it may be gone, or have been told before."""
+    with contextlib.suppress(OSError):
+        os.write(ready, json.dumps(word).encode())
+        os.close(ready)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock that says that this emulator runs, and whose process it is."""
+    with (folder / lifecycle.LOCK).open("a+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"an emulator runs in {folder} already: choose another name.") from None
+        file.truncate(0)
+        file.write(str(os.getpid()).encode())
+        file.flush()
+        yield
+
+
+def _run(folder: Path, ready: int, owner: int | None) -> None:
+    config: dict[str, Any] = json.loads((folder / lifecycle.CONFIG).read_text(encoding="utf-8"))
+    machine.check_programs()
+    profile = load_profile(config["profile"])
+    backend = LocalBackend(
+        folder, config["name"], Model(profile, config["seed"]), build_plugin(_cache(folder))
+    )
+    watchdog = processes.start_watchdog(folder)
+    try:
+        with _listener(folder, config) as listener:
+            backend.resume()
+            server, ca = _control_plane(folder, config, profile, backend, listener)
+            connection = _connection(config, listener, ca)
+            asyncio.run(_serve(server, listener, owner, lambda: _announce(folder, connection, ready)))
+    finally:
+        _on_signal(signal.SIG_IGN)  # what follows takes a moment and must not be cut short
+        backend.close()
+        processes.kill(processes.marked(folder))
+        processes.end_watchdog(watchdog)
+    _clear(folder, config)
+
+
+def _cache(folder: Path) -> Path:
+    """Return where the compiled plugin is kept between emulators."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "diskbook"
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return folder / "cache"
+    return cache if os.access(cache, os.W_OK) else folder / "cache"
+
+
+def _listener(folder: Path, config: dict[str, Any]) -> socket.socket:
+    """Bind the control plane's address; a restarted emulator takes the same port again."""
+    address = f"{network.network_of(folder)}.1"
+    if config["port"] is None:
+        config["port"] = network.free_port(address)
+        lifecycle.write_private(folder / lifecycle.CONFIG, config)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((address, config["port"]))
+    except OSError as error:
+        listener.close()
+        raise UsageError(
+            f"the control plane of emulator '{config['name']}' cannot listen on {address}:{config['port']} "
+            f"({error.strerror}): end what uses that port, or start the emulator with another one."
+        ) from None
+    return listener
+
+
+def _control_plane(
+    folder: Path, config: dict[str, Any], profile: Profile, backend: LocalBackend, listener: socket.socket
+) -> tuple[uvicorn.Server, Path]:
+    """Build the web server of the control plane, and tell the CA that its clients are to trust."""
+    settings = Settings(
+        subscription_id=config["subscription_id"],
+        tenant_id=config["tenant_id"],
+        token=config["token"],
+        time_scale=config["time_scale"],
+        delays_s=profile.delays_s,
+        seed=config["seed"],
+        faults=tuple(config["faults"]),
+    )
+    app = create_app(settings, backend, folder / "arm.sqlite")
+    app.router.routes.insert(0, _truth_route(config, profile, backend))
+    certificates = make_certificates(folder / "tls", listener.getsockname()[0])
+    options = uvicorn.Config(
+        app,
+        ssl_certfile=certificates.certificate,
+        ssl_keyfile=certificates.key,
+        log_level="warning",
+        timeout_graceful_shutdown=1,
+    )
+    return uvicorn.Server(options), certificates.ca
+
+
+def _truth_route(config: dict[str, Any], profile: Profile, backend: LocalBackend) -> Route:
+    """Serve what the emulator plays and has played, to holders of the token; no part of Azure."""
+    emulator = {
+        "name": config["name"],
+        "profile": profile.name,
+        "seed": config["seed"],
+        "home_zone": profile.home_zone or "seed",
+        "noise": asdict(profile.noise),
+        "caps": asdict(profile.caps),
+    }
+
+    def truth(request: Request) -> JSONResponse:
+        given = request.headers.get("authorization", "")
+        if not secrets.compare_digest(given, f"Bearer {config['token']}"):
+            return JSONResponse({"error": {"code": "AuthenticationFailed", "message": "Wrong token."}}, 401)
+        return JSONResponse(without_nan({"emulator": emulator, **backend.truth()}))
+
+    return Route(lifecycle.TRUTH_PATH, truth)
+
+
+async def _serve(
+    server: uvicorn.Server, listener: socket.socket, owner: int | None, announce: Callable[[], None]
+) -> None:
+    """Serve until a signal comes or the owner is gone."""
+    _on_signal(lambda *_: None)  # uvicorn passes signals on when it has ended
+    if owner is not None:
+        loop = asyncio.get_running_loop()
+
+        def owner_gone() -> None:
+            loop.remove_reader(owner)
+            server.should_exit = True
+
+        loop.add_reader(owner, owner_gone)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.005)
+    announce()
+    await serving
+
+
+def _connection(config: dict[str, Any], listener: socket.socket, ca: Path) -> Json:
+    address, port = listener.getsockname()
+    kept = ("name", "token", "subscription_id", "tenant_id", "time_scale", "profile", "seed")
+    return {
+        **{key: config[key] for key in kept},
+        "endpoint": f"https://{address}:{port}",
+        "ca_path": str(ca),
+        "admin_user": machine.login_user(),
+        "pid": os.getpid(),
+        "started": time.time(),
+    }
+
+
+def _announce(folder: Path, connection: Json, ready: int) -> None:
+    lifecycle.write_private(folder / lifecycle.CONNECTION, connection)
+    _say(ready, {"ready": True})
+
+
+def _clear(folder: Path, config: dict[str, Any]) -> None:
+    """Remove the emulator's folder, unless its state is to be kept."""
+    (folder / lifecycle.CONNECTION).unlink(missing_ok=True)
+    if (folder / lifecycle.KEEP).exists():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    link = Path(config["link"])
+    if link.is_symlink():
+        link.unlink()
+    with contextlib.suppress(OSError):
+        link.parent.rmdir()  # only when it was the last
+
+
+def _on_signal(handler: Any) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handler)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

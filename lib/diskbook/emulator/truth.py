@@ -1,0 +1,109 @@
+"""The content of a run's `truth.json`: what the emulator played. Pure. No analysis may read it.
+
+Population truth is what the profile says, without any noise. Realised truth is what these machines, disks and
+trials really got: the profile times their own constants, and for a trial the mean of all latencies drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SCHEMA = 1
+OPS = ("read", "write", "flush")
+WARNING = "emulated: planted by the emulator, never Azure's; not to be read by any analysis"
+
+
+@dataclass(frozen=True)
+class TrialWindow:
+    """A trial as the run's ledger knows it; ids are ARM ids (case does not matter), times epoch seconds."""
+
+    trial: str
+    machine_id: str
+    disk_id: str
+    started: float
+    ended: float
+
+
+def build_truth(response: Mapping[str, Any], trials: Iterable[TrialWindow]) -> dict[str, Any]:
+    """Join what the emulator played with the trials of a run.
+
+    Parameters
+    ----------
+    response
+        What the emulator's truth endpoint answered, read at the end of the run, before teardown or after.
+    trials
+        The trials of the run.
+
+    Returns
+    -------
+    dict
+        `emulator` (name, profile, seed, noise, caps), `machines`, `disks`, `attachments` (population and
+        realised means, ms, one entry a machine and disk) and `trials` (realised means, ms, of the session
+        that overlaps the trial most; `matched` is False where none does).
+    """
+    attachments = response["attachments"]
+    return {
+        "schema": SCHEMA,
+        "provenance": "emulated",
+        "warning": WARNING,
+        "emulator": response["emulator"],
+        "machines": response["machines"],
+        "disks": response["disks"],
+        "attachments": _pairs(attachments),
+        "trials": [_trial_truth(window, attachments) for window in trials],
+    }
+
+
+def _pairs(attachments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return one entry a machine, disk and caching, however often the disk was attached there."""
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for attachment in attachments:
+        key = (attachment["machine_id"], attachment["disk_id"], attachment["caching"])
+        if key not in found:
+            factor = math.exp(attachment["log_factor"])
+            population = attachment["population"]
+            found[key] = {
+                "machine_id": key[0],
+                "disk_id": key[1],
+                "caching": key[2],
+                "log_factor": attachment["log_factor"],
+                "population": population,
+                "realised": {f"{op}_mean_ms": population[f"{op}_mean_ms"] * factor for op in OPS},
+                "times_attached": 0,
+            }
+        found[key]["times_attached"] += 1
+    return list(found.values())
+
+
+def _trial_truth(window: TrialWindow, attachments: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    best, best_s, owner = None, 0.0, None
+    for attachment in attachments:
+        if not _is_of(window, attachment):
+            continue
+        for session in attachment["sessions"]:
+            overlap_s = _overlap_s(window, session)
+            if overlap_s > best_s:
+                best, best_s, owner = session, overlap_s, attachment
+    truth: dict[str, Any] = {"trial": window.trial, "matched": best is not None}
+    if best is None or owner is None:
+        return truth
+    truth |= {"machine_id": owner["machine_id"], "disk_id": owner["disk_id"], "trial_log": best["trial_log"]}
+    truth |= {key: best[key] for key in ("reads", "writes", "flushes")}
+    truth["population"] = {f"{op}_mean_ms": owner["population"][f"{op}_mean_ms"] for op in OPS}
+    truth["realised"] = {f"{op}_mean_ms": best[f"{op}_mean_ms"] for op in OPS}
+    return truth
+
+
+def _is_of(window: TrialWindow, attachment: Mapping[str, Any]) -> bool:
+    return (window.machine_id.lower(), window.disk_id.lower()) == (
+        attachment["machine_id"].lower(),
+        attachment["disk_id"].lower(),
+    )
+
+
+def _overlap_s(window: TrialWindow, session: Mapping[str, Any]) -> float:
+    ended = math.inf if session["ended"] is None else session["ended"]
+    return max(0.0, min(window.ended, ended) - max(window.started, session["started"]))

@@ -8,7 +8,7 @@ order. See the definitions in the README's glossary.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,8 +40,13 @@ class Block:
     block: int
     trials: tuple[PlannedTrial, ...]
 
+    def numbered(self, replicate: int) -> Block:
+        """Return the same block as part of another replicate: the one that a resumed run measures it on."""
+        trials = tuple(replace(trial, replicate=replicate) for trial in self.trials)
+        return Block(replicate, self.block, trials)
 
-def plan(scenario: Scenario, replicates: int | None = None) -> list[Block]:
+
+def plan(scenario: Scenario) -> list[Block]:
     """Draw the order of all trials from the scenario's seed.
 
     Parameters
@@ -49,9 +54,6 @@ def plan(scenario: Scenario, replicates: int | None = None) -> list[Block]:
     scenario
         With `design.seed`, `design.replicates` and `design.repeats`; a workload's `blocks` says in how
         many blocks, counted from the first, it is measured.
-    replicates
-        Plan for that many instead of `design.replicates` (a resumed run adds replicates). The blocks of
-        the first ones stay the same.
 
     Returns
     -------
@@ -59,12 +61,8 @@ def plan(scenario: Scenario, replicates: int | None = None) -> list[Block]:
         In the order of execution. Equal scenarios give equal plans.
     """
     last = max((workload.blocks for workload in scenario.workload), default=0)
-    count = scenario.design.replicates if replicates is None else replicates
-    return [
-        _block(scenario, replicate, block)
-        for replicate in range(1, count + 1)
-        for block in range(1, last + 1)
-    ]
+    replicates = range(1, scenario.design.replicates + 1)
+    return [_block(scenario, replicate, block) for replicate in replicates for block in range(1, last + 1)]
 
 
 def _block(scenario: Scenario, replicate: int, block: int) -> Block:

@@ -12,7 +12,7 @@ import shlex
 import tarfile
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -57,6 +57,11 @@ class Device:
     target: str
     prefill_target: str
     size_bytes: int
+
+    @property
+    def for_prefill(self) -> Device:
+        """The same disk as it is filled."""
+        return replace(self, target=self.prefill_target)
 
     @property
     def needs_root(self) -> bool:
@@ -114,7 +119,7 @@ class Connection:
         if output.status != 0:
             said = output.stderr.decode(errors="replace").strip() or "it printed nothing"
             raise DiskbookError(
-                f"machine {self.host.name}: '{command.split(maxsplit=1)[0]}' ended with {output.status}: {said}"
+                f"machine {self.host.name}: '{command[:40]}' ended with {output.status}: {said}"
             )
         return output.stdout
 

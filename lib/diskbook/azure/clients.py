@@ -103,13 +103,14 @@ class Clients:
 
 def connect(cloud: Cloud) -> Clients:
     """Make the clients. Nothing is sent before the first call."""
-    kinds = (ComputeManagementClient, NetworkManagementClient, ResourceManagementClient)
+    kinds: tuple[Any, ...] = (ComputeManagementClient, NetworkManagementClient, ResourceManagementClient)
     if cloud.endpoint is None:
-        return Clients(cloud, *(kind(cloud.credential, cloud.subscription) for kind in kinds))
+        compute, network, resource = (kind(cloud.credential, cloud.subscription) for kind in kinds)
+        return Clients(cloud, compute, network, resource)
     # A transport belongs to one client only.
     transports = tuple(ScaledSleep(cloud.time_scale, connection_verify=str(cloud.ca)) for _ in kinds)
-    made = (
+    compute, network, resource = (
         kind(cloud.credential, cloud.subscription, base_url=cloud.endpoint, transport=transport)
         for kind, transport in zip(kinds, transports, strict=True)
     )
-    return Clients(cloud, *made, transports=transports)
+    return Clients(cloud, compute, network, resource, transports)

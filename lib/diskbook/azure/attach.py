@@ -1,0 +1,96 @@
+"""Which disk is attached to which machine, and moving one to where it is to be measured."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from diskbook.azure import readback
+from diskbook.azure.clients import Clients
+from diskbook.azure.provision import operation
+from diskbook.errors import DiskbookError
+from diskbook.run import Run
+from diskbook.scenario import Disk
+
+_ID = re.compile(r"/resourcegroups/(?P<group>[^/]+)/providers/.*/(?P<name>[^/]+)$", re.IGNORECASE)
+
+
+class Attachments:
+    """Disks and machines of one replicate, moved by attachDetachDataDisks.
+
+    Parameters
+    ----------
+    clients, run
+        Where to ask, and where to record the time of each operation.
+    replicate
+        Entry of the manifest: ids of machines and disks.
+    """
+
+    def __init__(self, clients: Clients, run: Run, replicate: dict[str, Any]) -> None:
+        self._clients = clients
+        self._run = run
+        self._machines = {name: row["id"] for name, row in replicate["machines"].items()}
+        self._disks = {name: row["id"] for name, row in replicate["disks"].items()}
+
+    def where(self, disk: str) -> list[tuple[str, int]]:
+        """Machines, by scenario name, that have the disk now, with the LUN, as Azure says."""
+        found = []
+        for machine in self._machines:
+            for row in self._data_disks(machine):
+                if row.managed_disk and row.managed_disk.id.lower() == self._disks[disk]:
+                    found.append((machine, row.lun))
+        return found
+
+    def move(self, disk: Disk, machine: str) -> int:
+        """Have the disk on the machine, taking it from another one where it cannot be shared.
+
+        Returns
+        -------
+        int
+            The LUN.
+        """
+        places = self.where(disk.name)
+        for other, lun in places:
+            if other == machine:
+                return lun
+        if len(places) >= disk.max_shares:
+            self.detach(disk.name, places[0][0])
+        return self.attach(disk, machine)
+
+    def attach(self, disk: Disk, machine: str) -> int:
+        """Attach at the lowest free LUN and read the attachment back; raises with Azure's own message."""
+        used = {row.lun for row in self._data_disks(machine)}
+        lun = next(number for number in range(len(used) + 1) if number not in used)
+        body = {
+            "diskId": self._disks[disk.name],
+            "lun": lun,
+            "caching": disk.cache,
+            "deleteOption": "Delete",
+        }
+        with operation(self._run, "attach", f"{disk.name} to {machine}", self._clients):
+            self._change(machine, {"dataDisksToAttach": [body]})
+        readback.check_attachment(disk.name, self._get(machine), self._disks[disk.name], lun, disk.cache)
+        return lun
+
+    def detach(self, disk: str, machine: str) -> None:
+        """Detach the disk from the machine; its data stay."""
+        with operation(self._run, "detach", f"{disk} from {machine}", self._clients):
+            self._change(machine, {"dataDisksToDetach": [{"diskId": self._disks[disk]}]})
+
+    def _data_disks(self, machine: str) -> list[Any]:
+        return list(self._get(machine).storage_profile.data_disks or [])
+
+    def _get(self, machine: str) -> Any:
+        return self._clients.compute.virtual_machines.get(*group_and_name(self._machines[machine]))
+
+    def _change(self, machine: str, body: dict[str, Any]) -> None:
+        place = group_and_name(self._machines[machine])
+        self._clients.compute.virtual_machines.begin_attach_detach_data_disks(*place, body).result()
+
+
+def group_and_name(resource_id: str) -> tuple[str, str]:
+    """Split an ARM id into resource group and name."""
+    match = _ID.search(resource_id)
+    if match is None:
+        raise DiskbookError(f"'{resource_id}' is not the id of an Azure resource; the manifest is damaged")
+    return match["group"], match["name"]

@@ -1,0 +1,186 @@
+"""The command line: `diskbook run`, `diskbook emulator`, and what goes with them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from diskbook import __version__
+from diskbook.errors import DiskbookError, UsageError
+
+
+class Suggesting(click.Group):
+    """A group that names the nearest command for one that does not exist."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find the command; say which one may have been meant."""
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            from diskbook.errors import unknown
+
+            raise unknown("command", args[0], self.list_commands(ctx))
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Suggesting, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def cli() -> None:
+    """Measure Azure disks honestly: provision, benchmark, analyse and tear down, scenario after scenario."""
+
+
+@cli.command()
+@click.argument("scenario", required=False)
+@click.option("--cloud", default="emulator", show_default=True, help="emulator or azure.")
+@click.option("--preset", default="quick", show_default=True, help="quick, standard or full.")
+@click.option("--name", help="Name of the run; by default scenario, time and four digits.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, e.g. design.replicates=2."
+)
+@click.option("--emulator", "emulator_name", metavar="NAME", help="Use this running emulator.")
+@click.option(
+    "--emulator-profile", default="default", show_default=True, help="The truth that the emulator plays."
+)
+@click.option("--emulator-seed", type=int, help="Seed of the emulator's noise; by default the design's.")
+@click.option(
+    "--time-scale", type=float, default=0.01, show_default=True, help="Scale of the emulator's delays."
+)
+@click.option("--keep", is_flag=True, help="Leave machines and disks standing at the end.")
+@click.option("--resume", metavar="RUN", help="Go on with a run that was cut short.")
+def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
+    """Run SCENARIO: provision, benchmark, analyse, tear down."""
+    from diskbook import pipeline
+    from diskbook import run as runs
+
+    if (scenario is None) == (resume is None):
+        raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
+    folder = runs.open_run(resume) if resume else _begin(str(scenario), options)
+    click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
+    try:
+        outcome = pipeline.execute(folder, keep=keep)
+    except pipeline.Stopped as stop:
+        raise SystemExit(_stopped(folder.name, stop)) from None
+    click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
+
+
+def _begin(scenario: str, options: dict[str, Any]) -> Any:
+    from diskbook import run as runs
+    from diskbook import stages
+
+    overrides = dict(_setting(text) for text in options["settings"])
+    name = options["name"] or runs.new_name(scenario.rsplit("/", 1)[-1].removesuffix(".toml"))
+    emulator = {"profile": options["emulator_profile"], "time_scale": options["time_scale"]}
+    emulator |= {"seed": options["emulator_seed"]} if options["emulator_seed"] is not None else {}
+    emulator |= {"name": options["emulator_name"]} if options["emulator_name"] else {}
+    return stages.begin(name, scenario, options["cloud"], options["preset"], overrides, emulator)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"--set {text}: write KEY=VALUE, for example --set design.replicates=2")
+    try:
+        return key, json.loads(value)
+    except json.JSONDecodeError:
+        return key, value
+
+
+def _stopped(name: str, stop: Any) -> int:
+    click.echo(
+        f"stopped by {stop}; nothing is left standing; go on with 'diskbook run --resume {name}'", err=True
+    )
+    return 128 + stop.number
+
+
+@cli.command(name="list")
+def list_() -> None:
+    """List scenarios, emulator profiles and runs."""
+    from diskbook import overview, paths, scenario_file
+
+    click.echo("scenarios: " + ", ".join(scenario_file.names()))
+    click.echo("emulator profiles: " + ", ".join(sorted(path.stem for path in paths.PROFILES.glob("*.toml"))))
+    found = overview.runs_table()
+    click.echo("runs:" if len(found) else "runs: none")
+    for name, row in found.iterrows():
+        click.echo(f"  {name}  {row.provenance}  {row.state}")
+
+
+@cli.command()
+@click.argument("name", metavar="RUN")
+def tables(name: str) -> None:
+    """Rebuild the tables of RUN from its raw results."""
+    from diskbook import results
+    from diskbook import run as runs
+
+    folder = runs.open_run(name)
+    built = results.build(folder)
+    results.write(built, folder.folder)
+    click.echo(
+        f"{len(built.trials)} rows of trials, {len(built.bins)} of bins, {len(built.series)} of series"
+    )
+
+
+@cli.command()
+@click.argument("name", metavar="RUN")
+def teardown(name: str) -> None:
+    """Delete whatever RUN has left standing."""
+    from diskbook import run as runs
+    from diskbook import stages
+
+    stages.teardown(runs.open_run(name))
+    click.echo("nothing of this run is left standing")
+
+
+@cli.group(cls=Suggesting)
+def emulator() -> None:
+    """Start, list and stop emulators by hand."""
+
+
+@emulator.command()
+@click.argument("name", default="default")
+@click.option("--profile", default="default", show_default=True, help="The truth that the emulator plays.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of its noise.")
+@click.option("--time-scale", type=float, default=0.01, show_default=True, help="Scale of Azure's delays.")
+@click.option("--faults", type=click.Path(exists=True, dir_okay=False), help="JSON list of faults to inject.")
+def start(name: str, profile: str, seed: int, time_scale: float, faults: str | None) -> None:
+    """Start an emulator called NAME; it runs until it is stopped."""
+    from pathlib import Path
+
+    from diskbook.emulator import lifecycle
+
+    planted = json.loads(Path(faults).read_text("utf-8")) if faults else None
+    found = lifecycle.start(name, profile=profile, seed=seed, time_scale=time_scale, faults=planted or ())
+    click.echo(f"emulator {name} (emulated, profile {profile}) answers at {found.endpoint}")
+
+
+@emulator.command()
+def status() -> None:
+    """List the emulators of this user."""
+    from diskbook.emulator import lifecycle
+
+    rows = lifecycle.status()
+    for row in rows:
+        click.echo(f"{row.name}  {row.state}  {row.profile}  {row.endpoint or ''}")
+    if not rows:
+        click.echo("no emulator runs")
+
+
+@emulator.command()
+@click.argument("name", default="default")
+@click.option("--keep-state", is_flag=True, help="Keep its folder, so that a later start goes on with it.")
+def stop(name: str, keep_state: bool) -> None:
+    """Stop the emulator called NAME; nothing of it is left."""
+    from diskbook.emulator import lifecycle
+
+    lifecycle.stop(name, keep_state=keep_state)
+    click.echo(f"emulator {name} is stopped")
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends in one sentence, not in a traceback."""
+    try:
+        cli(prog_name="diskbook")
+    except DiskbookError as error:
+        click.echo(f"diskbook: {error}", err=True)
+        sys.exit(error.exit_code)

@@ -1,0 +1,33 @@
+"""Execute one notebook by papermill, in a process of its own (`python -m diskbook.notebook_stage`).
+
+papermill is not safe in threads, and what it writes about a run that was cut short is no evidence; so each
+stage is a process, and its success is what the run folder records.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import papermill
+from papermill.exceptions import PapermillExecutionError
+
+USER_ERRORS = ("DiskbookError", "UsageError", "FioError", "JobLost")
+EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user
+
+
+def main(source: str, target: str, parameters: str) -> int:
+    """Execute `source` with parameters (JSON text) into `target`; return the exit status."""
+    try:
+        papermill.execute_notebook(source, target, json.loads(parameters), progress_bar=False)
+    except PapermillExecutionError as error:
+        if error.ename in USER_ERRORS:
+            print(error.evalue, file=sys.stderr)
+            return EXIT_USER_ERROR
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

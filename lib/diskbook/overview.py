@@ -1,0 +1,45 @@
+"""What there is in the clone: scenarios and runs, for the overview notebook and `diskbook list`."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from diskbook import run as runs
+from diskbook import scenario_file
+
+
+def scenarios() -> pd.DataFrame:
+    """Scenarios that come with the workbook: question, arms, workloads and region."""
+    rows = []
+    for name in scenario_file.names():
+        found = scenario_file.load(name)
+        rows.append(
+            {
+                "scenario": name,
+                "question": found.scenario.question,
+                "arms": len(found.arm),
+                "workloads": len(found.workload),
+                "region": found.region,
+            }
+        )
+    return pd.DataFrame(rows, columns=["scenario", "question", "arms", "workloads", "region"]).set_index(
+        "scenario"
+    )
+
+
+def runs_table() -> pd.DataFrame:
+    """Runs in the run folder: scenario, preset, provenance and whether all is measured."""
+    rows = []
+    for path in sorted(runs.runs_root().glob("*/manifest.json")):
+        found = runs.Run(path.parent)
+        manifest = found.manifest
+        rows.append(
+            {
+                "run": found.name,
+                "scenario": manifest["scenario"]["name"],
+                "preset": manifest["preset"],
+                "provenance": manifest["provenance"],
+                "state": "measured" if found.done("benchmark") else "unfinished",
+            }
+        )
+    return pd.DataFrame(rows, columns=["run", "scenario", "preset", "provenance", "state"]).set_index("run")

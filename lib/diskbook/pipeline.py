@@ -1,0 +1,184 @@
+"""A whole run: the notebooks in order, each its own process, and the teardown, whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from diskbook import design, paths, report, stages
+from diskbook.errors import DiskbookError
+from diskbook.notebook_stage import EXIT_USER_ERROR
+from diskbook.progress import Progress
+from diskbook.run import Run
+
+
+class Stopped(BaseException):
+    """A signal asked the run to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run ended in: the headline, and where the report lies."""
+
+    folder: Run
+    headline: str
+    report: Path
+
+
+def execute(folder: Run, *, keep: bool = False) -> Outcome:
+    """Take a begun run through all its stages, or the rest of them.
+
+    Parameters
+    ----------
+    folder
+        From `stages.begin`, or an earlier run to go on with.
+    keep
+        Leave machines, disks and emulator standing.
+
+    Raises
+    ------
+    DiskbookError
+        When a stage fails; what was finished is kept and nothing is left standing (unless `keep`).
+    Stopped
+        After SIGINT or SIGTERM, when everything is torn down.
+    """
+    scenario = stages.scenario_of(folder)
+    progress = Progress(folder.folder / "ledger.jsonl", _count_trials(folder))
+    with _signals(), tempfile.TemporaryDirectory(prefix="diskbook-") as scratch:
+        try:
+            if not stages.finished(folder):
+                # Unless kept, the emulator ends with this process, however that ends.
+                stages.start_emulator(folder, owner=not keep)
+            for name in ("1-provision", "2-benchmark", f"3-analyse-{scenario.name}"):
+                _stage(folder, name, Path(scratch), progress)
+            if not keep:
+                _stage(folder, "4-teardown", Path(scratch), progress)
+        finally:
+            progress.close()
+            if not keep:
+                with _deaf():
+                    stages.teardown(folder)
+        page = report.build(folder)
+    return Outcome(folder, report.headline(folder), page)
+
+
+def _count_trials(folder: Run) -> int:
+    return sum(len(block.trials) for block in design.plan(stages.scenario_of(folder)))
+
+
+def _stage(folder: Run, name: str, scratch: Path, progress: Progress) -> None:
+    """Execute one notebook and show its progress."""
+    started = time.monotonic()
+    progress.say(f"{name} ...")
+    parameters = {"run": os.path.relpath(folder.folder, paths.ROOT)}
+    log = scratch / f"{name}.log"
+    with log.open("wb") as output:
+        child = _spawn(folder, name, parameters, scratch, output)
+        try:
+            while child.poll() is None:
+                progress.follow()
+                time.sleep(0.1)
+        finally:
+            _end(child)
+            progress.follow()
+            progress.close()
+    if child.returncode != 0:
+        raise _failure(folder, name, child.returncode, log.read_text(errors="replace"))
+    progress.say(f"{name} done in {time.monotonic() - started:.0f} s")
+
+
+def _spawn(
+    folder: Run, name: str, parameters: Mapping[str, Any], scratch: Path, output: Any
+) -> subprocess.Popen[bytes]:
+    executed = folder.folder / "notebooks" / f"{name}.ipynb"
+    executed.parent.mkdir(exist_ok=True)
+    source = os.path.relpath(paths.NOTEBOOKS / f"{name}.ipynb", paths.ROOT)
+    target = os.path.relpath(executed, paths.ROOT)
+    command = [sys.executable, "-m", "diskbook.notebook_stage", source, target, json.dumps(parameters)]
+    if shutil.which("setpriv"):  # Linux: the stage ends with this process even if that is killed
+        command = ["setpriv", "--pdeathsig", "KILL", *command]
+    # The user's own IPython and matplotlib settings must not change a run, nor the run leave files there.
+    own = {
+        name: str(scratch / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR")
+    }
+    return subprocess.Popen(
+        command,
+        cwd=paths.ROOT,
+        env={**os.environ, **own, "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End a stage's process and its kernel, where they still run. A kernel without its parent ends itself."""
+    if child.poll() is not None:
+        return
+    process = psutil.Process(child.pid)
+    for member in [*process.children(recursive=True), process]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            member.kill()
+    child.wait()
+
+
+def _failure(folder: Run, name: str, status: int, log: str) -> DiskbookError:
+    """Put a failed stage into one sentence; a defect of ours keeps its traceback in the run folder."""
+    lines = [line for line in log.strip().splitlines() if line.strip()]
+    again = f"finished trials are kept; go on with 'diskbook run --resume {folder.name}'"
+    if status == EXIT_USER_ERROR and lines:
+        return DiskbookError(f"{name} stopped: {lines[-1].strip()} ({again})")
+    kept = folder.folder / "notebooks" / f"{name}.log"
+    kept.write_text(log)
+    return DiskbookError(f"{name} ended with status {status}; its output is in {kept} ({again})")
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into `Stopped`, also where a script started us with SIGINT ignored."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise Stopped(number)
+
+    with _handled_by(stop):
+        yield
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Let nothing interrupt the teardown; a second Ctrl-C is told so."""
+
+    def wait(number: int, frame: Any) -> None:
+        print("tearing down; this takes a moment", file=sys.stderr)
+
+    with _handled_by(wait):
+        yield
+
+
+@contextlib.contextmanager
+def _handled_by(handler: Callable[[int, Any], None]) -> Iterator[None]:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)

@@ -1,0 +1,85 @@
+"""Progress of a run, read from its ledger: a bar on a terminal, plain lines in a log."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+
+class Progress:
+    """Follows a ledger and shows a line a stage and a trial.
+
+    Parameters
+    ----------
+    ledger
+        The file; it may not exist yet.
+    trials
+        How many trials are planned in all.
+    """
+
+    def __init__(self, ledger: Path, trials: int) -> None:
+        self._ledger = ledger
+        self._position = ledger.stat().st_size if ledger.exists() else 0
+        self._trials = trials
+        self._done = 0
+        self._bar: tqdm[Any] | None = None
+
+    def say(self, text: str) -> None:
+        """Print a line, above the bar where there is one."""
+        tqdm.write(text, file=sys.stdout)
+        sys.stdout.flush()
+
+    def skip(self, trials: int) -> None:
+        """Count trials that earlier sessions of the run have done."""
+        self._done = trials
+
+    def follow(self) -> None:
+        """Show what was added to the ledger since the last look."""
+        if not self._ledger.exists():
+            return
+        with self._ledger.open("rb") as file:
+            file.seek(self._position)
+            lines = file.read().split(b"\n")
+        for line in lines[:-1]:
+            self._position += len(line) + 1
+            if line.strip():
+                self._show(json.loads(line))
+
+    def close(self) -> None:
+        """End the bar."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def _show(self, event: dict[str, Any]) -> None:
+        shown = {"trial": self._trial, "finding": self._finding, "prefill": self._prefill}
+        if event["event"] in shown:
+            shown[event["event"]](event)
+
+    def _trial(self, event: dict[str, Any]) -> None:
+        self._done += event["status"] == "ok"
+        what = f"{event['arm']} {event['workload']}"
+        if event["status"] != "ok":
+            self.say(f"  trial failed (attempt {event['attempt']}): {what}: {event['error']}")
+        elif sys.stdout.isatty():
+            self._advance(what)
+        else:
+            place = f"replicate {event['replicate']} block {event['block']}"
+            self.say(f"  trial {self._done:>3}/{self._trials}  {place}  {what:<26} {event['seen']}")
+
+    def _advance(self, what: str) -> None:
+        if self._bar is None:
+            self._bar = tqdm(total=self._trials, initial=self._done - 1, unit="trial", leave=False)
+        self._bar.set_postfix_str(what, refresh=False)
+        self._bar.update(1)
+
+    def _finding(self, event: dict[str, Any]) -> None:
+        self.say(f"  check {event['name']}: {'as expected' if event['ok'] else 'FAILED'}: {event['text']}")
+
+    def _prefill(self, event: dict[str, Any]) -> None:
+        lifted = ", caps lifted" if event["caps_lifted"] else ""
+        self.say(f"  prefill {event['disk']}: {event['bytes'] / 1024**2:.0f} MiB{lifted}")

@@ -1,0 +1,10 @@
+"""Figures of a run: drawn from tables, captioned from computed numbers, exported byte for byte the same."""
+
+from diskbook.figures.export import export, html
+from diskbook.figures.forest import forest
+from diskbook.figures.rates import rates
+from diskbook.figures.strip import strip
+from diskbook.figures.style import ArmLook, Picture, looks
+from diskbook.figures.tail import tail
+
+__all__ = ["ArmLook", "Picture", "export", "forest", "html", "looks", "rates", "strip", "tail"]

@@ -1,0 +1,86 @@
+"""Export of figures: SVG, PNG at twice the size, and a sidecar; the same data give the same bytes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html as markup
+import io
+import json
+from pathlib import Path
+
+import matplotlib as mpl
+import pandas as pd
+
+from diskbook import __version__
+from diskbook.figures.style import RC, Picture
+
+DPI = 100
+
+
+def data_hash(data: pd.DataFrame) -> str:
+    """SHA-256 of the numbers drawn, as CSV with full precision."""
+    return hashlib.sha256(data.to_csv(index=False).encode()).hexdigest()
+
+
+def as_svg(picture: Picture) -> bytes:
+    """Render as SVG, with text as paths, so that it looks the same without our fonts."""
+    return _render(picture, "svg", {"Date": None, **_metadata(picture)})
+
+
+def as_png(picture: Picture) -> bytes:
+    """Render as PNG at twice the size of the page."""
+    return _render(picture, "png", {"Software": f"diskbook {__version__}", **_metadata(picture)})
+
+
+def sidecar(picture: Picture) -> str:
+    """Caption, alt text, data hash, run and provenance as JSON."""
+    facts = {
+        "slug": picture.slug,
+        "title": picture.title,
+        "caption": picture.caption,
+        "alt": picture.alt,
+        "data_sha256": data_hash(picture.data),
+        "run": picture.run,
+        "provenance": picture.provenance,
+    }
+    return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+
+
+def export(picture: Picture, folder: Path) -> list[Path]:
+    """Write <slug>.svg, <slug>@2x.png and <slug>.json into a folder; return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    contents = {
+        f"{picture.slug}.svg": as_svg(picture),
+        f"{picture.slug}@2x.png": as_png(picture),
+        f"{picture.slug}.json": sidecar(picture).encode(),
+    }
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    return [folder / name for name in contents]
+
+
+def html(picture: Picture) -> str:
+    """Figure as self-contained HTML with alt text and caption, for a notebook's output."""
+    source = base64.b64encode(as_svg(picture)).decode()
+    alt, caption = markup.escape(picture.alt, quote=True), markup.escape(picture.caption)
+    return (
+        f'<figure id="{picture.slug}"><img alt="{alt}" src="data:image/svg+xml;base64,{source}">'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _metadata(picture: Picture) -> dict[str, str]:
+    return {
+        "Title": picture.title,
+        "Description": picture.alt,
+        "Source": f"run {picture.run}, {picture.provenance}",
+    }
+
+
+def _render(picture: Picture, form: str, metadata: dict[str, str | None]) -> bytes:
+    buffer = io.BytesIO()
+    # Identifiers in an SVG are hashed from the salt, which `RC` fixes.
+    with mpl.rc_context(RC):
+        picture.figure.savefig(buffer, format=form, dpi=2 * DPI, metadata=metadata)
+    return buffer.getvalue()

@@ -1,0 +1,182 @@
+"""Forest plot: the ratio of every comparison with its interval, on a log2 axis around 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from diskbook.figures.style import FAINT, GREY, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.stats.ratios import LIKE_THESE, THESE
+
+FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
+ROW_IN, HEAD_IN = 0.40, 1.7
+STEPS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+"""Distances between ticks, in powers of two."""
+
+
+def forest(
+    table: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], title: str, run: str
+) -> Picture:
+    """Draw ratios of latency with their intervals.
+
+    Parameters
+    ----------
+    table
+        Comparisons (`stats.compare.COLUMNS`).
+    looks
+        Look of each arm, for its label and colour.
+    words
+        Workloads in words, e.g. "4K random write, depth 1".
+    title
+        States the finding.
+    run
+        Name of the run.
+    """
+    data = rows(table)
+    lines = _layout(data)
+    figure, (axes,) = new_figure(HEAD_IN + ROW_IN * len(lines))
+    provenance = "+".join(sorted(set(table["provenance"])))
+    with mpl.rc_context(RC):
+        for place, line in enumerate(lines):
+            if not isinstance(line, str):
+                _row(axes, place, line, looks)
+        _axis(axes, data, lines, looks, words)
+    scope = data["scope"].iloc[0] if len(data) else THESE
+    note = f"{_interval_words(data, scope)}. Open grey diamond: the interval covers 1."
+    decorate(figure, title, note, provenance)
+    return Picture(
+        "ratios", title, _caption(data, looks, words, note), _alt(data), figure, data, provenance, run
+    )
+
+
+def rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows to draw: the widest scope that has an interval at all, headline first, largest ratio first."""
+    general = table[(table["scope"] == LIKE_THESE) & table["ci_low"].notna()]
+    scope = LIKE_THESE if len(general) else THESE
+    chosen = table[table["scope"] == scope].copy()
+    chosen["order"] = chosen["family"].map(list(FAMILIES).index)
+    chosen = chosen.sort_values(
+        ["order", "ratio"], ascending=[True, False], kind="stable", na_position="last"
+    )
+    return chosen.drop(columns="order").reset_index(drop=True)
+
+
+def _layout(data: pd.DataFrame) -> list[Any]:
+    lines: list[Any] = []
+    for family, group in data.groupby("family", sort=False):
+        lines.append(FAMILIES[str(family)])
+        lines += group.to_dict("records")
+    return lines
+
+
+def _row(axes: Axes, place: int, row: dict[str, Any], looks: Mapping[str, ArmLook]) -> None:
+    right = axes.get_yaxis_transform()
+    if np.isnan(row["ratio"]) or row["verdict"] in ("invalid", "capped"):
+        axes.text(
+            0.5, place, refusal(row), transform=right, ha="center", va="center", fontsize=10, color=GREY
+        )
+        axes.text(
+            1.02, place, "refused", transform=right, va="center", fontsize=10, color=GREY, style="italic"
+        )
+        return
+    look, covers = looks[row["arm"]], not np.isnan(row["ci_low"]) and row["ci_low"] <= 1 <= row["ci_high"]
+    colour = GREY if covers else look.colour
+    if not np.isnan(row["ci_low"]):
+        ends = [row["ci_low"], row["ci_high"]]
+        axes.plot(ends, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+        axes.plot(ends, [place, place], linestyle="none", marker="|", color=colour, markersize=11)
+    marks = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": GREY} if covers else look.marks(5)
+    axes.plot([row["ratio"]], [place], **{**marks, "linestyle": "none", "markersize": 5})
+    axes.text(1.02, place, value_words(row), transform=right, va="center", fontsize=10, color=INK)
+
+
+def refusal(row: Mapping[str, Any]) -> str:
+    """Why a row shows no number, in a few words."""
+    if row["verdict"] == "capped":
+        return "no latency ratio: on a cap"
+    return {"invalid": "invalid: see gates", "inconclusive": "may sit on a cap"}.get(
+        row["verdict"], "no data"
+    )
+
+
+def value_words(row: Mapping[str, Any]) -> str:
+    """Ratio with its interval, e.g. "2.47x (2.41 to 2.53)"."""
+    ratio = f"{row['ratio']:.2f}×"
+    if np.isnan(row["ci_low"]):
+        return f"{ratio} (no interval)"
+    return f"{ratio} ({row['ci_low']:.2f} to {row['ci_high']:.2f})"
+
+
+def _axis(
+    axes: Axes, data: pd.DataFrame, lines: list[Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]
+) -> None:
+    edges = np.concatenate([data[name].dropna().to_numpy(float) for name in ("ratio", "ci_low", "ci_high")])
+    reach = max(1.2 * float(np.abs(np.log2(edges)).max()) if len(edges) else 1.0, 0.12)
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(2.0**-reach, 2.0**reach)
+    step = next((step for step in STEPS if reach / step <= 2.6), STEPS[-1])
+    powers = np.arange(-np.floor(reach / step), np.floor(reach / step) + 1) * step
+    axes.set_xticks(
+        2.0**powers, [f"{2.0**power:.2g}×" if step >= 0.5 else f"{2.0**power:.2f}×" for power in powers]
+    )
+    axes.set_xticks([], minor=True)
+    axes.axvline(1.0, color=INK, linewidth=1, zorder=0)
+    axes.grid(axis="x", color=FAINT, linewidth=0.7, zorder=-1)
+    axes.set_axisbelow(True)
+    labels = [line if isinstance(line, str) else _label(line, looks, words) for line in lines]
+    for line, text in zip(lines, axes.set_yticks(range(len(lines)), labels), strict=True):
+        text.label1.set_fontweight("bold" if isinstance(line, str) else "normal")
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(lines) - 0.4, -0.6)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("Ratio of mean total latency (log2 scale)")
+
+
+def _label(row: Mapping[str, Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]) -> str:
+    arms = f"{looks[row['arm']].label} / {looks[row['base_arm']].label}"
+    return f"{words.get(row['workload'], row['workload'])}\n{arms}"
+
+
+def _interval_words(data: pd.DataFrame, scope: str) -> str:
+    known = data[data["ci_low"].notna()]
+    if known.empty:
+        return "No intervals"
+    blocks = " to ".join(str(n) for n in sorted({int(known["n_blocks"].min()), int(known["n_blocks"].max())}))
+    replicates = int(known["n_replicates"].max())
+    number = f"{replicates} replicate{'s' * (replicates != 1)}, {blocks} blocks"
+    level, method = 100 * known["level"].iloc[0], known["method"].iloc[0]
+    return f"Bars: {level:.0f} % intervals ({method}), scope: {scope}; {number}"
+
+
+def _caption(data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], note: str) -> str:
+    shown = data[data["ratio"].notna() & ~data["verdict"].isin(["capped", "invalid"])]
+    parts = [
+        f"{_label(row, looks, words).replace(chr(10), ', ')}: {value_words(row)}" for row in _records(shown)
+    ]
+    refused = len(data) - len(shown)
+    more = f" {refused} comparison{'s' * (refused != 1)} refused." if refused else ""
+    emulated = "Emulated, not measured on Azure. " if "emulated" in set(data["provenance"]) else ""
+    return f"{emulated}{'; '.join(parts)}.{more} {note}"
+
+
+def _alt(data: pd.DataFrame) -> str:
+    shown = data[data["ratio"].notna() & ~data["verdict"].isin(["capped", "invalid"])]
+    if shown.empty:
+        return "Forest plot of latency ratios between disk arms, with no ratio to show."
+    low, high = shown["ratio"].min(), shown["ratio"].max()
+    covers = int(((shown["ci_low"] <= 1) & (shown["ci_high"] >= 1)).sum())
+    emulated = "emulated " if "emulated" in set(data["provenance"]) else ""
+    return (
+        f"Forest plot of {len(shown)} {emulated}latency ratios between disk arms, showing ratios from "
+        f"{low:.2f} to {high:.2f} times; {covers} of the intervals cover 1, "
+        f"{len(data) - len(shown)} comparisons are refused."
+    )
+
+
+def _records(data: pd.DataFrame) -> list[dict[Any, Any]]:
+    return data.to_dict("records")

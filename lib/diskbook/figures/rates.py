@@ -1,0 +1,125 @@
+"""IOPS of every trial at each depth, with the limits in force as labelled lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from diskbook import limits
+from diskbook.figures.style import GREY, INK, RC, ArmLook, Picture, decorate, new_figure
+
+NEAR = 1.7
+"""Limits up to this multiple of the highest rate are drawn."""
+HEAD = 0.62
+"""Room for the name of a limit, in rows."""
+
+
+def rates(
+    trials: pd.DataFrame,
+    cells: pd.DataFrame,
+    looks: Mapping[str, ArmLook],
+    panels: Mapping[str, Sequence[str]],
+    title: str,
+    run: str,
+) -> Picture:
+    """Draw the rate of every finished trial; limits are dotted lines with their names.
+
+    Parameters
+    ----------
+    trials
+        Table of a run.
+    cells
+        From `limits.label_cells`.
+    looks
+        Looks of arms.
+    panels
+        Workloads by panel title, e.g. {"4K random read": ["randread-qd1", "randread-qd256"]}.
+    title, run
+        Finding and name of the run.
+    """
+    totals = limits.trial_totals(trials)
+    wanted = [workload for names in panels.values() for workload in names]
+    data = totals[totals["workload"].isin(wanted)]
+    caps = [limit.column for limit in limits.LIMITS if limit.counts == "iops"]
+    data = data[["workload", "arm", "trial", "outstanding", "iops", *caps]].reset_index(drop=True)
+    arms = [arm for arm in looks if arm in set(data["arm"])]
+    figure, drawn = new_figure(1.2 + len(panels) * (1.5 + 0.34 * len(arms)), len(panels))
+    with mpl.rc_context(RC):
+        for axes, (name, workloads) in zip(drawn, panels.items(), strict=True):
+            _panel(axes, data[data["workload"].isin(workloads)], arms, looks)
+            axes.set_title(name, loc="left", fontsize=11)
+    capped = cells[cells["workload"].isin(wanted) & (cells["label"] == "capped")]
+    note = "Each mark is one trial; numbers are queue depths; dotted lines are the limits in force."
+    provenance = "+".join(sorted(set(trials["provenance"])))
+    decorate(figure, title, note, provenance)
+    said = _said(data, capped)
+    emulated = "emulated" in provenance
+    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{said} {note}"
+    kind = f"Dot plot of {'emulated ' if emulated else ''}IOPS by arm and queue depth with limit lines"
+    alt = f"{kind}, showing: {said}"
+    return Picture("iops-and-caps", title, caption, alt, figure, data, provenance, run)
+
+
+def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, ArmLook]) -> None:
+    highest = float(data["iops"].max()) if len(data) else 1.0
+    for place, arm in enumerate(arms):
+        for outstanding, rows in data[data["arm"] == arm].groupby("outstanding"):
+            jitter = np.linspace(-0.16, 0.16, len(rows)) if len(rows) > 1 else np.zeros(1)
+            axes.plot(rows["iops"], place + jitter, **looks[arm].marks(5))
+            axes.annotate(
+                f"{outstanding:.0f}",
+                (float(rows["iops"].max()), place),
+                xytext=(8, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=10,
+                color=GREY,
+            )
+    reach = 1.1 * highest
+    lines = _lines(data, highest)
+    for height, (value, name) in enumerate(lines):
+        reach = max(reach, 1.04 * value)
+        axes.axvline(value, color=INK, linestyle=":", linewidth=1.3, zorder=0)
+        axes.annotate(
+            f"{name} {value:,.0f}",
+            (value, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(-4, -8 - 15 * height),
+            textcoords="offset points",
+            ha="right",
+            va="center",
+            fontsize=10,
+            color=INK,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+        )
+    axes.set_xlim(0, reach)
+    axes.set_yticks(range(len(arms)), [looks[arm].label for arm in arms])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(arms) - 0.4, -0.6 - HEAD * len(lines))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("IOPS of a trial, reads and writes added")
+
+
+def _lines(data: pd.DataFrame, highest: float) -> list[tuple[float, str]]:
+    """Limits near enough to matter, with their names."""
+    found = []
+    for limit in limits.LIMITS:
+        if limit.counts == "iops":
+            values = data[limit.column].dropna().astype(float).unique()
+            found += [(float(value), limit.name) for value in values if 0 < value <= NEAR * highest]
+    return sorted(set(found))
+
+
+def _said(data: pd.DataFrame, capped: pd.DataFrame) -> str:
+    parts = []
+    for outstanding, rows in data.groupby("outstanding"):
+        low, high = rows["iops"].min(), rows["iops"].max()
+        parts.append(f"{low:,.0f} to {high:,.0f} IOPS at queue depth {outstanding:.0f}")
+    limit = limits.limit_words(capped.iloc[0]) if len(capped) else ""
+    sits = f" {len(capped)} cells sit on a cap ({limit})." if len(capped) else " No cell sits on a cap."
+    return f"{'; '.join(parts)}.{sits}"

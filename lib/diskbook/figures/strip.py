@@ -1,0 +1,97 @@
+"""Dot strip: every trial by arm, so that a reader sees the data behind each ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from diskbook import limits
+from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
+
+SPREAD = 0.52
+"""Height that the blocks of an arm take, of the distance between arms."""
+
+
+def strip(
+    trials: pd.DataFrame,
+    looks: Mapping[str, ArmLook],
+    words: Mapping[str, str],
+    workloads: Sequence[str],
+    title: str,
+    run: str,
+) -> Picture:
+    """Draw the mean total latency of every finished trial, a panel a workload, blocks from top to bottom.
+
+    Parameters
+    ----------
+    trials
+        Table of a run.
+    looks, words
+        Looks of arms, workloads in words.
+    workloads
+        Names of those to draw, in order.
+    title, run
+        Finding and name of the run.
+    """
+    totals = limits.trial_totals(trials)
+    data = totals[totals["workload"].isin(workloads)]
+    data = data[["workload", "arm", "replicate", "block", "trial", "lat_mean_ms"]].reset_index(drop=True)
+    arms = [arm for arm in looks if arm in set(data["arm"])]
+    figure, panels = new_figure(1.1 + len(workloads) * (0.75 + 0.34 * len(arms)), len(workloads))
+    with mpl.rc_context(RC):
+        for axes, workload in zip(panels, workloads, strict=True):
+            _panel(axes, data[data["workload"] == workload], arms, looks)
+            axes.set_title(words.get(workload, workload), loc="left", fontsize=11)
+    n_blocks = data[["replicate", "block"]].drop_duplicates().shape[0]
+    note = f"Each mark is one trial, blocks from top to bottom ({n_blocks} blocks); black line: median."
+    provenance = "+".join(sorted(set(trials["provenance"])))
+    decorate(figure, title, note, provenance)
+    emulated = "Emulated, not measured on Azure. " if "emulated" in provenance else ""
+    caption = f"{emulated}{_medians(data, looks, words, workloads)} {note}"
+    alt = (
+        f"Dot strip of {len(data)} {'emulated ' if 'emulated' in provenance else ''}trials by arm in "
+        f"{len(workloads)} panels, showing mean latency: {_medians(data, looks, words, workloads[:1])}"
+    )
+    return Picture("all-trials", title, caption, alt, figure, data, provenance, run)
+
+
+def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, ArmLook]) -> None:
+    order = {
+        key: place
+        for place, key in enumerate(sorted(set(zip(data["replicate"], data["block"], strict=True))))
+    }
+    middle = (len(order) - 1) / 2 or 1.0
+    for place, arm in enumerate(arms):
+        rows = data[data["arm"] == arm]
+        step = np.array([order[key] for key in zip(rows["replicate"], rows["block"], strict=True)])
+        offset = (
+            (step - (len(order) - 1) / 2) / middle * SPREAD / 2 if len(order) > 1 else np.zeros(len(step))
+        )
+        axes.plot(rows["lat_mean_ms"], place + offset, **looks[arm].marks(5))
+        if len(rows):
+            median = rows["lat_mean_ms"].median()
+            axes.plot([median, median], [place - 0.4, place + 0.4], color=INK, linewidth=1.6, zorder=0)
+    axes.set_yticks(range(len(arms)), [looks[arm].label for arm in arms])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(arms) - 0.4, -0.6)
+    highest = data["lat_mean_ms"].max() if len(data) else 1.0
+    axes.set_xlim(0, 1.06 * highest)
+    axes.grid(axis="x", color=FAINT, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("Mean total latency of a trial, ms")
+
+
+def _medians(
+    data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], workloads: Sequence[str]
+) -> str:
+    parts = []
+    for workload in workloads:
+        medians = data[data["workload"] == workload].groupby("arm")["lat_mean_ms"].median()
+        arms = ", ".join(f"{looks[arm].label} {medians[arm]:.2f} ms" for arm in looks if arm in medians)
+        parts.append(f"{words.get(workload, workload)}: median {arms}.")
+    return " ".join(parts)

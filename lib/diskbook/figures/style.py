@@ -1,0 +1,173 @@
+"""How figures look, decided once: sizes, colours, the look of an arm, and the finisher `decorate`.
+
+Colours are of the Okabe-Ito set and have at least 3:1 contrast on white. Blue and vermillion are only 1.3:1
+apart in greyscale, so marker and line style carry the distinction too.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from diskbook.scenario import Scenario
+
+WIDTH_IN = 7.2
+BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+GREY, INK, FAINT = "#6B6B6B", "#222222", "#D9D9D9"
+TITLE_CHARACTERS = 62
+
+RC: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 11,
+    "axes.labelsize": 11,
+    "axes.titlesize": 11,
+    "xtick.labelsize": 10,
+    "ytick.labelsize": 10,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.facecolor": "white",
+    "axes.facecolor": "white",
+    "svg.fonttype": "path",
+    "svg.hashsalt": "diskbook",
+    "path.simplify": False,
+}
+
+
+@dataclass(frozen=True)
+class ArmLook:
+    """Name in words, colour, marker and line style of an arm."""
+
+    label: str
+    colour: str
+    marker: str
+    line: Any
+    filled: bool = True
+
+    def marks(self, size: float = 6) -> dict[str, Any]:
+        """Keyword arguments for `Axes.plot`, markers only."""
+        face = self.colour if self.filled else "white"
+        return {
+            "linestyle": "none",
+            "marker": self.marker,
+            "markersize": size,
+            "markerfacecolor": face,
+            "markeredgecolor": self.colour,
+            "markeredgewidth": 1.3,
+        }
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A finished figure with what a reader needs beside it.
+
+    `data` holds the numbers drawn; captions and alt text are written from them.
+    """
+
+    slug: str
+    title: str
+    caption: str
+    alt: str
+    figure: Figure
+    data: pd.DataFrame
+    provenance: str
+    run: str
+
+
+# Marker, line and fill of the first, second, third ... arm of a kind. The first is fixed everywhere.
+_LRS = (("o", "-", True), ("^", (0, (1, 1.2)), False), ("v", (0, (1, 2.5)), True), ("P", "-", False))
+_ZRS = (
+    ("s", (0, (5, 2)), True),
+    ("s", (0, (7, 2, 1, 2)), False),
+    ("X", (0, (3, 1.5)), True),
+    ("p", "--", False),
+)
+
+
+def looks(scenario: Scenario) -> dict[str, ArmLook]:
+    """Look of every arm: LRS blue with a solid line and circles, ZRS vermillion, dashed, squares.
+
+    Further arms of a kind keep its colour and take other markers and lines.
+    """
+    seen: dict[str, int] = {}
+    found: dict[str, ArmLook] = {}
+    for arm in scenario.arm:
+        redundancy = scenario.disk_named(arm.disk).sku.rpartition("_")[2]
+        styles, colour = (_ZRS, VERMILLION) if redundancy == "ZRS" else (_LRS, BLUE)
+        marker, line, filled = styles[seen.get(redundancy, 0) % len(styles)]
+        seen[redundancy] = seen.get(redundancy, 0) + 1
+        found[arm.name] = ArmLook(label(scenario, arm.name), colour, marker, line, filled)
+    return found
+
+
+def label(scenario: Scenario, name: str) -> str:
+    """Name an arm in words: "LRS, zone 1", "second LRS, zone 1"."""
+    arm = scenario.arm_named(name)
+    disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
+    redundancy = disk.sku.rpartition("_")[2]
+    alike = [item.name for item in scenario.disk if (item.sku, item.zone) == (disk.sku, disk.zone)]
+    words = redundancy if alike.index(disk.name) == 0 else f"{_ordinal(alike.index(disk.name))} {redundancy}"
+    return f"{words}, zone {machine.zone}" if machine.zone else words
+
+
+def _ordinal(position: int) -> str:
+    return ("first", "second", "third", "fourth")[position] if position < 4 else f"{position + 1}th"
+
+
+def new_figure(height_in: float, panels: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
+    """Make a figure of the one width, with panels below each other."""
+    with mpl.rc_context(RC):
+        figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
+        axes = figure.subplots(panels, 1, squeeze=False, **options)
+    return figure, [row[0] for row in axes]
+
+
+def decorate(figure: Figure, title: str, note: str, provenance: str) -> None:
+    """Finish a figure: title that states the finding, note on n and interval, and where the data came from.
+
+    A figure made from emulated data says so; there is no way to leave it out.
+    """
+    with mpl.rc_context(RC):
+        figure.suptitle(wrap(title), x=0.01, ha="left", fontsize=12, fontweight="bold")
+        lines = textwrap.wrap(note, 100)
+        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=10, color=GREY)
+        if "emulated" in provenance:
+            _say_emulated(figure)
+
+
+def wrap(title: str) -> str:
+    """Break a title so that it does not run off the figure."""
+    return "\n".join(textwrap.wrap(title, TITLE_CHARACTERS))
+
+
+def _say_emulated(figure: Figure) -> None:
+    """Write "emulated" into every panel, in the figure itself."""
+    for axes in figure.axes:
+        axes.text(
+            1.0,
+            1.02,
+            "EMULATED, not Azure",
+            transform=axes.transAxes,
+            ha="right",
+            va="bottom",
+            fontsize=10,
+            fontweight="bold",
+            color=PURPLE_DARK,
+            gid="emulated",
+        )
+
+
+PURPLE_DARK = "#8A2F66"
+"""Dark enough for text on white (7:1)."""

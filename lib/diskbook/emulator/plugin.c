@@ -41,6 +41,8 @@
 #define MAX_SERVERS 1024
 #define NS 1000000000LL
 #define CACHE_BLOCK 4096
+#define LATE_USUAL_NS 40000
+#define LATE_MAX_NS 500000
 
 /* ---- what is shared with Python ------------------------------------------------------------------------------- */
 
@@ -83,11 +85,10 @@ struct model {
   int64_t cache_bytes, cache_writes; /* 0 bytes: no cache */
   double log_factor;
   int64_t epoch_ns;    /* second 0 of `second_log`, CLOCK_MONOTONIC */
-  int64_t overhead_ns; /* what client, socket and threads add to a latency, taken off it */
+  int64_t overhead_ns; /* what a client adds to a latency, besides late wake-ups */
   int64_t seconds, trials;
   _Atomic int64_t sessions; /* how many have begun */
-  _Atomic int64_t late_ns;  /* running mean of the lateness of wake-ups, taken off as well */
-  int64_t reserved[5];
+  int64_t reserved[6];
   double second_log[SECONDS];
   double trial_log[TRIALS];
   struct session session[SESSIONS];
@@ -225,22 +226,38 @@ serve (int kind, int64_t at, int64_t service_ns)
   return start;
 }
 
-/* Sleep to an absolute time, aiming early by the usual lateness, so that the mean comes out right. */
+/* Running mean of the lateness of wake-ups, by the binary logarithm of the I/Os under way. */
+#define LOADS 12
+static _Atomic int64_t late_ns[LOADS];
+static _Atomic int under_way;
+
 static void
-sleep_until (int64_t due, int64_t earliest)
+sleep_to (int64_t wake)
 {
-  const int64_t late = atomic_load_explicit (&model->late_ns, memory_order_relaxed);
-  const int64_t wake = later (due - late, earliest);
-  int64_t now = now_ns (CLOCK_MONOTONIC);
-  if (now >= wake)
-    return;
   const struct timespec t = { wake / NS, wake % NS };
   while (clock_nanosleep (CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
     ;
-  int64_t error = now_ns (CLOCK_MONOTONIC) - wake;
-  if (error > 500000)
-    error = 500000;
-  atomic_fetch_add_explicit (&model->late_ns, (error - late) / 64, memory_order_relaxed);
+}
+
+/* End an I/O that started at `start` and takes `latency_ns` as its client sees it. A client adds to what it sees: a
+ * little for its work, and its own late wake-up, which is about as late as ours. Both are taken off, as far as the
+ * latency allows, so that the client's mean comes out right on an idle machine and on a busy one. */
+static void
+finish (int64_t start, int64_t latency_ns)
+{
+  const unsigned load = (unsigned) atomic_fetch_add_explicit (&under_way, 1, memory_order_relaxed) + 1;
+  _Atomic int64_t *late = &late_ns[31 - __builtin_clz (load | 1)];
+  const int64_t added = model->overhead_ns + 2 * atomic_load_explicit (late, memory_order_relaxed);
+  const int64_t wake = start + later (0, latency_ns - added);
+  if (now_ns (CLOCK_MONOTONIC) < wake) {
+    sleep_to (wake);
+    int64_t error = now_ns (CLOCK_MONOTONIC) - wake;
+    if (error > LATE_MAX_NS)
+      error = LATE_MAX_NS;
+    const int64_t mean = atomic_load_explicit (late, memory_order_relaxed);
+    atomic_store_explicit (late, mean + (error - mean) / 32, memory_order_relaxed);
+  }
+  atomic_fetch_sub_explicit (&under_way, 1, memory_order_relaxed);
 }
 
 static void
@@ -358,7 +375,7 @@ admission (int op, uint32_t count, uint64_t offset, int64_t now, int *kind)
   return later (admit (disk_limits, count, now), admit (uncached_limits, count, now));
 }
 
-/* Play the model for an I/O that came at `now`; return when it has ended. `extra_flush` for a write with FUA. */
+/* Play the model for an I/O that came at `now`; `extra_flush` for a write with FUA. */
 static void
 play (int op, uint32_t count, uint64_t offset, bool extra_flush, int64_t now)
 {
@@ -374,7 +391,7 @@ play (int op, uint32_t count, uint64_t offset, bool extra_flush, int64_t now)
     record (s, FLUSH, flush_ns);
     drawn += flush_ns;
   }
-  sleep_until (start + later (0, drawn - model->overhead_ns), start);
+  finish (start, drawn);
 }
 
 /* ---- data ----------------------------------------------------------------------------------------------------- */
@@ -546,7 +563,7 @@ map_backing (void)
     nbdkit_error ("%s: cannot be mapped: %m", backing_path);
     return -1;
   }
-  madvise (data, size_bytes, MADV_RANDOM); /* no read-ahead, no fault-around into holes */
+  madvise (data, size_bytes, MADV_RANDOM); /* no read-ahead */
   find_allocated ();
   return 0;
 }
@@ -567,6 +584,8 @@ disk_get_ready (void)
 {
   for (int k = 0; k < KINDS; ++k)
     pthread_mutex_init (&servers[k].lock, NULL);
+  for (int i = 0; i < LOADS; ++i)
+    late_ns[i] = LATE_USUAL_NS;
   model = map_shared (model_path, sizeof *model, MODEL_MAGIC);
   disk_limits = map_shared (disk_path, sizeof *disk_limits, LIMITS_MAGIC);
   if (!model || !disk_limits)

@@ -161,7 +161,7 @@ class Connection:
         wait = (
             f"cd jobs/{name} || exit 9; sleep {expected_s:.2f}; n=0; while [ ! -e status ]; do "
             f'kill -0 "$(cat pid)" 2>/dev/null || {{ sleep 0.3; [ -e status ] || exit 8; }}; '
-            f'n=$((n+1)); [ $n -gt {patience} ] && {{ kill -- "-$(cat pid)"; exit 7; }}; sleep 0.1; done; '
+            f'n=$((n+1)); [ $n -gt {patience} ] && {{ kill -s KILL -- "-$(cat pid)"; exit 7; }}; sleep 0.1; done; '
             f"ls -d {wanted} 2>/dev/null | tar -cf - -T -"
         )
         output = self.run(wait, timeout_s=limit_s + 30)

@@ -213,9 +213,7 @@ class Scenario(Record):
                     raise ValueError(f"[[check]] {check.name}: a data-intact check needs from_machine")
                 self._refer(f"[[check]] {check.name}", machine=check.from_machine)
         if sum(item.family == "headline" for item in self.comparison) > 5:
-            raise ValueError(
-                "[[comparison]]: at most 5 may be of the family headline; call the others exploratory"
-            )
+            raise ValueError("[[comparison]]: at most 5 may be headline; call the others exploratory")
         return self
 
     def _refer(self, where: str, **references: str) -> None:

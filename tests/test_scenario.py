@@ -1,0 +1,104 @@
+"""Scenario files: presets, overrides, and one clear sentence for each mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from diskbook import paths, scenario_file
+from diskbook.errors import UsageError
+from diskbook.scenario import Scenario
+
+ZONE_DISKS = (paths.SCENARIOS / "zone-disks.toml").read_text("utf-8")
+
+
+def test_presets_change_the_workloads() -> None:
+    quick = scenario_file.load("zone-disks", "quick")
+    full = scenario_file.load("zone-disks", "full")
+    assert quick.workload_named("randwrite-qd1").runtime_s == 1.0
+    assert quick.workload_named("randwrite-qd256").blocks == 1
+    # The article's 30 s on 30 GiB.
+    assert {(item.runtime_s, item.working_set_gib) for item in full.workload} == {(30.0, 30.0)}
+    assert full.design.replicates == 5
+
+
+def test_overrides_win_over_the_preset() -> None:
+    overrides = {
+        "design.replicates": 2,
+        "all_workloads.runtime_s": 7,
+        "workload.randread-qd1.block_size": "8K",
+    }
+    found = scenario_file.load("zone-disks", "quick", overrides)
+    assert found.design.replicates == 2
+    assert {item.runtime_s for item in found.workload} == {7.0}
+    assert found.workload_named("randread-qd1").block_size_bytes == 8192
+
+
+def test_the_manifest_gives_the_same_scenario_back() -> None:
+    found = scenario_file.load("zone-disks", "quick")
+    assert scenario_file.from_dict(found.model_dump(mode="json"), "manifest") == found
+
+
+def test_every_scenario_loads_in_every_preset() -> None:
+    for name in scenario_file.names():
+        for preset in ("quick", "standard", "full"):
+            assert isinstance(scenario_file.load(name, preset), Scenario)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        ({"design.sed": 3}, "[design]: there is no key 'sed'; did you mean 'seed'?"),
+        ({"desing.seed": 3}, "there is no key 'desing'; did you mean 'design'?"),
+        ({"seed": 3}, "'seed' needs a name below it"),
+        ({"workload.randread.runtime_s": 3}, "there is no workload 'randread'; did you mean 'randread-qd1'?"),
+        ({"workload.randread-qd1.runtime": 3}, "there is no key 'runtime'; did you mean 'runtime_s'?"),
+        ({"workload.randread-qd1.block_size": "4X"}, "'4X' is not a block size"),
+        ({"workload.randread-qd1.queue_depth": 0}, "queue_depth"),
+        ({"workload.randread-qd1.runtime_s": "long"}, "runtime_s"),
+        ({"arm.lrs-z1.disk": "lr"}, "[[arm]] lrs-z1: there is no disk 'lr'; did you mean 'lrs'?"),
+        ({"arm.zrs-z1.machine": "vm2"}, "pairing same-machine, but the arms are on vm2 and vm1"),
+        ({"disk.zrs.zone": "1"}, "[[disk]] zrs: zone"),
+        ({"disk.zrs.name": "lrs"}, "the name 'lrs' is used twice"),
+        ({"disk.zrs.name": "ZRS 1"}, "is not a name"),
+        ({"scenario.region": "westeurop"}, "'westeurop'"),
+        ({"machine.vm1.size": "Standard_D4as"}, "'Standard_D4as'"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(overrides: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        scenario_file.load("zone-disks", "quick", overrides)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("[design]", "[design"), "not valid TOML"),
+        (('disk = "lrs"', ""), "the key 'disk' is missing"),
+        (("[preset.quick.all_workloads]", "[preset.quik.all_workloads]"), "did you mean 'quick'"),
+        (('name = "zrs-z2"', 'name = "zrs-z9"'), "there is no arm 'zrs-z2'; did you mean"),
+        (('from_machine = "vm1"', ""), "a data-intact check needs from_machine"),
+        (
+            ('pairing = "same-disk"', 'pairing = "same-disk"\nfamily = "headline"'),
+            "at most 5 may be headline",
+        ),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text(ZONE_DISKS.replace(*change))
+    with pytest.raises(UsageError, match=r"broken\.toml") as caught:
+        scenario_file.load(str(path), "quick")
+    assert said in str(caught.value)
+
+
+def test_unknown_names_get_the_nearest() -> None:
+    with pytest.raises(UsageError, match="did you mean 'zone-disks'"):
+        scenario_file.load("zone-disk")
+    with pytest.raises(UsageError, match="did you mean 'quick'"):
+        scenario_file.load("zone-disks", "quik")
+    with pytest.raises(UsageError, match="there is no scenario file"):
+        scenario_file.load("nowhere/x.toml")

@@ -1,0 +1,47 @@
+# `make run` and `make test` set the machine up first (lib/setup.sh): nothing to install by hand.
+
+BIN := .venv/bin
+# Jupyter and uv keep their caches in HOME.
+ifeq ($(strip $(HOME)),)
+export HOME := $(CURDIR)/.tools/home
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint types format bench-emulator samples lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
+
+setup: ## install what is missing (part of every target)
+	@mkdir -p "$$HOME" && lib/setup.sh
+
+run: setup ## measure zone-redundant disks on the emulator, from nothing to the report (4 minutes)
+	@$(BIN)/diskbook run zone-disks --cloud emulator --preset quick
+
+test: setup ## check style and types, and run all tests
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/pytest
+
+lint: setup ## check style of code and notebooks
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: setup ## check types
+	@$(BIN)/mypy
+
+format: setup ## put code and notebooks into the project's style, strip notebook outputs
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+	@$(BIN)/nbstripout --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
+
+bench-emulator: setup ## measure how closely the emulator plays what it is told
+	@$(BIN)/python -m diskbook.emulator.bench
+
+samples: setup ## make the sample runs and their figures again
+	@$(BIN)/diskbook sample
+
+lock: setup ## bring uv.lock up to date with pyproject.toml
+	@.tools/uv/bin/uv lock
+
+clean: ## remove environment, tools and caches; runs stay
+	rm -rf .venv .tools .pytest_cache .mypy_cache .ruff_cache
+	find lib tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Set the workbook up on this machine: system programs (apt), uv (into .tools), the Python environment (into .venv).
+# Installs only what is missing and says so, one line each; called by `make run` and `make test`.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin  # a user's own PATH may lack where sshd lives
+
+say() { printf 'set-up: %s\n' "$*" >&2; }
+die() { say "$*"; exit 2; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# --- system programs
+
+fits() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' >/dev/null 2>&1; }
+
+# The system's own Python first; others on PATH only if that one is too old or too new.
+find_python() {
+    local candidate
+    for candidate in /usr/bin/python3 python3 python3.13 python3.12 python3.11; do
+        if have "$candidate" && fits "$candidate"; then
+            command -v "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+# Debian packages for the programs and headers that are not there.
+missing_packages() {
+    have fio || echo fio
+    have nbdkit || echo nbdkit
+    [ -e /usr/include/nbdkit-plugin.h ] || echo nbdkit-plugin-dev
+    have gcc || echo gcc
+    [ -e /usr/include/stdio.h ] || echo libc6-dev
+    have sshd || echo openssh-server
+    have setsid && have flock || echo util-linux
+    have python3 || echo python3
+    missing_venv
+}
+
+missing_venv() {
+    local python
+    [ -x .tools/uv/bin/uv ] && return
+    python=$(find_python) || return 0
+    "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || echo "$(basename "$python")-venv"
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+apt_install() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >"$log" 2>&1
+}
+
+install_packages() {
+    have apt-get || die "these packages are missing and there is no apt to install them with: $*"
+    [ "$(id -u)" -eq 0 ] || have sudo ||
+        die "these packages are missing: $*; install them as root (apt-get install $*), or get sudo"
+    say "installing with apt: $*"
+    case " $* " in *" openssh-server "*) say "note: apt also starts this machine's own SSH service" ;; esac
+    # The lists of a fresh machine are empty, those of an old one out of date.
+    apt_install "$@" || { as_root apt-get update -qq >"$log" 2>&1 && apt_install "$@"; } || {
+        tail -n 5 "$log" >&2
+        die "apt could not install $*; see $log"
+    }
+}
+
+# --- Python
+
+install_uv() {
+    say "installing uv with pip into .tools"
+    rm -rf .tools/uv
+    "$1" -m venv .tools/uv
+    .tools/uv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.13,<1' ||
+        die "pip could not install uv; is the package registry within reach?"
+}
+
+install_environment() {
+    say "installing the locked Python packages into .venv, on $1"
+    UV_PYTHON_DOWNLOADS=never UV_PYTHON_PREFERENCE=only-system UV_PROJECT_ENVIRONMENT=$root/.venv \
+        .tools/uv/bin/uv sync --locked --quiet --python "$1" ||
+        die "uv could not install the packages of uv.lock; see its message above"
+}
+
+# What the environment was made from: a change of any of these makes it anew. A moved clone, too.
+fingerprint() { { echo "$root"; cat uv.lock pyproject.toml lib/setup.sh; } | sha256sum; }
+
+main() {
+    local packages python
+    mkdir -p .tools
+    log=$root/.tools/apt.log
+    mapfile -t packages < <(missing_packages)
+    [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
+    exec 9>.tools/lock
+    flock 9
+    if [ -x .venv/bin/python ] && .venv/bin/python -c '' 2>/dev/null &&
+        [ "$(fingerprint)" = "$(cat .tools/stamp 2>/dev/null)" ]; then
+        return
+    fi
+    python=$(find_python) ||
+        die "Python 3.11, 3.12 or 3.13 is needed, and this machine has $(python3 --version); install one of them"
+    packages=()
+    mapfile -t packages < <(missing_venv)
+    [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
+    .tools/uv/bin/uv --version >/dev/null 2>&1 || install_uv "$python"
+    install_environment "$python"
+    fingerprint >.tools/stamp
+}
+
+main

@@ -1,0 +1,128 @@
+"""The notebooks as committed: no outputs, small cells, a first sentence that says what goes in and out."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diskbook import paths
+
+NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
+WANTED = {"0-overview", "1-provision", "2-benchmark", "3-analyse-zone-disks", "4-teardown"}
+EXTRA_KEYS = "metadata.papermill cell.metadata.papermill cell.metadata.execution"
+
+
+def problems(notebook: dict[str, Any], parameterised: bool = True) -> list[str]:
+    """What a reader of the notebook, or papermill, would stumble over."""
+    cells = notebook["cells"]
+    lengths = [len(source(cell).splitlines()) for cell in cells if cell["cell_type"] == "code"]
+    tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+    sentence = first_sentence(cells)
+    checks = {
+        "its first sentence does not say what it reads": "reads" not in sentence,
+        "its first sentence does not say what it writes": "writes" not in sentence,
+        "it does not have one parameters cell": parameterised and len(tagged) != 1,
+        "a code cell is over 10 lines": max(lengths, default=0) > 10,
+        "the median code cell is over 6 lines": statistics.median(lengths or [0]) > 6,
+        "it defines functions or classes": any(defines(cell) for cell in cells),
+    }
+    return [problem for problem, found in checks.items() if found]
+
+
+def source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def defines(cell: dict[str, Any]) -> bool:
+    return cell["cell_type"] == "code" and re.search(r"^\s*(def|class) ", source(cell), re.M) is not None
+
+
+def first_sentence(cells: list[dict[str, Any]]) -> str:
+    """Text up to the first full stop that ends a sentence, titles left out."""
+    text = "\n".join(source(cell) for cell in cells if cell["cell_type"] == "markdown")
+    prose = " ".join(line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    return re.split(r"(?<=[.!?])\s", prose, maxsplit=1)[0]
+
+
+def stripped(path: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "nbstripout", "--verify", "--keep-id", "--extra-keys", EXTRA_KEYS, path]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_all_notebooks_are_there() -> None:
+    assert {path.stem for path in NOTEBOOKS} >= WANTED
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_clean(path: Path) -> None:
+    index_only = path.stem == "0-overview"
+    assert problems(json.loads(path.read_text("utf-8")), parameterised=not index_only) == []
+    assert stripped(path).returncode == 0, f"{path.name} has outputs or run records; use `make format`"
+
+
+# --- the checks themselves
+
+
+def cell(kind: str, text: str, tags: list[str] | None = None, **more: Any) -> dict[str, Any]:
+    code = {"outputs": [], "execution_count": None} if kind == "code" else {}
+    return {"cell_type": kind, "id": "c", "metadata": {"tags": tags or []}, "source": text, **code, **more}
+
+
+def good() -> dict[str, Any]:
+    title = cell("markdown", "# Title\n\nThis notebook reads a.json of the run\nand writes b.csv. Then more.")
+    return {
+        "cells": [title, cell("code", 'run: str = "x"', ["parameters"]), cell("code", "a = 1\na")],
+        "metadata": {},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+def test_a_good_notebook_passes(tmp_path: Path) -> None:
+    assert problems(good()) == []
+    (tmp_path / "good.ipynb").write_text(json.dumps(good(), indent=1) + "\n")
+    assert stripped(tmp_path / "good.ipynb").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "bad", "problem"),
+    [
+        (0, cell("markdown", "# reads\n\nIt writes. It reads."), "does not say what it reads"),
+        (0, cell("markdown", "It reads a.json. It writes b."), "does not say what it writes"),
+        (1, cell("code", "run = 1"), "one parameters cell"),
+        (2, cell("code", "a = 1\n" * 11), "over 10 lines"),
+        (2, cell("code", "def f(): ...\n"), "defines functions"),
+    ],
+)
+def test_each_problem_is_noticed(number: int, bad: dict[str, Any], problem: str) -> None:
+    notebook = good()
+    notebook["cells"][number] = bad
+    assert any(problem in found for found in problems(notebook))
+
+
+def test_long_cells_throughout_are_noticed() -> None:
+    notebook = good()
+    notebook["cells"] += [cell("code", "a = 1\n" * 8) for _ in range(3)]
+    assert problems(notebook) == ["the median code cell is over 6 lines"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"outputs": [{"output_type": "stream", "name": "stdout", "text": "hello"}]},
+        {"execution_count": 3},
+        {"metadata": {"papermill": {"status": "completed"}}},
+    ],
+)
+def test_traces_of_a_run_are_noticed(tmp_path: Path, change: dict[str, Any]) -> None:
+    notebook = good()
+    notebook["cells"][2] |= change
+    (tmp_path / "bad.ipynb").write_text(json.dumps(notebook))
+    assert stripped(tmp_path / "bad.ipynb").returncode != 0

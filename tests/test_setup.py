@@ -1,0 +1,123 @@
+"""The set-up script: what it does when nothing, something or apt itself is missing.
+
+apt is a stand-in here that behaves like that of a fresh machine; all else is the real script.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from diskbook import paths
+
+TOOLS = "bash basename cat dirname env flock gcc mkdir nbdkit python3 rm setsid sha256sum tail touch"
+# Refuses to install before its lists were updated, then "installs" fio.
+FRESH_APT = """#!/bin/sh
+echo "$@" >>{log}
+case "$1" in
+    update) touch {log}.lists ;;
+    install) test -e {log}.lists || {{ echo "E: Unable to locate package fio"; exit 100; }}
+        printf '#!/bin/sh\\n' >{bin}/fio; chmod +x {bin}/fio ;;
+esac
+"""
+BROKEN_APT = "#!/bin/sh\necho 'E: no network'; exit 100\n"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A clone that is set up but for what is not in `bin`, the only folder on PATH besides sbin."""
+
+    clone: Path
+    bin: Path
+
+    def add(self, name: str, script: str) -> None:
+        (self.bin / name).unlink(missing_ok=True)  # never write through a link to the real program
+        (self.bin / name).write_text(script)
+        (self.bin / name).chmod(0o755)
+
+    def set_up(self) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": str(self.bin), "HOME": str(self.clone)}
+        return subprocess.run(
+            [self.clone / "lib" / "setup.sh"], env=environment, capture_output=True, text=True
+        )
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    clone, programs = tmp_path / "clone", tmp_path / "bin"
+    for name in ("uv.lock", "pyproject.toml", "lib/setup.sh"):
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(paths.ROOT / name, clone / name)
+    programs.mkdir()
+    for name in TOOLS.split():
+        (programs / name).symlink_to(found if (found := shutil.which(name)) else sys.executable)
+    made = Machine(clone, programs)
+    made.add("id", "#!/bin/sh\necho 0\n")
+    for folder in (".venv/bin", ".tools/uv/bin"):
+        (clone / folder).mkdir(parents=True)
+    (clone / ".venv/bin/python").symlink_to(sys.executable)
+    (clone / ".tools/uv/bin/uv").symlink_to("/bin/true")
+    (clone / ".tools/stamp").write_text(fingerprint(clone))
+    return made
+
+
+def fingerprint(clone: Path) -> str:
+    content = b"".join((clone / name).read_bytes() for name in ("uv.lock", "pyproject.toml", "lib/setup.sh"))
+    return hashlib.sha256(f"{clone}\n".encode() + content).hexdigest() + "  -\n"
+
+
+def test_nothing_missing_nothing_done(machine: Machine) -> None:
+    machine.add("fio", "#!/bin/sh\n")
+    machine.add("apt-get", BROKEN_APT)
+    done = machine.set_up()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_without_apt_the_packages_are_named(machine: Machine) -> None:
+    (machine.bin / "nbdkit").unlink()
+    done = machine.set_up()
+    assert done.returncode == 2
+    expected = "set-up: these packages are missing and there is no apt to install them with: fio nbdkit\n"
+    assert done.stderr == expected
+
+
+def test_a_fresh_apt_is_updated_first(machine: Machine, tmp_path: Path) -> None:
+    log = tmp_path / "apt.log"
+    machine.add("apt-get", FRESH_APT.format(log=log, bin=machine.bin))
+    machine.add("chmod", '#!/bin/sh\nexec /bin/chmod "$@"\n')
+    done = machine.set_up()
+    assert (done.returncode, done.stderr) == (0, "set-up: installing with apt: fio\n")
+    install = "install -y -qq --no-install-recommends fio"
+    assert log.read_text().splitlines() == [install, "update -qq", install]
+
+
+def test_what_apt_cannot_do_is_said(machine: Machine) -> None:
+    machine.add("apt-get", BROKEN_APT)
+    done = machine.set_up()
+    assert done.returncode == 2
+    assert "E: no network" in done.stderr
+    assert "set-up: apt could not install fio; see" in done.stderr
+
+
+def test_a_user_with_sudo_installs_through_it(machine: Machine, tmp_path: Path) -> None:
+    log = tmp_path / "sudo.log"
+    machine.add("id", "#!/bin/sh\necho 1000\n")
+    machine.add("apt-get", FRESH_APT.format(log=tmp_path / "apt.log", bin=machine.bin))
+    machine.add("chmod", '#!/bin/sh\nexec /bin/chmod "$@"\n')
+    machine.add("sudo", f'#!/bin/sh\necho "$1" >>{log}\nexec "$@"\n')
+    assert machine.set_up().returncode == 0
+    assert log.read_text().split() == ["env", "apt-get", "env"]
+
+
+def test_without_root_and_sudo_the_packages_are_named(machine: Machine) -> None:
+    machine.add("id", "#!/bin/sh\necho 1000\n")
+    machine.add("apt-get", BROKEN_APT)
+    done = machine.set_up()
+    assert done.returncode == 2
+    assert "these packages are missing: fio; install them as root" in done.stderr

@@ -16,6 +16,7 @@ from diskbook.emulator.disk import Export, LimitsFile
 from diskbook.emulator.machine import Machine
 from diskbook.emulator.model import GIB, Model
 from diskbook.emulator.records import Attachment, Book, VmRecord, load_book, save_book
+from diskbook.emulator.shm import ModelFile
 from diskbook.emulator.types import DiskSpec, ExportModel, Limits, Session, VmAddress, VmSpec
 from diskbook.errors import DiskbookError
 
@@ -26,7 +27,8 @@ class LocalBackend:
     Parameters
     ----------
     folder
-        State folder of the emulator; what is there from before is known again (see :meth:`resume`).
+        State folder of the emulator. Machines known from before keep addresses and host keys, disks their
+        data; none runs or is attached until the control plane says so again. Burst credit is full again.
     name
         The emulator's name.
     model
@@ -46,6 +48,7 @@ class LocalBackend:
         self._machines: dict[str, Machine] = {}
         self._exports: dict[int, Export] = {}  # by number of the attachment, those of running machines
         self._limits: dict[str, LimitsFile] = {}
+        self._recover()
 
     # what the control plane calls
 
@@ -152,13 +155,6 @@ class LocalBackend:
 
     # life of the emulator
 
-    def resume(self) -> None:
-        """Start again what ran when the emulator ended. Burst credit is full again."""
-        with self._step():
-            for record in list(self._book.vms.values()):
-                if record.running:
-                    self.start_vm(record.spec)
-
     def close(self) -> None:
         """End all machines and exports; what is known of them stays in the state folder."""
         with self._step():
@@ -181,6 +177,17 @@ class LocalBackend:
                     for attachment in self._book.attachments
                 ],
             }
+
+    def _recover(self) -> None:
+        """Close what an emulator that was killed left open."""
+        for record in self._book.vms.values():
+            record.running = False
+        for attachment in self._book.attachments:
+            if attachment.detached is None:
+                path = self._folder / "exports" / str(attachment.number) / "model"
+                if path.exists():
+                    attachment.sessions = ModelFile(path, time.monotonic()).sessions()
+                self._end(attachment)
 
     # machines
 

@@ -19,6 +19,7 @@ ZONES = ("1", "2", "3")
 TABLE_SECONDS = 3600  # the noise of seconds repeats after an hour
 TABLE_TRIALS = 512
 VM_CREDIT_S = 30 * 60  # documented: a VM that bursts has credit for 30 minutes
+UNKNOWN_CACHE_GIB = 100  # chosen, where Microsoft's tables have no size for a VM's host cache
 GIB = 2**30
 
 
@@ -151,10 +152,10 @@ class Model:
 
     def _cache(self, vm: VmSpec, disk: DiskSpec, caching: str) -> Cache | None:
         size = catalog.vm_size(vm.size)
-        if caching == "None" or not (size.host_cache and size.cache_gib):
+        if caching == "None" or not size.host_cache:
             return None
         hit = self._latency(vm, disk, "cache-hit")
-        return Cache(hit, size.cache_gib * GIB, writes=caching == "ReadWrite")
+        return Cache(hit, (size.cache_gib or UNKNOWN_CACHE_GIB) * GIB, writes=caching == "ReadWrite")
 
     def _scaled(self, limits: Limits) -> Limits:
         ios, mb = self.profile.caps.iops_factor, self.profile.caps.mb_s_factor

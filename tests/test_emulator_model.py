@@ -1,0 +1,158 @@
+"""From profile and seed to numbers: deterministic draws of the planned size, and the right limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from diskbook.emulator.model import Model
+from diskbook.emulator.profile import Noise, Profile, load_profile
+from diskbook.emulator.types import DiskSpec, Limits, VmSpec
+
+ZRS = DiskSpec("/disks/a", "a", "Premium_ZRS", 1024, None, 1, 5000, 200, False, False, None)
+VM = VmSpec("/vms/a", "a", "Standard_D4as_v4", "1", "linux", "user", (), "")
+
+
+def nominal(**noise: float) -> Profile:
+    return replace(
+        load_profile("quiet"), noise=Noise(**noise), caps=replace(load_profile("quiet").caps, iops_factor=1.0)
+    )
+
+
+def test_the_same_seed_and_ids_give_the_same_numbers_and_others_do_not() -> None:
+    profile = load_profile("default")
+    first = Model(profile, 7).export_model(VM, ZRS, "None", 0)
+    assert first == Model(profile, 7).export_model(VM, ZRS, "None", 0)
+    assert first.log_factor != Model(profile, 8).export_model(VM, ZRS, "None", 0).log_factor
+    other = Model(profile, 7).export_model(VM, replace(ZRS, id="/disks/b"), "None", 0)
+    assert first.log_factor != other.log_factor
+
+
+def test_ids_differing_in_case_are_the_same_entity() -> None:
+    model = Model(load_profile("default"), 7)
+    assert model.machine_log("/VMs/A") == model.machine_log("/vms/a")
+
+
+def test_seconds_are_common_to_the_disks_of_a_machine_and_trials_are_not() -> None:
+    model = Model(load_profile("default"), 7)
+    one, two = (model.export_model(VM, replace(ZRS, id=name), "None", 0) for name in ("/disks/a", "/disks/b"))
+    assert one.second_log == two.second_log
+    assert one.trial_log != two.trial_log
+    elsewhere = model.export_model(replace(VM, id="/vms/b"), ZRS, "None", 0)
+    assert elsewhere.second_log != one.second_log
+
+
+def test_attaching_again_draws_new_trials() -> None:
+    model = Model(load_profile("default"), 7)
+    first, second = (model.export_model(VM, ZRS, "None", times) for times in (0, 1))
+    assert first.trial_log != second.trial_log
+
+
+def test_home_zones_follow_the_seed_and_all_occur() -> None:
+    model = Model(load_profile("default"), 7)
+    homes = [model.home_zone(replace(ZRS, id=f"/disks/{number}")) for number in range(60)]
+    assert set(homes) == {"1", "2", "3"}
+    assert homes == [model.home_zone(replace(ZRS, id=f"/disks/{number}")) for number in range(60)]
+    assert model.home_zone(replace(ZRS, sku="Premium_LRS", zone="3")) is None
+
+
+@pytest.mark.parametrize(
+    ("home", "relations"),
+    [
+        ("1", ["home", "other-a", "other-b"]),
+        ("2", ["other-b", "home", "other-a"]),
+        ("3", ["other-a", "other-b", "home"]),
+    ],
+)
+def test_zone_relations_go_round_from_the_home_zone(home: str, relations: list[str]) -> None:
+    model = Model(replace(load_profile("quiet"), home_zone=home), 1)
+    assert [model.zone_relation(replace(VM, zone=zone), ZRS) for zone in "123"] == relations
+    assert model.zone_relation(replace(VM, zone=None), ZRS) == "home"
+
+
+def test_constants_have_the_planned_spread() -> None:
+    model = Model(nominal(machine=0.05, disk=0.01), 3)
+    machines = [model.machine_log(f"/vms/{number}") for number in range(400)]
+    disks = [model.disk_log(f"/disks/{number}") for number in range(400)]
+    assert np.std(machines) == pytest.approx(0.05, rel=0.15)
+    assert np.std(disks) == pytest.approx(0.01, rel=0.15)
+
+
+def test_trials_have_the_planned_spread() -> None:
+    trials = Model(nominal(trial=0.012), 3).export_model(VM, ZRS, "None", 0).trial_log
+    assert np.std(trials) == pytest.approx(0.012, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("noise", "neighbours", "tolerance"),
+    [
+        ({"second": 0.03, "phi": 0.6}, 0.6, 0.1),
+        ({"block": 0.02, "block_s": 30.0}, 0.99, 0.02),
+        ({"drift": 0.02}, 1.0, 0.001),
+    ],
+)
+def test_seconds_have_the_planned_spread_and_memory(
+    noise: dict[str, float], neighbours: float, tolerance: float
+) -> None:
+    model = Model(nominal(**noise), 3)
+    tables = [
+        np.array(model.export_model(replace(VM, id=f"/vms/{number}"), ZRS, "None", 0).second_log)
+        for number in range(20)
+    ]
+    spread = next(value for key, value in noise.items() if key not in {"phi", "block_s"})
+    assert np.sqrt(np.mean(np.square(tables))) == pytest.approx(spread, rel=0.1)
+    pairs = [np.corrcoef(table[:-1], table[1:])[0, 1] for table in tables]
+    assert np.mean(pairs) == pytest.approx(neighbours, abs=tolerance)
+
+
+def test_without_noise_nothing_varies() -> None:
+    export = Model(load_profile("quiet"), 7).export_model(VM, ZRS, "None", 0)
+    assert (export.log_factor, export.second_log, export.trial_log) == (0.0, (0.0,), (0.0,))
+
+
+def test_on_demand_bursting_has_no_credit() -> None:
+    model = Model(nominal(), 1)
+    assert model.disk_limits(replace(ZRS, bursting=True)) == Limits(30000, 1000)
+
+
+def test_credit_bursting_of_a_small_disk_holds_thirty_minutes() -> None:
+    limits = Model(nominal(), 1).disk_limits(replace(ZRS, size_gib=128, iops=500, mb_s=100))
+    assert (limits.iops, limits.burst_iops) == (500, 3500)
+    assert limits.credit_ios == 3000 * 1800
+
+
+def test_a_shared_disk_does_not_burst() -> None:
+    limits = Model(nominal(), 1).disk_limits(replace(ZRS, size_gib=128, iops=500, mb_s=100, max_shares=2))
+    assert limits.burst_iops is None
+
+
+def test_performance_plus_and_provisioned_limits() -> None:
+    model = Model(nominal(), 1)
+    plus = model.disk_limits(replace(ZRS, performance_plus=True))
+    assert (plus.iops, plus.mb_s) == (8000, 300)
+    v2 = model.disk_limits(replace(ZRS, sku="PremiumV2_LRS", zone="1", iops=40000, mb_s=1200))
+    assert (v2.iops, v2.mb_s) == (40000, 1200)
+
+
+def test_a_machine_bursts_with_credit_for_thirty_minutes() -> None:
+    uncached, _ = Model(nominal(), 1).vm_limits(replace(VM, size="Standard_E16as_v5"))
+    assert (uncached.iops, uncached.burst_iops) == (25600, 40000)
+    assert (uncached.mb_s, uncached.burst_mb_s) == (384, 800)
+    assert uncached.credit_mb == pytest.approx(748_800)  # 749 GB
+
+
+def test_the_caps_factor_scales_limits_and_credit() -> None:
+    profile = replace(nominal(), caps=replace(nominal().caps, iops_factor=1.02))
+    uncached, _ = Model(profile, 1).vm_limits(replace(VM, size="Standard_E16as_v5"))
+    assert uncached.iops == pytest.approx(25600 * 1.02)
+    assert uncached.credit_ios == pytest.approx(14400 * 1800 * 1.02)
+
+
+@pytest.mark.parametrize(("caching", "writes"), [("ReadOnly", False), ("ReadWrite", True)])
+def test_a_host_cache_answers_hits(caching: str, writes: bool) -> None:
+    export = Model(nominal(), 1).export_model(replace(VM, size="Standard_E16as_v5"), ZRS, caching, 0)
+    assert export.cache is not None
+    assert (export.cache.hit.mean_ms, export.cache.writes) == (0.079, writes)
+    assert Model(nominal(), 1).export_model(VM, ZRS, "None", 0).cache is None

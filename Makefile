@@ -39,8 +39,9 @@ bench-emulator: setup ## measure how closely the emulator plays what it is told
 samples: setup ## make the sample runs and their figures again
 	@$(BIN)/diskbook sample
 
-lock: setup ## bring uv.lock up to date with pyproject.toml
-	@.tools/uv/bin/uv lock
+lock: ## bring uv.lock up to date with pyproject.toml (without it the set-up refuses to go on)
+	@test -x .tools/uv/bin/uv || lib/setup.sh
+	@UV_PYTHON_DOWNLOADS=never .tools/uv/bin/uv lock
 
 clean: ## remove environment, tools and caches; runs stay
 	rm -rf .venv .tools .pytest_cache .mypy_cache .ruff_cache

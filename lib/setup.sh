@@ -81,7 +81,7 @@ install_environment() {
     say "installing the locked Python packages into .venv, on $1"
     UV_PYTHON_DOWNLOADS=never UV_PYTHON_PREFERENCE=only-system UV_PROJECT_ENVIRONMENT=$root/.venv \
         .tools/uv/bin/uv sync --locked --quiet --python "$1" ||
-        die "uv could not install the packages of uv.lock; see its message above"
+        die "uv could not install the packages of uv.lock; see above (after a change of pyproject.toml: make lock)"
 }
 
 # What the environment was made from: a change of any of these makes it anew. A moved clone, too.

@@ -13,7 +13,7 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
 
 setup: ## install what is missing (part of every target)
-	@mkdir -p "$$HOME" && lib/setup.sh
+	@mkdir -p .tools/home && lib/setup.sh
 
 run: setup ## measure zone-redundant disks on the emulator, from nothing to the report (4 minutes)
 	@$(BIN)/diskbook run zone-disks --cloud emulator --preset quick

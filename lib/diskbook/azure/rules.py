@@ -1,7 +1,8 @@
 """Azure's rules for disks and machines, checked before anything is created.
 
-The functions are pure and know the documented tables of `catalog` only. A scenario is held against them before
-a run; the emulated control plane holds every request against the same ones, so that the two cannot disagree.
+The functions are pure and know the documented tables of `catalog` only. A scenario is held against them
+before a run; the emulated control plane holds every request against the same ones, so the two
+cannot disagree.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ def _in(table: str, name: str, found: list[Violation]) -> list[Violation]:
     return [Violation(one.rule, f"[[{table}]] {name}: {one.field}", one.sentence) for one in found]
 
 
-def _too_many_disks(scenario: Scenario) -> Iterator[Violation] | list[Violation]:
+def _too_many_disks(scenario: Scenario) -> list[Violation]:
     found = []
     for machine in scenario.machine:
         size = catalog.vm_sizes().get(machine.size.lower())
@@ -240,8 +241,9 @@ def _disk_performance_plus(disk: DiskAsk, region: catalog.Region) -> Iterator[Vi
         yield Violation(
             "performance-plus",
             "performance_plus",
-            f"performance plus is for Premium SSD, Standard SSD and Standard HDD of {PERFORMANCE_PLUS_FROM_GIB} "
-            f"GiB or more, not for {disk.sku} of {disk.size_gib} GiB; switch it off or take a larger disk",
+            "performance plus is for Premium SSD, Standard SSD and Standard HDD of "
+            f"{PERFORMANCE_PLUS_FROM_GIB} GiB or more, not for {disk.sku} of {disk.size_gib} GiB; "
+            "switch it off or take a larger disk",
         )
 
 

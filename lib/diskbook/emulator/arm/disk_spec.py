@@ -1,0 +1,100 @@
+"""Disk bodies read as plain records: what was asked for, what it may do, what the machines' side is told."""
+
+from __future__ import annotations
+
+from diskbook.azure import catalog
+from diskbook.azure.rules import DiskAsk
+from diskbook.emulator.arm.errors import bad_request
+from diskbook.emulator.arm.state import Resource
+from diskbook.emulator.types import DiskSpec, Json
+
+GIB = 1024**3
+
+
+def ask_of(body: Json) -> DiskAsk:
+    """Read a disk body as the question that the rules judge.
+
+    Raises
+    ------
+    ArmError
+        If sku or size are missing or of the wrong type.
+    """
+    properties = body.get("properties") or {}
+    sku = (body.get("sku") or {}).get("name") or "Standard_LRS"
+    zones = body.get("zones") or []
+    size = properties.get("diskSizeGB")
+    if not isinstance(size, int):
+        # wording from our knowledge, not read
+        raise bad_request(
+            "Required parameter 'disk.diskSizeGB' is missing (null).", "InvalidParameter", "diskSizeGB"
+        )
+    flexible = sku in catalog.flexible_skus()
+    return DiskAsk(
+        sku=sku,
+        size_gib=size,
+        zone=str(zones[0]) if zones else None,
+        max_shares=int(properties.get("maxShares") or 1),
+        bursting=bool(properties.get("burstingEnabled")),
+        performance_plus=bool((properties.get("creationData") or {}).get("performancePlus")),
+        tier=properties.get("tier"),
+        # A sized disk carries computed figures, which are no wish of the user's.
+        iops=properties.get("diskIOPSReadWrite") if flexible else None,
+        mb_s=properties.get("diskMBpsReadWrite") if flexible else None,
+    )
+
+
+def limits_of(ask: DiskAsk) -> catalog.DiskLimits:
+    """Limits of the disk."""
+    return catalog.disk_limits(
+        ask.sku,
+        ask.size_gib,
+        ask.bursting,
+        ask.performance_plus,
+        ask.tier,
+        ask.iops,
+        ask.mb_s,
+        ask.max_shares,
+    )
+
+
+def fill(disk: Resource) -> None:
+    """Write the figures that Azure computes from size, SKU and tier."""
+    ask = ask_of(disk.body)
+    limits = limits_of(ask)
+    properties = disk.properties
+    family = (
+        "Ultra" if ask.sku.startswith("Ultra") else "Premium" if ask.sku.startswith("Premium") else "Standard"
+    )
+    disk.body["sku"] = {"name": ask.sku, "tier": family}
+    properties["diskIOPSReadWrite"], properties["diskMBpsReadWrite"] = limits.iops, limits.mb_s
+    properties["diskSizeBytes"] = ask.size_gib * GIB
+    flexible = catalog.flexible_skus().get(ask.sku)
+    if flexible is None:
+        # Recorded for Premium SSD; other sized disks carry no tier property.
+        if ask.sku.startswith("Premium"):
+            properties["tier"] = limits.tier
+        return
+    properties.setdefault("creationData", {}).setdefault("logicalSectorSize", flexible.logical_sector_bytes)
+    properties.setdefault("maxShares", 1)
+    if ask.sku.startswith("Ultra"):
+        properties["diskIOPSReadOnly"], properties["diskMBpsReadOnly"] = limits.iops, limits.mb_s
+
+
+def spec_of(disk: Resource) -> DiskSpec:
+    """Describe a disk to the machines' side."""
+    ask = ask_of(disk.body)
+    properties = disk.properties
+    return DiskSpec(
+        id=disk.key,
+        name=disk.name,
+        sku=ask.sku,
+        size_gib=ask.size_gib,
+        zone=ask.zone,
+        max_shares=ask.max_shares,
+        iops=int(properties["diskIOPSReadWrite"]),
+        mb_s=int(properties["diskMBpsReadWrite"]),
+        bursting=ask.bursting,
+        performance_plus=ask.performance_plus,
+        tier=properties.get("tier"),
+        tags=dict(disk.body.get("tags") or {}),
+    )

@@ -1,0 +1,124 @@
+"""Faults to inject: any request or operation can be made to fail, be throttled, take long or be cut off.
+
+A fault is a table:
+    {"match": {"method": "PUT", "path_regex": "/disks/"} or {"operation": "disk-attach"},
+     "after": 0, "times": 1, "action": {...}}
+It lets `after` matching ones pass, then acts on `times` of them (0: on all). Actions:
+    {"status": 409, "code": "SkuNotAvailable", "message": "...", "headers": {"Retry-After": "5"}}
+    {"throttle": {"group": "CreateUpdateDisks3Min", "retry_after_s": 1200}}     Azure's own 429
+    {"delay_s": 30}                                                              unscaled seconds more
+    {"reset": true}                                                              the connection is cut
+    {"operation_failed": {"code": "...", "message": "..."}}                      an operation ends Failed
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import threading
+from dataclasses import dataclass
+
+from diskbook.emulator.arm.errors import ArmError, bad_request, throttled
+from diskbook.emulator.types import Json
+
+ACTIONS = {"status", "code", "message", "headers", "throttle", "delay_s", "reset", "operation_failed"}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is to happen to one request or operation."""
+
+    delay_s: float = 0.0
+    reset: bool = False
+    error: ArmError | None = None
+
+
+class Faults:
+    """The list of faults, with counts of what has matched."""
+
+    def __init__(self, faults: tuple[Json, ...] | list[Json] = ()) -> None:
+        self._lock = threading.Lock()
+        self._faults: list[Json] = []
+        self.replace(list(faults))
+
+    def replace(self, faults: list[Json]) -> None:
+        """Put another list in place; counts begin anew.
+
+        Raises
+        ------
+        ArmError
+            If a fault cannot be understood.
+        """
+        for fault in faults:
+            _check(fault)
+        with self._lock:
+            self._faults = [{**copy.deepcopy(fault), "seen": 0} for fault in faults]
+
+    def listed(self) -> list[Json]:
+        """Return the list, each fault with `seen`, the number of matches so far."""
+        with self._lock:
+            return copy.deepcopy(self._faults)
+
+    def request(self, method: str, path: str) -> Fault | None:
+        """Say what is to happen to a request."""
+        return self._next(lambda match: _request_matches(match, method, path))
+
+    def operation(self, kind: str) -> Fault | None:
+        """Say what is to happen to an operation."""
+        return self._next(lambda match: "operation" in match and re.fullmatch(match["operation"], kind))
+
+    def _next(self, matches: object) -> Fault | None:
+        assert callable(matches)
+        with self._lock:
+            for fault in self._faults:
+                if not matches(fault["match"]):
+                    continue
+                fault["seen"] += 1
+                acted = fault["seen"] - int(fault.get("after", 0))
+                times = int(fault.get("times", 1))
+                if acted >= 1 and (times == 0 or acted <= times):
+                    return _fault(fault["action"])
+        return None
+
+
+def _request_matches(match: Json, method: str, path: str) -> bool:
+    if "operation" in match:
+        return False
+    wanted = match.get("method")
+    if wanted and wanted.upper() != method.upper():
+        return False
+    return re.search(match.get("path_regex", ""), path, re.IGNORECASE) is not None
+
+
+def _check(fault: Json) -> None:
+    action, match = fault.get("action"), fault.get("match")
+    if not isinstance(action, dict) or not isinstance(match, dict) or not action:
+        raise bad_request("a fault needs 'match' and 'action'", "InvalidFault")
+    strange = set(action) - ACTIONS
+    if strange:
+        raise bad_request(
+            f"a fault has no action '{min(strange)}'; known: {', '.join(sorted(ACTIONS))}", "InvalidFault"
+        )
+    try:
+        re.compile(match.get("path_regex", ""))
+        re.compile(match.get("operation", ""))
+    except re.error as error:
+        raise bad_request(f"a fault's pattern is no regular expression: {error}", "InvalidFault") from None
+
+
+def _fault(action: Json) -> Fault:
+    error = None
+    if "throttle" in action:
+        told = action["throttle"]
+        error = throttled(told.get("group", "CreateUpdateDisks3Min"), int(told.get("retry_after_s", 1200)))
+    elif "operation_failed" in action:
+        told = action["operation_failed"]
+        error = ArmError(409, told.get("code", "InternalExecutionError"), told.get("message", ""))
+    elif "status" in action:
+        error = ArmError(
+            int(action["status"]),
+            action.get("code", "InternalServerError"),
+            action.get("message", "An injected fault."),
+            action.get("headers"),
+        )
+    return Fault(float(action.get("delay_s", 0.0)), bool(action.get("reset", False)), error)

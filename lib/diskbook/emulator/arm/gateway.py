@@ -1,0 +1,175 @@
+"""What stands before every request: faults, token, api-version, subscription; and headers of every answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import threading
+import time
+import uuid
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from diskbook.emulator.arm import ids
+from diskbook.emulator.arm.errors import ArmError
+from diskbook.emulator.arm.plane import ControlPlane
+
+OWN = "/diskbook/"
+# throttle group: allowed in 3 and in 30 minutes (the first recorded, the others plausible)
+BUDGETS = {
+    "CreateUpdateDisks": (1000, 8000),
+    "DeleteDisks": (1000, 8000),
+    "PutVM": (240, 1200),
+    "DeleteVM": (240, 1200),
+    "UpdateVM": (240, 1200),
+    "GetOperation": (15000, 30000),
+    "LowCostGet": (4000, 32000),
+}
+
+
+def throttle_group(method: str, path: str) -> str | None:
+    """Name the throttle group of a compute request; None for other providers."""
+    if "/providers/microsoft.compute/" not in path.lower():
+        return None
+    if "/operations/" in path.lower() or "/diskoperations/" in path.lower():
+        return "GetOperation"
+    if method in ("GET", "HEAD"):
+        return "LowCostGet"
+    if "/disks/" in path.lower():
+        return "DeleteDisks" if method == "DELETE" else "CreateUpdateDisks"
+    return {"PUT": "PutVM", "DELETE": "DeleteVM"}.get(method, "UpdateVM")
+
+
+class Budgets:
+    """Counts requests by throttle group, for the header that says how many are left; it refuses none."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: dict[tuple[str, int], tuple[float, int]] = {}
+
+    def header(self, group: str) -> str:
+        """Count one request and return the header's value."""
+        words = []
+        for minutes, allowed in zip((3, 30), BUDGETS[group], strict=True):
+            left = max(0, allowed - self._count(group, minutes))
+            words.append(f"Microsoft.Compute/{group}{minutes}Min;{left}")
+        return ",".join(words)
+
+    def _count(self, group: str, minutes: int) -> int:
+        now = time.monotonic()
+        with self._lock:
+            since, count = self._counts.get((group, minutes), (now, 0))
+            if now - since > minutes * 60:
+                since, count = now, 0
+            self._counts[group, minutes] = (since, count + 1)
+            return count + 1
+
+
+class Gateway:
+    """The outermost part of the app."""
+
+    def __init__(self, app: ASGIApp, plane: ControlPlane) -> None:
+        self._app = app
+        self._plane = plane
+        self._budgets = Budgets()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope["path"] = ids.canonical(scope["path"])
+        sender = self._with_headers(scope, send)
+        try:
+            self._check(scope)
+            if await self._fault(scope, receive):
+                return
+        except ArmError as error:
+            await error_response(error)(scope, receive, sender)
+            return
+        await self._app(scope, receive, sender)
+
+    def _check(self, scope: Scope) -> None:
+        path, settings = scope["path"], self._plane.settings
+        _check_token(Headers(scope=scope).get("authorization", ""), settings.token, settings.tenant_id)
+        if path.startswith(OWN):
+            return
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        if not query.get("api-version"):
+            raise ArmError(
+                400,
+                "MissingApiVersionParameter",
+                "The api-version query parameter (?api-version=) is required for all requests.",
+            )
+        parts = path.split("/")
+        named = parts[2] if len(parts) > 2 and parts[1] == "subscriptions" else settings.subscription_id
+        if named.lower() != settings.subscription_id.lower():
+            # wording from our knowledge, not read
+            raise ArmError(404, "SubscriptionNotFound", f"The subscription '{parts[2]}' could not be found.")
+
+    async def _fault(self, scope: Scope, receive: Receive) -> bool:
+        """Play an injected fault; True when the request needs no answer any more."""
+        if scope["path"].startswith(OWN):
+            return False
+        fault = self._plane.faults.request(scope["method"], scope["path"])
+        if fault is None:
+            return False
+        if fault.delay_s:
+            await asyncio.sleep(fault.delay_s * self._plane.settings.time_scale)
+        if fault.reset:
+            _cut(receive)
+            return True
+        if fault.error is not None:
+            raise fault.error
+        return False
+
+    def _with_headers(self, scope: Scope, send: Send) -> Send:
+        group = throttle_group(scope["method"], scope["path"])
+        request_id = str(uuid.uuid4())
+
+        async def sender(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.setdefault("x-ms-request-id", request_id)
+                headers.setdefault("x-ms-correlation-request-id", request_id)
+                headers.setdefault("x-diskbook-provenance", "emulated")
+                if group is not None:
+                    headers.setdefault("x-ms-ratelimit-remaining-resource", self._budgets.header(group))
+            await send(message)
+
+        return sender
+
+
+def _check_token(header: str, token: str, tenant_id: str) -> None:
+    challenge = {"WWW-Authenticate": f'Bearer authorization_uri="https://login.windows.net/{tenant_id}"'}
+    if not header:
+        # wording from our knowledge, not read
+        raise ArmError(
+            401,
+            "AuthenticationFailed",
+            "Authentication failed. The 'Authorization' header is missing.",
+            challenge,
+        )
+    scheme, _, given = header.partition(" ")
+    if scheme.lower() != "bearer" or not secrets.compare_digest(given.encode(), token.encode()):
+        # wording from our knowledge, not read
+        raise ArmError(401, "InvalidAuthenticationToken", "The access token is invalid.", challenge)
+
+
+def _cut(receive: Receive) -> None:
+    """Cut the connection. ASGI has no word for it, so uvicorn's own transport is taken."""
+    transport = getattr(getattr(receive, "__self__", None), "transport", None)
+    if transport is None:
+        raise ArmError(500, "InternalServerError", "This server cannot cut a connection.")
+    transport.abort()
+
+
+def error_response(error: ArmError) -> Response:
+    """Turn an error into Azure's answer."""
+    return Response(
+        json.dumps(error.body()), error.status, headers=error.headers, media_type="application/json"
+    )

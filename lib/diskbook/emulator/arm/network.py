@@ -1,0 +1,352 @@
+"""Virtual networks, subnets, public addresses, security groups and interfaces."""
+
+from __future__ import annotations
+
+import copy
+import ipaddress
+import uuid
+from collections.abc import Callable
+
+from diskbook.emulator.arm import ids
+from diskbook.emulator.arm.errors import ArmError, bad_request, not_found, not_registered
+from diskbook.emulator.arm.operations import Work
+from diskbook.emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
+from diskbook.emulator.arm.state import Resource, shown
+from diskbook.emulator.types import Json
+
+PROVIDER = "Microsoft.Network"
+# kind: (name of its delay, Retry-After of the first answer; 3 is recorded for the vnet)
+KINDS = {
+    "virtualNetworks": ("vnet", 3),
+    "publicIPAddresses": ("public-ip", 3),
+    "networkSecurityGroups": ("nsg", 3),
+    "networkInterfaces": ("nic", 3),
+}
+# child: (parent, key within the parent's properties)
+CHILDREN = {
+    "subnets": ("virtualNetworks", "subnets"),
+    "securityRules": ("networkSecurityGroups", "securityRules"),
+}
+# wordings of the codes below are from our knowledge, not read
+IN_USE = {
+    "virtualNetworks": "InUseVirtualNetworkCannotBeDeleted",
+    "publicIPAddresses": "PublicIPAddressCannotBeDeleted",
+    "networkSecurityGroups": "InUseNetworkSecurityGroupCannotBeDeleted",
+    "networkInterfaces": "NicInUse",
+    "subnets": "InUseSubnetCannotBeDeleted",
+}
+
+
+def _kind(call: Call) -> str:
+    kind = call.params["kind"]
+    if kind not in KINDS:
+        raise not_registered(f"{PROVIDER}/{kind}")
+    return f"{PROVIDER}/{kind}"
+
+
+def put(plane: ControlPlane, call: Call) -> Reply:
+    """Create or replace a network resource."""
+    kind = _kind(call)
+    plane.writable_group(call.group)
+    region = plane.region(str(call.body.get("location", "")))
+    resource_id = plane.resource_id(call.group, kind, call.params["name"])
+    old = plane.store.get(resource_id)
+    body: Json = copy.deepcopy(call.body)
+    body |= {
+        "id": old.id if old else resource_id,
+        "name": old.name if old else call.params["name"],
+        "type": kind,
+        "location": region.name,
+        "etag": _etag(),
+    }
+    body.setdefault("properties", {})["resourceGuid"] = (
+        old.properties["resourceGuid"] if old else str(uuid.uuid4())
+    )
+    resource = Resource(body, old.hidden if old else {})
+    _FILL[call.params["kind"]](plane, resource, old)
+    return _accept(plane, call, resource, old is None)
+
+
+def _accept(plane: ControlPlane, call: Call, resource: Resource, new: bool) -> Reply:
+    delay, retry_s = KINDS[call.params["kind"]]
+    # A NIC is Succeeded in its first answer already.
+    done = call.params["kind"] == "networkInterfaces"
+    resource.properties["provisioningState"] = "Succeeded" if done else "Updating"
+    plane.store.save(resource)
+    op_id = plane.operations.start(delay, resource.id, creation(plane, resource, new))
+    headers = _headers(plane, call, op_id, str(resource.body["location"]), retry_s)
+    return Reply(201 if new else 200, shown(resource), headers)
+
+
+def creation(plane: ControlPlane, resource: Resource, new: bool) -> Work:
+    """Build the work of making a network resource, which needs nothing physical."""
+
+    def settle(error: ArmError | None) -> None:
+        if error is not None and new:
+            plane.store.remove(resource.id)
+            return
+        resource.properties["provisioningState"] = "Failed" if error else "Succeeded"
+        plane.store.save(resource)
+
+    return Work(settle=settle)
+
+
+def deletion(plane: ControlPlane, resource: Resource) -> Work:
+    """Build the work of deleting a network resource."""
+
+    def settle(error: ArmError | None) -> None:
+        if error is None:
+            remove(plane, resource)
+
+    return Work(settle=settle)
+
+
+def _headers(plane: ControlPlane, call: Call, op_id: str, location: str, retry_s: int) -> dict[str, str]:
+    return poll_headers(plane, call, op_id, location, PROVIDER, retry_after_s=retry_s, monitor=False)
+
+
+def get(plane: ControlPlane, call: Call) -> Reply:
+    """Show a network resource."""
+    resource = plane.find(call.group, _kind(call), call.params["name"])
+    return Reply(200, shown(resource), {"ETag": str(resource.body["etag"])})
+
+
+def listing(plane: ControlPlane, call: Call) -> Reply:
+    """List network resources of a kind, in a group or the subscription."""
+    kind = _kind(call)
+    group = call.params.get("group")
+    if group is not None:
+        plane.group(group)
+    return Reply(200, {"value": [shown(one) for one in plane.store.of_type(kind, group)]})
+
+
+def patch(plane: ControlPlane, call: Call) -> Reply:
+    """Change tags."""
+    resource = plane.find(call.group, _kind(call), call.params["name"])
+    resource.body["tags"] = dict(call.body.get("tags") or {})
+    return Reply(200, shown(plane.store.save(resource)))
+
+
+def delete(plane: ControlPlane, call: Call) -> Reply:
+    """Delete a network resource that nothing uses; 204 where there is none."""
+    kind = _kind(call)
+    resource = plane.store.get(plane.resource_id(call.group, kind, call.params["name"]))
+    if resource is None:
+        return Reply(204)
+    refuse_in_use(plane, resource, call.params["kind"])
+    resource.properties["provisioningState"] = "Deleting"
+    plane.store.save(resource)
+    op_id = plane.operations.start("network-delete", resource.id, deletion(plane, resource))
+    return Reply(202, headers=_delete_headers(plane, call, op_id, str(resource.body["location"])))
+
+
+def _delete_headers(plane: ControlPlane, call: Call, op_id: str, location: str) -> dict[str, str]:
+    headers = _headers(plane, call, op_id, location, 10)
+    url = f"{call.base}{plane.root}/providers/{PROVIDER}/locations/{location}/operationResults/{op_id}"
+    return headers | {"Location": f"{url}?api-version={call.api_version}"}
+
+
+def remove(plane: ControlPlane, resource: Resource) -> None:
+    """Forget a network resource and what it links to."""
+    plane.store.remove(resource.id)
+    if resource.type == f"{PROVIDER}/networkInterfaces":
+        link_addresses(plane, resource, None)
+
+
+def refuse_in_use(plane: ControlPlane, resource: Resource, kind: str) -> None:
+    """Raise Azure's 400 when something uses the resource."""
+    users = plane.users(resource.id)
+    if kind == "virtualNetworks":
+        users = [user for subnet in resource.properties["subnets"] for user in plane.users(subnet["id"])]
+    if kind == "networkInterfaces":
+        users = [user for user in users if user.type.endswith("virtualMachines")]
+    if users:
+        raise bad_request(
+            f"{kind} {resource.id} is in use by {users[0].id} and cannot be deleted.",
+            IN_USE[kind],
+        )
+
+
+def put_child(plane: ControlPlane, call: Call) -> Reply:
+    """Create or replace a subnet or a security rule."""
+    parent, rows = _parent(plane, call)
+    name, child = call.params["child_name"], call.params["child"]
+    old = [row for row in rows if row["name"].lower() == name.lower()]
+    body = _child(parent, child, {**copy.deepcopy(call.body), "name": name})
+    rows[:] = [row for row in rows if row not in old] + [body]
+    plane.store.save(parent)
+    op_id = plane.operations.start("subnet", body["id"], Work())
+    headers = _headers(plane, call, op_id, str(parent.body["location"]), 3)
+    return Reply(200 if old else 201, copy.deepcopy(body), headers)
+
+
+def get_child(plane: ControlPlane, call: Call) -> Reply:
+    """Show a subnet or a security rule."""
+    return Reply(200, copy.deepcopy(_find_child(plane, call)))
+
+
+def list_children(plane: ControlPlane, call: Call) -> Reply:
+    """List subnets or security rules."""
+    return Reply(200, {"value": copy.deepcopy(_parent(plane, call)[1])})
+
+
+def delete_child(plane: ControlPlane, call: Call) -> Reply:
+    """Delete a subnet or a security rule."""
+    parent, rows = _parent(plane, call)
+    found = [row for row in rows if row["name"].lower() == call.params["child_name"].lower()]
+    if not found:
+        return Reply(204)
+    if users := plane.users(found[0]["id"]):
+        raise bad_request(
+            f"{call.params['child']} {found[0]['id']} is in use by {users[0].id} and cannot be deleted.",
+            IN_USE.get(call.params["child"], "InUse"),
+        )
+    rows.remove(found[0])
+    plane.store.save(parent)
+    op_id = plane.operations.start("network-delete", found[0]["id"], Work())
+    return Reply(202, headers=_delete_headers(plane, call, op_id, str(parent.body["location"])))
+
+
+def _parent(plane: ControlPlane, call: Call) -> tuple[Resource, list[Json]]:
+    kind, key = CHILDREN.get(call.params["child"], ("", ""))
+    if kind != call.params["kind"]:
+        raise not_registered(call.path)
+    parent = plane.find(call.group, f"{PROVIDER}/{kind}", call.params["name"])
+    return parent, parent.properties.setdefault(key, [])
+
+
+def _find_child(plane: ControlPlane, call: Call) -> Json:
+    for row in _parent(plane, call)[1]:
+        if row["name"].lower() == call.params["child_name"].lower():
+            return row
+    kind = f"{PROVIDER}/{call.params['kind']}/{call.params['name']}/{call.params['child']}"
+    raise not_found(kind, call.params["child_name"], call.group)
+
+
+def _child(parent: Resource, child: str, row: Json) -> Json:
+    row["id"] = f"{parent.id}/{child}/{row['name']}"
+    row["type"] = f"{parent.type}/{child}"
+    row["etag"] = parent.body["etag"]
+    row.setdefault("properties", {})["provisioningState"] = "Succeeded"
+    return row
+
+
+def _etag() -> str:
+    return f'W/"{uuid.uuid4()}"'
+
+
+def _fill_vnet(plane: ControlPlane, vnet: Resource, old: Resource | None) -> None:
+    properties = vnet.properties
+    properties.setdefault("addressSpace", {"addressPrefixes": ["10.0.0.0/16"]})
+    properties["subnets"] = [_child(vnet, "subnets", row) for row in properties.get("subnets") or []]
+
+
+def _fill_nsg(plane: ControlPlane, group: Resource, old: Resource | None) -> None:
+    rows = group.properties.get("securityRules") or []
+    group.properties["securityRules"] = [_child(group, "securityRules", row) for row in rows]
+
+
+def _fill_address(plane: ControlPlane, address: Resource, old: Resource | None) -> None:
+    address.body.setdefault("sku", {"name": "Basic"}).setdefault("tier", "Regional")
+    defaults = {
+        "publicIPAllocationMethod": "Dynamic",
+        "publicIPAddressVersion": "IPv4",
+        "idleTimeoutInMinutes": 4,
+    }
+    for key, value in defaults.items():
+        address.properties.setdefault(key, value)
+    for key in ("ipAddress", "ipConfiguration"):
+        if old is not None and key in old.properties:
+            address.properties[key] = old.properties[key]
+
+
+def _fill_interface(plane: ControlPlane, nic: Resource, old: Resource | None) -> None:
+    properties = nic.properties
+    rows = properties.get("ipConfigurations") or []
+    if not rows:
+        # wording from our knowledge, not read
+        raise bad_request(
+            f"Network interface {nic.id} must have at least one IP configuration.", "NicWithoutIpConfig"
+        )
+    taken = {row.get("name"): row for row in (old.properties["ipConfigurations"] if old else [])}
+    for index, row in enumerate(rows):
+        row["id"] = f"{nic.id}/ipConfigurations/{row['name']}"
+        row["etag"] = nic.body["etag"]
+        before = taken.get(row["name"], {}).get("properties", {}).get("privateIPAddress")
+        _fill_configuration(plane, nic, row["properties"], before)
+        row["properties"].setdefault("primary", index == 0)
+    properties.setdefault("enableAcceleratedNetworking", False)
+    properties.setdefault("enableIPForwarding", False)
+    properties["dnsSettings"] = {"dnsServers": [], "appliedDnsServers": []} | properties.get(
+        "dnsSettings", {}
+    )
+    if old is not None and "virtualMachine" in old.properties:
+        properties["virtualMachine"] = old.properties["virtualMachine"]
+    link_addresses(plane, nic, nic)
+
+
+def _fill_configuration(plane: ControlPlane, nic: Resource, properties: Json, before: str | None) -> None:
+    subnet = _subnet(plane, str((properties.get("subnet") or {}).get("id", "")))
+    address = (properties.get("publicIPAddress") or {}).get("id")
+    if address:
+        plane.find_id(address, f"{PROVIDER}/publicIPAddresses")
+    properties.setdefault("privateIPAllocationMethod", "Dynamic")
+    properties.setdefault("privateIPAddressVersion", "IPv4")
+    properties.setdefault("privateIPAddress", before or _free_address(plane, subnet))
+    properties["provisioningState"] = "Succeeded"
+
+
+def _subnet(plane: ControlPlane, subnet_id: str) -> Json:
+    vnet_id, _, name = subnet_id.rpartition("/subnets/")
+    vnet = plane.store.get(vnet_id) if vnet_id else None
+    for row in vnet.properties["subnets"] if vnet else []:
+        if row["name"].lower() == name.lower():
+            found: Json = row
+            return found
+    # wording from our knowledge, not read
+    raise bad_request(
+        f"Resource {subnet_id} referenced by the request was not found.", "InvalidResourceReference"
+    )
+
+
+def _free_address(plane: ControlPlane, subnet: Json) -> str:
+    """Take the first free address of a subnet; Azure keeps the first four (0 to 3) and the last."""
+    prefix = subnet["properties"].get("addressPrefix") or subnet["properties"]["addressPrefixes"][0]
+    used = set()
+    for nic in plane.store.of_type(f"{PROVIDER}/networkInterfaces"):
+        for row in nic.properties["ipConfigurations"]:
+            if ids.key(row["properties"]["subnet"]["id"]) == ids.key(subnet["id"]):
+                used.add(row["properties"]["privateIPAddress"])
+    hosts = list(ipaddress.ip_network(prefix).hosts())[3:]
+    for host in hosts:
+        if str(host) not in used:
+            return str(host)
+    raise bad_request(
+        f"Subnet {subnet['id']} is full.", "SubnetIsFull"
+    )  # wording from our knowledge, not read
+
+
+def address_ids(nic: Resource) -> list[str]:
+    """Ids of the public addresses of an interface."""
+    rows = [row["properties"].get("publicIPAddress") or {} for row in nic.properties["ipConfigurations"]]
+    return [str(row["id"]) for row in rows if "id" in row]
+
+
+def link_addresses(plane: ControlPlane, nic: Resource, owner: Resource | None) -> None:
+    """Write into the public addresses which interface they belong to."""
+    for row in nic.properties["ipConfigurations"]:
+        address = plane.store.get(str((row["properties"].get("publicIPAddress") or {}).get("id", "")))
+        if address is None:
+            continue
+        address.properties.pop("ipConfiguration", None)
+        if owner is not None:
+            address.properties["ipConfiguration"] = {"id": row["id"]}
+        plane.store.save(address)
+
+
+_FILL: dict[str, Callable[[ControlPlane, Resource, Resource | None], None]] = {
+    "virtualNetworks": _fill_vnet,
+    "networkSecurityGroups": _fill_nsg,
+    "publicIPAddresses": _fill_address,
+    "networkInterfaces": _fill_interface,
+}

@@ -1,0 +1,199 @@
+"""Resource SKUs, quota and the list of operations, from the reference tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from diskbook.azure import catalog
+from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
+from diskbook.emulator.arm.vm_rules import cores_used
+from diskbook.emulator.types import Json
+
+_LOCATION = re.compile(r"location\s+eq\s+'([^']*)'", re.IGNORECASE)
+# The service lists zones in no order.
+_ZONE_ORDER = {"1": 2, "2": 0, "3": 1}
+
+
+def listing(plane: ControlPlane, call: Call) -> Reply:
+    """List resource SKUs, of one location if the filter says so."""
+    found = _LOCATION.search(call.query.get("$filter", ""))
+    regions = [plane.region(found[1])] if found else list(catalog.regions().values())
+    rows = [row for region in regions for row in (*_vm_rows(region), *_disk_rows(region))]
+    return Reply(200, {"value": rows})
+
+
+def _capabilities(values: Iterable[tuple[str, object]]) -> list[Json]:
+    """Name-value rows; all values are strings, what is None is left out."""
+    return [{"name": name, "value": str(value)} for name, value in values if value is not None]
+
+
+def _row(region: catalog.Region, kind: str, zones: Iterable[str], **fields: object) -> Json:
+    details: Json = {
+        "location": region.name,
+        "zones": sorted(zones, key=_ZONE_ORDER.__getitem__),
+        "zoneDetails": [],
+    }
+    return {
+        "resourceType": kind,
+        "locations": [region.name],
+        "locationInfo": [details],
+        "restrictions": [],
+        **fields,
+    }
+
+
+def _vm_rows(region: catalog.Region) -> list[Json]:
+    return [_vm_row(size, region) for size in catalog.vm_sizes().values()]
+
+
+def _bytes(mb: float | None) -> int | None:
+    return None if mb is None else round(mb * 1e6)
+
+
+def _vm_row(size: catalog.VmSize, region: catalog.Region) -> Json:
+    values = _capabilities(
+        [
+            ("vCPUs", size.vcpus),
+            ("vCPUsAvailable", size.vcpus),
+            ("MemoryGB", size.memory_gib),
+            ("MaxDataDiskCount", size.max_data_disks),
+            ("CpuArchitectureType", size.architecture),
+            ("HyperVGenerations", "V1,V2"),
+            ("PremiumIO", size.premium_io),
+            ("CombinedTempDiskAndCachedIOPS", size.cached_iops),
+            ("CombinedTempDiskAndCachedReadBytesPerSecond", _bytes(size.cached_mb_s)),
+            ("CombinedTempDiskAndCachedWriteBytesPerSecond", _bytes(size.cached_mb_s)),
+            ("CachedDiskBytes", size.cache_gib * 1024**3 if size.cache_gib else None),
+            ("UncachedDiskIOPS", size.uncached_iops),
+            ("UncachedDiskBytesPerSecond", _bytes(size.uncached_mb_s)),
+            ("EphemeralOSDiskSupported", size.ephemeral_os),
+            ("AcceleratedNetworkingEnabled", size.accelerated_networking),
+            ("MaxNetworkInterfaces", size.max_nics),
+            ("RetirementDateUtc", size.retires_on or None),
+        ]
+    )
+    short = size.name.removeprefix("Standard_")
+    row = _row(
+        region,
+        "virtualMachines",
+        region.zones,
+        name=size.name,
+        tier="Standard",
+        size=short,
+        family=size.family,
+        capabilities=values,
+    )
+    if region.zones and region.ultra:
+        capability = [{"name": "UltraSSDAvailable", "value": "True"}]
+        row["locationInfo"][0]["zoneDetails"] = [{"Name": list(region.zones), "capabilities": capability}]
+    return row
+
+
+def _disk_rows(region: catalog.Region) -> list[Json]:
+    rows = []
+    for tier in catalog.disk_tiers():
+        rows += [_tier_row(tier, sku, region) for sku in tier.skus if catalog.sku_offered(sku, region)]
+    for flexible in catalog.flexible_skus().values():
+        if catalog.sku_offered(flexible.sku, region):
+            rows.append(_flexible_row(flexible, region))
+    return rows
+
+
+def _tier_row(tier: catalog.DiskTier, sku: str, region: catalog.Region) -> Json:
+    values: list[tuple[str, object]] = [
+        ("MaxSizeGiB", tier.up_to_gib),
+        ("MinSizeGiB", tier.above_gib),
+        ("MaxIOps", tier.iops),
+        ("MinIOps", tier.iops),
+        ("MaxBandwidthMBps", tier.mb_s),
+        ("MinBandwidthMBps", tier.mb_s),
+        ("MaxValueOfMaxShares", tier.max_shares),
+    ]
+    if tier.burst_kind == "credit":
+        values += [
+            ("MaxBurstIops", tier.burst_iops),
+            ("MaxBurstBandwidthMBps", tier.burst_mb_s),
+            ("MaxBurstDurationInMin", tier.burst_minutes),
+            ("BurstCreditBucketSizeInIO", tier.credit_ios),
+            ("BurstCreditBucketSizeInGiB", round(tier.credit_mb / 1024)),
+        ]
+    values += [
+        ("MaxIOpsPerformancePlus", tier.performance_plus_iops),
+        ("MaxBandwidthMBpsPerformancePlus", tier.performance_plus_mb_s),
+    ]
+    zones = () if sku.endswith("_ZRS") else region.zones
+    return _row(
+        region,
+        "disks",
+        zones,
+        name=sku,
+        tier=sku.partition("_")[0].removesuffix("SSD"),
+        size=tier.tier,
+        capabilities=_capabilities(values),
+    )
+
+
+def _flexible_row(sku: catalog.FlexibleSku, region: catalog.Region) -> Json:
+    values = [
+        ("MaxSizeGiB", sku.max_size_gib),
+        ("MinSizeGiB", sku.min_size_gib),
+        ("MaxIOpsReadWrite", sku.max_iops),
+        ("MinIOpsReadWrite", sku.min_iops),
+        ("MaxBandwidthMBpsReadWrite", sku.max_mb_s),
+        ("MinBandwidthMBpsReadWrite", sku.min_mb_s),
+        ("MaxIopsPerGiBReadWrite", sku.iops_per_gib),
+        ("MinIOSizeKiBps", 4),
+        ("MaxIOSizeKiBps", 256),
+        ("MaxValueOfMaxShares", sku.max_shares),
+    ]
+    tier = "Ultra" if sku.sku.startswith("Ultra") else "Premium"
+    return _row(
+        region,
+        "disks",
+        region.zones,
+        name=sku.sku,
+        tier=tier,
+        size=tier[0],
+        capabilities=_capabilities(values),
+    )
+
+
+def usages(plane: ControlPlane, call: Call) -> Reply:
+    """List quotas of cores with their use in a region."""
+    region = plane.region(call.params["location"]).name
+    families = sorted({size.family for size in catalog.vm_sizes().values()})
+    names = {"cores": "Total Regional vCPUs"} | {family: f"{family} vCPUs" for family in families}
+    rows = [
+        {
+            "unit": "Count",
+            "currentValue": cores_used(plane, region, name),
+            "limit": plane.settings.quota(name),
+            "name": {"value": name, "localizedValue": text},
+        }
+        for name, text in names.items()
+    ]
+    return Reply(200, {"value": rows})
+
+
+def operations(plane: ControlPlane, call: Call) -> Reply:
+    """List the REST operations of a provider that are emulated."""
+    kinds = {
+        "Microsoft.Compute": ("disks", "virtualMachines", "skus"),
+        "Microsoft.Network": (
+            "virtualNetworks",
+            "publicIPAddresses",
+            "networkSecurityGroups",
+            "networkInterfaces",
+        ),
+    }
+    provider = call.params["provider"]
+    rows = [
+        {
+            "name": f"{provider}/{kind}/{verb}",
+            "display": {"provider": provider, "resource": kind, "operation": verb},
+        }
+        for kind in kinds.get(provider, ())
+        for verb in ("read", "write", "delete")
+    ]
+    return Reply(200, {"value": rows})

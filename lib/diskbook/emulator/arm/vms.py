@@ -1,0 +1,319 @@
+"""Virtual machines: create, change, show, delete, attach and detach."""
+
+from __future__ import annotations
+
+import copy
+import secrets
+from datetime import date
+
+from diskbook.emulator.arm import attach, disks, ids
+from diskbook.emulator.arm.cleanup import VM, data_disks, remove_vm
+from diskbook.emulator.arm.disk_rules import check_new
+from diskbook.emulator.arm.disk_spec import ask_of
+from diskbook.emulator.arm.errors import ArmError, not_allowed
+from diskbook.emulator.arm.network import address_ids
+from diskbook.emulator.arm.network import remove as remove_network
+from diskbook.emulator.arm.operations import Work
+from diskbook.emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
+from diskbook.emulator.arm.state import Resource, shown
+from diskbook.emulator.arm.vm_body import SSH_PORT_TAG, instance_view, new_body, spec_of
+from diskbook.emulator.arm.vm_rules import check_new_vm, check_resize
+from diskbook.emulator.types import Json, VmAddress
+
+RETRY_AFTER_S = 10
+
+
+def put(plane: ControlPlane, call: Call) -> Reply:
+    """Create a machine, or change an existing one."""
+    plane.writable_group(call.group)
+    existing = plane.store.get(plane.resource_id(call.group, VM, call.params["name"]))
+    if existing is not None:
+        return _change(plane, call, existing, call.body)
+    return _create(plane, call)
+
+
+def _create(plane: ControlPlane, call: Call) -> Reply:
+    region = plane.region(str(call.body.get("location", "")))
+    check_new_vm(plane, call.body, region, date.today())
+    vm = new_body(
+        plane.resource_id(call.group, VM, call.params["name"]), call.params["name"], call.body, region.name
+    )
+    wanted = (call.body["properties"]["storageProfile"] or {}).get("dataDisks") or []
+    change = attach.plan(plane, vm, wanted)
+    plane.store.save(vm)
+    attach.begin(plane, vm, change)
+    for nic in nics(plane, vm):
+        nic.properties["virtualMachine"] = {"id": vm.id}
+        plane.store.save(nic)
+    answer = shown(vm)
+    kind = "vm-create-zonal" if vm.zone else "vm-create"
+    op_id = plane.operations.start(kind, vm.id, creation(plane, vm, change))
+    return Reply(201, answer, _headers(plane, call, op_id, vm, monitor=False))
+
+
+def creation(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
+    """Build the work of creating a machine with the data disks of a change."""
+    found: list[VmAddress] = []
+
+    def effect() -> None:
+        found.append(plane.backend.start_vm(spec_of(vm)))
+        try:
+            for entry in change.final:
+                attach.attach_entry(plane, vm, entry)
+        except (OSError, RuntimeError):
+            plane.backend.stop_vm(vm.key)
+            raise
+
+    def settle(error: ArmError | None) -> None:
+        if plane.store.get(vm.id) is not vm:
+            return
+        if error is not None:
+            # as in Azure, a machine that could not be created stays, Failed
+            vm.properties["provisioningState"] = "Failed"
+            vm.hidden["power"] = "stopped"
+            attach.end(plane, vm, change)
+            return
+        vm.hidden["power"] = "running"
+        _make_os_disk(plane, vm)
+        address_known(plane, vm, found[0])
+        vm.properties["provisioningState"] = "Succeeded"
+        attach.end(plane, vm, change)
+        disks.link_keys(plane, disks.disk_keys(vm))
+
+    return Work(effect, settle, (vm.id,))
+
+
+def address_known(plane: ControlPlane, vm: Resource, at: VmAddress) -> None:
+    """Write where the machine's sshd listens into its public address and its tag."""
+    vm.body.setdefault("tags", {})[SSH_PORT_TAG] = str(at.port)
+    plane.store.save(vm)
+    for nic in nics(plane, vm)[:1]:
+        for address_id in address_ids(nic)[:1]:
+            address = plane.store.get(address_id)
+            if address is not None:
+                address.properties["ipAddress"] = at.address
+                plane.store.save(address)
+
+
+def _make_os_disk(plane: ControlPlane, vm: Resource) -> None:
+    """Make the implicit OS disk. An ephemeral one lives on the host and is no resource (our knowledge)."""
+    entry = vm.properties["storageProfile"]["osDisk"]
+    name = entry.setdefault("name", f"{vm.name}_OsDisk_1_{secrets.token_hex(16)}")
+    if entry.get("diffDiskSettings") or "id" in entry["managedDisk"]:
+        return
+    body: Json = {
+        "sku": {"name": entry["managedDisk"]["storageAccountType"]},
+        "properties": {"creationData": {"createOption": "FromImage"}, "diskSizeGB": entry["diskSizeGB"]},
+    }
+    if vm.zone and not body["sku"]["name"].endswith("_ZRS"):
+        body["zones"] = [vm.zone]
+    check_new(ask_of(body), plane.region(str(vm.body["location"])))
+    disk = disks.build(plane, ids.group_of(vm.id), name, body, str(vm.body["location"]))
+    disk.hidden["os"] = True
+    disk.properties.update(provisioningState="Succeeded", osType=entry["osType"])
+    entry["managedDisk"]["id"] = plane.store.save(disk).id
+
+
+def patch(plane: ControlPlane, call: Call) -> Reply:
+    """Change some settings of a machine."""
+    vm = plane.find(call.group, VM, call.params["name"])
+    return _change(plane, call, vm, call.body)
+
+
+def _change(plane: ControlPlane, call: Call, vm: Resource, wish: Json) -> Reply:
+    _refuse_busy(vm)
+    wished = wish.get("properties") or {}
+    size = (wished.get("hardwareProfile") or {}).get("vmSize")
+    if size:
+        check_resize(plane, vm, size)
+    wanted = (wished.get("storageProfile") or {}).get("dataDisks")
+    change = attach.plan(
+        plane, vm, vm.properties["storageProfile"]["dataDisks"] if wanted is None else wanted
+    )
+    vm.hidden["previous"] = copy.deepcopy(vm.body)
+    _merge(vm, wish, size)
+    vm.properties["provisioningState"] = "Updating"
+    attach.begin(plane, vm, change)
+    op_id = plane.operations.start(change.kind, vm.id, _update(plane, vm, change))
+    return Reply(200, shown(vm), _headers(plane, call, op_id, vm, monitor=False))
+
+
+def _merge(vm: Resource, wish: Json, size: str | None) -> None:
+    """Take over what an update may change besides the data disks."""
+    if wish.get("tags") is not None:
+        port = vm.body.get("tags", {}).get(SSH_PORT_TAG)
+        vm.body["tags"] = dict(wish["tags"]) | ({SSH_PORT_TAG: port} if port else {})
+    if size:
+        vm.properties["hardwareProfile"]["vmSize"] = size
+    wished = wish.get("properties") or {}
+    if wished.get("additionalCapabilities") is not None:
+        vm.properties["additionalCapabilities"] = wished["additionalCapabilities"]
+    if wished.get("networkProfile") is not None:
+        vm.properties["networkProfile"] = wished["networkProfile"]
+    os_disk = (wished.get("storageProfile") or {}).get("osDisk") or {}
+    if os_disk.get("deleteOption"):
+        vm.properties["storageProfile"]["osDisk"]["deleteOption"] = os_disk["deleteOption"]
+
+
+def _refuse_busy(vm: Resource) -> None:
+    if vm.properties.get("provisioningState") == "Deleting":
+        # wording from our knowledge, not read
+        raise not_allowed(f"VM '{vm.name}' is being deleted.")
+    if vm.hidden.get("previous") or vm.properties.get("provisioningState") in ("Creating", "Updating"):
+        # wording from our knowledge, not read
+        raise ArmError(
+            409,
+            "Conflict",
+            f"The request failed due to conflict with a concurrent request on VM '{vm.name}'. "
+            "Wait until its operation has ended and try again.",
+        )
+
+
+def _update(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
+    def effect() -> None:
+        attach.apply(plane, vm, change)
+
+    def settle(error: ArmError | None) -> None:
+        if plane.store.get(vm.id) is not vm:
+            return
+        if error is None:
+            vm.hidden.pop("previous", None)
+            vm.properties["provisioningState"] = "Succeeded"
+            attach.end(plane, vm, change)
+        else:
+            undo(plane, vm, change.keys)
+
+    return Work(effect, settle, (vm.id, *change.keys))
+
+
+def undo(plane: ControlPlane, vm: Resource, keys: set[str]) -> None:
+    """Put a machine's body back to what it was before a change that failed."""
+    previous = vm.hidden.pop("previous", None)
+    vm.hidden.pop("leaving", None)
+    if previous is not None:
+        vm.body = previous
+    vm.properties["provisioningState"] = "Failed"
+    plane.store.save(vm)
+    disks.link_keys(plane, keys)
+
+
+def attach_detach(plane: ControlPlane, call: Call) -> Reply:
+    """Attach and detach data disks without the rest of the machine's body."""
+    vm = plane.find(call.group, VM, call.params["name"])
+    _refuse_busy(vm)
+    change = attach.plan(plane, vm, attach.wanted_by_request(vm, call.body))
+    vm.hidden["previous"] = copy.deepcopy(vm.body)
+    vm.properties["provisioningState"] = "Updating"
+    attach.begin(plane, vm, change)
+    output = f"{vm.id}#properties.storageProfile"
+    op_id = plane.operations.start(change.kind, vm.id, _update(plane, vm, change), output)
+    return Reply(202, headers=_headers(plane, call, op_id, vm))
+
+
+def _headers(
+    plane: ControlPlane, call: Call, op_id: str, vm: Resource, monitor: bool = True
+) -> dict[str, str]:
+    location = str(vm.body["location"])
+    headers = poll_headers(plane, call, op_id, location, retry_after_s=RETRY_AFTER_S, monitor=monitor)
+    return headers | {"Azure-AsyncNotification": "Enabled"}
+
+
+def get(plane: ControlPlane, call: Call) -> Reply:
+    """Show a machine, with its instance view if asked."""
+    vm = plane.find(call.group, VM, call.params["name"])
+    body = shown(vm)
+    if "instanceview" in call.query.get("$expand", "").lower():
+        body["properties"]["instanceView"] = instance_view(vm)
+    return Reply(200, body)
+
+
+def view(plane: ControlPlane, call: Call) -> Reply:
+    """Show a machine's instance view alone."""
+    return Reply(200, instance_view(plane.find(call.group, VM, call.params["name"])))
+
+
+def listing(plane: ControlPlane, call: Call) -> Reply:
+    """List machines of a group or the subscription."""
+    group = call.params.get("group")
+    if group is not None:
+        plane.group(group)
+    return Reply(200, {"value": [shown(one) for one in plane.store.of_type(VM, group)]})
+
+
+def delete(plane: ControlPlane, call: Call) -> Reply:
+    """Delete a machine, and what its deleteOptions name; 204 where there is none."""
+    plane.group(call.group)
+    vm = plane.store.get(plane.resource_id(call.group, VM, call.params["name"]))
+    if vm is None:
+        return Reply(204)
+    vm.properties["provisioningState"] = "Deleting"
+    plane.store.save(vm)
+    op_id = plane.operations.start("vm-delete", vm.id, deletion(plane, vm))
+    return Reply(202, headers=_headers(plane, call, op_id, vm))
+
+
+def deletion(plane: ControlPlane, vm: Resource) -> Work:
+    """Build the work of deleting a machine."""
+    doomed_keys = _doomed_disks(vm)
+
+    def effect() -> None:
+        remove_vm(plane, vm)
+        with plane.store.lock:
+            data = [
+                disk for key in doomed_keys if (disk := plane.store.get(key)) and not disk.hidden.get("os")
+            ]
+        for disk in data:
+            plane.backend.delete_disk(disk.key)
+
+    def settle(error: ArmError | None) -> None:
+        if error is not None:
+            vm.properties["provisioningState"] = "Failed"
+            plane.store.save(vm)
+        else:
+            _forget(plane, vm, doomed_keys)
+
+    return Work(effect, settle, (vm.id,))
+
+
+def _doomed_disks(vm: Resource) -> set[str]:
+    profile = vm.properties["storageProfile"]
+    entries = [*data_disks(vm), profile["osDisk"]]
+    return {
+        ids.key(str(entry["managedDisk"]["id"]))
+        for entry in entries
+        if entry.get("deleteOption") == "Delete" and (entry.get("managedDisk") or {}).get("id")
+    }
+
+
+def _forget(plane: ControlPlane, vm: Resource, doomed_keys: set[str]) -> None:
+    interfaces = nics(plane, vm)
+    plane.store.remove(vm.id)
+    for key in doomed_keys:
+        plane.store.remove(key)
+    disks.link_keys(plane, disks.disk_keys(vm))
+    doomed_nics = {
+        ids.key(row["id"])
+        for row in vm.properties["networkProfile"]["networkInterfaces"]
+        if (row.get("properties") or {}).get("deleteOption") == "Delete"
+    }
+    for nic in interfaces:
+        nic.properties.pop("virtualMachine", None)
+        plane.store.save(nic)
+        if nic.key in doomed_nics:
+            _forget_nic(plane, nic)
+
+
+def _forget_nic(plane: ControlPlane, nic: Resource) -> None:
+    remove_network(plane, nic)
+    for row in nic.properties["ipConfigurations"]:
+        address = row["properties"].get("publicIPAddress") or {}
+        if (address.get("properties") or {}).get("deleteOption") == "Delete":
+            plane.store.remove(address["id"])
+
+
+def nics(plane: ControlPlane, vm: Resource) -> list[Resource]:
+    """Interfaces of a machine, the primary first."""
+    rows = vm.properties["networkProfile"]["networkInterfaces"]
+    rows = sorted(rows, key=lambda row: not (row.get("properties") or {}).get("primary", False))
+    found = [plane.store.get(str(row["id"])) for row in rows]
+    return [nic for nic in found if nic is not None]

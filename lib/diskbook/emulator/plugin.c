@@ -33,7 +33,7 @@
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 
-#define LIMITS_MAGIC 0x31304d494c4b5344 /* "DSKLIM01" */
+#define LIMITS_MAGIC 0x32304d494c4b5344 /* "DSKLIM02" */
 #define MODEL_MAGIC 0x3130444f4d4b5344  /* "DSKMOD01" */
 #define SECONDS 16384
 #define TRIALS 4096
@@ -41,6 +41,7 @@
 #define MAX_SERVERS 1024
 #define NS 1000000000LL
 #define CACHE_BLOCK 4096
+#define IDLE_NS (NS / 10)
 #define LATE_USUAL_NS 40000
 #define LATE_MAX_NS 500000
 
@@ -50,9 +51,10 @@
  * taken from it. Nobody adds tokens, so none is lost when somebody is late. */
 struct bucket {
   _Atomic int64_t tat;          /* CLOCK_MONOTONIC, ns */
-  _Atomic int64_t tolerance_ns; /* how far `tat` may run ahead of now: the credit, in time */
+  _Atomic int64_t tolerance_ns; /* how far `tat` may run ahead of now: the credit, in time, and `catch_up_ns` */
   double ns_per_unit;           /* 0: no limit */
-  int64_t reserved[5];
+  _Atomic int64_t catch_up_ns;  /* time that may be made up for when a client was late */
+  int64_t reserved[4];
 };
 
 /* SHARED. */
@@ -122,6 +124,12 @@ now_ns (clockid_t clock)
   return t.tv_sec * NS + t.tv_nsec;
 }
 
+static int64_t
+later (int64_t a, int64_t b)
+{
+  return a > b ? a : b;
+}
+
 /* ---- chance --------------------------------------------------------------------------------------------------- */
 
 static uint64_t
@@ -164,18 +172,11 @@ reserve (struct bucket *b, double units, int64_t now)
     return now;
   const int64_t cost = (int64_t) (units * ns_per_unit);
   int64_t tat = atomic_load_explicit (&b->tat, memory_order_relaxed), start;
-  do
-    start = tat > now ? tat : now;
+  do /* what was not used while idle is no delay to make up for, or every trial would begin above its cap */
+    start = later (tat, now - tat > IDLE_NS ? now + b->catch_up_ns : now);
   while (!atomic_compare_exchange_weak_explicit (&b->tat, &tat, start + cost, memory_order_relaxed,
                                                  memory_order_relaxed));
-  const int64_t admitted = start - b->tolerance_ns;
-  return admitted > now ? admitted : now;
-}
-
-static int64_t
-later (int64_t a, int64_t b)
-{
-  return a > b ? a : b;
+  return later (now, start - b->tolerance_ns);
 }
 
 static int64_t

@@ -17,17 +17,17 @@ from typing import Self, TypeVar
 from diskbook.emulator.types import ExportModel, Latency, Limits, Session
 from diskbook.errors import DiskbookError, UsageError
 
-LIMITS_MAGIC = int.from_bytes(b"DSKLIM01", "little")
+LIMITS_MAGIC = int.from_bytes(b"DSKLIM02", "little")
 MODEL_MAGIC = int.from_bytes(b"DSKMOD01", "little")
 MAX_SECONDS = 16384
 MAX_TRIALS = 4096
 MAX_SESSIONS = 4096
 MAX_SERVERS = 1024
 
-# Time that may be made up for when a client was late. Long enough for the stalls of a busy machine, short
-# enough that a trial of 3 s ends no more than 0.3 % above its cap.
-CATCH_UP_S = 0.01
-# What fio, libnbd and the socket add to a latency at queue depth 1, besides late wake-ups (measured: bench.py).
+# Time that may be made up for when a client was late: long enough for the stalls of a busy machine, short
+# enough to move the mean of a trial of 3 s by no more than 0.3 %.
+CATCH_UP_NS = 10_000_000
+# What fio, libnbd and the socket add to a latency at queue depth 1, besides late wake-ups (measured).
 OVERHEAD_US = 12.0
 
 
@@ -36,7 +36,8 @@ class _Bucket(ctypes.Structure):
         ("tat", ctypes.c_int64),
         ("tolerance_ns", ctypes.c_int64),
         ("ns_per_unit", ctypes.c_double),
-        ("reserved", ctypes.c_int64 * 5),
+        ("catch_up_ns", ctypes.c_int64),
+        ("reserved", ctypes.c_int64 * 4),
     ]
 
 
@@ -172,7 +173,8 @@ def _set(bucket: _Bucket, rate: float | None, credit: float, unit: float) -> Non
     now = time.monotonic_ns()
     used = max(0, bucket.tat - now) / bucket.ns_per_unit if bucket.ns_per_unit else 0.0
     ns_per_unit = 1e9 / (rate * unit) if rate is not None else 0.0
-    bucket.tolerance_ns = round(CATCH_UP_S * 1e9 + credit * unit * ns_per_unit)
+    bucket.catch_up_ns = CATCH_UP_NS
+    bucket.tolerance_ns = CATCH_UP_NS + round(credit * unit * ns_per_unit)
     bucket.tat = now + round(used * ns_per_unit)
     bucket.ns_per_unit = ns_per_unit
 
@@ -181,7 +183,7 @@ def _credit(base: _Bucket, peak: _Bucket) -> float:
     if not (base.ns_per_unit and peak.ns_per_unit):
         return 0.0
     ahead = max(0, base.tat - time.monotonic_ns())
-    left = base.tolerance_ns - CATCH_UP_S * 1e9 - ahead
+    left = base.tolerance_ns - CATCH_UP_NS - ahead
     return max(0.0, left) / base.ns_per_unit
 
 

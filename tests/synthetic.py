@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from diskbook import schema
+from diskbook import results, scenario_file, schema
+from diskbook.run import Run
 from diskbook.scenario import Comparison
 
 CAP_IOPS = 5000.0
@@ -200,3 +203,32 @@ def _series(trial: str, load: Load, row: dict, samples: int, rng) -> pd.DataFram
 def checked(trials: pd.DataFrame) -> pd.DataFrame:
     """Hold made-up trials against the schema of real ones."""
     return schema.validate(schema.TRIALS, trials[[column.name for column in schema.TRIALS.columns]])
+
+
+def run_folder(folder: Path, provenance: str = "emulated", **options: Any) -> Run:
+    """Write a run folder without raw results: manifest, ledger and tables of a made-up run."""
+    scenario = scenario_file.load("zone-disks", "quick")
+    trials, bins, series = tables(provenance=provenance, **options)
+    folder.mkdir(parents=True)
+    run = Run(folder)
+    disk = {"sku": "Premium_LRS", "physical_zone": "westeurope-az1", "read_back": {"sku": "Premium_LRS"}}
+    machine = {"size": VM, "logical_zone": "1", "physical_zone": "westeurope-az1"}
+    run.write_manifest(
+        {
+            "schema": 1,
+            "run": folder.name,
+            "provenance": provenance,
+            "cloud": "emulator",
+            "site": "zone-disks",
+            "emulator": {"profile": "default", "seed": 1},
+            "scenario": scenario.model_dump(mode="json"),
+            "versions": {"python": "3.11"},
+            "replicates": [{"replicate": 1, "disks": {"lrs": disk}, "machines": {"vm1": machine}}],
+        }
+    )
+    refused = {"expected": "BadRequest", "observed": "BadRequest", "text": "zone 1 is not zone 2"}
+    run.append("finding", name="lrs-attach-other-zone", replicate=1, ok=True, **refused)
+    run.append("operation", name="attach", target="zrs", real_s=0.1, unscaled_s=10.0)
+    order = [column.name for column in schema.TRIALS.columns]
+    results.write(results.Tables(trials[order], bins, series), folder)
+    return run

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -229,10 +230,10 @@ def label_cells(
     return cells
 
 
-def limit_words(cell: Mapping[str, object] | pd.Series) -> str:
+def limit_words(cell: Mapping[Any, Any] | pd.Series) -> str:
     """Name the limit a cell sits on, e.g. "disk limit of 5,000 IOPS"."""
     limit = next(item for item in LIMITS if item.column == cell["limit"])
-    return limit.words(float(str(cell["limit_value"])))
+    return limit.words(float(cell["limit_value"]))
 
 
 def _kinds(trials: pd.DataFrame, order: pd.Series) -> np.ndarray:

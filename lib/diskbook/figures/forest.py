@@ -56,6 +56,7 @@ def forest(
 
 def rows(table: pd.DataFrame) -> pd.DataFrame:
     """Rows to draw: the widest scope that has an interval at all, headline first, largest ratio first."""
+    table = table[table["metric"] == "lat_mean_ms"]
     general = table[(table["scope"] == LIKE_THESE) & table["ci_low"].notna()]
     scope = LIKE_THESE if len(general) else THESE
     chosen = table[table["scope"] == scope].copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -65,6 +65,7 @@ def compare(
     series: pd.DataFrame | None = None,
     mismatches: Mapping[str, str] | None = None,
     level: float = ratios.LEVEL,
+    directions: Mapping[str, Sequence[str]] | None = None,
 ) -> Compared:
     """Compare arms as the scenario named them.
 
@@ -78,6 +79,8 @@ def compare(
         Settings that read back otherwise than asked, in words, by arm; None when nothing was read back.
     level
         Level of the intervals.
+    directions
+        Directions to compare, by workload; by default those that finished trials have.
 
     Returns
     -------
@@ -85,7 +88,7 @@ def compare(
         Two rows a comparison and direction, one a scope. A latency ratio of a capped cell is NaN, with the
         reason in `warnings`.
     """
-    view = _View(trials, series, mismatches, level)
+    view = _View(trials, series, mismatches, level, directions or {})
     drafts, found = [], []
     for item in comparisons:
         for direction in view.directions(item):
@@ -140,6 +143,7 @@ class _View:
         series: pd.DataFrame | None,
         mismatches: Mapping[str, str] | None,
         level: float,
+        directions: Mapping[str, Sequence[str]],
     ) -> None:
         self.rows = limits.measured_rows(trials)
         self.trials, self.mismatches, self.level = trials, mismatches, level
@@ -150,12 +154,15 @@ class _View:
         self.provenance = "+".join(sorted(set(trials["provenance"].dropna().astype(str))))
         planned = trials[["arm", "workload", "replicate", "block"]].drop_duplicates()
         self.planned = {key: set(map(tuple, group.to_numpy())) for key, group in _planned(planned)}
+        self._named = directions
         self._directions = self.rows.groupby("workload")["direction"].agg(set).to_dict()
         self._means: dict[str, pd.DataFrame] = {}
         self._bad: dict[str, dict[tuple[str, str, str], int]] = {}
 
     def directions(self, item: Named) -> list[str]:
-        """Directions that the workload has; "none" when nothing of it finished."""
+        """Directions that the workload has; "none" when nothing of it finished and none is named."""
+        if item.workload in self._named:
+            return list(self._named[item.workload])
         present = self._directions.get(item.workload, set())
         return [name for name in DIRECTIONS if name in present] or ["none"]
 

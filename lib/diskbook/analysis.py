@@ -1,0 +1,247 @@
+"""The analysis of a run in one object, for the notebook: read, compare, draw, write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from diskbook import figures, limits, narrative, published, results, schema, stages, summary
+from diskbook.figures import ArmLook, Picture
+from diskbook.run import Run, open_run, write_atomic
+from diskbook.scenario import Scenario, Workload
+from diskbook.stats import tails
+from diskbook.stats.compare import Compared, compare
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Everything the analysis notebook shows. Made by `analyse`; computes when asked, once."""
+
+    folder: Run
+    scenario: Scenario
+    manifest: Mapping[str, Any]
+    tables: results.Tables
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """One row a trial and direction."""
+        return self.tables.trials
+
+    @property
+    def provenance(self) -> str:
+        """Where the numbers come from: azure, emulated, inventory ..."""
+        return str(self.manifest["provenance"])
+
+    @cached_property
+    def compared(self) -> Compared:
+        """Comparisons, gates and labelled cells."""
+        directions = {item.name: _directions(item) for item in self.scenario.workload}
+        series = self.tables.series
+        return compare(
+            self.trials, self.scenario.comparison, series, self._mismatches(), directions=directions
+        )
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        """Ratios with intervals and verdicts, two scopes each (schema of comparisons.csv)."""
+        return self.compared.table
+
+    @property
+    def gates(self) -> pd.DataFrame:
+        """What was checked before anything was compared."""
+        return self.compared.gates
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """Every arm x workload with its label: below cap or capped, and by which limit."""
+        return self.compared.cells
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        return narrative.headline(self.comparisons, self.scenario)
+
+    @property
+    def answers(self) -> list[str]:
+        """All headline comparisons, one sentence each."""
+        return narrative.answers(self.comparisons, self.scenario)
+
+    @cached_property
+    def words(self) -> dict[str, str]:
+        """Workloads in words."""
+        return narrative.workload_words(self.scenario)
+
+    @cached_property
+    def looks(self) -> dict[str, ArmLook]:
+        """How each arm is drawn."""
+        return figures.looks(self.scenario)
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Arms in words."""
+        return {name: look.label for name, look in self.looks.items()}
+
+    @cached_property
+    def percentiles(self) -> pd.DataFrame:
+        """Percentiles from merged histograms, only those with enough I/Os behind them."""
+        return tails.percentiles(self.tables.bins, self.trials)
+
+    @cached_property
+    def published(self) -> pd.DataFrame:
+        """Published figures of the scenario's article beside the measured medians."""
+        assessed = published.assess(published.read(self.scenario.scenario.article), published.read_limits())
+        profile = (self.manifest.get("emulator") or {}).get("profile", "")
+        return published.beside(
+            assessed, self.cells, self.scenario, self.provenance, calibrated=profile == "default"
+        )
+
+    @cached_property
+    def ratios(self) -> Picture:
+        """Forest plot of all latency ratios."""
+        return figures.forest(self.comparisons, self.looks, self.words, self._ratio_title(), self.folder.name)
+
+    @cached_property
+    def all_trials(self) -> Picture:
+        """Dot strip of every trial at queue depth 1."""
+        names = [item.name for item in self.scenario.workload if item.outstanding == 1]
+        title = "Every trial at queue depth 1: the spread behind the ratios, block by block"
+        return figures.strip(self.trials, self.looks, self.words, names, title, self.folder.name)
+
+    @cached_property
+    def percentile_plot(self) -> Picture:
+        """Latency percentiles at queue depth 1."""
+        single = [item.name for item in self.scenario.workload if item.outstanding == 1 and not item.sync]
+        title = "The slow I/Os at queue depth 1: percentiles of total latency by arm"
+        return figures.tail(
+            self.tables.bins, self.trials, self.looks, self.words, single, title, self.folder.name
+        )
+
+    @cached_property
+    def iops_and_caps(self) -> Picture:
+        """IOPS at each depth, with the limits in force."""
+        title = self._cap_title()
+        return figures.rates(self.trials, self.cells, self.looks, self._panels(), title, self.folder.name)
+
+    @property
+    def findings(self) -> pd.DataFrame:
+        """What the scenario's checks showed: refusals that must happen, data that must be intact."""
+        return summary.findings(self.folder).reset_index()
+
+    @property
+    def operations(self) -> pd.DataFrame:
+        """Times of control-plane operations, in seconds."""
+        return summary.operations(self.folder).reset_index()
+
+    def environment(self) -> pd.DataFrame:
+        """Versions, machines, zones, disks and dates, one row a fact."""
+        rows = [("run", self.folder.name), ("provenance", self.provenance)]
+        rows += [("cloud", str(self.manifest.get("cloud", ""))), ("preset", self.scenario.preset)]
+        emulator = self.manifest.get("emulator") or {}
+        if emulator:
+            rows.append(("emulator profile", f"{emulator.get('profile')}, seed {emulator.get('seed')}"))
+        rows += [("date (UTC)", _dates(self.trials)), ("region", self.scenario.region)]
+        rows += _unique(
+            "machine", self.manifest["replicates"], "machines", ("size", "physical_zone", "kernel")
+        )
+        rows += _unique("disk", self.manifest["replicates"], "disks", ("sku", "physical_zone"))
+        tools = sorted(
+            {str(event["tool_version"]) for event in self.folder.ledger() if event.get("tool_version")}
+        )
+        rows += [("tool", ", ".join(tools))] if tools else []
+        rows += [(name, str(version)) for name, version in self.manifest.get("versions", {}).items()]
+        return pd.DataFrame(rows, columns=["What", "Value"])
+
+    def write(self) -> list[Path]:
+        """Write comparisons.csv and the exported figures into the run folder; return their paths."""
+        path = self.folder.folder / "comparisons.csv"
+        checked = schema.validate(schema.COMPARISONS, self.comparisons)
+        write_atomic(path, checked.to_csv(index=False, float_format="%.10g"))
+        pictures = (self.ratios, self.all_trials, self.percentile_plot, self.iops_and_caps)
+        written = [figures.export(picture, self.folder.folder / "figures") for picture in pictures]
+        return [path, *(item for paths in written for item in paths)]
+
+    def _mismatches(self) -> dict[str, str] | None:
+        """Settings were compared when they were read back; a mismatch would have stopped the run."""
+        replicates = self.manifest["replicates"]
+        read = [disk.get("read_back") for row in replicates for disk in row["disks"].values()]
+        return {} if read and all(read) else None
+
+    def _ratio_title(self) -> str:
+        rows = narrative.chosen(self.comparisons[self.comparisons["family"] == "headline"])
+        rows = rows[rows["ratio"].notna()]
+        if rows.empty:
+            return "No latency ratio to show"
+        row = rows.iloc[0]
+        load = narrative.load_words(self.scenario.workload_named(row["workload"]))
+        arm, base = self.labels[row["arm"]], self.labels[row["base_arm"]]
+        return f"{arm}: {load} {row['ratio']:.2f} times that of {base}"
+
+    def _cap_title(self) -> str:
+        capped = self.cells[self.cells["label"] == "capped"]
+        if capped.empty:
+            return "IOPS by queue depth: no cell sits on a cap"
+        depths = ", ".join(f"{depth:.0f}" for depth in sorted(set(capped["outstanding"])))
+        limit = " and the ".join(sorted({limits.limit_words(row) for _, row in capped.iterrows()}))
+        return f"At queue depth {depths} the {limit} sets the rate, not the disk"
+
+    def _panels(self) -> dict[str, list[str]]:
+        """Workloads of one kind over depths, by panel title; commits stand in no panel."""
+        panels: dict[str, list[str]] = {}
+        for item in self.scenario.workload:
+            if not item.sync:
+                panels.setdefault(self.words[item.name].rpartition(",")[0], []).append(item.name)
+        return panels
+
+
+def analyse(run: str | Path | Run) -> Analysis:
+    """Open a run and rebuild its tables from raw, which also checks every raw file against its hash.
+
+    A run that was handed on without its raw folder is read from its tables.
+
+    Parameters
+    ----------
+    run
+        Name or folder of a run.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        When there is no such run, or its folder is damaged.
+    """
+    folder = run if isinstance(run, Run) else open_run(run)
+    if (folder.folder / "raw").is_dir():
+        tables = results.build(folder)
+        results.write(tables, folder.folder)
+    else:
+        tables = results.read(folder.folder)
+    return Analysis(folder, stages.scenario_of(folder), folder.manifest, tables)
+
+
+def _directions(item: Workload) -> list[str]:
+    if item.sync == "fdatasync":
+        return ["commit"]
+    return {0: ["read"], 100: ["write"]}.get(item.write_pct, ["read", "write"])
+
+
+def _dates(trials: pd.DataFrame) -> str:
+    if trials.empty:
+        return "nothing measured"
+    first, last = trials["started_utc"].min(), trials["started_utc"].max()
+    return f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
+
+
+def _unique(
+    what: str, replicates: list[dict[str, Any]], kind: str, keys: tuple[str, ...]
+) -> list[tuple[str, str]]:
+    """Each machine or disk once, with what is known of it."""
+    found: dict[tuple[str, str], None] = {}
+    for row in replicates:
+        for name, item in row[kind].items():
+            known = ", ".join(str(item[key]) for key in keys if item.get(key))
+            found.setdefault((f"{what} {name}", known), None)
+    return list(found)

@@ -1,0 +1,153 @@
+"""Sentences made from verdicts: the answer, the noise floor, what more measuring would bring."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from scipy import stats
+
+from diskbook.figures.style import label
+from diskbook.scenario import Scenario, Workload
+from diskbook.stats.ratios import LIKE_THESE, THESE
+
+Row = Mapping[Any, Any]
+
+
+def workload_words(scenario: Scenario) -> dict[str, str]:
+    """Every workload in words, e.g. "4K random write, depth 1"."""
+    return {item.name: _workload(item) for item in scenario.workload}
+
+
+def load_words(item: Workload) -> str:
+    """What is waited for at a workload, e.g. "write latency at queue depth 1"."""
+    return f"{_operation(item)} latency at queue depth {item.outstanding}"
+
+
+def _workload(item: Workload) -> str:
+    size = f"{item.block_size // 1024}K"
+    pattern = "" if item.sync else f"{item.pattern} "
+    operation = f"write + {item.sync}" if item.sync else _operation(item)
+    return f"{size} {pattern}{operation}, depth {item.outstanding}"
+
+
+def _operation(item: Workload) -> str:
+    if item.sync:
+        return "commit"
+    return {0: "read", 100: "write"}.get(item.write_pct, f"mixed ({item.write_pct} % writes)")
+
+
+def scope_words(row: Row) -> str:
+    """Scope in words: these two disks, this disk, these disks, disks like these."""
+    if row["scope"] == LIKE_THESE:
+        return LIKE_THESE
+    if row["n_replicates"] > 1:
+        return THESE
+    return "this disk" if row["pairing"] == "same-disk" else "these two disks"
+
+
+def interval_words(row: Row) -> str:
+    """Interval with scope and number, e.g. "95 % CI 2.41..2.51, these two disks, 4 blocks"."""
+    several = f", {row['n_replicates']} replicates" if row["n_replicates"] > 1 else ""
+    blocks = f"{row['n_blocks']} block{'s' * (row['n_blocks'] != 1)}"
+    if math.isnan(row["ci_low"]):
+        return f"no interval, {scope_words(row)}{several}, {blocks}"
+    level = f"{100 * row['level']:.0f} % CI"
+    return f"{level} {row['ci_low']:.2f}..{row['ci_high']:.2f}, {scope_words(row)}{several}, {blocks}"
+
+
+def sentence(row: Row, scenario: Scenario) -> str:
+    """Say one comparison in a sentence made from its verdict; never a bare p-value."""
+    arm, base = label(scenario, row["arm"]), label(scenario, row["base_arm"])
+    item = scenario.workload_named(row["workload"])
+    what = f"{load_words(item)} of {arm}"
+    if row["metric"] != "lat_mean_ms":
+        what = f"{row['metric']} of {arm} ({_workload(item)})"
+    verdict = row["verdict"]
+    if verdict in ("capped", "invalid") or math.isnan(row["ratio"]):
+        return f"no ratio for the {what} to {base} ({verdict}): {row['warnings']}"
+    number = f"{row['ratio']:.2f} times that of {base} ({interval_words(row)})"
+    if verdict == "difference":
+        return f"{what} is {number}"
+    if verdict.startswith("equivalent"):
+        return f"{what} is {verdict.replace('equivalent', 'equal')} to that of {base}: {number}"
+    why = f"; {row['warnings']}" if row["warnings"] else ""
+    return f"{what} may or may not differ from that of {base}: {number}{why}"
+
+
+def chosen(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """One row a comparison: the general scope where it has an interval, else these disks."""
+    general = comparisons[(comparisons["scope"] == LIKE_THESE) & comparisons["ci_low"].notna()]
+    keys = ["arm", "base_arm", "workload", "direction", "metric"]
+    known = set(map(tuple, general[keys].to_numpy()))
+    is_general = pd.Series(
+        [tuple(row) in known for row in comparisons[keys].to_numpy()], index=comparisons.index, dtype=bool
+    )
+    wanted = is_general.map({True: LIKE_THESE, False: THESE})
+    return comparisons[comparisons["scope"] == wanted]
+
+
+def headline(comparisons: pd.DataFrame, scenario: Scenario) -> str:
+    """Answer in one sentence: the first headline comparison, with interval, scope and provenance."""
+    rows = chosen(comparisons[comparisons["family"] == "headline"])
+    if rows.empty:
+        return "no headline: the scenario names no headline comparison, or nothing was measured"
+    first = rows.iloc[0].to_dict()
+    return f"{first['provenance']}: {sentence(first, scenario)}"
+
+
+def answers(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
+    """All headline comparisons, one sentence each."""
+    rows = chosen(comparisons[comparisons["family"] == "headline"])
+    return [f"{row['provenance']}: {sentence(row, scenario)}" for row in rows.to_dict("records")]
+
+
+def noise_floor(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
+    """Say how far two disks of one kind differ: the floor below which a difference means little."""
+    found = []
+    for row in chosen(comparisons[comparisons["family"] == "control"]).to_dict("records"):
+        load = load_words(scenario.workload_named(row["workload"]))
+        if math.isnan(row["ratio"]) or math.isnan(row["ci_low"]):
+            found.append(f"{load}: no estimate of the disk-to-disk difference; {row['warnings']}")
+            continue
+        found.append(
+            f"{load}: two disks of one kind differ by {100 * (row['ratio'] - 1):+.1f} % "
+            f"({interval_words(row)}); verdict: {row['verdict']}"
+        )
+    return found
+
+
+def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
+    """Say how narrow each headline interval would get with more of the same."""
+    found = []
+    for row in chosen(comparisons[comparisons["family"] == "headline"]).to_dict("records"):
+        load = load_words(scenario.workload_named(row["workload"]))
+        if math.isnan(row["ci_low"]):
+            found.append(f"{load}: no interval to narrow; {row['warnings']}")
+            continue
+        general = row["scope"] == LIKE_THESE
+        unit, n = ("replicates", row["n_replicates"]) if general else ("blocks", row["n_blocks"])
+        now = math.log(row["ci_high"] / row["ci_low"]) / 2
+        parts = [
+            f"{more} {unit} more would narrow it to about {_percent(_narrowed(now, n, n + more))}"
+            for more in (n, 4 * n)
+        ]
+        found.append(f"{load}: now {_percent(now)}; {', '.join(parts)}")
+    if comparisons["n_replicates"].max() < 2:
+        found.append(
+            "No number of blocks makes this a statement about disks like these: "
+            "the spread between disks has not been measured. That takes 2 replicates or more, better 5."
+        )
+    return found
+
+
+def _narrowed(half: float, n: int, wanted: int) -> float:
+    """Half-width (log) with `wanted` units in place of `n`, at the spread seen."""
+    spread = half * math.sqrt(n) / float(stats.t.ppf(0.975, n - 1))
+    return float(stats.t.ppf(0.975, wanted - 1)) * spread / math.sqrt(wanted)
+
+
+def _percent(half: float) -> str:
+    return f"±{100 * math.expm1(half):.1f} %"

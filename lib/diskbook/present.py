@@ -1,0 +1,197 @@
+"""Tables and boxes as HTML for notebooks and reports: few columns, units in heads, scrolled on a phone."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from diskbook import limits
+from diskbook.narrative import chosen, scope_words, sentence
+from diskbook.scenario import Scenario
+from diskbook.stats.tails import needed
+
+EMULATED = "EMULATED. These numbers come from the workbook's own emulator. They say nothing about Azure."
+
+
+class Html(str):
+    """Text that a notebook shows as HTML."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} characters of HTML>"
+
+
+def banner(provenance: str) -> Html:
+    """Say where the numbers come from; a visible box on anything emulated."""
+    if "emulated" not in provenance:
+        return Html(f"<p>Provenance: {html.escape(provenance)}.</p>")
+    style = "border:2px solid #8A2F66;color:#8A2F66;padding:.5em .8em;font-weight:bold;background:#fff"
+    return Html(f'<div class="emulated" role="note" style="{style}">{EMULATED}</div>')
+
+
+def sentences(items: Sequence[str]) -> Html:
+    """Sentences as a list."""
+    return Html("<ul>" + "".join(f"<li>{html.escape(_capital(item))}</li>" for item in items) + "</ul>")
+
+
+def answer(items: Sequence[str]) -> Html:
+    """Show the answer large, further headline comparisons below it."""
+    first, rest = items[0] if items else "nothing to answer with", items[1:]
+    return Html(f'<p class="answer">{html.escape(_capital(first))}.</p>' + (sentences(rest) if rest else ""))
+
+
+def table(frame: pd.DataFrame, caption: str = "") -> Html:
+    """Show a small table. Text is escaped; numbers are right-aligned."""
+    head = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
+    names = "".join(f'<th scope="col">{html.escape(str(name))}</th>' for name in frame.columns)
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f"<td{' class=number' if number else ''}>{_cell(value)}</td>"
+            for number, value in zip(numeric, row, strict=True)
+        )
+        + "</tr>"
+        for row in frame.itertuples(index=False, name=None)
+    )
+    body = f"<table>{head}<thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
+    return Html(f'<div class="table" tabindex="0">{body}</div>')
+
+
+def comparisons(
+    frame: pd.DataFrame, scenario: Scenario, words: dict[str, str], labels: dict[str, str]
+) -> Html:
+    """All comparisons in both scopes, with verdict; reasons are footnotes."""
+    notes: dict[str, int] = {}
+    rows = []
+    for row in frame.to_dict("records"):
+        mark = str(notes.setdefault(row["warnings"], len(notes) + 1)) if row["warnings"] else ""
+        known, bounded = not math.isnan(row["ratio"]), not math.isnan(row["ci_low"])
+        rows.append(
+            {
+                "Family": row["family"],
+                "Arms": f"{labels[row['arm']]} / {labels[row['base_arm']]}",
+                "Load": words[row["workload"]],
+                "Scope": scope_words(row),
+                "Ratio": f"{row['ratio']:.3f}" if known else "refused",
+                "95 % interval": f"{row['ci_low']:.3f} to {row['ci_high']:.3f}" if bounded else "none",
+                "Blocks": row["n_blocks"],
+                "Verdict": row["verdict"],
+                "Note": mark,
+            }
+        )
+    footnotes = "".join(f"<li>{html.escape(_capital(note))}.</li>" for note in notes)
+    provenance = "+".join(sorted(set(frame["provenance"])))
+    caption = f"Ratios of mean total latency in both scopes ({provenance})"
+    return Html(table(pd.DataFrame(rows), caption) + f'<ol class="notes">{footnotes}</ol>')
+
+
+def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Gates: how often each passed, and every one that did not, with cause and remedy."""
+    counts = frame.groupby(["gate", "status"], sort=False).size().unstack(fill_value=0)
+    counts = counts.reindex(columns=["passed", "failed", "not assessable"], fill_value=0).reset_index()
+    open_ = frame[frame["status"] != "passed"]
+    rows = pd.DataFrame(
+        {
+            "Gate": open_["gate"],
+            "Status": open_["status"],
+            "Comparison": [
+                f"{labels[arm]} / {labels[base]}, {words[load]}"
+                for arm, base, load in zip(open_["arm"], open_["base_arm"], open_["workload"], strict=True)
+            ],
+            "Cause": open_["cause"],
+            "Remedy": open_["remedy"],
+        }
+    )
+    grouped = rows.groupby(["Gate", "Status", "Cause", "Remedy"], sort=False, as_index=False)
+    rows = grouped.agg(Comparisons=("Comparison", "; ".join))
+    return Html(table(counts, "Gates by outcome, over comparisons") + table(rows, "Gates that did not pass"))
+
+
+def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Every cell with its label: below cap, or capped and by which limit, with the evidence."""
+    rows = [
+        {
+            "Arm": labels[row["arm"]],
+            "Load": words[row["workload"]],
+            "Trials": row["n_trials"],
+            "IOPS": row["iops"],
+            "Latency, ms": row["lat_mean_ms"],
+            "Label": row["label"],
+            "Limit": limits.limit_words(row) if row["limit"] else "",
+            "Outstanding / cap, ms": row["predicted_lat_ms"],
+            "Evidence": row["evidence"],
+        }
+        for row in frame.to_dict("records")
+    ]
+    return table(pd.DataFrame(rows), "Cells: medians over trials, and the limit each sits on")
+
+
+def percentiles(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Percentiles by cell; one without enough I/Os behind it is not printed."""
+    wide = frame.pivot_table(
+        index=["workload", "arm", "direction", "n_ios"],
+        columns="quantile",
+        values="lat_ms",
+        dropna=False,
+        sort=False,
+    )
+    wide = wide.dropna(how="all").reset_index()
+    rows = pd.DataFrame(
+        {
+            "Load": wide["workload"].map(words),
+            "Arm": wide["arm"].map(labels),
+            "I/Os": wide["n_ios"],
+            **{f"p{100 * q:g}, ms": wide[q] for q in sorted(set(frame["quantile"]))},
+        }
+    )
+    return table(rows, f"Percentiles of merged histograms (p99.9 needs {needed(0.999):,} I/Os)")
+
+
+def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Published figures beside measured ones, and what each supports."""
+    rows = pd.DataFrame(
+        {
+            "Published": frame["published"],
+            "Load": frame["load"].map(words),
+            "Value": [f"{value:g} {unit}" for value, unit in zip(frame["value"], frame["unit"], strict=True)],
+            "Little's law": frame["little"],
+            "Measured here": [f"{value:,.2f}" for value in frame["measured"]],
+            "Measured / published": frame["ratio"],
+            "Verdict": frame["verdict"],
+            "Supports": frame["supports"],
+        }
+    )
+    return table(rows, "Published figures beside the measured medians")
+
+
+def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:
+    """Say why comparisons of capped cells have no latency ratio."""
+    rows = chosen(frame[frame["verdict"] == "capped"]).to_dict("records")
+    return sentences([sentence(row, scenario) for row in rows] or ["no comparison sits on a cap"])
+
+
+def _cell(value: object) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "&ndash;"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return html.escape(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def files(paths: Sequence[Path], folder: Path) -> pd.DataFrame:
+    """Files with their sizes, by their path in the run folder."""
+    rows = [(str(path.relative_to(folder)), path.stat().st_size) for path in paths]
+    return pd.DataFrame(rows, columns=["File", "Bytes"])

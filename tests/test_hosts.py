@@ -66,7 +66,8 @@ def test_a_job_survives_a_lost_connection_and_runs_once(host: Host) -> None:
         files = connection.finish_job("j1", ["extra", "absent"], expected_s=0.1, limit_s=20)
         assert files == {"status": b"4\n", "stdout": b"out\n", "stderr": b"err\n", "extra": b"x\n"}
         assert connection.run("cat jobs/log").stdout == b"once\n"
-        assert connection.run("ls jobs").stdout == b"log\n"
+        connection.start_job("j2", ["true"])
+        assert connection.run("ls jobs").stdout == b"j2\nlog\n"
 
 
 def test_a_job_that_vanishes_or_hangs_is_told(host: Host) -> None:

@@ -88,6 +88,7 @@ def measure(rig: Rig, blocks: Iterable[design.Block]) -> None:
     """
     used = {event["trial"] for event in rig.run.ledger() if event["event"] == "trial"}
     for block in blocks:
+        rig.run.append("block", replicate=rig.number, block=block.block, status="begun")
         for trial in block.numbered(rig.number).trials:
             # A block cut short is repeated whole; what it left keeps its names.
             first = next(number for number in range(1, 1000) if trial.name(number) not in used)
@@ -177,7 +178,7 @@ def run_job(
 
 def _keep(run: Run, name: str, output: dict[str, bytes]) -> dict[str, dict[str, str]]:
     """Write a trial's raw files; on a full disk stop, keeping all that is finished."""
-    raw_names = {"stdout": ("json", f"{name}.json"), "stderr": ("messages", f"{name}.txt")}
+    raw_names = {"stdout": ("json", f"{name}.json"), "stderr": ("err", f"{name}.txt")}
     raw_names |= {f"trial_{kind}.log": (f"{kind}_log", f"{name}_{kind}.log") for kind in ("lat", "iops")}
     try:
         return {

@@ -138,7 +138,7 @@ class Connection:
     def finish_job(
         self, name: str, files: Iterable[str], *, expected_s: float, limit_s: float
     ) -> dict[str, bytes]:
-        """Wait for a job, fetch its files and remove its folder.
+        """Wait for a job and fetch its files.
 
         Parameters
         ----------
@@ -170,9 +170,7 @@ class Connection:
             raise JobLost(
                 f"machine {self.host.name}: job {name} {why.get(output.status, 'is not there any more')}"
             )
-        content = _untar(output.stdout)
-        self.run(f"rm -rf jobs/{name}")
-        return content
+        return _untar(output.stdout)
 
     def devices(self) -> dict[int, Device]:
         """Disks that the machine sees now, by LUN."""

@@ -185,7 +185,7 @@ def remaining(folder: Run, scenario: Scenario, origin: int) -> list[design.Block
     complete = {
         event["block"]
         for event in folder.ledger()
-        if event["event"] == "block" and event["replicate"] in actual
+        if event["event"] == "block" and event["status"] == "complete" and event["replicate"] in actual
     }
     return [
         block for block in design.plan(scenario) if block.replicate == origin and block.block not in complete

@@ -12,7 +12,7 @@ def disk(resource: Any) -> dict[str, Any]:
     """Settings of a managed disk as Azure reports them, by the scenario's names."""
     creation = resource.creation_data
     return {
-        "sku": resource.sku.name,
+        "sku": _plain(resource.sku.name),
         "size_gib": resource.disk_size_gb,
         "zone": (resource.zones or [None])[0],
         "max_shares": resource.max_shares or 1,
@@ -26,7 +26,7 @@ def disk(resource: Any) -> dict[str, Any]:
 
 def machine(resource: Any) -> dict[str, Any]:
     """Settings of a machine as Azure reports them, by the scenario's names."""
-    return {"size": resource.hardware_profile.vm_size, "zone": (resource.zones or [None])[0]}
+    return {"size": _plain(resource.hardware_profile.vm_size), "zone": (resource.zones or [None])[0]}
 
 
 def check_disk(asked: scenario.Disk, resource: Any) -> None:
@@ -57,13 +57,18 @@ def check_machine(asked: scenario.Machine, resource: Any) -> None:
 def check_attachment(name: str, resource: Any, disk_id: str, lun: int, cache: str) -> None:
     """Make sure that a machine has the disk at that LUN with that cache; raises as `check_disk` does."""
     found = [
-        {"lun": row.lun, "cache": row.caching or "None"}
+        {"lun": row.lun, "cache": _plain(row.caching) or "None"}
         for row in resource.storage_profile.data_disks or []
         if row.managed_disk and row.managed_disk.id.lower() == disk_id.lower()
     ]
     if not found:
         raise DiskbookError(f"disk {name} was attached, but the machine does not list it; the run stops")
     _compare(f"attached disk {name}", {"lun": lun, "cache": cache}, found[0])
+
+
+def _plain(value: Any) -> Any:
+    """Text of the SDK's enumerations, whose own str() is the name of the member."""
+    return getattr(value, "value", value)
 
 
 def _compare(what: str, wanted: dict[str, Any], found: dict[str, Any]) -> None:

@@ -106,7 +106,7 @@ def prefill(rig: Rig, disk: str, machine: str) -> None:
     started = time.monotonic()
     # 50 MB/s is a slow disk; ten minutes more than that takes is a broken one.
     output = run_job(rig, machine, f"prefill-{disk}-{rig.number}", device, job, 0, needed / 50e6 + 600)
-    fio.parse(_text(output, "stdout"), f"prefill of {disk}", messages=_text(output, "stderr"))
+    parse(output, f"prefill of {disk}")
     rig.run.append(
         "prefill",
         replicate=rig.number,
@@ -130,7 +130,7 @@ def _trial(rig: Rig, planned: design.PlannedTrial, attempt: int) -> bool:
     try:
         output = _run_tool(rig, arm, workload, name, device, seed=_tool_seed(rig.scenario, planned))
         files = _keep(rig.run, name, output)
-        seen = _seen(fio.parse(_text(output, "stdout"), f"{name}.json", messages=_text(output, "stderr")))
+        seen = _seen(parse(output, f"{name}.json", runtime_s=workload.runtime_s))
     except (JobLost, fio.FioError) as failure:
         error = str(failure)
         rig.forget(arm.disk)
@@ -199,8 +199,10 @@ def out_of_room(run: Run, error: OSError) -> DiskbookError:
     )
 
 
-def _text(output: dict[str, bytes], name: str) -> str:
-    return output.get(name, b"").decode("utf-8", errors="replace")
+def parse(output: dict[str, bytes], source: str, runtime_s: float | None = None) -> fio.FioResult:
+    """Read what a job left; raises FioError with the tool's own message."""
+    text = {name: content.decode("utf-8", "replace") for name, content in output.items()}
+    return fio.parse(text.get("stdout", ""), source, messages=text.get("stderr", ""), runtime_s=runtime_s)
 
 
 def _seen(result: fio.FioResult) -> str:

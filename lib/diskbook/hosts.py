@@ -129,10 +129,14 @@ class Connection:
         Standard output goes to `stdout`, standard error to `stderr`, the exit status to `status`.
         """
         line = shlex.join(["sudo", "-n", *command] if root else command)
-        script = f"{line} >stdout 2>stderr; echo $? >status.part; mv status.part status"
+        # The shell leads a session of its own, so that its number names the whole job.
+        script = f"echo $$ >pid.part; mv pid.part pid; {line} >stdout 2>stderr; echo $? >s; mv s status"
+        start = f"cd jobs/{name} && exec setsid nohup sh -c {shlex.quote(script)}"
         self.check(
-            f"mkdir -p jobs && mkdir jobs/{name} 2>/dev/null || exit 0; cd jobs/{name} && "
-            f"setsid nohup sh -c {shlex.quote(script)} </dev/null >/dev/null 2>&1 & echo $! >jobs/{name}/pid"
+            # Folders of finished jobs go when the next one starts: one command less between two trials.
+            f'for s in jobs/*/status; do [ "$s" = jobs/{name}/status ] || rm -rf "${{s%/status}}"; done; '
+            f"mkdir -p jobs; mkdir jobs/{name} 2>/dev/null && ({start}) </dev/null >/dev/null 2>&1 & "
+            f"n=0; while [ ! -e jobs/{name}/pid ] && [ $n -lt 500 ]; do sleep 0.01; n=$((n+1)); done; true"
         )
 
     def finish_job(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import subprocess
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 from diskbook.errors import UsageError
 from diskbook.scenario import Workload
 from diskbook.tools import fio
+from fio_jobs import run, run_on_memory
 
 SAMPLES = Path(__file__).parent / "samples" / "fio"
 MIB = 1024**2
@@ -40,27 +39,13 @@ def workload(**changes: object) -> Workload:
     return Workload.model_validate({**small, "series_s": 0.1, **changes})
 
 
-def run_on_memory(*jobs: fio.Job, delay_ms: int = 1) -> list[int]:
-    """Run jobs on one memory disk of 32 MiB that answers after `delay_ms`; their exit codes."""
-    script = "\n".join(f"( {job.shell} ); echo $?" for job in jobs).replace("@uri@", '"$uri"')
-    delay = ["--filter=delay", f"rdelay={delay_ms}ms", f"wdelay={delay_ms}ms"] if delay_ms else []
-    done = subprocess.run(
-        ["nbdkit", "-U", "-", "memory", "32M", *delay, "--run", script], capture_output=True, text=True
-    )
-    assert done.stderr == ""
-    return [int(code) for code in done.stdout.split()]
+def result_of(folder: Path, **options: float) -> fio.FioResult:
+    messages = (folder / "stderr").read_text()
+    return fio.parse((folder / "stdout").read_text(), "trial.json", messages=messages, **options)
 
 
-def result_of(job: fio.Job, **options: float) -> fio.FioResult:
-    folder = Path(job.job_dir)
-    messages = (folder / job.files["err"]).read_text()
-    return fio.parse(
-        (folder / job.files["json"]).read_text(), job.files["json"], messages=messages, **options
-    )
-
-
-def series_of(job: fio.Job, interval_s: float = 0.1) -> dict[str, fio.Series]:
-    lat, iops = ((Path(job.job_dir) / job.files[kind]).read_text() for kind in ("lat_log", "iops_log"))
+def series_of(job: fio.Job, folder: Path, interval_s: float = 0.1) -> dict[str, fio.Series]:
+    lat, iops = ((folder / job.logs[kind]).read_text() for kind in ("lat_log", "iops_log"))
     return fio.parse_logs(lat, iops, interval_s, "trial")
 
 
@@ -69,9 +54,9 @@ def series_of(job: fio.Job, interval_s: float = 0.1) -> dict[str, fio.Series]:
 
 def test_mixed_load_round_trip(tmp_path: Path) -> None:
     load = workload(write_pct=30, threads=2, queue_depth=4, ramp_s=0.2, runtime_s=0.8)
-    job = fio.command(load, Nbd(), job_dir=str(tmp_path), seed=7)
-    assert run_on_memory(job) == [0]
-    result = result_of(job, runtime_s=0.8)
+    job = fio.command(load, Nbd(), seed=7)
+    assert run_on_memory([(job, tmp_path)]) == [0]
+    result = result_of(tmp_path, runtime_s=0.8)
 
     assert set(result.directions) == {"read", "write"}
     assert 780 <= result.runtime_ms <= 1500
@@ -89,9 +74,9 @@ def test_mixed_load_round_trip(tmp_path: Path) -> None:
 
 
 def test_percentiles_are_those_of_fio(tmp_path: Path) -> None:
-    job = fio.command(workload(queue_depth=2), Nbd(), job_dir=str(tmp_path))
-    run_on_memory(job)
-    text = (tmp_path / "fio.json").read_text()
+    job = fio.command(workload(queue_depth=2), Nbd())
+    run_on_memory([(job, tmp_path)])
+    text = (tmp_path / "stdout").read_text()
     theirs = json.loads(text[text.index("{") :])["jobs"][0]["read"]["lat_ns"]["percentile"]
     ours = fio.parse(text, "fio.json").directions["read"]
     assert ours.lat_p50_ms * 1e6 == pytest.approx(theirs["50.000000"])
@@ -100,9 +85,9 @@ def test_percentiles_are_those_of_fio(tmp_path: Path) -> None:
 
 
 def test_series_agree_with_the_totals(tmp_path: Path) -> None:
-    job = fio.command(workload(threads=2, queue_depth=2, runtime_s=1.0), Nbd(), job_dir=str(tmp_path))
-    run_on_memory(job)
-    total, series = result_of(job).directions["read"], series_of(job)["read"]
+    job = fio.command(workload(threads=2, queue_depth=2, runtime_s=1.0), Nbd())
+    run_on_memory([(job, tmp_path)])
+    total, series = result_of(tmp_path).directions["read"], series_of(job, tmp_path)["read"]
     assert len(series.second) >= 9
     assert np.allclose(np.diff(series.second), 0.1)
     assert series.iops.mean() == pytest.approx(total.iops, rel=0.05)
@@ -110,9 +95,9 @@ def test_series_agree_with_the_totals(tmp_path: Path) -> None:
 
 
 def test_commit_workload_syncs_after_every_write(tmp_path: Path) -> None:
-    job = fio.command(workload(write_pct=100, sync="fdatasync"), Nbd(), job_dir=str(tmp_path))
-    assert run_on_memory(job) == [0]
-    directions = result_of(job).directions
+    job = fio.command(workload(write_pct=100, sync="fdatasync"), Nbd())
+    assert run_on_memory([(job, tmp_path)]) == [0]
+    directions = result_of(tmp_path).directions
     write, sync = directions["write"], directions["sync"]
     assert abs(write.ios - sync.ios) <= 1
     assert sum(sync.bins.values()) == sync.ios
@@ -121,11 +106,10 @@ def test_commit_workload_syncs_after_every_write(tmp_path: Path) -> None:
 
 def test_commit_workload_on_a_path(tmp_path: Path) -> None:
     target = File(str(tmp_path / "a:b disk"))
-    job = fio.command(workload(write_pct=100, sync="fdatasync", runtime_s=0.3), target, job_dir=str(tmp_path))
+    job = fio.command(workload(write_pct=100, sync="fdatasync", runtime_s=0.3), target)
     assert "--fdatasync=1" in job.argv and "--direct=1" in job.argv
-    done = subprocess.run(["sh", "-c", job.shell], capture_output=True, text=True)
-    assert done.returncode == 0, (tmp_path / "fio.err").read_text()
-    directions = result_of(job).directions
+    assert run(job, tmp_path) == 0, (tmp_path / "stderr").read_text()
+    directions = result_of(tmp_path).directions
     assert abs(directions["write"].ios - directions["sync"].ios) <= 1
     assert directions["sync"].iops > 0
     assert (tmp_path / "a:b disk").stat().st_size == 16 * MIB
@@ -133,24 +117,24 @@ def test_commit_workload_on_a_path(tmp_path: Path) -> None:
 
 def test_rate_is_the_total_of_all_threads_and_directions(tmp_path: Path) -> None:
     load = workload(write_pct=30, threads=2, queue_depth=4, rate=400, runtime_s=1.0)
-    job = fio.command(load, Nbd(), job_dir=str(tmp_path))
+    job = fio.command(load, Nbd())
     assert "--rate_iops=140,60" in job.argv
-    run_on_memory(job)
-    directions = result_of(job).directions
+    run_on_memory([(job, tmp_path)])
+    directions = result_of(tmp_path).directions
     assert directions["read"].iops == pytest.approx(280, rel=0.05)
     assert directions["write"].iops == pytest.approx(120, rel=0.05)
 
 
 def test_sequential_threads_share_the_working_set_out(tmp_path: Path) -> None:
     load = workload(pattern="sequential", write_pct=100, threads=3, block_size="1M")
-    argv = fio.command(load, Nbd(), job_dir=str(tmp_path)).argv
+    argv = fio.command(load, Nbd()).argv
     assert {"--rw=write", f"--size={5 * MIB}", f"--offset_increment={5 * MIB}"} <= set(argv)
 
 
 def test_prefill_writes_the_whole_working_set_with_data_that_does_not_compress(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
-    job = fio.prefill_command(4 * MIB, File(str(disk)), job_dir=str(tmp_path))
-    assert subprocess.run(["sh", "-c", job.shell]).returncode == 0
+    job = fio.prefill_command(4 * MIB, File(str(disk)))
+    assert run(job, tmp_path) == 0
     content = disk.read_bytes()
     assert len(content) == 4 * MIB
     assert len(zlib.compress(content, 1)) > 0.9 * len(content)
@@ -161,42 +145,39 @@ def test_verify_finds_data_intact_and_damage(tmp_path: Path) -> None:
     for folder in folders:
         folder.mkdir()
     region = {"size_bytes": 2 * MIB, "offset": 4 * MIB}
-    write = fio.verify_write_command(Nbd(), job_dir=str(folders[0]), **region)
-    read = fio.verify_read_command(Nbd(), job_dir=str(folders[1]), **region)
-    damaged = fio.verify_read_command(
-        Nbd(), job_dir=str(folders[2]), size_bytes=2 * MIB, offset=4 * MIB + 65536
-    )
-    assert run_on_memory(write, read, damaged, delay_ms=0) == [0, 0, 1]
-    assert result_of(read).directions["read"].ios == 32
+    write = fio.verify_write_command(Nbd(), **region)
+    read = fio.verify_read_command(Nbd(), **region)
+    damaged = fio.verify_read_command(Nbd(), size_bytes=2 * MIB, offset=4 * MIB + 65536)
+    assert run_on_memory(list(zip((write, read, damaged), folders, strict=True)), delay_ms=0) == [0, 0, 1]
+    assert result_of(folders[1]).directions["read"].ios == 32
     with pytest.raises(fio.FioError, match=r"fio ended with error 84; fio says: verify: bad magic header"):
-        result_of(damaged)
+        result_of(folders[2])
 
 
 def test_a_refused_connection_is_told_in_fios_words(tmp_path: Path) -> None:
-    job = fio.command(workload(), Nbd(target="nbd://127.0.0.1:9/x"), job_dir=str(tmp_path))
-    subprocess.run(["sh", "-c", job.shell])
-    with pytest.raises(fio.FioError, match=r"fio\.json: fio did no I/O; fio says: .*Connection refused"):
-        result_of(job)
+    job = fio.command(workload(), Nbd(target="nbd://127.0.0.1:9/x"))
+    assert run(job, tmp_path) != 0
+    with pytest.raises(fio.FioError, match=r"trial\.json: fio did no I/O; fio says: .*Connection refused"):
+        result_of(tmp_path)
 
 
 def test_an_interrupted_trial_is_refused(tmp_path: Path) -> None:
-    job = fio.command(workload(runtime_s=0.3), Nbd(), job_dir=str(tmp_path))
-    run_on_memory(job)
+    job = fio.command(workload(runtime_s=0.3), Nbd())
+    run_on_memory([(job, tmp_path)])
     with pytest.raises(fio.FioError, match=r"of 2 s; it was interrupted"):
-        result_of(job, runtime_s=2.0)
+        result_of(tmp_path, runtime_s=2.0)
 
 
 # --- the command alone
 
 
-def test_folder_and_target_are_quoted() -> None:
-    job = fio.command(workload(), Nbd(target="nbd+unix:///d?socket=/a b;rm"), job_dir="/tmp/it's $HOME")
-    assert shlex.split(job.shell)[:2] == ["cd", "/tmp/it's $HOME"]
-    assert "--uri=nbd+unix:///d?socket=/a b;rm" in shlex.split(job.shell)
+def test_the_target_is_one_argument() -> None:
+    job = fio.command(workload(), Nbd(target="nbd+unix:///d?socket=/a b;rm"))
+    assert "--uri=nbd+unix:///d?socket=/a b;rm" in job.argv
 
 
 def test_the_seed_is_in_force() -> None:
-    argv = fio.command(workload(), Nbd(), job_dir="/x", seed=42).argv
+    argv = fio.command(workload(), Nbd(), seed=42).argv
     assert {"--randrepeat=0", "--randseed=42", "--norandommap"} <= set(argv)
 
 
@@ -210,12 +191,12 @@ def test_the_seed_is_in_force() -> None:
 )
 def test_what_fio_cannot_do_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        fio.command(workload(**changes), Nbd(), job_dir="/x")
+        fio.command(workload(**changes), Nbd())
 
 
 def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(UsageError, match="engine 'rbd' is neither nbd nor libaio"):
-        fio.command(workload(), Nbd(engine="rbd"), job_dir="/x")
+        fio.command(workload(), Nbd(engine="rbd"))
 
 
 # --- real output of fio

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from diskbook.errors import DiskbookError
 from diskbook.run import Run
 from diskbook.scenario import Workload
 from diskbook.tools import fio
+from fio_jobs import run_on_memory
 
 WORKLOADS = (
     {"name": "mixed", "block_size": 4096, "write_pct": 50, "queue_depth": 2, "rate": 1000.0},
@@ -38,11 +38,10 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, byt
     found = {}
     for item in WORKLOADS:
         folder = tmp_path_factory.mktemp(item["name"])
-        job = fio.command(Workload.model_validate({**item, **SHORT}), Nbd(), job_dir=str(folder))
-        disk = ["memory", "16M", "--filter=delay", "rdelay=1ms", "wdelay=1ms"]
-        script = job.shell.replace("@uri@", '"$uri"')
-        subprocess.run(["nbdkit", "-U", "-", *disk, "--run", script], check=True)
-        found[item["name"]] = {kind: (folder / job.files[kind]).read_bytes() for kind in KINDS}
+        job = fio.command(Workload.model_validate({**item, **SHORT}), Nbd())
+        assert run_on_memory([(job, folder)], size_mib=16) == [0]
+        files = {"json": "stdout", **job.logs}
+        found[item["name"]] = {kind: (folder / files[kind]).read_bytes() for kind in KINDS}
     return found
 
 

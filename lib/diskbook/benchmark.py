@@ -102,7 +102,7 @@ def prefill(rig: Rig, disk: str, machine: str) -> None:
     if disk in rig.prefilled:
         return
     device = rig.device(disk, machine)
-    job = fio.prefill_command(needed, device.for_prefill, job_dir=".")
+    job = fio.prefill_command(needed, device.for_prefill)
     started = time.monotonic()
     # 50 MB/s is a slow disk; ten minutes more than that takes is a broken one.
     output = run_job(rig, machine, f"prefill-{disk}-{rig.number}", device, job, 0, needed / 50e6 + 600)
@@ -161,7 +161,7 @@ def _trial(rig: Rig, planned: design.PlannedTrial, attempt: int) -> bool:
 def _run_tool(
     rig: Rig, arm: Arm, workload: Workload, name: str, device: Device, *, seed: int
 ) -> dict[str, bytes]:
-    job = fio.command(workload, device, job_dir=".", seed=seed)
+    job = fio.command(workload, device, seed=seed)
     planned_s = workload.ramp_s + workload.runtime_s
     return run_job(rig, arm.machine, name, device, job, planned_s, planned_s + START_S)
 
@@ -172,8 +172,7 @@ def run_job(
     """Run a tool as a detached job and return its files: `stdout`, `stderr`, `status` and its logs."""
     connection = rig.connection(machine)
     connection.start_job(name, list(job.argv), root=device.needs_root)
-    logs = [file for kind, file in job.files.items() if kind.endswith("_log")]
-    return connection.finish_job(name, logs, expected_s=expected_s, limit_s=limit_s)
+    return connection.finish_job(name, job.logs.values(), expected_s=expected_s, limit_s=limit_s)
 
 
 def _keep(run: Run, name: str, output: dict[str, bytes]) -> dict[str, dict[str, str]]:

@@ -92,7 +92,7 @@ def _verify(rig: Rig, check: Check, machine: str, *, write: bool, size: int, off
     """Write or verify the region; return the number of blocks done, 0 when fio found a wrong one."""
     device = rig.device(check.disk, machine)
     make = fio.verify_write_command if write else fio.verify_read_command
-    job = make(device, job_dir=".", size_bytes=size, offset=offset)
+    job = make(device, size_bytes=size, offset=offset)
     name = f"{check.name}-r{rig.number}-{'write' if write else 'read'}-{time.time_ns()}"
     output = run_job(rig, machine, name, device, job, 0, 300 + size / 5e6)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,8 +9,6 @@ from diskbook.errors import UsageError
 from diskbook.scenario import Workload
 
 MIB = 1024**2
-JSON_FILE = "fio.json"
-ERROR_FILE = "fio.err"
 JOB_NAME = "trial"
 # The achieved rate may miss the offered one by 0.5 %; rounding must not use that up.
 _RATE_ROUNDING = 0.001
@@ -39,30 +36,21 @@ class Target(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """One call of fio on a machine.
+    """One call of fio, to be run in a folder of its own; its JSON goes to standard output.
 
     Attributes
     ----------
     argv
         Program and arguments.
-    job_dir
-        Folder on the machine in which it runs and leaves its files.
-    files
-        Kind (json, err, lat_log, iops_log) to file name in `job_dir`.
+    logs
+        Kind (lat_log, iops_log) to the name of the file that it leaves in its folder.
     """
 
     argv: tuple[str, ...]
-    job_dir: str
-    files: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def shell(self) -> str:
-        """Command line for a POSIX shell: runs in `job_dir`, JSON and messages go to their files."""
-        out, err = shlex.quote(self.files["json"]), shlex.quote(self.files["err"])
-        return f"cd {shlex.quote(self.job_dir)} && exec {shlex.join(self.argv)} >{out} 2>{err}"
+    logs: dict[str, str] = field(default_factory=dict)
 
 
-def command(workload: Workload, target: Target, *, job_dir: str, seed: int = 1) -> Job:
+def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
     """Build the measurement of one trial.
 
     Percentiles and bins are of total latency (from submission, as an application sees it), not of
@@ -74,8 +62,6 @@ def command(workload: Workload, target: Target, *, job_dir: str, seed: int = 1) 
         What to offer.
     target
         Where.
-    job_dir
-        Folder on the machine.
     seed
         Fixes the offsets drawn, so that they differ between trials and can be repeated.
 
@@ -105,10 +91,10 @@ def command(workload: Workload, target: Target, *, job_dir: str, seed: int = 1) 
         "--per_job_logs=0",
     ]
     logs = {"lat_log": f"{JOB_NAME}_lat.log", "iops_log": f"{JOB_NAME}_iops.log"}
-    return Job(tuple(argv), job_dir, {**_outputs(), **logs})
+    return Job(tuple(argv), logs)
 
 
-def prefill_command(working_set_bytes: int, target: Target, *, job_dir: str, seed: int = 1) -> Job:
+def prefill_command(working_set_bytes: int, target: Target, *, seed: int = 1) -> Job:
     """Build the writing of the whole working set once, in order, with data that does not compress.
 
     A disk answers reads of blocks never written without touching its media, so this comes before any trial.
@@ -125,35 +111,31 @@ def prefill_command(working_set_bytes: int, target: Target, *, job_dir: str, see
         "--end_fsync=1",
         "--output-format=json",
     ]
-    return Job(tuple(argv), job_dir, _outputs())
+    return Job(tuple(argv))
 
 
-def verify_write_command(
-    target: Target, *, job_dir: str, size_bytes: int, offset: int = 0, seed: int = 1
-) -> Job:
+def verify_write_command(target: Target, *, size_bytes: int, offset: int = 0, seed: int = 1) -> Job:
     """Build the writing of a region in blocks that carry their place and a checksum.
 
     Parameters
     ----------
     target
         The disk as seen from the zone that writes.
-    job_dir
-        Folder on the machine.
     size_bytes, offset
         The region, in bytes; multiples of 64 KiB.
     seed
         Of the data written.
     """
     checks = ["--rw=write", "--do_verify=0", "--randrepeat=0", f"--randseed={seed}", "--end_fsync=1"]
-    return _verify(target, job_dir, size_bytes, offset, checks)
+    return _verify(target, size_bytes, offset, checks)
 
 
-def verify_read_command(target: Target, *, job_dir: str, size_bytes: int, offset: int = 0) -> Job:
+def verify_read_command(target: Target, *, size_bytes: int, offset: int = 0) -> Job:
     """Build the check, from another zone, of a region that `verify_write_command` wrote.
 
     fio ends with an error at the first block whose place or checksum is wrong.
     """
-    return _verify(target, job_dir, size_bytes, offset, ["--rw=read", "--verify_fatal=1"])
+    return _verify(target, size_bytes, offset, ["--rw=read", "--verify_fatal=1"])
 
 
 def version_command() -> tuple[str, ...]:
@@ -161,7 +143,7 @@ def version_command() -> tuple[str, ...]:
     return ("fio", "--version")
 
 
-def _verify(target: Target, job_dir: str, size_bytes: int, offset: int, checks: list[str]) -> Job:
+def _verify(target: Target, size_bytes: int, offset: int, checks: list[str]) -> Job:
     argv = [
         *_start("verify", target),
         f"--bs={64 * 1024}",
@@ -173,7 +155,7 @@ def _verify(target: Target, job_dir: str, size_bytes: int, offset: int, checks: 
         *checks,
         "--output-format=json",
     ]
-    return Job(tuple(argv), job_dir, _outputs())
+    return Job(tuple(argv))
 
 
 def _start(name: str, target: Target) -> list[str]:
@@ -235,10 +217,6 @@ def _rate(workload: Workload) -> list[str]:
             f"in each of {workload.threads} thread(s); choose one that is"
         )
     return ["--rate_iops=" + ",".join(str(rate) if rate else "" for rate in rates)]
-
-
-def _outputs() -> dict[str, str]:
-    return {"json": JSON_FILE, "err": ERROR_FILE}
 
 
 def _ms(seconds: float) -> int:

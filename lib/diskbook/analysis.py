@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import figures, limits, narrative, published, results, schema, stages, summary
+from diskbook import figures, limits, narrative, published, results, scenario_file, schema
 from diskbook.figures import ArmLook, Picture
 from diskbook.run import Run, open_run, write_atomic
 from diskbook.scenario import Scenario, Workload
@@ -130,12 +130,26 @@ class Analysis:
     @property
     def findings(self) -> pd.DataFrame:
         """What the scenario's checks showed: refusals that must happen, data that must be intact."""
-        return summary.findings(self.folder).reset_index()
+        rows = [event for event in self.folder.ledger() if event["event"] == "finding"]
+        columns = {"name": "Check", "ok": "As expected", "expected": "Expected", "observed": "Observed"}
+        table = pd.DataFrame(rows, columns=[*columns, "text"]).rename(
+            columns={**columns, "text": "What was seen"}
+        )
+        return table.assign(**{"As expected": table["As expected"].map({True: "yes", False: "no"})})
 
     @property
     def operations(self) -> pd.DataFrame:
         """Times of control-plane operations, in seconds."""
-        return summary.operations(self.folder).reset_index()
+        rows = [event for event in self.folder.ledger() if event["event"] == "operation"]
+        table = pd.DataFrame(rows, columns=["name", "real_s", "unscaled_s"])
+        numbers = table.astype({"real_s": float, "unscaled_s": float}).groupby("name", sort=False)
+        names = {"size": "Number", "real_s": "Median, s (as run)", "unscaled_s": "Median, s (unscaled)"}
+        medians = numbers[["real_s", "unscaled_s"]].median()
+        return (
+            medians.assign(size=numbers.size())[list(names)]
+            .rename(columns=names)
+            .reset_index(names="Operation")
+        )
 
     def environment(self) -> pd.DataFrame:
         """Versions, machines, zones, disks and dates, one row a fact."""
@@ -146,13 +160,12 @@ class Analysis:
             rows.append(("emulator profile", f"{emulator.get('profile')}, seed {emulator.get('seed')}"))
         rows += [("date (UTC)", _dates(self.trials)), ("region", self.scenario.region)]
         rows += _unique(
-            "machine", self.manifest["replicates"], "machines", ("size", "physical_zone", "kernel")
+            "machine",
+            self.manifest["replicates"],
+            "machines",
+            ("size", "physical_zone", "kernel", "tool_version"),
         )
         rows += _unique("disk", self.manifest["replicates"], "disks", ("sku", "physical_zone"))
-        tools = sorted(
-            {str(event["tool_version"]) for event in self.folder.ledger() if event.get("tool_version")}
-        )
-        rows += [("tool", ", ".join(tools))] if tools else []
         rows += [(name, str(version)) for name, version in self.manifest.get("versions", {}).items()]
         return pd.DataFrame(rows, columns=["What", "Value"])
 
@@ -219,7 +232,9 @@ def analyse(run: str | Path | Run) -> Analysis:
         results.write(tables, folder.folder)
     else:
         tables = results.read(folder.folder)
-    return Analysis(folder, stages.scenario_of(folder), folder.manifest, tables)
+    manifest = folder.manifest
+    scenario = scenario_file.from_dict(manifest["scenario"], f"{folder.name}/manifest.json")
+    return Analysis(folder, scenario, manifest, tables)
 
 
 def _directions(item: Workload) -> list[str]:

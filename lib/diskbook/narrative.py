@@ -26,6 +26,11 @@ def load_words(item: Workload) -> str:
     return f"{_operation(item)} latency at queue depth {item.outstanding}"
 
 
+def _arm(scenario: Scenario, name: str) -> str:
+    """Arm as a sentence names it: "ZRS from zone 1"."""
+    return label(scenario, name).replace(", zone", " from zone")
+
+
 def _workload(item: Workload) -> str:
     size = f"{item.block_size // 1024}K"
     pattern = "" if item.sync else f"{item.pattern} "
@@ -60,7 +65,7 @@ def interval_words(row: Row) -> str:
 
 def sentence(row: Row, scenario: Scenario) -> str:
     """Say one comparison in a sentence made from its verdict; never a bare p-value."""
-    arm, base = label(scenario, row["arm"]), label(scenario, row["base_arm"])
+    arm, base = _arm(scenario, row["arm"]), _arm(scenario, row["base_arm"])
     item = scenario.workload_named(row["workload"])
     what = f"{load_words(item)} of {arm}"
     if row["metric"] != "lat_mean_ms":

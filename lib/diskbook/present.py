@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from diskbook import limits
-from diskbook.narrative import chosen, scope_words, sentence
+from diskbook.narrative import chosen, sentence
 from diskbook.scenario import Scenario
+from diskbook.stats.ratios import LIKE_THESE, THESE
 from diskbook.stats.tails import needed
 
 EMULATED = "EMULATED. These numbers come from the workbook's own emulator. They say nothing about Azure."
+
+
+SHORT = 34
+"""Characters up to which text stays on one line of a table."""
+METRICS = {"lat_mean_ms": "mean latency", "lat_p50_ms": "p50", "lat_p99_ms": "p99", "iops": "IOPS"}
 
 
 class Html(str):
@@ -51,14 +58,11 @@ def answer(items: Sequence[str]) -> Html:
 def table(frame: pd.DataFrame, caption: str = "") -> Html:
     """Show a small table. Text is escaped; numbers are right-aligned."""
     head = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
+    classes = [_class(frame[name]) for name in frame.columns]
     names = "".join(f'<th scope="col">{html.escape(str(name))}</th>' for name in frame.columns)
     rows = "".join(
         "<tr>"
-        + "".join(
-            f"<td{' class=number' if number else ''}>{_cell(value)}</td>"
-            for number, value in zip(numeric, row, strict=True)
-        )
+        + "".join(f'<td class="{kind}">{_cell(value)}</td>' for kind, value in zip(classes, row, strict=True))
         + "</tr>"
         for row in frame.itertuples(index=False, name=None)
     )
@@ -66,32 +70,51 @@ def table(frame: pd.DataFrame, caption: str = "") -> Html:
     return Html(f'<div class="table" tabindex="0">{body}</div>')
 
 
-def comparisons(
-    frame: pd.DataFrame, scenario: Scenario, words: dict[str, str], labels: dict[str, str]
-) -> Html:
-    """All comparisons in both scopes, with verdict; reasons are footnotes."""
+def _class(values: pd.Series) -> str:
+    """How a column is set: numbers to the right, short text on one line, long text wrapped."""
+    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+        return "number"
+    longest = max((len(str(value)) for value in values), default=0)
+    return "short" if longest <= SHORT else "long"
+
+
+def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, str]) -> Html:
+    """Every comparison with its ratio in both scopes and its verdict; reasons are footnotes."""
     notes: dict[str, int] = {}
+    keys = ["family", "arm", "base_arm", "workload", "direction", "metric"]
+    verdicts: dict[Any, str] = chosen(frame).set_index(keys)["verdict"].to_dict()
     rows = []
-    for row in frame.to_dict("records"):
-        mark = str(notes.setdefault(row["warnings"], len(notes) + 1)) if row["warnings"] else ""
-        known, bounded = not math.isnan(row["ratio"]), not math.isnan(row["ci_low"])
+    for key, group in frame.groupby(keys, sort=False):
+        family, arm, base_arm, workload, _, metric = map(str, key)
+        scopes = {row["scope"]: row for row in group.to_dict("records")}
         rows.append(
             {
-                "Family": row["family"],
-                "Arms": f"{labels[row['arm']]} / {labels[row['base_arm']]}",
-                "Load": words[row["workload"]],
-                "Scope": scope_words(row),
-                "Ratio": f"{row['ratio']:.3f}" if known else "refused",
-                "95 % interval": f"{row['ci_low']:.3f} to {row['ci_high']:.3f}" if bounded else "none",
-                "Blocks": row["n_blocks"],
-                "Verdict": row["verdict"],
-                "Note": mark,
+                "Family": family,
+                "Load": words[workload],
+                "Arms": f"{labels[arm]} / {labels[base_arm]}",
+                "Metric": METRICS.get(metric, metric),
+                **{
+                    f"{scope[0].upper()}{scope[1:]}": _ratio_words(scopes[scope], notes)
+                    for scope in (THESE, LIKE_THESE)
+                },
+                "Blocks (replicates)": f"{scopes[THESE]['n_blocks']} ({scopes[THESE]['n_replicates']})",
+                "Verdict": verdicts[key],
             }
         )
     footnotes = "".join(f"<li>{html.escape(_capital(note))}.</li>" for note in notes)
     provenance = "+".join(sorted(set(frame["provenance"])))
-    caption = f"Ratios of mean total latency in both scopes ({provenance})"
+    caption = f"Ratios with their intervals in both scopes ({provenance}); numbers in brackets are footnotes"
     return Html(table(pd.DataFrame(rows), caption) + f'<ol class="notes">{footnotes}</ol>')
+
+
+def _ratio_words(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
+    """Ratio and interval, or that it is refused, with the number of the footnote that says why."""
+    mark = f" [{notes.setdefault(row['warnings'], len(notes) + 1)}]" if row["warnings"] else ""
+    if math.isnan(row["ratio"]):
+        return f"refused{mark}"
+    if math.isnan(row["ci_low"]):
+        return f"{row['ratio']:.3f}, no interval{mark}"
+    return f"{row['ratio']:.3f} ({row['ci_low']:.3f} to {row['ci_high']:.3f}){mark}"
 
 
 def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
@@ -118,6 +141,8 @@ def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
 
 def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
     """Every cell with its label: below cap, or capped and by which limit, with the evidence."""
+    order = frame["arm"].map(list(labels).index) * len(words) + frame["workload"].map(list(words).index)
+    frame = frame.iloc[order.argsort(kind="stable")]
     rows = [
         {
             "Arm": labels[row["arm"]],
@@ -135,8 +160,12 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
     return table(pd.DataFrame(rows), "Cells: medians over trials, and the limit each sits on")
 
 
-def percentiles(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
-    """Percentiles by cell; one without enough I/Os behind it is not printed."""
+def percentiles(
+    frame: pd.DataFrame, cells: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
+) -> Html:
+    """Percentiles of cells below caps; one without enough I/Os behind it is not printed."""
+    below = cells.loc[cells["label"] == "below cap", ["arm", "workload"]]
+    frame = frame.merge(below, on=["arm", "workload"])
     wide = frame.pivot_table(
         index=["workload", "arm", "direction", "n_ios"],
         columns="quantile",
@@ -148,12 +177,15 @@ def percentiles(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, st
     rows = pd.DataFrame(
         {
             "Load": wide["workload"].map(words),
+            "Direction": wide["direction"],
             "Arm": wide["arm"].map(labels),
             "I/Os": wide["n_ios"],
             **{f"p{100 * q:g}, ms": wide[q] for q in sorted(set(frame["quantile"]))},
         }
     )
-    return table(rows, f"Percentiles of merged histograms (p99.9 needs {needed(0.999):,} I/Os)")
+    return table(
+        rows, f"Percentiles of cells below caps, merged histograms (p99.9 needs {needed(0.999):,} I/Os)"
+    )
 
 
 def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
@@ -183,7 +215,8 @@ def _cell(value: object) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "&ndash;"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        size = abs(value)
+        return f"{value:,.{0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 3}f}"
     return html.escape(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
 
 

@@ -22,7 +22,8 @@ STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0; color: #222; background: #fff; font: 16px/1.55 system-ui, "Segoe UI", Roboto, "DejaVu Sans",
   sans-serif; overflow-wrap: break-word; }
-main { max-width: 50rem; margin: 0 auto; padding: 1rem 1rem 4rem; }
+main { max-width: 66rem; margin: 0 auto; padding: 1rem 1rem 4rem; }
+p, ul, ol, h1, h2, h3, figure { max-width: 46rem; }
 h1 { font-size: 1.6rem; line-height: 1.25; } h2 { font-size: 1.25rem; margin-top: 2.2rem; }
 a { color: #00568a; } code { font-size: .9em; background: #f3f3f3; padding: 0 .2em; }
 .banner { position: sticky; top: 0; z-index: 2; background: #8a2f66; color: #fff; font-weight: 600;
@@ -31,10 +32,11 @@ a { color: #00568a; } code { font-size: .9em; background: #f3f3f3; padding: 0 .2
   padding-left: .8rem; }
 .emulated { margin: 1rem 0; }
 .table { overflow-x: auto; margin: 1rem 0; } .table:focus { outline: 2px solid #0072b2; }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; width: 100%; }
+table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #ddd; vertical-align: top;
-  min-width: 4.5rem; overflow-wrap: normal; }
+  overflow-wrap: normal; }
+td.short, td.number { white-space: nowrap; } td.long { min-width: 15rem; }
 th { border-bottom: 2px solid #888; vertical-align: bottom; } td.number { text-align: right; }
 ol.notes { font-size: .85rem; color: #444; padding-left: 1.4rem; }
 figure { margin: 1.5rem 0; } figure img { width: 100%; max-width: 43rem; height: auto; }

@@ -8,14 +8,17 @@ import html as markup
 import io
 import json
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import matplotlib as mpl
 import pandas as pd
+from matplotlib.figure import Figure
 
 from diskbook import __version__
 from diskbook.figures.style import RC, Picture
 
 DPI = 100
+_RENDERED: WeakKeyDictionary[Figure, bytes] = WeakKeyDictionary()
 
 
 def data_hash(data: pd.DataFrame) -> str:
@@ -24,8 +27,10 @@ def data_hash(data: pd.DataFrame) -> str:
 
 
 def as_svg(picture: Picture) -> bytes:
-    """Render as SVG, with text as paths, so that it looks the same without our fonts."""
-    return _render(picture, "svg", {"Date": None, **_metadata(picture)})
+    """Render as SVG, with text as paths, so that it looks the same without our fonts. Rendered once."""
+    if picture.figure not in _RENDERED:
+        _RENDERED[picture.figure] = _render(picture, "svg", {"Date": None, **_metadata(picture)})
+    return _RENDERED[picture.figure]
 
 
 def as_png(picture: Picture) -> bytes:

@@ -91,8 +91,11 @@ def cap_gate(arms: Sequence[str], labels: Sequence[Cell], words: Sequence[str]) 
         return Gate("cap", "passed", f"at most {100 * share:.0f} % of any known limit")
     outstanding = labels[0]["outstanding"]
     if capped:
-        where = " and ".join(f"{arm} on its {limit}" for arm, _, limit in capped)
-        cause = f"{where}: latency there is {outstanding:.0f} outstanding / cap, whatever the disk"
+        if len(capped) == 2 and words[0] == words[1]:
+            where = f"both arms sit on the {words[0]}"
+        else:
+            where = " and ".join(f"{arm} sits on its {limit}" for arm, _, limit in capped)
+        cause = f"{where}, so that latency is {outstanding:.0f} outstanding / cap whatever the disk"
         remedy = "measure at queue depth 1, or hold the rate below the cap"
         return Gate("cap", "failed", cause, remedy, "capped")
     where = " and ".join(f"{arm} at {100 * cell['share']:.0f} % of its {limit}" for arm, cell, limit in near)

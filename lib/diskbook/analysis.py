@@ -192,7 +192,7 @@ class Analysis:
         row = rows.iloc[0]
         load = narrative.load_words(self.scenario.workload_named(row["workload"]))
         arm, base = self.labels[row["arm"]], self.labels[row["base_arm"]]
-        return f"{arm}: {load} {row['ratio']:.2f} times that of {base}"
+        return f"{load[0].upper()}{load[1:]}: {arm} takes {row['ratio']:.2f} times as long as {base}"
 
     def _cap_title(self) -> str:
         capped = self.cells[self.cells["label"] == "capped"]

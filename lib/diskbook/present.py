@@ -82,6 +82,7 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
     """Every comparison with its ratio in both scopes and its verdict; reasons are footnotes."""
     notes: dict[str, int] = {}
     keys = ["family", "arm", "base_arm", "workload", "direction", "metric"]
+    single = METRICS.get(frame["metric"].iloc[0], "") if frame["metric"].nunique() == 1 else ""
     verdicts: dict[Any, str] = chosen(frame).set_index(keys)["verdict"].to_dict()
     rows = []
     for key, group in frame.groupby(keys, sort=False):
@@ -92,24 +93,38 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
                 "Family": family,
                 "Load": words[workload],
                 "Arms": f"{labels[arm]} / {labels[base_arm]}",
-                "Metric": METRICS.get(metric, metric),
+                **({} if single else {"Metric": METRICS.get(metric, metric)}),
                 **{
                     f"{scope[0].upper()}{scope[1:]}": _ratio_words(scopes[scope], notes)
                     for scope in (THESE, LIKE_THESE)
                 },
-                "Blocks (replicates)": f"{scopes[THESE]['n_blocks']} ({scopes[THESE]['n_replicates']})",
                 "Verdict": verdicts[key],
+                "Blocks": scopes[THESE]["n_blocks"],
             }
         )
-    footnotes = "".join(f"<li>{html.escape(_capital(note))}.</li>" for note in notes)
-    provenance = "+".join(sorted(set(frame["provenance"])))
-    caption = f"Ratios with their intervals in both scopes ({provenance}); numbers in brackets are footnotes"
-    return Html(table(pd.DataFrame(rows), caption) + f'<ol class="notes">{footnotes}</ol>')
+    replicates = int(frame["n_replicates"].max())
+    caption = (
+        f"Ratios{f' of {single}' if single else ''} with intervals in both scopes, {replicates} "
+        f"replicate{'s' * (replicates != 1)} ({'+'.join(sorted(set(frame['provenance'])))})"
+    )
+    return Html(table(pd.DataFrame(rows), caption) + _footnotes(notes))
+
+
+def _footnotes(notes: dict[str, int]) -> str:
+    """Notes as a numbered list; tables refer to them by [number]."""
+    return (
+        '<ol class="notes">' + "".join(f"<li>{html.escape(_capital(note))}.</li>" for note in notes) + "</ol>"
+    )
+
+
+def _mark(note: str, notes: dict[str, int]) -> str:
+    """Number of a footnote, in brackets; empty for no note."""
+    return f"[{notes.setdefault(note, len(notes) + 1)}]" if note else ""
 
 
 def _ratio_words(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
     """Ratio and interval, or that it is refused, with the number of the footnote that says why."""
-    mark = f" [{notes.setdefault(row['warnings'], len(notes) + 1)}]" if row["warnings"] else ""
+    mark = f" {_mark(row['warnings'], notes)}".rstrip()
     if math.isnan(row["ratio"]):
         return f"refused{mark}"
     if math.isnan(row["ci_low"]):
@@ -143,6 +158,7 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
     """Every cell with its label: below cap, or capped and by which limit, with the evidence."""
     order = frame["arm"].map(list(labels).index) * len(words) + frame["workload"].map(list(words).index)
     frame = frame.iloc[order.argsort(kind="stable")]
+    notes: dict[str, int] = {}
     rows = [
         {
             "Arm": labels[row["arm"]],
@@ -152,12 +168,13 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
             "Latency, ms": row["lat_mean_ms"],
             "Label": row["label"],
             "Limit": limits.limit_words(row) if row["limit"] else "",
-            "Outstanding / cap, ms": row["predicted_lat_ms"],
-            "Evidence": row["evidence"],
+            "N / cap, ms": row["predicted_lat_ms"],
+            "Evidence": _mark(row["evidence"], notes),
         }
         for row in frame.to_dict("records")
     ]
-    return table(pd.DataFrame(rows), "Cells: medians over trials, and the limit each sits on")
+    caption = "Cells: medians over trials, and the limit each sits on"
+    return Html(table(pd.DataFrame(rows), caption) + _footnotes(notes))
 
 
 def percentiles(
@@ -189,20 +206,26 @@ def percentiles(
 
 
 def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
-    """Published figures beside measured ones, and what each supports."""
+    """Published figures beside measured ones; what each supports is a footnote."""
+    notes: dict[str, int] = {}
     rows = pd.DataFrame(
         {
             "Published": frame["published"],
             "Load": frame["load"].map(words),
-            "Value": [f"{value:g} {unit}" for value, unit in zip(frame["value"], frame["unit"], strict=True)],
-            "Little's law": frame["little"],
-            "Measured here": [f"{value:,.2f}" for value in frame["measured"]],
-            "Measured / published": frame["ratio"],
+            "Value": [
+                f"{value:,g} {unit}" for value, unit in zip(frame["value"], frame["unit"], strict=True)
+            ],
+            "By Little's law": frame["little"],
+            "Here": [
+                f"{value:,.{0 if unit == 'IOPS' else 2}f} {unit}"
+                for value, unit in zip(frame["measured"], frame["unit"], strict=True)
+            ],
+            "Ratio": frame["ratio"],
             "Verdict": frame["verdict"],
-            "Supports": frame["supports"],
+            "Supports": [_mark(note, notes) for note in frame["supports"]],
         }
     )
-    return table(rows, "Published figures beside the measured medians")
+    return Html(table(rows, "Published figures beside the measured medians") + _footnotes(notes))
 
 
 def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:

@@ -15,6 +15,7 @@ from azure.core.exceptions import AzureError
 from diskbook.azure import keys, limits, readback, requests
 from diskbook.azure.clients import Clients
 from diskbook.errors import DiskbookError
+from diskbook.hosts import Connection, Host
 from diskbook.run import Run, now_utc
 from diskbook.scenario import Disk, Machine, Scenario
 
@@ -118,20 +119,31 @@ def _machine(clients: Clients, run: Run, place: Place, spec: Machine, network: F
     machine = clients.compute.virtual_machines.get(place.group, name)
     address = clients.network.public_ip_addresses.get(place.group, f"{name}-ip").ip_address
     readback.check_machine(spec, machine)
+    host = {
+        "name": name,
+        "address": address,
+        "port": int((machine.tags or {}).get(SSH_PORT_TAG, 22)),
+        "user": clients.cloud.admin_user,
+        "host_key": " ".join(host_key.public.split()[:2]),
+    }
     return {
         "id": machine.id.lower(),
         "vm_id": machine.vm_id,
         "size": spec.size,
         "logical_zone": spec.zone,
         "read_back": readback.machine(machine),
-        "host": {
-            "name": name,
-            "address": address,
-            "port": int((machine.tags or {}).get(SSH_PORT_TAG, 22)),
-            "user": clients.cloud.admin_user,
-            "host_key": " ".join(host_key.public.split()[:2]),
-        },
+        "host": host,
+        **_software(Host(**host, private_key=keys.run_key(run.folder))),
     }
+
+
+def _software(host: Host) -> dict[str, str]:
+    """Wait until the machine is set up, and ask for its kernel and its tool."""
+    with Connection(host) as connection:
+        # cloud-init installs fio on Azure; the emulated machine has neither need nor cloud-init.
+        connection.run("command -v cloud-init >/dev/null && cloud-init status --wait", timeout_s=900)
+        kernel, tool = connection.check("uname -sr && fio --version").decode().splitlines()[:2]
+    return {"kernel": kernel, "tool_version": tool}
 
 
 def _interface(clients: Clients, run: Run, place: Place, spec: Machine, subnet: str) -> str:

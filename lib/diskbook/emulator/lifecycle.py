@@ -148,6 +148,8 @@ def start(
     if is_running(state):
         raise UsageError(f"an emulator '{name}' is running already: stop it first, or choose another name.")
     fresh = not (state / CONFIG).exists()
+    if not fresh:
+        processes.clear(state)  # a watchdog still at work would end the new machines' jobs
     try:
         _write_config(state, name, profile, seed, time_scale, tuple(faults), port)
         _launch(state, name, owner)
@@ -184,7 +186,7 @@ def stop(name: str, keep_state: bool = False) -> None:
     child = _children.pop(name, None)
     if child is not None:
         child.wait()
-    processes.kill(processes.marked(state))
+    processes.clear(state)
     if not keep_state:
         _remove(name, state)
 

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from diskbook.emulator import processes
+from diskbook.emulator import network, processes
 from diskbook.emulator.cloudinit import host_keys, new_host_key
 from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.errors import UsageError
@@ -164,11 +164,14 @@ class Machine:
         UsageError
             sshd is not installed.
         RuntimeError
-            sshd ended or does not answer; the message has its last log line.
+            The port is in use, or sshd ended or does not answer; the message has its last log line.
         """
         if self.running:
             return
         sshd = processes.require("sshd", "openssh-server")
+        where = f"{self.address.address}:{self.address.port}"
+        if not network.becomes_free(self.address.address, self.address.port):
+            raise RuntimeError(f"the emulated machine {self.label} cannot listen on {where}: it is in use")
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         log = self.folder / "sshd.log"

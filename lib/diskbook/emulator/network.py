@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
+import time
 from collections.abc import Collection
 from pathlib import Path
 
@@ -31,6 +32,16 @@ def is_free(address: str, port: int) -> bool:
         except OSError:
             return False
         return True
+
+
+def becomes_free(address: str, port: int, wait_s: float = 1.0) -> bool:
+    """Tell whether a port is free, waiting a little for a listener that is ending."""
+    deadline = time.monotonic() + wait_s
+    while not is_free(address, port):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def free_port(address: str, salt: str = "") -> int:

@@ -22,16 +22,14 @@ FOLDER_VARIABLE = "DISKBOOK_MACHINE_FOLDER"  # in the environment of all that ru
 _FORKER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="forker")
 
 # Ends what runs on the machines when the emulator was killed: detached jobs have no parent that could.
+_WATCHDOG_NAME = "diskbook-watchdog"
 _WATCHDOG = r"""
 variable=$1 folder=$2
 while read -r _; do :; done
 for round in 1 2 3; do
-  for process in /proc/[0-9]*; do
-    case $(readlink "$process/cwd" 2>/dev/null) in
-      "$folder"/*) kill -9 "${process#/proc/}" ;;
-      *) if grep -qsF "$variable=$folder/" "$process/environ"; then kill -9 "${process#/proc/}"; fi ;;
-    esac
-  done
+  { grep -lsF "$variable=$folder/" /proc/[0-9]*/environ
+    find /proc -maxdepth 2 -path '/proc/[0-9]*/cwd' -lname "$folder/*" 2>/dev/null
+  } | while IFS=/ read -r _ _ pid _; do kill -9 "$pid"; done 2>/dev/null
 done
 """
 
@@ -80,7 +78,7 @@ def start_watchdog(folder: Path) -> subprocess.Popen[bytes]:
     End it with :func:`end_watchdog` after a clean end; it waits for the other end of its pipe to close.
     """
     return subprocess.Popen(
-        ["/bin/sh", "-c", _WATCHDOG, "diskbook-watchdog", FOLDER_VARIABLE, str(folder)],
+        ["/bin/sh", "-c", _WATCHDOG, _WATCHDOG_NAME, FOLDER_VARIABLE, str(folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -95,6 +93,15 @@ def end_watchdog(watchdog: subprocess.Popen[bytes]) -> None:
     watchdog.wait()
     if watchdog.stdin:
         watchdog.stdin.close()
+
+
+def clear(folder: Path) -> None:
+    """End all that an emulator that was killed may have left: its watchdog, then jobs of its machines."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.cmdline()[-3:] == [_WATCHDOG_NAME, FOLDER_VARIABLE, str(folder)]:
+                kill([process])
+    kill(marked(folder))
 
 
 def _belongs(process: psutil.Process, folder: str) -> bool:

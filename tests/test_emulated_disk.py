@@ -1,0 +1,450 @@
+"""The emulated disk: real nbdkit, real fio."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from diskbook.emulator import bench, disk
+from diskbook.emulator.bench import Row, Target
+from diskbook.emulator.benchrig import run_fio
+from diskbook.emulator.disk import Export, LimitsFile, build_plugin
+from diskbook.emulator.shm import ModelFile
+from diskbook.emulator.types import Cache, ExportModel, Latency, Limits
+from diskbook.errors import DiskbookError, UsageError
+from diskbook.tools.fio_parse import Direction
+
+GIB = 2**30
+FAST = Latency(0.1, 0.2)
+MakeExport = Callable[..., Export]
+
+
+def model(read: Latency = FAST, write: Latency = FAST, **more: Any) -> ExportModel:
+    return ExportModel(read, write, Latency(0.5), **more)
+
+
+@pytest.fixture(scope="session")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_plugin(tmp_path_factory.mktemp("plugin"))
+
+
+@pytest.fixture
+def make(tmp_path: Path, plugin: Path) -> Iterator[MakeExport]:
+    """Start exports in the test's folder, and stop them at its end."""
+    with contextlib.ExitStack() as running:
+
+        def start(name: str = "a", plays: ExportModel | None = None, **more: Any) -> Export:
+            limits = more.pop("limits", Limits())
+            path = (
+                limits
+                if isinstance(limits, Path)
+                else LimitsFile.create(tmp_path / f"{name}.lim", limits).path
+            )
+            export = Export(
+                tmp_path / f"{name}.sock",
+                tmp_path / f"{more.pop('data', name)}.img",
+                more.pop("size_bytes", GIB),
+                plays or model(),
+                path,
+                more.pop("vm_uncached", None),
+                more.pop("vm_cached", None),
+                plugin,
+                tmp_path / name,
+                **more,
+            )
+            running.callback(export.stop)
+            export.start()
+            return export
+
+        yield start
+
+
+def fio(export: Export, *options: str, unthrottled: bool = False) -> Direction:
+    """Run fio with one kind of I/O; return what it measured."""
+    (result,) = run_fio([export], *options, unthrottled=unthrottled)
+    return next(iter(result.directions.values()))
+
+
+def some_ios(export: Export, rw: str, ios: int, depth: int = 1, *options: str) -> Direction:
+    return fio(export, f"--rw={rw}", "--bs=4k", f"--number_ios={ios}", f"--iodepth={depth}", *options)
+
+
+# ---- data ------------------------------------------------------------------------------------------------
+
+
+def test_data_written_through_one_export_are_read_through_another(make: MakeExport) -> None:
+    checks = ["--bs=4k", "--size=1m", "--offset=8m", "--verify=crc32c", "--iodepth=8"]
+    writer = make("a", data="shared")
+    reader = make("b", data="shared")
+    fio(writer, "--rw=randwrite", "--do_verify=0", *checks)
+    fio(reader, "--rw=read", "--verify_only", *checks)
+    for export in (writer, reader):
+        export.stop()
+    fio(make("c", data="shared"), "--rw=read", "--verify_only", *checks)
+
+
+def test_verify_finds_other_data(make: MakeExport) -> None:
+    export = make()
+    checks = ["--rw=write", "--bs=4k", "--size=64k", "--verify=crc32c", "--verify_fatal=1"]
+    fio(export, *checks, "--do_verify=0")
+    with export.backing.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"other")
+    with pytest.raises(DiskbookError, match="error"):
+        fio(export, *checks, "--verify_only")
+
+
+def test_any_block_size_and_offset(make: MakeExport) -> None:
+    export = make(size_bytes=10_000_000)
+    fio(export, "--rw=write", "--bs=700", "--size=1m", "--offset=777", "--verify=md5", "--verify_fatal=1")
+    fio(export, "--rw=read", "--bs=1m", "--size=9m")
+
+
+def test_a_hole_reads_as_zeros_and_takes_no_space(make: MakeExport) -> None:
+    export = make()
+    fio(export, "--rw=read", "--bs=4k", "--size=64k", "--verify_pattern=0x00", "--verify=pattern")
+    assert export.backing.stat().st_size == GIB
+    assert export.backing.stat().st_blocks < 1024
+
+
+ON_A_FULL_FILESYSTEM = """
+import sys
+from pathlib import Path
+from diskbook.emulator.benchrig import run_fio
+from diskbook.emulator.disk import Export, LimitsFile
+from diskbook.emulator.types import ExportModel, Latency, Limits
+from diskbook.errors import DiskbookError
+folder, plugin, full, one = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), Latency(0.1)
+limits = LimitsFile.create(folder / "l", Limits()).path
+model = ExportModel(one, one, one)
+export = Export(folder / "s", full / "img", 2**30, model, limits, None, None, plugin, folder / "w")
+export.start()
+try:
+    load = ["--bs=64k", "--iodepth=4", "--size=16m"]
+    try:
+        run_fio([export], "--rw=write", *load)
+        print("written")
+    except DiskbookError as error:
+        print(error)
+    run_fio([export], "--rw=read", *load)
+    run_fio([export], "--rw=write", "--bs=64k", "--size=64k", "--verify=md5", "--verify_fatal=1")
+    print("alive" if export.alive() else "dead")
+finally:
+    export.stop()
+"""
+
+
+def test_a_full_filesystem_is_an_error_for_the_client(tmp_path: Path, plugin: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    mount = f'mount -t tmpfs -o size=4m tmpfs {full} || exit 77; exec "$@"'
+    inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh"]
+    script = [sys.executable, "-c", ON_A_FULL_FILESYSTEM, str(tmp_path), str(plugin), str(full)]
+    done = subprocess.run([*inside, *script], capture_output=True, text=True)
+    if done.returncode == 77 or done.stderr.startswith("unshare"):
+        pytest.skip(f"no small filesystem can be mounted here: {done.stderr.strip()}")
+    error, state = done.stdout.strip().splitlines()
+    assert "No space left on device" in error
+    assert state == "alive", done.stderr
+
+
+# ---- caps ------------------------------------------------------------------------------------------------
+
+
+def test_a_cap_holds_and_the_unthrottled_export_ignores_it(make: MakeExport) -> None:
+    export = make(limits=Limits(iops=500))
+    capped = fio(export, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1", "--time_based")
+    free = fio(export, "--rw=write", "--bs=4k", "--iodepth=16", "--size=8m", unthrottled=True)
+    assert capped.iops == pytest.approx(500, rel=0.05)
+    assert free.iops > 2000
+    (session,) = export.sessions()
+    assert session.writes == 0
+
+
+def test_a_new_limit_holds_at_once(make: MakeExport, tmp_path: Path) -> None:
+    export = make(limits=Limits(mb_s=2))
+    load = ["--rw=randwrite", "--bs=16k", "--iodepth=16", "--runtime=1", "--time_based"]
+    before = fio(export, *load).iops
+    LimitsFile.open(tmp_path / "a.lim").update(Limits(mb_s=8))
+    after = fio(export, *load).iops
+    assert before == pytest.approx(2e6 / 16384, rel=0.1)
+    assert after == pytest.approx(8e6 / 16384, rel=0.1)
+
+
+def test_credit_falls_back_to_base(make: MakeExport, tmp_path: Path) -> None:
+    export = make(limits=Limits(iops=200, burst_iops=2000, credit_ios=900))
+    limits = LimitsFile.open(tmp_path / "a.lim")
+    assert limits.credit_ios() == pytest.approx(900)
+    done = fio(export, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1.5", "--time_based")
+    beyond_base = done.ios - 200 * done.runtime_ms / 1e3
+    assert beyond_base == pytest.approx(900, rel=0.05)
+    assert limits.credit_ios() < 450
+    assert limits.credit_mb() == 0
+
+
+def test_used_credit_stays_used_when_limits_change(make: MakeExport, tmp_path: Path) -> None:
+    export = make(limits=Limits(iops=10, burst_iops=5000, credit_ios=1000))
+    limits = LimitsFile.open(tmp_path / "a.lim")
+    some_ios(export, "randread", 600, 16)
+    limits.update(Limits(iops=20, burst_iops=5000, credit_ios=1000))
+    assert limits.credit_ios() == pytest.approx(400, abs=60)
+
+
+def test_a_vm_cap_is_shared_by_its_disks(make: MakeExport, tmp_path: Path) -> None:
+    vm = LimitsFile.create(tmp_path / "vm.lim", Limits(iops=600)).path
+    exports = [make(name, vm_uncached=vm) for name in "ab"]
+    load = ["--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1.5", "--time_based"]
+    first, second = (next(iter(result.directions.values())).iops for result in run_fio(exports, *load))
+    assert first + second == pytest.approx(600, rel=0.25)  # the two starts may be apart
+
+
+def test_a_disk_cap_is_shared_by_its_machines(make: MakeExport, tmp_path: Path) -> None:
+    shared = LimitsFile.create(tmp_path / "disk.lim", Limits(iops=10, burst_iops=5000, credit_ios=1000))
+    for name in "ab":
+        some_ios(make(name, data="shared", limits=shared.path), "randread", 300, 16)
+    assert shared.credit_ios() == pytest.approx(400, abs=60)
+
+
+def test_a_cap_must_be_above_zero(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="above 0"):
+        LimitsFile.create(tmp_path / "l", Limits(iops=0))
+
+
+# ---- latency ---------------------------------------------------------------------------------------------
+
+
+def test_sessions_record_what_was_drawn(make: MakeExport) -> None:
+    export = make(plays=model(Latency(0.6, 0.5), Latency(0.3, 0.0), trial_log=(0.0, math.log(2))))
+    some_ios(export, "randread", 3000, 64)
+    some_ios(export, "randwrite", 200, 16, "--fsync=10")
+    first, second = export.sessions()
+    assert (first.index, first.reads, first.writes, first.trial_log) == (0, 3000, 0, 0.0)
+    assert first.read_mean_ms == pytest.approx(0.6, rel=0.06)  # 6 standard errors
+    assert math.isnan(first.write_mean_ms)
+    assert (second.reads, second.writes, second.trial_log) == (0, 200, pytest.approx(math.log(2)))
+    assert second.flushes >= 19
+    assert second.write_mean_ms == pytest.approx(0.6, rel=1e-6)
+    assert second.flush_mean_ms == pytest.approx(1.0, rel=1e-6)
+    assert first.ended is not None
+    assert first.started < first.ended <= second.started
+
+
+def test_noise_multiplies_latencies(make: MakeExport) -> None:
+    plays = model(Latency(0.2), log_factor=math.log(3), second_log=(math.log(0.5),))
+    export = make(plays=plays)
+    some_ios(export, "randread", 50)
+    export.set_model(model(Latency(0.4)))
+    some_ios(export, "randread", 50)
+    first, second = export.sessions()
+    assert first.read_mean_ms == pytest.approx(0.3, rel=1e-6)
+    assert second.read_mean_ms == pytest.approx(0.4, rel=1e-6)
+
+
+def test_seconds_count_from_the_epoch(make: MakeExport) -> None:
+    plays = model(Latency(0.2), second_log=tuple(0.0 if i == 0 else math.log(4) for i in range(60)))
+    export = make(plays=plays, epoch_s=time.monotonic() - 10)
+    some_ios(export, "randread", 50)
+    assert export.sessions()[0].read_mean_ms == pytest.approx(0.8, rel=1e-6)
+
+
+def test_a_client_sees_the_latency(make: MakeExport) -> None:
+    export = make(plays=model(Latency(20.0), Latency(8.0)))
+    assert some_ios(export, "randread", 20).lat_min_ms > 18
+    assert some_ios(export, "randwrite", 20).lat_min_ms > 6
+    assert some_ios(export, "randread", 64, 64).lat_max_ms < 64 * 20 / 2
+
+
+def test_internal_servers_bound_the_rate(make: MakeExport) -> None:
+    export = make(plays=model(Latency(5.0, 0.0, 2)))
+    done = some_ios(export, "randread", 200, 32)
+    assert done.runtime_ms == pytest.approx(200 / 2 * 5, rel=0.3)
+    assert some_ios(export, "randwrite", 200, 32).iops > 600
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_cache_hits_cost_less_and_count_against_the_cached_cap(
+    make: MakeExport, tmp_path: Path, writes: bool
+) -> None:
+    caps = Limits(iops=10, burst_iops=50_000, credit_ios=10_000)
+    cached = LimitsFile.create(tmp_path / "cached.lim", caps)
+    uncached = LimitsFile.create(tmp_path / "uncached.lim", caps)
+    plays = model(Latency(1.0), Latency(2.0), cache=Cache(Latency(0.1), 2**20, writes))
+    export = make(plays=plays, vm_cached=cached.path, vm_uncached=uncached.path)
+    some_ios(export, "write", 64, 8, "--size=256k")
+    some_ios(export, "read", 64, 8, "--size=256k")
+    some_ios(export, "read", 64, 8, "--size=256k", "--offset=4m")
+    write, hit, miss = export.sessions()
+    assert write.write_mean_ms == pytest.approx(0.1 if writes else 2.0, rel=1e-6)
+    assert hit.read_mean_ms == pytest.approx(0.1, rel=1e-6)
+    assert miss.read_mean_ms == pytest.approx(1.0, rel=1e-6)
+    on_cached = 128 if writes else 64
+    assert cached.credit_ios() == pytest.approx(10_000 - on_cached, abs=30)
+    assert uncached.credit_ios() == pytest.approx(10_000 - (192 - on_cached), abs=30)
+
+
+def test_a_cache_holds_no_more_than_its_size(make: MakeExport) -> None:
+    plays = model(Latency(1.0), cache=Cache(Latency(0.1), 2**20))
+    export = make(plays=plays)
+    for _ in range(2):
+        fio(export, "--rw=read", "--bs=4k", "--iodepth=64", "--size=2m")
+    assert export.sessions()[1].read_mean_ms > 0.9
+
+
+# ---- the process -----------------------------------------------------------------------------------------
+
+
+def test_stop_leaves_neither_process_nor_socket(make: MakeExport) -> None:
+    export = make()
+    assert export.pid is not None
+    process = psutil.Process(export.pid)
+    assert export.alive()
+    export.stop()
+    assert not export.alive()
+    assert not process.is_running()
+    assert not export.socket.exists()
+    export.stop()
+    export.start()
+    assert export.alive()
+
+
+def test_stop_ends_a_session_under_way(make: MakeExport) -> None:
+    export = make()
+    client = threading.Thread(target=_ignore_errors, args=(export,))
+    client.start()
+    deadline = time.monotonic() + 10
+    while not export.sessions() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert export.sessions()[0].ended is None
+    export.stop()
+    client.join()
+    assert export.sessions()[0].ended is not None
+
+
+def _ignore_errors(export: Export) -> None:
+    with contextlib.suppress(DiskbookError):
+        fio(export, "--rw=randread", "--bs=4k", "--runtime=20", "--time_based")
+
+
+def test_a_start_outlives_the_thread_that_asked_for_it(make: MakeExport) -> None:
+    made: list[Export] = []
+    thread = threading.Thread(target=lambda: made.append(make()))
+    thread.start()
+    thread.join()
+    some_ios(made[0], "randread", 10)
+    assert made[0].alive()
+
+
+def test_the_disk_ends_with_a_killed_parent(tmp_path: Path, plugin: Path) -> None:
+    script = """
+import sys, time
+from pathlib import Path
+from diskbook.emulator.disk import Export, LimitsFile
+from diskbook.emulator.types import ExportModel, Latency, Limits
+folder, plugin, one = Path(sys.argv[1]), Path(sys.argv[2]), Latency(1.0)
+limits = LimitsFile.create(folder / "l", Limits()).path
+model = ExportModel(one, one, one)
+export = Export(folder / "s", folder / "img", 2**20, model, limits, None, None, plugin, folder / "w")
+export.start()
+print(export.pid, flush=True)
+time.sleep(60)
+"""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path), str(plugin)], stdout=subprocess.PIPE, text=True
+    )
+    with parent:
+        assert parent.stdout is not None
+        nbdkit = psutil.Process(int(parent.stdout.readline()))
+        os.kill(parent.pid, signal.SIGKILL)
+    nbdkit.wait(10)
+    assert not nbdkit.is_running()
+
+
+def test_sessions_of_an_earlier_export_are_kept(make: MakeExport) -> None:
+    for expected in (1, 2):
+        export = make()
+        some_ios(export, "randread", 10)
+        export.stop()
+        assert [one.index for one in export.sessions()] == list(range(expected))
+
+
+# ---- mistakes --------------------------------------------------------------------------------------------
+
+
+def test_a_socket_path_too_long_is_told(tmp_path: Path) -> None:
+    long = tmp_path / ("x" * 120)
+    with pytest.raises(UsageError, match="107"):
+        Export(long, tmp_path / "i", GIB, model(), tmp_path / "l", None, None, tmp_path / "p", tmp_path / "w")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_start_that_fails_says_why(make: MakeExport, tmp_path: Path) -> None:
+    (tmp_path / "foreign.lim").write_bytes(b"\0" * 4096)
+    with pytest.raises(DiskbookError, match=r"foreign\.lim.*another version"):
+        make(limits=tmp_path / "foreign.lim")
+    assert not (tmp_path / "a.sock").exists()
+
+
+def test_a_foreign_file_is_not_taken_for_ours(tmp_path: Path) -> None:
+    (tmp_path / "short").write_bytes(b"DSKLIM")
+    (tmp_path / "other").write_bytes(b"x" * 2**20)
+    with pytest.raises(DiskbookError, match="too short"):
+        LimitsFile.open(tmp_path / "short")
+    with pytest.raises(DiskbookError, match="another version"):
+        ModelFile(tmp_path / "other", 0.0)
+
+
+def test_a_missing_program_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="package 'nbdkit'"):
+        build_plugin(tmp_path / "cache")
+
+
+def test_a_missing_header_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking = tmp_path / "plugin.c"
+    lacking.write_text('#include "missing/nbdkit-plugin.h"\n')
+    monkeypatch.setattr(disk, "PLUGIN_SOURCE", lacking)
+    with pytest.raises(UsageError, match="nbdkit-plugin-dev"):
+        build_plugin(tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_the_plugin_is_built_once(tmp_path: Path, plugin: Path) -> None:
+    changed = plugin.stat().st_mtime_ns
+    assert build_plugin(plugin.parent) == plugin
+    assert plugin.stat().st_mtime_ns == changed
+    assert [path.name for path in plugin.parent.iterdir()] == [plugin.name]
+
+
+# ---- bench -----------------------------------------------------------------------------------------------
+
+
+def test_bench_verdicts() -> None:
+    target = Target("cap", 500, "IOPS", 0.01)
+    assert Row(target, 504.9, 2.0).verdict == "ok"
+    assert Row(target, 505.1, 0.2).verdict == "MISSED"
+    assert Row(target, 505.1, 0.4).verdict == "machine busy"
+
+
+def test_bench_exits_1_when_a_set_point_is_missed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def trial_of(value: float) -> bench.Check:
+        return bench.Check((Target("planted", 100.0, "IOPS", 0.01),), lambda rig: lambda: [value])
+
+    monkeypatch.setattr(bench, "BUSY_CORES", math.inf)
+    for value, code, verdict in ((100.5, 0, "ok"), (102.0, 1, "MISSED")):
+        monkeypatch.setattr(bench, "checks", lambda value=value: iter([trial_of(value)]))
+        assert bench.main(["--only", "planted"]) == code
+        assert verdict in capsys.readouterr().out

@@ -82,7 +82,9 @@ def tables(
                     clock += pd.Timedelta(seconds=load.runtime_s + 1)
                     factor = np.exp(common + disk[arm] + rng.normal(0, truth.trial))
                     base = _common(replicate, block, order[:position].count(arm), position, arm, load, clock)
-                    made = _measured(base, load, truth.latency_ms[arm][load.direction] * factor, rng, provenance)
+                    made = _measured(
+                        base, load, truth.latency_ms[arm][load.direction] * factor, rng, provenance
+                    )
                     rows += made
                     bins.append(_bins(base["trial"], load, made[-1], rng))
                     series.append(_series(base["trial"], load, made[-1], samples, rng))

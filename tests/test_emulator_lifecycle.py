@@ -209,6 +209,13 @@ def test_a_port_in_use_is_told(place: Path) -> None:
     assert lifecycle.status() == []
 
 
+def test_a_missing_program_names_its_package(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(place))
+    with pytest.raises(UsageError, match="nbdkit is missing; install the Debian package 'nbdkit'"):
+        lifecycle.start("poor")
+    assert lifecycle.status() == []
+
+
 def test_a_folder_of_ones_own(place: Path) -> None:
     folder = place / "own"
     connection = lifecycle.start("own", folder=folder, time_scale=0.0)

@@ -284,8 +284,11 @@ class LocalBackend:
         return self._folder / "disks" / f"{_key(disk_id)}.img"
 
     def _limits_file(self, key: str, limits: Limits) -> Path:
+        """Put limits in force in their file, made when missing; used credit stays used."""
         path = self._folder / "limits" / key
-        if key not in self._limits:
+        if key in self._limits:
+            self._limits[key].update(limits)
+        else:
             path.parent.mkdir(exist_ok=True)
             self._limits[key] = LimitsFile.create(path, limits)
         return path

@@ -183,9 +183,7 @@ def stop(name: str, keep_state: bool = False) -> None:
         _end(state)
     if pipe is not None:
         os.close(pipe)
-    child = _children.pop(name, None)
-    if child is not None:
-        child.wait()
+    _reap(name)
     processes.clear(state)
     if not keep_state:
         _remove(name, state)
@@ -372,31 +370,36 @@ def _await_ready(ready: int, state: Path) -> None:
 
 def _abandon(name: str) -> None:
     """End a server that did not get ready."""
-    child = _children.pop(name)
+    _children[name].terminate()
+    _reap(name)
     pipe = _owner_pipes.pop(name, None)
-    if child.poll() is None:
-        child.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(STOP_S)
-        child.kill()
-    child.wait()
     if pipe is not None:
         os.close(pipe)
 
 
+def _reap(name: str) -> None:
+    """Wait for a server that this process started, if it did; kill it when it takes too long."""
+    child = _children.pop(name, None)
+    if child is None:
+        return
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(STOP_S)
+    child.kill()
+    child.wait()
+
+
 def _end(state: Path) -> None:
     """Ask the server to end and wait for it; kill it when it does not."""
-    pid = int((state / LOCK).read_text() or "0")
-    if not pid:
-        return
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGTERM)
+    try:
+        server = psutil.Process(int((state / LOCK).read_text() or "0"))
+        server.send_signal(signal.SIGTERM)
+    except (psutil.Error, OSError):
+        return  # it has just ended
     deadline = time.monotonic() + STOP_S
-    while is_running(state) and time.monotonic() < deadline:
+    while processes.is_alive(server) and time.monotonic() < deadline:
         time.sleep(0.01)
-    if is_running(state):
-        with contextlib.suppress(psutil.Error):
-            processes.kill([psutil.Process(pid)])
+    if processes.is_alive(server):
+        processes.kill([server])
 
 
 def _remove(name: str, state: Path) -> None:

@@ -103,8 +103,9 @@ def login_user() -> str:
 
 
 def check_programs() -> None:
-    """Raise UsageError when sshd or setpriv is missing, or the user cannot log in."""
+    """Raise UsageError when a program that machines need is missing, or the user cannot log in."""
     processes.require("sshd", "openssh-server")
+    processes.require("fio", "fio")
     processes.require("setpriv", "util-linux")
     login_user()
 

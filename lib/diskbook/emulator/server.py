@@ -154,7 +154,7 @@ def _control_plane(
         ssl_certfile=certificate,
         ssl_keyfile=key,
         log_level="warning",
-        timeout_graceful_shutdown=1,
+        timeout_graceful_shutdown=0,  # a client that keeps its connection open does not end it for us
     )
     return uvicorn.Server(options), ca
 

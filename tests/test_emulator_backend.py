@@ -17,7 +17,7 @@ from diskbook.emulator.backend import LocalBackend
 from diskbook.emulator.disk import build_plugin
 from diskbook.emulator.model import Model
 from diskbook.emulator.profile import load_profile
-from diskbook.emulator.records import without_nan
+from diskbook.emulator.records import Book, without_nan
 from diskbook.emulator.types import DiskSpec, VmSpec
 
 DISK = DiskSpec("/disks/a", "a", "Premium_ZRS", 64, None, 1, 240, 50, False, False, "P6")
@@ -153,6 +153,17 @@ def test_after_a_restart_machines_and_sessions_are_known(backends: Callable[[], 
     first, second = again.truth()["attachments"]
     assert (first["sessions"][0]["reads"], second["sessions"]) == (10, [])
     assert first["detached"] is not None
+
+
+def test_the_seed_gives_the_first_run_the_same_draws_and_the_next_run_others() -> None:
+    def id_of(subscription: str, group: str) -> str:
+        return f"/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/disks/a"
+
+    model, other_model = (Model(load_profile("default"), 4, Book(began=0.0).entity) for _ in range(2))
+    first, second = model.disk_log(id_of("s1", "run-monday")), model.disk_log(id_of("s1", "run-tuesday"))
+    assert first != second
+    assert other_model.disk_log(id_of("s2", "run-friday")) == first
+    assert model.disk_log(id_of("s1", "RUN-Monday")) == first
 
 
 def test_deleting_a_machine_keeps_its_truth(backends: Callable[[], LocalBackend]) -> None:

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from azure.core.exceptions import HttpResponseError
 
-from diskbook.emulator import lifecycle, network
+from diskbook.emulator import folders, lifecycle, network
 from diskbook.emulator.truth import TrialWindow, build_truth
 from diskbook.errors import DiskbookError, UsageError
 from diskbook.hosts import Connection
@@ -32,7 +32,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name:
         place = Path(name)
         monkeypatch.setenv("TMPDIR", name)
-        assert lifecycle.home().parent == place  # never those of the user
+        assert folders.home().parent == place  # never those of the user
         yield place
         for one in lifecycle.status():
             lifecycle.stop(one.name)
@@ -187,7 +187,7 @@ def test_state_is_kept_when_asked(place: Path) -> None:
 def test_a_dead_emulator_can_be_stopped(place: Path) -> None:
     connection = lifecycle.start("dead", time_scale=0.0)
     os.kill(connection.pid, signal.SIGKILL)
-    assert soon(lambda: not lifecycle.is_running(connection.folder))
+    assert soon(lambda: not folders.is_running(connection.folder))
     lifecycle.stop("dead")
     assert not connection.folder.exists()
 
@@ -200,7 +200,7 @@ def test_a_name_in_use_is_refused(place: Path) -> None:
 
 
 def test_a_port_in_use_is_told(place: Path) -> None:
-    folder = lifecycle.home() / "port"
+    folder = folders.home() / "port"
     with socket.socket() as taken:
         taken.bind((f"{network.network_of(folder)}.1", 0))
         taken.listen()
@@ -253,11 +253,11 @@ def test_unknown_names_are_told_with_the_nearest(place: Path) -> None:
 
 def test_secrets_are_for_the_user_alone(place: Path) -> None:
     connection = lifecycle.start("secret", time_scale=0.0)
-    assert (connection.folder.stat().st_mode & 0o077, lifecycle.home().stat().st_mode & 0o077) == (0, 0)
+    assert (connection.folder.stat().st_mode & 0o077, folders.home().stat().st_mode & 0o077) == (0, 0)
     for path in ("connection.json", "config.json", "tls/key.pem"):
         assert (connection.folder / path).stat().st_mode & 0o077 == 0
     assert connection.token not in repr(connection)
-    home = lifecycle.home()
+    home = folders.home()
     home.chmod(0o777)
     try:
         with pytest.raises(UsageError, match="is not yours alone"):

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from diskbook.emulator import network
 from diskbook.emulator.disk import Export, LimitsFile
 from diskbook.emulator.machine import Machine
 from diskbook.emulator.model import GIB, Model
+from diskbook.emulator.played import played
 from diskbook.emulator.records import Attachment, Book, VmRecord, load_book, save_book
 from diskbook.emulator.shm import ModelFile
 from diskbook.emulator.types import DiskSpec, ExportModel, Limits, Session, VmAddress, VmSpec
@@ -32,7 +33,7 @@ class LocalBackend:
     name
         The emulator's name.
     model
-        What it plays.
+        What it plays; machines and disks are named for its seed by the book (see `Book.entity`).
     plugin
         The compiled nbdkit plugin.
     """
@@ -40,11 +41,11 @@ class LocalBackend:
     def __init__(self, folder: Path, name: str, model: Model, plugin: Path) -> None:
         self._folder = folder
         self._name = name
-        self._model = model
         self._plugin = plugin
         self._lock = threading.RLock()
         self._book_path = folder / "backend.json"
         self._book: Book = load_book(self._book_path) or Book(began=time.time())
+        self._model = replace(model, entity=self._book.entity)
         self._machines: dict[str, Machine] = {}
         self._exports: dict[int, Export] = {}  # by number of the attachment, those of running machines
         self._limits: dict[str, LimitsFile] = {}
@@ -167,16 +168,7 @@ class LocalBackend:
     def truth(self) -> dict[str, Any]:
         """Return population and realised truth of all machines, disks and attachments, also of those gone."""
         with self._step():
-            vms = {**self._book.gone, **self._book.vms}
-            disks = {attachment.disk.id: attachment.disk for attachment in self._book.attachments}
-            return {
-                "machines": [self._machine_truth(record.spec) for record in vms.values()],
-                "disks": [self._disk_truth(disk) for disk in disks.values()],
-                "attachments": [
-                    self._attachment_truth(vms[attachment.vm_id].spec, attachment)
-                    for attachment in self._book.attachments
-                ],
-            }
+            return played(self._model, self._book, self._sessions)
 
     def _recover(self) -> None:
         """Close what an emulator that was killed left open."""
@@ -300,44 +292,6 @@ class LocalBackend:
 
     def _save(self) -> None:
         save_book(self._book_path, self._book)
-
-    # truth
-
-    def _machine_truth(self, vm: VmSpec) -> dict[str, Any]:
-        uncached, cached = self._model.vm_limits(vm)
-        return {
-            "machine_id": vm.id,
-            "name": vm.name,
-            "size": vm.size,
-            "zone": vm.zone,
-            "log_factor": self._model.machine_log(vm.id),
-            "limits_uncached": asdict(uncached),
-            "limits_cached": asdict(cached),
-        }
-
-    def _disk_truth(self, disk: DiskSpec) -> dict[str, Any]:
-        return {
-            "disk_id": disk.id,
-            "name": disk.name,
-            "sku": disk.sku,
-            "zone": disk.zone,
-            "home_zone": self._model.home_zone(disk),
-            "log_factor": self._model.disk_log(disk.id),
-            "limits": asdict(self._model.disk_limits(disk)),
-        }
-
-    def _attachment_truth(self, vm: VmSpec, attachment: Attachment) -> dict[str, Any]:
-        return {
-            "machine_id": vm.id,
-            "disk_id": attachment.disk.id,
-            "lun": attachment.lun,
-            "caching": attachment.caching,
-            "attached": attachment.attached,
-            "detached": attachment.detached,
-            "log_factor": self._model.machine_log(vm.id) + self._model.disk_log(attachment.disk.id),
-            "population": asdict(self._model.population(vm, attachment.disk)),
-            "sessions": [asdict(session) for session in self._sessions(attachment)],
-        }
 
     def _sessions(self, attachment: Attachment) -> list[Session]:
         export = self._exports.get(attachment.number)

@@ -1,22 +1,17 @@
 """Start, find and stop emulators; several run side by side, each with a name and a state folder.
 
-An emulator lives as long as its server process holds the lock in its folder. Its folder lies in a short place
-of its own (`/tmp/diskbook-<user id>/<name>`), since the paths of Unix sockets are limited.
+Where an emulator keeps its state, and how it is seen to run, is in `folders.py`; its process is `server.py`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import re
 import secrets
 import select
-import shutil
 import signal
 import ssl
-import stat
 import subprocess
 import sys
 import time
@@ -25,24 +20,19 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-from diskbook.emulator import processes
+from diskbook.emulator import folders, processes
 from diskbook.emulator.profile import load_profile
 from diskbook.emulator.types import Json
-from diskbook.errors import DiskbookError, UsageError, unknown
+from diskbook.errors import DiskbookError, UsageError
 
-NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
-FOLDER_MAX = 90  # bytes; leaves room for a socket's name below it
 START_S = 60.0
 STOP_S = 20.0
 DEFAULT_SEED = 1
 DEFAULT_TIME_SCALE = 0.01
 TRUTH_PATH = "/diskbook/truth"
-
-CONFIG, CONNECTION, LOCK, KEEP, LOG = "config.json", "connection.json", "lock", "keep", "server.log"
 
 
 @dataclass(frozen=True)
@@ -84,25 +74,6 @@ _children: dict[str, subprocess.Popen[bytes]] = {}  # servers started by this pr
 _owner_pipes: dict[str, int] = {}  # open for as long as an owned emulator is to live
 
 
-def home() -> Path:
-    """Return the folder of this user's emulators, which need not exist; it is closed to others.
-
-    Raises
-    ------
-    UsageError
-        The folder belongs to somebody else.
-    """
-    name = f"diskbook-{os.getuid()}"
-    short = [Path(place) / name for place in (os.environ.get("TMPDIR") or "/tmp", "/tmp")]
-    folder = next((path for path in short if len(os.fsencode(path)) <= FOLDER_MAX - 33), short[-1]).resolve()
-    if not folder.exists():
-        return folder
-    info = folder.stat()
-    if info.st_uid != os.getuid() or stat.S_IMODE(info.st_mode) & 0o077:
-        raise UsageError(f"{folder} is not yours alone: remove it, or set TMPDIR to a folder of your own.")
-    return folder
-
-
 def start(
     name: str,
     *,
@@ -142,20 +113,20 @@ def start(
         The name is in use or cannot be a name, a program is missing, the port is in use, the profile is
         wrong, or the state to resume was made with another profile or seed.
     """
-    if not NAME.fullmatch(name):
+    if not folders.NAME.fullmatch(name):
         raise UsageError(f"'{name}' cannot be an emulator's name: use up to 32 of a-z, 0-9 and -.")
-    state = _state_folder(name, folder)
-    if is_running(state):
+    state = folders.make(name, folder)
+    if folders.is_running(state):
         raise UsageError(f"an emulator '{name}' is running already: stop it first, or choose another name.")
-    fresh = not (state / CONFIG).exists()
+    fresh = not (state / folders.CONFIG).exists()
     if not fresh:
         processes.clear(state)  # a watchdog still at work would end the new machines' jobs
     try:
         _write_config(state, name, profile, seed, time_scale, tuple(faults), port)
         _launch(state, name, owner)
     except BaseException:
-        if fresh:
-            _remove(name, state)
+        if fresh and not folders.is_running(state):
+            folders.remove(name, state)
         raise
     return connect(name)
 
@@ -175,32 +146,32 @@ def stop(name: str, keep_state: bool = False) -> None:
     UsageError
         There is no such emulator.
     """
-    state = _find(name)
+    state = folders.find(name)
     pipe = _owner_pipes.pop(name, None)
-    if is_running(state):
+    if folders.is_running(state):
         if keep_state:
-            (state / KEEP).touch()
+            (state / folders.KEEP).touch()
         _end(state)
     if pipe is not None:
         os.close(pipe)
     _reap(name)
     processes.clear(state)
     if not keep_state:
-        _remove(name, state)
+        folders.remove(name, state)
 
 
 def status() -> list[Status]:
     """Return this user's emulators, by name."""
     found = []
-    for name in _names():
-        state = (home() / name).resolve()
-        config = _read(state / CONFIG)
-        running = is_running(state)
-        connection = _read(state / CONNECTION) if running else {}
+    for name in folders.names():
+        state = (folders.home() / name).resolve()
+        config = folders.read(state / folders.CONFIG)
+        running = folders.is_running(state)
+        connection = folders.read(state / folders.CONNECTION) if running else {}
         found.append(
             Status(
                 name=name,
-                state="running" if running else "kept" if (state / KEEP).exists() else "dead",
+                state="running" if running else "kept" if (state / folders.KEEP).exists() else "dead",
                 folder=state,
                 profile=str(config.get("profile", "?")),
                 seed=int(config.get("seed", 0)),
@@ -219,13 +190,13 @@ def connect(name: str) -> Connection:
     UsageError
         There is no such emulator, or it is dead.
     """
-    state = _find(name)
-    if not is_running(state):
+    state = folders.find(name)
+    if not folders.is_running(state):
         raise UsageError(
             f"the emulator '{name}' does not run, it was killed or its state was kept: "
             f"start it again to go on, or stop it to remove what is left in {state}."
         )
-    document = _read(state / CONNECTION)
+    document = folders.read(state / folders.CONNECTION)
     if not document:
         raise UsageError(f"the emulator '{name}' is still starting: try again in a moment.")
     return Connection(**{**document, "ca_path": Path(document["ca_path"]), "folder": state})
@@ -242,51 +213,6 @@ def read_truth(connection: Connection) -> Json:
     return document
 
 
-def is_running(state: Path) -> bool:
-    """Tell whether a server holds the lock of this state folder."""
-    try:
-        with (state / LOCK).open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    return False
-
-
-def _names() -> list[str]:
-    return sorted(path.name for path in home().glob("*") if NAME.fullmatch(path.name))
-
-
-def _find(name: str) -> Path:
-    if name not in _names():
-        raise unknown("emulator", name, _names())
-    return (home() / name).resolve()
-
-
-def _state_folder(name: str, folder: Path | None) -> Path:
-    """Return the state folder, made when missing; one elsewhere is linked from the usual place."""
-    usual = home() / name
-    usual.parent.mkdir(mode=0o700, exist_ok=True)
-    if folder is None:
-        state = usual.resolve()
-    else:
-        state = folder.resolve()
-        if usual.exists() and usual.resolve() != state:
-            raise UsageError(f"the emulator '{name}' has its state in {usual.resolve()}: stop it first.")
-    if len(os.fsencode(state)) > FOLDER_MAX:
-        raise UsageError(
-            f"the folder {state} has a path longer than {FOLDER_MAX} bytes, too long for the sockets in it."
-        )
-    if state.exists() and any(state.iterdir()) and not (state / CONFIG).exists():
-        raise UsageError(f"{state} is not empty and holds no emulator's state: choose another folder.")
-    state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if state != usual.resolve():
-        usual.unlink(missing_ok=True)
-        usual.symlink_to(state)
-    return state
-
-
 def _write_config(
     state: Path,
     name: str,
@@ -296,7 +222,7 @@ def _write_config(
     faults: tuple[Json, ...],
     port: int | None,
 ) -> None:
-    before = _read(state / CONFIG)
+    before = folders.read(state / folders.CONFIG)
     wanted_profile = str(Path(profile).resolve()) if profile and profile.endswith(".toml") else profile
     for key, wanted in (("profile", wanted_profile), ("seed", seed)):
         if before and wanted is not None and before[key] != wanted:
@@ -315,18 +241,18 @@ def _write_config(
         "name": name,
         "time_scale": before.get("time_scale", DEFAULT_TIME_SCALE) if time_scale is None else time_scale,
         "faults": list(faults),
-        "link": str(home() / name),
+        "link": str(folders.home() / name),
     }
     if port is not None:
         config["port"] = port
     load_profile(config["profile"])  # a mistake in it is told here
-    write_private(state / CONFIG, config)
+    folders.write_private(state / folders.CONFIG, config)
 
 
 def _launch(state: Path, name: str, owner: bool) -> None:
     """Start the server process and wait for its word that all is ready."""
-    (state / KEEP).unlink(missing_ok=True)
-    (state / CONNECTION).unlink(missing_ok=True)
+    (state / folders.KEEP).unlink(missing_ok=True)
+    (state / folders.CONNECTION).unlink(missing_ok=True)
     ready_read, ready_write = os.pipe()
     fds, command = (
         [ready_write],
@@ -336,7 +262,7 @@ def _launch(state: Path, name: str, owner: bool) -> None:
         owner_read, _owner_pipes[name] = os.pipe()
         fds.append(owner_read)
         command.append(str(owner_read))
-    with (state / LOG).open("ab") as log:
+    with (state / folders.LOG).open("ab") as log:
         _children[name] = subprocess.Popen(
             command,
             pass_fds=fds,
@@ -359,10 +285,10 @@ def _launch(state: Path, name: str, owner: bool) -> None:
 
 def _await_ready(ready: int, state: Path) -> None:
     if not select.select([ready], [], [], START_S)[0]:
-        raise DiskbookError(f"the emulator did not start within {START_S:.0f} s: see {state / LOG}.")
+        raise DiskbookError(f"the emulator did not start within {START_S:.0f} s: see {state / folders.LOG}.")
     word = os.read(ready, 65536)
     if not word:
-        raise DiskbookError(f"the emulator ended while starting: {_last_line(state / LOG)}")
+        raise DiskbookError(f"the emulator ended while starting: {_last_line(state / folders.LOG)}")
     message = json.loads(word)
     if "error" in message:
         raise (UsageError if message["usage"] else DiskbookError)(message["error"])
@@ -391,7 +317,7 @@ def _reap(name: str) -> None:
 def _end(state: Path) -> None:
     """Ask the server to end and wait for it; kill it when it does not."""
     try:
-        server = psutil.Process(int((state / LOCK).read_text() or "0"))
+        server = psutil.Process(int((state / folders.LOCK).read_text() or "0"))
         server.send_signal(signal.SIGTERM)
     except (psutil.Error, OSError):
         return  # it has just ended
@@ -402,33 +328,6 @@ def _end(state: Path) -> None:
         processes.kill([server])
 
 
-def _remove(name: str, state: Path) -> None:
-    link = home() / name
-    shutil.rmtree(state, ignore_errors=True)
-    if link.is_symlink():
-        link.unlink()
-    with contextlib.suppress(OSError):
-        home().rmdir()  # only when it was the last
-
-
 def _last_line(path: Path) -> str:
     lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
     return lines[-1] if lines else "it said nothing"
-
-
-def write_private(path: Path, document: Json) -> None:
-    """Write a JSON file that only this user can read, whole or not at all."""
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.touch(mode=0o600)
-    fresh.write_text(json.dumps(document, indent=1), encoding="utf-8")
-    fresh.replace(path)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise DiskbookError(f"{path} cannot be read ({error}): stop the emulator to remove it.") from error
-    return document

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
@@ -39,12 +40,14 @@ class Population:
 class Model:
     """All that one emulator plays, from its profile and seed.
 
-    Every draw depends on the seed and the entity's ARM id alone (for a trial also on how often the disk was
-    attached to the machine), so order and timing of requests change nothing.
+    Every draw depends on the seed and the entity alone (for a trial also on how often the disk was attached
+    to the machine), so order and timing of requests change nothing. `entity` turns an ARM id into what names
+    the entity; by default that is the id.
     """
 
     profile: Profile
     seed: int
+    entity: Callable[[str], str] = str.lower
 
     def home_zone(self, disk: DiskSpec) -> str | None:
         """Return the zone a ZRS disk answers from, None for all other disks."""
@@ -52,7 +55,7 @@ class Model:
             return None
         if self.profile.home_zone is not None:
             return self.profile.home_zone
-        return str(self._random("home", disk.id).choice(ZONES))
+        return str(self._random("home", self.entity(disk.id)).choice(ZONES))
 
     def zone_relation(self, vm: VmSpec, disk: DiskSpec) -> str:
         """Return "home", "other-a" (the VM is one zone after the disk's home, cyclically) or "other-b" (two).
@@ -97,14 +100,15 @@ class Model:
             The profile says nothing about this kind of disk.
         """
         noise = self.profile.noise
-        trials = self._random("trial", vm.id, disk.id, str(attachment)).normal(0.0, 1.0, TABLE_TRIALS)
+        pair = self.entity(vm.id), self.entity(disk.id)
+        trials = self._random("trial", *pair, str(attachment)).normal(0.0, 1.0, TABLE_TRIALS)
         return ExportModel(
             read=self._latency(vm, disk, "read"),
             write=self._latency(vm, disk, "write"),
             flush=self._latency(vm, disk, "flush"),
             cache=self._cache(vm, disk, caching),
             log_factor=self.machine_log(vm.id) + self.disk_log(disk.id),
-            second_log=_seconds(noise, self.seed, vm.id),
+            second_log=_seconds(noise, self.seed, pair[0]),
             trial_log=tuple(float(value) for value in noise.trial * trials) if noise.trial else (0.0,),
         )
 
@@ -171,8 +175,8 @@ class Model:
     def _random(self, *names: str) -> np.random.Generator:
         return _generator(self.seed, *names)
 
-    def _constant(self, kind: str, entity: str, deviation: float) -> float:
-        return float(deviation * self._random(kind, entity).normal()) if deviation else 0.0
+    def _constant(self, kind: str, arm_id: str, deviation: float) -> float:
+        return float(deviation * self._random(kind, self.entity(arm_id)).normal()) if deviation else 0.0
 
 
 def site_of(vm: VmSpec, disk: DiskSpec) -> str:
@@ -193,12 +197,12 @@ def _times(value: float | None, factor: float) -> float | None:
 
 
 def _generator(seed: int, *names: str) -> np.random.Generator:
-    text = "\n".join((str(seed), *(name.lower() for name in names)))
+    text = "\n".join((str(seed), *names))
     return np.random.default_rng(int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "big"))
 
 
 @lru_cache(maxsize=256)
-def _seconds(noise: Noise, seed: int, vm_id: str) -> tuple[float, ...]:
+def _seconds(noise: Noise, seed: int, machine: str) -> tuple[float, ...]:
     """Draw the noise of every second for a machine: blocks, seconds and drift added.
 
     Returns
@@ -208,7 +212,7 @@ def _seconds(noise: Noise, seed: int, vm_id: str) -> tuple[float, ...]:
     """
     if not (noise.block or noise.second or noise.drift):
         return (0.0,)
-    random = _generator(seed, "second", vm_id)
+    random = _generator(seed, "second", machine)
     total = _blocks(noise, random) + _autoregressive(noise, random) + _drift(noise, random)
     return tuple(float(value) for value in total)
 

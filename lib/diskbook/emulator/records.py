@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from diskbook.emulator.types import DiskSpec, Session, VmAddress, VmSpec
 from diskbook.errors import DiskbookError
+
+_GROUP = re.compile(r"/resourcegroups/(?P<group>[^/]+)/providers/(?P<rest>.+)")
 
 
 @dataclass
@@ -42,12 +45,29 @@ class Attachment:
 
 @dataclass
 class Book:
-    """All machines, those deleted too, and all attachments; `began` is when it first started (epoch)."""
+    """All machines, those deleted too, and all attachments; `began` is when it first started (epoch).
+
+    `groups` are the resource groups in the order in which they were first used.
+    """
 
     began: float
     vms: dict[str, VmRecord] = field(default_factory=dict)
     gone: dict[str, VmRecord] = field(default_factory=dict)
     attachments: list[Attachment] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
+
+    def entity(self, arm_id: str) -> str:
+        """Name a machine or disk for the seed: by the place of its resource group, its type and its name.
+
+        So the first run on an emulator gets the same draws whatever its name and subscription, and the next
+        run gets others.
+        """
+        match = _GROUP.search(arm_id.lower())
+        if match is None:
+            return arm_id.lower()
+        if match["group"] not in self.groups:
+            self.groups.append(match["group"])
+        return f"{self.groups.index(match['group'])}/{match['rest']}"
 
     def attached_to(self, vm_id: str) -> list[Attachment]:
         """Return the disks attached to a machine now."""
@@ -94,6 +114,7 @@ def load_book(path: Path) -> Book | None:
             vms={key: _vm_record(value) for key, value in document["vms"].items()},
             gone={key: _vm_record(value) for key, value in document["gone"].items()},
             attachments=[_attachment(value) for value in document["attachments"]],
+            groups=document["groups"],
         )
     except (ValueError, KeyError, TypeError) as error:
         raise DiskbookError(f"{path}: the emulator's state cannot be read ({error}): remove it.") from error

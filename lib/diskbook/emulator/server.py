@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -18,7 +17,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from diskbook.emulator import lifecycle, machine, network, processes
+from diskbook.emulator import folders, lifecycle, machine, network, processes
 from diskbook.emulator.arm import create_app
 from diskbook.emulator.arm.settings import Settings
 from diskbook.emulator.backend import LocalBackend
@@ -49,7 +48,7 @@ def main(arguments: list[str]) -> int:
     folder, ready = Path(arguments[0]), int(arguments[1])
     owner = int(arguments[2]) if len(arguments) > 2 else None
     try:
-        with _locked(folder):
+        with folders.held(folder):
             _run(folder, ready, owner)
     except Exception as error:
         traceback.print_exc()
@@ -69,22 +68,8 @@ def _say(ready: int, word: Json) -> None:
         os.close(ready)
 
 
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock that says that this emulator runs, and whose process it is."""
-    with (folder / lifecycle.LOCK).open("a+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(f"an emulator runs in {folder} already: choose another name.") from None
-        file.truncate(0)
-        file.write(str(os.getpid()).encode())
-        file.flush()
-        yield
-
-
 def _run(folder: Path, ready: int, owner: int | None) -> None:
-    config: dict[str, Any] = json.loads((folder / lifecycle.CONFIG).read_text(encoding="utf-8"))
+    config: dict[str, Any] = json.loads((folder / folders.CONFIG).read_text(encoding="utf-8"))
     machine.check_programs()
     profile = load_profile(config["profile"])
     backend = LocalBackend(
@@ -119,7 +104,7 @@ def _listener(folder: Path, config: dict[str, Any]) -> socket.socket:
     address = f"{network.network_of(folder)}.1"
     if config["port"] is None:
         config["port"] = network.free_port(address)
-        lifecycle.write_private(folder / lifecycle.CONFIG, config)
+        folders.write_private(folder / folders.CONFIG, config)
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -217,14 +202,14 @@ def _connection(config: dict[str, Any], listener: socket.socket, ca: Path) -> Js
 
 
 def _announce(folder: Path, connection: Json, ready: int) -> None:
-    lifecycle.write_private(folder / lifecycle.CONNECTION, connection)
+    folders.write_private(folder / folders.CONNECTION, connection)
     _say(ready, {"ready": True})
 
 
 def _clear(folder: Path, config: dict[str, Any]) -> None:
     """Remove the emulator's folder, unless its state is to be kept."""
-    (folder / lifecycle.CONNECTION).unlink(missing_ok=True)
-    if (folder / lifecycle.KEEP).exists():
+    (folder / folders.CONNECTION).unlink(missing_ok=True)
+    if (folder / folders.KEEP).exists():
         return
     shutil.rmtree(folder, ignore_errors=True)
     link = Path(config["link"])

@@ -1,0 +1,149 @@
+"""State folders of emulators: where they are, who holds them, what is in them.
+
+An emulator lives as long as its server process holds the lock in its folder. Folders lie in a short place of
+their own (`/tmp/diskbook-<user id>/<name>`), since the paths of Unix sockets are limited.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from diskbook.emulator.types import Json
+from diskbook.errors import DiskbookError, UsageError, unknown
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+FOLDER_MAX = 90  # bytes; leaves room for a socket's name below it
+LOCK_S = 2.0  # somebody who looks whether the emulator runs holds the lock for a moment
+
+CONFIG, CONNECTION, LOCK, KEEP, LOG = "config.json", "connection.json", "lock", "keep", "server.log"
+
+
+def home() -> Path:
+    """Return the folder of this user's emulators, which need not exist; it is closed to others.
+
+    Raises
+    ------
+    UsageError
+        The folder belongs to somebody else.
+    """
+    name = f"diskbook-{os.getuid()}"
+    short = [Path(place) / name for place in (os.environ.get("TMPDIR") or "/tmp", "/tmp")]
+    folder = next((path for path in short if len(os.fsencode(path)) <= FOLDER_MAX - 33), short[-1]).resolve()
+    if not folder.exists():
+        return folder
+    info = folder.stat()
+    if info.st_uid != os.getuid() or stat.S_IMODE(info.st_mode) & 0o077:
+        raise UsageError(f"{folder} is not yours alone: remove it, or set TMPDIR to a folder of your own.")
+    return folder
+
+
+def names() -> list[str]:
+    """Return the names of this user's emulators, running or not."""
+    return sorted(path.name for path in home().glob("*") if NAME.fullmatch(path.name))
+
+
+def find(name: str) -> Path:
+    """Return the state folder of an emulator; UsageError with the nearest name when there is none."""
+    if name not in names():
+        raise unknown("emulator", name, names())
+    return (home() / name).resolve()
+
+
+def make(name: str, folder: Path | None) -> Path:
+    """Return the state folder, made when missing; one elsewhere is linked from the usual place."""
+    usual = home() / name
+    usual.parent.mkdir(mode=0o700, exist_ok=True)
+    if folder is None:
+        state = usual.resolve()
+    else:
+        state = folder.resolve()
+        if usual.exists() and usual.resolve() != state:
+            raise UsageError(f"the emulator '{name}' has its state in {usual.resolve()}: stop it first.")
+    if len(os.fsencode(state)) > FOLDER_MAX:
+        raise UsageError(
+            f"the folder {state} has a path longer than {FOLDER_MAX} bytes, too long for the sockets in it."
+        )
+    if state.exists() and any(state.iterdir()) and not (state / CONFIG).exists():
+        raise UsageError(f"{state} is not empty and holds no emulator's state: choose another folder.")
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if state != usual.resolve():
+        usual.unlink(missing_ok=True)
+        usual.symlink_to(state)
+    return state
+
+
+def remove(name: str, state: Path) -> None:
+    """Remove a state folder and what pointed to it."""
+    link = home() / name
+    shutil.rmtree(state, ignore_errors=True)
+    if link.is_symlink():
+        link.unlink()
+    with contextlib.suppress(OSError):
+        home().rmdir()  # only when it was the last
+
+
+def is_running(state: Path) -> bool:
+    """Tell whether a server holds the lock of this state folder."""
+    try:
+        with (state / LOCK).open("rb") as file:
+            return not _locked(file.fileno(), fcntl.LOCK_SH)
+    except FileNotFoundError:
+        return False
+
+
+@contextlib.contextmanager
+def held(state: Path) -> Iterator[None]:
+    """Hold the lock that says that this emulator runs, and whose process it is.
+
+    Raises
+    ------
+    UsageError
+        Another process holds it.
+    """
+    with (state / LOCK).open("a+b") as file:
+        deadline = time.monotonic() + LOCK_S
+        while not _locked(file.fileno(), fcntl.LOCK_EX):
+            if time.monotonic() > deadline:
+                raise UsageError(f"an emulator runs in {state} already: choose another name.")
+            time.sleep(0.02)
+        file.truncate(0)
+        file.write(str(os.getpid()).encode())
+        file.flush()
+        yield
+
+
+def _locked(fd: int, kind: int) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def write_private(path: Path, document: Json) -> None:
+    """Write a JSON file that only this user can read, whole or not at all."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.touch(mode=0o600)
+    fresh.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    fresh.replace(path)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read a JSON file of an emulator; empty when there is none."""
+    try:
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise DiskbookError(f"{path} cannot be read ({error}): stop the emulator to remove it.") from error
+    return document

@@ -6,14 +6,16 @@ import base64
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import requests
 import uvicorn
 from azure.core.credentials import AccessToken, AccessTokenInfo
+from azure.core.exceptions import HttpResponseError
 from azure.core.pipeline.transport import RequestsTransport
 from azure.mgmt.compute import ComputeManagementClient
 from azure.mgmt.network import NetworkManagementClient
@@ -136,6 +138,7 @@ class World:
         self._server.should_exit = True
         self._server.force_exit = True
         self._thread.join(10)
+        self.app.state.plane.close()  # uvicorn leaves the lifespan out when it is hurried
 
     def raw(self, method: str, path: str, **options: Any) -> requests.Response:
         """Send a bare request, with the token unless headers are given."""
@@ -256,3 +259,19 @@ def world(folder: Path, **settings: Any) -> Iterator[World]:
         yield made
     finally:
         made.stop()
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One served control plane for the tests of a module; each test makes groups of its own."""
+    with world(tmp_path_factory.mktemp("plane")) as made:
+        yield made
+
+
+def refused(call: Callable[[], Any]) -> tuple[int, str, str]:
+    """Make a call that must be refused; return HTTP status, Azure's code and message."""
+    with pytest.raises(HttpResponseError) as caught:
+        call()
+    error = caught.value
+    assert error.error is not None, error
+    return error.status_code, error.error.code, error.error.message

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from diskbook.emulator.arm import disks, groups, locations, network, own, polling, power, skus, vms
+from diskbook.emulator.arm import disks, groups, locations, network, own, polling, power, skus, vm_delete, vms
 from diskbook.emulator.arm.errors import ArmError, bad_request, not_registered
 from diskbook.emulator.arm.faults import Faults
 from diskbook.emulator.arm.gateway import Gateway, error_response
@@ -26,6 +26,7 @@ from diskbook.emulator.arm.restore import restore
 from diskbook.emulator.arm.settings import Settings
 from diskbook.emulator.arm.state import Store
 from diskbook.emulator.types import Backend, Json
+from diskbook.errors import UsageError
 
 log = logging.getLogger(__name__)
 Handler = Callable[[ControlPlane, Call], Reply]
@@ -69,7 +70,7 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", VM, vms.get),
     ("PUT", VM, vms.put),
     ("PATCH", VM, vms.patch),
-    ("DELETE", VM, vms.delete),
+    ("DELETE", VM, vm_delete.delete),
     ("GET", VM + "/instanceView", vms.view),
     ("POST", VM + "/attachDetachDataDisks", vms.attach_detach),
     ("POST", VM + "/{action:power}", power.act),
@@ -100,8 +101,17 @@ def create_app(settings: Settings, backend: Backend, state_path: Path) -> Starle
         The machines' side.
     state_path
         SQLite file of the state, made if missing.
+
+    Raises
+    ------
+    UsageError
+        If a fault in the settings cannot be understood.
     """
-    store, faults = Store(state_path), Faults(settings.faults)
+    try:
+        faults = Faults(settings.faults)
+    except ArmError as error:
+        raise UsageError(f"the list of faults of the emulator is wrong: {error}.") from None
+    store = Store(state_path)
     plane = ControlPlane(settings, backend, store, faults, Operations(settings, store, faults))
     restore(plane)
 

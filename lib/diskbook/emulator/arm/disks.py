@@ -148,6 +148,8 @@ def update(plane: ControlPlane, disk: Resource) -> Work:
             plane.backend.update_disk(spec)
 
     def settle(error: ArmError | None) -> None:
+        if plane.store.get(disk.id) is not disk:
+            return  # deleted meanwhile
         previous = disk.hidden.pop("previous", None)
         if error is not None and previous is not None:
             disk.body = previous

@@ -107,11 +107,11 @@ def _matches(resource: Resource, call: Call) -> bool:
 def delete(plane: ControlPlane, call: Call) -> Reply:
     """Delete a group with everything in it."""
     group = plane.group(call.group)
-    group.properties["provisioningState"] = "Deleting"
-    plane.store.save(group)
-    work = deletion(plane, group)
-    op_id = plane.operations.start("group-delete", group.id, work)
-    return Reply(202, headers=_location(plane, call, op_id, group))
+    if group.properties["provisioningState"] != "Deleting":
+        group.properties["provisioningState"] = "Deleting"
+        group.hidden["deletion"] = plane.operations.start("group-delete", group.id, deletion(plane, group))
+        plane.store.save(group)
+    return Reply(202, headers=_location(plane, call, group.hidden["deletion"], group))
 
 
 def deletion(plane: ControlPlane, group: Resource) -> Work:

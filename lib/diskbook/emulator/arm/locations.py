@@ -10,7 +10,7 @@ from diskbook.emulator.types import Json
 
 
 def physical_zones(seed: int, region: catalog.Region) -> dict[str, str]:
-    """Map logical to physical zones, e.g. "1" to "westeurope-az3"; fixed for a seed, as for a subscription."""
+    """Map logical to physical zones, e.g. "1" to "westeurope-az3"; fixed for a seed as for a subscription."""
     order = list(region.zones)
     random.Random(f"{seed}:{region.name}").shuffle(order)
     return {logical: f"{region.name}-az{place}" for logical, place in zip(region.zones, order, strict=True)}

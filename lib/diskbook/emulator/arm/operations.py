@@ -7,7 +7,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +18,7 @@ from diskbook.emulator.arm.state import Store
 from diskbook.emulator.types import Json
 
 log = logging.getLogger(__name__)
-WORKERS = 64
+CLOSE_S = 10.0
 
 
 def azure_time(moment: datetime | None = None) -> str:
@@ -56,7 +55,7 @@ class Operations:
         self._settings = settings
         self._store = store
         self._faults = faults
-        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="arm-operation")
+        self._threads: set[threading.Thread] = set()
         self._stop = threading.Event()
         self._locks: dict[str, threading.Lock] = {}
 
@@ -88,12 +87,22 @@ class Operations:
             "polls": 0,
         }
         self._store.save_operation(op_id, body)
-        self._pool.submit(self._run, body, work, fault.error if fault else None)
+        self._spawn(body, work, fault.error if fault else None)
         return op_id
 
     def resume(self, body: Json, work: Work) -> None:
         """Take an operation up again that a restart has cut off; its time begins anew."""
-        self._pool.submit(self._run, body, work, None)
+        self._spawn(body, work, None)
+
+    def _spawn(self, body: Json, work: Work, error: ArmError | None) -> None:
+        # A daemon thread each: an operation of hours never holds up the end of the process.
+        def run() -> None:
+            self._run(body, work, error)
+            self._threads.discard(thread)
+
+        thread = threading.Thread(target=run, name=f"arm-{body['kind']}", daemon=True)
+        self._threads.add(thread)
+        thread.start()
 
     def _run(self, body: Json, work: Work, error: ArmError | None) -> None:
         began = time.monotonic()
@@ -159,6 +168,8 @@ class Operations:
         self._end(body, ArmError(500, "InternalExecutionError", message), time.monotonic())
 
     def close(self) -> None:
-        """Stop sleeping and let running work end."""
+        """End the waiting, and give work under way a moment to end; what has not ended is taken up later."""
         self._stop.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        deadline = time.monotonic() + CLOSE_S
+        for thread in list(self._threads):
+            thread.join(max(0.0, deadline - time.monotonic()))

@@ -63,6 +63,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.lock = threading.RLock()
         path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(0o600)  # holds custom data, and with it keys
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         # Power cuts need not be survived, an end of this process must: then no sync is needed.
         self._db.execute("PRAGMA synchronous = OFF")

@@ -7,12 +7,11 @@ import secrets
 from datetime import date
 
 from diskbook.emulator.arm import attach, disks, ids
-from diskbook.emulator.arm.cleanup import VM, data_disks, remove_vm
+from diskbook.emulator.arm.cleanup import VM
 from diskbook.emulator.arm.disk_rules import check_new
 from diskbook.emulator.arm.disk_spec import ask_of
 from diskbook.emulator.arm.errors import ArmError, not_allowed
-from diskbook.emulator.arm.network import address_ids
-from diskbook.emulator.arm.network import remove as remove_network
+from diskbook.emulator.arm.network_fill import address_ids, nics
 from diskbook.emulator.arm.operations import Work
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
 from diskbook.emulator.arm.state import Resource, shown
@@ -48,7 +47,7 @@ def _create(plane: ControlPlane, call: Call) -> Reply:
     answer = shown(vm)
     kind = "vm-create-zonal" if vm.zone else "vm-create"
     op_id = plane.operations.start(kind, vm.id, creation(plane, vm, change))
-    return Reply(201, answer, _headers(plane, call, op_id, vm, monitor=False))
+    return Reply(201, answer, headers(plane, call, op_id, vm, monitor=False))
 
 
 def creation(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
@@ -135,7 +134,7 @@ def _change(plane: ControlPlane, call: Call, vm: Resource, wish: Json) -> Reply:
     vm.properties["provisioningState"] = "Updating"
     attach.begin(plane, vm, change)
     op_id = plane.operations.start(change.kind, vm.id, _update(plane, vm, change))
-    return Reply(200, shown(vm), _headers(plane, call, op_id, vm, monitor=False))
+    return Reply(200, shown(vm), headers(plane, call, op_id, vm, monitor=False))
 
 
 def _merge(vm: Resource, wish: Json, size: str | None) -> None:
@@ -207,15 +206,15 @@ def attach_detach(plane: ControlPlane, call: Call) -> Reply:
     attach.begin(plane, vm, change)
     output = f"{vm.id}#properties.storageProfile"
     op_id = plane.operations.start(change.kind, vm.id, _update(plane, vm, change), output)
-    return Reply(202, headers=_headers(plane, call, op_id, vm))
+    return Reply(202, headers=headers(plane, call, op_id, vm))
 
 
-def _headers(
+def headers(
     plane: ControlPlane, call: Call, op_id: str, vm: Resource, monitor: bool = True
 ) -> dict[str, str]:
     location = str(vm.body["location"])
-    headers = poll_headers(plane, call, op_id, location, retry_after_s=RETRY_AFTER_S, monitor=monitor)
-    return headers | {"Azure-AsyncNotification": "Enabled"}
+    made = poll_headers(plane, call, op_id, location, retry_after_s=RETRY_AFTER_S, monitor=monitor)
+    return made | {"Azure-AsyncNotification": "Enabled"}
 
 
 def get(plane: ControlPlane, call: Call) -> Reply:
@@ -238,82 +237,3 @@ def listing(plane: ControlPlane, call: Call) -> Reply:
     if group is not None:
         plane.group(group)
     return Reply(200, {"value": [shown(one) for one in plane.store.of_type(VM, group)]})
-
-
-def delete(plane: ControlPlane, call: Call) -> Reply:
-    """Delete a machine, and what its deleteOptions name; 204 where there is none."""
-    plane.group(call.group)
-    vm = plane.store.get(plane.resource_id(call.group, VM, call.params["name"]))
-    if vm is None:
-        return Reply(204)
-    vm.properties["provisioningState"] = "Deleting"
-    plane.store.save(vm)
-    op_id = plane.operations.start("vm-delete", vm.id, deletion(plane, vm))
-    return Reply(202, headers=_headers(plane, call, op_id, vm))
-
-
-def deletion(plane: ControlPlane, vm: Resource) -> Work:
-    """Build the work of deleting a machine."""
-    doomed_keys = _doomed_disks(vm)
-
-    def effect() -> None:
-        remove_vm(plane, vm)
-        with plane.store.lock:
-            data = [
-                disk for key in doomed_keys if (disk := plane.store.get(key)) and not disk.hidden.get("os")
-            ]
-        for disk in data:
-            plane.backend.delete_disk(disk.key)
-
-    def settle(error: ArmError | None) -> None:
-        if error is not None:
-            vm.properties["provisioningState"] = "Failed"
-            plane.store.save(vm)
-        else:
-            _forget(plane, vm, doomed_keys)
-
-    return Work(effect, settle, (vm.id,))
-
-
-def _doomed_disks(vm: Resource) -> set[str]:
-    profile = vm.properties["storageProfile"]
-    entries = [*data_disks(vm), profile["osDisk"]]
-    return {
-        ids.key(str(entry["managedDisk"]["id"]))
-        for entry in entries
-        if entry.get("deleteOption") == "Delete" and (entry.get("managedDisk") or {}).get("id")
-    }
-
-
-def _forget(plane: ControlPlane, vm: Resource, doomed_keys: set[str]) -> None:
-    interfaces = nics(plane, vm)
-    plane.store.remove(vm.id)
-    for key in doomed_keys:
-        plane.store.remove(key)
-    disks.link_keys(plane, disks.disk_keys(vm))
-    doomed_nics = {
-        ids.key(row["id"])
-        for row in vm.properties["networkProfile"]["networkInterfaces"]
-        if (row.get("properties") or {}).get("deleteOption") == "Delete"
-    }
-    for nic in interfaces:
-        nic.properties.pop("virtualMachine", None)
-        plane.store.save(nic)
-        if nic.key in doomed_nics:
-            _forget_nic(plane, nic)
-
-
-def _forget_nic(plane: ControlPlane, nic: Resource) -> None:
-    remove_network(plane, nic)
-    for row in nic.properties["ipConfigurations"]:
-        address = row["properties"].get("publicIPAddress") or {}
-        if (address.get("properties") or {}).get("deleteOption") == "Delete":
-            plane.store.remove(address["id"])
-
-
-def nics(plane: ControlPlane, vm: Resource) -> list[Resource]:
-    """Interfaces of a machine, the primary first."""
-    rows = vm.properties["networkProfile"]["networkInterfaces"]
-    rows = sorted(rows, key=lambda row: not (row.get("properties") or {}).get("primary", False))
-    found = [plane.store.get(str(row["id"])) for row in rows]
-    return [nic for nic in found if nic is not None]

@@ -1,0 +1,154 @@
+"""What Azure fills into network resources: defaults, ids of their parts, private addresses, links."""
+
+from __future__ import annotations
+
+import ipaddress
+import uuid
+from collections.abc import Callable
+
+from diskbook.emulator.arm import ids
+from diskbook.emulator.arm.errors import bad_request
+from diskbook.emulator.arm.plane import ControlPlane
+from diskbook.emulator.arm.state import Resource
+from diskbook.emulator.types import Json
+
+PROVIDER = "Microsoft.Network"
+
+
+def child_row(parent: Resource, child: str, row: Json) -> Json:
+    """Complete the row of a subnet or security rule within its parent."""
+    row["id"] = f"{parent.id}/{child}/{row['name']}"
+    row["type"] = f"{parent.type}/{child}"
+    row["etag"] = parent.body["etag"]
+    row.setdefault("properties", {})["provisioningState"] = "Succeeded"
+    return row
+
+
+def etag() -> str:
+    """Make a new etag."""
+    return f'W/"{uuid.uuid4()}"'
+
+
+def _fill_vnet(plane: ControlPlane, vnet: Resource, old: Resource | None) -> None:
+    properties = vnet.properties
+    properties.setdefault("addressSpace", {"addressPrefixes": ["10.0.0.0/16"]})
+    properties["subnets"] = [child_row(vnet, "subnets", row) for row in properties.get("subnets") or []]
+
+
+def _fill_nsg(plane: ControlPlane, group: Resource, old: Resource | None) -> None:
+    rows = group.properties.get("securityRules") or []
+    group.properties["securityRules"] = [child_row(group, "securityRules", row) for row in rows]
+
+
+def _fill_address(plane: ControlPlane, address: Resource, old: Resource | None) -> None:
+    address.body.setdefault("sku", {"name": "Basic"}).setdefault("tier", "Regional")
+    defaults = {
+        "publicIPAllocationMethod": "Dynamic",
+        "publicIPAddressVersion": "IPv4",
+        "idleTimeoutInMinutes": 4,
+    }
+    for key, value in defaults.items():
+        address.properties.setdefault(key, value)
+    for key in ("ipAddress", "ipConfiguration"):
+        if old is not None and key in old.properties:
+            address.properties[key] = old.properties[key]
+
+
+def _fill_interface(plane: ControlPlane, nic: Resource, old: Resource | None) -> None:
+    properties = nic.properties
+    rows = properties.get("ipConfigurations") or []
+    if not rows:
+        # wording from our knowledge, not read
+        raise bad_request(
+            f"Network interface {nic.id} must have at least one IP configuration.", "NicWithoutIpConfig"
+        )
+    taken = {row.get("name"): row for row in (old.properties["ipConfigurations"] if old else [])}
+    for index, row in enumerate(rows):
+        row["id"] = f"{nic.id}/ipConfigurations/{row['name']}"
+        row["etag"] = nic.body["etag"]
+        before = taken.get(row["name"], {}).get("properties", {}).get("privateIPAddress")
+        _fill_configuration(plane, nic, row["properties"], before)
+        row["properties"].setdefault("primary", index == 0)
+    properties.setdefault("enableAcceleratedNetworking", False)
+    properties.setdefault("enableIPForwarding", False)
+    properties["dnsSettings"] = {"dnsServers": [], "appliedDnsServers": []} | properties.get(
+        "dnsSettings", {}
+    )
+    if old is not None and "virtualMachine" in old.properties:
+        properties["virtualMachine"] = old.properties["virtualMachine"]
+    link_addresses(plane, nic, nic)
+
+
+def _fill_configuration(plane: ControlPlane, nic: Resource, properties: Json, before: str | None) -> None:
+    subnet = _subnet(plane, str((properties.get("subnet") or {}).get("id", "")))
+    address = (properties.get("publicIPAddress") or {}).get("id")
+    if address:
+        plane.find_id(address, f"{PROVIDER}/publicIPAddresses")
+    properties.setdefault("privateIPAllocationMethod", "Dynamic")
+    properties.setdefault("privateIPAddressVersion", "IPv4")
+    properties.setdefault("privateIPAddress", before or _free_address(plane, subnet))
+    properties["provisioningState"] = "Succeeded"
+
+
+def _subnet(plane: ControlPlane, subnet_id: str) -> Json:
+    vnet_id, _, name = subnet_id.rpartition("/subnets/")
+    vnet = plane.store.get(vnet_id) if vnet_id else None
+    for row in vnet.properties["subnets"] if vnet else []:
+        if row["name"].lower() == name.lower():
+            found: Json = row
+            return found
+    # wording from our knowledge, not read
+    raise bad_request(
+        f"Resource {subnet_id} referenced by the request was not found.", "InvalidResourceReference"
+    )
+
+
+def _free_address(plane: ControlPlane, subnet: Json) -> str:
+    """Take the first free address of a subnet; Azure keeps the first four (0 to 3) and the last."""
+    prefix = subnet["properties"].get("addressPrefix") or subnet["properties"]["addressPrefixes"][0]
+    used = set()
+    for nic in plane.store.of_type(f"{PROVIDER}/networkInterfaces"):
+        for row in nic.properties["ipConfigurations"]:
+            if ids.key(row["properties"]["subnet"]["id"]) == ids.key(subnet["id"]):
+                used.add(row["properties"]["privateIPAddress"])
+    hosts = list(ipaddress.ip_network(prefix).hosts())[3:]
+    for host in hosts:
+        if str(host) not in used:
+            return str(host)
+    raise bad_request(
+        f"Subnet {subnet['id']} is full.", "SubnetIsFull"
+    )  # wording from our knowledge, not read
+
+
+def address_ids(nic: Resource) -> list[str]:
+    """Ids of the public addresses of an interface."""
+    rows = [row["properties"].get("publicIPAddress") or {} for row in nic.properties["ipConfigurations"]]
+    return [str(row["id"]) for row in rows if "id" in row]
+
+
+def link_addresses(plane: ControlPlane, nic: Resource, owner: Resource | None) -> None:
+    """Write into the public addresses which interface they belong to."""
+    for row in nic.properties["ipConfigurations"]:
+        address = plane.store.get(str((row["properties"].get("publicIPAddress") or {}).get("id", "")))
+        if address is None:
+            continue
+        address.properties.pop("ipConfiguration", None)
+        if owner is not None:
+            address.properties["ipConfiguration"] = {"id": row["id"]}
+        plane.store.save(address)
+
+
+def nics(plane: ControlPlane, vm: Resource) -> list[Resource]:
+    """Interfaces of a machine, the primary first."""
+    rows = vm.properties["networkProfile"]["networkInterfaces"]
+    rows = sorted(rows, key=lambda row: not (row.get("properties") or {}).get("primary", False))
+    found = [plane.store.get(str(row["id"])) for row in rows]
+    return [nic for nic in found if nic is not None]
+
+
+FILL: dict[str, Callable[[ControlPlane, Resource, Resource | None], None]] = {
+    "virtualNetworks": _fill_vnet,
+    "networkSecurityGroups": _fill_nsg,
+    "publicIPAddresses": _fill_address,
+    "networkInterfaces": _fill_interface,
+}

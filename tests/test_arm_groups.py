@@ -211,7 +211,8 @@ def test_every_answer_carries_azures_headers_and_says_emulated(plane: World) -> 
     assert gone.json() == {
         "error": {
             "code": "ResourceNotFound",
-            "message": "The Resource 'Microsoft.Compute/disks/x' under resource group 'headers' was not found.",
+            "message": "The Resource 'Microsoft.Compute/disks/x' under resource group 'headers' "
+            "was not found.",
         }
     }
 

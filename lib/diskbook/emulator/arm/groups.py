@@ -154,7 +154,7 @@ def poll(plane: ControlPlane, call: Call) -> Reply:
         raise ArmError(404, "OperationNotFound", f"The operation '{job}' could not be found.")
     body = found[0]
     if body["status"] == "InProgress":
-        url = f"{call.base}{call.path}?api-version={call.api_version}"
+        url = f"{call.base}{plane.root}/operationresults/{token}?api-version={call.api_version}"
         return Reply(202, headers={"Location": url, "Retry-After": RETRY_AFTER_S})
     if body["status"] == "Failed":
         return Reply(409, {"error": body["error"]})

@@ -25,11 +25,20 @@ def test_an_existing_folder_is_never_taken(folder: run.Run) -> None:
         run.create("one")
 
 
-def test_the_ledger_survives_a_line_cut_by_a_crash(folder: run.Run) -> None:
+@pytest.mark.parametrize(
+    "cut", ['{"event": "cut sho', '{"event": "trial", "files": {"json": {"path": "x"}}', "{"]
+)
+def test_the_ledger_survives_a_line_cut_by_a_crash(folder: run.Run, cut: str) -> None:
     folder.append("first")
     with (folder.folder / "ledger.jsonl").open("a") as file:
-        file.write('{"event": "cut sho')
+        file.write(cut)
     assert [event["event"] for event in folder.ledger()] == ["first"]
+    folder.append("second")
+    assert [event["event"] for event in folder.ledger()] == ["first", "second"]
+
+
+def test_a_line_that_lacks_its_end_alone_counts(folder: run.Run) -> None:
+    (folder.folder / "ledger.jsonl").write_text('{"event": "first"}')
     folder.append("second")
     assert [event["event"] for event in folder.ledger()] == ["first", "second"]
 
@@ -83,7 +92,7 @@ def test_a_failed_write_leaves_the_old_manifest(folder: run.Run, monkeypatch: py
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(DiskbookError, match=r"cannot write to .*/one: the disk is full; .* make room"):
         folder.update_manifest(extra=1)
     assert json.loads((folder.folder / "manifest.json").read_text())["run"] == "one"
     assert not list(folder.folder.glob(".manifest*"))

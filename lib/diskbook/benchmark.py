@@ -6,7 +6,6 @@ once more; the run goes on either way.
 
 from __future__ import annotations
 
-import errno
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from diskbook import design
 from diskbook.azure.attach import Attachments
 from diskbook.azure.clients import Clients
 from diskbook.azure.keys import run_key
-from diskbook.errors import DiskbookError
 from diskbook.hosts import Connection, Device, Host, JobLost
 from diskbook.run import Run, now_utc
 from diskbook.scenario import Arm, Scenario, Workload
@@ -53,10 +51,11 @@ class Rig:
         return self.replicate["replicate"]
 
     def connection(self, machine: str) -> Connection:
-        """Return the connection to a machine, by scenario name."""
+        """Return the connection to a machine, by scenario name; what a killed run left there is ended."""
         if machine not in self.connections:
             host = Host(**self.replicate["machines"][machine]["host"], private_key=run_key(self.run.folder))
             self.connections[machine] = Connection(host)
+            self.connections[machine].end_jobs()
         return self.connections[machine]
 
     def device(self, disk: str, machine: str) -> Device:
@@ -86,7 +85,7 @@ def measure(rig: Rig, blocks: Iterable[design.Block]) -> None:
     DiskbookError
         When the run cannot go on (no room for results, a machine gone); finished trials are kept.
     """
-    used = {event["trial"] for event in rig.run.ledger() if event["event"] == "trial"}
+    used = rig.run.trial_names()
     for block in blocks:
         rig.run.append("block", replicate=rig.number, block=block.block, status="begun")
         for trial in block.numbered(rig.number).trials:
@@ -176,26 +175,14 @@ def run_job(
 
 
 def _keep(run: Run, name: str, output: dict[str, bytes]) -> dict[str, dict[str, str]]:
-    """Write a trial's raw files; on a full disk stop, keeping all that is finished."""
+    """Write a trial's raw files."""
     raw_names = {"stdout": ("json", f"{name}.json"), "stderr": ("err", f"{name}.txt")}
     raw_names |= {f"trial_{kind}.log": (f"{kind}_log", f"{name}_{kind}.log") for kind in ("lat", "iops")}
-    try:
-        return {
-            kind: run.write_raw(raw_name, output[file])
-            for file, (kind, raw_name) in raw_names.items()
-            if output.get(file)
-        }
-    except OSError as error:
-        raise out_of_room(run, error) from error
-
-
-def out_of_room(run: Run, error: OSError) -> DiskbookError:
-    """One sentence for a run folder that cannot be written."""
-    what = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
-    return DiskbookError(
-        f"cannot write to {run.folder}: {what}; finished trials are kept: make room, then "
-        f"'diskbook run --resume {run.name}'"
-    )
+    return {
+        kind: run.write_raw(raw_name, output[file])
+        for file, (kind, raw_name) in raw_names.items()
+        if output.get(file)
+    }
 
 
 def parse(output: dict[str, bytes], source: str, runtime_s: float | None = None) -> fio.FioResult:

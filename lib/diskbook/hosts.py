@@ -32,6 +32,10 @@ _AZURE_DISKS = """for d in /dev/disk/azure/scsi1/lun* /dev/disk/azure/data/by-lu
 [ -b "$d" ] && case "$d" in *-part*) ;; *) echo "${d##*/} $d $(sudo -n blockdev --getsize64 "$d")";; esac
 done; true"""
 
+# In a job's folder: whether its shell, which leads the job, still runs. Its number may be another's by now.
+_RUNS = '[ "/proc/$(cat pid)/cwd" -ef . ]'
+_END = '$(cat as_root 2>/dev/null) kill -s KILL -- "-$(cat pid)"'
+
 
 @dataclass(frozen=True)
 class Host:
@@ -129,8 +133,9 @@ class Connection:
         Standard output goes to `stdout`, standard error to `stderr`, the exit status to `status`.
         """
         line = shlex.join(["sudo", "-n", *command] if root else command)
+        mark = "echo sudo -n >as_root; " if root else ""
         # The shell leads a session of its own, so that its number names the whole job.
-        script = f"echo $$ >pid.part; mv pid.part pid; {line} >stdout 2>stderr; echo $? >s; mv s status"
+        script = f"{mark}echo $$ >pid.part; mv pid.part pid; {line} >stdout 2>stderr; echo $? >s; mv s status"
         start = f"cd jobs/{name} && exec setsid nohup sh -c {shlex.quote(script)}"
         self.check(
             # Folders of finished jobs go when the next one starts: one command less between two trials.
@@ -164,8 +169,8 @@ class Connection:
         patience = max(1, int((limit_s - expected_s) * 10))
         wait = (
             f"cd jobs/{name} || exit 9; sleep {expected_s:.2f}; n=0; while [ ! -e status ]; do "
-            f'kill -0 "$(cat pid)" 2>/dev/null || {{ sleep 0.3; [ -e status ] || exit 8; }}; '
-            f'n=$((n+1)); [ $n -gt {patience} ] && {{ kill -s KILL -- "-$(cat pid)"; exit 7; }}; sleep 0.1; done; '
+            f"{_RUNS} || {{ sleep 0.3; [ -e status ] || exit 8; }}; "
+            f"n=$((n+1)); [ $n -gt {patience} ] && {{ {_END}; exit 7; }}; sleep 0.1; done; "
             f"ls -d {wanted} 2>/dev/null | tar -cf - -T -"
         )
         output = self.run(wait, timeout_s=limit_s + 30)
@@ -175,6 +180,12 @@ class Connection:
                 f"machine {self.host.name}: job {name} {why.get(output.status, 'is not there any more')}"
             )
         return _untar(output.stdout)
+
+    def end_jobs(self) -> None:
+        """End what an earlier session left running on the machine, and forget all its jobs."""
+        self.check(
+            f'for j in jobs/*/; do (cd "$j" 2>/dev/null && {_RUNS} && {_END}) 2>/dev/null; done; rm -rf jobs'
+        )
 
     def devices(self) -> dict[int, Device]:
         """Disks that the machine sees now, by LUN."""

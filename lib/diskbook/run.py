@@ -7,22 +7,26 @@ file is written once.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import gzip
 import hashlib
 import json
 import os
+import re
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from diskbook import paths
 from diskbook.errors import DiskbookError, UsageError, unknown
 
 SCHEMA = 1
+_CUT = "...cut short"  # ends a ledger line that was not written whole
 
 
 def now_utc() -> str:
@@ -77,7 +81,18 @@ class Run:
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replace the manifest as a whole."""
-        write_atomic(self.folder / "manifest.json", json.dumps(manifest, indent=1, sort_keys=False) + "\n")
+        self.write("manifest.json", json.dumps(manifest, indent=1, sort_keys=False) + "\n")
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Write a file of the run folder, whole or not at all.
+
+        Raises
+        ------
+        DiskbookError
+            When there is no room, or the folder cannot be written.
+        """
+        with self._writing():
+            write_atomic(self.folder / name, content)
 
     def update_manifest(self, **changes: Any) -> None:
         """Set top-level keys of the manifest."""
@@ -92,9 +107,15 @@ class Run:
         return [event for number, line in enumerate(lines, 1) if (event := _event(path, number, line, lines))]
 
     def append(self, event: str, **fields: Any) -> None:
-        """Add one line to the ledger and make it durable."""
+        """Add one line to the ledger and make it durable.
+
+        Raises
+        ------
+        DiskbookError
+            When there is no room, or the folder cannot be written.
+        """
         line = json.dumps({"event": event, "time_utc": now_utc(), **fields}) + "\n"
-        with (self.folder / "ledger.jsonl").open("a+b") as file:
+        with self._writing(), (self.folder / "ledger.jsonl").open("a+b") as file:
             _finish_cut_line(file)
             file.write(line.encode())
             file.flush()
@@ -111,7 +132,7 @@ class Run:
         Raises
         ------
         DiskbookError
-            When a raw file of that name exists with other content.
+            When a raw file of that name exists with other content, or this one cannot be written.
         """
         path = self.folder / "raw" / f"{name}.gz"
         digest = hashlib.sha256(content).hexdigest()
@@ -119,28 +140,49 @@ class Run:
             if hashlib.sha256(gzip.decompress(path.read_bytes())).hexdigest() != digest:
                 raise DiskbookError(f"{path} exists with other content; raw results are never overwritten")
         else:
-            path.parent.mkdir(exist_ok=True)
-            write_atomic(path, gzip.compress(content, mtime=0))
+            with self._writing():
+                path.parent.mkdir(exist_ok=True)
+                write_atomic(path, gzip.compress(content, mtime=0))
         return {"path": str(path.relative_to(self.folder)), "sha256": digest}
+
+    def trial_names(self) -> set[str]:
+        """Names that trials have had, also those of which a run that was cut short left but a raw file."""
+        recorded = {event["trial"] for event in self.ledger() if event["event"] == "trial"}
+        raw = {re.split(r"[._]", path.name)[0] for path in (self.folder / "raw").glob("*.gz")}
+        return recorded | raw
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Put it into one sentence when the run folder cannot be written."""
+        try:
+            yield
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            what, remedy = ("the disk is full", "make room") if full else (str(error), "mend that")
+            raise DiskbookError(
+                f"cannot write to {self.folder}: {what}; finished trials are kept: {remedy}, then "
+                f"'diskbook run --resume {self.name}'"
+            ) from error
 
     def done(self, stage: str) -> bool:
         """Whether the stage has recorded its end. papermill's own status fields are no evidence of it."""
         return any(event["event"] == "stage" and event.get("stage") == stage for event in self.ledger())
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the run for one process.
+    def locked(self, patience_s: float = 0.0) -> Iterator[None]:
+        """Hold the run for one process, waiting that long for another one to let go of it.
 
         Raises
         ------
         DiskbookError
             When another process works on this run.
         """
+        deadline = time.monotonic() + patience_s
         with (self.folder / ".lock").open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise DiskbookError(f"run {self.name} is being worked on by another process") from None
+            while not _lock(file):
+                if time.monotonic() >= deadline:
+                    raise DiskbookError(f"run {self.name} is being worked on by another process")
+                time.sleep(0.1)
             yield
 
 
@@ -198,21 +240,38 @@ def write_atomic(path: Path, content: str | bytes) -> None:
         raise
 
 
+def _lock(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _event(path: Path, number: int, line: str, lines: list[str]) -> dict[str, Any] | None:
     try:
         return json.loads(line)
     except json.JSONDecodeError:
-        if number == len(lines):
-            return None
-        # A cut line in the middle is what a crash left before a resume went on behind it.
-        if number < len(lines) and not line.rstrip().endswith("}"):
+        if number == len(lines) or line.endswith(_CUT):
             return None
         raise DiskbookError(f"{path}, line {number} is damaged; restore the file") from None
 
 
 def _finish_cut_line(file: Any) -> None:
-    """End a line that a crash cut short, so that the next event starts on its own."""
-    if file.seek(0, os.SEEK_END) > 0:
-        file.seek(-1, os.SEEK_END)
-        if file.read(1) != b"\n":
-            file.write(b"\n")
+    """Mark a line that a crash or a full disk cut short, so that the next event starts on its own."""
+    if file.seek(0, os.SEEK_END) == 0:
+        return
+    file.seek(-1, os.SEEK_END)
+    if file.read(1) == b"\n":
+        return
+    file.seek(0)
+    line = file.read().decode("utf-8", "replace").splitlines()[-1]
+    file.write(b"\n" if _is_json(line) else f"{_CUT}\n".encode())
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except json.JSONDecodeError:
+        return False
+    return True

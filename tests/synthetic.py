@@ -63,6 +63,7 @@ def tables(
     repeats: int = 1,
     loads: tuple[Load, ...] = LOADS,
     samples: int = 30,
+    draws: int = 2000,
     provenance: str = "emulated",
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Trials, bins and series of a run in blocks of random arm order."""
@@ -86,7 +87,7 @@ def tables(
                         base, load, truth.latency_ms[arm][load.direction] * factor, rng, provenance
                     )
                     rows += made
-                    bins.append(_bins(base["trial"], load, made[-1], rng))
+                    bins.append(_bins(base["trial"], load, made[-1], draws, rng))
                     series.append(_series(base["trial"], load, made[-1], samples, rng))
     return pd.DataFrame(rows), pd.concat(bins, ignore_index=True), pd.concat(series, ignore_index=True)
 
@@ -180,9 +181,9 @@ def _row(shared: dict, direction: str, latency_ms: float) -> dict:
     return {**shared, "direction": direction, "lat_mean_ms": latency_ms, **tail}
 
 
-def _bins(trial: str, load: Load, row: dict, rng) -> pd.DataFrame:
-    draws = row["lat_mean_ms"] * np.exp(rng.normal(-0.02, 0.2, min(int(row["ios"]), 20_000)))
-    edges, counts = np.unique((draws * 1e6).astype(np.int64) >> 15, return_counts=True)
+def _bins(trial: str, load: Load, row: dict, draws: int, rng) -> pd.DataFrame:
+    latencies = row["lat_mean_ms"] * np.exp(rng.normal(-0.02, 0.2, min(int(row["ios"]), draws)))
+    edges, counts = np.unique((latencies * 1e6).astype(np.int64) >> 15, return_counts=True)
     direction = "write" if load.direction == "commit" else load.direction
     return pd.DataFrame({"trial": trial, "direction": direction, "lat_ns": edges << 15, "count": counts})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from pathlib import Path
 
 import numpy as np
@@ -148,7 +147,7 @@ def test_a_credit_cliff_is_invalid(run) -> None:
     trial = "r1-b2-1-zrs-z1-randwrite-qd1"
     series.loc[(series["trial"] == trial) & (series["second"] > 15), "iops"] *= 0.6
     found = compare(run[0], [HEADLINE], series, {})
-    assert these(found)["verdict"] == "invalid" and "-40 %" in gate(found, "stationarity")["cause"]
+    assert these(found)["verdict"] == "invalid" and "(worst -4" in gate(found, "stationarity")["cause"]
 
 
 def test_short_trials_leave_stationarity_open() -> None:
@@ -285,19 +284,3 @@ def test_nothing_that_analyses_reads_the_truth() -> None:
     for path in files:
         text = path.read_text()
         assert "truth.json" not in text and "emulator.truth" not in text and "read_truth" not in text, path
-
-
-def test_sixty_cells_of_96_trials_are_compared(capsys) -> None:
-    """A large table goes through; how long it takes is printed, not judged."""
-    truth = synthetic.Truth({f"arm{n}-z1": {"write": 1.3, "read": 2.2} for n in range(30)})
-    loads = (synthetic.WRITE, synthetic.READ)
-    trials, _, _ = synthetic.tables(1, truth, n_replicates=4, n_blocks=24, loads=loads, samples=1)
-    items = [
-        HEADLINE.model_copy(update={"arm": f"arm{n}-z1", "base_arm": "arm0-z1", "family": "exploratory"})
-        for n in range(1, 30)
-    ]
-    start = time.perf_counter()
-    found = compare(trials, items)
-    with capsys.disabled():
-        print(f"\n60 cells x 96 trials: {time.perf_counter() - start:.2f} s")
-    assert len(trials) == 5760 and len(found.table) == 58

@@ -239,7 +239,8 @@ def limit_words(cell: Mapping[Any, Any] | pd.Series) -> str:
 def _kinds(trials: pd.DataFrame, order: pd.Series) -> np.ndarray:
     """Directions of each trial as one word, so that only like loads are compared over depth."""
     rows = measured_rows(trials)
-    words = rows.groupby("trial")["direction"].agg(lambda names: "+".join(sorted(set(names))))
+    bits = rows["direction"].map({"read": 1, "write": 2, "commit": 4}).groupby(rows["trial"]).sum()
+    words = bits.map({1: "read", 2: "write", 3: "read+write", 4: "commit"})
     return words.reindex(order).to_numpy()
 
 

@@ -152,8 +152,10 @@ class _View:
         self.checks: dict[Any, Any] = checks.cell_checks(trials, series).to_dict("index")
         self.places = checks.interleaving(trials)
         self.provenance = "+".join(sorted(set(trials["provenance"].dropna().astype(str))))
+        self.planned: dict[tuple[str, str], set[tuple[int, int]]] = {}
         planned = trials[["arm", "workload", "replicate", "block"]].drop_duplicates()
-        self.planned = {key: set(map(tuple, group.to_numpy())) for key, group in _planned(planned)}
+        for arm, workload, replicate, block in planned.itertuples(index=False, name=None):
+            self.planned.setdefault((arm, workload), set()).add((replicate, block))
         self._named = directions
         self._directions = self.rows.groupby("workload")["direction"].agg(set).to_dict()
         self._means: dict[str, pd.DataFrame] = {}
@@ -201,10 +203,6 @@ class _View:
             gates.zone_gate(arms, cells),
             gates.pairing_gate(item.pairing, cells, log_ratios.index.get_level_values(0).nunique()),
         ]
-
-
-def _planned(planned: pd.DataFrame) -> Iterable[tuple[Any, pd.DataFrame]]:
-    return ((key, group[["replicate", "block"]]) for key, group in planned.groupby(["arm", "workload"]))
 
 
 def _limit(label: Mapping[str, Any]) -> str:

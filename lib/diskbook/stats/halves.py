@@ -28,16 +28,17 @@ def halves(series: pd.DataFrame | None) -> pd.DataFrame:
     pandas.DataFrame
         Index trial; `n_samples`, `change` (second half / first half - 1), `moved` (bool).
     """
-    empty = pd.DataFrame({"n_samples": pd.Series(dtype=int), "change": pd.Series(dtype=float)})
-    empty["moved"] = pd.Series(dtype=bool)
+    columns = {"n_samples": "int64", "change": "float64", "moved": "bool"}
+    nothing = pd.Index([], dtype="str", name="trial")
+    empty = pd.DataFrame({name: pd.Series(dtype=kind, index=nothing) for name, kind in columns.items()})
     if series is None or series.empty:
-        return empty.rename_axis("trial")
+        return empty
     rows = series[series["direction"].isin(["read", "write"])]
     rate = rows.groupby(["trial", "second"], sort=True)["iops"].sum()
     sizes = rate.groupby(level=0).size()
     names, values = sizes.index.to_numpy(), rate.to_numpy(float)
     starts = np.concatenate([[0], np.cumsum(sizes.to_numpy())[:-1]])
-    parts = [empty.rename_axis("trial")]
+    parts = [empty]
     for length in np.unique(sizes.to_numpy()):
         chosen = np.flatnonzero(sizes.to_numpy() == length)
         block = values[starts[chosen][:, None] + np.arange(length)]

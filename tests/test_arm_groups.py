@@ -73,6 +73,29 @@ def test_the_deletion_of_a_group_answers_as_recorded(plane: World) -> None:
     assert (answer.status_code, answer.content) == (200, b"")
 
 
+def test_a_group_stays_while_a_machine_elsewhere_has_its_disk(plane: World) -> None:
+    disk = plane.disk(plane.group("holds-disk"), "data", zones=["1"])
+    vm = plane.vm(plane.group("holds-vm"), "vm")
+    plane.attach("holds-vm", "vm", disk.id)
+    status, code, message = refused(
+        lambda: plane.resource.resource_groups.begin_delete("holds-disk").result()
+    )
+    assert (status, code) == (409, "OperationNotAllowed")
+    assert message == f"Disk data is attached to VM {vm.id}."
+    assert plane.compute.disks.get("holds-disk", "data").managed_by == vm.id
+
+
+def test_resources_are_listed_by_tag_and_deleted_by_id(plane: World) -> None:
+    group = plane.group("by-id")
+    disk = plane.disk(group, "data")
+    plane.compute.disks.begin_update(group, "data", {"tags": {"run-id": "by-id"}}).result()
+    resources = plane.resource.resources
+    found = list(resources.list(filter="tagName eq 'run-id' and tagValue eq 'by-id'"))
+    assert [one.id for one in found] == [disk.id]
+    resources.begin_delete_by_id(disk.id, api_version="2026-03-02").result()
+    assert list(resources.list_by_resource_group(group)) == []
+
+
 def test_network_resources_answer_as_recorded(plane: World) -> None:
     group = plane.group("net")
     path = f"{ROOT}/{group}/providers/Microsoft.Network/virtualNetworks/v?{API}"

@@ -6,8 +6,9 @@ import base64
 import json
 import re
 
-from diskbook.emulator.arm.cleanup import remove_all
-from diskbook.emulator.arm.errors import ArmError, bad_request
+from diskbook.emulator.arm.cleanup import DISK, remove_all
+from diskbook.emulator.arm.disks import owners
+from diskbook.emulator.arm.errors import ArmError, bad_request, not_allowed
 from diskbook.emulator.arm.operations import Work
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook.emulator.arm.state import Resource, shown
@@ -117,7 +118,12 @@ def delete(plane: ControlPlane, call: Call) -> Reply:
 def deletion(plane: ControlPlane, group: Resource) -> Work:
     """Build the work of deleting a group."""
     members = plane.store.in_group(group.name)
-    effect = remove_all(plane, members)
+    take_away = remove_all(plane, members)
+
+    def effect() -> None:
+        with plane.store.lock:
+            _refuse_held(plane, members)
+        take_away()
 
     def settle(error: ArmError | None) -> None:
         if error is not None:
@@ -129,6 +135,15 @@ def deletion(plane: ControlPlane, group: Resource) -> Work:
         plane.store.remove(group.id)
 
     return Work(effect, settle, tuple(one.id for one in members))
+
+
+def _refuse_held(plane: ControlPlane, members: list[Resource]) -> None:
+    """Raise Azure's error for a disk of the group that a machine outside of it has."""
+    inside = {one.key for one in members}
+    for disk in members:
+        for vm in owners(plane, disk) if disk.type == DISK else []:
+            if vm.key not in inside:
+                raise not_allowed(f"Disk {disk.name} is attached to VM {vm.id}.")
 
 
 def _location(plane: ControlPlane, call: Call, op_id: str, group: Resource) -> dict[str, str]:

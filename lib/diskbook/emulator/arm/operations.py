@@ -129,6 +129,9 @@ class Operations:
             return error
         except (OSError, RuntimeError) as error:
             return ArmError(500, "InternalExecutionError", str(error))
+        except Exception as error:  # the state must be settled whatever the backend does
+            log.exception("backend failed on %s", ", ".join(work.targets))
+            return ArmError(500, "InternalExecutionError", f"{type(error).__name__}: {error}")
         finally:
             for lock in reversed(locks):
                 lock.release()

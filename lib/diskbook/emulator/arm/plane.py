@@ -128,7 +128,7 @@ class ControlPlane:
         key = ids.key(resource_id)
         found = []
         for one in self.store.resources.values():
-            if one.key.startswith(key) or key.startswith(one.key):
+            if one.key == key or one.key.startswith(f"{key}/") or key.startswith(f"{one.key}/"):
                 continue
             if any(ids.key(str(item.get("id", ""))) == key for item in walk(one.body)):
                 found.append(one)

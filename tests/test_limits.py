@@ -38,6 +38,15 @@ def test_little_fails_where_the_queue_was_not_kept_full() -> None:
     assert limits.little_error(totals).iloc[0] == pytest.approx(-0.125)
 
 
+def test_the_client_may_take_its_own_time_at_depth_one() -> None:
+    """1,530 us of a commit and 20 us of the client: 1.3 % short. In a queue of 40 as much is a fault."""
+    commits = synthetic.tables(n_blocks=1, loads=(synthetic.COMMIT,))[0].iloc[:3]
+    short = commits.assign(lat_mean_ms=[1.1, 0.43, 1.53], iops=1000 / 1.55)
+    assert limits.little_ok(limits.trial_totals(short)).all()
+    queue = one_trial(iops=0.987 * 40 / 0.00783, lat_mean_ms=7.83, outstanding=40)
+    assert not limits.little_ok(limits.trial_totals(queue)).any()
+
+
 @pytest.mark.parametrize(("iops", "kept"), [(4000.0, True), (3990.0, True), (3970.0, False)])
 def test_a_rate_limited_trial_must_reach_its_rate(iops: float, kept: bool) -> None:
     trial = one_trial(iops=iops, lat_mean_ms=2.0, outstanding=32, rate_offered=4000.0)

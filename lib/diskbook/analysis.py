@@ -174,9 +174,12 @@ class Analysis:
         path = self.folder.folder / "comparisons.csv"
         checked = schema.validate(schema.COMPARISONS, self.comparisons)
         write_atomic(path, checked.to_csv(index=False, float_format="%.10g"))
+        return [path, *self.export_figures(self.folder.folder / "figures")]
+
+    def export_figures(self, target: Path) -> list[Path]:
+        """Write all figures into a folder: SVG, PNG at twice the size, and words; return their paths."""
         pictures = (self.ratios, self.all_trials, self.percentile_plot, self.iops_and_caps)
-        written = [figures.export(picture, self.folder.folder / "figures") for picture in pictures]
-        return [path, *(item for paths in written for item in paths)]
+        return [path for picture in pictures for path in figures.export(picture, target)]
 
     def _mismatches(self) -> dict[str, str] | None:
         """Settings were compared when they were read back; a mismatch would have stopped the run."""

@@ -132,6 +132,32 @@ def teardown(name: str) -> None:
     click.echo("nothing of this run is left standing")
 
 
+@cli.command()
+@click.argument("name", metavar="RUN")
+def figures(name: str) -> None:
+    """Export the figures of RUN to figures/<scenario>, replacing those that are there."""
+    from diskbook import paths, samples
+    from diskbook import run as runs
+
+    folder = runs.open_run(name)
+    for path in samples.export_figures(folder, paths.FIGURES / folder.manifest["scenario"]["name"]):
+        click.echo(path)
+
+
+@cli.command()
+@click.argument("scenarios", nargs=-1)
+def sample(scenarios: tuple[str, ...]) -> None:
+    """Make the sample runs of SCENARIOS (default: all) and their figures again, on the emulator."""
+    from diskbook import samples
+    from diskbook.errors import unknown
+
+    for name in scenarios or tuple(samples.OVERRIDES):
+        if name not in samples.OVERRIDES:
+            raise unknown("sample", name, samples.OVERRIDES)
+        outcome = samples.make(name)
+        click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
+
+
 @cli.group(cls=Suggesting)
 def emulator() -> None:
     """Start, list and stop emulators by hand."""

@@ -66,7 +66,7 @@ def execute(folder: Run, *, keep: bool = False) -> Outcome:
             if not stages.finished(folder):
                 # Unless kept, the emulator ends with this process, however that ends.
                 stages.start_emulator(folder, owner=not keep)
-            for name in ("1-provision", "2-benchmark", f"3-analyse-{scenario.name}"):
+            for name in ("1-provision", "2-benchmark", scenario.analysis_notebook):
                 _stage(folder, name, Path(scratch), progress)
             if not keep:
                 _stage(folder, "4-teardown", Path(scratch), progress)
@@ -134,9 +134,11 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     if child.poll() is not None:
         return
     process = psutil.Process(child.pid)
-    for member in [*process.children(recursive=True), process]:
+    family = [*process.children(recursive=True), process]
+    for member in family:
         with contextlib.suppress(psutil.NoSuchProcess):
             member.kill()
+    psutil.wait_procs(family, timeout=10)
     child.wait()
 
 

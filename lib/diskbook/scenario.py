@@ -44,6 +44,8 @@ class Question(Record):
     region: str
     # The article whose conditions the emulator plays; one kind of disk had other latencies elsewhere.
     site: str = "default"
+    # The notebook that analyses it, notebooks/3-analyse-<analysis>.ipynb; by default the scenario's own name.
+    analysis: str | None = None
 
 
 class Machine(Record):
@@ -178,6 +180,11 @@ class Scenario(Record):
     def site(self) -> str:
         """The article whose conditions the emulator plays."""
         return self.scenario.site
+
+    @property
+    def analysis_notebook(self) -> str:
+        """Name of the notebook that analyses a run of this scenario."""
+        return f"3-analyse-{self.scenario.analysis or self.name}"
 
     def machine_named(self, name: str) -> Machine:
         """Return the machine of that name."""

@@ -1,0 +1,184 @@
+"""Whole runs by the command line: real papermill, emulator, SSH and fio; and nothing left, however they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from diskbook import results, run
+from diskbook.emulator import lifecycle
+
+# 0.2 s a trial, one block: the chain is under test here, not the numbers.
+SHORT = ("all_workloads.runtime_s=0.2", "all_workloads.ramp_s=0", "all_workloads.blocks=1")
+SHORT += ("all_workloads.working_set_gib=0.03125", "all_workloads.series_s=0.05")
+Cli = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Start `diskbook` with runs in a folder of their own."""
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
+    (tmp_path / "runs").mkdir()
+
+    def start(*words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", "from diskbook.cli import main; main()", *words]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, stdin=subprocess.DEVNULL, text=True)
+
+    return start
+
+
+def _short(name: str, *more: str) -> list[str]:
+    settings = [word for setting in SHORT for word in ("--set", setting)]
+    return ["run", "zone-disks", "--name", name, *settings, *more]
+
+
+def _wait(process: subprocess.Popen[str], ready: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 90
+    while not ready():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _events(name: str, kind: str) -> list[dict[str, object]]:
+    path = run.folder_of(name) / "ledger.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [event for line in lines if (event := json.loads(line))["event"] == kind]
+
+
+def _left(name: str) -> list[str]:
+    """Emulators, folders and processes of a run that are still there."""
+    manifest = json.loads((run.folder_of(name) / "manifest.json").read_text())
+    emulator = manifest["emulator"]["name"]
+    left = [row.name for row in lifecycle.status() if row.name == emulator]
+    own = (emulator, str(run.folder_of(name)), os.path.relpath(run.folder_of(name)))
+    for process in psutil.process_iter(["cmdline"]):
+        line = " ".join(process.info["cmdline"] or [])
+        if process.pid != os.getpid() and any(word in line for word in own):
+            left.append(line)
+    return left
+
+
+def _gone(name: str, within_s: float = 20) -> None:
+    deadline = time.monotonic() + within_s
+    while (left := _left(name)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not left
+
+
+def test_a_run_from_nothing_to_the_report_and_again(cli: Cli) -> None:
+    process = cli(*_short("whole"))
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    assert "emulated: write latency at queue depth 1 of ZRS" in out
+    assert "check lrs-attach-other-zone: as expected" in out
+    assert out.count("  trial ") == 25
+    folder = run.open_run("whole")
+    report = (folder.folder / "report.html").read_text()
+    assert "EMULATED" in report and "http://" not in report.replace("http://www.w3.org", "")
+    assert (results.read(folder.folder).trials["status"] == "ok").all()
+    executed = sorted(path.name for path in (folder.folder / "notebooks").iterdir())
+    assert [name[0] for name in executed] == ["1", "2", "3", "4"]
+    assert (folder.folder / "truth.json").exists()
+    assert not (folder.folder / "keys").exists()
+    assert all(row["deleted_utc"] for row in folder.manifest["resource_groups"])
+    _gone("whole")
+
+    comparisons = (folder.folder / "comparisons.csv").read_bytes()
+    again = cli("run", "--resume", "whole")
+    out, err = again.communicate(timeout=100)
+    assert again.returncode == 0, err
+    assert len(_events("whole", "trial")) == 25
+    assert (folder.folder / "comparisons.csv").read_bytes() == comparisons
+    _gone("whole")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_nothing_but_the_finished_trials(cli: Cli, number: signal.Signals) -> None:
+    process = cli(*_short("stopped"))
+    _wait(process, lambda: len(_events("stopped", "trial")) >= 2)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert "nothing is left standing; go on with 'diskbook run --resume stopped'" in err
+    assert "Traceback" not in err
+    _gone("stopped")
+    assert len(_events("stopped", "trial")) >= 2
+
+
+def test_a_killed_parent_takes_everything_with_it(cli: Cli) -> None:
+    process = cli(*_short("killed"))
+    _wait(process, lambda: len(_events("killed", "trial")) >= 1)
+    process.kill()
+    process.communicate()
+    _gone("killed")
+
+
+def test_a_dead_kernel_ends_the_run_cleanly(cli: Cli) -> None:
+    process = cli(*_short("kernel"))
+    _wait(process, lambda: len(_events("kernel", "trial")) >= 1)
+    for child in psutil.Process(process.pid).children(recursive=True):
+        if "ipykernel_launcher" in " ".join(child.cmdline()):
+            child.kill()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "2-benchmark ended with status" in err and "--resume kernel" in err
+    assert "Traceback" not in err
+    _gone("kernel")
+
+
+def test_azures_refusal_is_one_sentence_and_the_users_emulator_stays(cli: Cli, tmp_path: Path) -> None:
+    faults = tmp_path / "faults.json"
+    error = {"status": 409, "code": "OperationNotAllowed", "message": "exceeding approved Cores quota."}
+    match = {"method": "PUT", "path_regex": "/virtualMachines/"}
+    faults.write_text(json.dumps([{"match": match, "times": 9, "action": error}]))
+    name = f"mine-{os.getpid()}"
+    assert cli("emulator", "start", name, "--faults", str(faults)).wait(timeout=60) == 0
+    try:
+        process = cli(*_short("refused", "--emulator", name))
+        _, err = process.communicate(timeout=90)
+        assert process.returncode == 1
+        assert "create machine r1-vm" in err and "exceeding approved Cores quota." in err
+        assert "Traceback" not in err
+        folder = run.open_run("refused")
+        assert all(row["deleted_utc"] for row in folder.manifest["resource_groups"])
+        assert name in [row.name for row in lifecycle.status() if row.state == "running"]
+    finally:
+        assert cli("emulator", "stop", name).wait(timeout=60) == 0
+    _gone("refused")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "zone-disk"), "there is no scenario 'zone-disk'; did you mean 'zone-disks'?"),
+        (("run", "zone-disks", "--preset", "quik"), "did you mean 'quick'?"),
+        (("run", "zone-disks", "--cloud", "azur"), "did you mean 'azure'?"),
+        (("run", "zone-disks", "--emulator-profile", "defalt"), "did you mean 'default'?"),
+        (("run", "zone-disks", "--set", "design.sed=1"), "did you mean 'seed'?"),
+        (("run", "zone-disks", "--set", "x"), "write KEY=VALUE"),
+        (("run", "zone-disks", "--emulator", "nobodys"), "does not run; start it with"),
+        (("run", "--resume", "absent"), "there is no run 'absent'"),
+        (("run",), "name a scenario, or a run to --resume"),
+        (("rum", "zone-disks"), "there is no command 'rum'; did you mean 'run'?"),
+        (("emulator", "stop", "absent"), "there is no emulator 'absent'"),
+        (("tables", "absent"), "there is no run 'absent'"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_makes_nothing(cli: Cli, words: tuple[str, ...], said: str) -> None:
+    process = cli(*words)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 2, out + err
+    assert said in err
+    assert err.startswith("diskbook: ") and err.count("\n") == 1
+    assert not list(Path(os.environ["DISKBOOK_RUNS"]).iterdir())

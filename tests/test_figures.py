@@ -108,6 +108,16 @@ def test_the_sidecar_holds_words_and_hash(emulated: Analysis, tmp_path: Path) ->
     assert f"{ratio:.2f}×" in facts["caption"] and f"{ratio:.2f} times" in facts["title"]
 
 
+def test_a_title_claims_no_difference_that_was_not_found(tmp_path: Path) -> None:
+    same = {"write": 1.3, "read": 2.2, "commit": 1.9}
+    truth = synthetic.Truth(dict.fromkeys(synthetic.Truth().latency_ms, same))
+    found = analyse(synthetic.run_folder(tmp_path / "run", truth=truth, n_blocks=5).folder)
+    assert (
+        found.ratios.title
+        == "Write latency at queue depth 1: ZRS, zone 1 against LRS, zone 1: equivalent within 5 %"
+    )
+
+
 def test_the_hash_follows_the_data(emulated: Analysis) -> None:
     data = emulated.ratios.data
     assert data_hash(data) != data_hash(data.assign(ratio=data["ratio"] * 1.000001))

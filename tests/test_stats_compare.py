@@ -64,6 +64,17 @@ def test_one_replicate_refuses_disks_like_these(run) -> None:
     assert general["verdict"] == "inconclusive"
 
 
+def test_few_replicates_are_told_how_wide_the_interval_is() -> None:
+    def warning(replicates: int) -> str:
+        truth = synthetic.Truth(disk=0.02)
+        options = {"n_replicates": replicates, "n_blocks": 2, "loads": (synthetic.WRITE,), "samples": 20}
+        found = compare(synthetic.tables(3, truth, **options)[0], [HEADLINE], None, {})
+        return str(found.table.iloc[0]["warnings"])
+
+    assert "with 2 replicates (t with 1 degree of freedom)" in warning(2) and "±" in warning(2)
+    assert warning(5) == ""
+
+
 def test_latency_of_capped_cells_is_refused_with_the_reason(run) -> None:
     row = these(compare(run[0], [DEEP], run[2], {}))
     assert row["verdict"] == "capped" and math.isnan(row["ratio"]) and math.isnan(row["ci_low"])

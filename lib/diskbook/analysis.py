@@ -195,7 +195,10 @@ class Analysis:
         row = rows.iloc[0]
         load = narrative.load_words(self.scenario.workload_named(row["workload"]))
         arm, base = self.labels[row["arm"]], self.labels[row["base_arm"]]
-        return f"{load[0].upper()}{load[1:]}: {arm} takes {row['ratio']:.2f} times as long as {base}"
+        finding = f"{arm} takes {row['ratio']:.2f} times as long as {base}"
+        if row["verdict"] != "difference":
+            finding = f"{arm} against {base}: {row['verdict']}"
+        return f"{load[0].upper()}{load[1:]}: {finding}"
 
     def _cap_title(self) -> str:
         capped = self.cells[self.cells["label"] == "capped"]

@@ -73,13 +73,13 @@ def sentence(row: Row, scenario: Scenario) -> str:
     verdict = row["verdict"]
     if verdict in ("capped", "invalid") or math.isnan(row["ratio"]):
         return f"no ratio for the {what} to {base} ({verdict}): {row['warnings']}"
-    number = f"{row['ratio']:.2f} times that of {base} ({interval_words(row)})"
+    times, interval = f"{row['ratio']:.2f} times", interval_words(row)
     if verdict == "difference":
-        return f"{what} is {number}"
+        return f"{what} is {times} that of {base} ({interval})"
     if verdict.startswith("equivalent"):
-        return f"{what} is {verdict.replace('equivalent', 'equal')} to that of {base}: {number}"
+        return f"{what} is {verdict.replace('equivalent', 'equal')} to that of {base}: {times} ({interval})"
     why = f"; {row['warnings']}" if row["warnings"] else ""
-    return f"{what} may or may not differ from that of {base}: {number}{why}"
+    return f"{what} may or may not differ from that of {base}: {times} ({interval}){why}"
 
 
 def chosen(comparisons: pd.DataFrame) -> pd.DataFrame:

@@ -78,9 +78,9 @@ def _layout(data: pd.DataFrame) -> list[Any]:
 def _row(axes: Axes, place: int, row: dict[str, Any], looks: Mapping[str, ArmLook]) -> None:
     right = axes.get_yaxis_transform()
     if np.isnan(row["ratio"]) or row["verdict"] in ("invalid", "capped"):
-        axes.text(
-            0.5, place, refusal(row), transform=right, ha="center", va="center", fontsize=10, color=GREY
-        )
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 2.0}
+        why = axes.text(0.5, place, refusal(row), transform=right, ha="center", va="center", bbox=box)
+        why.set(fontsize=10, color=GREY)
         axes.text(
             1.02, place, "refused", transform=right, va="center", fontsize=10, color=GREY, style="italic"
         )

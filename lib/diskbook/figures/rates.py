@@ -78,6 +78,7 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
                 va="center",
                 fontsize=10,
                 color=GREY,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
             )
     reach = 1.1 * highest
     lines = _lines(data, highest)

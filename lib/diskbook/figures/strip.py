@@ -47,7 +47,12 @@ def strip(
             _panel(axes, data[data["workload"] == workload], arms, looks)
             axes.set_title(words.get(workload, workload), loc="left", fontsize=11)
     n_blocks = data[["replicate", "block"]].drop_duplicates().shape[0]
+    absent = trials.loc[trials["status"] != "ok", "trial"].nunique()
     note = f"Each mark is one trial, blocks from top to bottom ({n_blocks} blocks); black line: median."
+    if absent:
+        note += (
+            f" Not drawn: {absent} trial{'s' * (absent != 1)} that failed or whose block was not finished."
+        )
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)
     emulated = "Emulated, not measured on Azure. " if "emulated" in provenance else ""

@@ -117,9 +117,9 @@ def _labels(axes: Axes, ends: list[tuple[float, float, str]], looks: Mapping[str
         look = looks[arm]
         sample = {**look.marks(5), "linestyle": look.line, "color": look.colour, "linewidth": 1.8}
         axes.plot(
-            [1.02, 1.05, 1.08], [height] * 3, transform=axes.transAxes, clip_on=False, markevery=[1], **sample
+            [1.01, 1.05, 1.09], [height] * 3, transform=axes.transAxes, clip_on=False, markevery=[1], **sample
         )
-        axes.text(1.1, height, look.label, transform=axes.transAxes, va="center", fontsize=10, color=INK)
+        axes.text(1.11, height, look.label, transform=axes.transAxes, va="center", fontsize=10, color=INK)
 
 
 def apart(heights: Sequence[float], gap: float) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -35,6 +36,7 @@ COLUMNS = [
     "provenance",
 ]
 GATE_COLUMNS = ["arm", "base_arm", "workload", "metric", "gate", "status", "cause", "remedy"]
+FEW_REPLICATES = 5
 DIRECTIONS = ("commit", "read", "write")
 
 
@@ -217,6 +219,13 @@ def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
     ]
     if one.reason and (failure is None or failure.verdict == "inconclusive"):
         notes.append(one.reason)
+    if (
+        one.scope == ratios.LIKE_THESE
+        and not one.reason
+        and one.n_replicates < FEW_REPLICATES
+        and not withheld
+    ):
+        notes.append(_few_replicates(one))
     return {
         "arm": item.arm,
         "base_arm": item.base_arm,
@@ -239,6 +248,15 @@ def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
         "provenance": provenance,
         "_p": np.nan if failure else one.p_difference,
     }
+
+
+def _few_replicates(one: ratios.Estimate) -> str:
+    """Say how wide the honest interval is with so few replicates."""
+    half = 100 * (math.sqrt(one.high / one.low) - 1)
+    return (
+        f"with {one.n_replicates} replicates (t with {one.df:.0f} degree{'s' * (one.df != 1)} of freedom) the "
+        f"interval for disks like these is ±{half:.1f} %: {FEW_REPLICATES} replicates or more narrow it"
+    )
 
 
 def _equivalence(drafts: list[_Draft], table: pd.DataFrame) -> pd.Series:

@@ -253,9 +253,10 @@ def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
 def _few_replicates(one: ratios.Estimate) -> str:
     """Say how wide the honest interval is with so few replicates."""
     half = 100 * (math.sqrt(one.high / one.low) - 1)
+    freedom = f"{one.df:.0f} degree{'s' * (one.df != 1)} of freedom"
     return (
-        f"with {one.n_replicates} replicates (t with {one.df:.0f} degree{'s' * (one.df != 1)} of freedom) the "
-        f"interval for disks like these is ±{half:.1f} %: {FEW_REPLICATES} replicates or more narrow it"
+        f"with {one.n_replicates} replicates (t with {freedom}) the interval for disks like these "
+        f"is ±{half:.1f} %: {FEW_REPLICATES} replicates or more narrow it"
     )
 
 

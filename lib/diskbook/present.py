@@ -150,8 +150,13 @@ def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
         }
     )
     grouped = rows.groupby(["Gate", "Status", "Cause", "Remedy"], sort=False, as_index=False)
-    rows = grouped.agg(Comparisons=("Comparison", "; ".join))
+    rows = grouped.agg(Comparisons=("Comparison", _listed))
     return Html(table(counts, "Gates by outcome, over comparisons") + table(rows, "Gates that did not pass"))
+
+
+def _listed(names: pd.Series) -> str:
+    """Name up to three, count more."""
+    return "; ".join(names) if len(names) <= 3 else f"{len(names)} comparisons"
 
 
 def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:

@@ -165,7 +165,7 @@ def test_a_full_filesystem_is_an_error_for_the_client(tmp_path: Path, plugin: Pa
 
 def test_a_cap_holds_and_the_unthrottled_export_ignores_it(make: MakeExport) -> None:
     export = make(limits=Limits(iops=500))
-    capped = fio(export, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1", "--time_based")
+    capped = fio(export, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1s", "--time_based")
     free = fio(export, "--rw=write", "--bs=4k", "--iodepth=16", "--size=8m", unthrottled=True)
     assert capped.iops == pytest.approx(500, rel=0.05)
     assert free.iops > 2000
@@ -175,7 +175,7 @@ def test_a_cap_holds_and_the_unthrottled_export_ignores_it(make: MakeExport) -> 
 
 def test_a_new_limit_holds_at_once(make: MakeExport, tmp_path: Path) -> None:
     export = make(limits=Limits(mb_s=2))
-    load = ["--rw=randwrite", "--bs=16k", "--iodepth=16", "--runtime=1", "--time_based"]
+    load = ["--rw=randwrite", "--bs=16k", "--iodepth=16", "--runtime=1s", "--time_based"]
     before = fio(export, *load).iops
     LimitsFile.open(tmp_path / "a.lim").update(Limits(mb_s=8))
     after = fio(export, *load).iops
@@ -187,7 +187,7 @@ def test_credit_falls_back_to_base(make: MakeExport, tmp_path: Path) -> None:
     export = make(limits=Limits(iops=200, burst_iops=2000, credit_ios=900))
     limits = LimitsFile.open(tmp_path / "a.lim")
     assert limits.credit_ios() == pytest.approx(900)
-    done = fio(export, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1.5", "--time_based")
+    done = fio(export, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1500ms", "--time_based")
     beyond_base = done.ios - 200 * done.runtime_ms / 1e3
     assert beyond_base == pytest.approx(900, rel=0.05)
     assert limits.credit_ios() < 450
@@ -205,7 +205,7 @@ def test_used_credit_stays_used_when_limits_change(make: MakeExport, tmp_path: P
 def test_a_vm_cap_is_shared_by_its_disks(make: MakeExport, tmp_path: Path) -> None:
     vm = LimitsFile.create(tmp_path / "vm.lim", Limits(iops=600)).path
     exports = [make(name, vm_uncached=vm) for name in "ab"]
-    load = ["--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1.5", "--time_based"]
+    load = ["--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1500ms", "--time_based"]
     first, second = (next(iter(result.directions.values())).iops for result in run_fio(exports, *load))
     assert first + second == pytest.approx(600, rel=0.25)  # the two starts may be apart
 
@@ -334,7 +334,7 @@ def test_stop_ends_a_session_under_way(make: MakeExport) -> None:
 
 def _ignore_errors(export: Export) -> None:
     with contextlib.suppress(DiskbookError):
-        fio(export, "--rw=randread", "--bs=4k", "--runtime=20", "--time_based")
+        fio(export, "--rw=randread", "--bs=4k", "--runtime=20s", "--time_based")
 
 
 def test_a_start_outlives_the_thread_that_asked_for_it(make: MakeExport) -> None:

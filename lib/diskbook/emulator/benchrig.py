@@ -115,6 +115,15 @@ def run_fio(exports: Sequence[Export], *options: str, unthrottled: bool = False)
     ]
 
 
+def run_fio_together(exports: Sequence[Export], *options: str) -> FioResult:
+    """Run one fio with a job for each export, which start and end together; return the sum."""
+    command = ["fio", "--output-format=json", "--group_reporting", f"--size={WORKING_SET_MIB}m", *options]
+    for export in exports:
+        command += [f"--name={export.socket.stem}", "--ioengine=nbd", f"--uri={export.uri()}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return parse(done.stdout, "all disks", messages=done.stderr)
+
+
 class OtherCpu:
     """Processors used by others than this process and its children, as a context manager.
 

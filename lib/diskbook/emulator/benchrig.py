@@ -98,7 +98,7 @@ def run_fio(exports: Sequence[Export], *options: str, unthrottled: bool = False)
         "--group_reporting",
         "--output-format=json",
     ]
-    common += [f"--size={WORKING_SET_MIB}m", *options]
+    common += [f"--size={WORKING_SET_MIB}m", "--verify_state_save=0", *options]
     running = [
         subprocess.Popen(
             [*common, f"--uri={export.uri(unthrottled)}"],

@@ -1,4 +1,4 @@
-"""Whole runs by the command line: real papermill, emulator, SSH and fio; and nothing left, however they end."""
+"""Whole runs by the command line: real papermill, emulator, SSH and fio; nothing is left, however they end."""
 
 from __future__ import annotations
 

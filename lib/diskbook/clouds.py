@@ -23,6 +23,17 @@ def provenance(cloud: str) -> str:
     return "emulated" if cloud == "emulator" else "azure"
 
 
+def emulator_state(name: str) -> str:
+    """Return "running", "kept" (stopped, its state kept), "dead" (killed) or "absent"."""
+    return next((row.state for row in lifecycle.status() if row.name == name), "absent")
+
+
+def check_emulator_runs(name: str) -> None:
+    """Raise UsageError when an emulator that the user named does not run."""
+    if emulator_state(name) != "running":
+        raise UsageError(f"emulator {name} does not run; start it with 'diskbook emulator start {name}'")
+
+
 def clients_of(manifest: dict[str, Any]) -> Clients:
     """Make the clients for the cloud that a manifest names.
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from diskbook import design, paths, report, stages
+from diskbook import design, own_emulator, paths, report, stages
 from diskbook.errors import DiskbookError
 from diskbook.notebook_stage import EXIT_USER_ERROR
 from diskbook.progress import Progress
@@ -65,7 +65,7 @@ def execute(folder: Run, *, keep: bool = False) -> Outcome:
         try:
             if not stages.finished(folder):
                 # Unless kept, the emulator ends with this process, however that ends.
-                stages.start_emulator(folder, owner=not keep)
+                own_emulator.start(folder, owner=not keep)
             for name in ("1-provision", "2-benchmark", scenario.analysis_notebook):
                 _stage(folder, name, Path(scratch), progress)
             if not keep:

@@ -5,101 +5,28 @@ Each looks at what the run folder records first: on a finished run nothing is cr
 
 from __future__ import annotations
 
-import hashlib
-import json
-import platform
-from collections.abc import Mapping
+import contextlib
+import shutil
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from importlib import metadata
 from typing import Any
 
-from azure.core.exceptions import AzureError
+from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequestError, ServiceResponseError
 
-from diskbook import checks, clouds, design, run, scenario_file
+from diskbook import checks, clouds, design, own_emulator, run
 from diskbook.azure import provision as provisioning
 from diskbook.azure import teardown as deletion
 from diskbook.azure.attach import group_and_name
 from diskbook.azure.clients import Clients
 from diskbook.benchmark import Rig, measure
-from diskbook.emulator import lifecycle, truth
 from diskbook.errors import DiskbookError, UsageError
+from diskbook.manifest import begin, scenario_of
 from diskbook.run import Run
 from diskbook.scenario import Scenario
 
-PACKAGES = ("diskbook", "azure-mgmt-compute", "fabric", "papermill", "pandas", "scipy", "matplotlib")
+__all__ = ["begin", "benchmark", "finished", "provision", "remaining", "scenario_of", "standing", "teardown"]
+
 EXPIRES = timedelta(hours=12)
-
-
-def begin(
-    name: str,
-    scenario: str,
-    cloud: str = "emulator",
-    preset: str = "quick",
-    overrides: Mapping[str, Any] | None = None,
-    emulator: Mapping[str, Any] | None = None,
-) -> Run:
-    """Make the run folder with its manifest, or open it when it is there.
-
-    Parameters
-    ----------
-    name
-        Name of the run, or path of its folder.
-    scenario, preset, overrides
-        As for `scenario_file.load`. On an existing run they are not looked at: the manifest decides.
-    cloud
-        "emulator" or "azure".
-    emulator
-        `name`, `profile`, `seed`, `time_scale` of the emulator to use; by default one named after the run.
-
-    Raises
-    ------
-    UsageError
-        For anything that does not fit, before anything is created.
-    """
-    if (run.folder_of(name) / "manifest.json").exists():
-        return run.open_run(name)
-    clouds.check_kind(cloud)
-    loaded = scenario_file.load(scenario, preset, overrides)
-    folder = run.create(name)
-    folder.write_manifest(_manifest(folder, loaded, cloud, dict(overrides or {}), emulator))
-    folder.append("begin", scenario=loaded.name, preset=preset, cloud=cloud)
-    return folder
-
-
-def _manifest(
-    folder: Run, scenario: Scenario, cloud: str, overrides: dict[str, Any], emulator: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    # Short, since the paths of an emulator's sockets are limited; the folder makes it unique on the machine.
-    own = "run-" + hashlib.sha256(str(folder.folder.resolve()).encode()).hexdigest()[:8]
-    defaults = {"name": own, "profile": "default", "seed": scenario.design.seed, "time_scale": 0.01}
-    played = {**defaults, **(emulator or {})}
-    played["own"] = played["name"] == own
-    return {
-        "schema": run.SCHEMA,
-        "run": folder.name,
-        "created_utc": run.now_utc(),
-        "provenance": clouds.provenance(cloud),
-        "cloud": cloud,
-        "site": scenario.site,
-        "preset": scenario.preset,
-        "overrides": overrides,
-        "scenario": scenario.model_dump(mode="json"),
-        "emulator": played if cloud == "emulator" else None,
-        "versions": {"python": platform.python_version()}
-        | {name: metadata.version(name) for name in PACKAGES},
-        "zone_map": {},
-        "resource_groups": [],
-        "replicates": [],
-    }
-
-
-def _versions() -> dict[str, str]:
-    return {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
-
-
-def scenario_of(folder: Run) -> Scenario:
-    """Return the scenario as the manifest records it."""
-    return scenario_file.from_dict(folder.manifest["scenario"], f"{folder.name}/manifest.json")
 
 
 def finished(folder: Run) -> bool:
@@ -119,8 +46,8 @@ def provision(folder: Run) -> None:
     """
     if finished(folder):
         return
-    with folder.locked():
-        start_emulator(folder, owner=False)
+    with folder.locked(), _cloud_told(folder):
+        own_emulator.start(folder, owner=False)
         clients, scenario = clouds.clients_of(folder.manifest), scenario_of(folder)
         for origin in range(1, scenario.design.replicates + 1):
             if remaining(folder, scenario, origin) and standing(folder, clients, origin) is None:
@@ -138,7 +65,7 @@ def benchmark(folder: Run) -> None:
     """
     if finished(folder):
         return
-    with folder.locked():
+    with folder.locked(), _cloud_told(folder):
         clients, scenario = clouds.clients_of(folder.manifest), scenario_of(folder)
         for origin in range(1, scenario.design.replicates + 1):
             blocks = remaining(folder, scenario, origin)
@@ -159,24 +86,52 @@ def teardown(folder: Run) -> None:
     """
     manifest = folder.manifest
     groups = [row["name"] for row in manifest["resource_groups"] if not row["deleted_utc"]]
-    if not groups and not _has_own_emulator(manifest):
+    if not groups and not own_emulator.is_there(manifest):
         return
-    with folder.locked():
+    # A kernel whose parent was killed takes a moment to notice, and holds the run until then.
+    with folder.locked(patience_s=20), _cloud_told(folder):
         try:
             clients = clouds.clients_of(manifest)
         except UsageError:
-            if manifest["cloud"] != "emulator":
+            if not own_emulator.is_gone(manifest):
                 raise
-            _mark_deleted(folder, groups)  # the emulator is gone, and all it held with it
-            _stop_own_emulator(manifest)
-            return
-        _keep_truth(folder)
-        for group in groups:
-            deletion.delete_group(clients, folder, group)
-            _mark_deleted(folder, [group])
-        _stop_own_emulator(manifest)
-        _delete_keys(folder)
+            _mark_deleted(folder, groups)
+            own_emulator.stop(manifest)
+        else:
+            _delete_all(folder, clients, groups)
+        shutil.rmtree(folder.folder / "keys", ignore_errors=True)
         folder.append("stage", stage="teardown")
+
+
+def _delete_all(folder: Run, clients: Clients, groups: list[str]) -> None:
+    """Keep the truth, delete the groups, stop the emulator: each also when the ones before failed.
+
+    A full disk, for one, is no reason to leave machines standing.
+    """
+    with contextlib.ExitStack() as steps:  # taken from the last to the first
+        steps.callback(own_emulator.stop, folder.manifest)
+        for group in reversed(groups):
+            steps.callback(_delete_group, folder, clients, group)
+        own_emulator.keep_truth(folder)
+
+
+def _delete_group(folder: Run, clients: Clients, group: str) -> None:
+    deletion.delete_group(clients, folder, group)
+    _mark_deleted(folder, [group])
+
+
+@contextlib.contextmanager
+def _cloud_told(folder: Run) -> Iterator[None]:
+    """Put into one sentence what the cloud refuses, or that it is away, where no operation did so before."""
+    try:
+        yield
+    except AzureError as error:
+        away = isinstance(error, ServiceRequestError | ServiceResponseError)
+        what = "cannot be reached" if away else "refuses"
+        raise DiskbookError(
+            f"the cloud {what} ({provisioning.azure_message(error)}); what is finished is kept: "
+            f"'diskbook run --resume {folder.name}' goes on"
+        ) from error
 
 
 def remaining(folder: Run, scenario: Scenario, origin: int) -> list[design.Block]:
@@ -206,7 +161,7 @@ def _stands(clients: Clients, row: dict[str, Any]) -> bool:
             clients.compute.disks.get(*group_and_name(disk["id"])).unique_id == disk["unique_id"]
             for disk in row["disks"].values()
         )
-    except AzureError:
+    except ResourceNotFoundError:  # anything else does not say that they are gone
         return False
 
 
@@ -246,47 +201,6 @@ def _measure_replicate(
         rig.close()
 
 
-def start_emulator(folder: Run, *, owner: bool) -> None:
-    """Start the run's own emulator unless it runs.
-
-    Parameters
-    ----------
-    folder
-        The run.
-    owner
-        The emulator ends with this process, however that ends.
-
-    Raises
-    ------
-    UsageError
-        When the run uses an emulator that the user named, and that one does not run.
-    """
-    wanted = folder.manifest["emulator"]
-    if wanted is None or _emulator_state(wanted) == "running":
-        return
-    if not wanted["own"]:
-        start = f"diskbook emulator start {wanted['name']}"
-        raise UsageError(f"emulator {wanted['name']} does not run; start it with '{start}'")
-    settings = {key: wanted[key] for key in ("profile", "seed", "time_scale")}
-    lifecycle.start(wanted["name"], **settings, owner=owner)
-
-
-def _emulator_state(wanted: dict[str, Any]) -> str:
-    """Return "running", "dead" or "absent"."""
-    return next((row.state for row in lifecycle.status() if row.name == wanted["name"]), "absent")
-
-
-def _has_own_emulator(manifest: dict[str, Any]) -> bool:
-    """Whether something of the run's own emulator is there; one that the user named is left running."""
-    wanted = manifest["emulator"]
-    return bool(wanted and wanted["own"] and _emulator_state(wanted) != "absent")
-
-
-def _stop_own_emulator(manifest: dict[str, Any]) -> None:
-    if _has_own_emulator(manifest):
-        lifecycle.stop(manifest["emulator"]["name"])
-
-
 def _mark_deleted(folder: Run, groups: list[str]) -> None:
     rows = folder.manifest["resource_groups"]
     folder.update_manifest(
@@ -294,29 +208,3 @@ def _mark_deleted(folder: Run, groups: list[str]) -> None:
             {**row, "deleted_utc": run.now_utc()} if row["name"] in groups else row for row in rows
         ]
     )
-
-
-def _keep_truth(folder: Run) -> None:
-    """Write what the emulator planted and played to truth.json, for tests; no analysis may read it."""
-    wanted = folder.manifest["emulator"]
-    if wanted is None:
-        return
-    trials = [
-        truth.TrialWindow(
-            event["trial"],
-            event["machine_id"],
-            event["disk_id"],
-            datetime.fromisoformat(event["started_utc"]).timestamp(),
-            datetime.fromisoformat(event["ended_utc"]).timestamp(),
-        )
-        for event in folder.ledger()
-        if event["event"] == "trial"
-    ]
-    played = truth.build_truth(lifecycle.read_truth(lifecycle.connect(wanted["name"])), trials)
-    run.write_atomic(folder.folder / "truth.json", json.dumps(played, indent=1) + "\n")
-
-
-def _delete_keys(folder: Run) -> None:
-    for path in (folder.folder / "keys").glob("*"):
-        path.unlink()
-    (folder.folder / "keys").rmdir()

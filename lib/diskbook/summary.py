@@ -6,13 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import design, stages
+from diskbook import design
+from diskbook.manifest import scenario_of
 from diskbook.run import Run
 
 
 def design_table(folder: Run) -> pd.DataFrame:
     """Cells of the scenario, one row a workload, with the number of trials that are planned for it."""
-    scenario = stages.scenario_of(folder)
+    scenario = scenario_of(folder)
     planned = pd.Series([trial.workload for block in design.plan(scenario) for trial in block.trials])
     rows = [
         {

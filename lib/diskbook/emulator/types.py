@@ -26,7 +26,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Latency:
-    """Latency of one kind of I/O: lognormal with this mean; `parallelism` internal servers, 0 for unlimited."""
+    """Latency of one kind of I/O: lognormal; `parallelism` internal servers, 0 for unlimited."""
 
     mean_ms: float
     sigma: float = 0.0
@@ -52,7 +52,7 @@ class ExportModel:
 
     `log_factor` multiplies every latency by exp(log_factor) (machine, disk and session noise that stay
     constant while attached). `second_log[i]` does so during second i since the emulator began (wrapping),
-    `trial_log[k]` during the k-th time the export is opened after it was closed by everyone (wrapping).
+    `trial_log[k]` during the k-th session (wrapping): from the first I/O after everyone had closed it to the last close.
     """
 
     read: Latency

@@ -1,0 +1,99 @@
+"""The beginning of a run: its folder, and the manifest that every later stage reads."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+from diskbook import clouds, paths, run, scenario_file
+from diskbook.emulator.profile import load_profile
+from diskbook.errors import UsageError
+from diskbook.run import Run
+from diskbook.scenario import Scenario
+
+PACKAGES = ("diskbook", "azure-mgmt-compute", "fabric", "papermill", "pandas", "scipy", "matplotlib")
+TIME_SCALE = 0.01  # of Azure's delays, slept by the emulator
+
+
+def begin(
+    name: str,
+    scenario: str,
+    cloud: str = "emulator",
+    preset: str = "quick",
+    overrides: Mapping[str, Any] | None = None,
+    emulator: Mapping[str, Any] | None = None,
+) -> Run:
+    """Make the run folder with its manifest, or open it when it is there.
+
+    Parameters
+    ----------
+    name
+        Name of the run, or path of its folder.
+    scenario, preset, overrides
+        As for `scenario_file.load`. On an existing run they are not looked at: the manifest decides.
+    cloud
+        "emulator" or "azure".
+    emulator
+        `name`, `profile`, `seed`, `time_scale` of the emulator to use; by default one of the run's own.
+
+    Raises
+    ------
+    UsageError
+        For anything that does not fit, before anything is created.
+    """
+    if (run.folder_of(name) / "manifest.json").exists():
+        return run.open_run(name)
+    clouds.check_kind(cloud)
+    loaded = scenario_file.load(scenario, preset, overrides)
+    if not (paths.NOTEBOOKS / f"{loaded.analysis_notebook}.ipynb").exists():
+        raise UsageError(
+            f"scenario {loaded.name}: there is no notebook {loaded.analysis_notebook} to analyse it; "
+            'name one in [scenario], for example analysis = "zone-disks"'
+        )
+    played = _emulator(run.folder_of(name), loaded, emulator or {}) if cloud == "emulator" else None
+    folder = run.create(name)
+    folder.write_manifest(_manifest(folder, loaded, cloud, dict(overrides or {}), played))
+    folder.append("begin", scenario=loaded.name, preset=preset, cloud=cloud)
+    return folder
+
+
+def scenario_of(folder: Run) -> Scenario:
+    """Return the scenario as the manifest records it."""
+    return scenario_file.from_dict(folder.manifest["scenario"], f"{folder.name}/manifest.json")
+
+
+def _emulator(folder: Any, scenario: Scenario, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of the emulator, checked; `own` says that it is the run's own and ends with it."""
+    # Short, since the paths of an emulator's sockets are limited; the folder makes it unique on the machine.
+    own = "run-" + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
+    defaults = {"name": own, "profile": "default", "seed": scenario.design.seed, "time_scale": TIME_SCALE}
+    played = {**defaults, **asked}
+    load_profile(played["profile"])
+    if played["name"] != own:
+        clouds.check_emulator_runs(played["name"])
+    return {**played, "own": played["name"] == own}
+
+
+def _manifest(
+    folder: Run, scenario: Scenario, cloud: str, overrides: dict[str, Any], emulator: dict[str, Any] | None
+) -> dict[str, Any]:
+    versions = {name: metadata.version(name) for name in PACKAGES}
+    return {
+        "schema": run.SCHEMA,
+        "run": folder.name,
+        "created_utc": run.now_utc(),
+        "provenance": clouds.provenance(cloud),
+        "cloud": cloud,
+        "site": scenario.site,
+        "preset": scenario.preset,
+        "overrides": overrides,
+        "scenario": scenario.model_dump(mode="json"),
+        "emulator": emulator,
+        "versions": {"python": platform.python_version(), **versions},
+        "zone_map": {},
+        "resource_groups": [],
+        "replicates": [],
+    }

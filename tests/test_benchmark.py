@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook import raw, results, stages
+from diskbook import own_emulator, raw, results, stages
 from diskbook import run as runs
 from diskbook.azure.keys import run_key
 from diskbook.clouds import clients_of
@@ -153,7 +153,7 @@ class Lived:
 @pytest.fixture(scope="module")
 def lived(place: Path) -> Lived:
     run = begin("lived", QUIET, "small")
-    stages.start_emulator(run, owner=True)
+    own_emulator.start(run, owner=True)
     folder = lifecycle.connect(run.manifest["emulator"]["name"]).folder
     try:
         stages.provision(run)
@@ -387,7 +387,7 @@ def test_a_lost_session_loses_no_trial(tiny: Run) -> None:
 
 def test_a_killed_run_goes_on_with_the_same_machines(place: Path) -> None:
     run = begin("killed", QUIET, preset="full")
-    stages.start_emulator(run, owner=False)
+    own_emulator.start(run, owner=False)
     try:
         stages.provision(run)
         before = run.manifest["replicates"]
@@ -444,7 +444,7 @@ def test_machines_that_are_gone_are_replaced_by_a_new_replicate(
 ) -> None:
     monkeypatch.setattr("diskbook.hosts.RECONNECT_S", 1.0)
     run = begin("gone", QUIET, preset="standard")
-    stages.start_emulator(run, owner=True)
+    own_emulator.start(run, owner=True)
     name = run.manifest["emulator"]["name"]
 
     def end_emulator() -> None:
@@ -460,7 +460,7 @@ def test_machines_that_are_gone_are_replaced_by_a_new_replicate(
             stages.benchmark(run)
         first = events(run, "trial", block=1)
 
-        stages.start_emulator(run, owner=True)
+        own_emulator.start(run, owner=True)
         stages.provision(run)
         stages.benchmark(run)
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from diskbook.azure.clients import Clients, Cloud, StaticToken, connect
+from diskbook.azure.clients import Clients, Cloud, StaticToken
 from diskbook.emulator import lifecycle
 from diskbook.errors import UsageError, unknown
 
@@ -42,7 +42,7 @@ def clients_of(manifest: dict[str, Any]) -> Clients:
     UsageError
         When its emulator does not run, or when nothing says which Azure subscription to use.
     """
-    return connect(_emulator(manifest) if manifest["cloud"] == "emulator" else _azure())
+    return Clients(_emulator(manifest) if manifest["cloud"] == "emulator" else _azure())
 
 
 def _emulator(manifest: dict[str, Any]) -> Cloud:

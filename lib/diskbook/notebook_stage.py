@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import sys
 
-import papermill
-from papermill.exceptions import PapermillExecutionError
-
 USER_ERRORS = ("DiskbookError", "UsageError", "FioError", "JobLost")
 EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user
 
 
 def main(source: str, target: str, parameters: str) -> int:
     """Execute `source` with parameters (JSON text) into `target`; return the exit status."""
+    import papermill  # two seconds, which the parent, who wants a constant of this module, need not spend
+    from papermill.exceptions import PapermillExecutionError
+
     try:
         papermill.execute_notebook(source, target, json.loads(parameters), progress_bar=False)
     except PapermillExecutionError as error:

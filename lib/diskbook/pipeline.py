@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from diskbook import design, own_emulator, paths, report, stages
+from diskbook import design, own_emulator, paths, stages
 from diskbook.errors import DiskbookError
 from diskbook.notebook_stage import EXIT_USER_ERROR
 from diskbook.progress import Progress
@@ -75,8 +75,13 @@ def execute(folder: Run, *, keep: bool = False) -> Outcome:
             if not keep:
                 with _deaf():
                     stages.teardown(folder)
-        page = report.build(folder)
-    return Outcome(folder, report.headline(folder), page)
+        return _outcome(folder)
+
+
+def _outcome(folder: Run) -> Outcome:
+    from diskbook import report  # imports half a second of nbconvert
+
+    return Outcome(folder, report.headline(folder), report.build(folder))
 
 
 def _count_trials(folder: Run) -> int:

@@ -10,8 +10,9 @@ import pandas as pd
 from nbconvert import HTMLExporter
 from traitlets.config import Config
 
-from diskbook import narrative, present, scenario_file
+from diskbook import narrative, present
 from diskbook.errors import DiskbookError
+from diskbook.manifest import scenario_of
 from diskbook.run import Run, write_atomic
 
 HIDDEN_CELLS = {"remove-cell", "parameters", "injected-parameters"}
@@ -67,11 +68,10 @@ def build(folder: Run, executed: Path | None = None, target: Path | None = None)
     DiskbookError
         When the notebook is missing, damaged, or was not executed.
     """
-    manifest = folder.manifest
-    scenario = manifest["scenario"]
-    source = executed or folder.folder / "notebooks" / f"3-analyse-{scenario['name']}.ipynb"
+    manifest, scenario = folder.manifest, scenario_of(folder)
+    source = executed or folder.folder / "notebooks" / f"{scenario.analysis_notebook}.ipynb"
     body = _body(_read(source))
-    page = _page(scenario["scenario"]["title"], folder.name, manifest["provenance"], body)
+    page = _page(scenario.scenario.title, folder.name, manifest["provenance"], body)
     path = target or folder.folder / "report.html"
     write_atomic(path, page)
     return path
@@ -92,8 +92,7 @@ def headline(folder: Run) -> str:
         raise DiskbookError(f"{path} is missing; run the analysis notebook on {folder.name}") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise DiskbookError(f"{path} is damaged ({error}); run the analysis notebook again") from None
-    scenario = scenario_file.from_dict(folder.manifest["scenario"], f"{folder.name}/manifest.json")
-    return narrative.headline(comparisons, scenario)
+    return narrative.headline(comparisons, scenario_of(folder))
 
 
 NUMBERS = ("ratio", "ci_low", "ci_high", "level", "p_adjusted")

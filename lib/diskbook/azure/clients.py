@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from azure.core.credentials import AccessToken, AccessTokenInfo
 from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest
-from azure.mgmt.compute import ComputeManagementClient
-from azure.mgmt.network import NetworkManagementClient
-from azure.mgmt.resource.resources import ResourceManagementClient
 
 LOCATIONS_API = "2022-12-01"
 
@@ -73,19 +71,48 @@ class ScaledSleep(RequestsTransport):
 
 @dataclass(frozen=True)
 class Clients:
-    """The three clients the workbook uses, and the subscription they act in."""
+    """The three clients the workbook uses. Each is imported and made when first asked for: they are large.
 
-    # The clients take bodies as plain dicts in wire names, which the SDK's annotations do not allow for.
+    They take bodies as plain dicts in wire names, which the SDK's annotations do not allow for.
+    """
+
     cloud: Cloud
-    compute: Any
-    network: Any
-    resource: Any
-    transports: tuple[ScaledSleep, ...] = ()
+    _transports: list[ScaledSleep] = field(default_factory=list, repr=False)
+
+    @cached_property
+    def compute(self) -> Any:
+        """Machines, disks, sizes."""
+        from azure.mgmt.compute import ComputeManagementClient
+
+        return self._make(ComputeManagementClient)
+
+    @cached_property
+    def network(self) -> Any:
+        """Networks, addresses, interfaces."""
+        from azure.mgmt.network import NetworkManagementClient
+
+        return self._make(NetworkManagementClient)
+
+    @cached_property
+    def resource(self) -> Any:
+        """Resource groups."""
+        from azure.mgmt.resource.resources import ResourceManagementClient
+
+        return self._make(ResourceManagementClient)
 
     @property
     def saved_s(self) -> float:
         """Waiting that the emulator's time scale has saved so far, in seconds; 0 on Azure."""
-        return sum(transport.saved_s for transport in self.transports)
+        return sum(transport.saved_s for transport in self._transports)
+
+    def _make(self, kind: Any) -> Any:
+        cloud = self.cloud
+        if cloud.endpoint is None:
+            return kind(cloud.credential, cloud.subscription)
+        # A transport belongs to one client only.
+        transport = ScaledSleep(cloud.time_scale, connection_verify=str(cloud.ca))
+        self._transports.append(transport)
+        return kind(cloud.credential, cloud.subscription, base_url=cloud.endpoint, transport=transport)
 
     def zone_map(self, region: str) -> dict[str, str]:
         """Physical zone of each logical one, e.g. {"1": "westeurope-az2"}; empty where there are none.
@@ -99,18 +126,3 @@ class Clients:
         rows = [row for row in answer.json()["value"] if row["name"] == region]
         mappings = rows[0].get("availabilityZoneMappings", []) if rows else []
         return {row["logicalZone"]: row["physicalZone"] for row in mappings}
-
-
-def connect(cloud: Cloud) -> Clients:
-    """Make the clients. Nothing is sent before the first call."""
-    kinds: tuple[Any, ...] = (ComputeManagementClient, NetworkManagementClient, ResourceManagementClient)
-    if cloud.endpoint is None:
-        compute, network, resource = (kind(cloud.credential, cloud.subscription) for kind in kinds)
-        return Clients(cloud, compute, network, resource)
-    # A transport belongs to one client only.
-    transports = tuple(ScaledSleep(cloud.time_scale, connection_verify=str(cloud.ca)) for _ in kinds)
-    compute, network, resource = (
-        kind(cloud.credential, cloud.subscription, base_url=cloud.endpoint, transport=transport)
-        for kind, transport in zip(kinds, transports, strict=True)
-    )
-    return Clients(cloud, compute, network, resource, transports)

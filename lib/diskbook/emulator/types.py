@@ -52,7 +52,8 @@ class ExportModel:
 
     `log_factor` multiplies every latency by exp(log_factor) (machine, disk and session noise that stay
     constant while attached). `second_log[i]` does so during second i since the emulator began (wrapping),
-    `trial_log[k]` during the k-th session (wrapping): from the first I/O after everyone had closed it to the last close.
+    `trial_log[k]` during the k-th session (wrapping): from the first I/O after everyone had closed the
+    export to the last close.
     """
 
     read: Latency

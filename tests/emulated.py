@@ -33,7 +33,7 @@ class Azure:
     def __post_init__(self) -> None:
         self.folder.mkdir(exist_ok=True)
         self.key = keys.run_key(self.folder)
-        self.clients = azure.connect(
+        self.clients = azure.Clients(
             azure.Cloud(
                 kind="emulator",
                 subscription=self.emulator.subscription_id,

@@ -24,6 +24,7 @@ from diskbook.errors import DiskbookError
 
 T = TypeVar("T")
 
+CONNECT_S = 10.0
 RECONNECT_S = 90.0  # a connection may be away for a minute; a job on the machine goes on meanwhile
 _LOST = (paramiko.SSHException, EOFError, OSError)
 
@@ -241,15 +242,19 @@ class Connection:
         return transport
 
     def _persist(self, action: Callable[[], T]) -> T:
-        deadline = time.monotonic() + RECONNECT_S
+        lost_at: float | None = None
         while True:
+            started = time.monotonic()
             try:
                 return action()
             except (paramiko.BadHostKeyException, paramiko.AuthenticationException) as error:
                 raise DiskbookError(f"machine {self.host.name}: {error}; it is not the one we made") from None
             except _LOST as error:
                 self.close()
-                if time.monotonic() > deadline:
+                now = time.monotonic()
+                if lost_at is None or now - started > 2 * CONNECT_S:
+                    lost_at = now  # a command that ran for a while had a connection: the outage begins now
+                if now - lost_at > RECONNECT_S:
                     raise DiskbookError(
                         f"machine {self.host.name} cannot be reached at {self.host.address}:{self.host.port} "
                         f"({error}); see whether it runs, then resume"
@@ -265,7 +270,7 @@ def _connect(host: Host) -> fabric.Connection:
         user=host.user,
         port=host.port,
         config=config,
-        connect_timeout=10,
+        connect_timeout=int(CONNECT_S),
         connect_kwargs={"key_filename": str(host.private_key), "allow_agent": False, "look_for_keys": False},
     )
     kind, blob = host.host_key.split()[:2]

@@ -63,6 +63,9 @@ def keep_truth(folder: Run) -> None:
         return
     windows = [_window(event) for event in folder.ledger() if event["event"] == "trial"]
     played = truth.build_truth(lifecycle.read_truth(lifecycle.connect(wanted["name"])), windows)
+    earlier = folder.folder / "truth.json"
+    if earlier.exists():
+        played = truth.merge(json.loads(earlier.read_text("utf-8")), played)
     folder.write("truth.json", json.dumps(played, indent=1) + "\n")
 
 

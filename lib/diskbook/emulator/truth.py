@@ -57,6 +57,23 @@ def build_truth(response: Mapping[str, Any], trials: Iterable[TrialWindow]) -> d
     }
 
 
+def merge(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the truth of a resumed run together: what an emulator that is gone played is in `earlier` only."""
+    merged = dict(later)
+    known = {key: [_key(item) for item in later[key]] for key in ("machines", "disks", "attachments")}
+    for key, keys in known.items():
+        merged[key] = [item for item in earlier[key] if _key(item) not in keys] + list(later[key])
+    matched = {item["trial"]: item for item in earlier["trials"] if item["matched"]}
+    merged["trials"] = [
+        item if item["matched"] else matched.get(item["trial"], item) for item in later["trials"]
+    ]
+    return merged
+
+
+def _key(item: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(item.get(name) for name in ("id", "machine_id", "disk_id", "caching"))
+
+
 def _pairs(attachments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return one entry a machine, disk and caching, however often the disk was attached there."""
     found: dict[tuple[str, str, str], dict[str, Any]] = {}

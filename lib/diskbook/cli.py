@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
 import click
 
-from diskbook import __version__
+from diskbook import __version__, paths
 from diskbook.errors import DiskbookError, UsageError
 
 
@@ -96,7 +97,7 @@ def _stopped(name: str, stop: Any) -> int:
 @cli.command(name="list")
 def list_() -> None:
     """List scenarios, emulator profiles and runs."""
-    from diskbook import overview, paths, scenario_file
+    from diskbook import overview, scenario_file
 
     click.echo("scenarios: " + ", ".join(scenario_file.names()))
     click.echo("emulator profiles: " + ", ".join(sorted(path.stem for path in paths.PROFILES.glob("*.toml"))))
@@ -136,8 +137,8 @@ def teardown(name: str) -> None:
 @click.argument("name", metavar="RUN")
 def figures(name: str) -> None:
     """Export the figures of RUN to figures/<scenario>, replacing those that are there."""
-    from diskbook import paths, samples
     from diskbook import run as runs
+    from diskbook import samples
 
     folder = runs.open_run(name)
     for path in samples.export_figures(folder, paths.FIGURES / folder.manifest["scenario"]["name"]):
@@ -205,6 +206,8 @@ def stop(name: str, keep_state: bool) -> None:
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence, not in a traceback."""
+    # Also for the notebooks' processes: the user's matplotlib settings must not change a figure.
+    os.environ["MPLCONFIGDIR"] = str(paths.CACHE / "matplotlib")
     try:
         cli(prog_name="diskbook")
     except DiskbookError as error:

@@ -12,3 +12,4 @@ PROFILES = DATA / "profiles"
 REFERENCE = DATA / "reference"
 RUNS = DATA / "runs"
 FIGURES = ROOT / "figures"
+CACHE = ROOT / ".tools" / "cache"  # what can be made again: the compiled plugin, matplotlib's list of fonts

@@ -24,6 +24,8 @@ from diskbook.notebook_stage import EXIT_USER_ERROR
 from diskbook.progress import Progress
 from diskbook.run import Run
 
+SCRATCH = "diskbook-scratch-"
+
 
 class Stopped(BaseException):
     """A signal asked the run to end."""
@@ -61,21 +63,32 @@ def execute(folder: Run, *, keep: bool = False) -> Outcome:
     """
     scenario = stages.scenario_of(folder)
     progress = Progress(folder.folder / "ledger.jsonl", _count_trials(folder))
-    with _signals(), tempfile.TemporaryDirectory(prefix="diskbook-") as scratch:
+    with _signals(), _scratch() as scratch:
         try:
             if not stages.finished(folder):
                 # Unless kept, the emulator ends with this process, however that ends.
                 own_emulator.start(folder, owner=not keep)
             for name in ("1-provision", "2-benchmark", scenario.analysis_notebook):
-                _stage(folder, name, Path(scratch), progress)
+                _stage(folder, name, scratch, progress)
             if not keep:
-                _stage(folder, "4-teardown", Path(scratch), progress)
+                _stage(folder, "4-teardown", scratch, progress)
         finally:
             progress.close()
             if not keep:
                 with _deaf():
                     stages.teardown(folder)
         return _outcome(folder)
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """Make a folder for what Jupyter writes about; those that killed runs have left go as well."""
+    for old in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*-*"):
+        pid = old.name.removeprefix(SCRATCH).partition("-")[0]
+        if pid.isdigit() and not psutil.pid_exists(int(pid)):
+            shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}-") as name:
+        yield Path(name)
 
 
 def _outcome(folder: Run) -> Outcome:
@@ -119,10 +132,8 @@ def _spawn(
     command = [sys.executable, "-m", "diskbook.notebook_stage", source, target, json.dumps(parameters)]
     if shutil.which("setpriv"):  # Linux: the stage ends with this process even if that is killed
         command = ["setpriv", "--pdeathsig", "KILL", *command]
-    # The user's own IPython and matplotlib settings must not change a run, nor the run leave files there.
-    own = {
-        name: str(scratch / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR")
-    }
+    # The user's own IPython settings must not change a run, nor the run leave files there.
+    own = {name: str(scratch / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
     return subprocess.Popen(
         command,
         cwd=paths.ROOT,
@@ -153,8 +164,8 @@ def _failure(folder: Run, name: str, status: int, log: str) -> DiskbookError:
     again = f"finished trials are kept; go on with 'diskbook run --resume {folder.name}'"
     if status == EXIT_USER_ERROR and lines:
         return DiskbookError(f"{name} stopped: {lines[-1].strip()} ({again})")
+    folder.write(f"notebooks/{name}.log", log)
     kept = folder.folder / "notebooks" / f"{name}.log"
-    kept.write_text(log)
     return DiskbookError(f"{name} ended with status {status}; its output is in {kept} ({again})")
 
 

@@ -27,6 +27,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from diskbook import paths
 from diskbook.emulator import folders, lifecycle, machine, network, processes
 from diskbook.emulator.arm import create_app
 from diskbook.emulator.arm.settings import Settings
@@ -90,13 +91,12 @@ def _run(folder: Path, ready: int, owner: int | None) -> None:
 
 
 def _cache(folder: Path) -> Path:
-    """Return where the compiled plugin is kept between emulators."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "diskbook"
+    """Folder of the compiled plugin: the clone's, or the emulator's own where that cannot be written."""
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        paths.CACHE.mkdir(parents=True, exist_ok=True)
     except OSError:
         return folder / "cache"
-    return cache if os.access(cache, os.W_OK) else folder / "cache"
+    return paths.CACHE if os.access(paths.CACHE, os.W_OK) else folder / "cache"
 
 
 def _listener(folder: Path, config: dict[str, Any]) -> socket.socket:

@@ -165,6 +165,7 @@ def test_azures_refusal_is_one_sentence_and_the_users_emulator_stays(cli: Cli, t
         (("run", "zone-disks", "--preset", "quik"), "did you mean 'quick'?"),
         (("run", "zone-disks", "--cloud", "azur"), "did you mean 'azure'?"),
         (("run", "zone-disks", "--emulator-profile", "defalt"), "did you mean 'default'?"),
+        (("run", "zone-disks", "--name", "../taken"), "exists already; go on with --resume"),
         (("run", "zone-disks", "--set", "design.sed=1"), "did you mean 'seed'?"),
         (("run", "zone-disks", "--set", "x"), "write KEY=VALUE"),
         (("run", "zone-disks", "--emulator", "nobodys"), "does not run; start it with"),
@@ -182,7 +183,10 @@ def test_a_mistake_is_one_sentence_and_makes_nothing(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "runs").mkdir()
+    monkeypatch.chdir(tmp_path / "runs")
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr(sys, "argv", ["diskbook", *words])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -190,4 +194,4 @@ def test_a_mistake_is_one_sentence_and_makes_nothing(
     err = capsys.readouterr().err
     assert said in err
     assert err.startswith("diskbook: ") and err.count("\n") == 1
-    assert not list(tmp_path.iterdir())
+    assert not list((tmp_path / "runs").iterdir()) and not list((tmp_path / "taken").iterdir())

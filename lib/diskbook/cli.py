@@ -40,13 +40,9 @@ def cli() -> None:
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, e.g. design.replicates=2."
 )
 @click.option("--emulator", "emulator_name", metavar="NAME", help="Use this running emulator.")
-@click.option(
-    "--emulator-profile", default="default", show_default=True, help="The truth that the emulator plays."
-)
+@click.option("--emulator-profile", help="The truth that the emulator plays; by default 'default'.")
 @click.option("--emulator-seed", type=int, help="Seed of the emulator's noise; by default the design's.")
-@click.option(
-    "--time-scale", type=float, default=0.01, show_default=True, help="Scale of the emulator's delays."
-)
+@click.option("--time-scale", type=float, help="Scale of the emulator's delays; by default 0.01.")
 @click.option("--keep", is_flag=True, help="Leave machines and disks standing at the end.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was cut short.")
 def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
@@ -71,9 +67,15 @@ def _begin(scenario: str, options: dict[str, Any]) -> Any:
 
     overrides = dict(_setting(text) for text in options["settings"])
     name = options["name"] or runs.new_name(scenario.rsplit("/", 1)[-1].removesuffix(".toml"))
-    emulator = {"profile": options["emulator_profile"], "time_scale": options["time_scale"]}
-    emulator |= {"seed": options["emulator_seed"]} if options["emulator_seed"] is not None else {}
-    emulator |= {"name": options["emulator_name"]} if options["emulator_name"] else {}
+    if runs.folder_of(name).exists():
+        raise UsageError(f"run {name} exists already; go on with --resume {name}, or choose another name")
+    asked = {
+        "name": options["emulator_name"],
+        "profile": options["emulator_profile"],
+        "seed": options["emulator_seed"],
+        "time_scale": options["time_scale"],
+    }
+    emulator = {key: value for key, value in asked.items() if value is not None}
     return stages.begin(name, scenario, options["cloud"], options["preset"], overrides, emulator)
 
 

@@ -6,9 +6,11 @@ import hashlib
 import platform
 from collections.abc import Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from diskbook import clouds, paths, run, scenario_file
+from diskbook.emulator import lifecycle
 from diskbook.emulator.profile import load_profile
 from diskbook.errors import UsageError
 from diskbook.run import Run
@@ -65,16 +67,29 @@ def scenario_of(folder: Run) -> Scenario:
     return scenario_file.from_dict(folder.manifest["scenario"], f"{folder.name}/manifest.json")
 
 
-def _emulator(folder: Any, scenario: Scenario, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _emulator(folder: Path, scenario: Scenario, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the emulator, checked; `own` says that it is the run's own and ends with it."""
+    if "name" in asked:
+        return {**_of_running(asked), "own": False}
     # Short, since the paths of an emulator's sockets are limited; the folder makes it unique on the machine.
     own = "run-" + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
     defaults = {"name": own, "profile": "default", "seed": scenario.design.seed, "time_scale": TIME_SCALE}
-    played = {**defaults, **asked}
-    load_profile(played["profile"])
-    if played["name"] != own:
-        clouds.check_emulator_runs(played["name"])
-    return {**played, "own": played["name"] == own}
+    load_profile(asked.get("profile", "default"))
+    return {**defaults, **asked, "own": True}
+
+
+def _of_running(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of an emulator that the user named; what it plays was decided when it was started."""
+    clouds.check_emulator_runs(asked["name"])
+    found = lifecycle.connect(asked["name"])
+    settings = {key: getattr(found, key) for key in ("name", "profile", "seed", "time_scale")}
+    for key, value in asked.items():
+        if settings[key] != value:
+            raise UsageError(
+                f"emulator {found.name} runs with {key} {settings[key]}, not {value}; leave that out, "
+                "or start another emulator"
+            )
+    return settings
 
 
 def _manifest(

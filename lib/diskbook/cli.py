@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from diskbook import __version__, paths
-from diskbook.errors import DiskbookError, UsageError
+from diskbook.errors import DiskbookError, Stopped, UsageError
 
 
 class Suggesting(click.Group):
@@ -54,10 +54,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
     folder = runs.open_run(resume) if resume else _begin(str(scenario), options)
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
-    try:
-        outcome = pipeline.execute(folder, keep=keep)
-    except pipeline.Stopped as stop:
-        raise SystemExit(_stopped(folder.name, stop)) from None
+    outcome = pipeline.execute(folder, keep=keep)
     click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
 
 
@@ -87,13 +84,6 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, json.loads(value)
     except json.JSONDecodeError:
         return key, value
-
-
-def _stopped(name: str, stop: Any) -> int:
-    click.echo(
-        f"stopped by {stop}; nothing is left standing; go on with 'diskbook run --resume {name}'", err=True
-    )
-    return 128 + stop.number
 
 
 @cli.command(name="list")
@@ -215,3 +205,6 @@ def main() -> None:
     except DiskbookError as error:
         click.echo(f"diskbook: {error}", err=True)
         sys.exit(error.exit_code)
+    except Stopped as stop:
+        click.echo(f"diskbook: {stop}", err=True)
+        sys.exit(128 + stop.number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import signal
 from collections.abc import Iterable
 
 
@@ -19,6 +20,18 @@ class UsageError(DiskbookError):
     """What was asked for cannot be done as asked: a wrong name, a broken scenario, a missing program."""
 
     exit_code = 2
+
+
+class Stopped(BaseException):
+    """A signal asked for the end; everything is torn down. `hint` says how to go on."""
+
+    def __init__(self, number: int, hint: str = "") -> None:
+        super().__init__(number)
+        self.number = number
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"stopped by {signal.Signals(self.number).name}; nothing is left standing{self.hint}"
 
 
 def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:

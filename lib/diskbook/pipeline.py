@@ -19,20 +19,12 @@ from typing import Any
 import psutil
 
 from diskbook import design, own_emulator, paths, stages
-from diskbook.errors import DiskbookError
+from diskbook.errors import DiskbookError, Stopped
 from diskbook.notebook_stage import EXIT_USER_ERROR
 from diskbook.progress import Progress
 from diskbook.run import Run
 
 SCRATCH = "diskbook-scratch-"
-
-
-class Stopped(BaseException):
-    """A signal asked the run to end."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
-        self.number = number
 
 
 @dataclass(frozen=True)
@@ -72,6 +64,9 @@ def execute(folder: Run, *, keep: bool = False) -> Outcome:
                 _stage(folder, name, scratch, progress)
             if not keep:
                 _stage(folder, "4-teardown", scratch, progress)
+        except Stopped as stop:
+            stop.hint = f"; go on with 'diskbook run --resume {folder.name}'"
+            raise
         finally:
             progress.close()
             if not keep:

@@ -10,7 +10,7 @@ import pandas as pd
 from nbconvert import HTMLExporter
 from traitlets.config import Config
 
-from diskbook import narrative, present
+from diskbook import narrative, show
 from diskbook.errors import DiskbookError
 from diskbook.manifest import scenario_of
 from diskbook.run import Run, write_atomic
@@ -129,7 +129,7 @@ def _body(notebook: nbformat.NotebookNode) -> str:
 
 def _page(title: str, run: str, provenance: str, body: str) -> str:
     emulated = "emulated" in provenance
-    banner = f'<div class="banner" role="note">{present.EMULATED}</div>' if emulated else ""
+    banner = f'<div class="banner" role="note">{show.EMULATED}</div>' if emulated else ""
     name = f"{title} ({provenance}, run {run})"
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -10,6 +10,7 @@ from typing import Any
 
 from diskbook import paths, pipeline, run, stages
 from diskbook.analysis import analyse
+from diskbook.errors import Stopped
 from diskbook.run import Run
 
 # Longer and more often than the quick preset, so that the sample's intervals are worth reading.
@@ -46,7 +47,9 @@ def _set_aside(target: Path) -> Iterator[None]:
         target.rename(old)
     try:
         yield
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, Stopped):
+            error.hint = "; the earlier sample is back in its place" if old.exists() else ""
         shutil.rmtree(target, ignore_errors=True)
         if old.exists():
             old.rename(target)

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from diskbook.limits import measured_rows
+from diskbook.stats import intervals
+from diskbook.stats.intervals import LEVEL, Interval
 
 THESE = "these disks"
 LIKE_THESE = "disks like these"
-LEVEL = 0.95
-_IDENTICAL = 1e-12
 
 
 @dataclass(frozen=True)
@@ -53,21 +52,22 @@ class Estimate:
     reason: str = ""
 
     @property
+    def interval(self) -> Interval:
+        """The same on the log scale, as `diskbook.stats.intervals` has it."""
+        logs = [math.log(value) if value > 0 else math.nan for value in (self.ratio, self.low, self.high)]
+        return Interval(*map(np.asarray, [*logs, self.log_se, self.df]))
+
+    @property
     def p_difference(self) -> float:
         """Two-sided p of "the ratio is 1"; NaN without an interval."""
-        if self.reason:
-            return math.nan
-        return float(2 * stats.t.sf(abs(math.log(self.ratio)) / self.log_se, self.df))
+        return float(intervals.p_difference(self.interval))
 
     def p_equivalence(self, margin: float) -> float:
         """P of the two one-sided tests for a ratio within 1/(1 + margin) to 1 + margin; NaN without interval.
 
         The band is symmetric in logs, so that swapping the arms changes nothing.
         """
-        if self.reason:
-            return math.nan
-        log_ratio, bound = math.log(self.ratio), math.log1p(margin)
-        return float(stats.t.sf((bound - abs(log_ratio)) / self.log_se, self.df))
+        return float(intervals.p_equivalence(self.interval, math.log1p(margin)))
 
 
 def log_means(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -101,78 +101,95 @@ def block_log_ratios(
     return difference.dropna()
 
 
-def over_blocks(log_ratios: pd.Series, level: float = LEVEL) -> Estimate:
+def as_array(log_ratios: pd.Series) -> np.ndarray:
+    """Log ratios as an array [replicate, block], in the order met, NaN where a replicate has fewer blocks."""
+    codes, replicates = pd.factorize(log_ratios.index.get_level_values(0))
+    place = pd.Series(codes).groupby(codes).cumcount().to_numpy()
+    array = np.full((len(replicates), place.max(initial=-1) + 1), np.nan)
+    array[codes, place] = log_ratios.to_numpy(float)
+    return array
+
+
+def over_blocks(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> Estimate:
     """Student t over the blocks of one replicate: holds for the very disks measured."""
-    return _student(log_ratios.to_numpy(float), THESE, "t over blocks", level, 1, len(log_ratios), "block")
+    values = np.asarray(log_ratios, dtype=float).ravel()
+    found, n = intervals.over_blocks(values, level), int(np.isfinite(values).sum())
+    return _estimate(found, THESE, "t over blocks", level, (1, n), _too_few("block", n))
 
 
-def over_replicates(log_ratios: pd.Series, level: float = LEVEL) -> Estimate:
+def over_replicates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> Estimate:
     """Student t over the means of replicates (fresh machines and disks): holds for disks of this kind."""
-    means = log_ratios.groupby(level=0).mean().to_numpy(float)
-    return _student(means, LIKE_THESE, "t over replicates", level, len(means), len(log_ratios), "replicate")
+    array = _array(log_ratios)
+    found, counts = intervals.over_replicates(array, level), _counts(array)
+    return _estimate(found, LIKE_THESE, "t over replicates", level, counts, _too_few("replicate", counts[0]))
 
 
-def within_replicates(log_ratios: pd.Series, level: float = LEVEL) -> Estimate:
-    """T over blocks within replicates, replicates taken as they are: holds for the very disks measured.
-
-    The mean of replicate means; its variance from the spread of blocks within replicates, pooled.
-    """
-    groups = log_ratios.groupby(level=0)
-    sizes, means = groups.size().to_numpy(float), groups.mean().to_numpy(float)
-    spread = (log_ratios - groups.transform("mean")).to_numpy(float)
-    df = float(sizes.sum() - len(sizes))
-    variance = float((spread**2).sum()) / df if df > 0 else math.nan
-    se = math.sqrt(variance * float((1 / sizes).sum())) / len(sizes) if df > 0 else math.nan
-    reason = "" if df > 0 else _too_few("block", 1)
-    numbers = (float(means.mean()), se, df)
-    return _estimate(
-        numbers, THESE, "t over blocks within replicates", level, len(sizes), len(log_ratios), reason
-    )
+def within_replicates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> Estimate:
+    """T over blocks within replicates, replicates taken as they are: holds for the very disks measured."""
+    array = _array(log_ratios)
+    found, counts = intervals.within_replicates(array, level), _counts(array)
+    reason = "" if found.df > 0 else _too_few("block", 1)
+    return _estimate(found, THESE, "t over blocks within replicates", level, counts, reason)
 
 
-def estimates(log_ratios: pd.Series, level: float = LEVEL) -> list[Estimate]:
+def estimates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> list[Estimate]:
     """Estimate one comparison in both scopes, the general one first.
 
     With one replicate the general scope is refused, with the reason.
+
+    Parameters
+    ----------
+    log_ratios
+        Series with index (replicate, block), or array [replicate, block] with NaN where there is none.
+    level
+        Level of the intervals.
     """
-    replicates = log_ratios.index.get_level_values(0).nunique() if len(log_ratios) else 0
+    array = _array(log_ratios)
+    replicates, blocks = _counts(array)
     if replicates > 1:
-        return [over_replicates(log_ratios, level), within_replicates(log_ratios, level)]
+        return [over_replicates(array, level), within_replicates(array, level)]
     reason = "one replicate says nothing about other disks of the kind; measure 2 or more, better 5"
-    nothing = (math.nan, math.nan, math.nan)
-    general = _estimate(nothing, LIKE_THESE, "refused", level, replicates, len(log_ratios), reason)
-    return [general, over_blocks(log_ratios, level)]
+    nothing = Interval(*[np.asarray(math.nan)] * 5)
+    general = _estimate(nothing, LIKE_THESE, "refused", level, (replicates, blocks), reason)
+    return [general, over_blocks(array, level)]
 
 
-def _student(
-    values: np.ndarray, scope: str, method: str, level: float, n_replicates: int, n_blocks: int, unit: str
-) -> Estimate:
-    """Mean, standard error and degrees of freedom of independent log ratios (as scipy's ttest_1samp)."""
-    n = len(values)
-    mean = float(values.mean()) if n else math.nan
-    se = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-    reason = _too_few(unit, n) if n < 2 else ""
-    return _estimate((mean, se, n - 1.0), scope, method, level, n_replicates, n_blocks, reason)
+def _array(log_ratios: pd.Series | np.ndarray) -> np.ndarray:
+    return as_array(log_ratios) if isinstance(log_ratios, pd.Series) else np.asarray(log_ratios, dtype=float)
+
+
+def _counts(array: np.ndarray) -> tuple[int, int]:
+    """Replicates that have a block, and blocks."""
+    there = np.isfinite(array)
+    return int(there.any(axis=-1).sum()), int(there.sum())
 
 
 def _too_few(unit: str, n: int) -> str:
-    plural = "" if n == 1 else "s"
-    return f"{n} {unit}{plural}: no spread to build an interval from; measure 3 {unit}s or more"
+    """Say why there is no interval; empty when there are enough."""
+    if n > 1:
+        return ""
+    return (
+        f"{n} {unit}{'' if n == 1 else 's'}: no spread to build an interval from; measure 3 {unit}s or more"
+    )
 
 
 def _estimate(
-    numbers: tuple[float, float, float],
-    scope: str,
-    method: str,
-    level: float,
-    n_replicates: int,
-    n_blocks: int,
-    reason: str,
+    found: Interval, scope: str, method: str, level: float, counts: tuple[int, int], reason: str
 ) -> Estimate:
-    mean, se, df = numbers
-    if not reason and se < _IDENTICAL:
+    """One comparison's numbers as ratios, with the reason where there is no interval."""
+    mean, low, high, se, df = (float(value) for value in found)
+    if not reason and math.isnan(low):
         reason = "every log ratio is the same: real measurements differ, so no interval is built from them"
-    half = math.nan if reason else float(stats.t.ppf(0.5 + level / 2, df)) * se
-    low, high = (math.exp(mean - half), math.exp(mean + half)) if not reason else (math.nan, math.nan)
-    ratio = math.exp(mean) if math.isfinite(mean) else math.nan
-    return Estimate(scope, ratio, low, high, level, method, se, df, n_replicates, n_blocks, reason)
+    ratio, low, high = _exp(mean), _exp(low), _exp(high)
+    if not reason and not (low > 0 and math.isfinite(high)):
+        reason, low, high = (
+            "log ratios differ too much for an interval; look at the trials",
+            math.nan,
+            math.nan,
+        )
+    return Estimate(scope, ratio, low, high, level, method, se, df, *counts, reason)
+
+
+def _exp(log: float) -> float:
+    """Exponential; infinite in place of an overflow."""
+    return math.exp(log) if not log > 700 else math.inf

@@ -1,0 +1,119 @@
+"""Student intervals on arrays of log ratios: the same functions for one comparison and for many runs.
+
+A comparison's data are an array `[..., replicate, block]` of log ratios, NaN where a block lacks an arm;
+leading axes are comparisons or simulated runs. All functions work over the last one or two axes, count what
+is there (unequal numbers are the rule, not the exception), and give NaN bounds where there is no spread to
+build an interval from. `diskbook.stats.ratios` turns one comparison's numbers into words.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+LEVEL = 0.95
+IDENTICAL = 1e-12
+"""Standard error below which values count as identical: real measurements differ."""
+
+
+class Interval(NamedTuple):
+    """Means with intervals; every field has the shape of the leading axes (0-d for one comparison).
+
+    Attributes
+    ----------
+    mean, low, high
+        In the unit of the values (log ratios); `low` and `high` are NaN without spread.
+    se, df
+        Standard error of the mean and its degrees of freedom; NaN where none is left.
+    """
+
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    se: np.ndarray
+    df: np.ndarray
+
+
+def t_interval(values: np.ndarray, level: float = LEVEL) -> Interval:
+    """Student t interval of the mean over the last axis, NaN left out (`scipy.stats.ttest_1samp`).
+
+    Parameters
+    ----------
+    values
+        Shape [..., n]; NaN for what is missing, so that n may differ between rows.
+    level
+        Level of the interval.
+
+    Returns
+    -------
+    Interval
+        Fields of shape [...]; mean NaN where nothing is left, bounds NaN with one value or equal ones.
+    """
+    values = np.asarray(values, dtype=float)
+    n, mean, squares = _moments(values)
+    df = n - 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        se = np.sqrt(squares / df / n)
+    return student(mean, np.where(df > 0, se, np.nan), np.where(df > 0, df, np.nan), level)
+
+
+def over_blocks(log_ratios: np.ndarray, level: float = LEVEL) -> Interval:
+    """Over the blocks of one replicate, shape [..., block]: holds for the very disks measured."""
+    return t_interval(log_ratios, level)
+
+
+def over_replicates(log_ratios: np.ndarray, level: float = LEVEL) -> Interval:
+    """Over replicate means, shape [..., replicate, block]: holds for disks of this kind.
+
+    A replicate weighs as any other, however many of its blocks are there: what differs between disks is not
+    averaged away by blocks.
+    """
+    _, means, _ = _moments(np.asarray(log_ratios, dtype=float))
+    return t_interval(means, level)
+
+
+def within_replicates(log_ratios: np.ndarray, level: float = LEVEL) -> Interval:
+    """Over blocks within replicates, shape [..., replicate, block]: holds for the very disks measured.
+
+    The mean of replicate means, replicates taken as they are; its variance from the spread of blocks within
+    replicates, pooled, with (blocks - replicates) degrees of freedom.
+    """
+    n, means, squares = _moments(np.asarray(log_ratios, dtype=float))
+    present = n > 0
+    replicates = present.sum(axis=-1)
+    df = (n.sum(axis=-1) - replicates).astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(present, means, 0.0).sum(axis=-1) / replicates
+        shares = np.where(present, 1.0 / n, 0.0).sum(axis=-1)
+        se = np.sqrt(squares.sum(axis=-1) / df * shares) / replicates
+    return student(mean, np.where(df > 0, se, np.nan), np.where(df > 0, df, np.nan), level)
+
+
+def student(mean: np.ndarray, se: np.ndarray, df: np.ndarray, level: float = LEVEL) -> Interval:
+    """Mean plus and minus t x standard error; bounds NaN where values were identical or too few."""
+    half = special.stdtrit(df, 0.5 + level / 2) * np.where(se > IDENTICAL, se, np.nan)
+    return Interval(mean, mean - half, mean + half, se, df)
+
+
+def p_difference(found: Interval, at: float = 0.0) -> np.ndarray:
+    """Two-sided p of "the mean is `at`"; NaN without an interval."""
+    distance = np.abs(found.mean - at) / np.where(np.isnan(found.low), np.nan, found.se)
+    return 2 * special.stdtr(found.df, -distance)
+
+
+def p_equivalence(found: Interval, bound: float | np.ndarray) -> np.ndarray:
+    """Larger p of the two one-sided tests for a mean within -bound to +bound; NaN without an interval."""
+    inside = (bound - np.abs(found.mean)) / np.where(np.isnan(found.low), np.nan, found.se)
+    return special.stdtr(found.df, -inside)
+
+
+def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number, mean and sum of squared deviations over the last axis, NaN left out; mean NaN of nothing."""
+    there = ~np.isnan(values)
+    n = there.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(there, values, 0.0).sum(axis=-1) / n
+    spread = np.where(there, values - mean[..., None], 0.0)
+    return n, mean, (spread * spread).sum(axis=-1)

@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 
 import synthetic
-from diskbook import limits, published, scenario_file
+from diskbook import limits, published, scenario_file, setups
 
 
 @pytest.fixture(scope="module")
 def assessed() -> pd.DataFrame:
-    return published.assess(published.read(), published.read_limits())
+    return published.assess(published.read())
 
 
 def one(assessed: pd.DataFrame, **wanted: object) -> pd.Series:
@@ -21,34 +21,146 @@ def one(assessed: pd.DataFrame, **wanted: object) -> pd.Series:
     return rows.iloc[0]
 
 
-def test_the_shared_zrs_overhead_of_two_percent_is_capped(assessed: pd.DataFrame) -> None:
-    """5,099.82 and 4,994.63 IOPS: both arms sit on the P30 cap, so 7.83 and 8.00 ms are 40 / cap."""
-    for value in (5099.82, 7.830, 4994.63, 7.998):
-        row = one(assessed, article="shared-zrs", value=value)
-        assert row["on_cap"] and "nothing about the latency" in row["supports"]
-    assert one(assessed, article="shared-zrs", value=5099.82)["little"] == "7.84 ms"
-    assert not one(assessed, article="shared-zrs", value=4079.72)["on_cap"]
+@pytest.mark.parametrize(
+    ("value", "limit", "said"),
+    [
+        # shared-zrs: "2 % overhead" is the difference of two throttled rates, latency is 40 / IOPS.
+        (5099.82, "disk limit of 5,000 IOPS", "102 %"),
+        (7.830, "disk limit of 5,000 IOPS", "40 outstanding / 5,100 IOPS = 7.84 ms, queueing"),
+        (4994.63, "disk limit of 5,000 IOPS", "100 %"),
+        (7.998, "disk limit of 5,000 IOPS", "40 outstanding / 4,995 IOPS = 8.01 ms, queueing"),
+        # zone-disks: "the same IOPS".
+        (5140, "disk limit of 5,000 IOPS", "256 give no more"),
+        (5180, "disk limit of 5,000 IOPS", "256 give no more"),
+        # s2d-azure: disks and machine have the same limit.
+        (20000, "disk limit of 20,000 IOPS and the VM uncached limit of 20,000 IOPS", "100 %"),
+        # disk-options: performance plus, P30, bursting, provisioned, and the machine's own limits.
+        (8157, "disk limit of 8,000 IOPS", "102 %"),
+        (304, "disk limit of 300 MB/s", "106 %"),
+        (5101, "disk limit of 5,000 IOPS", "102 %"),
+        (203, "disk limit of 200 MB/s", "106 %"),
+        (30596, "disk burst limit of 30,000 IOPS", "102 %"),
+        (30550, "disk burst limit of 30,000 IOPS", "102 %"),
+        (815, "VM burst limit of 800 MB/s", "107 %"),
+        (25131, "VM uncached limit of 25,600 IOPS", "98 %"),
+        (8160, "disk limit of 8,000 IOPS", "102 %"),
+        (40776, "disk limit of 40,000 IOPS and the VM burst limit of 40,000 IOPS", "102 %"),
+        (814, "VM burst limit of 800 MB/s", "107 %"),
+    ],
+)
+def test_figures_that_sit_on_a_limit(assessed: pd.DataFrame, value: float, limit: str, said: str) -> None:
+    measured = assessed[assessed["label"] != "stated"]
+    rows = measured[measured["value"] == value]
+    assert len(rows) and rows["on_cap"].all() and set(rows["limit"]) == {limit}
+    assert (rows["label"] == "capped").all() and rows["supports"].str.contains(said, regex=False).all()
 
 
-def test_the_same_iops_of_zone_disks_are_capped(assessed: pd.DataFrame) -> None:
-    rows = assessed[(assessed["article"] == "zone-disks") & (assessed["metric"] == "iops")]
-    assert len(rows) == 8 and rows["on_cap"].all()
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"value": 4079.72}, "82 % of the nearest limit; but 4,080 IOPS is 1.02 x 4,000"),
+        ({"value": 9.8}, "possibly another cap"),
+        ({"article": "zone-disks", "value": 1.3}, "latency at queue depth 1, below every cap; 1 run"),
+        ({"value": 1985}, "the response time at 8 outstanding, 4.03 ms, at 10 % of the nearest limit"),
+        ({"value": 585}, "between the VM's base of 384 and its burst of 800 MB/s"),
+        ({"value": 672}, "between the VM's base of 384 and its burst of 800 MB/s"),
+        ({"value": 32718}, "9 % above the disk's own 30,000 IOPS, so the host cache has answered part of it"),
+        ({"value": 0.079}, "the host cache may have answered"),
+        ({"value": 2.19}, "an access time as HD Tune counts it"),
+        ({"value": 2, "article": "s2d-azure"}, "quoted, not measured: 1 / 2 ms is 500 IOPS"),
+    ],
+)
+def test_figures_that_sit_on_no_known_limit(assessed: pd.DataFrame, wanted: dict, said: str) -> None:
+    row = one(assessed, **wanted)
+    assert not row["on_cap"] and said in row["supports"]
 
 
-def test_latency_at_depth_one_is_one_run_without_interval(assessed: pd.DataFrame) -> None:
-    row = one(assessed, article="zone-disks", metric="lat_mean", value=1.3)
-    assert row["little"] == "769 IOPS" and not row["on_cap"]
-    assert "1 run, no spread printed: no interval" in row["supports"]
-    assert "rests on an assumption about disk (1 TiB Premium SSD = P30)" in row["supports"]
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (
+            {"metric": "lat_min", "vm_size": "Standard_D32s_v3"},
+            "8 / 1,985 IOPS = 4.03 ms is the response time",
+        ),
+        ({"metric": "lat_min", "vm_size": "Standard_L16s"}, "capped (96 / 20,000 IOPS = 4.80 ms)"),
+        ({"metric": "threads_at_limit"}, "20,000 IOPS at 4.03 ms need 81 in flight, 10 threads"),
+        ({"metric": "cap_iops"}, "a stated disk limit, not a measurement; data/reference agrees"),
+        ({"metric": "vm_cap_throughput"}, "a stated VM uncached limit"),
+        ({"metric": "vm_burst_cap_iops", "value": 10000}, "a stated VM burst limit"),
+        ({"metric": "grid"}, "no number is printed"),
+    ],
+)
+def test_figures_that_are_stated(assessed: pd.DataFrame, wanted: dict, said: str) -> None:
+    row = one(assessed, **wanted)
+    assert row["label"] == "stated" and said in row["supports"] and "interval" not in row["supports"]
 
 
-def test_four_ms_is_a_response_time_at_eight_outstanding(assessed: pd.DataFrame) -> None:
-    row = one(assessed, article="s2d-azure", metric="iops", value=1985.0)
-    assert "4.03 ms at 8 outstanding" in row["supports"]
+@pytest.mark.parametrize(
+    ("value", "little"),
+    [
+        (5099.82, "39.93 in flight of 40"),  # 5099.82 x 7.830 ms
+        (7.998, "39.95 in flight of 40"),
+        (9.800, "39.98 in flight of 40"),
+        (1.3, "769 IOPS"),
+        (1985, "4.03 ms"),
+        (5140, "49.81 ms"),
+        (40776, "12.56 ms"),
+        (1.02, "980 IOPS"),
+    ],
+)
+def test_littles_law(assessed: pd.DataFrame, value: float, little: str) -> None:
+    assert one(assessed, value=value)["little"] == little
 
 
-def test_every_figure_gets_a_sentence(assessed: pd.DataFrame) -> None:
-    assert len(assessed) == 72 and (assessed["supports"].str.len() > 20).all()
+def test_the_tools_mb_are_mib(assessed: pd.DataFrame) -> None:
+    """DiskSpd prints MiB/s: 7.76 are 8.14 MB/s, as 1,985 x 4,096 bytes are; stated limits are in MB/s."""
+    row = one(assessed, value=7.76)
+    assert (row["unit"], row["base"]) == ("MB/s", pytest.approx(1985 * 4096 / 1e6, rel=2e-3))
+    assert one(assessed, metric="vm_cap_throughput")["base"] == 768
+
+
+def test_every_figure_gets_a_sentence_and_says_what_it_assumes(assessed: pd.DataFrame) -> None:
+    assert len(assessed) == len(published.read()) == 72 and (assessed["supports"].str.len() > 20).all()
+    assert assessed["supports"].str.contains("assumed: ").eq(assessed["assumed"] != "").all()
+    assert "assumed: disk (1 TiB Premium SSD = P30)" in one(assessed, value=5140)["supports"]
+    measured = assessed[(assessed["label"] != "stated") & (assessed["tool"] != "quoted")]
+    assert measured["supports"].str.contains("no interval").all() and (measured["little"] != "").all()
+
+
+def test_a_measured_trial_of_the_same_numbers_gets_the_same_label(assessed: pd.DataFrame) -> None:
+    """Published and measured data go through the same functions."""
+    trials = published.as_trials(published.read("zone-disks"))
+    cells = limits.label_cells(trials)
+    deep = cells[cells["outstanding"] == 256]
+    assert len(deep) == 8 and set(deep["label"]) == {"capped"}
+    assert set(cells.loc[cells["outstanding"] == 1, "label"]) == {"below cap"}
+    assert deep["predicted_lat_ms"].tolist() == [limits.predicted_latency_ms(256, 5000)] * 8
+
+
+def test_an_article_without_numbers() -> None:
+    found = published.assess(published.read("nested-resiliency"))
+    assert len(found) == 1 and "no number is printed" in found["supports"].iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("disk", "redundancy", "options", "expected"),
+    [
+        ("P30", "LRS", "none", (5000, 200, None)),
+        ("4 x P30 (Storage Spaces Simple; 4 columns)", "LRS", "none", (20000, 800, None)),
+        ("1 TiB Premium SSD", "ZRS", "bursting", (5000, 200, 30000)),
+        ("1 TiB Premium SSD", "ZRS", "bursting + performance plus", (8000, 300, 30000)),
+        ("1 TiB Premium SSD v2", "LRS", "40000 IOPS + 1200 MB/s", (40000, 1200, None)),
+    ],
+)
+def test_limits_of_a_disk_named_in_words(disk: str, redundancy: str, options: str, expected: tuple) -> None:
+    found = setups.disk_limits(disk, redundancy, options)
+    assert found and (found.iops, found.mb_s, found.burst_iops) == expected
+
+
+def test_an_unknown_disk_has_no_limits() -> None:
+    assert setups.disk_limits("P31", "LRS", "none") is None
+    row = {"disk": "", "redundancy": "", "options": "", "vm_size": "no such", "write_pct": "0"}
+    assert pd.Series(setups.caps(row)).isna().all()
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ class Analysis:
     @cached_property
     def published(self) -> pd.DataFrame:
         """Published figures of the scenario's article beside the measured medians."""
-        assessed = published.assess(published.read(self.scenario.scenario.article), published.read_limits())
+        assessed = published.assess(published.read(self.scenario.scenario.article))
         profile = (self.manifest.get("emulator") or {}).get("profile", "")
         return published.beside(
             assessed, self.cells, self.scenario, self.provenance, calibrated=profile == "default"

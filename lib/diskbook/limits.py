@@ -1,4 +1,4 @@
-"""Which limit a trial sits on, and whether its numbers agree with each other (Little's law).
+"""Which limit a trial sits on, and what sets the rate of a cell.
 
 A closed loop on a cap has latency = outstanding / cap: the latency then says nothing about the disk. So every
 cell gets a label before anything is compared. All functions here are pure: tables in, tables out.
@@ -13,35 +13,38 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from diskbook.stats.series import Samples, flat_trials
+from diskbook.totals import (
+    CELL,
+    little_error,
+    little_ok,
+    little_tolerance,
+    measured_rows,
+    rate_kept,
+    trial_totals,
+)
+
+__all__ = [
+    "LIMITS",
+    "Limit",
+    "binding_limit",
+    "flat_trials",
+    "label_cells",
+    "limit_words",
+    "little_error",
+    "little_ok",
+    "little_tolerance",
+    "measured_rows",
+    "predicted_latency_ms",
+    "trial_totals",
+]
+
 ON_LIMIT = 0.95
 """Share of a limit above which a trial may sit on it."""
 OVERSHOOT = 1.05
 """Caps are seen about 2 % above nominal; a base limit exceeded by more than this is not in force."""
-LITTLE_TOLERANCE = 0.01
-CLIENT_MS = 0.02
-"""Time a client may take for itself between two operations; seen with fio: 2 to 10 microseconds."""
-RATE_TOLERANCE = 0.005
-FLAT_CV = 0.003
-FLAT_SAMPLES = 30
 KNEE_FACTOR = 2.0
 """Multiple of the depth that a rate needs at the unqueued latency, beyond which depth buys nothing."""
-
-TRIAL_COLUMNS = [
-    "trial",
-    "replicate",
-    "block",
-    "position",
-    "arm",
-    "workload",
-    "machine_id",
-    "disk_id",
-    "physical_zone",
-    "runtime_s",
-    "outstanding",
-    "block_size_bytes",
-    "rate_offered",
-    "credit_state",
-]
 
 
 @dataclass(frozen=True)
@@ -72,84 +75,15 @@ LIMITS = (
     Limit("cap_vm_mb_s", "VM uncached limit", "mb_s", "cap_vm_burst_mb_s"),
     Limit("cap_vm_burst_iops", "VM burst limit", "iops"),
     Limit("cap_vm_burst_mb_s", "VM burst limit", "mb_s"),
+    # Set only for disks whose host cache is on: their I/O counts against the cached limit as well.
+    Limit("cap_vm_cached_iops", "VM cached limit", "iops"),
+    Limit("cap_vm_cached_mb_s", "VM cached limit", "mb_s"),
 )
 
 
 def predicted_latency_ms(outstanding: float, cap_iops: float) -> float:
     """Latency of a closed loop on a cap, in ms: outstanding / cap (Little's law)."""
     return 1000.0 * outstanding / cap_iops if cap_iops > 0 else float("nan")
-
-
-def measured_rows(trials: pd.DataFrame) -> pd.DataFrame:
-    """Keep what the load waited for: rows of finished trials, and of a commit trial the commit row alone.
-
-    A commit is a write and the sync that makes it durable; its write and sync rows are parts of one wait.
-    Repeated rows of a trial and direction are dropped, the last attempt kept.
-    """
-    rows = trials[(trials["status"] == "ok") & trials["direction"].isin(["read", "write", "commit"])]
-    if "attempt" in rows:
-        rows = rows.sort_values("attempt", kind="stable")
-    rows = rows.drop_duplicates(["trial", "direction"], keep="last")
-    commits = rows.loc[rows["direction"] == "commit", "trial"]
-    return rows[(rows["direction"] == "commit") | ~rows["trial"].isin(commits)]
-
-
-def trial_totals(trials: pd.DataFrame) -> pd.DataFrame:
-    """Add reads and writes of each trial, since limits and Little's law hold for both together.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a finished trial: its keys and limits, `iops`, `mb_s`, `in_flight` (IOPS x mean total latency,
-        by Little's law the mean number of I/Os in flight), `lat_mean_ms` (weighted by rate) and `operations`
-        (that one unit of the rate consists of: 2 for a commit).
-    """
-    rows = measured_rows(trials).copy()
-    rows["in_flight"] = rows["iops"] * rows["lat_mean_ms"] / 1000.0
-    rows["mb_s"] = rows["throughput_mb_s"].fillna(rows["iops"] * rows["block_size_bytes"] / 1e6)
-    wanted = [*TRIAL_COLUMNS, *(limit.column for limit in LIMITS)]
-    for column in wanted:
-        if column not in rows:
-            rows[column] = np.nan
-    groups = rows.groupby("trial", sort=False)
-    # A missing number must stay missing: a sum over NaN would pass as a small one.
-    sums = groups[["iops", "mb_s", "in_flight"]].sum(min_count=1)
-    sums = sums.where(groups[["iops", "mb_s", "in_flight"]].count().eq(groups.size(), axis=0))
-    firsts = rows.drop_duplicates("trial").set_index("trial")[[name for name in wanted if name != "trial"]]
-    totals = firsts.join(sums).reset_index()
-    commits = rows.loc[rows["direction"] == "commit", "trial"]
-    totals["operations"] = np.where(totals["trial"].isin(commits), 2, 1)
-    totals["lat_mean_ms"] = 1000.0 * totals["in_flight"] / totals["iops"].where(totals["iops"] > 0)
-    return totals
-
-
-def little_error(totals: pd.DataFrame) -> pd.Series:
-    """Relative distance of the I/Os in flight from the outstanding ones: (IOPS x latency - N) / N."""
-    return totals["in_flight"] / totals["outstanding"] - 1.0
-
-
-def little_tolerance(totals: pd.DataFrame) -> pd.Series:
-    """Tolerated relative distance: 1 % + latency / runtime, since a trial ends with its queue draining.
-
-    Seen at a cap of 5,100 with 256 outstanding: 249 in flight over 1 s, 252.7 over 2 s, 255.4 over 10 s.
-    At depth 1 nothing is in flight while the client prepares its next operation, twice in a commit: 20
-    microseconds each are allowed for (1.5 % at 1.3 ms, nothing to speak of in a queue).
-    """
-    drain = totals["lat_mean_ms"] / 1000.0 / totals["runtime_s"]
-    return LITTLE_TOLERANCE + drain + CLIENT_MS * totals["operations"] / totals["lat_mean_ms"]
-
-
-def little_ok(totals: pd.DataFrame) -> pd.Series:
-    """Say for each trial whether it kept its queue full, or kept its rate where a rate was offered.
-
-    A closed loop holds `outstanding` I/Os in flight. A rate-limited trial must reach the rate within 0.5 %
-    with clearly fewer in flight than it may have, else it was a closed loop after all.
-    """
-    closed = little_error(totals).abs() <= little_tolerance(totals)
-    offered = totals["rate_offered"]
-    on_rate = (totals["iops"] / offered - 1.0).abs() <= RATE_TOLERANCE
-    on_rate &= totals["in_flight"] < 0.9 * totals["outstanding"]
-    return closed.where(offered.isna(), on_rate).astype(bool)
 
 
 def binding_limit(totals: pd.DataFrame) -> pd.DataFrame:
@@ -166,14 +100,14 @@ def binding_limit(totals: pd.DataFrame) -> pd.DataFrame:
     """
     shares = np.full((len(totals), len(LIMITS)), np.nan)
     on_limit = np.zeros_like(shares, dtype=bool)
-    values = np.column_stack([totals[limit.column].astype(float) for limit in LIMITS])
+    values = np.column_stack([limit_values(totals, limit.column) for limit in LIMITS])
     for position, limit in enumerate(LIMITS):
         value = np.where(values[:, position] > 0, values[:, position], np.nan)
         share = totals[limit.counts].to_numpy(float) / value
         shares[:, position] = share
         on_limit[:, position] = share >= ON_LIMIT
         if limit.burst_column is not None:
-            bursts = totals[limit.burst_column].to_numpy(float) > value
+            bursts = limit_values(totals, limit.burst_column) > value
             on_limit[:, position] &= ~(bursts & (share > OVERSHOOT))
     found = on_limit.any(axis=1)
     best = np.where(on_limit, shares, -1.0).argmax(axis=1)
@@ -189,21 +123,18 @@ def binding_limit(totals: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def flat_trials(series: pd.DataFrame | None) -> set[str]:
-    """Trials whose one-second rate hardly moves (CV under 0.3 % over 30 samples or more): a cap's mark."""
-    if series is None or series.empty:
-        return set()
-    rows = series[series["direction"].isin(["read", "write"])]
-    per_second = rows.groupby(["trial", "second"])["iops"].sum()
-    stats = per_second.groupby(level=0).agg(["mean", "std", "count"])
-    flat = (stats["count"] >= FLAT_SAMPLES) & (stats["std"] < FLAT_CV * stats["mean"])
-    return set(stats.index[flat])
+def limit_values(totals: pd.DataFrame, column: str) -> np.ndarray:
+    """Values of a limit, one a trial; NaN where it is not known or the table has no such column."""
+    if column not in totals:
+        return np.full(len(totals), np.nan)
+    return totals[column].to_numpy(float, na_value=np.nan)
 
 
 def label_cells(
     trials: pd.DataFrame,
-    series: pd.DataFrame | None = None,
+    series: pd.DataFrame | list[Samples] | None = None,
     consumed_pct: Mapping[tuple[str, str], float] | None = None,
+    totals: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Label every cell (arm x workload) `below cap`, `capped` or `near a cap`, with the limit and why.
 
@@ -217,16 +148,17 @@ def label_cells(
         Tables of a run.
     consumed_pct
         Azure's consumed-percentage metric by (arm, workload), where it was fetched.
+    totals
+        `trial_totals(trials)`, where it is known already.
 
     Returns
     -------
     pandas.DataFrame
         One row a cell: `arm, workload, n_trials, n_on_limit, outstanding, iops, mb_s, lat_mean_ms, label,
-        limit, limit_value, share, evidence, predicted_lat_ms`.
+        limit, limit_value, share, evidence, predicted_lat_ms, binds`; `binds` says what sets the rate.
     """
-    totals = trial_totals(trials)
+    totals = trial_totals(trials) if totals is None else totals
     totals = totals.join(binding_limit(totals))
-    totals["kind"] = _kinds(trials, totals["trial"])
     totals["flat"] = totals["trial"].isin(flat_trials(series))
     cells = _cells(totals)
     cells["label"], cells["evidence"] = "below cap", ""
@@ -235,6 +167,7 @@ def label_cells(
         cells.loc[index, ["label", "evidence"]] = "capped" if evidence else "near a cap", evidence
     iops_limit = _limit_as_iops(cells)
     cells["predicted_lat_ms"] = 1000.0 * cells["outstanding"] / iops_limit.where(cells["n_on_limit"] > 0)
+    cells["binds"] = [_binds(cell) for cell in cells.to_dict("records")]
     return cells
 
 
@@ -244,34 +177,58 @@ def limit_words(cell: Mapping[Any, Any] | pd.Series) -> str:
     return limit.words(float(cell["limit_value"]))
 
 
-def _kinds(trials: pd.DataFrame, order: pd.Series) -> np.ndarray:
-    """Directions of each trial as one word, so that only like loads are compared over depth."""
-    rows = measured_rows(trials)
-    bits = rows["direction"].map({"read": 1, "write": 2, "commit": 4}).groupby(rows["trial"]).sum()
-    words = bits.map({1: "read", 2: "write", 3: "read+write", 4: "commit"})
-    return words.reindex(order).to_numpy()
+def _binds(cell: Mapping[Any, Any]) -> str:
+    """Say what sets the rate of a cell: a limit, the rate offered, or the tool's own concurrency.
+
+    A closed loop below every limit runs at threads x queue depth / latency: more of either gives more rate,
+    until a limit is reached, and the rate says nothing that the latency does not.
+    """
+    if cell["label"] == "capped":
+        return limit_words(cell)
+    if cell["label"] == "near a cap":
+        return f"perhaps the {limit_words(cell)}"
+    if cell["n_rate_kept"] == cell["n_trials"]:
+        return f"the offered rate of {cell['rate_offered']:,.0f}/s"
+    if cell["n_little_ok"] < cell["n_trials"] or not cell["iops"] > 0:
+        return "not known: the queue was not kept full, or the offered rate not reached"
+    return f"the tool's own concurrency: {cell['outstanding']:.0f} outstanding / {cell['lat_mean_ms']:.2f} ms"
 
 
 def _cells(totals: pd.DataFrame) -> pd.DataFrame:
     """Medians over the trials of each cell, and the limit that most of its trials sit on."""
-    keys = ["arm", "workload"]
-    groups = totals.groupby(keys, sort=False)
-    medians = groups[["outstanding", "block_size_bytes", "iops", "mb_s", "lat_mean_ms", "share"]].median()
-    cells = groups.agg(n_trials=("trial", "size"), kind=("kind", "first")).join(medians)
+    code, names = cell_codes(totals)
+    totals = totals.assign(cell=code, rate_kept=rate_kept(totals), little_ok=little_ok(totals))
+    groups = totals.groupby("cell")
+    medians = groups[
+        ["outstanding", "block_size_bytes", "iops", "mb_s", "lat_mean_ms", "share", "rate_offered"]
+    ].median()
+    counts = groups[["rate_kept", "little_ok"]].sum().add_prefix("n_")
+    cells = names.assign(n_trials=groups.size(), kind=groups["kind"].first()).join([medians, counts])
     on_limit = totals[totals["limit"] != ""]
-    cells["n_on_limit"] = on_limit.groupby(keys).size().reindex(cells.index, fill_value=0)
-    per_limit = on_limit.groupby([*keys, "limit"], as_index=False).agg(
+    cells["n_on_limit"] = np.bincount(on_limit["cell"], minlength=len(names))
+    per_limit = on_limit.groupby(["cell", "limit"], as_index=False).agg(
         n=("trial", "size"),
         limit_value=("limit_value", "median"),
         on_share=("share", "median"),
         flat=("flat", "all"),
     )
-    most = per_limit.sort_values("n", ascending=False, kind="stable").drop_duplicates(keys).set_index(keys)
-    cells = cells.join(most[["limit", "limit_value", "on_share", "flat"]])
+    most = per_limit.sort_values("n", ascending=False, kind="stable").drop_duplicates("cell")
+    cells = cells.join(most.set_index("cell")[["limit", "limit_value", "on_share", "flat"]])
     cells["share"] = cells.pop("on_share").fillna(cells["share"])
     cells["limit"] = cells["limit"].fillna("")
     cells["flat"] = cells["flat"].eq(True)
-    return cells.reset_index()
+    return cells
+
+
+def cell_codes(totals: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
+    """Number the cells of a table in order of appearance: a code a row, and (arm, workload) by code."""
+    arms, loads = (pd.factorize(totals[name]) for name in CELL)
+    code, cells = pd.factorize(arms[0].astype(np.int64) * max(len(loads[1]), 1) + loads[0])
+    pairs = {
+        "arm": arms[1].take(cells // max(len(loads[1]), 1)),
+        "workload": loads[1].take(cells % max(len(loads[1]), 1)),
+    }
+    return code, pd.DataFrame(pairs, columns=CELL)
 
 
 def _limit_as_iops(cells: pd.DataFrame) -> pd.Series:

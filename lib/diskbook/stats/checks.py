@@ -6,7 +6,10 @@ import numpy as np
 import pandas as pd
 
 from diskbook import limits
+from diskbook.limits import cell_codes
 from diskbook.stats.halves import halves
+from diskbook.stats.series import Samples, falls, samples
+from diskbook.totals import little_error, little_ok, measured_rows, trial_totals
 
 KEYS = ["arm", "workload"]
 SETS = {
@@ -20,99 +23,141 @@ Places = dict[tuple[str, str], dict[int, tuple[int, int, int]]]
 """By cell and replicate: first and last place in time, number of trials."""
 
 
-def cell_checks(trials: pd.DataFrame, series: pd.DataFrame | None = None) -> pd.DataFrame:
+def cell_checks(
+    trials: pd.DataFrame,
+    series: pd.DataFrame | list[Samples] | None = None,
+    totals: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """Count, for each cell, what its gates need.
+
+    Parameters
+    ----------
+    trials, series
+        Tables of a run.
+    totals
+        `trial_totals(trials)`, where it is known already.
 
     Returns
     -------
     pandas.DataFrame
         Index (arm, workload). Counts of trials (`n_trials`, `n_failed`, `n_lost` without a later success,
-        `n_repeated_rows`), `n_little_bad` and `little_worst`, `n_assessable`, `n_moved`, `change_worst`, and
-        tuples of words: `credit`, `zones`, `machines`, `disks`; `draws_credit` when a trial went above a
-        base limit that has a burst limit over it.
+        `n_repeated_rows`), `n_rated` with an offered rate and `rate_worst` (achieved / offered - 1),
+        `n_rate_bad`, of the others `n_little_bad` and `little_worst`, `n_assessable`, `n_moved`,
+        `change_worst`, `fell` (in words, when the rate of a trial that moved fell for good), and tuples of
+        words: `credit`, `zones`, `machines`, `disks`; `draws_credit` when a trial went above a base limit
+        that has a burst limit over it.
     """
-    totals = limits.trial_totals(trials)
-    totals["little_error"] = limits.little_error(totals)
-    totals["little_bad"] = ~limits.little_ok(totals)
-    totals["above_base"] = _above_base(totals)
-    totals = totals.join(halves(series), on="trial")
-    totals["assessable"] = totals["change"].notna()
-    totals["moved"] = totals["moved"].eq(True)
-    groups = totals.groupby(KEYS, sort=False)
-    checks = groups.agg(
-        n_trials=("trial", "size"),
-        n_little_bad=("little_bad", "sum"),
-        n_assessable=("assessable", "sum"),
-        n_moved=("moved", "sum"),
-        draws_credit=("above_base", "any"),
-    )
-    checks["little_worst"] = _worst(totals, "little_error")
-    checks["change_worst"] = _worst(totals, "change")
+    totals = _judged(trial_totals(trials) if totals is None else totals, samples(series))
+    code, names = cell_codes(totals)
+    groups = totals.assign(cell=code).groupby("cell")
+    counted = ["rated", "rate_bad", "little_bad", "assessable", "moved"]
+    checks = groups[counted].sum().astype(int).add_prefix("n_")
+    checks.insert(0, "n_trials", groups.size())
+    checks["draws_credit"] = groups["above_base"].any()
+    for name in ("rate", "little", "change"):
+        column = "change" if name == "change" else f"{name}_error"
+        checks[f"{name}_worst"] = _worst(code, totals[column].to_numpy(float), len(names))
     for name, column in SETS.items():
-        checks[name] = _distinct(totals, column)
+        checks[name] = _distinct(code, totals[column], len(names))
+    checks["fell"] = _falls(totals, code, samples(series), len(names))
+    checks.index = pd.MultiIndex.from_frame(names)
     return _with_losses(checks, trials)
 
 
-def interleaving(trials: pd.DataFrame) -> Places:
+def interleaving(trials: pd.DataFrame, totals: pd.DataFrame | None = None) -> Places:
     """First and last place in time, and number, of each cell's trials, by replicate."""
-    rows = limits.measured_rows(trials).drop_duplicates("trial")
+    rows = measured_rows(trials).drop_duplicates("trial") if totals is None else totals
     by_clock = "started_utc" in rows and rows["started_utc"].notna().all()
     order = rows.sort_values(
         ["started_utc"] if by_clock else ["replicate", "block", "position"], kind="stable"
     )
-    place = order[["replicate", *KEYS]].assign(place=np.arange(len(order)))
-    found = place.groupby(["replicate", *KEYS], as_index=False).agg(
-        first=("place", "min"), last=("place", "max"), n=("place", "size")
-    )
+    code, names = cell_codes(order)
+    place = pd.DataFrame({"replicate": order["replicate"].to_numpy(), "cell": code})
+    found = place.assign(place=np.arange(len(order))).groupby(["replicate", "cell"])["place"]
+    pairs = list(names.itertuples(index=False, name=None))
     places: Places = {}
-    for replicate, arm, workload, *numbers in found.itertuples(index=False, name=None):
-        places.setdefault((arm, workload), {})[replicate] = (numbers[0], numbers[1], numbers[2])
+    summary = found.agg(["min", "max", "size"])
+    for (replicate, cell), numbers in zip(summary.index, summary.to_numpy().tolist(), strict=True):
+        places.setdefault(pairs[cell], {})[replicate] = (numbers[0], numbers[1], numbers[2])
     return places
 
 
-def _distinct(totals: pd.DataFrame, column: str) -> pd.Series:
-    """Distinct values of a column as a tuple of words, by cell."""
-    distinct = totals[[*KEYS, column]].drop_duplicates().dropna()
-    found: dict[tuple[str, str], list[str]] = {}
-    for arm, workload, value in distinct.itertuples(index=False, name=None):
-        found.setdefault((arm, workload), []).append(str(value))
-    words = {key: tuple(sorted(values)) for key, values in found.items()}
-    index = pd.MultiIndex.from_tuples(list(words), names=KEYS) if words else None
-    return pd.Series(list(words.values()), index=index, dtype=object)
+def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
+    """Add to every trial what was found of it."""
+    rated, ok = totals["rate_offered"].notna(), little_ok(totals)
+    judged = totals.assign(
+        rated=rated,
+        rate_bad=rated & ~ok,
+        little_bad=~rated & ~ok,
+        rate_error=totals["iops"] / totals["rate_offered"] - 1.0,
+        little_error=little_error(totals).where(~rated),
+        above_base=_above_base(totals),
+    ).join(halves(parts), on="trial")
+    return judged.assign(assessable=judged["change"].notna(), moved=judged["moved"].eq(True))
 
 
-def _above_base(totals: pd.DataFrame) -> pd.Series:
+def _distinct(code: np.ndarray, values: pd.Series, n_cells: int) -> list[tuple[str, ...]]:
+    """Distinct values of a column as a sorted tuple of words, by cell."""
+    found: list[set[str]] = [set() for _ in range(n_cells)]
+    value, names = pd.factorize(values)
+    for pair in np.unique(code[value >= 0] * (len(names) + 1) + value[value >= 0]).tolist():
+        found[pair // (len(names) + 1)].add(str(names[pair % (len(names) + 1)]))
+    return [tuple(sorted(words)) for words in found]
+
+
+def _above_base(totals: pd.DataFrame) -> np.ndarray:
     """Whether a trial ran above a base limit over which there is a burst limit, and so drew credit."""
-    above = pd.Series(False, index=totals.index)
+    above = np.zeros(len(totals), dtype=bool)
     for limit in limits.LIMITS:
         if limit.burst_column is not None:
-            base, burst = totals[limit.column].astype(float), totals[limit.burst_column].astype(float)
-            above |= (burst > base) & (totals[limit.counts] > base)
+            base, burst = (limits.limit_values(totals, name) for name in (limit.column, limit.burst_column))
+            above |= (burst > base) & (totals[limit.counts].to_numpy(float) > base)
     return above
 
 
-def _worst(totals: pd.DataFrame, column: str) -> pd.Series:
-    """Value farthest from zero, by cell."""
-    known = totals.dropna(subset=[column])
-    farthest = known.loc[known[column].abs().sort_values(kind="stable").index]
-    values: pd.Series = farthest.drop_duplicates(KEYS, keep="last").set_index(KEYS)[column]
-    return values
+def _worst(code: np.ndarray, values: np.ndarray, n_cells: int) -> np.ndarray:
+    """Value farthest from zero, by cell; NaN where none is known."""
+    worst = np.full(n_cells, np.nan)
+    order = np.argsort(np.abs(values), kind="stable")
+    known = order[~np.isnan(values[order])]
+    worst[code[known]] = values[known]
+    return worst
+
+
+def _falls(totals: pd.DataFrame, code: np.ndarray, parts: list[Samples], n_cells: int) -> list[str]:
+    """For each cell, when the rate fell for good in the first of its trials that moved; "" if in none."""
+    words = [""] * n_cells
+    moved = totals["moved"].to_numpy(bool)
+    if not moved.any():
+        return words
+    cell_of = dict(zip(totals.loc[moved, "trial"], code[moved], strict=True))
+    for part in parts:
+        chosen = np.array([name in cell_of for name in part.trial])
+        found = falls(Samples(part.trial[chosen], part.second[chosen], part.iops[chosen])).dropna()
+        for trial, at_s, before, after in found.itertuples(name=None):
+            cell = cell_of[trial]
+            words[cell] = (
+                words[cell] or f"from {before:,.0f} to {after:,.0f} IOPS after {at_s:g} s in {trial}"
+            )
+    return words
 
 
 def _with_losses(checks: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     """Add failed attempts, places without a finished trial, and rows that occur twice."""
     place = [*KEYS, "replicate", "block", "repeat"]
+    ok = trials["status"] == "ok"
     failed = trials[trials["status"] == "failed"].drop_duplicates("trial")
-    finished = trials.loc[trials["status"] == "ok", place].drop_duplicates()
-    lost = failed[place].drop_duplicates().merge(finished, on=place, how="left", indicator=True)
-    lost = lost[lost["_merge"] == "left_only"]
-    ok = trials[trials["status"] == "ok"]
-    twice = ok[ok.duplicated(["trial", "direction"])]
+    lost = failed[place].drop_duplicates()
+    if len(lost):
+        finished = trials.loc[ok, place].drop_duplicates()
+        lost = lost.merge(finished, on=place, how="left", indicator=True)
+        lost = lost[lost["_merge"] == "left_only"]
+    twice = trials[ok & trials.duplicated(["trial", "direction"])]
     counts = {"n_failed": failed, "n_lost": lost, "n_repeated_rows": twice}
-    every = checks.index.union(pd.MultiIndex.from_frame(trials[KEYS].drop_duplicates()), sort=False)
-    checks = checks.reindex(every)
+    every = pd.MultiIndex.from_frame(cell_codes(trials)[1])
+    checks = checks.reindex(checks.index.union(every, sort=False))
     for name, table in counts.items():
-        checks[name] = table.groupby(KEYS).size().reindex(every, fill_value=0)
-    numbers = ["n_trials", "n_little_bad", "n_assessable", "n_moved"]
+        checks[name] = table.groupby(KEYS).size().reindex(checks.index, fill_value=0) if len(table) else 0
+    numbers = [name for name in checks.columns if name.startswith("n_")]
     checks[numbers] = checks[numbers].fillna(0).astype(int)
     return checks

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from diskbook.stats.series import Samples, samples
+
 CHANGE = 0.03
 STANDARD_ERRORS = 3.0
 MIN_SAMPLES = 20
 
 
-def halves(series: pd.DataFrame | None) -> pd.DataFrame:
+def halves(series: pd.DataFrame | list[Samples] | None) -> pd.DataFrame:
     """Compare the two halves of every trial.
 
     A trial moved when the means of its halves differ by more than 3 % and by more than 3 standard errors,
@@ -21,36 +23,27 @@ def halves(series: pd.DataFrame | None) -> pd.DataFrame:
     Parameters
     ----------
     series
-        Table `series` of a run: trial, direction, second, iops. Reads and writes are added.
+        Table `series` of a run: trial, direction, second, iops; or its `series.samples`. Reads and writes are
+        added.
 
     Returns
     -------
     pandas.DataFrame
         Index trial; `n_samples`, `change` (second half / first half - 1), `moved` (bool).
     """
+    parts = [_compare(part.trial, part.iops) for part in samples(series)]
+    if parts:
+        return pd.concat(parts)
     columns = {"n_samples": "int64", "change": "float64", "moved": "bool"}
     nothing = pd.Index([], dtype="str", name="trial")
-    empty = pd.DataFrame({name: pd.Series(dtype=kind, index=nothing) for name, kind in columns.items()})
-    if series is None or series.empty:
-        return empty
-    rows = series[series["direction"].isin(["read", "write"])]
-    rate = rows.groupby(["trial", "second"], sort=True)["iops"].sum()
-    sizes = rate.groupby(level=0).size()
-    names, values = sizes.index.to_numpy(), rate.to_numpy(float)
-    starts = np.concatenate([[0], np.cumsum(sizes.to_numpy())[:-1]])
-    parts = [empty]
-    for length in np.unique(sizes.to_numpy()):
-        chosen = np.flatnonzero(sizes.to_numpy() == length)
-        block = values[starts[chosen][:, None] + np.arange(length)]
-        parts.append(_compare(names[chosen], block))
-    return pd.concat([part for part in parts if len(part)]) if len(names) else parts[0]
+    return pd.DataFrame({name: pd.Series(dtype=kind, index=nothing) for name, kind in columns.items()})
 
 
-def _compare(names: np.ndarray, samples: np.ndarray) -> pd.DataFrame:
-    """Compare halves of trials of one length; `samples` is trials x samples."""
-    n = samples.shape[1]
+def _compare(names: np.ndarray, values: np.ndarray) -> pd.DataFrame:
+    """Compare halves of trials of one length; `values` is trials x samples."""
+    n = values.shape[1]
     half = n // 2
-    first, second = samples[:, :half], samples[:, n - half :]
+    first, second = values[:, :half], values[:, n - half :]
     index = pd.Index(names, name="trial")
     if n < MIN_SAMPLES:
         return pd.DataFrame({"n_samples": n, "change": np.nan, "moved": False}, index=index)

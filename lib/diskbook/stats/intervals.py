@@ -97,7 +97,7 @@ def student(mean: np.ndarray, se: np.ndarray, df: np.ndarray, level: float = LEV
     return Interval(mean, mean - half, mean + half, se, df)
 
 
-def p_difference(found: Interval, at: float = 0.0) -> np.ndarray:
+def p_difference(found: Interval, at: float | np.ndarray = 0.0) -> np.ndarray:
     """Two-sided p of "the mean is `at`"; NaN without an interval."""
     distance = np.abs(found.mean - at) / np.where(np.isnan(found.low), np.nan, found.se)
     return 2 * special.stdtr(found.df, -distance)

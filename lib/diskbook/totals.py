@@ -19,6 +19,7 @@ RATE_HEADROOM = 0.9
 CELL = ["arm", "workload"]
 _KINDS = {1: "read", 2: "write", 3: "read+write", 4: "commit"}
 _BITS = {"read": 1, "write": 2, "commit": 4}
+_TEXT = ("replicate", "block", "position", "machine_id", "disk_id", "physical_zone", "credit_state")
 _NUMBERS = (
     "runtime_s",
     "outstanding",
@@ -62,13 +63,13 @@ def trial_totals(trials: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.D
     Returns
     -------
     pandas.DataFrame
-        One row a finished trial: the columns of `trials`, with `iops`, `mb_s`, `in_flight` (IOPS x mean total
+        One row a finished trial: the columns of `trials` (NaN where one is not there), with `iops`, `mb_s`, `in_flight` (IOPS x mean total
         latency, by Little's law the mean number of I/Os in flight) and `lat_mean_ms` (weighted by rate) of
         both directions together; `kind` ("read", "write", "read+write", "commit"), and `operations` that one
         unit of the rate consists of (2 for a commit).
     """
     rows = measured_rows(trials) if rows is None else rows
-    rows = rows.assign(**{name: np.nan for name in _NUMBERS if name not in rows})
+    rows = rows.assign(**{name: np.nan for name in (*_NUMBERS, *_TEXT) if name not in rows})
     numbers = {name: rows[name].to_numpy(float, na_value=np.nan) for name in _NUMBERS}
     codes, names = pd.factorize(rows["trial"])
     size = len(names)

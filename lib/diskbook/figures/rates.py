@@ -44,7 +44,7 @@ def rates(
     totals = limits.trial_totals(trials)
     wanted = [workload for names in panels.values() for workload in names]
     data = totals[totals["workload"].isin(wanted)]
-    caps = [limit.column for limit in limits.LIMITS if limit.counts == "iops"]
+    caps = [limit.column for limit in limits.LIMITS if limit.counts == "iops" and limit.column in totals]
     data = data[["workload", "arm", "trial", "outstanding", "iops", *caps]].reset_index(drop=True)
     arms = [arm for arm in looks if arm in set(data["arm"])]
     figure, drawn = new_figure(1.2 + len(panels) * (1.5 + 0.34 * len(arms)), len(panels))

@@ -6,6 +6,7 @@ once more; the run goes on either way.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -33,17 +34,20 @@ class Rig:
     scenario: Scenario
     replicate: dict[str, Any]
     attachments: Attachments
+    stop: threading.Event = field(default_factory=threading.Event)  # set when another replicate has failed
     connections: dict[str, Connection] = field(default_factory=dict)
     prefilled: set[str] = field(default_factory=set)
     _placed: dict[str, tuple[str, Device]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, clients: Clients, run: Run, scenario: Scenario, replicate: dict[str, Any]) -> Rig:
+    def of(
+        cls, clients: Clients, run: Run, scenario: Scenario, replicate: dict[str, Any], stop: threading.Event
+    ) -> Rig:
         """Set up for a replicate of the manifest; connects when first needed."""
-        ids = {row["id"]: name for name, row in replicate["disks"].items()}
-        filled = {ids[event["disk_id"]] for event in run.ledger() if event.get("disk_id") in ids
-                  and event["event"] == "prefill"}  # fmt: skip
-        return cls(run, scenario, replicate, Attachments(clients, run, replicate), prefilled=filled)
+        names = {row["id"]: name for name, row in replicate["disks"].items()}
+        events = [event for event in run.ledger() if event["event"] == "prefill"]
+        filled = {names[event["disk_id"]] for event in events if event["disk_id"] in names}
+        return cls(run, scenario, replicate, Attachments(clients, run, replicate), stop, prefilled=filled)
 
     @property
     def number(self) -> int:
@@ -89,6 +93,8 @@ def measure(rig: Rig, blocks: Iterable[design.Block]) -> None:
     for block in blocks:
         rig.run.append("block", replicate=rig.number, block=block.block, status="begun")
         for trial in block.numbered(rig.number).trials:
+            if rig.stop.is_set():
+                return
             # A block cut short is repeated whole; what it left keeps its names.
             first = next(number for number in range(1, 1000) if trial.name(number) not in used)
             any(_trial(rig, trial, attempt) for attempt in range(first, first + ATTEMPTS))

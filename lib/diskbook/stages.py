@@ -6,8 +6,11 @@ Each looks at what the run folder records first: on a finished run nothing is cr
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -49,7 +52,7 @@ def provision(folder: Run) -> None:
     with folder.locked(), _cloud_told(folder):
         own_emulator.start(folder, owner=False)
         clients, scenario = clouds.clients_of(folder.manifest), scenario_of(folder)
-        for origin in range(1, scenario.design.replicates + 1):
+        for origin in _origins(scenario):
             if remaining(folder, scenario, origin) and standing(folder, clients, origin) is None:
                 _replicate(folder, clients, scenario, origin)
         folder.append("stage", stage="provision")
@@ -66,11 +69,9 @@ def benchmark(folder: Run) -> None:
     if finished(folder):
         return
     with folder.locked(), _cloud_told(folder):
-        clients, scenario = clouds.clients_of(folder.manifest), scenario_of(folder)
-        for origin in range(1, scenario.design.replicates + 1):
-            blocks = remaining(folder, scenario, origin)
-            if blocks:
-                _measure_replicate(folder, clients, scenario, origin, blocks)
+        scenario = scenario_of(folder)
+        left = {origin: remaining(folder, scenario, origin) for origin in _origins(scenario)}
+        _measure_all(folder, scenario, {origin: blocks for origin, blocks in left.items() if blocks})
         folder.append("stage", stage="benchmark")
 
 
@@ -185,20 +186,51 @@ def _replicate(folder: Run, clients: Clients, scenario: Scenario, origin: int) -
     folder.update_manifest(replicates=[*kept, {"origin": origin, **entry}])
 
 
+def at_once(cloud: str, replicates: int) -> int:
+    """How many replicates are measured at the same time.
+
+    Replicates share no limit of Azure's, so all of them. Emulated ones share this machine's cores, and each
+    needs about two for its tool and its disk when it sits on a cap.
+    """
+    return replicates if cloud == "azure" else max(1, min(replicates, (os.cpu_count() or 1) // 2))
+
+
+def _measure_all(folder: Run, scenario: Scenario, left: dict[int, list[design.Block]]) -> None:
+    """Measure what is left of each replicate; when one fails the others end with their current trial."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(at_once(folder.manifest["cloud"], max(1, len(left)))) as pool:
+        running = [
+            pool.submit(_measure_replicate, folder, scenario, origin, blocks, stop)
+            for origin, blocks in left.items()
+        ]
+        try:
+            for future in as_completed(running):
+                future.result()
+        except BaseException:
+            stop.set()
+            raise
+
+
 def _measure_replicate(
-    folder: Run, clients: Clients, scenario: Scenario, origin: int, blocks: list[design.Block]
+    folder: Run, scenario: Scenario, origin: int, blocks: list[design.Block], stop: threading.Event
 ) -> None:
+    # Clients of its own: they add up the waiting of this replicate's operations only.
+    clients = clouds.clients_of(folder.manifest)
     row = standing(folder, clients, origin)
     if row is None:
         raise DiskbookError(
             f"the machines of replicate {origin} are gone; make new ones: diskbook run --resume {folder.name}"
         )
-    rig = Rig.of(clients, folder, scenario, row)
+    rig = Rig.of(clients, folder, scenario, row, stop)
     try:
         checks.run_checks(rig)
         measure(rig, blocks)
     finally:
         rig.close()
+
+
+def _origins(scenario: Scenario) -> range:
+    return range(1, scenario.design.replicates + 1)
 
 
 def _mark_deleted(folder: Run, groups: list[str]) -> None:

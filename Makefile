@@ -7,7 +7,7 @@ export HOME := $(CURDIR)/.tools/home
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types format bench-emulator samples lock clean
+.PHONY: help setup run test lint types format coverage bench-emulator samples lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -32,6 +32,9 @@ types: setup ## check types
 format: setup ## put code and notebooks into the project's style, strip notebook outputs
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 	@$(BIN)/nbstripout --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
+
+coverage: setup ## check the intervals against simulated truth (2 minutes)
+	@$(BIN)/python -m diskbook.coverage
 
 bench-emulator: setup ## measure how closely the emulator plays what it is told
 	@$(BIN)/python -m diskbook.emulator.bench

@@ -1,0 +1,142 @@
+"""Check the intervals against simulated truth: `python -m diskbook.coverage`.
+
+Simulates designs with a known overhead, puts them through the functions that the analysis uses, and prints
+for each scope how many intervals cover the truth, how wide they are, and how often they see a difference
+where there is none. Exit status 1 when intervals that are printed without a flag cover less than 93 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
+
+from diskbook.stats import selfcheck
+from diskbook.stats.selfcheck import Condition, Methods, Row
+from diskbook.stats.simulate import Design
+
+
+class Grid(NamedTuple):
+    """Numbers of replicates and blocks that are simulated, and runs of each design."""
+
+    replicates: tuple[int, ...]
+    blocks: tuple[int, ...]
+    runs: int
+
+
+FULL = Grid((1, 2, 3, 5, 10), (2, 3, 5, 10), 10_000)
+QUICK = Grid((1, 2, 5), (2, 5), 2_000)
+
+LEGEND = """\
+Each cell: coverage of nominal 95 % intervals in %, median half-width in %, false positives in % where there
+is no difference. Marks: ! under 93 % (FAILED), + above 97 % (conservative), ? under 93 % where no data could
+show it (known limit); r and f: per cent of the runs whose interval was refused, or flagged by a gate.
+"""
+MARKS = {"FAILED": " !", "conservative": " +", "known limit": " ?"}
+WORDS = {"refused": "refused", "flagged": "flagged by gate"}
+WIDTH = 28
+
+
+def table(rows: Sequence[Row]) -> str:
+    """One condition as a table: scopes and replicates down, blocks across."""
+    blocks = sorted({row.design.blocks for row in rows})
+    heads = "".join(f"{f'{number} blocks':{WIDTH}}" for number in blocks)
+    lines = [rows[0].condition.name, f"  {'scope':18}{'replicates':12}{heads}"]
+    cells = {(row.scope, row.design.replicates, row.design.blocks): cell(row) for row in rows}
+    for scope, replicates in dict.fromkeys(
+        (row.scope, row.design.replicates) for row in sorted(rows, key=_place)
+    ):
+        across = "".join(f"{cells[scope, replicates, number]:{WIDTH}}" for number in blocks)
+        lines.append(f"  {scope:18}{replicates:<12}{across}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def cell(row: Row) -> str:
+    """One cell of the table: "95.1 ±1.52 4.9", with its marks."""
+    if row.status in WORDS:
+        return WORDS[row.status]
+    numbers = f"{100 * row.coverage:5.1f} ±{100 * row.half_width:.2f} {100 * row.false_positive:.1f}"
+    shares = [("r", row.refused), ("f", row.flagged)]
+    withheld = "".join(f" {letter}{100 * share:.0f}" for letter, share in shares if share >= 0.005)
+    return numbers + MARKS.get(row.status, "") + withheld
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Say in a few lines what the check found; what falls short is named."""
+    lines = []
+    for scope in dict.fromkeys(row.scope for row in rows):
+        judged = [
+            row for row in rows if row.scope == scope and row.status in ("ok", "conservative", "FAILED")
+        ]
+        if judged:
+            lines.append(_range(scope, judged))
+    for status in ("flagged", "known limit", "FAILED"):
+        lines += [_named(row) for row in rows if row.status == status]
+    failed = sum(row.status == "FAILED" for row in rows)
+    lowest = f"{100 * selfcheck.LOWEST:.0f} %"
+    lines.append(f"FAILED: {failed} cells under {lowest}" if failed else f"passed: no cell under {lowest}")
+    return "\n".join(lines)
+
+
+def _range(scope: str, rows: Sequence[Row]) -> str:
+    coverages = [100 * row.coverage for row in rows]
+    wrong = 100 * max(row.false_positive for row in rows)
+    conservative = sum(row.status == "conservative" for row in rows)
+    return (
+        f"{scope}: coverage {min(coverages):.1f} to {max(coverages):.1f} % in {len(rows)} cells "
+        f"({conservative} conservative), false positives at most {wrong:.1f} %"
+    )
+
+
+def _named(row: Row) -> str:
+    design = f"{row.design.replicates} replicates x {row.design.blocks} blocks"
+    why = f": {row.condition.known_limit}" if row.status == "known limit" else ""
+    return f"{row.status}: {row.condition.name}, {design}, {row.scope}, {100 * row.coverage:.1f} %{why}"
+
+
+def _place(row: Row) -> tuple[bool, int]:
+    return row.scope == "these disks", row.design.replicates
+
+
+def run(grid: Grid, seed: int, jobs: int, methods: Methods) -> list[Row]:
+    """Simulate every condition in every design of the grid; prints each table when it is done."""
+    part = functools.partial(_condition, grid=grid, seed=seed, methods=methods)
+    rows: list[Row] = []
+    with contextlib.ExitStack() as stack:
+        mapped = stack.enter_context(ProcessPoolExecutor(jobs)).map if jobs > 1 else map
+        for found in mapped(part, list(selfcheck.conditions())):
+            print(table(found), end="\n\n", flush=True)
+            rows += found
+    return rows
+
+
+def _condition(condition: Condition, grid: Grid, seed: int, methods: Methods) -> list[Row]:
+    sizes = [(replicates, blocks) for replicates in grid.replicates for blocks in grid.blocks]
+    designs = [Design(*size, condition.repeats, condition.failed) for size in sizes]
+    return [row for one in designs for row in selfcheck.measure(condition, one, grid.runs, seed, methods)]
+
+
+def main(arguments: Sequence[str] | None = None, methods: Methods = selfcheck.ANALYSIS) -> int:
+    """Run the check and print it; 1 when an interval that is printed covers too little."""
+    parser = argparse.ArgumentParser(prog="python -m diskbook.coverage", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help=f"fewer designs, {QUICK.runs:,} runs of each")
+    parser.add_argument("--runs", type=int, help=f"simulated runs of each design (default {FULL.runs:,})")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
+    options = parser.parse_args(arguments)
+    grid, began = QUICK if options.quick else FULL, time.monotonic()
+    grid = grid._replace(runs=options.runs or grid.runs)
+    print(f"{grid.runs:,} simulated runs a design, seed {options.seed}\n{LEGEND}")
+    rows = run(grid, options.seed, options.jobs, methods)
+    print(summary(rows))
+    print(f"{len(rows):,} cells in {time.monotonic() - began:.0f} s")
+    return int(any(row.status == "FAILED" for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""The self-check of the intervals: its simulator, its identity with the analysis, and that it can fail."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from diskbook import coverage
+from diskbook.scenario import Comparison
+from diskbook.stats import intervals, ratios, selfcheck, simulate
+from diskbook.stats.compare import compare
+from diskbook.stats.ratios import LIKE_THESE, THESE
+from diskbook.stats.selfcheck import ANALYSIS, Condition
+from diskbook.stats.simulate import LEVELS, Design, Level, Truth
+
+MILD, OUTLIERS = LEVELS[1], LEVELS[3]
+QUIET = Level("quiet", 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+
+
+def simulated(level: Level, design: Design, n_runs: int, **truth: object) -> simulate.Simulated:
+    return simulate.simulate(level, design, Truth(**truth), n_runs, np.random.default_rng(7))
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+def test_a_trial_is_its_seconds(level: Level) -> None:
+    """The mean of one-second samples, drawn one by one, has the standard deviation that trials are given."""
+    rng, n_trials = np.random.default_rng(2), 20_000
+    innovations = rng.normal(0, level.second * math.sqrt(1 - level.phi**2), (simulate.SECONDS, n_trials))
+    logs = np.empty_like(innovations)
+    logs[0] = rng.normal(0, level.second, n_trials)
+    for second in range(1, simulate.SECONDS):
+        logs[second] = level.phi * logs[second - 1] + innovations[second]
+    means = np.log(np.exp(logs).mean(axis=0))
+    given = simulate.sd_of_mean(level.second, level.phi, simulate.SECONDS)
+    assert means.std() == pytest.approx(given, rel=0.02)
+    assert means.mean() == pytest.approx(0, abs=level.second**2)
+
+
+def test_without_noise_the_planted_ratio_comes_out() -> None:
+    runs = simulated(QUIET, Design(2, 3), 5, overhead=0.02)
+    assert np.allclose(simulate.block_log_ratios(runs.log_latency), math.log(1.02))
+
+
+@pytest.mark.parametrize("level", [*LEVELS, simulate.ONE_SIDED], ids=lambda level: level.name)
+def test_truth_is_the_mean_of_what_is_drawn(level: Level) -> None:
+    runs = simulated(level, Design(2, 4), 20_000)
+    found = simulate.block_log_ratios(runs.log_latency).mean(axis=(1, 2))
+    error = found.std() / math.sqrt(len(found))
+    assert abs(found.mean() - runs.population) < 4 * error
+    assert abs((found - runs.pair.mean(axis=1)).mean()) < 4 * error
+
+
+def test_arms_are_mirrored_in_a_block_and_drift_cancels() -> None:
+    drifting = simulate.replace(QUIET, drift=0.1)
+    runs = simulated(drifting, Design(1, 2, 2), 50, overhead=0.0)
+    assert np.array_equal(np.sort(runs.position.reshape(50, 2, 4)), np.tile(np.arange(4), (50, 2, 1)))
+    assert np.allclose(simulate.block_log_ratios(runs.log_latency), 0)
+    assert np.ptp(runs.log_latency, axis=(1, 2, 3, 4)).max() > 0.05
+
+
+def test_one_trial_in_ten_fails() -> None:
+    runs = simulated(MILD, Design(2, 5, 2, 0.1), 2000)
+    assert np.isnan(runs.log_latency).mean() == pytest.approx(0.1, abs=0.005)
+
+
+def test_hidden_zones_are_a_mixture() -> None:
+    runs = simulated(QUIET, Design(3, 1), 3000, overhead=0.0, hidden_zone=True)
+    reads = 2.2 * np.exp(runs.pair)
+    assert set(np.round(np.unique(reads), 6)) == {2.2, 3.2, 4.3}
+    assert runs.population == pytest.approx(np.mean(np.log([2.2, 3.2, 4.3])) - math.log(2.2))
+
+
+CELLS = [Design(1, 3), Design(3, 2, 1, 0.1), Design(2, 5, 2, 0.1)]
+
+
+@pytest.mark.parametrize("design", CELLS, ids=str)
+def test_the_check_computes_what_the_analysis_prints(design: Design) -> None:
+    """200 runs through tables and `compare`: the same intervals, refused and flagged in the same runs."""
+    runs = simulated(OUTLIERS, design, 200)
+    names = [f"run-{number}" for number in range(200)]
+    trials = pd.concat([simulate.trials(runs, number, name) for number, name in enumerate(names)])
+    items = [Comparison(arm="arm", base_arm="base", workload=name, pairing="same-machine") for name in names]
+    found = compare(trials.reset_index(drop=True), items)
+    table = found.table.set_index(["scope", "workload"])
+    losses = found.gates[found.gates["gate"] == "failed trials"].set_index("workload")["status"] == "failed"
+    for scope, outcome in selfcheck.outcomes(runs, stratified=False).items():
+        printed = table.loc[scope].loc[names]
+        for column in ("low", "high"):
+            theirs = np.log(printed[f"ci_{column}"].to_numpy(float))
+            assert np.allclose(getattr(outcome.found, column), theirs, atol=1e-12, rtol=0, equal_nan=True)
+        there = losses.index.intersection(names)
+        assert np.array_equal(outcome.flagged, losses.reindex(names, fill_value=True).to_numpy())
+        assert len(there) > 150
+
+
+def measured(condition: Condition, design: Design, methods: selfcheck.Methods = ANALYSIS) -> dict:
+    return {row.scope: row for row in selfcheck.measure(condition, design, 4000, 1, methods)}
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+def test_intervals_of_the_analysis_cover(level: Level) -> None:
+    for failed in (0.0, 0.1):
+        rows = measured(Condition("check", level, 2, failed), Design(3, 3, 2, failed))
+        assert {row.status for row in rows.values()} <= {"ok", "conservative"}
+        assert rows[LIKE_THESE].false_positive < 0.07 and rows[THESE].false_positive < 0.07
+
+
+def test_widths_are_those_of_the_published_simulation() -> None:
+    """Noise level B: half-widths of 8.2, 1.5 and 0.8 points at 2x5, 5x5 and 10x10."""
+    widths = {(2, 5): 8.2, (5, 5): 1.5, (10, 10): 0.8}
+    for (replicates, blocks), wanted in widths.items():
+        row = measured(Condition("check", MILD), Design(replicates, blocks))[LIKE_THESE]
+        assert 100 * row.half_width == pytest.approx(wanted, rel=0.1)
+
+
+def pooled(log_ratios: np.ndarray) -> intervals.Interval:
+    """Blocks of all replicates taken as independent: wrong for disks of the kind."""
+    return intervals.t_interval(log_ratios.reshape(len(log_ratios), -1))
+
+
+WRONG = {
+    "level 0.8": functools.partial(intervals.over_replicates, level=0.8),
+    "blocks pooled": pooled,
+    "general claim from these disks": intervals.within_replicates,
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_interval_is_found(name: str) -> None:
+    rows = measured(Condition("check", MILD), Design(3, 5), {**ANALYSIS, LIKE_THESE: WRONG[name]})
+    assert rows[LIKE_THESE].status == "FAILED" and rows[LIKE_THESE].false_positive > 0.1
+    assert rows[THESE].status == "ok"
+
+
+def test_a_wide_interval_is_called_conservative() -> None:
+    wide = functools.partial(intervals.over_replicates, level=0.99)
+    row = measured(Condition("check", MILD), Design(3, 5), {LIKE_THESE: wide})[LIKE_THESE]
+    assert row.status == "conservative" and row.coverage == pytest.approx(0.99, abs=0.006)
+
+
+def test_one_replicate_is_refused_and_too_many_losses_are_flagged() -> None:
+    rows = measured(Condition("check", MILD), Design(1, 3))
+    assert rows[LIKE_THESE].status == "refused" and rows[THESE].status == "ok"
+    rows = measured(Condition("check", MILD, 1, 0.5), Design(5, 5, 1, 0.5))
+    assert rows[THESE].status == rows[LIKE_THESE].status == "flagged"
+
+
+def test_pooled_zones_cover_too_little_and_zones_apart_do_not() -> None:
+    truth = Truth(hidden_zone=True)
+    mixed = measured(Condition("check", MILD, truth=truth), Design(3, 3))
+    apart = measured(Condition("check", MILD, truth=truth, stratified=True), Design(3, 3))
+    assert mixed[LIKE_THESE].coverage < 0.93 < apart[LIKE_THESE].coverage < 0.97
+    assert apart[LIKE_THESE].n == 3 * mixed[LIKE_THESE].n
+
+
+def test_the_command_fails_with_a_wrong_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = {**ANALYSIS, LIKE_THESE: WRONG["level 0.8"]}
+    assert coverage.main(["--quick", "--runs", "300", "--jobs", "1"], wrong) == 1
+    printed = capsys.readouterr().out
+    assert "FAILED: B mild, 2 repeats, 2 replicates x 5 blocks, disks like these" in printed
+
+
+def test_same_functions_as_the_analysis() -> None:
+    values = np.array([[0.01, 0.03, 0.02], [0.05, 0.02, np.nan]])
+    for scope, found in zip((LIKE_THESE, THESE), ratios.estimates(values), strict=True):
+        assert found.scope == scope
+        assert math.log(found.low) == pytest.approx(float(ANALYSIS[scope](values).low))

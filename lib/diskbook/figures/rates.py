@@ -110,7 +110,7 @@ def _lines(data: pd.DataFrame, highest: float) -> list[tuple[float, str]]:
     """Limits near enough to matter, with their names."""
     found = []
     for limit in limits.LIMITS:
-        if limit.counts == "iops":
+        if limit.counts == "iops" and limit.column in data:
             values = data[limit.column].dropna().astype(float).unique()
             found += [(float(value), limit.name) for value in values if 0 < value <= NEAR * highest]
     return sorted(set(found))

@@ -65,8 +65,8 @@ def trial_totals(trials: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.D
     pandas.DataFrame
         One row a finished trial: the columns of `trials` (NaN where one is not there), with `iops`, `mb_s`,
         `in_flight` (IOPS x mean total latency, by Little's law the mean number of I/Os in flight) and
-        `lat_mean_ms` (weighted by rate) of both directions together; `kind` ("read", "write", "read+write", "commit"), and `operations` that one
-        unit of the rate consists of (2 for a commit).
+        `lat_mean_ms` (weighted by rate) of both directions together; `kind` ("read", "write", "read+write",
+        "commit"), and `operations` that one unit of the rate consists of (2 for a commit).
     """
     rows = measured_rows(trials) if rows is None else rows
     rows = rows.assign(**{name: np.nan for name in (*_NUMBERS, *_TEXT) if name not in rows})

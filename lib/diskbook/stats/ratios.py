@@ -15,12 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from diskbook.limits import measured_rows
 from diskbook.stats import intervals
+from diskbook.stats.grid import grid, mean_over_repeats
 from diskbook.stats.intervals import LEVEL, Interval
+from diskbook.totals import measured_rows
 
 THESE = "these disks"
 LIKE_THESE = "disks like these"
+ONE_REPLICATE = "one replicate says nothing about other disks of the kind; measure 2 or more, better 5"
+_NOTHING = Interval(*[np.asarray(math.nan)] * 5)
 
 
 @dataclass(frozen=True)
@@ -81,13 +84,11 @@ def log_means(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     pandas.DataFrame
         Index (replicate, block), columns (arm, workload, direction); NaN where nothing was measured.
     """
-    rows = measured_rows(trials)
-    values = rows[metric].to_numpy(float)
-    usable = np.isfinite(values) & (values > 0)
-    rows = rows[usable]
-    logs = pd.Series(np.log(values[usable]), index=rows.index)
-    keys = [rows[name] for name in ("replicate", "block", "arm", "workload", "direction")]
-    return logs.groupby(keys).mean().unstack(["arm", "workload", "direction"])
+    found = grid(measured_rows(trials), metric)
+    means = mean_over_repeats(np.log(found.values)).reshape(len(found.keys), -1).T
+    index = pd.MultiIndex.from_product([found.replicates, found.blocks], names=["replicate", "block"])
+    columns = pd.MultiIndex.from_tuples(list(found.keys), names=["arm", "workload", "direction"])
+    return pd.DataFrame(means, index=index, columns=columns).dropna(how="all")
 
 
 def block_log_ratios(
@@ -144,14 +145,44 @@ def estimates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> list[
     level
         Level of the intervals.
     """
-    array = _array(log_ratios)
-    replicates, blocks = _counts(array)
+    return estimates_of_many(_array(log_ratios)[None], level)[0]
+
+
+def estimates_of_many(log_ratios: np.ndarray, level: float = LEVEL) -> list[list[Estimate]]:
+    """Estimate many comparisons at once, as `estimates` does each.
+
+    Over the blocks of one replicate and within replicates are one formula: with one replicate they agree.
+
+    Parameters
+    ----------
+    log_ratios
+        Shape [comparison, replicate, block], NaN where there is none.
+    level
+        Level of the intervals.
+    """
+    general = intervals.over_replicates(log_ratios, level)
+    these = intervals.within_replicates(log_ratios, level)
+    there = np.isfinite(log_ratios)
+    counts = zip(there.any(axis=-1).sum(axis=-1).tolist(), there.sum(axis=(-2, -1)).tolist(), strict=True)
+    return [
+        _both(Interval(*one), Interval(*two), level, count)
+        for *one, two, count in zip(*general, zip(*these, strict=True), counts, strict=True)
+    ]
+
+
+def _both(general: Interval, these: Interval, level: float, counts: tuple[int, int]) -> list[Estimate]:
+    """Estimates of one comparison in both scopes."""
+    replicates, blocks = counts
     if replicates > 1:
-        return [over_replicates(array, level), within_replicates(array, level)]
-    reason = "one replicate says nothing about other disks of the kind; measure 2 or more, better 5"
-    nothing = Interval(*[np.asarray(math.nan)] * 5)
-    general = _estimate(nothing, LIKE_THESE, "refused", level, (replicates, blocks), reason)
-    return [general, over_blocks(array, level)]
+        reason = "" if these.df > 0 else _too_few("block", 1)
+        return [
+            _estimate(general, LIKE_THESE, "t over replicates", level, counts, ""),
+            _estimate(these, THESE, "t over blocks within replicates", level, counts, reason),
+        ]
+    return [
+        _estimate(_NOTHING, LIKE_THESE, "refused", level, counts, ONE_REPLICATE),
+        _estimate(these, THESE, "t over blocks", level, (1, blocks), _too_few("block", blocks)),
+    ]
 
 
 def _array(log_ratios: pd.Series | np.ndarray) -> np.ndarray:

@@ -1,0 +1,61 @@
+"""One-sided noise: runs far out in one arm only. Symmetric noise cancels in a ratio, this does not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+FAR = 10.0
+"""Robust standard deviations beyond which a run counts as noise of another kind."""
+MIN_REPLICATES, MIN_BLOCKS = 5, 10
+"""With this much, coverage stays above 91 % even where 5 % of one arm's runs are up to 3 times slower."""
+MIN_RUNS = 6
+_FLOOR = 1e-4
+
+
+class FarRuns(NamedTuple):
+    """Runs far out, of the arm and of the base arm; shape [...] each."""
+
+    arm: np.ndarray
+    base: np.ndarray
+
+    @property
+    def one_sided(self) -> np.ndarray:
+        """Whether only one of the arms has any."""
+        return (self.arm > 0) != (self.base > 0)
+
+
+def far_runs(arm: np.ndarray, base: np.ndarray) -> FarRuns:
+    """Count the runs of each arm that lie beyond 10 robust standard deviations.
+
+    Each run is held against the median of its own arm and replicate, since machines and disks differ; the
+    spread is 1.4826 x the median absolute deviation over both arms (floor 0.01 %), which a few far runs do
+    not move. A rule of thumb: blind to noise that did not happen to occur, and to noise in most runs.
+
+    Parameters
+    ----------
+    arm, base
+        Log metric of every run, shape [..., replicate, block, repeat], NaN where there is none.
+    """
+    deviations = [_from_median(values) for values in (arm, base)]
+    both = np.concatenate(deviations, axis=-1)
+    spread = np.fmax(1.4826 * _median(np.abs(both)), _FLOOR)
+    enough = (~np.isnan(both)).sum(axis=-1) >= MIN_RUNS
+    counts = [(np.abs(part) > FAR * spread[..., None]).sum(axis=-1) for part in deviations]
+    return FarRuns(*(np.where(enough, count, 0) for count in counts))
+
+
+def _from_median(values: np.ndarray) -> np.ndarray:
+    """Distance of each run from the median of its replicate, shape [..., run]."""
+    runs = values.reshape(*values.shape[:-2], -1)
+    return (runs - _median(runs)[..., None]).reshape(*values.shape[:-3], -1)
+
+
+def _median(values: np.ndarray) -> np.ndarray:
+    """Median over the last axis, NaN left out; NaN of nothing (as numpy's nanmedian, but fast and silent)."""
+    ordered = np.sort(values, axis=-1)
+    n = (~np.isnan(values)).sum(axis=-1)
+    low, high = np.maximum((n - 1) // 2, 0), np.minimum(n // 2, values.shape[-1] - 1)
+    pair = [np.take_along_axis(ordered, at[..., None], axis=-1)[..., 0] for at in (low, high)]
+    return (pair[0] + pair[1]) / 2

@@ -1,0 +1,124 @@
+"""Strata: replicates that answer alike. Physical zones, and the zone that a disk answers nearest from.
+
+A zone-redundant disk has a hidden state: reads of 4.3, 2.2 and 3.2 ms from three zones in one article are a
+mixture, not noise, and few replicates cannot average it. So where one disk was measured from several zones
+in a replicate, the zone of lowest read latency is called nearest. That is inferred from latency; it is never
+a property that Azure tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from diskbook.stats import ratios
+from diskbook.stats.ratios import Estimate
+
+CLEAR = 1.05
+"""Factor by which the second-lowest latency must lie above the lowest for a zone to be called nearest."""
+INFERRED = "inferred from latency, not told by Azure"
+UNCLEAR = "not clear"
+
+Nearest = dict[tuple[int, str], str]
+"""By replicate and disk: the nearest zone, or "not clear"."""
+
+
+@dataclass(frozen=True)
+class Strata:
+    """The strata of one comparison.
+
+    Attributes
+    ----------
+    of_replicate
+        Stratum in words, by replicate.
+    inferred
+        Whether a nearest zone is part of the words.
+    """
+
+    of_replicate: Mapping[int, str]
+    inferred: bool
+
+    @property
+    def mixed(self) -> bool:
+        """Whether replicates fall into more than one stratum."""
+        return len(set(self.of_replicate.values())) > 1
+
+
+def nearest_zones(rows: pd.DataFrame) -> Nearest:
+    """Infer the nearest zone of every disk that was read from two or more zones in a replicate.
+
+    Parameters
+    ----------
+    rows
+        Measured rows of a run; reads with one outstanding count, by their geometric mean latency.
+    """
+    reads = rows[(rows["direction"] == "read") & (rows["outstanding"] == 1) & rows["physical_zone"].notna()]
+    latency = reads["lat_mean_ms"].to_numpy(float, na_value=np.nan)
+    usable = np.isfinite(latency) & (latency > 0)
+    if not usable.any():
+        return {}
+    reads = reads[usable].assign(log=np.log(latency[usable]))
+    # A load is compared with itself only: what another load adds must not pass for distance.
+    by_load = reads.groupby(["replicate", "disk_id", "workload", "physical_zone"])["log"].mean().unstack()
+    nearest: Nearest = {}
+    for place, part in by_load.groupby(level=["replicate", "disk_id"]):
+        shared = part.dropna(axis=1, how="all").dropna()
+        means = shared.mean().sort_values()
+        if len(shared) and len(means) > 1:
+            clear = means.iloc[1] - means.iloc[0] > np.log(CLEAR)
+            nearest[place] = str(means.index[0]) if clear else UNCLEAR
+    return nearest
+
+
+def places_of(rows: pd.DataFrame) -> dict[tuple[str, int], tuple[str, str]]:
+    """Physical zones (joined by "+") and disk of every arm and replicate."""
+    found: dict[tuple[str, int], tuple[set[str], str]] = {}
+    names = ["arm", "replicate", "physical_zone", "disk_id"]
+    for arm, replicate, zone, disk in rows[names].drop_duplicates().itertuples(index=False, name=None):
+        zones, _ = found.setdefault((str(arm), replicate), (set(), str(disk)))
+        zones |= {str(zone)} if pd.notna(zone) else set()
+    return {key: ("+".join(sorted(zones)), disk) for key, (zones, disk) in found.items()}
+
+
+def strata_of(
+    arm: str, base_arm: str, places: Mapping[tuple[str, int], tuple[str, str]], nearest: Nearest
+) -> Strata:
+    """Say for each replicate of a comparison which stratum it belongs to."""
+    replicates = [number for name, number in places if name == arm and (base_arm, number) in places]
+    words, inferred = {}, False
+    for replicate in replicates:
+        parts = [_words(name, *places[(name, replicate)], replicate, nearest) for name in (arm, base_arm)]
+        inferred |= any("nearest" in part for part in parts)
+        words[replicate] = "; ".join(dict.fromkeys(filter(None, parts)))
+    return Strata(words, inferred)
+
+
+def by_stratum(
+    strata: Strata, replicates: np.ndarray, log_ratios: np.ndarray, level: float
+) -> dict[str, Estimate]:
+    """Estimate a comparison for each stratum apart, "disks like these"; refused with one replicate.
+
+    Parameters
+    ----------
+    strata
+        Of the comparison.
+    replicates, log_ratios
+        Numbers of the replicates, and log ratios [replicate, block].
+    level
+        Level of the intervals.
+    """
+    found = {}
+    for stratum in dict.fromkeys(strata.of_replicate.values()):
+        mine = [strata.of_replicate.get(int(number)) == stratum for number in replicates]
+        found[stratum] = ratios.estimates(log_ratios[mine], level)[0]
+    return found
+
+
+def _words(arm: str, zone: str, disk: str, replicate: int, nearest: Nearest) -> str:
+    known = nearest.get((replicate, disk), "")
+    answer = f", its disk nearest to {known}" if known and known != UNCLEAR else ""
+    answer = ", nearest zone of its disk not clear" if known == UNCLEAR else answer
+    return f"{arm} in {zone or 'no known zone'}{answer}"

@@ -78,12 +78,14 @@ def within_replicates(log_ratios: np.ndarray, level: float = LEVEL) -> Interval:
     """Over blocks within replicates, shape [..., replicate, block]: holds for the very disks measured.
 
     The mean of replicate means, replicates taken as they are; its variance from the spread of blocks within
-    replicates, pooled, with (blocks - replicates) degrees of freedom.
+    replicates, pooled, with (blocks - replicates) degrees of freedom. Nothing where a replicate is left with
+    one block: its error counts in full while nothing shows how large it is (simulated with outliers and one
+    trial in ten lost, 10 replicates x 2 blocks cover 91 % with such replicates and 96 % without).
     """
     n, means, squares = _moments(np.asarray(log_ratios, dtype=float))
     present = n > 0
     replicates = present.sum(axis=-1)
-    df = (n.sum(axis=-1) - replicates).astype(float)
+    df = np.where((n == 1).any(axis=-1), 0.0, n.sum(axis=-1) - replicates)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(present, means, 0.0).sum(axis=-1) / replicates
         shares = np.where(present, 1.0 / n, 0.0).sum(axis=-1)

@@ -138,6 +138,7 @@ COMPARISONS = Table(
         *_text("verdict"),
         *_text("warnings", nullable=True),
         *_text("provenance", values=PROVENANCES),
+        *_number("diff_ms", "diff_low_ms", "diff_high_ms", unit="ms", least=None),
     ),
     key=("arm", "base_arm", "workload", "direction", "metric", "scope"),
     remedy="run the analysis again",

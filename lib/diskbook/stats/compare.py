@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from diskbook import limits
-from diskbook.stats import checks, gates, ratios, verdicts
+from diskbook.stats import ratios, verdicts
 from diskbook.stats.gates import Gate
+from diskbook.stats.intervals import Interval
+from diskbook.stats.view import Named, Pair, View, by_stratum
+
+__all__ = ["COLUMNS", "GATE_COLUMNS", "STRATA_COLUMNS", "Compared", "Named", "compare"]
 
 COLUMNS = [
     "arm",
@@ -34,31 +37,48 @@ COLUMNS = [
     "verdict",
     "warnings",
     "provenance",
+    "diff_ms",
+    "diff_low_ms",
+    "diff_high_ms",
 ]
 GATE_COLUMNS = ["arm", "base_arm", "workload", "metric", "gate", "status", "cause", "remedy"]
+STRATA_COLUMNS = [
+    "arm",
+    "base_arm",
+    "workload",
+    "direction",
+    "metric",
+    "stratum",
+    "n_replicates",
+    "n_blocks",
+    "ratio",
+    "ci_low",
+    "ci_high",
+    "reason",
+]
 FEW_REPLICATES = 5
-DIRECTIONS = ("commit", "read", "write")
-
-
-class Named(Protocol):
-    """A comparison named by the scenario before the run (`diskbook.scenario.Comparison`)."""
-
-    arm: str
-    base_arm: str
-    workload: str
-    metric: Any
-    pairing: Any
-    family: Any
-    margin: float
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Comparisons (schema of comparisons.csv, see `COLUMNS`), their gates, and the labelled cells."""
+    """What `compare` found.
+
+    Attributes
+    ----------
+    table
+        Comparisons (schema of comparisons.csv, see `COLUMNS`).
+    gates
+        Gates of every comparison (`GATE_COLUMNS`).
+    cells
+        Labelled cells (`limits.label_cells`).
+    strata
+        General estimate of each stratum, where replicates of a comparison differ (`STRATA_COLUMNS`).
+    """
 
     table: pd.DataFrame
     gates: pd.DataFrame
     cells: pd.DataFrame
+    strata: pd.DataFrame
 
 
 def compare(
@@ -88,15 +108,22 @@ def compare(
     -------
     Compared
         Two rows a comparison and direction, one a scope. A latency ratio of a capped cell is NaN, with the
-        reason in `warnings`.
+        reason in `warnings`. Blocks that lack an arm are left out and said.
     """
-    view = _View(trials, series, mismatches, level, directions or {})
-    drafts, found = [], []
-    for item in comparisons:
-        for direction in view.directions(item):
-            findings = view.findings(item, direction)
-            found += [_gate_row(item, gate) for gate in findings]
-            drafts += [_Draft(item, direction, one, findings) for one in view.estimates(item, direction)]
+    view = View(trials, series, mismatches, directions or {})
+    pairs = [(item, direction) for item in comparisons for direction in view.directions(item)]
+    drafts, found, strata = [], [], []
+    for pair, log_ratios, estimates, differences in _estimated(view, pairs, level):
+        findings = view.findings(*pair, log_ratios)
+        found += [_gate_row(pair[0], gate) for gate in findings]
+        pair_drafts = [
+            _Draft(*pair, *numbers, findings) for numbers in zip(estimates, differences, strict=True)
+        ]
+        if not pair_drafts[0].refused:
+            by_zone = by_stratum(view, pair, log_ratios, level)
+            strata += [_stratum_row(pair, words, one) for words, one in by_zone.items()]
+            pair_drafts[0] = replace(pair_drafts[0], note=_strata_words(by_zone))
+        drafts += pair_drafts
     table = pd.DataFrame([_row(draft, view.provenance) for draft in drafts], columns=[*COLUMNS, "_p"])
     table["p_adjusted"] = verdicts.adjust(table["_p"], table["family"], table["scope"])
     equivalence = _equivalence(drafts, table)
@@ -109,7 +136,8 @@ def compare(
         for warnings, (_, more) in zip(table["warnings"], judged, strict=True)
     ]
     gate_table = pd.DataFrame(found, columns=GATE_COLUMNS).drop_duplicates(ignore_index=True)
-    return Compared(table[COLUMNS], gate_table, view.cells)
+    strata_table = pd.DataFrame(strata, columns=STRATA_COLUMNS)
+    return Compared(table[COLUMNS], gate_table, view.cells, strata_table)
 
 
 @dataclass(frozen=True)
@@ -117,7 +145,9 @@ class _Draft:
     item: Named
     direction: str
     estimate: ratios.Estimate
+    difference: Interval
     findings: list[Gate]
+    note: str = ""
 
     @property
     def failure(self) -> Gate | None:
@@ -136,79 +166,19 @@ class _Draft:
         )
 
 
-class _View:
-    """Everything that is computed once for all comparisons of a run."""
-
-    def __init__(
-        self,
-        trials: pd.DataFrame,
-        series: pd.DataFrame | None,
-        mismatches: Mapping[str, str] | None,
-        level: float,
-        directions: Mapping[str, Sequence[str]],
-    ) -> None:
-        self.rows = limits.measured_rows(trials)
-        self.trials, self.mismatches, self.level = trials, mismatches, level
-        self.cells = limits.label_cells(trials, series)
-        self.labels: dict[Any, Any] = self.cells.set_index(["arm", "workload"]).to_dict("index")
-        self.checks: dict[Any, Any] = checks.cell_checks(trials, series).to_dict("index")
-        self.places = checks.interleaving(trials)
-        self.provenance = "+".join(sorted(set(trials["provenance"].dropna().astype(str))))
-        self.planned: dict[tuple[str, str], set[tuple[int, int]]] = {}
-        planned = trials[["arm", "workload", "replicate", "block"]].drop_duplicates()
-        for arm, workload, replicate, block in planned.itertuples(index=False, name=None):
-            self.planned.setdefault((arm, workload), set()).add((replicate, block))
-        self._named = directions
-        self._directions = self.rows.groupby("workload")["direction"].agg(set).to_dict()
-        self._means: dict[str, pd.DataFrame] = {}
-        self._bad: dict[str, dict[tuple[str, str, str], int]] = {}
-
-    def directions(self, item: Named) -> list[str]:
-        """Directions that the workload has; "none" when nothing of it finished and none is named."""
-        if item.workload in self._named:
-            return list(self._named[item.workload])
-        present = self._directions.get(item.workload, set())
-        return [name for name in DIRECTIONS if name in present] or ["none"]
-
-    def log_ratios(self, item: Named, direction: str) -> pd.Series:
-        if item.metric not in self._means:
-            self._means[item.metric] = ratios.log_means(self.trials, item.metric)
-            values = self.rows[item.metric].to_numpy(float)
-            bad = self.rows[~(np.isfinite(values) & (values > 0))]
-            self._bad[item.metric] = bad.groupby(["arm", "workload", "direction"]).size().to_dict()
-        means = self._means[item.metric]
-        return ratios.block_log_ratios(means, item.arm, item.base_arm, item.workload, direction)
-
-    def estimates(self, item: Named, direction: str) -> list[ratios.Estimate]:
-        return ratios.estimates(self.log_ratios(item, direction), self.level)
-
-    def findings(self, item: Named, direction: str) -> list[Gate]:
-        keys = [(name, item.workload) for name in (item.arm, item.base_arm)]
-        counts = [int(self.checks[key]["n_trials"]) if key in self.checks else 0 for key in keys]
-        first = gates.data_gate(item.arm, item.base_arm, item.workload, counts)
-        if first.status == "failed":
-            return [first]
-        cells, labels = [self.checks[key] for key in keys], [self.labels[key] for key in keys]
-        log_ratios, arms = self.log_ratios(item, direction), (item.arm, item.base_arm)
-        bad = sum(self._bad[item.metric].get((*key, direction), 0) for key in keys)
-        planned = set.union(*(self.planned.get(key, set()) for key in keys))
-        return [
-            first,
-            gates.settings_gate(arms, self.mismatches),
-            gates.values_gate(bad, item.metric),
-            gates.little_gate(cells),
-            gates.cap_gate(arms, labels, [_limit(label) for label in labels]),
-            gates.credit_gate(cells),
-            gates.stationarity_gate(cells),
-            gates.order_gate(self.places, item.arm, item.base_arm, item.workload),
-            gates.losses_gate(cells, len(log_ratios), len(planned)),
-            gates.zone_gate(arms, cells),
-            gates.pairing_gate(item.pairing, cells, log_ratios.index.get_level_values(0).nunique()),
-        ]
-
-
-def _limit(label: Mapping[str, Any]) -> str:
-    return limits.limit_words(label) if label["limit"] else ""
+def _estimated(
+    view: View, pairs: Sequence[Pair], level: float
+) -> list[tuple[Pair, np.ndarray, list[ratios.Estimate], tuple[Interval, Interval]]]:
+    """Log ratios, estimates and differences of every comparison, in the order given; one pass a metric."""
+    found: dict[int, tuple[Pair, np.ndarray, list[ratios.Estimate], tuple[Interval, Interval]]] = {}
+    for metric in dict.fromkeys(item.metric for item, _ in pairs):
+        places = [place for place, (item, _) in enumerate(pairs) if item.metric == metric]
+        mine = [pairs[place] for place in places]
+        log_ratios = view.log_ratios(metric, mine)
+        estimates = ratios.estimates_of_many(log_ratios, level)
+        differences = view.differences(metric, mine, level)
+        found |= dict(zip(places, zip(mine, log_ratios, estimates, differences, strict=True), strict=True))
+    return [found[place] for place in range(len(pairs))]
 
 
 def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
@@ -217,6 +187,8 @@ def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
     notes = [
         gate.words for gate in draft.findings if gate.status == "failed" or (gate.verdict and gate is failure)
     ]
+    if draft.note:
+        notes.append(draft.note)
     if one.reason and (failure is None or failure.verdict == "inconclusive"):
         notes.append(one.reason)
     if (
@@ -246,7 +218,50 @@ def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
         "verdict": failure.verdict if failure else "",
         "warnings": "; ".join(dict.fromkeys(notes)),
         "provenance": provenance,
+        **_difference(draft),
         "_p": np.nan if failure else one.p_difference,
+    }
+
+
+def _difference(draft: _Draft) -> dict[str, float]:
+    """Difference in ms with its interval; NaN for rates, and where the ratio is withheld or refused."""
+    names = ("diff_ms", "diff_low_ms", "diff_high_ms")
+    if draft.refused or not draft.item.metric.startswith("lat"):
+        return dict.fromkeys(names, math.nan)
+    mean, low, high = (float(value) for value in draft.difference[:3])
+    bounds = (math.nan, math.nan) if draft.estimate.reason else (low, high)
+    return dict(zip(names, (mean, *bounds), strict=True))
+
+
+def _strata_words(by_zone: Mapping[str, ratios.Estimate]) -> str:
+    """Estimates of the strata that have two replicates or more, as one footnote."""
+    parts = [
+        f"{words}: {one.ratio:.3f} ({one.low:.3f} to {one.high:.3f}), {one.n_replicates} replicates"
+        for words, one in by_zone.items()
+        if not one.reason
+    ]
+    if not by_zone:
+        return ""
+    if not parts:
+        return "no stratum has 2 replicates, so none has an estimate of its own"
+    return f"each stratum apart: {'; '.join(parts)}"
+
+
+def _stratum_row(pair: Pair, stratum: str, one: ratios.Estimate) -> dict[str, Any]:
+    item, direction = pair
+    return {
+        "arm": item.arm,
+        "base_arm": item.base_arm,
+        "workload": item.workload,
+        "direction": direction,
+        "metric": item.metric,
+        "stratum": stratum,
+        "n_replicates": one.n_replicates,
+        "n_blocks": one.n_blocks,
+        "ratio": one.ratio,
+        "ci_low": one.low,
+        "ci_high": one.high,
+        "reason": one.reason,
     }
 
 

@@ -6,14 +6,19 @@ changes the verdict of every comparison that uses the cell.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 from scipy import stats
 
 from diskbook.stats.checks import Places
+from diskbook.stats.noise import FAR, MIN_BLOCKS, MIN_REPLICATES, FarRuns
+from diskbook.stats.strata import INFERRED, Strata
 
 Status = Literal["passed", "failed", "not assessable"]
 Cell = Mapping[Any, Any]
@@ -59,18 +64,37 @@ def data_gate(arm: str, base_arm: str, workload: str, counts: Sequence[int]) -> 
 
 
 def little_gate(cells: Sequence[Cell]) -> Gate:
-    """Little's law: the I/Os in flight must be the outstanding ones (or the offered rate be reached)."""
-    bad, of = sum(int(cell["n_little_bad"]) for cell in cells), sum(int(cell["n_trials"]) for cell in cells)
-    worst = max((float(cell["little_worst"]) for cell in cells), key=abs, default=0.0)
+    """Little's law, closed loop: the I/Os in flight must be the outstanding ones."""
+    bad = sum(int(cell["n_little_bad"]) for cell in cells)
+    of = sum(int(cell["n_trials"]) - int(cell["n_rated"]) for cell in cells)
+    if not of:
+        return Gate("Little's law", "passed", "every trial was rate-limited, none a closed loop")
+    worst = _farthest(cell["little_worst"] for cell in cells)
     if not bad:
         cause = f"IOPS x latency is the number outstanding in all {of} trials (worst {100 * worst:+.1f} %)"
         return Gate("Little's law", "passed", cause)
     cause = (
-        "IOPS x latency is not the number outstanding, or the offered rate was not reached, "
-        f"in {bad} of {of} trials (worst {100 * worst:+.1f} %)"
+        f"IOPS x latency is not the number outstanding in {bad} of {of} trials (worst {100 * worst:+.1f} %)"
     )
     remedy = "the tool did not keep its queue full; give the machine more CPU or lower the load, and repeat"
     return Gate("Little's law", "failed", cause, remedy, "invalid")
+
+
+def rate_gate(cells: Sequence[Cell]) -> Gate:
+    """A rate-limited trial must reach its rate within 0.5 %, with fewer in flight than it may have."""
+    bad, of = sum(int(cell["n_rate_bad"]) for cell in cells), sum(int(cell["n_rated"]) for cell in cells)
+    if not of:
+        return Gate("offered rate", "passed", "no rate was offered: closed loops")
+    worst = _farthest(cell["rate_worst"] for cell in cells)
+    if not bad:
+        cause = f"the offered rate was kept in all {of} trials (worst {100 * worst:+.2f} %)"
+        return Gate("offered rate", "passed", cause)
+    cause = (
+        f"the offered rate was not kept within 0.5 % with depth to spare in {bad} of {of} trials "
+        f"(worst {100 * worst:+.1f} %)"
+    )
+    remedy = "offer a lower rate or more depth; fio rounds intervals to whole microseconds"
+    return Gate("offered rate", "failed", cause, remedy, "invalid")
 
 
 def cap_gate(arms: Sequence[str], labels: Sequence[Cell], words: Sequence[str]) -> Gate:
@@ -127,13 +151,23 @@ def stationarity_gate(cells: Sequence[Cell]) -> Gate:
     if not seen:
         cause = "trials have fewer than 20 samples"
         return Gate("stationarity", "not assessable", cause, "measure for 20 s or more a trial")
-    changes = [float(c["change_worst"]) for c in cells if not math.isnan(c["change_worst"])]
-    worst = max(changes, key=abs)
+    worst = _farthest(cell["change_worst"] for cell in cells)
     cause = f"{moved} of {seen} trials moved between their halves (worst {100 * worst:+.0f} %)"
-    if not moved or (moved <= stats.binom.ppf(0.999, seen, FALSE_ALARM) and abs(worst) < CLIFF):
+    if not moved or (moved <= _false_alarms(seen) and abs(worst) < CLIFF):
         return Gate("stationarity", "passed", cause)
-    remedy = "look at the series for a credit that ran out or a warm-up; lengthen the ramp"
+    fell = next((str(cell["fell"]) for cell in cells if cell["fell"]), "")
+    if fell:
+        cause += f"; the rate fell {fell}, as when a burst credit runs out"
+        remedy = "report burst and base apart: measure with the credit spent, or shorter than it lasts"
+    else:
+        remedy = "look at the series for a warm-up; lengthen the ramp"
     return Gate("stationarity", "failed", cause, remedy, "invalid")
+
+
+@functools.cache
+def _false_alarms(n_trials: int) -> float:
+    """Trials that may move by chance alone in all but one comparison of a thousand."""
+    return float(stats.binom.ppf(0.999, n_trials, FALSE_ALARM))
 
 
 def order_gate(places: Places, arm: str, base_arm: str, workload: str) -> Gate:
@@ -174,6 +208,35 @@ def values_gate(n_bad: int, metric: str) -> Gate:
     return Gate("values", "failed", cause, "look at the raw output of those trials", "invalid")
 
 
+def noise_gate(arms: Sequence[str], far: FarRuns, there: np.ndarray) -> Gate:
+    """Runs far out in one arm only: the interval then covers less often than it says.
+
+    A rule of thumb, so it warns and decides nothing; and blind to noise that did not happen to occur.
+
+    Parameters
+    ----------
+    arms, far
+        Names, and runs far out of both arms.
+    there
+        Which blocks have both arms, [replicate, block].
+    """
+    counts = int(far.arm), int(far.base)
+    if not any(counts):
+        return Gate("one-sided noise", "passed", f"no run beyond {FAR:.0f} robust s.d. in either arm")
+    if all(counts):
+        return Gate(
+            "one-sided noise", "passed", f"{counts[0]} and {counts[1]} runs far out: both arms have them"
+        )
+    arm, count = (arms[0], counts[0]) if counts[0] else (arms[1], counts[1])
+    runs = f"{count} run{'s' * (count != 1)} of {arm} beyond {FAR:.0f} robust s.d., none of the other arm"
+    blocks = there.sum(axis=-1)
+    if len(blocks) and (blocks >= MIN_BLOCKS).sum() >= MIN_REPLICATES:
+        return Gate("one-sided noise", "passed", f"{runs}; enough replicates and blocks to bear it")
+    cause = f"{runs}, so the interval may hold the truth less often than it says (a rule of thumb)"
+    remedy = f"measure {MIN_REPLICATES} replicates x {MIN_BLOCKS} blocks or more"
+    return Gate("one-sided noise", "failed", cause, remedy)
+
+
 def zone_gate(arms: Sequence[str], cells: Sequence[Cell]) -> Gate:
     """A physical zone is a stratum: an arm that was measured from several is not pooled."""
     mixed = [arm for arm, cell in zip(arms, cells, strict=True) if len(_words(cell["zones"])) > 1]
@@ -183,6 +246,20 @@ def zone_gate(arms: Sequence[str], cells: Sequence[Cell]) -> Gate:
     if not all(_words(cell["zones"]) for cell in cells):
         return Gate("zone", "not assessable", "physical zones were not recorded")
     return Gate("zone", "passed", "each arm was measured from one physical zone")
+
+
+def nearest_gate(strata: Strata, n_replicates: int) -> Gate:
+    """Replicates whose disks answer nearest from different zones are a mixture; each stratum stands apart."""
+    if not strata.inferred:
+        return Gate("nearest zone", "passed", "no disk was read from several zones, so none is inferred")
+    counts = Counter(strata.of_replicate.values())
+    if not strata.mixed or n_replicates < 2:
+        return Gate("nearest zone", "passed", f"{next(iter(counts))} ({INFERRED})")
+    parts = "; ".join(f"{words}: {n} replicate{'s' * (n != 1)}" for words, n in counts.items())
+    cause = f"replicates are a mixture of nearest zones ({INFERRED}): {parts}"
+    return Gate(
+        "nearest zone", "failed", cause, "read the estimate of each stratum, with 2 replicates or more"
+    )
 
 
 def settings_gate(arms: Sequence[str], mismatches: Mapping[str, str] | None) -> Gate:
@@ -212,6 +289,12 @@ def pairing_gate(pairing: str, cells: Sequence[Cell], n_replicates: int) -> Gate
         cause = "the arms are on different machines, whose own difference is part of the ratio"
         return Gate("pairing", "not assessable", cause, "measure 2 replicates or more")
     return Gate("pairing", "passed", f"different machines, {n_replicates} replicates")
+
+
+def _farthest(values: Iterable[Any]) -> float:
+    """Value farthest from zero, NaN left out; NaN of nothing."""
+    known = [float(value) for value in values if not math.isnan(value)]
+    return max(known, key=abs, default=math.nan)
 
 
 def _words(value: Any) -> tuple[str, ...]:

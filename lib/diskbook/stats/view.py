@@ -1,0 +1,174 @@
+"""What all comparisons of a run share, computed once: totals, labels, checks, grids, strata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from diskbook import limits
+from diskbook.stats import checks, gates, intervals, noise, ratios, strata
+from diskbook.stats.gates import Gate
+from diskbook.stats.grid import Grid, Key, grid, mean_over_repeats
+from diskbook.stats.intervals import Interval
+from diskbook.stats.series import samples
+from diskbook.stats.strata import Strata
+from diskbook.totals import measured_rows, trial_totals
+
+DIRECTIONS = ("commit", "read", "write")
+Pair = tuple["Named", str]
+"""A comparison and one of its directions."""
+
+
+class Named(Protocol):
+    """A comparison named by the scenario before the run (`diskbook.scenario.Comparison`)."""
+
+    arm: str
+    base_arm: str
+    workload: str
+    metric: Any
+    pairing: Any
+    family: Any
+    margin: float
+
+
+class View:
+    """Everything that is computed once for all comparisons of a run."""
+
+    def __init__(
+        self,
+        trials: pd.DataFrame,
+        series: pd.DataFrame | None,
+        mismatches: Mapping[str, str] | None,
+        directions: Mapping[str, Sequence[str]],
+    ) -> None:
+        self.rows = measured_rows(trials)
+        totals, parts = trial_totals(trials, self.rows), samples(series)
+        self.mismatches = mismatches
+        self.cells = limits.label_cells(trials, parts, totals=totals)
+        self.labels = _by_cell(self.cells)
+        self.checks = _by_cell(checks.cell_checks(trials, parts, totals).reset_index())
+        self.places = checks.interleaving(trials, totals)
+        self.provenance = "+".join(sorted(set(trials["provenance"].dropna().astype(str))))
+        self._planned = _planned(trials)
+        self._named = directions
+        self._directions = _directions(self.rows)
+        self._grids: dict[str, Grid] = {}
+        self._zones = strata.places_of(self.rows)
+        self._nearest = strata.nearest_zones(self.rows)
+
+    def directions(self, item: Named) -> list[str]:
+        """Directions that the workload has; "none" when nothing of it finished and none is named."""
+        if item.workload in self._named:
+            return list(self._named[item.workload])
+        present = self._directions.get(item.workload, set())
+        return [name for name in DIRECTIONS if name in present] or ["none"]
+
+    def grid(self, metric: str) -> Grid:
+        """The metric of all cells, sorted once."""
+        if metric not in self._grids:
+            self._grids[metric] = grid(self.rows, metric)
+        return self._grids[metric]
+
+    def log_ratios(self, metric: str, pairs: Sequence[Pair]) -> np.ndarray:
+        """Log ratio of every block that measured both arms, [comparison, replicate, block]."""
+        return self._differences(mean_over_repeats(np.log(self.grid(metric).values)), metric, pairs)
+
+    def differences(
+        self, metric: str, pairs: Sequence[Pair], level: float
+    ) -> list[tuple[Interval, Interval]]:
+        """Arm minus base arm in the metric's own unit, with intervals of both scopes, the general one first.
+
+        The same estimators as for ratios, on plain values: a difference in ms is what adds up in an
+        application; it scales with the base, so over unlike machines the ratio is the steadier of the two.
+        """
+        array = self._differences(mean_over_repeats(self.grid(metric).values), metric, pairs)
+        several = np.isfinite(array).any(axis=-1).sum(axis=-1) > 1
+        general = intervals.over_replicates(array, level)
+        general = Interval(*(np.where(several, part, np.nan) for part in general))
+        these = intervals.within_replicates(array, level)
+        return [
+            (Interval(*one), Interval(*two))
+            for one, two in zip(zip(*general, strict=True), zip(*these, strict=True), strict=True)
+        ]
+
+    def strata(self, item: Named) -> Strata:
+        """Physical zones and nearest zones of the comparison's replicates."""
+        return strata.strata_of(item.arm, item.base_arm, self._zones, self._nearest)
+
+    def findings(self, item: Named, direction: str, log_ratios: np.ndarray) -> list[Gate]:
+        """Pass one comparison through all gates; `log_ratios` is [replicate, block]."""
+        keys = [(name, item.workload) for name in (item.arm, item.base_arm)]
+        counts = [int(self.checks[key]["n_trials"]) if key in self.checks else 0 for key in keys]
+        first = gates.data_gate(item.arm, item.base_arm, item.workload, counts)
+        if first.status == "failed":
+            return [first]
+        cells, labels = [self.checks[key] for key in keys], [self.labels[key] for key in keys]
+        arms, there = (item.arm, item.base_arm), np.isfinite(log_ratios)
+        found = self.grid(item.metric)
+        both: list[Key] = [(*key, direction) for key in keys]
+        replicates = int(there.any(axis=-1).sum())
+        planned = self._planned[keys[0]] | self._planned[keys[1]]
+        return [
+            first,
+            gates.settings_gate(arms, self.mismatches),
+            gates.values_gate(sum(found.bad.get(key, 0) for key in both), item.metric),
+            gates.little_gate(cells),
+            gates.rate_gate(cells),
+            gates.cap_gate(arms, labels, [_limit(label) for label in labels]),
+            gates.credit_gate(cells),
+            gates.stationarity_gate(cells),
+            gates.order_gate(self.places, item.arm, item.base_arm, item.workload),
+            gates.losses_gate(cells, int(there.sum()), int(planned.sum())),
+            gates.noise_gate(arms, noise.far_runs(*map(found.logs, both)), there),
+            gates.zone_gate(arms, cells),
+            gates.nearest_gate(self.strata(item), replicates),
+            gates.pairing_gate(item.pairing, cells, replicates),
+        ]
+
+    def _differences(self, means: np.ndarray, metric: str, pairs: Sequence[Pair]) -> np.ndarray:
+        """Arm minus base arm of every comparison; the last place, all NaN, is for cells not there."""
+        padded = np.concatenate([means, np.full((1, *means.shape[1:]), np.nan)])
+        places = self.grid(metric).keys
+        arm, base = (
+            [places.get((getattr(item, side), item.workload, direction), -1) for item, direction in pairs]
+            for side in ("arm", "base_arm")
+        )
+        difference: np.ndarray = padded[arm] - padded[base]
+        return difference
+
+
+def by_stratum(view: View, pair: Pair, log_ratios: np.ndarray, level: float) -> dict[str, ratios.Estimate]:
+    """General estimate of each stratum of a comparison whose replicates differ; empty otherwise."""
+    item, found = pair[0], view.strata(pair[0])
+    if not found.mixed:
+        return {}
+    return strata.by_stratum(found, view.grid(item.metric).replicates, log_ratios, level)
+
+
+def _by_cell(table: pd.DataFrame) -> dict[tuple[str, str], dict[Any, Any]]:
+    return {(row["arm"], row["workload"]): row for row in table.to_dict("records")}
+
+
+def _limit(label: Mapping[str, Any]) -> str:
+    return limits.limit_words(label) if label["limit"] else ""
+
+
+def _directions(rows: pd.DataFrame) -> dict[str, set[str]]:
+    """Directions of each workload."""
+    found: dict[str, set[str]] = {}
+    for load, direction in rows[["workload", "direction"]].drop_duplicates().itertuples(index=False):
+        found.setdefault(load, set()).add(direction)
+    return found
+
+
+def _planned(trials: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:
+    """Which places (replicate x block) a cell was to be measured in, finished or not."""
+    code, names = limits.cell_codes(trials)
+    replicate, block = (np.unique(trials[name], return_inverse=True)[1] for name in ("replicate", "block"))
+    shape = (len(names), replicate.max(initial=-1) + 1, block.max(initial=-1) + 1)
+    planned = np.zeros(shape, dtype=bool)
+    planned[code, replicate, block] = True
+    return dict(zip(names.itertuples(index=False, name=None), planned, strict=True))

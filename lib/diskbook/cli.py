@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from typing import Any
 
@@ -84,6 +85,31 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, json.loads(value)
     except json.JSONDecodeError:
         return key, value
+
+
+@cli.command()
+@click.argument("scenario")
+@click.option("--preset", default="quick", show_default=True, help="quick, standard or full.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as of run.")
+@click.option("--half-width", metavar="PERCENT", help="Wanted half-width of the interval, e.g. 1.5%.")
+@click.option("--effect", metavar="PERCENT", help="Difference to be found, e.g. 2%.")
+@click.option("--power", metavar="PERCENT", help="Probability of finding it; by default 80%.")
+@click.option("--pilot", metavar="RUN", help="Take the spread from this run.")
+@click.option("--sd-disk", metavar="PERCENT", help="Assumed s.d. between disk pairs; by default 1%.")
+@click.option("--sd-run", metavar="PERCENT", help="Assumed s.d. of one tool run; by default 2%.")
+@click.option("--history", metavar="RUN", multiple=True, help="Earlier runs of the same cells.")
+def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) -> None:
+    """Show the design of SCENARIO, its time, and how many replicates and blocks it needs. Nothing is made."""
+    from diskbook import planning_words, scenario_file
+
+    wanted = planning_words.wanted_of(options["half_width"], options["power"], options["effect"])
+    sources = planning_words.sources_of(
+        options["pilot"], options["history"], options["sd_disk"], options["sd_run"]
+    )
+    chosen = scenario_file.load(scenario, preset, dict(_setting(text) for text in settings))
+    words = ["diskbook", "run", scenario, "--preset", preset]
+    words += [word for text in settings for word in ("--set", text)]
+    click.echo(planning_words.plan_text(chosen, wanted, sources, shlex.join(words)))
 
 
 @cli.command(name="list")

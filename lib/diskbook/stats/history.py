@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from diskbook.stats import intervals, ratios
 from diskbook.stats.intervals import Interval
@@ -142,7 +142,7 @@ def moderate(variance: Any, df: int, prior_variance: Any, prior_df: int) -> Any:
 
 def noisier(variance: Any, df: int, prior_variance: Any, prior_df: int) -> Any:
     """Whether a run is noisier than history and allowance explain (one-sided F-test at 20 %)."""
-    return variance > stats.f.isf(NOISIER_P, df, prior_df) * ALLOWANCE**2 * prior_variance
+    return variance > special.fdtri(df, prior_df, 1 - NOISIER_P) * ALLOWANCE**2 * prior_variance
 
 
 def judged(means: Array, prior_variance: Any, prior_df: int, level: float) -> Judged:

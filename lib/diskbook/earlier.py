@@ -1,0 +1,186 @@
+"""Earlier runs as evidence for a new one: log ratios of a comparison, as a pilot or as a history."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from diskbook import results, scenario_file
+from diskbook.errors import UsageError
+from diskbook.run import Run, open_run
+from diskbook.scenario import Comparison, Scenario
+from diskbook.stats import history, ratios
+from diskbook.stats.compare import compare
+
+DISK_SETTINGS = ("sku", "size_gib", "max_shares", "cache", "bursting", "performance_plus", "iops", "mb_s")
+# The grain of the kept series does not touch what is measured, nor does a name.
+NOT_OF_THE_LOAD = {"name", "series_s"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Log ratios (index replicate, block) of one comparison and direction in an earlier run.
+
+    `refusal` says why they are no evidence; empty when they are.
+    """
+
+    item: Comparison
+    direction: str
+    log_ratios: pd.Series
+    refusal: str
+
+    @property
+    def label(self) -> str:
+        """The comparison in words."""
+        return f"{self.item.arm} / {self.item.base_arm}, {self.item.workload} ({self.direction})"
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A finished run, read but never written."""
+
+    folder: Run
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+        return self.folder.name
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """Its scenario as it was run."""
+        return scenario_file.from_dict(self.manifest["scenario"], f"{self.name}/manifest.json")
+
+    @cached_property
+    def manifest(self) -> Mapping[str, Any]:
+        """Its manifest."""
+        return self.folder.manifest
+
+    @cached_property
+    def tables(self) -> results.Tables:
+        """Its tables; from raw where that is there."""
+        if (self.folder.folder / "raw").is_dir():
+            return results.build(self.folder)
+        return results.read(self.folder.folder)
+
+    def measured(self, items: Iterable[Comparison]) -> list[Measured]:
+        """Log ratios of comparisons; capped and invalid ones are refused, as in an analysis."""
+        wanted = list(items)
+        table = compare(self.tables.trials, wanted, self.tables.series).table
+        table = table[table["scope"] == ratios.THESE]
+        found = []
+        for item in wanted:
+            mine = table[(table["arm"] == item.arm) & (table["base_arm"] == item.base_arm)]
+            mine = mine[(mine["workload"] == item.workload) & (mine["metric"] == item.metric)]
+            found += [self._measured(item, row) for _, row in mine.iterrows()]
+        return found
+
+    def _measured(self, item: Comparison, row: pd.Series) -> Measured:
+        means = ratios.log_means(self.tables.trials, item.metric)
+        values = ratios.block_log_ratios(means, item.arm, item.base_arm, item.workload, row["direction"])
+        # A ratio is withheld also where a cell may sit on a cap: its spread is then that of the cap.
+        refused = row["verdict"] in ("capped", "invalid") or math.isnan(row["ratio"])
+        return Measured(item, row["direction"], values, f"{row['verdict']}: {row['warnings']}" * refused)
+
+
+def open_earlier(name: str) -> Earlier:
+    """Open a run by name or folder.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        When there is none, it is damaged, or nothing was measured in it.
+    """
+    earlier = Earlier(open_run(name))
+    if earlier.tables.trials.empty:
+        raise UsageError(f"run {earlier.name} has no trials yet; name a run that was measured")
+    return earlier
+
+
+def cell(scenario: Scenario, item: Comparison, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What must be equal for two runs to have measured the same cell, in words and values.
+
+    The number of blocks and repeats belongs to it, since the spread of replicate means depends on it.
+    """
+    found: dict[str, Any] = {
+        "provenance": manifest["provenance"],
+        "site": scenario.site,
+        "emulator profile": (manifest.get("emulator") or {}).get("profile"),
+        "metric": item.metric,
+        "pairing": item.pairing,
+        "repeats": scenario.design.repeats,
+    }
+    for role, name in (("arm", item.arm), ("base arm", item.base_arm)):
+        arm = scenario.arm_named(name)
+        disk = scenario.disk_named(arm.disk)
+        found |= {f"{role}: {key} of the disk": getattr(disk, key) for key in DISK_SETTINGS}
+        found[f"{role}: size of the machine"] = scenario.machine_named(arm.machine).size
+    load = scenario.workload_named(item.workload).model_dump(exclude=NOT_OF_THE_LOAD)
+    return found | {f"workload: {key}": value for key, value in load.items()}
+
+
+def history_of(
+    runs: Iterable[Earlier], scenario: Scenario, item: Comparison, manifest: Mapping[str, Any] | None = None
+) -> dict[str, history.Prior]:
+    """Collect the history of one comparison from runs that the user named, by direction.
+
+    Parameters
+    ----------
+    runs
+        Earlier runs of the same cell.
+    scenario, item
+        What is compared now.
+    manifest
+        Of the run to be analysed, for its provenance; without one (planning) the first run's counts.
+
+    Raises
+    ------
+    UsageError
+        When a run measured another cell, or is no evidence; run, cause and remedy are named.
+    """
+    known = list(runs)
+    if not known:
+        raise UsageError("a history needs at least one run; name it with --history RUN")
+    wanted = cell(scenario, item, manifest or known[0].manifest)
+    pasts: dict[str, list[history.Past]] = {}
+    for earlier in known:
+        if manifest and manifest["run"] == earlier.manifest["run"]:
+            raise UsageError(f"--history {earlier.name}: a run is not its own history; name earlier runs")
+        _same_cell(earlier, item, wanted)
+        for found in earlier.measured([item]):
+            pasts.setdefault(found.direction, []).append(_past(earlier, found))
+    try:
+        return {direction: history.pool(items) for direction, items in pasts.items()}
+    except ValueError as error:
+        raise UsageError(f"--history: {error}") from None
+
+
+def _past(earlier: Earlier, found: Measured) -> history.Past:
+    problem = found.refusal
+    if not problem:
+        try:
+            return history.past(earlier.name, found.log_ratios)
+        except ValueError as error:
+            problem = str(error)
+    raise UsageError(
+        f"--history {earlier.name}: no history for {found.label}, since {problem}; leave the run out"
+    )
+
+
+def _same_cell(earlier: Earlier, item: Comparison, wanted: Mapping[str, Any]) -> None:
+    names = {arm.name for arm in earlier.scenario.arm} | {load.name for load in earlier.scenario.workload}
+    missing = [name for name in (item.arm, item.base_arm, item.workload) if name not in names]
+    if missing:
+        raise UsageError(f"--history {earlier.name}: it has no {missing[0]}; name runs of the same cell")
+    found = cell(earlier.scenario, item, earlier.manifest)
+    for key, value in wanted.items():
+        if found[key] != value:
+            raise UsageError(
+                f"--history {earlier.name}: another cell ({key} is {found[key]}, not {value}); "
+                "its spread says nothing about this one"
+            )

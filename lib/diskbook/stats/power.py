@@ -1,0 +1,151 @@
+"""How many replicates and blocks a wanted half-width, or a wanted power, needs; decided before the run.
+
+The spread of log ratios has two parts: between replicates (pairs of disks) and between blocks of one
+replicate. A pilot measures both, else they are assumed. A number that comes out of here is kept: stopping
+when the result is significant finds a difference where there is none in 26 % of runs, not in 5 %.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+from scipy import special
+
+ALPHA = 0.05
+SD_DISK = 0.01
+SD_RUN = 0.02
+"""Assumed standard deviations of logs: between disk pairs, and of one tool run.
+
+The workbook's own "mild" noise: with them 8 replicates of 2 blocks find +2 % in 77.8 % of simulated runs.
+Nobody has published the spread between disk pairs of Azure: a pilot of 5 replicates x 3 blocks measures it.
+"""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviations of log ratios, with degrees of freedom; infinite where assumed.
+
+    Attributes
+    ----------
+    sd_disk, df_disk
+        Between replicates, blocks apart; NaN and 0 when one replicate was measured.
+    sd_block, df_block
+        Between the blocks of one replicate.
+    """
+
+    sd_disk: float
+    sd_block: float
+    df_disk: float = math.inf
+    df_block: float = math.inf
+
+    def sd_replicate(self, blocks: int) -> float:
+        """Standard deviation of the mean log ratio of a replicate of that many blocks."""
+        return math.hypot(self.sd_disk, self.sd_block / math.sqrt(blocks))
+
+
+def assumed(sd_disk: float = SD_DISK, sd_run: float = SD_RUN, repeats: int = 1) -> Spread:
+    """Spread from assumed standard deviations of logs; a block averages `repeats` runs of each arm."""
+    return Spread(sd_disk, sd_run * math.sqrt(2 / repeats))
+
+
+def measured(log_ratios: pd.Series) -> Spread:
+    """Components of variance of a pilot's log ratios, by the method of moments.
+
+    The variance of replicate means holds the blocks' part: it is taken off, and what is left is never below
+    zero, so that at the pilot's own number of blocks the sum is never below what was seen.
+
+    Parameters
+    ----------
+    log_ratios
+        Index (replicate, block), as from `ratios.block_log_ratios`.
+
+    Raises
+    ------
+    ValueError
+        When no replicate has two blocks, or all values are the same.
+    """
+    groups = log_ratios.groupby(level=0)
+    sizes, means = groups.size().to_numpy(float), groups.mean().to_numpy(float)
+    df_block = sizes.sum() - len(sizes)
+    if df_block < 1:
+        raise ValueError("one block a replicate shows no spread between blocks; a pilot needs 2 or more")
+    deviations = (log_ratios - groups.transform("mean")).to_numpy(float)
+    between_blocks = float((deviations**2).sum()) / df_block
+    if between_blocks < 1e-24:
+        raise ValueError("every log ratio is the same; real measurements differ")
+    if len(sizes) == 1:
+        return Spread(math.nan, math.sqrt(between_blocks), 0.0, df_block)
+    between_disks = float(means.var(ddof=1)) - between_blocks * float((1 / sizes).mean())
+    return Spread(math.sqrt(max(0.0, between_disks)), math.sqrt(between_blocks), len(sizes) - 1.0, df_block)
+
+
+def for_half_width(sd: float, half_width: float, df: float = math.inf, least: int = 2) -> int:
+    """Units (replicates or blocks) for an interval of mean log ratio +- log(1 + half_width) at 95 %.
+
+    Parameters
+    ----------
+    sd
+        Standard deviation of a unit's log ratio.
+    half_width
+        Relative, e.g. 0.015.
+    df
+        Of a pilot: Stein's two stages, n = (t(df) sd / h)^2, hold the width whatever the true spread is.
+        Infinite for an assumed spread: the width that n units print when they show that spread.
+    least
+        What the pilot measured already (Stein), or the fewest that give an interval.
+
+    Notes
+    -----
+    C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance, Annals of
+    Mathematical Statistics 16 (1945).
+    """
+    wanted = math.log1p(half_width)
+    n = max(least, _at_least((_t(0.975, df) * sd / wanted) ** 2))
+    while math.isinf(df) and _t(0.975, n - 1) * sd / math.sqrt(n) > wanted:
+        n += 1
+    return n
+
+
+def for_power(
+    sd: float, effect: float, power: float, df: float = math.inf, least: int = 2, alpha: float = ALPHA
+) -> int:
+    """Units for a two-sided test that finds a ratio of 1 + effect with this probability.
+
+    With a pilot's `df` Stein's n = ((t(1 - alpha/2) + t(power)) sd / effect)^2, which holds the power
+    whatever the true spread is; with an assumed spread the noncentral t of statsmodels.
+    """
+    wanted = math.log1p(effect)
+    quantiles = _t(1 - alpha / 2, df) + _t(power, df)
+    n = max(least, _at_least((quantiles * sd / wanted) ** 2))
+    while math.isinf(df) and power_of(sd, effect, n, alpha) < power:
+        n += 1
+    return n
+
+
+def power_of(sd: float, effect: float, n: int, alpha: float = ALPHA) -> float:
+    """Probability that n units find a ratio of 1 + effect (two-sided one-sample t, statsmodels)."""
+    if sd == 0:
+        return 1.0
+    from statsmodels.stats.power import TTestPower  # takes half a second to import
+
+    standardised = min(math.log1p(effect) / sd, 20.0)  # beyond that its integral gives NaN
+    return float(TTestPower().power(standardised, n, alpha))
+
+
+def half_width_of(sd: float, n: int, df: float | None = None) -> float:
+    """Relative half-width of the 95 % interval from n units that show this standard deviation.
+
+    `df` is n - 1 unless given; NaN where there is none.
+    """
+    freedom = n - 1 if df is None else df
+    return math.expm1(_t(0.975, freedom) * sd / math.sqrt(n)) if freedom >= 1 else math.nan
+
+
+def _t(p: float, df: float) -> float:
+    return float(special.ndtri(p) if math.isinf(df) else special.stdtrit(df, p))
+
+
+def _at_least(n: float) -> int:
+    return math.ceil(n - 1e-9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ import pandas as pd
 from diskbook.stats import ratios, verdicts
 from diskbook.stats.gates import Gate
 from diskbook.stats.intervals import Interval
+from diskbook.stats.noise import FarRuns
 from diskbook.stats.view import Named, Pair, View, by_stratum
 
 __all__ = ["COLUMNS", "GATE_COLUMNS", "STRATA_COLUMNS", "Compared", "Named", "compare"]
@@ -113,8 +114,8 @@ def compare(
     view = View(trials, series, mismatches, directions or {})
     pairs = [(item, direction) for item in comparisons for direction in view.directions(item)]
     drafts, found, strata = [], [], []
-    for pair, log_ratios, estimates, differences in _estimated(view, pairs, level):
-        findings = view.findings(*pair, log_ratios)
+    for pair, log_ratios, far, estimates, differences in _estimated(view, pairs, level):
+        findings = view.findings(*pair, log_ratios, far)
         found += [_gate_row(pair[0], gate) for gate in findings]
         pair_drafts = [
             _Draft(*pair, *numbers, findings) for numbers in zip(estimates, differences, strict=True)
@@ -138,6 +139,16 @@ def compare(
     gate_table = pd.DataFrame(found, columns=GATE_COLUMNS).drop_duplicates(ignore_index=True)
     strata_table = pd.DataFrame(strata, columns=STRATA_COLUMNS)
     return Compared(table[COLUMNS], gate_table, view.cells, strata_table)
+
+
+class _Numbers(NamedTuple):
+    """One comparison: log ratios [replicate, block], runs far out, estimates and differences by scope."""
+
+    pair: Pair
+    log_ratios: np.ndarray
+    far: FarRuns
+    estimates: list[ratios.Estimate]
+    differences: tuple[Interval, Interval]
 
 
 @dataclass(frozen=True)
@@ -166,18 +177,17 @@ class _Draft:
         )
 
 
-def _estimated(
-    view: View, pairs: Sequence[Pair], level: float
-) -> list[tuple[Pair, np.ndarray, list[ratios.Estimate], tuple[Interval, Interval]]]:
-    """Log ratios, estimates and differences of every comparison, in the order given; one pass a metric."""
-    found: dict[int, tuple[Pair, np.ndarray, list[ratios.Estimate], tuple[Interval, Interval]]] = {}
+def _estimated(view: View, pairs: Sequence[Pair], level: float) -> list[_Numbers]:
+    """Numbers of every comparison, in the order given; one pass a metric."""
+    found: dict[int, _Numbers] = {}
     for metric in dict.fromkeys(item.metric for item, _ in pairs):
         places = [place for place, (item, _) in enumerate(pairs) if item.metric == metric]
         mine = [pairs[place] for place in places]
-        log_ratios = view.log_ratios(metric, mine)
+        log_ratios, far = view.log_ratios(metric, mine), view.far_runs(metric, mine)
         estimates = ratios.estimates_of_many(log_ratios, level)
         differences = view.differences(metric, mine, level)
-        found |= dict(zip(places, zip(mine, log_ratios, estimates, differences, strict=True), strict=True))
+        numbers = zip(mine, log_ratios, far, estimates, differences, strict=True)
+        found |= {place: _Numbers(*one) for place, one in zip(places, numbers, strict=True)}
     return [found[place] for place in range(len(pairs))]
 
 

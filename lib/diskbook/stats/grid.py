@@ -34,11 +34,6 @@ class Grid:
     values: np.ndarray
     bad: dict[Key, int]
 
-    def logs(self, key: Key) -> np.ndarray:
-        """Log of the metric of one cell, [replicate, block, repeat]; all NaN for a cell that is not there."""
-        place = self.keys.get(key)
-        return np.full(self.values.shape[1:], np.nan) if place is None else np.log(self.values[place])
-
 
 def grid(rows: pd.DataFrame, metric: str) -> Grid:
     """Sort a metric of measured rows (`totals.measured_rows`) into a grid."""

@@ -38,6 +38,8 @@ def far_runs(arm: np.ndarray, base: np.ndarray) -> FarRuns:
     arm, base
         Log metric of every run, shape [..., replicate, block, repeat], NaN where there is none.
     """
+    if not arm.size:
+        return FarRuns(*np.zeros((2, *arm.shape[:-3]), dtype=int))
     deviations = [_from_median(values) for values in (arm, base)]
     both = np.concatenate(deviations, axis=-1)
     spread = np.fmax(1.4826 * _median(np.abs(both)), _FLOOR)

@@ -8,6 +8,7 @@ a property that Azure tells.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -62,15 +63,24 @@ def nearest_zones(rows: pd.DataFrame) -> Nearest:
         return {}
     reads = reads[usable].assign(log=np.log(latency[usable]))
     # A load is compared with itself only: what another load adds must not pass for distance.
-    by_load = reads.groupby(["replicate", "disk_id", "workload", "physical_zone"])["log"].mean().unstack()
-    nearest: Nearest = {}
-    for place, part in by_load.groupby(level=["replicate", "disk_id"]):
-        shared = part.dropna(axis=1, how="all").dropna()
-        means = shared.mean().sort_values()
-        if len(shared) and len(means) > 1:
-            clear = means.iloc[1] - means.iloc[0] > np.log(CLEAR)
-            nearest[place] = str(means.index[0]) if clear else UNCLEAR
-    return nearest
+    keys = ["replicate", "disk_id", "physical_zone", "workload"]
+    means = reads.groupby(keys, sort=True)["log"].mean().reset_index()
+    by_disk: dict[tuple[int, str], dict[str, dict[str, float]]] = {}
+    for replicate, disk, zone, load, log in means.itertuples(index=False, name=None):
+        by_disk.setdefault((replicate, disk), {}).setdefault(zone, {})[load] = log
+    nearest = {place: _nearest(zones) for place, zones in by_disk.items() if len(zones) > 1}
+    return {place: zone for place, zone in nearest.items() if zone}
+
+
+def _nearest(zones: Mapping[str, Mapping[str, float]]) -> str:
+    """Zone of lowest mean log latency over the loads that all zones share; "" where they share none."""
+    shared = set.intersection(*(set(loads) for loads in zones.values()))
+    if not shared:
+        return ""
+    ordered = sorted(
+        (sum(loads[load] for load in shared) / len(shared), zone) for zone, loads in zones.items()
+    )
+    return ordered[0][1] if ordered[1][0] - ordered[0][0] > math.log(CLEAR) else UNCLEAR
 
 
 def places_of(rows: pd.DataFrame) -> dict[tuple[str, int], tuple[str, str]]:

@@ -11,8 +11,9 @@ import pandas as pd
 from diskbook import limits
 from diskbook.stats import checks, gates, intervals, noise, ratios, strata
 from diskbook.stats.gates import Gate
-from diskbook.stats.grid import Grid, Key, grid, mean_over_repeats
+from diskbook.stats.grid import Grid, grid, mean_over_repeats
 from diskbook.stats.intervals import Interval
+from diskbook.stats.noise import FarRuns
 from diskbook.stats.series import samples
 from diskbook.stats.strata import Strata
 from diskbook.totals import measured_rows, trial_totals
@@ -74,7 +75,14 @@ class View:
 
     def log_ratios(self, metric: str, pairs: Sequence[Pair]) -> np.ndarray:
         """Log ratio of every block that measured both arms, [comparison, replicate, block]."""
-        return self._differences(mean_over_repeats(np.log(self.grid(metric).values)), metric, pairs)
+        arm, base = self._both(mean_over_repeats(np.log(self.grid(metric).values)), metric, pairs)
+        difference: np.ndarray = arm - base
+        return difference
+
+    def far_runs(self, metric: str, pairs: Sequence[Pair]) -> list[FarRuns]:
+        """Runs of each comparison that lie far out, of arm and base arm."""
+        found = noise.far_runs(*self._both(np.log(self.grid(metric).values), metric, pairs))
+        return [FarRuns(*counts) for counts in zip(*found, strict=True)]
 
     def differences(
         self, metric: str, pairs: Sequence[Pair], level: float
@@ -84,7 +92,8 @@ class View:
         The same estimators as for ratios, on plain values: a difference in ms is what adds up in an
         application; it scales with the base, so over unlike machines the ratio is the steadier of the two.
         """
-        array = self._differences(mean_over_repeats(self.grid(metric).values), metric, pairs)
+        arm, base = self._both(mean_over_repeats(self.grid(metric).values), metric, pairs)
+        array = arm - base
         several = np.isfinite(array).any(axis=-1).sum(axis=-1) > 1
         general = intervals.over_replicates(array, level)
         general = Interval(*(np.where(several, part, np.nan) for part in general))
@@ -98,7 +107,7 @@ class View:
         """Physical zones and nearest zones of the comparison's replicates."""
         return strata.strata_of(item.arm, item.base_arm, self._zones, self._nearest)
 
-    def findings(self, item: Named, direction: str, log_ratios: np.ndarray) -> list[Gate]:
+    def findings(self, item: Named, direction: str, log_ratios: np.ndarray, far: FarRuns) -> list[Gate]:
         """Pass one comparison through all gates; `log_ratios` is [replicate, block]."""
         keys = [(name, item.workload) for name in (item.arm, item.base_arm)]
         counts = [int(self.checks[key]["n_trials"]) if key in self.checks else 0 for key in keys]
@@ -107,14 +116,13 @@ class View:
             return [first]
         cells, labels = [self.checks[key] for key in keys], [self.labels[key] for key in keys]
         arms, there = (item.arm, item.base_arm), np.isfinite(log_ratios)
-        found = self.grid(item.metric)
-        both: list[Key] = [(*key, direction) for key in keys]
+        bad = self.grid(item.metric).bad
         replicates = int(there.any(axis=-1).sum())
         planned = self._planned[keys[0]] | self._planned[keys[1]]
         return [
             first,
             gates.settings_gate(arms, self.mismatches),
-            gates.values_gate(sum(found.bad.get(key, 0) for key in both), item.metric),
+            gates.values_gate(sum(bad.get((*key, direction), 0) for key in keys), item.metric),
             gates.little_gate(cells),
             gates.rate_gate(cells),
             gates.cap_gate(arms, labels, [_limit(label) for label in labels]),
@@ -122,22 +130,21 @@ class View:
             gates.stationarity_gate(cells),
             gates.order_gate(self.places, item.arm, item.base_arm, item.workload),
             gates.losses_gate(cells, int(there.sum()), int(planned.sum())),
-            gates.noise_gate(arms, noise.far_runs(*map(found.logs, both)), there),
+            gates.noise_gate(arms, far, there),
             gates.zone_gate(arms, cells),
             gates.nearest_gate(self.strata(item), replicates),
             gates.pairing_gate(item.pairing, cells, replicates),
         ]
 
-    def _differences(self, means: np.ndarray, metric: str, pairs: Sequence[Pair]) -> np.ndarray:
-        """Arm minus base arm of every comparison; the last place, all NaN, is for cells not there."""
+    def _both(self, means: np.ndarray, metric: str, pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
+        """Values of arm and base arm of every comparison; NaN for cells that are not there."""
         padded = np.concatenate([means, np.full((1, *means.shape[1:]), np.nan)])
         places = self.grid(metric).keys
         arm, base = (
             [places.get((getattr(item, side), item.workload, direction), -1) for item, direction in pairs]
             for side in ("arm", "base_arm")
         )
-        difference: np.ndarray = padded[arm] - padded[base]
-        return difference
+        return padded[arm], padded[base]
 
 
 def by_stratum(view: View, pair: Pair, log_ratios: np.ndarray, level: float) -> dict[str, ratios.Estimate]:

@@ -54,7 +54,8 @@ def execute(folder: Run, *, keep: bool = False) -> Outcome:
         After SIGINT or SIGTERM, when everything is torn down.
     """
     scenario = stages.scenario_of(folder)
-    progress = Progress(folder.folder / "ledger.jsonl", _count_trials(folder))
+    planned, left = _count_trials(folder)
+    progress = Progress(folder.folder / "ledger.jsonl", planned, planned - left)
     with _signals(), _scratch() as scratch:
         try:
             if not stages.finished(folder):
@@ -92,8 +93,14 @@ def _outcome(folder: Run) -> Outcome:
     return Outcome(folder, report.headline(folder), report.build(folder))
 
 
-def _count_trials(folder: Run) -> int:
-    return sum(len(block.trials) for block in design.plan(stages.scenario_of(folder)))
+def _count_trials(folder: Run) -> tuple[int, int]:
+    """How many trials are planned, and how many of them lie in blocks that are not complete."""
+    scenario = stages.scenario_of(folder)
+    blocks = design.plan(scenario)
+    left = [
+        block for origin in stages.origins(scenario) for block in stages.remaining(folder, scenario, origin)
+    ]
+    return sum(len(block.trials) for block in blocks), sum(len(block.trials) for block in left)
 
 
 def _stage(folder: Run, name: str, scratch: Path, progress: Progress) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,23 +20,21 @@ class Progress:
         The file; it may not exist yet.
     trials
         How many trials are planned in all.
+    done
+        How many of them earlier sessions of the run have done.
     """
 
-    def __init__(self, ledger: Path, trials: int) -> None:
+    def __init__(self, ledger: Path, trials: int, done: int = 0) -> None:
         self._ledger = ledger
         self._position = ledger.stat().st_size if ledger.exists() else 0
         self._trials = trials
-        self._done = 0
+        self._done = done
         self._bar: tqdm[Any] | None = None
 
     def say(self, text: str) -> None:
         """Print a line, above the bar where there is one."""
         tqdm.write(text, file=sys.stdout)
         sys.stdout.flush()
-
-    def skip(self, trials: int) -> None:
-        """Count trials that earlier sessions of the run have done."""
-        self._done = trials
 
     def follow(self) -> None:
         """Show what was added to the ledger since the last look."""
@@ -73,7 +72,9 @@ class Progress:
 
     def _advance(self, what: str) -> None:
         if self._bar is None:
-            self._bar = tqdm(total=self._trials, initial=self._done - 1, unit="trial", leave=False)
+            columns = shutil.get_terminal_size().columns
+            before = self._done - 1
+            self._bar = tqdm(total=self._trials, initial=before, unit="trial", leave=False, ncols=columns)
         self._bar.set_postfix_str(what, refresh=False)
         self._bar.update(1)
 

@@ -52,7 +52,7 @@ def provision(folder: Run) -> None:
     with folder.locked(), _cloud_told(folder):
         own_emulator.start(folder, owner=False)
         clients, scenario = clouds.clients_of(folder.manifest), scenario_of(folder)
-        for origin in _origins(scenario):
+        for origin in origins(scenario):
             if remaining(folder, scenario, origin) and standing(folder, clients, origin) is None:
                 _replicate(folder, clients, scenario, origin)
         folder.append("stage", stage="provision")
@@ -70,7 +70,7 @@ def benchmark(folder: Run) -> None:
         return
     with folder.locked(), _cloud_told(folder):
         scenario = scenario_of(folder)
-        left = {origin: remaining(folder, scenario, origin) for origin in _origins(scenario)}
+        left = {origin: remaining(folder, scenario, origin) for origin in origins(scenario)}
         _measure_all(folder, scenario, {origin: blocks for origin, blocks in left.items() if blocks})
         folder.append("stage", stage="benchmark")
 
@@ -229,7 +229,8 @@ def _measure_replicate(
         rig.close()
 
 
-def _origins(scenario: Scenario) -> range:
+def origins(scenario: Scenario) -> range:
+    """Numbers of the planned replicates."""
     return range(1, scenario.design.replicates + 1)
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import synthetic
-from diskbook import limits, published, scenario_file, setups
+from diskbook import claims, figures, limits, present, published, scenario_file, setups
 
 
 @pytest.fixture(scope="module")
@@ -189,3 +189,25 @@ def test_only_arms_that_were_measured_are_shown(assessed: pd.DataFrame) -> None:
     cells = limits.label_cells(trials[trials["arm"] == "lrs-z1"])
     found = published.beside(assessed, cells, scenario_file.load("zone-disks", "quick"), "emulated")
     assert set(found["arm"]) == {"lrs-z1"} and len(found) == 4
+
+
+def test_every_figure_and_claim_is_shown(assessed: pd.DataFrame) -> None:
+    judged = claims.judge(assessed)
+    shown = "".join(present.figures_of(assessed, name) for name in assessed["article"].unique())
+    assert shown.count("<tr>") == len(assessed) + 5 and shown.count("(published)") == 5
+    assert "40 outstanding / 5,100 IOPS = 7.84 ms" in shown and "nan" not in shown.lower()
+    said = present.claims_of(judged, "shared-zrs")
+    assert said.count("<tr>") == 7 and "Capped" in said and "+22.5 %" in said
+    counts = present.verdict_counts(judged)
+    assert all(f">{verdict}</th>" in counts for verdict in claims.VERDICTS)
+
+
+def test_the_figure_of_shares_counts_what_it_draws(assessed: pd.DataFrame) -> None:
+    picture = figures.shares(assessed)
+    assert (
+        picture.title
+        == f"{picture.data['on_cap'].sum()} of {len(picture.data)} published figures sit on a limit"
+    )
+    assert "shared-zrs 4 of 6, zone-disks 8 of 16" in picture.alt and picture.provenance == "published"
+    drawn = sum(len(line.get_xdata()) for line in picture.figure.axes[0].lines)
+    assert drawn == len(picture.data) + 2 + 2  # two points of the limit's line, two of the key

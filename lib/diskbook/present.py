@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook import limits
+from diskbook.claims import VERDICTS
 from diskbook.narrative import chosen, sentence
 from diskbook.scenario import Scenario
 from diskbook.show import Html, table
@@ -18,6 +19,10 @@ from diskbook.stats.ratios import LIKE_THESE, THESE
 from diskbook.stats.tails import needed
 
 METRICS = {"lat_mean_ms": "mean latency", "lat_p50_ms": "p50", "lat_p99_ms": "p99", "iops": "IOPS"}
+DECIMALS = {"ms": 3, "MB/s": 1}
+METRICS |= {"lat_mean": "mean latency", "lat_min": "minimum", "cap_iops": "disk limit"}
+METRICS |= dict.fromkeys(("vm_cap_iops", "vm_cap_throughput"), "VM limit")
+METRICS |= dict.fromkeys(("vm_burst_cap_iops", "vm_burst_cap_throughput"), "VM burst limit")
 
 
 def sentences(items: Sequence[str]) -> Html:
@@ -184,6 +189,60 @@ def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
         }
     )
     return Html(table(rows, "Published figures beside the measured medians") + _footnotes(notes))
+
+
+def figures_of(assessed: pd.DataFrame, article: str) -> Html:
+    """Every published figure of an article in base units, with its limit; what it supports is a footnote.
+
+    A set-up is named once, in the first of its rows.
+    """
+    notes: dict[str, int] = {}
+    rows: list[dict[str, str]] = []
+    setup = ""
+    for row in assessed[assessed["article"] == article].to_dict("records"):
+        before, setup = setup, _setup(row)
+        rows.append({"Set-up": "" if setup == before else setup, **_figure(row, notes)})
+    caption = f"{len(rows)} figures of {article} (published)"
+    return Html(table(pd.DataFrame(rows), caption) + _footnotes(notes))
+
+
+def _figure(row: Mapping[Any, Any], notes: dict[str, int]) -> dict[str, str]:
+    """One published figure, cell by cell."""
+    base = f"{row['base']:,.{DECIMALS.get(row['unit'], 0)}f} {row['unit']}"
+    share = "" if math.isnan(row["share"]) else f", {100 * row['share']:.0f} %"
+    operation = {"0": "read", "100": "write"}.get(row["write_pct"], "")
+    return {
+        "Load": " ".join(filter(None, [row["block_size"], row["pattern"], operation])),
+        "Depth": row["outstanding_total"],
+        "What": METRICS.get(row["metric"], row["metric"].replace("_", " ")),
+        "Printed": f"{row['printed']} {row['unit_as_printed']}".strip(),
+        "Base units": "" if math.isnan(row["base"]) else base,
+        "Little's law": row["little"],
+        "Of the limit": f"{row['label']}{share}",
+        "Supports": _mark(row["supports"], notes),
+    }
+
+
+def _setup(row: Mapping[Any, Any]) -> str:
+    """Disk, redundancy, zone and options in one line; a zone that was assumed is left out."""
+    options = "" if row["options"] == "none" else row["options"]
+    zone = "" if "disk_zone_relation" in row["assumed"] else row["disk_zone_relation"]
+    disk = " ".join(filter(None, [row["disk"], row["redundancy"]]))
+    return ", ".join(filter(None, [disk or row["vm_size"], zone if disk else "", options]))
+
+
+def claims_of(judged: pd.DataFrame, article: str) -> Html:
+    """Claims of an article with verdict and reason."""
+    frame = judged.loc[judged["article"] == article, ["claim", "verdict", "why"]]
+    names = {"claim": "Claim", "verdict": "Verdict", "why": "Why"}
+    return table(frame.rename(columns=names).map(_capital), f"Claims of {article} (published)")
+
+
+def verdict_counts(judged: pd.DataFrame) -> Html:
+    """How many claims of each article get which verdict."""
+    counts = judged.groupby(["article", "verdict"], sort=False).size().unstack(fill_value=0)
+    counts = counts.reindex(columns=list(VERDICTS), fill_value=0).reset_index()
+    return table(counts.rename(columns={"article": "Article"}), "Claims by verdict (published)")
 
 
 def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:

@@ -3,8 +3,9 @@
 from diskbook.figures.export import export, html
 from diskbook.figures.forest import forest
 from diskbook.figures.rates import rates
+from diskbook.figures.shares import shares
 from diskbook.figures.strip import strip
 from diskbook.figures.style import ArmLook, Picture, looks
 from diskbook.figures.tail import tail
 
-__all__ = ["ArmLook", "Picture", "export", "forest", "html", "looks", "rates", "strip", "tail"]
+__all__ = ["ArmLook", "Picture", "export", "forest", "html", "looks", "rates", "shares", "strip", "tail"]

@@ -176,14 +176,25 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+_MADE: dict[tuple[Any, ...], dict[str, bytes]] = {}
+
+
 def made(runs: Path, name: str, replicates: int = 3, **options: Any) -> Run:
+    """A measured run of three loads at depth 1; made once, then written from memory."""
+    key = (name, replicates, *sorted(options.items()))
+    if key in _MADE:
+        (runs / name).mkdir()
+        for file, content in _MADE[key].items():
+            (runs / name / file).write_bytes(content)
+        return Run(runs / name)
     truth = synthetic.Truth(disk=0.01)
     loads = (synthetic.READ, synthetic.WRITE, synthetic.COMMIT)
-    options = {"seed": len(name), "n_blocks": 3, "samples": 20, "draws": 100, **options}
+    options = {"seed": len(name), "n_blocks": 3, "samples": 20, "draws": 5, **options}
     run = synthetic.run_folder(runs / name, truth=truth, n_replicates=replicates, loads=loads, **options)
     manifest = run.manifest
     manifest["scenario"]["design"]["replicates"] = replicates
     run.write_manifest(manifest)
+    _MADE[key] = {path.name: path.read_bytes() for path in run.folder.iterdir()}
     return run
 
 
@@ -286,7 +297,8 @@ def test_a_history_is_shown_with_what_it_saves(
     assert "with the history of first, the-second (emulated), disks like these:" in text
     scenario = scenario_file.load("zone-disks", "quick")
     old = [earlier.open_earlier(name) for name in ("first", "the-second")]
-    (prior,) = earlier.history_of(old, scenario, planning.headline(scenario)[0]).values()
+    item = planning.headline(scenario)[0]
+    prior = earlier.history_of(old, scenario, [item])[item, "write"]
     plain, with_it = history.expected_half_widths(2, prior)
     assert prior.df == 4 and prior.runs == "first, the-second"
     assert f"2 replicates: ±{100 * with_it:.3g} % instead of ±{100 * plain:.3g} %" in text
@@ -297,7 +309,7 @@ def test_a_history_is_shown_with_what_it_saves(
 def refused(runs: list[earlier.Earlier], manifest: dict[str, Any] | None = None) -> str:
     scenario = scenario_file.load("zone-disks", "quick")
     with pytest.raises(UsageError) as error:
-        earlier.history_of(runs, scenario, planning.headline(scenario)[0], manifest)
+        earlier.history_of(runs, scenario, planning.headline(scenario)[:1], manifest)
     return str(error.value)
 
 
@@ -328,6 +340,56 @@ def test_a_history_of_another_cell_is_refused(runs: Path) -> None:
         [earlier.Earlier(made(runs, "one", replicates=1))], now
     )
     assert "at least one run" in refused([])
+
+
+def test_a_run_is_analysed_with_its_named_history(runs: Path) -> None:
+    names = ("first", "the-second")
+    old = [earlier.Earlier(made(runs, name)) for name in names]
+    new = earlier.Earlier(made(runs, "the-new-one", replicates=2))
+    found = earlier.with_history(new, old)
+    assert [measured.item.workload for measured, _ in found] == [
+        "randwrite-qd1",
+        "randread-qd1",
+        "commit-qd1",
+    ]
+    used = [(measured, one) for measured, one in found if not one.refusal]
+    assert used
+    for measured, one in used:
+        assert one.estimate.method.endswith("history first, the-second")
+        assert one.estimate.ratio == one.plain.ratio and one.estimate.df == 5 and one.coverage >= 0.93
+        # 2 df from each of the old runs, 1 from the new one; the old s.d. counts 1.25 times.
+        means = [
+            next(part for part in run.measured([measured.item])).log_ratios.groupby(level=0).mean()
+            for run in (*old, new)
+        ]
+        s2 = [values.var(ddof=1) for values in means]
+        moderated = (2 * 1.5625 * s2[0] + 2 * 1.5625 * s2[1] + s2[2]) / 5
+        half = stats.t.ppf(0.975, 5) * math.sqrt(moderated / 2)
+        assert one.estimate.high == pytest.approx(math.exp(means[2].mean() + half))
+
+
+def in_two_strata(runs: Path, name: str) -> earlier.Earlier:
+    """A run whose ZRS disk answers from zone 1 in its first replicate, and from zone 2 in the others."""
+    run = made(runs, name, replicates=3)
+    tables = earlier.Earlier(run).tables
+    near = (tables.trials["arm"] == "zrs-z1") & (tables.trials["workload"] == "randread-qd1")
+    near &= tables.trials["replicate"] == 1
+    tables.trials.loc[near, "lat_mean_ms"] /= 4
+    tables.trials.loc[near, "iops"] *= 4
+    results.write(tables, run.folder)
+    return earlier.Earlier(run)
+
+
+def test_strata_are_no_spread(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mixed, same = in_two_strata(runs, "mixed"), earlier.Earlier(made(runs, "same"))
+    assert "lie in 2 strata, whose difference is no noise" in refused([mixed])
+    assert {one.refusal for _, one in earlier.with_history(mixed, [same])} == {
+        "the replicates lie in 2 strata, each of which is judged apart"
+    }
+    text = said(capsys, monkeypatch, "zone-disks", "--half-width", "2%", "--pilot", "mixed")
+    assert "the pilot's replicates lie in 2 strata (" in text and "each needs replicates of its own" in text
 
 
 # Mistakes

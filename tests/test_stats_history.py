@@ -50,6 +50,12 @@ def test_moderated_interval_by_hand() -> None:
     assert found.saved == "±2.4 % with the history, ±13.5 % without it"
 
 
+def test_replicates_that_agree_by_chance_get_a_wider_interval() -> None:
+    found = history.moderated(log_ratios([[0.1000], [0.1001]]), prior(0.01, 4))
+    assert found.estimate.high > found.plain.high
+    assert found.saved.endswith("these replicates agree more than the history lets expect")
+
+
 def test_the_runs_of_the_history_are_named_in_the_result() -> None:
     found = history.moderated(log_ratios([[0.10], [0.12]]), prior(0.01, 2, 2))
     assert found.estimate.method.endswith("history old-1, old-2")

@@ -26,13 +26,15 @@ NOT_OF_THE_LOAD = {"name", "series_s"}
 class Measured:
     """Log ratios (index replicate, block) of one comparison and direction in an earlier run.
 
-    `refusal` says why they are no evidence; empty when they are.
+    `refusal` says why they are no evidence; empty when they are. `strata` are those of its replicates (zones,
+    nearest zones), where there is more than one.
     """
 
     item: Comparison
     direction: str
     log_ratios: pd.Series
     refusal: str
+    strata: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -71,21 +73,28 @@ class Earlier:
     def measured(self, items: Iterable[Comparison]) -> list[Measured]:
         """Log ratios of comparisons; capped and invalid ones are refused, as in an analysis."""
         wanted = list(items)
-        table = compare(self.tables.trials, wanted, self.tables.series).table
-        table = table[table["scope"] == ratios.THESE]
-        found = []
-        for item in wanted:
-            mine = table[(table["arm"] == item.arm) & (table["base_arm"] == item.base_arm)]
-            mine = mine[(mine["workload"] == item.workload) & (mine["metric"] == item.metric)]
-            found += [self._measured(item, row) for _, row in mine.iterrows()]
-        return found
+        found = compare(self.tables.trials, wanted, self.tables.series)
+        table = found.table[found.table["scope"] == ratios.THESE]
+        return [
+            self._measured(item, row, _mine(found.strata, item))
+            for item in wanted
+            for _, row in _mine(table, item).iterrows()
+        ]
 
-    def _measured(self, item: Comparison, row: pd.Series) -> Measured:
-        means = ratios.log_means(self.tables.trials, item.metric)
-        values = ratios.block_log_ratios(means, item.arm, item.base_arm, item.workload, row["direction"])
+    def _measured(self, item: Comparison, row: pd.Series, strata: pd.DataFrame) -> Measured:
+        means, direction = ratios.log_means(self.tables.trials, item.metric), row["direction"]
+        values = ratios.block_log_ratios(means, item.arm, item.base_arm, item.workload, direction)
         # A ratio is withheld also where a cell may sit on a cap: its spread is then that of the cap.
         refused = row["verdict"] in ("capped", "invalid") or math.isnan(row["ratio"])
-        return Measured(item, row["direction"], values, f"{row['verdict']}: {row['warnings']}" * refused)
+        refusal = f"{row['verdict']}: {row['warnings']}" * refused
+        words = strata.loc[strata["direction"] == direction, "stratum"]
+        return Measured(item, direction, values, refusal, tuple(words))
+
+
+def _mine(table: pd.DataFrame, item: Comparison) -> pd.DataFrame:
+    """Rows of one comparison."""
+    keys = ("arm", "base_arm", "workload", "metric")
+    return table[(table[list(keys)] == [getattr(item, key) for key in keys]).all(axis=1)]
 
 
 def open_earlier(name: str) -> Earlier:
@@ -125,15 +134,18 @@ def cell(scenario: Scenario, item: Comparison, manifest: Mapping[str, Any]) -> d
 
 
 def history_of(
-    runs: Iterable[Earlier], scenario: Scenario, item: Comparison, manifest: Mapping[str, Any] | None = None
-) -> dict[str, history.Prior]:
-    """Collect the history of one comparison from runs that the user named, by direction.
+    runs: Iterable[Earlier],
+    scenario: Scenario,
+    items: Iterable[Comparison],
+    manifest: Mapping[str, Any] | None = None,
+) -> dict[tuple[Comparison, str], history.Prior]:
+    """Collect the histories of comparisons from runs that the user named, by comparison and direction.
 
     Parameters
     ----------
     runs
-        Earlier runs of the same cell.
-    scenario, item
+        Earlier runs of the same cells.
+    scenario, items
         What is compared now.
     manifest
         Of the run to be analysed, for its provenance; without one (planning) the first run's counts.
@@ -143,25 +155,52 @@ def history_of(
     UsageError
         When a run measured another cell, or is no evidence; run, cause and remedy are named.
     """
-    known = list(runs)
+    known, wanted = list(runs), list(items)
     if not known:
         raise UsageError("a history needs at least one run; name it with --history RUN")
-    wanted = cell(scenario, item, manifest or known[0].manifest)
-    pasts: dict[str, list[history.Past]] = {}
+    pasts: dict[tuple[Comparison, str], list[history.Past]] = {}
     for earlier in known:
         if manifest and manifest["run"] == earlier.manifest["run"]:
             raise UsageError(f"--history {earlier.name}: a run is not its own history; name earlier runs")
-        _same_cell(earlier, item, wanted)
-        for found in earlier.measured([item]):
-            pasts.setdefault(found.direction, []).append(_past(earlier, found))
+        for item in wanted:
+            _same_cell(earlier, item, cell(scenario, item, manifest or known[0].manifest))
+        for found in earlier.measured(wanted):
+            pasts.setdefault((found.item, found.direction), []).append(_past(earlier, found))
     try:
-        return {direction: history.pool(items) for direction, items in pasts.items()}
+        return {key: history.pool(runs_of_cell) for key, runs_of_cell in pasts.items()}
     except ValueError as error:
         raise UsageError(f"--history: {error}") from None
 
 
+def with_history(run: Earlier, named: Iterable[Earlier]) -> list[tuple[Measured, history.Moderated]]:
+    """Interval for "disks like these" of every headline comparison of a run, with a history that is named.
+
+    Comparisons that the run itself refuses are left out. Where the run's replicates lie in several strata
+    the history is not used: they are judged apart.
+
+    Raises
+    ------
+    UsageError
+        As `history_of`.
+    """
+    items = [item for item in run.scenario.comparison if item.family == "headline"]
+    usable = [measured for measured in run.measured(items) if not measured.refusal]
+    compared = dict.fromkeys(measured.item for measured in usable)
+    priors = history_of(named, run.scenario, compared, run.manifest)
+    found = []
+    for measured in usable:
+        one = history.moderated(measured.log_ratios, priors[measured.item, measured.direction])
+        if measured.strata:
+            refusal = f"the replicates lie in {len(measured.strata)} strata, each of which is judged apart"
+            one = history.Moderated(one.plain, one.plain, refusal, math.nan)
+        found.append((measured, one))
+    return found
+
+
 def _past(earlier: Earlier, found: Measured) -> history.Past:
     problem = found.refusal
+    if not problem and found.strata:
+        problem = f"its replicates lie in {len(found.strata)} strata, whose difference is no noise"
     if not problem:
         try:
             return history.past(earlier.name, found.log_ratios)

@@ -127,7 +127,7 @@ def from_assumed(scenario: Scenario, sd_disk: float | None, sd_run: float | None
 def from_pilot(
     pilot: Earlier, scenario: Scenario, sd_disk: float | None = None
 ) -> tuple[list[Evidence], list[str]]:
-    """Evidence from a pilot run: one for each headline comparison that it supports, and what it lacks.
+    """Evidence from a pilot run: one for each headline comparison that it supports, and notes on the others.
 
     A pilot of one replicate knows nothing about other disks: the s.d. between disk pairs stays assumed.
 
@@ -136,15 +136,26 @@ def from_pilot(
     UsageError
         When the pilot supports none of them.
     """
-    found, lacking = [], []
+    found, notes = [], []
     for measured in pilot.measured(headline(scenario)):
         try:
             found.append(_evidence(pilot, measured, sd_disk))
+            if measured.strata:
+                notes.append(_mixed(measured))
         except ValueError as error:
-            lacking.append(f"{measured.label}: {error}")
+            notes.append(f"left out: {measured.label}: {error}")
     if not found:
-        raise UsageError(f"--pilot {pilot.name}: no headline comparison can be planned from it: {lacking[0]}")
-    return found, lacking
+        reason = notes[0].removeprefix("left out: ")
+        raise UsageError(f"--pilot {pilot.name}: no headline comparison can be planned from it: {reason}")
+    return found, notes
+
+
+def _mixed(measured: Measured) -> str:
+    return (
+        f"{measured.label}: the pilot's replicates lie in {len(measured.strata)} strata "
+        f"({' | '.join(measured.strata)}); the s.d. between disk pairs holds their difference, which "
+        "replicates do not average: strata are judged apart, and each needs replicates of its own"
+    )
 
 
 def _evidence(pilot: Earlier, measured: Measured, sd_disk: float | None) -> Evidence:

@@ -53,8 +53,8 @@ def _evidence(scenario: Scenario, sources: Sources) -> tuple[list[Evidence], lis
         return planning.from_assumed(scenario, sources.sd_disk, sources.sd_run), [UNKNOWN_DISKS]
     if sources.sd_run is not None:
         raise UsageError("--sd-run: the pilot measures this spread; give one of the two")
-    known, lacking = planning.from_pilot(pilot, scenario, sources.sd_disk)
-    notes = [f"left out: {text}" for text in lacking] + _differences(scenario, pilot)
+    known, notes = planning.from_pilot(pilot, scenario, sources.sd_disk)
+    notes += _differences(scenario, pilot)
     if pilot.manifest["provenance"] != "azure":
         notes.append(
             f"The pilot is {pilot.manifest['provenance']}: its spread is that of its disks, not of Azure's."
@@ -190,10 +190,9 @@ def _command(scenario: Scenario, need: Need, command: str) -> str:
 def _history(scenario: Scenario, runs: Sequence[Earlier], wanted: Wanted) -> str:
     names = ", ".join(run.name for run in runs)
     lines = [f"with the history of {names} ({runs[0].manifest['provenance']}), disks like these:"]
-    for item in planning.headline(scenario):
-        for direction, prior in history_of(runs, scenario, item).items():
-            lines.append(f"  {item.arm} / {item.base_arm}, {item.workload} ({direction}): {_prior(prior)}")
-            lines += [f"    {_saving(n, prior, wanted)}" for n in range(2, history.MOST_REPLICATES + 1)]
+    for (item, direction), prior in history_of(runs, scenario, planning.headline(scenario)).items():
+        lines.append(f"  {item.arm} / {item.base_arm}, {item.workload} ({direction}): {_prior(prior)}")
+        lines += [f"    {_saving(n, prior, wanted)}" for n in range(2, history.MOST_REPLICATES + 1)]
     lines.append(
         f"  The history counts {history.ALLOWANCE:g} times its s.d.; a run that is clearly noisier has its "
         "own interval. Coverage is simulated: for a run as noisy as its history, and for one "

@@ -34,8 +34,9 @@ QUICK = Grid((1, 2, 5), (2, 5), 2_000)
 
 LEGEND = """\
 Each cell: coverage of nominal 95 % intervals in %, median half-width in %, false positives in % where there
-is no difference. Marks: ! under 93 % (FAILED), + above 97 % (conservative), ? under 93 % where no data could
-show it (known limit); r and f: per cent of the runs whose interval was refused, or flagged by a gate.
+is no difference. Marks: ! under 93 % (FAILED), + above 97 % (conservative), ? under 93 % where nothing in the
+data can show it (known limit). Per cent of the runs: r refused, f flagged by a gate (neither is judged),
+n printed with the warning of one-sided noise.
 """
 MARKS = {"FAILED": " !", "conservative": " +", "known limit": " ?"}
 WORDS = {"refused": "refused", "flagged": "flagged by gate"}
@@ -61,7 +62,7 @@ def cell(row: Row) -> str:
     if row.status in WORDS:
         return WORDS[row.status]
     numbers = f"{100 * row.coverage:5.1f} ±{100 * row.half_width:.2f} {100 * row.false_positive:.1f}"
-    shares = [("r", row.refused), ("f", row.flagged)]
+    shares = [("r", row.refused), ("f", row.flagged), ("n", row.noisy)]
     withheld = "".join(f" {letter}{100 * share:.0f}" for letter, share in shares if share >= 0.005)
     return numbers + MARKS.get(row.status, "") + withheld
 
@@ -75,8 +76,8 @@ def summary(rows: Sequence[Row]) -> str:
         ]
         if judged:
             lines.append(_range(scope, judged))
-    for status in ("flagged", "known limit", "FAILED"):
-        lines += [_named(row) for row in rows if row.status == status]
+    lines += _known_limits(rows)
+    lines += [f"FAILED: {_named(row)}" for row in rows if row.status == "FAILED"]
     failed = sum(row.status == "FAILED" for row in rows)
     lowest = f"{100 * selfcheck.LOWEST:.0f} %"
     lines.append(f"FAILED: {failed} cells under {lowest}" if failed else f"passed: no cell under {lowest}")
@@ -93,10 +94,22 @@ def _range(scope: str, rows: Sequence[Row]) -> str:
     )
 
 
+def _known_limits(rows: Sequence[Row]) -> list[str]:
+    """One line a condition and scope: how many cells fall short, the worst, and why no gate can help."""
+    lines = []
+    short = [row for row in rows if row.status == "known limit"]
+    for condition, scope in dict.fromkeys((row.condition, row.scope) for row in short):
+        here = [row for row in short if (row.condition, row.scope) == (condition, scope)]
+        worst = min(here, key=lambda row: row.coverage)
+        quiet = f", {100 * worst.coverage_quiet:.1f} % where no gate warns" if worst.noisy else ""
+        words = f"{len(here)} cells under 93 %, lowest {_named(worst)}{quiet}; {condition.known_limit}"
+        lines.append(f"known limit: {words}")
+    return lines
+
+
 def _named(row: Row) -> str:
     design = f"{row.design.replicates} replicates x {row.design.blocks} blocks"
-    why = f": {row.condition.known_limit}" if row.status == "known limit" else ""
-    return f"{row.status}: {row.condition.name}, {design}, {row.scope}, {100 * row.coverage:.1f} %{why}"
+    return f"{row.condition.name}, {design}, {row.scope}: {100 * row.coverage:.1f} %"
 
 
 def _place(row: Row) -> tuple[bool, int]:

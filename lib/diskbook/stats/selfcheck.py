@@ -2,7 +2,8 @@
 
 Simulated runs go through the functions that the analysis uses. "These disks" is held against the realised
 ratio of the very disks drawn, "disks like these" against the ratio of the kind. Whether an interval is
-printed, flagged or refused depends on the data alone, never on the noise that was planted.
+printed, flagged or refused is for the gates of the analysis to say: it depends on the data alone, never on
+the noise that was planted.
 """
 
 from __future__ import annotations
@@ -10,18 +11,25 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
-from diskbook.stats import gates, intervals, simulate
+from diskbook.stats import gates, intervals, noise, simulate
 from diskbook.stats.intervals import Interval
+from diskbook.stats.noise import FarRuns
 from diskbook.stats.ratios import LIKE_THESE, THESE
 from diskbook.stats.simulate import Design, Level, Simulated, Truth
+from diskbook.stats.strata import Strata
 
 LOWEST, HIGHEST = 0.93, 0.97
 FEW_PRINTED = 0.1
 """Share of runs below which printed intervals are too few to judge."""
 
+UNSEEN_NOISE = "noise that did not happen to occur shows in no data"
+UNSEEN_ZONE = "which zone answers shows only when the disk is read from several"
+
+Zones = Literal["apart", "pooled", "unknown"]
 Methods = Mapping[str, Callable[[np.ndarray], Interval]]
 ANALYSIS: Methods = {LIKE_THESE: intervals.over_replicates, THESE: intervals.within_replicates}
 """What the analysis computes in each scope (`diskbook.stats.ratios`)."""
@@ -33,10 +41,11 @@ class Condition:
 
     Attributes
     ----------
-    stratified
-        Whether replicates are compared by nearest zone, each zone apart.
+    zones
+        Where a hidden zone answers: "apart" compares replicates of each nearest zone by themselves, "pooled"
+        all of them with the nearest zones known, "unknown" all of them without.
     known_limit
-        Why intervals may cover too little here, where no data could show it; printed, not judged.
+        Why intervals may cover too little here where nothing in the data can show it; printed, not judged.
     """
 
     name: str
@@ -44,13 +53,27 @@ class Condition:
     repeats: int = 2
     failed: float = 0.0
     truth: Truth = field(default_factory=Truth)
-    stratified: bool = False
+    zones: Zones = "unknown"
     known_limit: str = ""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What one scope of a design gave. Shares are of runs (`refused`, `flagged`) or of intervals printed."""
+    """What one scope of a design gave.
+
+    Attributes
+    ----------
+    n
+        Simulated runs; three times as many, one a zone, where zones are compared apart.
+    refused, flagged, noisy
+        Shares of the runs: without an interval, with one that a gate flags, and with one that the gate of
+        one-sided noise warns of (these are printed and judged).
+    coverage, half_width, false_positive
+        Of the intervals printed: share that holds the truth, median half-width (relative), and, with no true
+        difference, the share that sees one.
+    coverage_quiet
+        Share that holds the truth where the gate of one-sided noise saw nothing.
+    """
 
     condition: Condition
     design: Design
@@ -58,7 +81,9 @@ class Row:
     n: int
     refused: float
     flagged: float
+    noisy: float
     coverage: float
+    coverage_quiet: float
     half_width: float
     false_positive: float
 
@@ -80,27 +105,42 @@ def conditions() -> Iterator[Condition]:
             for level in simulate.LEVELS:
                 words = f"{level.name}, {repeats} repeat{'s' * (repeats > 1)}{lost}"
                 yield Condition(words, level, repeats, failed)
-    limit = "a gate cannot see noise that did not happen to occur"
     for failed, lost in ((0.0, ""), (0.1, ", one trial in ten failed")):
         words = f"{simulate.ONE_SIDED.name}, 2 repeats{lost}"
-        yield Condition(words, simulate.ONE_SIDED, failed=failed, known_limit=limit)
-    mild, hidden = simulate.LEVELS[1], Truth(hidden_zone=True)
-    for stratified, how in ((True, "each nearest zone apart"), (False, "nearest zones pooled")):
-        yield Condition(f"{mild.name}, hidden zone, {how}", mild, truth=hidden, stratified=stratified)
+        yield Condition(words, simulate.ONE_SIDED, failed=failed, known_limit=UNSEEN_NOISE)
+    mild, truth = simulate.LEVELS[1], Truth(hidden_zone=True)
+    yield Condition(f"{mild.name}, hidden zone, each zone apart", mild, truth=truth, zones="apart")
+    yield Condition(f"{mild.name}, hidden zone, zones pooled", mild, truth=truth, zones="pooled")
+    words = f"{mild.name}, hidden zone, read from one zone only"
+    yield Condition(words, mild, truth=truth, known_limit=UNSEEN_ZONE)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Intervals of one scope over all runs, their truth, and which are flagged; arrays of one shape."""
+    """Intervals of one scope over all runs, their truth, and what gates say; arrays of one shape.
+
+    Attributes
+    ----------
+    found, truth
+        Intervals of the log ratio, and what they should hold.
+    flagged, noisy
+        Whether a gate flags the interval, and whether that of one-sided noise warns of it.
+    """
 
     found: Interval
     truth: np.ndarray
     flagged: np.ndarray
+    noisy: np.ndarray
+
+    @property
+    def there(self) -> np.ndarray:
+        """Runs that have an interval."""
+        return ~np.isnan(self.found.low)
 
     @property
     def printed(self) -> np.ndarray:
         """Runs whose interval is shown without a flag."""
-        return ~np.isnan(self.found.low) & ~self.flagged
+        return self.there & ~self.flagged
 
     @property
     def covers(self) -> np.ndarray:
@@ -108,32 +148,31 @@ class Outcome:
         return (self.found.low <= self.truth) & (self.truth <= self.found.high)
 
 
-def outcomes(simulated: Simulated, stratified: bool, methods: Methods = ANALYSIS) -> dict[str, Outcome]:
-    """Put simulated runs through the analysis, in both scopes.
-
-    Parameters
-    ----------
-    simulated
-        Runs of one design.
-    stratified
-        Whether each nearest zone is compared apart: a run then gives an interval for each zone it met.
-    methods
-        Interval of each scope; those of the analysis by default.
-    """
+def outcomes(
+    simulated: Simulated, zones: Zones = "unknown", methods: Methods = ANALYSIS
+) -> dict[str, Outcome]:
+    """Put simulated runs of one design through the analysis, in each scope of `methods`."""
     log_ratios = simulate.block_log_ratios(simulated.log_latency)
-    pair, general = simulated.pair, np.full(len(log_ratios), simulated.population)
+    noisy, pair, nearest = _noisy(simulated, log_ratios), simulated.pair, simulated.nearest
     planned = np.ones(pair.shape, dtype=bool)
-    if stratified:
-        zones = range(len(simulated.by_zone))
-        planned = np.concatenate([simulated.nearest == zone for zone in zones])
-        log_ratios = np.where(planned[..., None], np.tile(log_ratios, (len(zones), 1, 1)), np.nan)
-        pair, general = np.tile(pair, (len(zones), 1)), np.repeat(simulated.by_zone, len(pair))
+    general, mixed = np.full(len(pair), simulated.population), np.zeros(1, dtype=bool)
+    if zones == "apart":
+        every = len(simulated.by_zone)
+        planned = np.concatenate([nearest == zone for zone in range(every)])
+        log_ratios = np.where(planned[..., None], np.tile(log_ratios, (every, 1, 1)), np.nan)
+        noisy, pair = np.tile(noisy, every), np.tile(pair, (every, 1))
+        general = np.repeat(simulated.by_zone, len(nearest))
+    elif zones == "pooled":
+        mixed = np.array([_mixed(tuple(row)) for row in nearest.tolist()])
+        general = np.where(mixed, general, simulated.by_zone[nearest[:, 0]])
+    flagged = mixed | _lost(log_ratios, planned)
     present = ~np.isnan(log_ratios).all(axis=-1)
     with np.errstate(invalid="ignore"):
         these = np.where(present, pair, 0.0).sum(axis=-1) / present.sum(axis=-1)
-    flagged = _lost(log_ratios, planned)
     truths = {LIKE_THESE: general, THESE: these}
-    return {scope: Outcome(method(log_ratios), truths[scope], flagged) for scope, method in methods.items()}
+    return {
+        scope: Outcome(method(log_ratios), truths[scope], flagged, noisy) for scope, method in methods.items()
+    }
 
 
 def _lost(log_ratios: np.ndarray, planned: np.ndarray) -> np.ndarray:
@@ -148,14 +187,32 @@ def _losses_fail(n_blocks: int, n_blocks_all: int) -> bool:
     return gates.losses_gate([], n_blocks, n_blocks_all).status == "failed"
 
 
+@functools.cache
+def _mixed(nearest: tuple[int, ...]) -> bool:
+    """Whether replicates with these nearest zones are a mixture, as the gate of the analysis sees it."""
+    found = Strata({number: f"zone {zone}" for number, zone in enumerate(nearest)}, inferred=True)
+    return gates.nearest_gate(found, len(nearest)).status == "failed"
+
+
+def _noisy(simulated: Simulated, log_ratios: np.ndarray) -> np.ndarray:
+    """Runs that the gate of one-sided noise warns of."""
+    logs, there = simulated.log_latency, ~np.isnan(log_ratios)
+    far = noise.far_runs(logs[..., simulate.ARM], logs[..., simulate.BASE])
+    warned = np.zeros(len(logs), dtype=bool)
+    for run in np.flatnonzero(far.one_sided).tolist():
+        one = FarRuns(far.arm[run], far.base[run])
+        warned[run] = gates.noise_gate(("arm", "base"), one, there[run]).status == "failed"
+    return warned
+
+
 def measure(condition: Condition, design: Design, n_runs: int, seed: int, methods: Methods) -> list[Row]:
     """Simulate one cell: coverage and width at the true overhead, false positives at none."""
     rng = np.random.default_rng([seed, *condition.name.encode(), design.replicates, design.blocks])
     runs = simulate.simulate(condition.level, design, condition.truth, n_runs, rng)
     equal = Truth(0.0, condition.truth.hidden_zone)
     nulls = simulate.simulate(condition.level, design, equal, n_runs, rng)
-    found = outcomes(runs, condition.stratified, methods)
-    null = outcomes(nulls, condition.stratified, methods)
+    found = outcomes(runs, condition.zones, methods)
+    null = outcomes(nulls, condition.zones, methods)
     return [_row(condition, design, scope, found[scope], null[scope]) for scope in methods]
 
 
@@ -167,9 +224,11 @@ def _row(condition: Condition, design: Design, scope: str, one: Outcome, null: O
         design,
         scope,
         n=len(printed),
-        refused=float(np.isnan(one.found.low).mean()),
-        flagged=float((one.flagged & ~np.isnan(one.found.low)).mean()),
+        refused=float((~one.there).mean()),
+        flagged=float((one.flagged & one.there).mean()),
+        noisy=float((one.noisy & printed).mean()),
         coverage=_mean(one.covers[printed]),
+        coverage_quiet=_mean(one.covers[printed & ~one.noisy]),
         half_width=float(np.median(half_widths)) if printed.any() else float("nan"),
         false_positive=_mean(~null.covers[null.printed]),
     )

@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from diskbook.stats.grid import mean_over_repeats
+
 SECONDS = 60
 """Samples a trial, one a second."""
 SPIKE = 3.0
@@ -154,9 +156,7 @@ def block_log_ratios(log_latency: np.ndarray) -> np.ndarray:
 
     NaN where an arm has no finished trial in the block.
     """
-    there = ~np.isnan(log_latency)
-    with np.errstate(invalid="ignore"):
-        means = np.where(there, log_latency, 0.0).sum(axis=-2) / there.sum(axis=-2)
+    means = mean_over_repeats(np.swapaxes(log_latency, -1, -2))
     difference: np.ndarray = means[..., ARM] - means[..., BASE]
     return difference
 

@@ -7,7 +7,7 @@ export HOME := $(CURDIR)/.tools/home
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types format coverage bench-emulator samples lock clean
+.PHONY: help setup run test lint types format coverage bench-emulator bench-stats samples lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -38,6 +38,9 @@ coverage: setup ## check the intervals against simulated truth (2 minutes)
 
 bench-emulator: setup ## measure how closely the emulator plays what it is told
 	@$(BIN)/python -m diskbook.emulator.bench
+
+bench-stats: setup ## measure how long the statistics take, beside the obvious alternatives
+	@$(BIN)/python -m diskbook.bench_stats
 
 samples: setup ## make the sample runs and their figures again
 	@$(BIN)/diskbook sample

@@ -206,15 +206,15 @@ def _cells(totals: pd.DataFrame) -> pd.DataFrame:
     cells = names.assign(n_trials=groups.size(), kind=groups["kind"].first()).join([medians, counts])
     on_limit = totals[totals["limit"] != ""]
     cells["n_on_limit"] = np.bincount(on_limit["cell"], minlength=len(names))
-    per_limit = on_limit.groupby(["cell", "limit"], as_index=False).agg(
-        n=("trial", "size"),
-        limit_value=("limit_value", "median"),
-        on_share=("share", "median"),
-        flat=("flat", "all"),
+    if on_limit.empty:
+        return cells.assign(limit="", limit_value=np.nan, flat=False)
+    per_limit = on_limit.groupby(["cell", "limit"])
+    most = (
+        per_limit[["limit_value", "share"]].median().assign(n=per_limit.size(), flat=per_limit["flat"].min())
     )
-    most = per_limit.sort_values("n", ascending=False, kind="stable").drop_duplicates("cell")
-    cells = cells.join(most.set_index("cell")[["limit", "limit_value", "on_share", "flat"]])
-    cells["share"] = cells.pop("on_share").fillna(cells["share"])
+    most = most.reset_index().sort_values("n", ascending=False, kind="stable").drop_duplicates("cell")
+    cells = cells.join(most.set_index("cell")[["limit", "limit_value", "share", "flat"]], rsuffix="_on")
+    cells["share"] = cells.pop("share_on").fillna(cells["share"])
     cells["limit"] = cells["limit"].fillna("")
     cells["flat"] = cells["flat"].eq(True)
     return cells

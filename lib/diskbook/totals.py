@@ -126,5 +126,6 @@ def rate_kept(totals: pd.DataFrame) -> pd.Series:
 
 def little_ok(totals: pd.DataFrame) -> pd.Series:
     """Say for each trial whether it kept its queue full, or kept its rate where a rate was offered."""
-    closed = little_error(totals).abs() <= little_tolerance(totals)
-    return closed.where(totals["rate_offered"].isna(), rate_kept(totals)).astype(bool)
+    closed = np.abs(little_error(totals).to_numpy()) <= little_tolerance(totals).to_numpy()
+    kept = np.where(totals["rate_offered"].isna(), closed, rate_kept(totals))
+    return pd.Series(kept, index=totals.index, dtype=bool)

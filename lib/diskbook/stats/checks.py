@@ -146,7 +146,8 @@ def _with_losses(checks: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     """Add failed attempts, places without a finished trial, and rows that occur twice."""
     place = [*KEYS, "replicate", "block", "repeat"]
     ok = trials["status"] == "ok"
-    failed = trials[trials["status"] == "failed"].drop_duplicates("trial")
+    failed = trials[trials["status"] == "failed"]
+    failed = failed.drop_duplicates("trial") if len(failed) else failed
     lost = failed[place].drop_duplicates()
     if len(lost):
         finished = trials.loc[ok, place].drop_duplicates()
@@ -155,9 +156,11 @@ def _with_losses(checks: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     twice = trials[ok & trials.duplicated(["trial", "direction"])]
     counts = {"n_failed": failed, "n_lost": lost, "n_repeated_rows": twice}
     every = pd.MultiIndex.from_frame(cell_codes(trials)[1])
-    checks = checks.reindex(checks.index.union(every, sort=False))
+    if len(every) > len(checks):
+        checks = checks.reindex(checks.index.union(every, sort=False))
     for name, table in counts.items():
         checks[name] = table.groupby(KEYS).size().reindex(checks.index, fill_value=0) if len(table) else 0
-    numbers = [name for name in checks.columns if name.startswith("n_")]
-    checks[numbers] = checks[numbers].fillna(0).astype(int)
+    if checks.isna().any(axis=None):
+        numbers = [name for name in checks.columns if name.startswith("n_")]
+        checks[numbers] = checks[numbers].fillna(0).astype(int)
     return checks

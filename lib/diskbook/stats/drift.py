@@ -1,0 +1,97 @@
+"""Drift over a run: did a cell get faster or slower from block to block, alone or with all others?
+
+A drift that arms share is removed by interleaving and does no harm to a ratio; one that belongs to one arm
+does. So both are told apart: the slope of each arm, and the slope common to all arms of a workload.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from diskbook.stats.grid import grid, mean_over_repeats
+from diskbook.stats.intervals import LEVEL, Interval, student
+from diskbook.totals import measured_rows
+
+COMMON = "all arms"
+COLUMNS = [
+    "workload",
+    "direction",
+    "arm",
+    "metric",
+    "n_replicates",
+    "n_blocks",
+    "change_per_block",
+    "ci_low",
+    "ci_high",
+    "verdict",
+]
+
+
+def drift(trials: pd.DataFrame, metric: str = "lat_mean_ms", level: float = LEVEL) -> pd.DataFrame:
+    """Slope of a metric over the blocks of a run, for each arm and common to the arms of each workload.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `COLUMNS`; the relative change from a block to the next with its interval (0.01 is +1 % a block), NaN
+        with fewer than 3 blocks. An arm's own slope is that of its distance from the mean of the arms, block
+        by block, so that what all share is in "all arms" alone; with a single arm it is its plain slope.
+        `verdict` is "drifts", "no drift seen" or "not assessable".
+    """
+    found = grid(measured_rows(trials), metric)
+    logs = mean_over_repeats(np.log(found.values))
+    rows = []
+    for load, direction in dict.fromkeys((load, direction) for _, load, direction in found.keys):
+        arms = {key[0]: logs[place] for key, place in found.keys.items() if key[1:] == (load, direction)}
+        # Blocks that lack an arm are left out, else the mean of the arms would jump with the mixture.
+        complete = np.isfinite(np.stack(list(arms.values()))).all(axis=0)
+        common = np.where(complete, np.mean(list(arms.values()), axis=0), np.nan)
+        parts = {COMMON: common} | {arm: values - common * (len(arms) > 1) for arm, values in arms.items()}
+        for arm, values in parts.items():
+            slope = slopes(values, found.blocks.astype(float), level)
+            counts = {
+                "n_replicates": int(np.isfinite(values).any(axis=-1).sum()),
+                "n_blocks": int(np.isfinite(values).sum()),
+            }
+            names = {"workload": load, "direction": direction, "arm": arm, "metric": metric}
+            rows.append({**names, **counts, **_words(slope)})
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def slopes(values: np.ndarray, blocks: np.ndarray, level: float = LEVEL) -> Interval:
+    """Least-squares slope over blocks within replicates, with a Student interval.
+
+    Parameters
+    ----------
+    values
+        Shape [..., replicate, block], NaN where there is none; each replicate has a level of its own.
+    blocks
+        Number of each block, shape [block].
+
+    Returns
+    -------
+    Interval
+        Fields of shape [...]; NaN where fewer than 3 blocks leave nothing to judge the slope by.
+    """
+    there = ~np.isnan(values)
+    n = there.sum(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        time = np.where(there, blocks, 0.0)
+        time = np.where(there, time - time.sum(axis=-1, keepdims=True) / n, 0.0)
+        level_ = np.where(there, values, 0.0).sum(axis=-1, keepdims=True) / n
+        moved = np.where(there, values - level_, 0.0)
+        squares = (time**2).sum(axis=(-2, -1))
+        slope = (time * moved).sum(axis=(-2, -1)) / np.where(squares > 0, squares, np.nan)
+        rest = np.where(there, moved - slope[..., None, None] * time, 0.0)
+        df = there.sum(axis=(-2, -1)) - (n[..., 0] > 0).sum(axis=-1) - 1.0
+        df = np.where(df > 0, df, np.nan)
+        se = np.sqrt((rest**2).sum(axis=(-2, -1)) / df / squares)
+    return student(slope, se, df, level)
+
+
+def _words(slope: Interval) -> dict[str, float | str]:
+    """Slope of logs as relative change, with its verdict."""
+    change, low, high = (float(np.expm1(value)) for value in slope[:3])
+    verdict = "not assessable" if np.isnan(low) else "drifts" if low > 0 or high < 0 else "no drift seen"
+    return {"change_per_block": change, "ci_low": low, "ci_high": high, "verdict": verdict}

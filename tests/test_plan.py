@@ -67,6 +67,17 @@ def test_power_is_the_share_of_simulated_runs_that_differ() -> None:
     assert power.power_of(sd, 0.02, n) == pytest.approx(found, abs=0.02)
 
 
+def test_power_is_a_number_for_any_effect() -> None:
+    powers = [
+        power.power_of(sd, effect, n)
+        for sd in (0.02, 1e-4, 1e-9)
+        for effect in (0.02, 0.9)
+        for n in (2, 3, 99)
+    ]
+    assert all(0 < one <= 1 for one in powers)
+    assert power.for_power(1e-9, 0.9, 0.99) <= 3
+
+
 def test_stein_by_hand() -> None:
     # s.d. 2 %, pilot of 5: t(4) = 2.776445, h = log 1.015 = .0148886: (2.776445 * .02 / .0148886)^2 = 13.9.
     assert power.for_half_width(0.02, 0.015, df=4, least=5) == 14

@@ -30,16 +30,16 @@ class Grid(NamedTuple):
 
 
 FULL = Grid((1, 2, 3, 5, 10), (2, 3, 5, 10), 10_000)
-QUICK = Grid((1, 2, 5), (2, 5), 2_000)
+QUICK = Grid((1, 3), (2, 5), 4_000)
 
 LEGEND = """\
 Each cell: coverage of nominal 95 % intervals in %, median half-width in %, false positives in % where there
 is no difference. Marks: ! under 93 % (FAILED), + above 97 % (conservative), ? under 93 % where nothing in the
-data can show it (known limit). Per cent of the runs: r refused, f flagged by a gate (neither is judged),
-n printed with the warning of one-sided noise.
+data can show it (known limit). Per cent of the runs: r refused, f flagged by a gate (neither is judged; in
+brackets the coverage where nearly all are flagged), n printed with the warning of one-sided noise.
 """
 MARKS = {"FAILED": " !", "conservative": " +", "known limit": " ?"}
-WORDS = {"refused": "refused", "flagged": "flagged by gate"}
+JUDGED = ("ok", "conservative", "FAILED")
 WIDTH = 28
 
 
@@ -59,8 +59,10 @@ def table(rows: Sequence[Row]) -> str:
 
 def cell(row: Row) -> str:
     """One cell of the table: "95.1 ±1.52 4.9", with its marks."""
-    if row.status in WORDS:
-        return WORDS[row.status]
+    if row.status == "refused":
+        return "refused"
+    if row.status == "flagged":
+        return f"flagged by gate ({100 * row.coverage_flagged:.1f})"
     numbers = f"{100 * row.coverage:5.1f} ±{100 * row.half_width:.2f} {100 * row.false_positive:.1f}"
     shares = [("r", row.refused), ("f", row.flagged), ("n", row.noisy)]
     withheld = "".join(f" {letter}{100 * share:.0f}" for letter, share in shares if share >= 0.005)
@@ -71,9 +73,8 @@ def summary(rows: Sequence[Row]) -> str:
     """Say in a few lines what the check found; what falls short is named."""
     lines = []
     for scope in dict.fromkeys(row.scope for row in rows):
-        judged = [
-            row for row in rows if row.scope == scope and row.status in ("ok", "conservative", "FAILED")
-        ]
+        mine = [row for row in rows if row.scope == scope and not row.condition.known_limit]
+        judged = [row for row in mine if row.status in JUDGED]
         if judged:
             lines.append(_range(scope, judged))
     lines += _known_limits(rows)

@@ -23,8 +23,8 @@ from diskbook.stats.simulate import Design, Level, Simulated, Truth
 from diskbook.stats.strata import Strata
 
 LOWEST, HIGHEST = 0.93, 0.97
-FEW_PRINTED = 0.1
-"""Share of runs below which printed intervals are too few to judge."""
+FEW_PRINTED = 0.2
+"""Printed intervals for each simulated run below which they are too few to judge."""
 
 UNSEEN_NOISE = "noise that did not happen to occur shows in no data"
 UNSEEN_ZONE = "which zone answers shows only when the disk is read from several"
@@ -63,34 +63,36 @@ class Row:
 
     Attributes
     ----------
-    n
-        Simulated runs; three times as many, one a zone, where zones are compared apart.
+    n_runs, n_printed
+        Simulated runs, and intervals printed (up to three a run where zones are compared apart).
     refused, flagged, noisy
-        Shares of the runs: without an interval, with one that a gate flags, and with one that the gate of
-        one-sided noise warns of (these are printed and judged).
+        Shares of the runs (or zones): without an interval, with one that a gate flags, and with one that the
+        gate of one-sided noise warns of (these are printed and judged).
     coverage, half_width, false_positive
         Of the intervals printed: share that holds the truth, median half-width (relative), and, with no true
         difference, the share that sees one.
-    coverage_quiet
-        Share that holds the truth where the gate of one-sided noise saw nothing.
+    coverage_quiet, coverage_flagged
+        Share that holds the truth where the gate of one-sided noise saw nothing, and of flagged intervals.
     """
 
     condition: Condition
     design: Design
     scope: str
-    n: int
+    n_runs: int
+    n_printed: int
     refused: float
     flagged: float
     noisy: float
     coverage: float
     coverage_quiet: float
+    coverage_flagged: float
     half_width: float
     false_positive: float
 
     @property
     def status(self) -> str:
         """Verdict on the printed intervals."""
-        if 1 - self.refused - self.flagged < FEW_PRINTED:
+        if self.n_printed < FEW_PRINTED * self.n_runs:
             return "flagged" if self.flagged > self.refused else "refused"
         if self.coverage < LOWEST:
             return "known limit" if self.condition.known_limit else "FAILED"
@@ -213,22 +215,21 @@ def measure(condition: Condition, design: Design, n_runs: int, seed: int, method
     nulls = simulate.simulate(condition.level, design, equal, n_runs, rng)
     found = outcomes(runs, condition.zones, methods)
     null = outcomes(nulls, condition.zones, methods)
-    return [_row(condition, design, scope, found[scope], null[scope]) for scope in methods]
+    return [_row((condition, design, scope, n_runs), found[scope], null[scope]) for scope in methods]
 
 
-def _row(condition: Condition, design: Design, scope: str, one: Outcome, null: Outcome) -> Row:
+def _row(cell: tuple[Condition, Design, str, int], one: Outcome, null: Outcome) -> Row:
     printed = one.printed
     half_widths = np.expm1((one.found.high - one.found.low) / 2)[printed]
     return Row(
-        condition,
-        design,
-        scope,
-        n=len(printed),
+        *cell,
+        n_printed=int(printed.sum()),
         refused=float((~one.there).mean()),
         flagged=float((one.flagged & one.there).mean()),
         noisy=float((one.noisy & printed).mean()),
         coverage=_mean(one.covers[printed]),
         coverage_quiet=_mean(one.covers[printed & ~one.noisy]),
+        coverage_flagged=_mean(one.covers[one.flagged & one.there]),
         half_width=float(np.median(half_widths)) if printed.any() else float("nan"),
         false_positive=_mean(~null.covers[null.printed]),
     )

@@ -77,7 +77,7 @@ def diagnose(series: pd.DataFrame | list[Samples] | None) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Index trial; `n_samples`; `mser_cut_s` (NaN under 20 samples) and `mser_unsettled` (True where MSER-5
-        wants half of the trial or more cut: it never settled); `fell_at_s`, `rate_before`, `rate_after` (NaN
+        wants half of the trial cut: it never settled); `fell_at_s`, `rate_before`, `rate_after` (NaN
         where it did not fall).
     """
     parts = []
@@ -102,8 +102,9 @@ def mser(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """MSER-5: how many samples to cut from the start for the least standard error of the rest's mean.
 
     A diagnostic only. It sees warm-up, but no credit that runs out late: there it prefers to keep the burst.
-    Means of 5 samples; the cut that minimises variance / number left; a cut in the second half says that the
-    series never settled (White 1997, "An effective truncation heuristic for bias reduction").
+    Means of 5 samples; the cut that minimises variance / number left, looked for in the first half, since the
+    last few batches agree by chance. A minimum at the half says that the series never settled (White 1997,
+    "An effective truncation heuristic for bias reduction in simulation output").
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ def mser(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     cut, unsettled
-        Samples to cut (NaN with fewer than 20), and whether the minimum lay in the second half.
+        Samples to cut (NaN with fewer than 20), and whether the minimum lay at the half.
     """
     n_batches = values.shape[1] // BATCH
     if n_batches < MIN_BATCHES:
@@ -123,11 +124,9 @@ def mser(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     tail = np.cumsum(batches[:, ::-1], axis=1)[:, ::-1]
     squares = np.cumsum(batches[:, ::-1] ** 2, axis=1)[:, ::-1]
     scores = (squares - tail**2 / left) / left**2
-    # The last few batches vary little by chance alone, so no cut may leave fewer than a tenth, or 2.
-    scores = np.where(left >= max(2, n_batches // 10), scores, np.inf)
-    best = np.where(np.isnan(scores).any(axis=1), 0, scores.argmin(axis=1))
-    cut = np.where(np.isnan(values).any(axis=1), np.nan, np.minimum(best, n_batches // 2) * float(BATCH))
-    return cut, best >= n_batches / 2
+    best = scores[:, : n_batches // 2 + 1].argmin(axis=1)
+    missing = np.isnan(values).any(axis=1)
+    return np.where(missing, np.nan, best * float(BATCH)), ~missing & (best == n_batches // 2)
 
 
 def falls(part: Samples) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import synthetic
-from diskbook import claims, figures, limits, present, published, scenario_file, setups
+from diskbook import claims, figures, limits, present_published, published, scenario_file, setups
 
 
 @pytest.fixture(scope="module")
@@ -193,12 +193,12 @@ def test_only_arms_that_were_measured_are_shown(assessed: pd.DataFrame) -> None:
 
 def test_every_figure_and_claim_is_shown(assessed: pd.DataFrame) -> None:
     judged = claims.judge(assessed)
-    shown = "".join(present.figures_of(assessed, name) for name in assessed["article"].unique())
+    shown = "".join(present_published.figures_of(assessed, name) for name in assessed["article"].unique())
     assert shown.count("<tr>") == len(assessed) + 5 and shown.count("(published)") == 5
     assert "40 outstanding / 5,100 IOPS = 7.84 ms" in shown and "nan" not in shown.lower()
-    said = present.claims_of(judged, "shared-zrs")
+    said = present_published.claims_of(judged, "shared-zrs")
     assert said.count("<tr>") == 7 and "Capped" in said and "+22.5 %" in said
-    counts = present.verdict_counts(judged)
+    counts = present_published.verdict_counts(judged)
     assert all(f">{verdict}</th>" in counts for verdict in claims.VERDICTS)
 
 

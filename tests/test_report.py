@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html.parser
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import papermill
 import pytest
 
 import synthetic
-from diskbook import narrative, paths, report, results, schema, summary
+from diskbook import narrative, paths, present, report, results, scenario_file, schema, summary
 from diskbook.analysis import analyse
 from diskbook.errors import DiskbookError
 from diskbook.run import Run
@@ -107,7 +108,7 @@ def test_every_figure_has_alt_text(page: str) -> None:
 
 def test_the_answer_comes_first_and_inputs_are_hidden(page: str) -> None:
     body = page[page.index("<main>") :]
-    answer = body.index("times that of LRS from zone 1 (95 % CI")
+    answer = body.index("that of LRS from zone 1 (95 % CI")
     assert answer < body.index("<table") < body.index("<figure")
     assert "from diskbook" not in body and "sample-zone-disks" not in body
 
@@ -152,13 +153,50 @@ def test_several_replicates_speak_of_disks_like_these(tmp_path: Path) -> None:
     found = analyse(synthetic.run_folder(tmp_path / "run", n_replicates=3, n_blocks=2).folder)
     assert found.headline.endswith("disks like these, 3 replicates, 6 blocks)")
     more = narrative.more_measuring(found.comparisons, found.scenario)
-    assert "3 replicates more would narrow it to about" in more[0]
+    assert "for disks like these with 3 replicates; 5 replicates more narrow it to ±" in more[0]
+    assert not any("No number of blocks" in item for item in more)
 
 
 def test_one_replicate_is_told_what_blocks_cannot_do(run: Run) -> None:
     found = analyse(run)
     more = narrative.more_measuring(found.comparisons, found.scenario)
-    assert "4 blocks more" in more[0] and "No number of blocks" in more[-1]
+    assert "for these two disks with 4 blocks; 5 blocks more narrow it to ±" in more[0]
+    assert "No number of blocks" in more[-1]
+
+
+def made_up(low: float, high: float, within: tuple[float, float] = (0.0, 0.0)) -> pd.DataFrame:
+    """One headline comparison of 2 replicates with 3 blocks each, with intervals of log ratios as given."""
+    common = {"arm": "zrs-z1", "base_arm": "lrs-z1", "workload": "randwrite-qd1", "direction": "write"}
+    common |= {"metric": "lat_mean_ms", "family": "headline", "ratio": 1.0, "level": 0.95, "warnings": ""}
+    common |= {"n_replicates": 2, "n_blocks": 6, "pairing": "same-machine"}
+    scopes = (("disks like these", low, high), ("these disks", *within))
+    rows = [
+        {**common, "scope": scope, "ci_low": math.exp(one), "ci_high": math.exp(two)}
+        for scope, one, two in scopes
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_more_replicates_and_blocks_by_hand() -> None:
+    """Standard error 0.01 over 2 replicates, t(1) = 12.7062: +-13.5 %. 7 replicates: s = 0.01 sqrt 2.
+
+    t(6) = 2.446912, so 2.446912 x 0.0141421 / sqrt 7 = 0.013079: +-1.3 %; 17: 2.119905 x ... = 0.007271.
+    Blocks give a standard error of 0.005 within (t(4) = 2.776445); twice as many leave
+    sqrt(0.01^2 - 0.005^2 / 2) = 0.0093541: 0.118855, +-12.6 %.
+    """
+    half, within = 12.7062 * 0.01, 2.776445 * 0.005
+    scenario = scenario_file.load("zone-disks", "quick")
+    said = narrative.more_measuring(made_up(-half, half, (-within, within)), scenario)
+    assert said == [
+        "write latency at queue depth 1: ±13.5 % for disks like these with 2 replicates; 5 replicates more "
+        "narrow it to ±1.3 %, 15 more to ±0.7 %; twice the blocks, in place of that, to ±12.6 %"
+    ]
+
+
+def test_replicates_that_agree_by_chance_are_not_planned_on() -> None:
+    scenario = scenario_file.load("zone-disks", "quick")
+    said = narrative.more_measuring(made_up(-0.01, 0.01, (-0.05, 0.05)), scenario)
+    assert said[0].endswith("by chance: plan on a wider one")
 
 
 def test_narrowing_by_hand() -> None:
@@ -183,6 +221,49 @@ def test_words_of_every_verdict(run: Run) -> None:
     assert "no interval" in say(ci_low=float("nan"), ci_high=float("nan"), verdict="inconclusive")
     assert "this disk" in say(pairing="same-disk")
     assert "p =" not in say() and "p_" not in say()
+
+
+def test_differences_in_ms_stand_beside_ratios(run: Run, page: str) -> None:
+    """ZRS 3.2 ms and LRS 1.3 ms were made up: 2.46 times, 1.9 ms more."""
+    found = analyse(run)
+    row = found.comparisons[found.comparisons["scope"] == "these disks"].iloc[0]
+    assert row["diff_ms"] == pytest.approx(1.9, rel=0.1)
+    shown = f"{row['diff_ms']:+.2f} ({row['diff_low_ms']:.2f} to {row['diff_high_ms']:.2f})"
+    assert shown in page and f"{row['ratio']:.2f} times ({row['diff_ms']:+.2f} ms) that of LRS" in page
+    without = found.comparisons.drop(columns=["diff_ms", "diff_low_ms", "diff_high_ms"])
+    assert "Difference" not in present.comparisons(without, found.words, found.labels)
+    assert "(+" not in narrative.headline(without, found.scenario)
+
+
+def test_gates_passed_and_failed_are_counted_in_words(run: Run, page: str) -> None:
+    gates = analyse(run).gates
+    said = narrative.gates_in_words(gates)
+    assert said[0] == f"{(gates['status'] == 'passed').sum()} of {len(gates)} checks passed"
+    assert "2 failed: cap (2)" in said and all(item in page for item in said)
+
+
+def test_each_stratum_is_shown_apart() -> None:
+    columns = [
+        "arm",
+        "base_arm",
+        "workload",
+        "stratum",
+        "n_replicates",
+        "ratio",
+        "ci_low",
+        "ci_high",
+        "reason",
+    ]
+    rows = [
+        ("a", "b", "w", "nearest 1", 2, 1.5, 1.4, 1.6, ""),
+        ("a", "b", "w", "nearest 2", 1, 2.5, None, None, "one"),
+    ]
+    frame = pd.DataFrame(rows, columns=columns)
+    shown = present.strata(frame, {"a": "ZRS", "b": "LRS"}, {"w": "4K write"})
+    assert (
+        "1.500 (1.400 to 1.600)" in shown and "2.500, no interval [1]" in shown and "<li>One.</li>" in shown
+    )
+    assert "nothing to tell apart" in present.strata(frame.iloc[:0], {}, {})
 
 
 def test_the_report_of_a_run_without_raw_results_comes_from_its_tables(tmp_path: Path) -> None:

@@ -73,13 +73,19 @@ def sentence(row: Row, scenario: Scenario) -> str:
     verdict = row["verdict"]
     if verdict in ("capped", "invalid") or math.isnan(row["ratio"]):
         return f"no ratio for the {what} to {base} ({verdict}): {row['warnings']}"
-    times, interval = f"{row['ratio']:.2f} times", interval_words(row)
+    times, interval = f"{row['ratio']:.2f} times{_milliseconds(row)}", interval_words(row)
     if verdict == "difference":
         return f"{what} is {times} that of {base} ({interval})"
     if verdict.startswith("equivalent"):
         return f"{what} is {verdict.replace('equivalent', 'equal')} to that of {base}: {times} ({interval})"
     why = f"; {row['warnings']}" if row["warnings"] else ""
     return f"{what} may or may not differ from that of {base}: {times} ({interval}){why}"
+
+
+def _milliseconds(row: Row) -> str:
+    """Difference in ms beside a ratio, e.g. " (+2.15 ms)"; empty where there is none."""
+    difference = row.get("diff_ms", math.nan)
+    return "" if math.isnan(difference) else f" ({difference:+.2f} ms)"
 
 
 def chosen(comparisons: pd.DataFrame) -> pd.DataFrame:
@@ -124,8 +130,23 @@ def noise_floor(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
     return found
 
 
+def gates_in_words(gates: pd.DataFrame) -> list[str]:
+    """Say how many checks passed, which failed and which could not be made."""
+    found = [f"{(gates['status'] == 'passed').sum()} of {len(gates)} checks passed"]
+    for status, words in (("failed", "failed"), ("not assessable", "could not be made")):
+        names = gates.loc[gates["status"] == status, "gate"].value_counts(sort=False)
+        if len(names):
+            which = ", ".join(f"{name} ({number})" for name, number in names.items())
+            found.append(f"{names.sum()} {words}: {which}")
+    return found
+
+
 def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
-    """Say how narrow each headline interval would get with more of the same."""
+    """Say how narrow each headline interval would get with more of the same, if the spread stays.
+
+    Half-width of n + m units: that of n, times t(n + m - 1) / t(n - 1), times the root of n / (n + m).
+    With one replicate more blocks narrow "these disks" only.
+    """
     found = []
     for row in chosen(comparisons[comparisons["family"] == "headline"]).to_dict("records"):
         load = load_words(scenario.workload_named(row["workload"]))
@@ -135,11 +156,11 @@ def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
         general = row["scope"] == LIKE_THESE
         unit, n = ("replicates", row["n_replicates"]) if general else ("blocks", row["n_blocks"])
         now = math.log(row["ci_high"] / row["ci_low"]) / 2
-        parts = [
-            f"{more} {unit} more would narrow it to about {_percent(_narrowed(now, n, n + more))}"
-            for more in (n, 4 * n)
-        ]
-        found.append(f"{load}: now {_percent(now)}; {', '.join(parts)}")
+        first, second = (_percent(_narrowed(now, n, n + more, row["level"])) for more in MORE)
+        found.append(
+            f"{load}: {_percent(now)} for {scope_words(row)} with {n} {unit}; {MORE[0]} {unit} more narrow "
+            f"it to {first}, {MORE[1]} more to {second}{_of_blocks(row, comparisons)}"
+        )
     if comparisons["n_replicates"].max() < 2:
         found.append(
             "No number of blocks makes this a statement about disks like these: "
@@ -148,10 +169,39 @@ def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
     return found
 
 
-def _narrowed(half: float, n: int, wanted: int) -> float:
+MORE = (5, 15)
+"""Replicates, or blocks, more that a reader is told about."""
+
+
+def _of_blocks(row: Row, comparisons: pd.DataFrame) -> str:
+    """What twice the blocks would do for the general interval: only the part within replicates shrinks."""
+    keys = ["arm", "base_arm", "workload", "direction", "metric"]
+    same = (comparisons[keys] == [row[key] for key in keys]).all(axis=1)
+    within = comparisons[same & (comparisons["scope"] == THESE) & comparisons["ci_low"].notna()]
+    df = row["n_blocks"] - row["n_replicates"]
+    if row["scope"] != LIKE_THESE or within.empty or df < 1:
+        return ""
+    one = within.iloc[0]
+    general_se = math.log(row["ci_high"] / row["ci_low"]) / 2 / _t(row["level"], row["n_replicates"] - 1)
+    within_se = math.log(one["ci_high"] / one["ci_low"]) / 2 / _t(one["level"], df)
+    if general_se < within_se:
+        return (
+            "; these replicates agree more closely than their own blocks do, by chance: plan on a wider one"
+        )
+    # The part within replicates halves, the part between them stays.
+    half = _t(row["level"], row["n_replicates"] - 1) * math.sqrt(general_se**2 - within_se**2 / 2)
+    return f"; twice the blocks, in place of that, to {_percent(half)}"
+
+
+def _narrowed(half: float, n: int, wanted: int, level: float = 0.95) -> float:
     """Half-width (log) with `wanted` units in place of `n`, at the spread seen."""
-    spread = half * math.sqrt(n) / float(stats.t.ppf(0.975, n - 1))
-    return float(stats.t.ppf(0.975, wanted - 1)) * spread / math.sqrt(wanted)
+    spread = half * math.sqrt(n) / _t(level, n - 1)
+    return _t(level, wanted - 1) * spread / math.sqrt(wanted)
+
+
+def _t(level: float, df: float) -> float:
+    """Quantile of Student's t that a two-sided interval takes."""
+    return float(stats.t.ppf(0.5 + level / 2, df))
 
 
 def _percent(half: float) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 from diskbook import limits
-from diskbook.claims import VERDICTS
 from diskbook.narrative import chosen, sentence
 from diskbook.scenario import Scenario
 from diskbook.show import Html, table
@@ -19,21 +18,17 @@ from diskbook.stats.ratios import LIKE_THESE, THESE
 from diskbook.stats.tails import needed
 
 METRICS = {"lat_mean_ms": "mean latency", "lat_p50_ms": "p50", "lat_p99_ms": "p99", "iops": "IOPS"}
-DECIMALS = {"ms": 3, "MB/s": 1}
-METRICS |= {"lat_mean": "mean latency", "lat_min": "minimum", "cap_iops": "disk limit"}
-METRICS |= dict.fromkeys(("vm_cap_iops", "vm_cap_throughput"), "VM limit")
-METRICS |= dict.fromkeys(("vm_burst_cap_iops", "vm_burst_cap_throughput"), "VM burst limit")
 
 
 def sentences(items: Sequence[str]) -> Html:
     """Sentences as a list."""
-    return Html("<ul>" + "".join(f"<li>{html.escape(_capital(item))}</li>" for item in items) + "</ul>")
+    return Html("<ul>" + "".join(f"<li>{html.escape(capital(item))}</li>" for item in items) + "</ul>")
 
 
 def answer(items: Sequence[str]) -> Html:
     """Show the answer large, further headline comparisons below it."""
     first, rest = items[0] if items else "nothing to answer with", items[1:]
-    return Html(f'<p class="answer">{html.escape(_capital(first))}.</p>' + (sentences(rest) if rest else ""))
+    return Html(f'<p class="answer">{html.escape(capital(first))}.</p>' + (sentences(rest) if rest else ""))
 
 
 def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, str]) -> Html:
@@ -41,7 +36,7 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
     notes: dict[str, int] = {}
     keys = ["family", "arm", "base_arm", "workload", "direction", "metric"]
     single = METRICS.get(frame["metric"].iloc[0], "") if frame["metric"].nunique() == 1 else ""
-    verdicts: dict[Any, str] = chosen(frame).set_index(keys)["verdict"].to_dict()
+    picked: dict[Any, dict[Any, Any]] = chosen(frame).set_index(keys).to_dict("index")
     rows = []
     for key, group in frame.groupby(keys, sort=False):
         family, arm, base_arm, workload, _, metric = map(str, key)
@@ -56,38 +51,78 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
                     f"{scope[0].upper()}{scope[1:]}": _ratio_words(scopes[scope], notes)
                     for scope in (THESE, LIKE_THESE)
                 },
-                "Verdict": verdicts[key],
-                "Blocks": scopes[THESE]["n_blocks"],
+                "Difference, ms": _difference_words(picked[key]),
+                "Verdict": picked[key]["verdict"],
             }
         )
-    replicates = int(frame["n_replicates"].max())
     caption = (
-        f"Ratios{f' of {single}' if single else ''} with intervals in both scopes, {replicates} "
-        f"replicate{'s' * (replicates != 1)} ({'+'.join(sorted(set(frame['provenance'])))})"
+        f"Ratios{f' of {single}' if single else ''} with intervals in both scopes, {_numbers(frame)} "
+        f"({'+'.join(sorted(set(frame['provenance'])))})"
     )
-    return Html(table(pd.DataFrame(rows), caption) + _footnotes(notes))
+    shown = pd.DataFrame(rows)
+    if "Difference, ms" in shown and shown["Difference, ms"].eq("").all():
+        shown = shown.drop(columns="Difference, ms")
+    return Html(table(shown, caption) + footnotes(notes))
 
 
-def _footnotes(notes: dict[str, int]) -> str:
+def _numbers(frame: pd.DataFrame) -> str:
+    """How many replicates, and blocks a comparison, e.g. "1 replicate, 2 to 6 blocks"."""
+    found = []
+    for name, column in (("replicate", "n_replicates"), ("block", "n_blocks")):
+        low, high = int(frame[column].min()), int(frame[column].max())
+        number = f"{high}" if low == high else f"{low} to {high}"
+        found.append(f"{number} {name}{'s' * (high != 1)}")
+    return ", ".join(found)
+
+
+def _difference_words(row: Mapping[Any, Any]) -> str:
+    """Difference in ms of the scope that the verdict speaks of, with its interval; empty without."""
+    middle, low, high = (row.get(name, math.nan) for name in ("diff_ms", "diff_low_ms", "diff_high_ms"))
+    if math.isnan(middle):
+        return ""
+    # Adding 0.0 turns a rounded "-0.00" into "+0.00".
+    shown = f"{round(middle, 2) + 0.0:+.2f}"
+    return shown if math.isnan(low) else f"{shown} ({low:.2f} to {high:.2f})"
+
+
+def footnotes(notes: dict[str, int]) -> str:
     """Notes as a numbered list; tables refer to them by [number]."""
     return (
-        '<ol class="notes">' + "".join(f"<li>{html.escape(_capital(note))}.</li>" for note in notes) + "</ol>"
+        '<ol class="notes">' + "".join(f"<li>{html.escape(capital(note))}.</li>" for note in notes) + "</ol>"
     )
 
 
-def _mark(note: str, notes: dict[str, int]) -> str:
+def mark(note: str, notes: dict[str, int]) -> str:
     """Number of a footnote, in brackets; empty for no note."""
     return f"[{notes.setdefault(note, len(notes) + 1)}]" if note else ""
 
 
 def _ratio_words(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
     """Ratio and interval, or that it is refused, with the number of the footnote that says why."""
-    mark = f" {_mark(row['warnings'], notes)}".rstrip()
+    note = f" {mark(row['warnings'], notes)}".rstrip()
     if math.isnan(row["ratio"]):
-        return f"refused{mark}"
+        return f"refused{note}"
     if math.isnan(row["ci_low"]):
-        return f"{row['ratio']:.3f}, no interval{mark}"
-    return f"{row['ratio']:.3f} ({row['ci_low']:.3f} to {row['ci_high']:.3f}){mark}"
+        return f"{row['ratio']:.3f}, no interval{note}"
+    return f"{row['ratio']:.3f} ({row['ci_low']:.3f} to {row['ci_high']:.3f}){note}"
+
+
+def strata(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Each stratum apart: replicates of one VM zone and nearest zone are never pooled with others."""
+    if frame.empty:
+        return Html("<p>All replicates are of one stratum: there is nothing to tell apart.</p>")
+    notes: dict[str, int] = {}
+    rows = [
+        {
+            "Load": words[row["workload"]],
+            "Arms": f"{labels[row['arm']]} / {labels[row['base_arm']]}",
+            "Stratum": row["stratum"],
+            "Replicates": row["n_replicates"],
+            "Ratio": _ratio_words({**row, "warnings": row["reason"]}, notes),
+        }
+        for row in frame.to_dict("records")
+    ]
+    return Html(table(pd.DataFrame(rows), "Ratios by stratum, disks like these") + footnotes(notes))
 
 
 def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
@@ -132,12 +167,12 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
             "Label": row["label"],
             "Limit": limits.limit_words(row) if row["limit"] else "",
             "N / cap, ms": row["predicted_lat_ms"],
-            "Evidence": _mark(row["evidence"], notes),
+            "Evidence": mark(row["evidence"], notes),
         }
         for row in frame.to_dict("records")
     ]
     caption = "Cells: medians over trials, and the limit each sits on"
-    return Html(table(pd.DataFrame(rows), caption) + _footnotes(notes))
+    return Html(table(pd.DataFrame(rows), caption) + footnotes(notes))
 
 
 def percentiles(
@@ -185,64 +220,10 @@ def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
             ],
             "Ratio": frame["ratio"],
             "Verdict": frame["verdict"],
-            "Supports": [_mark(note, notes) for note in frame["supports"]],
+            "Supports": [mark(note, notes) for note in frame["supports"]],
         }
     )
-    return Html(table(rows, "Published figures beside the measured medians") + _footnotes(notes))
-
-
-def figures_of(assessed: pd.DataFrame, article: str) -> Html:
-    """Every published figure of an article in base units, with its limit; what it supports is a footnote.
-
-    A set-up is named once, in the first of its rows.
-    """
-    notes: dict[str, int] = {}
-    rows: list[dict[str, str]] = []
-    setup = ""
-    for row in assessed[assessed["article"] == article].to_dict("records"):
-        before, setup = setup, _setup(row)
-        rows.append({"Set-up": "" if setup == before else setup, **_figure(row, notes)})
-    caption = f"{len(rows)} figures of {article} (published)"
-    return Html(table(pd.DataFrame(rows), caption) + _footnotes(notes))
-
-
-def _figure(row: Mapping[Any, Any], notes: dict[str, int]) -> dict[str, str]:
-    """One published figure, cell by cell."""
-    base = f"{row['base']:,.{DECIMALS.get(row['unit'], 0)}f} {row['unit']}"
-    share = "" if math.isnan(row["share"]) else f", {100 * row['share']:.0f} %"
-    operation = {"0": "read", "100": "write"}.get(row["write_pct"], "")
-    return {
-        "Load": " ".join(filter(None, [row["block_size"], row["pattern"], operation])),
-        "Depth": row["outstanding_total"],
-        "What": METRICS.get(row["metric"], row["metric"].replace("_", " ")),
-        "Printed": f"{row['printed']} {row['unit_as_printed']}".strip(),
-        "Base units": "" if math.isnan(row["base"]) else base,
-        "Little's law": row["little"],
-        "Of the limit": f"{row['label']}{share}",
-        "Supports": _mark(row["supports"], notes),
-    }
-
-
-def _setup(row: Mapping[Any, Any]) -> str:
-    """Disk, redundancy, zone and options in one line; a zone that was assumed is left out."""
-    options = "" if row["options"] == "none" else row["options"]
-    zone = "" if "disk_zone_relation" in row["assumed"] else row["disk_zone_relation"]
-    disk = " ".join(filter(None, [row["disk"], row["redundancy"]]))
-    return ", ".join(filter(None, [disk or row["vm_size"], zone if disk else "", options]))
-
-
-def claims_of(judged: pd.DataFrame, article: str) -> Html:
-    """Claims of an article with verdict and reason."""
-    frame = judged.loc[judged["article"] == article, ["claim", "verdict", "why"]]
-    names = {"claim": "Claim", "verdict": "Verdict", "why": "Why"}
-    return table(frame.rename(columns=names).map(_capital), f"Claims of {article} (published)")
-
-
-def verdict_counts(judged: pd.DataFrame) -> Html:
-    """How many claims of each article get which verdict."""
-    counts = judged.groupby(["article", "verdict"], sort=False).size().unstack(fill_value=0)
-    counts = counts.reindex(columns=list(VERDICTS), fill_value=0).reset_index()
-    return table(counts.rename(columns={"article": "Article"}), "Claims by verdict (published)")
+    return Html(table(rows, "Published figures beside the measured medians") + footnotes(notes))
 
 
 def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:
@@ -251,7 +232,7 @@ def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:
     return sentences([sentence(row, scenario) for row in rows] or ["no comparison sits on a cap"])
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 

@@ -35,7 +35,7 @@ a { color: #00568a; } code { font-size: .9em; background: #f3f3f3; padding: 0 .2
 .table { overflow-x: auto; margin: 1rem 0; } .table:focus { outline: 2px solid #0072b2; }
 table { border-collapse: collapse; font-size: .82rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }
-th, td { text-align: left; padding: .3rem .5rem; border-bottom: 1px solid #ddd; vertical-align: top;
+th, td { text-align: left; padding: .3rem .4rem; border-bottom: 1px solid #ddd; vertical-align: top;
   overflow-wrap: normal; }
 td.short, td.number { white-space: nowrap; } td.long { min-width: 15rem; }
 th { border-bottom: 2px solid #888; vertical-align: bottom; } td.number { text-align: right; }
@@ -95,7 +95,7 @@ def headline(folder: Run) -> str:
     return narrative.headline(comparisons, scenario_of(folder))
 
 
-NUMBERS = ("ratio", "ci_low", "ci_high", "level", "p_adjusted")
+NUMBERS = ("ratio", "ci_low", "ci_high", "level", "p_adjusted", "diff_ms", "diff_low_ms", "diff_high_ms")
 
 
 def _read(source: Path) -> nbformat.NotebookNode:

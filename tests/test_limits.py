@@ -66,6 +66,11 @@ def test_reads_and_writes_are_added() -> None:
     assert limits.binding_limit(totals)["limit"].tolist() == ["cap_disk_iops"]
 
 
+@pytest.mark.parametrize("runtime_s", [0.0, -1.0, np.nan])
+def test_a_trial_without_a_runtime_agrees_with_nothing(runtime_s: float) -> None:
+    assert not limits.little_ok(limits.trial_totals(one_trial(runtime_s=runtime_s))).any()
+
+
 def test_a_missing_direction_is_not_taken_for_zero() -> None:
     mixed = pd.concat([one_trial(direction="read"), one_trial(direction="write", iops=np.nan)])
     assert limits.trial_totals(mixed)["iops"].isna().all()

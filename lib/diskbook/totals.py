@@ -111,7 +111,7 @@ def little_tolerance(totals: pd.DataFrame) -> pd.Series:
     At depth 1 nothing is in flight while the client prepares its next operation, twice in a commit: 20
     microseconds each are allowed for (1.5 % at 1.3 ms, nothing to speak of in a queue).
     """
-    drain = totals["lat_mean_ms"] / 1000.0 / totals["runtime_s"]
+    drain = totals["lat_mean_ms"] / 1000.0 / totals["runtime_s"].where(totals["runtime_s"] > 0)
     return LITTLE_TOLERANCE + drain + CLIENT_MS * totals["operations"] / totals["lat_mean_ms"]
 
 

@@ -238,7 +238,7 @@ def _difference(draft: _Draft) -> dict[str, float]:
     names = ("diff_ms", "diff_low_ms", "diff_high_ms")
     if draft.refused or not draft.item.metric.startswith("lat"):
         return dict.fromkeys(names, math.nan)
-    mean, low, high = (float(value) for value in draft.difference[:3])
+    mean, low, high = (float(value) if math.isfinite(value) else math.nan for value in draft.difference[:3])
     bounds = (math.nan, math.nan) if draft.estimate.reason else (low, high)
     return dict(zip(names, (mean, *bounds), strict=True))
 

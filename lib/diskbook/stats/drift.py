@@ -76,7 +76,7 @@ def slopes(values: np.ndarray, blocks: np.ndarray, level: float = LEVEL) -> Inte
     """
     there = ~np.isnan(values)
     n = there.sum(axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         time = np.where(there, blocks, 0.0)
         time = np.where(there, time - time.sum(axis=-1, keepdims=True) / n, 0.0)
         level_ = np.where(there, values, 0.0).sum(axis=-1, keepdims=True) / n

@@ -71,11 +71,9 @@ def little_gate(cells: Sequence[Cell]) -> Gate:
         return Gate("Little's law", "passed", "every trial was rate-limited, none a closed loop")
     worst = _farthest(cell["little_worst"] for cell in cells)
     if not bad:
-        cause = f"IOPS x latency is the number outstanding in all {of} trials (worst {100 * worst:+.1f} %)"
+        cause = f"IOPS x latency is the number outstanding in all {of} trials ({_percent(worst, 1)})"
         return Gate("Little's law", "passed", cause)
-    cause = (
-        f"IOPS x latency is not the number outstanding in {bad} of {of} trials (worst {100 * worst:+.1f} %)"
-    )
+    cause = f"IOPS x latency is not the number outstanding in {bad} of {of} trials ({_percent(worst, 1)})"
     remedy = "the tool did not keep its queue full; give the machine more CPU or lower the load, and repeat"
     return Gate("Little's law", "failed", cause, remedy, "invalid")
 
@@ -87,11 +85,11 @@ def rate_gate(cells: Sequence[Cell]) -> Gate:
         return Gate("offered rate", "passed", "no rate was offered: closed loops")
     worst = _farthest(cell["rate_worst"] for cell in cells)
     if not bad:
-        cause = f"the offered rate was kept in all {of} trials (worst {100 * worst:+.2f} %)"
+        cause = f"the offered rate was kept in all {of} trials ({_percent(worst, 2)})"
         return Gate("offered rate", "passed", cause)
     cause = (
         f"the offered rate was not kept within 0.5 % with depth to spare in {bad} of {of} trials "
-        f"(worst {100 * worst:+.1f} %)"
+        f"({_percent(worst, 1)})"
     )
     remedy = "offer a lower rate or more depth; fio rounds intervals to whole microseconds"
     return Gate("offered rate", "failed", cause, remedy, "invalid")
@@ -152,7 +150,7 @@ def stationarity_gate(cells: Sequence[Cell]) -> Gate:
         cause = "trials have fewer than 20 samples"
         return Gate("stationarity", "not assessable", cause, "measure for 20 s or more a trial")
     worst = _farthest(cell["change_worst"] for cell in cells)
-    cause = f"{moved} of {seen} trials moved between their halves (worst {100 * worst:+.0f} %)"
+    cause = f"{moved} of {seen} trials moved between their halves ({_percent(worst, 0)})"
     if not moved or (moved <= _false_alarms(seen) and abs(worst) < CLIFF):
         return Gate("stationarity", "passed", cause)
     fell = next((str(cell["fell"]) for cell in cells if cell["fell"]), "")
@@ -295,6 +293,11 @@ def _farthest(values: Iterable[Any]) -> float:
     """Value farthest from zero, NaN left out; NaN of nothing."""
     known = [float(value) for value in values if not math.isnan(value)]
     return max(known, key=abs, default=math.nan)
+
+
+def _percent(worst: float, digits: int) -> str:
+    """Worst relative distance in words; says so where a number is missing."""
+    return "numbers are missing" if math.isnan(worst) else f"worst {100 * worst:+.{digits}f} %"
 
 
 def _words(value: Any) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def grid(rows: pd.DataFrame, metric: str) -> Grid:
 def mean_over_repeats(values: np.ndarray) -> np.ndarray:
     """Mean over the last axis, NaN left out; NaN where nothing is there."""
     there = ~np.isnan(values)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         mean: np.ndarray = np.where(there, values, 0.0).sum(axis=-1) / there.sum(axis=-1)
     return mean
 

@@ -49,9 +49,9 @@ def _compare(names: np.ndarray, values: np.ndarray) -> pd.DataFrame:
         return pd.DataFrame({"n_samples": n, "change": np.nan, "moved": False}, index=index)
     means = first.mean(axis=1), second.mean(axis=1)
     left, right = first - means[0][:, None], second - means[1][:, None]
-    squares = (left**2).sum(axis=1) + (right**2).sum(axis=1)
-    lagged = (left[:, 1:] * left[:, :-1]).sum(axis=1) + (right[:, 1:] * right[:, :-1]).sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
+        squares = (left**2).sum(axis=1) + (right**2).sum(axis=1)
+        lagged = (left[:, 1:] * left[:, :-1]).sum(axis=1) + (right[:, 1:] * right[:, :-1]).sum(axis=1)
         phi = np.clip(np.nan_to_num(lagged / squares), 0.0, 0.95)
         change = means[1] / means[0] - 1.0
     variance = squares / (2 * half - 2) / half * (1 + phi) / (1 - phi)

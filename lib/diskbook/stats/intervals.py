@@ -54,7 +54,7 @@ def t_interval(values: np.ndarray, level: float = LEVEL) -> Interval:
     values = np.asarray(values, dtype=float)
     n, mean, squares = _moments(values)
     df = n - 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         se = np.sqrt(squares / df / n)
     return student(mean, np.where(df > 0, se, np.nan), np.where(df > 0, df, np.nan), level)
 
@@ -86,7 +86,7 @@ def within_replicates(log_ratios: np.ndarray, level: float = LEVEL) -> Interval:
     present = n > 0
     replicates = present.sum(axis=-1)
     df = np.where((n == 1).any(axis=-1), 0.0, n.sum(axis=-1) - replicates)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         mean = np.where(present, means, 0.0).sum(axis=-1) / replicates
         shares = np.where(present, 1.0 / n, 0.0).sum(axis=-1)
         se = np.sqrt(squares.sum(axis=-1) / df * shares) / replicates
@@ -95,7 +95,8 @@ def within_replicates(log_ratios: np.ndarray, level: float = LEVEL) -> Interval:
 
 def student(mean: np.ndarray, se: np.ndarray, df: np.ndarray, level: float = LEVEL) -> Interval:
     """Mean plus and minus t x standard error; bounds NaN where values were identical or too few."""
-    half = special.stdtrit(df, 0.5 + level / 2) * np.where(se > IDENTICAL, se, np.nan)
+    with np.errstate(all="ignore"):
+        half = special.stdtrit(df, 0.5 + level / 2) * np.where(se > IDENTICAL, se, np.nan)
     return Interval(mean, mean - half, mean + half, se, df)
 
 
@@ -115,7 +116,7 @@ def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Number, mean and sum of squared deviations over the last axis, NaN left out; mean NaN of nothing."""
     there = ~np.isnan(values)
     n = there.sum(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         mean = np.where(there, values, 0.0).sum(axis=-1) / n
-    spread = np.where(there, values - mean[..., None], 0.0)
-    return n, mean, (spread * spread).sum(axis=-1)
+        spread = np.where(there, values - mean[..., None], 0.0)
+        return n, mean, (spread * spread).sum(axis=-1)

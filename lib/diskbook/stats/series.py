@@ -65,7 +65,8 @@ def flat_trials(series: pd.DataFrame | list[Samples] | None) -> set[str]:
     flat: set[str] = set()
     for part in samples(series):
         if part.iops.shape[1] >= FLAT_SAMPLES:
-            steady = part.iops.std(axis=1, ddof=1) < FLAT_CV * part.iops.mean(axis=1)
+            with np.errstate(all="ignore"):
+                steady = part.iops.std(axis=1, ddof=1) < FLAT_CV * part.iops.mean(axis=1)
             flat.update(part.trial[steady])
     return flat
 
@@ -122,8 +123,9 @@ def mser(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     batches = values[:, : n_batches * BATCH].reshape(len(values), n_batches, BATCH).mean(axis=2)
     left = np.arange(n_batches, 0, -1)
     tail = np.cumsum(batches[:, ::-1], axis=1)[:, ::-1]
-    squares = np.cumsum(batches[:, ::-1] ** 2, axis=1)[:, ::-1]
-    scores = (squares - tail**2 / left) / left**2
+    with np.errstate(all="ignore"):
+        squares = np.cumsum(batches[:, ::-1] ** 2, axis=1)[:, ::-1]
+        scores = (squares - tail**2 / left) / left**2
     best = scores[:, : n_batches // 2 + 1].argmin(axis=1)
     missing = np.isnan(values).any(axis=1)
     return np.where(missing, np.nan, best * float(BATCH)), ~missing & (best == n_batches // 2)
@@ -149,12 +151,13 @@ def falls(part: Samples) -> pd.DataFrame:
     split = np.arange(MIN_SIDE, n - MIN_SIDE + 1)
     total = part.iops.sum(axis=1, keepdims=True)
     before = np.cumsum(part.iops, axis=1)[:, split - 1]
-    explained = before**2 / split + (total - before) ** 2 / (n - split) - total**2 / n
+    with np.errstate(all="ignore"):
+        explained = before**2 / split + (total - before) ** 2 / (n - split) - total**2 / n
+        spread = ((part.iops - total / n) ** 2).sum(axis=1)
     best = np.where(np.isnan(explained), -np.inf, explained).argmax(axis=1)
     rows = np.arange(len(best))
     left = split[best]
     rates = before[rows, best] / left, (total[:, 0] - before[rows, best]) / (n - left)
-    spread = ((part.iops - total / n) ** 2).sum(axis=1)
     fell = (rates[1] < (1 - STEP) * rates[0]) & (explained[rows, best] > 2 / 3 * spread)
     found = np.column_stack([part.second[rows, left - 1], *rates])
     return pd.DataFrame(np.where(fell[:, None], found, np.nan), index=names, columns=columns)

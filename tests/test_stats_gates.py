@@ -219,10 +219,21 @@ def test_mixed_strata_are_said_and_estimated_apart() -> None:
     assert list(found.strata.columns) == STRATA_COLUMNS
 
 
+def test_replicates_in_several_physical_zones_are_not_pooled_but_estimated_apart() -> None:
+    trials, _, _ = synthetic.tables(n_replicates=4, n_blocks=3, loads=(synthetic.WRITE,), samples=1, draws=5)
+    moved = np.where(trials["replicate"] > 2, "westeurope-az9", trials["physical_zone"])
+    found = compare(trials.assign(physical_zone=moved), [WRITE], None, {})
+    assert set(found.table["verdict"]) == {"invalid"}
+    assert found.strata["n_replicates"].tolist() == [2, 2] and found.strata["ci_low"].notna().all()
+    assert found.strata["stratum"].str.contains("az9").tolist() == [False, True]
+
+
 def test_replicates_of_one_stratum_need_no_word() -> None:
     found = compare(read_from_zones(["1", "1", "1"]), [READ], None, {})
     line = gate(found, "nearest zone")
     assert line["status"] == "passed" and "nearest to westeurope-az1" in line["cause"]
+    nearest = found.cells.set_index("arm")["nearest_zone"]
+    assert (nearest["zrs-z2"], nearest["lrs-z1"]) == ("westeurope-az1", "")
     assert found.strata.empty and not found.table["warnings"].str.contains("nearest").any()
 
 

@@ -71,7 +71,7 @@ class Compared:
     gates
         Gates of every comparison (`GATE_COLUMNS`).
     cells
-        Labelled cells (`limits.label_cells`).
+        Labelled cells (`limits.label_cells`), with `nearest_zone` (inferred from latency, "" where unknown).
     strata
         General estimate of each stratum, where replicates of a comparison differ (`STRATA_COLUMNS`).
     """

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from diskbook.stats.grid import grid, mean_over_repeats
-from diskbook.stats.intervals import LEVEL, Interval, student
+from diskbook.stats.intervals import LEVEL, Interval, p_difference, student
+from diskbook.stats.verdicts import benjamini_hochberg
 from diskbook.totals import measured_rows
 
 COMMON = "all arms"
@@ -24,8 +25,10 @@ COLUMNS = [
     "change_per_block",
     "ci_low",
     "ci_high",
+    "p_adjusted",
     "verdict",
 ]
+ALPHA = 0.05
 
 
 def drift(trials: pd.DataFrame, metric: str = "lat_mean_ms", level: float = LEVEL) -> pd.DataFrame:
@@ -37,7 +40,8 @@ def drift(trials: pd.DataFrame, metric: str = "lat_mean_ms", level: float = LEVE
         `COLUMNS`; the relative change from a block to the next with its interval (0.01 is +1 % a block), NaN
         with fewer than 3 blocks. An arm's own slope is that of its distance from the mean of the arms, block
         by block, so that what all share is in "all arms" alone; with a single arm it is its plain slope.
-        `verdict` is "drifts", "no drift seen" or "not assessable".
+        `verdict` is "drifts", "no drift seen" or "not assessable"; since a run has many slopes, by
+        Benjamini-Hochberg over all of them.
     """
     found = grid(measured_rows(trials), metric)
     logs = mean_over_repeats(np.log(found.values))
@@ -55,8 +59,11 @@ def drift(trials: pd.DataFrame, metric: str = "lat_mean_ms", level: float = LEVE
                 "n_blocks": int(np.isfinite(values).sum()),
             }
             names = {"workload": load, "direction": direction, "arm": arm, "metric": metric}
-            rows.append({**names, **counts, **_words(slope)})
-    return pd.DataFrame(rows, columns=COLUMNS)
+            rows.append({**names, **counts, **_change(slope)})
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    adjusted = benjamini_hochberg(table["p_adjusted"].to_numpy(float))
+    words = np.where(adjusted < ALPHA, "drifts", "no drift seen")
+    return table.assign(p_adjusted=adjusted, verdict=np.where(np.isnan(adjusted), "not assessable", words))
 
 
 def slopes(values: np.ndarray, blocks: np.ndarray, level: float = LEVEL) -> Interval:
@@ -90,8 +97,8 @@ def slopes(values: np.ndarray, blocks: np.ndarray, level: float = LEVEL) -> Inte
     return student(slope, se, df, level)
 
 
-def _words(slope: Interval) -> dict[str, float | str]:
-    """Slope of logs as relative change, with its verdict."""
-    change, low, high = (float(np.expm1(value)) for value in slope[:3])
-    verdict = "not assessable" if np.isnan(low) else "drifts" if low > 0 or high < 0 else "no drift seen"
-    return {"change_per_block": change, "ci_low": low, "ci_high": high, "verdict": verdict}
+def _change(slope: Interval) -> dict[str, float]:
+    """Slope of logs as relative change with its interval, and its p."""
+    names = ("change_per_block", "ci_low", "ci_high")
+    changes = {name: float(np.expm1(value)) for name, value in zip(names, slope[:3], strict=True)}
+    return {**changes, "p_adjusted": float(p_difference(slope))}

@@ -93,6 +93,15 @@ def places_of(rows: pd.DataFrame) -> dict[tuple[str, int], tuple[str, str]]:
     return {key: ("+".join(sorted(zones)), disk) for key, (zones, disk) in found.items()}
 
 
+def by_arm(places: Mapping[tuple[str, int], tuple[str, str]], nearest: Nearest) -> dict[str, str]:
+    """Nearest zones of each arm's disks over the replicates, joined by "+"; arms without any are left out."""
+    found: dict[str, set[str]] = {}
+    for (arm, replicate), (_, disk) in places.items():
+        if (replicate, disk) in nearest:
+            found.setdefault(arm, set()).add(nearest[(replicate, disk)])
+    return {arm: "+".join(sorted(zones)) for arm, zones in found.items()}
+
+
 def strata_of(
     arm: str, base_arm: str, places: Mapping[tuple[str, int], tuple[str, str]], nearest: Nearest
 ) -> Strata:

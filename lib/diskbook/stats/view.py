@@ -59,6 +59,9 @@ class View:
         self._grids: dict[str, Grid] = {}
         self._zones = strata.places_of(self.rows)
         self._nearest = strata.nearest_zones(self.rows)
+        self.cells["nearest_zone"] = (
+            self.cells["arm"].map(strata.by_arm(self._zones, self._nearest)).fillna("")
+        )
 
     def directions(self, item: Named) -> list[str]:
         """Directions that the workload has; "none" when nothing of it finished and none is named."""

@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import limits
 from diskbook.narrative import chosen, sentence
 from diskbook.scenario import Scenario
 from diskbook.show import Html, table
@@ -129,6 +128,7 @@ def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
     """Gates: how often each passed, and every one that did not, with cause and remedy."""
     counts = frame.groupby(["gate", "status"], sort=False).size().unstack(fill_value=0)
     counts = counts.reindex(columns=["passed", "failed", "not assessable"], fill_value=0).reset_index()
+    counts = counts.rename(columns={"gate": "Gate"})
     open_ = frame[frame["status"] != "passed"]
     rows = pd.DataFrame(
         {
@@ -165,13 +165,13 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
             "IOPS": row["iops"],
             "Latency, ms": row["lat_mean_ms"],
             "Label": row["label"],
-            "Limit": limits.limit_words(row) if row["limit"] else "",
+            "Rate set by": row["binds"].partition(":")[0],
             "N / cap, ms": row["predicted_lat_ms"],
             "Evidence": mark(row["evidence"], notes),
         }
         for row in frame.to_dict("records")
     ]
-    caption = "Cells: medians over trials, and the limit each sits on"
+    caption = "Cells: medians over trials, and what sets the rate of each"
     return Html(table(pd.DataFrame(rows), caption) + footnotes(notes))
 
 

@@ -65,7 +65,7 @@ def cell(row: Row) -> str:
         return f"flagged by gate ({100 * row.coverage_flagged:.1f})"
     numbers = f"{100 * row.coverage:5.1f} ±{100 * row.half_width:.2f} {100 * row.false_positive:.1f}"
     shares = [("r", row.refused), ("f", row.flagged), ("n", row.noisy)]
-    withheld = "".join(f" {letter}{100 * share:.0f}" for letter, share in shares if share >= 0.005)
+    withheld = "".join(f" {letter}{100 * share:.0f}" for letter, share in shares if share >= 0.01)
     return numbers + MARKS.get(row.status, "") + withheld
 
 

@@ -28,8 +28,10 @@ __all__ = [
     "LIMITS",
     "Limit",
     "binding_limit",
+    "cell_codes",
     "flat_trials",
     "label_cells",
+    "limit_values",
     "limit_words",
     "little_error",
     "little_ok",
@@ -43,6 +45,7 @@ ON_LIMIT = 0.95
 """Share of a limit above which a trial may sit on it."""
 OVERSHOOT = 1.05
 """Caps are seen about 2 % above nominal; a base limit exceeded by more than this is not in force."""
+_MEDIANS = ["outstanding", "block_size_bytes", "iops", "mb_s", "lat_mean_ms", "share", "rate_offered"]
 KNEE_FACTOR = 2.0
 """Multiple of the depth that a rate needs at the unqueued latency, beyond which depth buys nothing."""
 
@@ -197,14 +200,14 @@ def _binds(cell: Mapping[Any, Any]) -> str:
 def _cells(totals: pd.DataFrame) -> pd.DataFrame:
     """Medians over the trials of each cell, and the limit that most of its trials sit on."""
     code, names = cell_codes(totals)
-    totals = totals.assign(cell=code, rate_kept=rate_kept(totals), little_ok=little_ok(totals))
-    groups = totals.groupby("cell")
-    medians = groups[
-        ["outstanding", "block_size_bytes", "iops", "mb_s", "lat_mean_ms", "share", "rate_offered"]
-    ].median()
-    counts = groups[["rate_kept", "little_ok"]].sum().add_prefix("n_")
-    cells = names.assign(n_trials=groups.size(), kind=groups["kind"].first()).join([medians, counts])
-    on_limit = totals[totals["limit"] != ""]
+    medians = totals[_MEDIANS].groupby(code).median()
+    counts = {"n_trials": None, "n_rate_kept": rate_kept(totals), "n_little_ok": little_ok(totals)}
+    cells = names.assign(
+        **{name: np.bincount(code, which, len(names)).astype(int) for name, which in counts.items()},
+        kind=totals["kind"].to_numpy()[np.unique(code, return_index=True)[1]],
+    ).join(medians)
+    on_limit = totals[["limit", "limit_value", "share", "flat"]].assign(cell=code)
+    on_limit = on_limit[on_limit["limit"] != ""]
     cells["n_on_limit"] = np.bincount(on_limit["cell"], minlength=len(names))
     if on_limit.empty:
         return cells.assign(limit="", limit_value=np.nan, flat=False)

@@ -49,11 +49,10 @@ def cell_checks(
     """
     totals = _judged(trial_totals(trials) if totals is None else totals, samples(series))
     code, names = cell_codes(totals)
-    groups = totals.assign(cell=code).groupby("cell")
-    counted = ["rated", "rate_bad", "little_bad", "assessable", "moved"]
-    checks = groups[counted].sum().astype(int).add_prefix("n_")
-    checks.insert(0, "n_trials", groups.size())
-    checks["draws_credit"] = groups["above_base"].any()
+    counted = ["rated", "rate_bad", "little_bad", "assessable", "moved", "above_base"]
+    counts = {name: np.bincount(code, totals[name], len(names)).astype(int) for name in counted}
+    checks = pd.DataFrame({"trials": np.bincount(code, minlength=len(names)), **counts}).add_prefix("n_")
+    checks["draws_credit"] = checks.pop("n_above_base") > 0
     for name in ("rate", "little", "change"):
         column = "change" if name == "change" else f"{name}_error"
         checks[f"{name}_worst"] = _worst(code, totals[column].to_numpy(float), len(names))
@@ -92,7 +91,12 @@ def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
         rate_error=totals["iops"] / totals["rate_offered"] - 1.0,
         little_error=little_error(totals).where(~rated),
         above_base=_above_base(totals),
-    ).join(halves(parts), on="trial")
+        change=np.nan,
+        moved=False,
+    )
+    if not parts:
+        return judged.assign(assessable=False)
+    judged = judged.drop(columns=["change", "moved"]).join(halves(parts), on="trial")
     return judged.assign(assessable=judged["change"].notna(), moved=judged["moved"].eq(True))
 
 
@@ -145,6 +149,7 @@ def _falls(totals: pd.DataFrame, code: np.ndarray, parts: list[Samples], n_cells
 def _with_losses(checks: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     """Add failed attempts, places without a finished trial, and rows that occur twice."""
     place = [*KEYS, "replicate", "block", "repeat"]
+    trials = trials[[*place, "trial", "direction", "status"]]
     ok = trials["status"] == "ok"
     failed = trials[trials["status"] == "failed"]
     failed = failed.drop_duplicates("trial") if len(failed) else failed

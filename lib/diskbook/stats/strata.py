@@ -56,7 +56,8 @@ def nearest_zones(rows: pd.DataFrame) -> Nearest:
     rows
         Measured rows of a run; reads with one outstanding count, by their geometric mean latency.
     """
-    reads = rows[(rows["direction"] == "read") & (rows["outstanding"] == 1) & rows["physical_zone"].notna()]
+    reads = rows[["replicate", "disk_id", "physical_zone", "workload", "lat_mean_ms"]]
+    reads = reads[(rows["direction"] == "read") & (rows["outstanding"] == 1) & rows["physical_zone"].notna()]
     latency = reads["lat_mean_ms"].to_numpy(float, na_value=np.nan)
     usable = np.isfinite(latency) & (latency > 0)
     if not usable.any():

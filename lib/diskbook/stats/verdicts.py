@@ -49,13 +49,13 @@ def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
 
 def adjust(p: pd.Series, family: pd.Series, scope: pd.Series) -> pd.Series:
     """Adjust p-values: Holm over the headline family, Benjamini-Hochberg over the rest, each scope apart."""
-    adjusted = pd.Series(np.nan, index=p.index)
-    headline = family == "headline"
-    for name in scope.unique():
+    values, adjusted = p.to_numpy(float), np.full(len(p), np.nan)
+    headline, scopes = (family == "headline").to_numpy(bool), scope.to_numpy(object)
+    for name in set(scopes):
         for rows, method in ((headline, holm), (~headline, benjamini_hochberg)):
-            chosen = rows & (scope == name)
-            adjusted[chosen] = method(p[chosen].to_numpy(float))
-    return adjusted
+            chosen = rows & (scopes == name)
+            adjusted[chosen] = method(values[chosen])
+    return pd.Series(adjusted, index=p.index)
 
 
 def decide(estimate: Estimate, p_adjusted: float, p_equivalence: float, margin: float, family: str) -> str:

@@ -52,7 +52,7 @@ class View:
         self.labels = _by_cell(self.cells)
         self.checks = _by_cell(checks.cell_checks(trials, parts, totals).reset_index())
         self.places = checks.interleaving(trials, totals)
-        self.provenance = "+".join(sorted(set(trials["provenance"].dropna().astype(str))))
+        self.provenance = "+".join(sorted(map(str, trials["provenance"].dropna().unique())))
         self._planned = _planned(trials)
         self._named = directions
         self._directions = _directions(self.rows)

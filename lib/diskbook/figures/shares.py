@@ -37,7 +37,7 @@ def shares(assessed: pd.DataFrame) -> Picture:
     title = f"{on} of {len(data)} published figures sit on a limit"
     note = "Each mark is one published figure: rate, or latency by its rate. Limits are nominal."
     if left:
-        note += f" Not drawn: {left} whose limit is not known."
+        note += f" Not drawn: {left} whose limit in force is not known."
     decorate(figure, title, note, "published")
     by_article = data.groupby("article", sort=False)["on_cap"].agg(["sum", "size"])
     said = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in by_article.iterrows())

@@ -85,7 +85,7 @@ def _nearness(row: Mapping[Any, Any], assessed: pd.DataFrame) -> str:
 def _capped(row: Mapping[Any, Any]) -> str:
     at = f"capped at {100 * row['share']:.0f} % of the {row['limit']}"
     # A measured cell whose rate nothing corroborates is "near a cap": its latency is refused as well.
-    why = f" ({row['evidence'] or 'by the rate alone: no other depth is printed'})"
+    why = f" ({row['evidence'] or 'by its rate alone'})"
     if row["unit"] == "ms":
         n, rate = row["outstanding"], row["iops"]
         queue = f"{n:.0f} outstanding / {rate:,.0f} IOPS = {1000 * n / rate:.2f} ms"

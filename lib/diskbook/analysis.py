@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -168,6 +168,25 @@ class Analysis:
         rows += _unique("disk", self.manifest["replicates"], "disks", ("sku", "physical_zone"))
         rows += [(name, str(version)) for name, version in self.manifest.get("versions", {}).items()]
         return pd.DataFrame(rows, columns=["What", "Value"])
+
+    def with_history(self, runs: Sequence[str]) -> list[str]:
+        """Say what earlier runs of the same cells, named here, do for the interval of disks like these.
+
+        Raises
+        ------
+        UsageError
+            When a run is not there, or is not of the same cells; the sentence says why.
+        """
+        from diskbook import earlier
+
+        named = [earlier.open_earlier(name) for name in runs]
+        found = earlier.with_history(earlier.Earlier(self.folder), named) if named else []
+        return [
+            f"{self.provenance}: {measured.label}: {one.estimate.ratio:.2f} times "
+            f"({100 * one.estimate.level:.0f} % CI {one.estimate.low:.2f}..{one.estimate.high:.2f}, "
+            f"{one.estimate.scope}, {one.estimate.method}); {one.saved}"
+            for measured, one in found
+        ]
 
     def write(self) -> list[Path]:
         """Write comparisons.csv and the exported figures into the run folder; return their paths."""

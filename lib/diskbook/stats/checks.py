@@ -135,14 +135,14 @@ def _falls(totals: pd.DataFrame, code: np.ndarray, parts: list[Samples], n_cells
     if not moved.any():
         return words
     cell_of = dict(zip(totals.loc[moved, "trial"], code[moved], strict=True))
+    found = []
     for part in parts:
         chosen = np.array([name in cell_of for name in part.trial])
-        found = falls(Samples(part.trial[chosen], part.second[chosen], part.iops[chosen])).dropna()
-        for trial, at_s, before, after in found.itertuples(name=None):
-            cell = cell_of[trial]
-            words[cell] = (
-                words[cell] or f"from {before:,.0f} to {after:,.0f} IOPS after {at_s:g} s in {trial}"
-            )
+        mine = Samples(part.trial[chosen], part.second[chosen], part.iops[chosen])
+        found += list(falls(mine).dropna().itertuples(name=None))
+    for trial, at_s, before, after in sorted(found):
+        cell = cell_of[trial]
+        words[cell] = words[cell] or f"from {before:,.0f} to {after:,.0f} IOPS after {at_s:g} s in {trial}"
     return words
 
 

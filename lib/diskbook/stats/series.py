@@ -40,11 +40,13 @@ def samples(series: pd.DataFrame | list[Samples] | None) -> list[Samples]:
         return series
     if series is None or series.empty:
         return []
-    rows = series[series["direction"].isin(["read", "write"])]
-    codes, names = pd.factorize(rows["trial"], sort=True)
-    second, iops = rows["second"].to_numpy(float), rows["iops"].to_numpy(float)
-    order = np.lexsort((second, codes))
-    codes, second, iops = codes[order], second[order], iops[order]
+    counts = series["direction"].isin(["read", "write"]).to_numpy(bool)
+    codes, names = pd.factorize(series["trial"][counts])
+    second, iops = (series[name].to_numpy(float)[counts] for name in ("second", "iops"))
+    follows = (codes[1:] > codes[:-1]) | ((codes[1:] == codes[:-1]) & (second[1:] > second[:-1]))
+    if not follows.all():
+        order = np.lexsort((second, codes))
+        codes, second, iops = codes[order], second[order], iops[order]
     new = np.ones(len(codes), dtype=bool)
     new[1:] = (codes[1:] != codes[:-1]) | (second[1:] != second[:-1])
     starts = np.flatnonzero(new)

@@ -162,6 +162,8 @@ def _measured(base: dict, load: Load, latency_ms: float, rng, provenance: str) -
         "cap_vm_mb_s": 96.0,
         "cap_vm_burst_iops": 8000.0,
         "cap_vm_burst_mb_s": 200.0,
+        "cap_vm_cached_iops": np.nan,
+        "cap_vm_cached_mb_s": np.nan,
         "credit_state": "unknown",
         "raw_path": "raw/x.json.gz",
         "raw_sha256": "0" * 64,

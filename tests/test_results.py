@@ -58,7 +58,7 @@ def manifest() -> dict[str, Any]:
         "replicates": [
             {
                 "replicate": 1,
-                "machines": {"vm1": {**machine, "limits": {**none, "burst_iops": 9000}}},
+                "machines": {"vm1": {**machine, "limits": {**none, "burst_iops": 9000, "cached_iops": 8000}}},
                 "disks": {"zrs": {"id": "/zrs", "limits": limits}},
             }
         ],
@@ -122,6 +122,17 @@ def test_each_direction_has_a_row_with_what_was_measured_and_where(run: Run, out
     assert read.raw_path == "raw/r1-b01-mixed-a1.json.gz"
     assert read.started_utc == pd.Timestamp("2026-11-20T10:00:00Z")
     assert row(tables, "r1-b01-mixed-a1", "write").ios > 0
+
+
+@pytest.mark.parametrize(("cache", "limit"), [("None", None), ("ReadOnly", 8000), ("ReadWrite", 8000)])
+def test_the_cached_limit_is_in_force_with_a_host_cache_only(
+    run: Run, cache: str, limit: float | None
+) -> None:
+    told = run.manifest
+    told["scenario"]["disk"] = [{"name": "zrs", "cache": cache}]
+    run.write_manifest(told)
+    found = results.build(run).trials["cap_vm_cached_iops"].unique().tolist()
+    assert found == [limit] if limit else pd.isna(found).all()
 
 
 def test_a_commit_is_the_write_and_its_sync(run: Run) -> None:

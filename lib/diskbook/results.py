@@ -174,6 +174,7 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
         "rate_offered": workload.rate,
         **_caps("disk", disk["limits"]),
         **_caps("vm", machine["limits"]),
+        **_cached_caps(manifest, event["disk"], machine["limits"]),
         "credit_state": event.get("credit_state") or _credit_state(disk["limits"], machine["limits"]),
         "raw_path": output.get("path"),
         "raw_sha256": output.get("sha256"),
@@ -182,6 +183,15 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
 
 def _caps(whose: str, limits: Mapping[str, Any]) -> dict[str, float | None]:
     return {f"cap_{whose}_{kind}": limits.get(kind) for kind in _LIMITS}
+
+
+def _cached_caps(
+    manifest: Mapping[str, Any], disk: str, limits: Mapping[str, Any]
+) -> dict[str, float | None]:
+    """Cached limits of the VM: in force only for a disk whose host cache is on."""
+    caches = {item["name"]: item.get("cache", "None") for item in manifest["scenario"].get("disk", ())}
+    on = caches.get(disk, "None") != "None"
+    return {f"cap_vm_{kind}": limits.get(kind) if on else None for kind in ("cached_iops", "cached_mb_s")}
 
 
 def _credit_state(*limits: Mapping[str, Any]) -> str:

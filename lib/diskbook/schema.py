@@ -91,6 +91,8 @@ TRIALS = Table(
         *_number("cap_vm_mb_s", unit="10^6 bytes/s"),
         *_number("cap_vm_burst_iops", unit="1/s"),
         *_number("cap_vm_burst_mb_s", unit="10^6 bytes/s"),
+        *_number("cap_vm_cached_iops", unit="1/s"),
+        *_number("cap_vm_cached_mb_s", unit="10^6 bytes/s"),
         *_text("credit_state"),
         *_text("raw_path", "raw_sha256", nullable=True),
     ),

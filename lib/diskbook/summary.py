@@ -33,7 +33,7 @@ def design_table(folder: Run) -> pd.DataFrame:
 
 
 def machines(folder: Run) -> pd.DataFrame:
-    """Machines with zones and the limits of their uncached path."""
+    """Machines with zones and the limits of their uncached and cached paths."""
     return _resources(folder, "machines", ["size", "logical_zone", "physical_zone"])
 
 

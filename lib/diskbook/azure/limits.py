@@ -12,7 +12,7 @@ from diskbook.scenario import Disk
 
 
 def vm_limits(clients: Clients, region: str, sizes: Set[str]) -> dict[str, dict[str, float | None]]:
-    """Uncached limits of VM sizes.
+    """Limits of VM sizes: uncached, and cached ones for disks with a host cache.
 
     Base limits come from the API. Burst limits are not in resource SKUs: they come from the dated table
     data/reference/vm-sizes.csv.
@@ -20,7 +20,8 @@ def vm_limits(clients: Clients, region: str, sizes: Set[str]) -> dict[str, dict[
     Returns
     -------
     dict
-        Size to `iops`, `mb_s`, `burst_iops`, `burst_mb_s` (None where there is none; MB are 10^6 bytes).
+        Size to `iops`, `mb_s`, `burst_iops`, `burst_mb_s`, `cached_iops`, `cached_mb_s` (None where there is
+        none; MB are 10^6 bytes).
 
     Raises
     ------
@@ -30,7 +31,7 @@ def vm_limits(clients: Clients, region: str, sizes: Set[str]) -> dict[str, dict[
     found: dict[str, dict[str, float | None]] = {}
     for row in clients.compute.resource_skus.list(filter=f"location eq '{region}'"):
         if row.resource_type == "virtualMachines" and row.name in sizes:
-            found[row.name] = _uncached(row)
+            found[row.name] = _of_size(row)
     missing = sizes - found.keys()
     if missing:
         raise DiskbookError(
@@ -53,7 +54,7 @@ def disk_limits(spec: Disk, resource: Any) -> dict[str, float | None]:
     }
 
 
-def _uncached(row: Any) -> dict[str, float | None]:
+def _of_size(row: Any) -> dict[str, float | None]:
     capability = {item.name: item.value for item in row.capabilities or []}
     documented = catalog.vm_sizes().get(row.name)
     return {
@@ -61,4 +62,10 @@ def _uncached(row: Any) -> dict[str, float | None]:
         "mb_s": float(capability["UncachedDiskBytesPerSecond"]) / 1e6,
         "burst_iops": documented.uncached_burst_iops if documented else None,
         "burst_mb_s": documented.uncached_burst_mb_s if documented else None,
+        "cached_iops": _number(capability, "CombinedTempDiskAndCachedIOPS", 1),
+        "cached_mb_s": _number(capability, "CombinedTempDiskAndCachedReadBytesPerSecond", 1e6),
     }
+
+
+def _number(capability: dict[str, str], name: str, unit: float) -> float | None:
+    return float(capability[name]) / unit if name in capability else None

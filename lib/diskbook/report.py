@@ -33,9 +33,9 @@ a { color: #00568a; } code { font-size: .9em; background: #f3f3f3; padding: 0 .2
   padding-left: .8rem; }
 .emulated { margin: 1rem 0; }
 .table { overflow-x: auto; margin: 1rem 0; } .table:focus { outline: 2px solid #0072b2; }
-table { border-collapse: collapse; font-size: .82rem; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; font-size: .78rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }
-th, td { text-align: left; padding: .3rem .4rem; border-bottom: 1px solid #ddd; vertical-align: top;
+th, td { text-align: left; padding: .3rem; border-bottom: 1px solid #ddd; vertical-align: top;
   overflow-wrap: normal; }
 td.short, td.number { white-space: nowrap; } td.long { min-width: 15rem; }
 th { border-bottom: 2px solid #888; vertical-align: bottom; } td.number { text-align: right; }

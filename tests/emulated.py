@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 
+from diskbook import devices
 from diskbook.azure import clients as azure
 from diskbook.azure import keys, requests
 from diskbook.emulator import lifecycle
@@ -108,7 +109,7 @@ def fio(connection: Connection, lun: int, *options: str) -> dict[str, Any]:
 
     `prefill` among the options takes the export without latency and caps.
     """
-    device = connection.devices()[lun]
+    device = devices.by_lun(connection)[lun]
     target = device.prefill_target if "prefill" in options else device.target
     given = " ".join(f"--{option}" for option in options if option != "prefill")
     command = (

@@ -15,6 +15,7 @@ import psutil
 import pytest
 from azure.core.exceptions import HttpResponseError
 
+from diskbook import devices
 from diskbook.emulator import folders, lifecycle, network
 from diskbook.emulator.truth import TrialWindow, build_truth
 from diskbook.errors import DiskbookError, UsageError
@@ -48,10 +49,10 @@ def test_data_written_in_one_zone_are_read_in_another(place: Path) -> None:
     with Connection(one) as first, Connection(two) as second:
         assert fio(first, 0, *WRITE)["write"]["io_kbytes"] == 1024
         azure.detach("vm1", disk)
-        assert first.devices() == {}
+        assert devices.by_lun(first) == {}
         azure.attach("vm2", disk, lun=3)
         assert fio(second, 3, *VERIFY)["error"] == 0
-        (device,) = second.devices().values()
+        (device,) = devices.by_lun(second).values()
         assert device.size_bytes == 64 * 2**30
 
 
@@ -62,7 +63,7 @@ def test_a_zonal_disk_is_refused_in_another_zone(place: Path) -> None:
     with pytest.raises(HttpResponseError, match=r"VM zone: '2'. Disk zone: '1'"):
         azure.attach("vm2", disk)
     with Connection(host) as connection:
-        assert connection.devices() == {}
+        assert devices.by_lun(connection) == {}
 
 
 def test_truth_has_what_the_trials_met(place: Path) -> None:

@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from diskbook import design
+from diskbook import design, devices
 from diskbook.azure.attach import Attachments
 from diskbook.azure.clients import Clients
 from diskbook.azure.keys import run_key
-from diskbook.hosts import Connection, Device, Host, JobLost
+from diskbook.devices import Device
+from diskbook.hosts import Connection, Host, JobLost
 from diskbook.run import Run, now_utc
 from diskbook.scenario import Arm, Scenario, Workload
 from diskbook.tools import fio
@@ -67,7 +68,7 @@ class Rig:
         if self._placed.get(disk, ("", None))[0] != machine:
             spec = self.scenario.disk_named(disk)
             lun = self.attachments.move(spec, machine)
-            device = self.connection(machine).device(lun, size_bytes=spec.size_gib * GIB)
+            device = devices.at_lun(self.connection(machine), lun, size_bytes=spec.size_gib * GIB)
             self._placed[disk] = (machine, device)
         return self._placed[disk][1]
 

@@ -1,18 +1,16 @@
-"""Machines over SSH: commands, detached jobs that survive a lost connection, and disks by LUN.
+"""Machines over SSH: commands, and detached jobs that survive a lost connection.
 
-This is the only place that knows whether a machine is an Azure one (block devices) or an emulated one
-(NBD exports). The host's key is known before the first connection and nothing else is accepted.
+The host's key is known before the first connection and nothing else is accepted.
 """
 
 from __future__ import annotations
 
 import io
-import json
 import shlex
 import tarfile
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -27,11 +25,6 @@ T = TypeVar("T")
 CONNECT_S = 10.0
 RECONNECT_S = 90.0  # a connection may be away for a minute; a job on the machine goes on meanwhile
 _LOST = (paramiko.SSHException, EOFError, OSError)
-
-# Azure's udev rules; NVMe machines have data/by-lun. Read in Azure's documentation, unverified here.
-_AZURE_DISKS = """for d in /dev/disk/azure/scsi1/lun* /dev/disk/azure/data/by-lun/*; do
-[ -b "$d" ] && case "$d" in *-part*) ;; *) echo "${d##*/} $d $(sudo -n blockdev --getsize64 "$d")";; esac
-done; true"""
 
 # In a job's folder: whether its shell, which leads the job, still runs. Its number may be another's by now.
 _RUNS = '[ "/proc/$(cat pid)/cwd" -ef . ]'
@@ -48,30 +41,6 @@ class Host:
     user: str
     host_key: str
     private_key: Path
-
-
-@dataclass(frozen=True)
-class Device:
-    """A disk as a tool addresses it: fio's engine and target.
-
-    `prefill_target` is the same disk for filling it: on the emulator an export with caps and latencies
-    lifted, on Azure the device itself.
-    """
-
-    engine: str
-    target: str
-    prefill_target: str
-    size_bytes: int
-
-    @property
-    def for_prefill(self) -> Device:
-        """The same disk as it is filled."""
-        return replace(self, target=self.prefill_target)
-
-    @property
-    def needs_root(self) -> bool:
-        """Whether the target is a block device, which only root may write."""
-        return self.engine != "nbd"
 
 
 @dataclass(frozen=True)
@@ -188,37 +157,6 @@ class Connection:
             f'for j in jobs/*/; do (cd "$j" 2>/dev/null && {_RUNS} && {_END}) 2>/dev/null; done; rm -rf jobs'
         )
 
-    def devices(self) -> dict[int, Device]:
-        """Disks that the machine sees now, by LUN."""
-        listing = self.run("command -v diskbook-disks >/dev/null && diskbook-disks")
-        if listing.status == 0:
-            return {int(lun): _nbd(row) for lun, row in json.loads(listing.stdout).items()}
-        rows = [line.split() for line in self.check(_AZURE_DISKS).decode().splitlines()]
-        return {
-            int(name.removeprefix("lun")): Device("libaio", path, path, int(size))
-            for name, path, size in rows
-        }
-
-    def device(self, lun: int, *, size_bytes: int, patience_s: float = 30.0) -> Device:
-        """Return the disk at a LUN, waiting until the machine has noticed it.
-
-        Raises
-        ------
-        DiskbookError
-            When it does not appear, or is not of the size that was created.
-        """
-        deadline = time.monotonic() + patience_s
-        while (found := self.devices().get(lun)) is None:
-            if time.monotonic() > deadline:
-                raise DiskbookError(f"machine {self.host.name} does not see the disk at LUN {lun}")
-            time.sleep(0.2)
-        if found.size_bytes != size_bytes:
-            raise DiskbookError(
-                f"machine {self.host.name}: the disk at LUN {lun} has {found.size_bytes} bytes, "
-                f"not the {size_bytes} of the one created for this run; nothing was written"
-            )
-        return found
-
     def _run_once(self, command: str, stdin: bytes, timeout_s: float) -> Output:
         channel = self._transport().open_session(timeout=30)
         with channel:
@@ -286,10 +224,6 @@ def _b64(text: str) -> bytes:
     import base64
 
     return base64.b64decode(text)
-
-
-def _nbd(row: dict[str, Any]) -> Device:
-    return Device(row["engine"], row["uri"], row["prefill_uri"], int(row["size_bytes"]))
 
 
 def _untar(content: bytes) -> dict[str, bytes]:

@@ -153,6 +153,8 @@ def test_zones_apart_cover_and_pooled_zones_are_flagged() -> None:
     unknown = measured(Condition("check", MILD, truth=truth), design)
     apart = measured(Condition("check", MILD, truth=truth, zones="apart"), design)
     pooled_zones = measured(Condition("check", MILD, truth=truth, zones="pooled"), design)
+    told = measured(Condition("check", MILD, truth=truth, zones="unprobed"), design)
+    assert told[LIKE_THESE].status == "refused" and told[THESE].status == "ok"
     assert unknown[LIKE_THESE].status == "FAILED" and unknown[THESE].status == "ok"
     assert apart[LIKE_THESE].status == "ok" and apart[LIKE_THESE].n_printed > 2500
     # Of three replicates in three zones, one run in nine has all in the same zone.

@@ -243,6 +243,33 @@ def test_a_disk_read_from_one_zone_tells_nothing(run) -> None:
     assert gate(compare(one_zone, [READ], None, {}), "nearest zone")["status"] == "passed"
 
 
+ZRS_ARMS = {f"zrs-z{zone}" for zone in ZONES}
+
+
+@pytest.mark.parametrize("zones", [("1",), ("1", "3")])
+def test_a_zone_redundant_disk_not_read_from_all_zones_gives_no_general_interval(zones) -> None:
+    trials = read_from_zones(["1", "2", "1", "1"])
+    seen = trials[trials["arm"].isin(["lrs-z1", *(f"zrs-z{zone}" for zone in zones)])]
+    untold = by_scope(compare(seen, [READ], None, {}))
+    found = compare(seen, [READ], None, {}, zone_redundant=ZRS_ARMS)
+    line, rows = gate(found, "nearest zone"), by_scope(found)
+    assert line["status"] == "not assessable" and "zrs-z1" in line["cause"]
+    general = rows["disks like these"]
+    assert general[["ci_low", "ci_high", "diff_low_ms", "p_adjusted"]].isna().all()
+    assert (general["method"], general["verdict"]) == ("refused", "inconclusive")
+    assert general["ratio"] == pytest.approx(untold["disks like these"]["ratio"])
+    assert "was not read from all zones" in general["warnings"]
+    these = rows["these disks"]
+    assert these["ci_low"] == untold["these disks"]["ci_low"] and found.strata.empty
+
+
+def test_read_from_all_zones_the_general_interval_stands() -> None:
+    trials = read_from_zones(["1", "1", "1"])
+    told = by_scope(compare(trials, [READ], None, {}, zone_redundant=ZRS_ARMS))
+    untold = by_scope(compare(trials, [READ], None, {}))
+    assert told["disks like these"]["ci_low"] == untold["disks like these"]["ci_low"] > 0
+
+
 # --- hostile data
 
 

@@ -41,9 +41,13 @@ class Analysis:
     def compared(self) -> Compared:
         """Comparisons, gates and labelled cells."""
         directions = {item.name: _directions(item) for item in self.scenario.workload}
-        series = self.tables.series
         return compare(
-            self.trials, self.scenario.comparison, series, self._mismatches(), directions=directions
+            self.trials,
+            self.scenario.comparison,
+            self.tables.series,
+            self._mismatches(),
+            directions=directions,
+            zone_redundant=self.scenario.zone_redundant_arms,
         )
 
     @property

@@ -26,14 +26,15 @@ NOT_OF_THE_LOAD = {"name", "series_s"}
 class Measured:
     """Log ratios (index replicate, block) of one comparison and direction in an earlier run.
 
-    `refusal` says why they are no evidence; empty when they are. `strata` are those of its replicates (zones,
-    nearest zones), where there is more than one.
+    `refusal` says why they are no evidence; empty when they are. `hidden` says why they are none for disks
+    like these. `strata` are those of its replicates (zones, nearest zones), where there is more than one.
     """
 
     item: Comparison
     direction: str
     log_ratios: pd.Series
     refusal: str
+    hidden: str = ""
     strata: tuple[str, ...] = ()
 
     @property
@@ -73,22 +74,29 @@ class Earlier:
     def measured(self, items: Iterable[Comparison]) -> list[Measured]:
         """Log ratios of comparisons; capped and invalid ones are refused, as in an analysis."""
         wanted = list(items)
-        found = compare(self.tables.trials, wanted, self.tables.series)
+        zoned = self.scenario.zone_redundant_arms
+        found = compare(self.tables.trials, wanted, self.tables.series, zone_redundant=zoned)
         table = found.table[found.table["scope"] == ratios.THESE]
         return [
-            self._measured(item, row, _mine(found.strata, item))
+            self._measured(item, row, _mine(found.strata, item), _hidden(_mine(found.gates, item)))
             for item in wanted
             for _, row in _mine(table, item).iterrows()
         ]
 
-    def _measured(self, item: Comparison, row: pd.Series, strata: pd.DataFrame) -> Measured:
+    def _measured(self, item: Comparison, row: pd.Series, strata: pd.DataFrame, hidden: str) -> Measured:
         means, direction = ratios.log_means(self.tables.trials, item.metric), row["direction"]
         values = ratios.block_log_ratios(means, item.arm, item.base_arm, item.workload, direction)
         # A ratio is withheld also where a cell may sit on a cap: its spread is then that of the cap.
         refused = row["verdict"] in ("capped", "invalid") or math.isnan(row["ratio"])
         refusal = f"{row['verdict']}: {row['warnings']}" * refused
         words = strata.loc[strata["direction"] == direction, "stratum"]
-        return Measured(item, direction, values, refusal, tuple(words))
+        return Measured(item, direction, values, refusal, hidden, tuple(words))
+
+
+def _hidden(gates: pd.DataFrame) -> str:
+    """Why a comparison says nothing about disks like these; empty when it may."""
+    rows = gates[(gates["gate"] == "nearest zone") & (gates["status"] == "not assessable")]
+    return "" if rows.empty else str(rows["cause"].iloc[0])
 
 
 def _mine(table: pd.DataFrame, item: Comparison) -> pd.DataFrame:
@@ -184,7 +192,8 @@ def with_history(run: Earlier, named: Iterable[Earlier]) -> list[tuple[Measured,
         As `history_of`.
     """
     items = [item for item in run.scenario.comparison if item.family == "headline"]
-    usable = [measured for measured in run.measured(items) if not measured.refusal]
+    measured_now = run.measured(items)
+    usable = [measured for measured in measured_now if not measured.refusal and not measured.hidden]
     compared = dict.fromkeys(measured.item for measured in usable)
     priors = history_of(named, run.scenario, compared, run.manifest)
     found = []
@@ -198,7 +207,7 @@ def with_history(run: Earlier, named: Iterable[Earlier]) -> list[tuple[Measured,
 
 
 def _past(earlier: Earlier, found: Measured) -> history.Past:
-    problem = found.refusal
+    problem = found.refusal or found.hidden
     if not problem and found.strata:
         problem = f"its replicates lie in {len(found.strata)} strata, whose difference is no noise"
     if not problem:

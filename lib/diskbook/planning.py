@@ -142,6 +142,8 @@ def from_pilot(
             found.append(_evidence(pilot, measured, sd_disk))
             if measured.strata:
                 notes.append(_mixed(measured))
+            if measured.hidden:
+                notes.append(f"{measured.label}: {measured.hidden}; no number of replicates mends that")
         except ValueError as error:
             notes.append(f"left out: {measured.label}: {error}")
     if not found:

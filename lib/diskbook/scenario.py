@@ -202,6 +202,11 @@ class Scenario(Record):
         """Return the workload of that name."""
         return next(item for item in self.workload if item.name == name)
 
+    @property
+    def zone_redundant_arms(self) -> frozenset[str]:
+        """Arms on zone-redundant disks, which answer from a zone that Azure does not tell."""
+        return frozenset(arm.name for arm in self.arm if self.disk_named(arm.disk).sku.endswith("_ZRS"))
+
     @model_validator(mode="after")
     def _consistent(self) -> Scenario:
         for kind in ("machine", "disk", "arm", "workload", "check"):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from diskbook.stats import ratios, verdicts
+from diskbook.stats import gates, ratios, verdicts
 from diskbook.stats.gates import Gate
 from diskbook.stats.intervals import Interval
 from diskbook.stats.noise import FarRuns
@@ -89,6 +89,7 @@ def compare(
     mismatches: Mapping[str, str] | None = None,
     level: float = ratios.LEVEL,
     directions: Mapping[str, Sequence[str]] | None = None,
+    zone_redundant: Collection[str] = (),
 ) -> Compared:
     """Compare arms as the scenario named them.
 
@@ -104,6 +105,9 @@ def compare(
         Level of the intervals.
     directions
         Directions to compare, by workload; by default those that finished trials have.
+    zone_redundant
+        Arms on zone-redundant disks, whose nearest zone is hidden: no interval for disks like these unless
+        their disks were read from all zones.
 
     Returns
     -------
@@ -111,16 +115,16 @@ def compare(
         Two rows a comparison and direction, one a scope. A latency ratio of a capped cell is NaN, with the
         reason in `warnings`. Blocks that lack an arm are left out and said.
     """
-    view = View(trials, series, mismatches, directions or {})
+    view = View(trials, series, mismatches, directions or {}, zone_redundant)
     pairs = [(item, direction) for item in comparisons for direction in view.directions(item)]
     drafts, found, strata = [], [], []
     for pair, log_ratios, far, estimates, differences in _estimated(view, pairs, level):
         findings = view.findings(*pair, log_ratios, far)
+        hidden = gates.hides_general(findings)
+        shown = _these_only(estimates, differences, hidden) if hidden else (estimates, differences)
         found += [_gate_row(pair[0], gate) for gate in findings]
-        pair_drafts = [
-            _Draft(*pair, *numbers, findings) for numbers in zip(estimates, differences, strict=True)
-        ]
-        if not pair_drafts[0].refused:
+        pair_drafts = [_Draft(*pair, *numbers, findings) for numbers in zip(*shown, strict=True)]
+        if not pair_drafts[0].refused and not hidden:
             by_zone = by_stratum(view, pair, log_ratios, level)
             strata += [_stratum_row(pair, words, one) for words, one in by_zone.items()]
             pair_drafts[0] = replace(pair_drafts[0], note=_strata_words(by_zone))
@@ -189,6 +193,17 @@ def _estimated(view: View, pairs: Sequence[Pair], level: float) -> list[_Numbers
         numbers = zip(mine, log_ratios, far, estimates, differences, strict=True)
         found |= {place: _Numbers(*one) for place, one in zip(places, numbers, strict=True)}
     return [found[place] for place in range(len(pairs))]
+
+
+def _these_only(
+    estimates: list[ratios.Estimate], differences: tuple[Interval, Interval], reason: str
+) -> tuple[list[ratios.Estimate], tuple[Interval, Interval]]:
+    """Take the general interval away, with the reason, where replicates do not stand in its way already."""
+    general, these = estimates
+    if general.reason:
+        return estimates, differences
+    bare = Interval(differences[0].mean, *[np.asarray(math.nan)] * 4)
+    return [ratios.refused(general, reason), these], (bare, differences[1])
 
 
 def _row(draft: _Draft, provenance: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ holds 94 to 96 % for disks of the kind; t over blocks holds 94 to 98 % for the v
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -183,6 +183,14 @@ def _both(general: Interval, these: Interval, level: float, counts: tuple[int, i
         _estimate(_NOTHING, LIKE_THESE, "refused", level, counts, ONE_REPLICATE),
         _estimate(these, THESE, "t over blocks", level, (1, blocks), _too_few("block", blocks)),
     ]
+
+
+def refused(estimate: Estimate, reason: str) -> Estimate:
+    """Return the same ratio without an interval, and why."""
+    nothing = math.nan
+    return replace(
+        estimate, low=nothing, high=nothing, log_se=nothing, df=nothing, method="refused", reason=reason
+    )
 
 
 def _array(log_ratios: pd.Series | np.ndarray) -> np.ndarray:

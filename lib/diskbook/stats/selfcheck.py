@@ -27,9 +27,8 @@ FEW_PRINTED = 0.2
 """Printed intervals for each simulated run below which they are too few to judge."""
 
 UNSEEN_NOISE = "noise that did not happen to occur shows in no data"
-UNSEEN_ZONE = "which zone answers shows only when the disk is read from several"
 
-Zones = Literal["apart", "pooled", "unknown"]
+Zones = Literal["apart", "pooled", "unprobed", "unknown"]
 Methods = Mapping[str, Callable[[np.ndarray], Interval]]
 ANALYSIS: Methods = {LIKE_THESE: intervals.over_replicates, THESE: intervals.within_replicates}
 """What the analysis computes in each scope (`diskbook.stats.ratios`)."""
@@ -43,7 +42,8 @@ class Condition:
     ----------
     zones
         Where a hidden zone answers: "apart" compares replicates of each nearest zone by themselves, "pooled"
-        all of them with the nearest zones known, "unknown" all of them without.
+        all of them with the nearest zones known, "unprobed" all of them without, the analysis being told that
+        the disk is zone-redundant, "unknown" without its being told.
     known_limit
         Why intervals may cover too little here where nothing in the data can show it; printed, not judged.
     """
@@ -113,8 +113,7 @@ def conditions() -> Iterator[Condition]:
     mild, truth = simulate.LEVELS[1], Truth(hidden_zone=True)
     yield Condition(f"{mild.name}, hidden zone, each zone apart", mild, truth=truth, zones="apart")
     yield Condition(f"{mild.name}, hidden zone, zones pooled", mild, truth=truth, zones="pooled")
-    words = f"{mild.name}, hidden zone, read from one zone only"
-    yield Condition(words, mild, truth=truth, known_limit=UNSEEN_ZONE)
+    yield Condition(f"{mild.name}, hidden zone, read from one zone only", mild, truth=truth, zones="unprobed")
 
 
 @dataclass(frozen=True)
@@ -167,6 +166,8 @@ def outcomes(
     elif zones == "pooled":
         mixed = np.array([_mixed(tuple(row)) for row in nearest.tolist()])
         general = np.where(mixed, general, simulated.by_zone[nearest[:, 0]])
+    elif zones == "unprobed" and _hides_general(pair.shape[-1]):
+        methods = {**methods, LIKE_THESE: _no_interval}
     flagged = mixed | _lost(log_ratios, planned)
     present = ~np.isnan(log_ratios).all(axis=-1)
     with np.errstate(invalid="ignore"):
@@ -194,6 +195,16 @@ def _mixed(nearest: tuple[int, ...]) -> bool:
     """Whether replicates with these nearest zones are a mixture, as the gate of the analysis sees it."""
     found = Strata({number: f"zone {zone}" for number, zone in enumerate(nearest)}, inferred=True)
     return gates.nearest_gate(found, len(nearest)).status == "failed"
+
+
+def _hides_general(replicates: int) -> bool:
+    """Whether the analysis refuses a general interval for a disk that was read from one zone only."""
+    found = Strata(dict.fromkeys(range(replicates), "zone"), inferred=False, unprobed=("arm",))
+    return bool(gates.hides_general([gates.nearest_gate(found, replicates)]))
+
+
+def _no_interval(log_ratios: np.ndarray) -> Interval:
+    return Interval(*[np.full(log_ratios.shape[:-2], np.nan)] * 5)
 
 
 def _noisy(simulated: Simulated, log_ratios: np.ndarray) -> np.ndarray:

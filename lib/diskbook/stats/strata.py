@@ -9,7 +9,8 @@ a property that Azure tells.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,8 @@ CLEAR = 1.05
 """Factor by which the second-lowest latency must lie above the lowest for a zone to be called nearest."""
 INFERRED = "inferred from latency, not told by Azure"
 UNCLEAR = "not clear"
+ZONES = 3
+"""Zones that a zone-redundant disk spans, and may answer from (Microsoft's documentation of ZRS disks)."""
 
 Nearest = dict[tuple[int, str], str]
 """By replicate and disk: the nearest zone, or "not clear"."""
@@ -37,10 +40,14 @@ class Strata:
         Stratum in words, by replicate.
     inferred
         Whether a nearest zone is part of the words.
+    unprobed
+        Arms on zone-redundant disks whose nearest zone is not known in every replicate, since the disks were
+        not read from all zones: replicates may be a mixture, and nothing in the data shows it.
     """
 
     of_replicate: Mapping[int, str]
     inferred: bool
+    unprobed: tuple[str, ...] = ()
 
     @property
     def mixed(self) -> bool:
@@ -56,8 +63,7 @@ def nearest_zones(rows: pd.DataFrame) -> Nearest:
     rows
         Measured rows of a run; reads with one outstanding count, by their geometric mean latency.
     """
-    reads = rows[["replicate", "disk_id", "physical_zone", "workload", "lat_mean_ms"]]
-    reads = reads[(rows["direction"] == "read") & (rows["outstanding"] == 1) & rows["physical_zone"].notna()]
+    reads = _single_reads(rows)
     latency = reads["lat_mean_ms"].to_numpy(float, na_value=np.nan)
     usable = np.isfinite(latency) & (latency > 0)
     if not usable.any():
@@ -71,6 +77,19 @@ def nearest_zones(rows: pd.DataFrame) -> Nearest:
         by_disk.setdefault((replicate, disk), {}).setdefault(zone, {})[load] = log
     nearest = {place: _nearest(zones) for place, zones in by_disk.items() if len(zones) > 1}
     return {place: zone for place, zone in nearest.items() if zone}
+
+
+def probed(rows: pd.DataFrame) -> set[tuple[int, str]]:
+    """Replicate and disk of every disk that was read from all zones, with one outstanding."""
+    places = _single_reads(rows)[["replicate", "disk_id", "physical_zone"]].drop_duplicates()
+    counts = Counter(places[["replicate", "disk_id"]].itertuples(index=False, name=None))
+    return {place for place, zones in counts.items() if zones >= ZONES}
+
+
+def _single_reads(rows: pd.DataFrame) -> pd.DataFrame:
+    reads = rows[["replicate", "disk_id", "physical_zone", "workload", "lat_mean_ms"]]
+    single = (rows["direction"] == "read") & (rows["outstanding"] == 1)
+    return reads[single & rows["physical_zone"].notna()]
 
 
 def _nearest(zones: Mapping[str, Mapping[str, float]]) -> str:
@@ -104,16 +123,29 @@ def by_arm(places: Mapping[tuple[str, int], tuple[str, str]], nearest: Nearest) 
 
 
 def strata_of(
-    arm: str, base_arm: str, places: Mapping[tuple[str, int], tuple[str, str]], nearest: Nearest
+    arm: str,
+    base_arm: str,
+    places: Mapping[tuple[str, int], tuple[str, str]],
+    nearest: Nearest,
+    unprobed: Collection[tuple[str, int]] = (),
 ) -> Strata:
-    """Say for each replicate of a comparison which stratum it belongs to."""
+    """Say for each replicate of a comparison which stratum it belongs to.
+
+    Parameters
+    ----------
+    places, nearest
+        From `places_of` and `nearest_zones`.
+    unprobed
+        Arm and replicate of zone-redundant disks that were not read from all zones.
+    """
     replicates = [number for name, number in places if name == arm and (base_arm, number) in places]
     words, inferred = {}, False
     for replicate in replicates:
         parts = [_words(name, *places[(name, replicate)], replicate, nearest) for name in (arm, base_arm)]
         inferred |= any("nearest" in part for part in parts)
         words[replicate] = "; ".join(dict.fromkeys(filter(None, parts)))
-    return Strata(words, inferred)
+    hidden = [name for name in (arm, base_arm) if any((name, number) in unprobed for number in replicates)]
+    return Strata(words, inferred, tuple(hidden))
 
 
 def by_stratum(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,6 +44,7 @@ class View:
         series: pd.DataFrame | None,
         mismatches: Mapping[str, str] | None,
         directions: Mapping[str, Sequence[str]],
+        zone_redundant: Collection[str] = (),
     ) -> None:
         self.rows = measured_rows(trials)
         totals, parts = trial_totals(trials, self.rows), samples(series)
@@ -59,6 +60,12 @@ class View:
         self._grids: dict[str, Grid] = {}
         self._zones = strata.places_of(self.rows)
         self._nearest = strata.nearest_zones(self.rows)
+        probed = strata.probed(self.rows) if zone_redundant else set()
+        self._unprobed = {
+            (arm, replicate)
+            for (arm, replicate), (_, disk) in self._zones.items()
+            if arm in zone_redundant and (replicate, disk) not in probed
+        }
         self.cells["nearest_zone"] = (
             self.cells["arm"].map(strata.by_arm(self._zones, self._nearest)).fillna("")
         )
@@ -108,7 +115,7 @@ class View:
 
     def strata(self, item: Named) -> Strata:
         """Physical zones and nearest zones of the comparison's replicates."""
-        return strata.strata_of(item.arm, item.base_arm, self._zones, self._nearest)
+        return strata.strata_of(item.arm, item.base_arm, self._zones, self._nearest, self._unprobed)
 
     def findings(self, item: Named, direction: str, log_ratios: np.ndarray, far: FarRuns) -> list[Gate]:
         """Pass one comparison through all gates; `log_ratios` is [replicate, block]."""

@@ -204,6 +204,25 @@ def test_narrowing_by_hand() -> None:
     assert narrative._narrowed(1.0, 4, 8) == pytest.approx(0.52540, abs=1e-4)
 
 
+def test_without_a_control_comparison_the_noise_floor_is_unknown(run: Run) -> None:
+    found = analyse(run)
+    without = found.comparisons[found.comparisons["family"] != "control"]
+    assert narrative.noise_floor(without, found.scenario) == [
+        "no control comparison is named: how far two disks of one kind differ is not known here"
+    ]
+
+
+def test_percentile_ratios_leave_capped_comparisons_out(run: Run) -> None:
+    found = analyse(run)
+    capped = set(found.comparisons.loc[found.comparisons["verdict"] == "capped", "workload"])
+    shown = found.percentile_ratios
+    assert capped and not capped & set(shown["workload"])
+    assert not shown.duplicated(["arm", "base_arm", "workload", "direction", "quantile"]).any()
+    table = present.percentile_ratios(shown, found.labels, found.words)
+    first = shown[shown["quantile"] == 0.5].iloc[0]
+    assert f"{first['ratio']:.3f} ({first['ci_low']:.3f} to {first['ci_high']:.3f})" in table
+
+
 def test_the_noise_floor_is_judged_by_its_margin(run: Run) -> None:
     found = analyse(run)
     said = narrative.noise_floor(found.comparisons, found.scenario)

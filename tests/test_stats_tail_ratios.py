@@ -45,6 +45,14 @@ def test_too_few_ios_are_refused_with_the_number_needed() -> None:
     assert math.isnan(row["ratio"]) and math.isnan(row["ci_low"]) and "10,000 I/Os" in row["reason"]
 
 
+def test_short_trials_have_a_point_but_no_interval() -> None:
+    trials, bins = made()
+    found = percentile_ratios(bins, trials.assign(ios=500), [ITEM])
+    p99 = found[found["quantile"] == 0.99]
+    assert p99["ratio"].notna().any() and p99["ci_low"].isna().all()
+    assert p99["reason"].str.contains("no trial has the 1,000 I/Os").all()
+
+
 def test_one_replicate_refuses_the_general_claim_here_too() -> None:
     trials, bins = made(replicates=1)
     found = percentile_ratios(bins, trials, [ITEM]).set_index(["quantile", "scope"])

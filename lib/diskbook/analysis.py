@@ -14,7 +14,7 @@ from diskbook import figures, limits, narrative, published, results, scenario_fi
 from diskbook.figures import ArmLook, Picture
 from diskbook.run import Run, open_run, write_atomic
 from diskbook.scenario import Scenario, Workload
-from diskbook.stats import tails
+from diskbook.stats import tail_ratios, tails
 from diskbook.stats.compare import Compared, compare
 
 
@@ -94,6 +94,19 @@ class Analysis:
     def percentiles(self) -> pd.DataFrame:
         """Percentiles from merged histograms, only those with enough I/Os behind them."""
         return tails.percentiles(self.tables.bins, self.trials)
+
+    @cached_property
+    def percentile_ratios(self) -> pd.DataFrame:
+        """Ratios of percentiles for comparisons that passed their gates, in the scope of their verdict."""
+        keys = ["arm", "base_arm", "workload"]
+        judged = narrative.chosen(self.comparisons)
+        judged = judged[~judged["verdict"].isin(["capped", "invalid"])].drop_duplicates(keys)
+        named = set(judged[keys].itertuples(index=False, name=None))
+        items = [
+            item for item in self.scenario.comparison if (item.arm, item.base_arm, item.workload) in named
+        ]
+        found = tail_ratios.percentile_ratios(self.tables.bins, self.trials, items)
+        return found.merge(judged[[*keys, "scope"]], on=[*keys, "scope"])
 
     @cached_property
     def published(self) -> pd.DataFrame:

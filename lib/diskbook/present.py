@@ -203,6 +203,23 @@ def percentiles(
     )
 
 
+def percentile_ratios(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Ratios of percentiles with paired intervals, one row a comparison; reasons are footnotes."""
+    notes: dict[str, int] = {}
+    rows = []
+    known = frame.groupby("quantile")["ratio"].transform("count") > 0
+    for key, group in frame[known].groupby(["arm", "base_arm", "workload", "direction", "scope"], sort=False):
+        arm, base_arm, workload, _, scope = map(str, key)
+        shown = {
+            f"p{100 * row['quantile']:g}": _ratio_words({**row, "warnings": row["reason"]}, notes)
+            for row in group.to_dict("records")
+        }
+        arms = f"{labels[arm]} / {labels[base_arm]}"
+        rows.append({"Load": words[workload], "Arms": arms, "Scope": scope, **shown})
+    caption = "Ratios of percentiles: point from merged histograms, interval from pairs within blocks"
+    return Html(table(pd.DataFrame(rows), caption) + footnotes(notes))
+
+
 def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
     """Published figures beside measured ones; what each supports is a footnote."""
     notes: dict[str, int] = {}

@@ -89,6 +89,8 @@ def _row(names: tuple[Any, ...], values: list[float], quantile: float, one: Esti
     """Merged ratio with the relative interval of the paired one."""
     point = values[0] / values[1] if values[1] > 0 else math.nan
     reason = one.reason
+    if one.n_blocks == 0:
+        reason = f"no trial has the {needed(quantile):,} I/Os that this percentile needs; measure longer"
     if math.isnan(point):
         reason = f"an arm has fewer than the {needed(quantile):,} I/Os that this percentile needs"
     shown = math.nan if reason == ratios.ONE_REPLICATE else point

@@ -6,14 +6,16 @@ What differs is in `Cloud`: endpoint, CA, credential, and the scale of waiting.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from azure.core.credentials import AccessToken, AccessTokenInfo
-from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest
+
+from diskbook.azure.waiting import POLL_S, Patience, Tell, Traffic, Wire
 
 LOCATIONS_API = "2022-12-01"
 
@@ -52,32 +54,23 @@ class StaticToken:
         return AccessTokenInfo(self._token, int(time.time()) + 86400)
 
 
-class ScaledSleep(RequestsTransport):
-    """A transport that waits (retries, polls) at a scale of real time; nothing else of the SDK changes.
-
-    `saved_s` adds up the time that scaling saved, so that an operation's unscaled time can be told.
-    """
-
-    def __init__(self, scale: float, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._scale = scale
-        self.saved_s = 0.0
-
-    def sleep(self, duration: float) -> None:
-        """Wait for the scaled duration."""
-        self.saved_s += duration * (1 - self._scale)
-        super().sleep(duration * self._scale)
-
-
 @dataclass(frozen=True)
 class Clients:
     """The three clients the workbook uses. Each is imported and made when first asked for: they are large.
 
     They take bodies as plain dicts in wire names, which the SDK's annotations do not allow for.
+
+    Parameters
+    ----------
+    cloud
+        Which Azure.
+    tell
+        Takes a line for the user where a request has to wait; by default it is printed.
     """
 
     cloud: Cloud
-    _transports: list[ScaledSleep] = field(default_factory=list, repr=False)
+    tell: Tell = field(default=partial(print, flush=True), repr=False)
+    _traffic: Traffic = field(default_factory=Traffic, repr=False)
 
     @cached_property
     def compute(self) -> Any:
@@ -101,18 +94,39 @@ class Clients:
         return self._make(ResourceManagementClient)
 
     @property
+    def requests(self) -> Counter[str]:
+        """Requests sent so far, retries and polls included, by method and kind: "PUT disks"."""
+        return self._traffic.requests
+
+    @property
+    def waited_s(self) -> float:
+        """Waiting so far for retries and between polls, in unscaled seconds, all threads added up."""
+        return self._traffic.waited_s
+
+    @property
     def saved_s(self) -> float:
         """Waiting that the emulator's time scale has saved so far, in seconds; 0 on Azure."""
-        return sum(transport.saved_s for transport in self._transports)
+        return self._traffic.saved_s
+
+    def options(self) -> dict[str, Any]:
+        """Keywords for any client of the SDK, so that it counts, waits and retries as these do.
+
+        Each client needs its own: a transport belongs to one client only.
+        """
+        cloud = self.cloud
+        who = "Azure" if cloud.provenance == "azure" else "Azure (emulated)"
+        verify = str(cloud.ca) if cloud.ca else True
+        return {
+            "transport": Wire(cloud.time_scale, self._traffic, connection_verify=verify),
+            "retry_policy": Patience(who, self.tell),
+        }
 
     def _make(self, kind: Any) -> Any:
         cloud = self.cloud
-        if cloud.endpoint is None:
-            return kind(cloud.credential, cloud.subscription)
-        # A transport belongs to one client only.
-        transport = ScaledSleep(cloud.time_scale, connection_verify=str(cloud.ca))
-        self._transports.append(transport)
-        return kind(cloud.credential, cloud.subscription, base_url=cloud.endpoint, transport=transport)
+        options = {**self.options(), "polling_interval": POLL_S}
+        if cloud.endpoint is not None:
+            options["base_url"] = cloud.endpoint
+        return kind(cloud.credential, cloud.subscription, **options)
 
     def zone_map(self, region: str) -> dict[str, str]:
         """Physical zone of each logical one, e.g. {"1": "westeurope-az2"}; empty where there are none.

@@ -55,7 +55,12 @@ class Progress:
             self._bar = None
 
     def _show(self, event: dict[str, Any]) -> None:
-        shown = {"trial": self._trial, "finding": self._finding, "prefill": self._prefill}
+        shown = {
+            "trial": self._trial,
+            "finding": self._finding,
+            "prefill": self._prefill,
+            "deletion": self._deletion,
+        }
         if event["event"] in shown:
             shown[event["event"]](event)
 
@@ -84,3 +89,6 @@ class Progress:
     def _prefill(self, event: dict[str, Any]) -> None:
         lifted = ", caps lifted" if event["caps_lifted"] else ""
         self.say(f"  prefill {event['disk']}: {event['bytes'] / 1024**2:.0f} MiB{lifted}")
+
+    def _deletion(self, event: dict[str, Any]) -> None:
+        self.say(f"  {event['text']}")

@@ -75,10 +75,17 @@ def benchmark(folder: Run) -> None:
         folder.append("stage", stage="benchmark")
 
 
-def teardown(folder: Run) -> None:
+def teardown(folder: Run, say: deletion.Say | None = None) -> None:
     """Delete what the run created, by reading back; write truth.json first where it was emulated.
 
     Safe to call at any time and more than once.
+
+    Parameters
+    ----------
+    folder
+        The run.
+    say
+        Takes progress lines; they also go into the ledger.
 
     Raises
     ------
@@ -99,25 +106,26 @@ def teardown(folder: Run) -> None:
             _mark_deleted(folder, groups)
             own_emulator.stop(manifest)
         else:
-            _delete_all(folder, clients, groups)
+            _delete_all(folder, clients, groups, say)
         shutil.rmtree(folder.folder / "keys", ignore_errors=True)
         folder.append("stage", stage="teardown")
 
 
-def _delete_all(folder: Run, clients: Clients, groups: list[str]) -> None:
+def _delete_all(folder: Run, clients: Clients, groups: list[str], say: deletion.Say | None) -> None:
     """Keep the truth, delete the groups, stop the emulator: each also when the ones before failed.
 
     A full disk, for one, is no reason to leave machines standing.
     """
     with contextlib.ExitStack() as steps:  # taken from the last to the first
         steps.callback(own_emulator.stop, folder.manifest)
+        steps.callback(deletion.check_elsewhere, clients, folder)
         for group in reversed(groups):
-            steps.callback(_delete_group, folder, clients, group)
+            steps.callback(_delete_group, folder, clients, group, say)
         own_emulator.keep_truth(folder)
 
 
-def _delete_group(folder: Run, clients: Clients, group: str) -> None:
-    deletion.delete_group(clients, folder, group)
+def _delete_group(folder: Run, clients: Clients, group: str, say: deletion.Say | None) -> None:
+    deletion.delete_group(clients, folder, group, say)
     _mark_deleted(folder, [group])
 
 
@@ -238,6 +246,7 @@ def _mark_deleted(folder: Run, groups: list[str]) -> None:
     rows = folder.manifest["resource_groups"]
     folder.update_manifest(
         resource_groups=[
-            {**row, "deleted_utc": run.now_utc()} if row["name"] in groups else row for row in rows
+            {**row, "deleted_utc": run.now_utc(), "deletion": None} if row["name"] in groups else row
+            for row in rows
         ]
     )

@@ -16,7 +16,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from diskbook.emulator.arm import disks, groups, locations, network, own, polling, power, skus, vm_delete, vms
+from diskbook.emulator.arm import (
+    disks,
+    groups,
+    locations,
+    network,
+    own,
+    polling,
+    power,
+    retail,
+    skus,
+    vm_delete,
+    vms,
+)
 from diskbook.emulator.arm.errors import ArmError, bad_request, not_registered
 from diskbook.emulator.arm.faults import Faults
 from diskbook.emulator.arm.gateway import Gateway, error_response
@@ -44,6 +56,9 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/diskbook/operations", own.operations),
     ("GET", "/diskbook/faults", own.faults),
     ("PUT", "/diskbook/faults", own.faults),
+    ("GET", "/diskbook/offer", skus.offer),
+    ("PUT", "/diskbook/offer", skus.offer),
+    ("GET", retail.PATH, retail.prices),
     ("GET", SUB, locations.subscription),
     ("GET", SUB + "/locations", locations.listing),
     ("GET", SUB + "/resourceGroups", groups.listing),
@@ -58,6 +73,7 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/providers/{provider}/operations", skus.operations),
     ("GET", SUB + COMPUTE + "/skus", skus.listing),
     ("GET", SUB + COMPUTE + "/locations/{location}/usages", skus.usages),
+    ("GET", SUB + NETWORK + "/locations/{location}/usages", skus.network_usages),
     ("GET", SUB + "/providers/{provider}/locations/{location}/{collection}/{operation}", polling.operation),
     ("GET", SUB + COMPUTE + "/disks", disks.listing),
     ("GET", GROUP + COMPUTE + "/disks", disks.listing),

@@ -19,6 +19,7 @@ from diskbook.emulator.arm.errors import ArmError
 from diskbook.emulator.arm.plane import ControlPlane
 
 OWN = "/diskbook/"
+RETAIL = "/api/retail/prices"
 # throttle group: allowed in 3 and in 30 minutes (the first recorded, the others plausible)
 BUDGETS = {
     "CreateUpdateDisks": (1000, 8000),
@@ -95,6 +96,8 @@ class Gateway:
 
     def _check(self, scope: Scope) -> None:
         path, settings = scope["path"], self._plane.settings
+        if path == RETAIL:  # public: no token
+            return
         _check_token(Headers(scope=scope).get("authorization", ""), settings.token, settings.tenant_id)
         if path.startswith(OWN):
             return

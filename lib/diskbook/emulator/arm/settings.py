@@ -31,7 +31,16 @@ DEFAULT_DELAYS_S: Mapping[str, float] = {
     "group-delete": 60.0,
 }
 
-DEFAULT_QUOTAS: Mapping[str, int] = {"cores": 350}
+DEFAULT_QUOTAS: Mapping[str, int] = {"cores": 350, "PublicIPAddresses": 1000}
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """A SKU that the subscription may not have in a region, or in some of its zones."""
+
+    sku: str
+    location: str
+    zones: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,8 @@ class Settings:
 
     `time_scale` is the share of Azure's waiting times that is really slept, `delays_s` overrides
     `DEFAULT_DELAYS_S` by kind of operation, `quotas` gives cores by "cores" (region) or VM family (350 where
-    nothing is said), `seed` draws the subscription's mapping of logical to physical zones, `faults` are as
+    nothing is said) and public addresses, `restrictions` are sizes that the subscription may not have,
+    `seed` draws the subscription's mapping of logical to physical zones, `faults` are as
     in `faults.py`.
     """
 
@@ -52,11 +62,19 @@ class Settings:
     seed: int = 1
     faults: tuple[Json, ...] = ()
     quotas: Mapping[str, int] = field(default_factory=dict)
+    restrictions: tuple[Restriction, ...] = ()
 
     def delay_s(self, kind: str) -> float:
         """Azure's time for an operation of this kind, in unscaled seconds."""
         return self.delays_s.get(kind, DEFAULT_DELAYS_S.get(kind, 0.0))
 
     def quota(self, name: str) -> int:
-        """Cores allowed for a VM family, or for the region with "cores"."""
+        """Cores allowed for a VM family, or for the region with "cores"; public addresses."""
         return self.quotas.get(name, DEFAULT_QUOTAS.get(name, 350))
+
+    def restricted(self, sku: str, location: str, zone: str | None) -> bool:
+        """Whether the subscription may not have a size or disk SKU there; `zone` None asks for the region."""
+        return any(
+            one.sku == sku and one.location == location and (not one.zones or zone in one.zones)
+            for one in self.restrictions
+        )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
 
 from diskbook.azure import catalog
+from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
+from diskbook.emulator.arm.settings import Restriction
 from diskbook.emulator.arm.vm_rules import cores_used
 from diskbook.emulator.types import Json
 
@@ -20,7 +23,20 @@ def listing(plane: ControlPlane, call: Call) -> Reply:
     found = _LOCATION.search(call.query.get("$filter", ""))
     regions = [plane.region(found[1])] if found else list(catalog.regions().values())
     rows = [row for region in regions for row in (*_vm_rows(region), *_disk_rows(region))]
+    for row in rows:
+        row["restrictions"] = list(_restrictions(plane, row))
     return Reply(200, {"value": rows})
+
+
+def _restrictions(plane: ControlPlane, row: Json) -> Iterator[Json]:
+    for one in plane.settings.restrictions:
+        if one.sku == row["name"] and one.location in row["locations"]:
+            yield {
+                "type": "Zone" if one.zones else "Location",
+                "values": [one.location],
+                "restrictionInfo": {"locations": [one.location], "zones": list(one.zones)},
+                "reasonCode": "NotAvailableForSubscription",
+            }
 
 
 def _capabilities(values: Iterable[tuple[str, object]]) -> list[Json]:
@@ -174,6 +190,43 @@ def usages(plane: ControlPlane, call: Call) -> Reply:
         for name, text in names.items()
     ]
     return Reply(200, {"value": rows})
+
+
+def network_usages(plane: ControlPlane, call: Call) -> Reply:
+    """List the quota of public addresses; the name is from general knowledge, not seen on the wire."""
+    region = plane.region(call.params["location"]).name
+    used = [
+        one
+        for one in plane.store.of_type("Microsoft.Network/publicIPAddresses")
+        if one.body["location"] == region
+    ]
+    row = {
+        "unit": "Count",
+        "currentValue": len(used),
+        "limit": plane.settings.quota("PublicIPAddresses"),
+        "name": {"value": "PublicIPAddresses", "localizedValue": "Public IP Addresses"},
+    }
+    return Reply(200, {"value": [row]})
+
+
+def offer(plane: ControlPlane, call: Call) -> Reply:
+    """Show or set what the subscription may have: its quotas, and SKUs that are not available to it."""
+    if call.method == "PUT":
+        try:
+            quotas = {str(name): int(limit) for name, limit in call.body.get("quotas", {}).items()}
+            rows = call.body.get("restrictions", [])
+            restrictions = tuple(
+                Restriction(row["sku"], row["location"], tuple(row.get("zones", ()))) for row in rows
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise bad_request(f"an offer is quotas and restrictions: {error!r}", "InvalidOffer") from None
+        plane.settings = replace(plane.settings, quotas=quotas, restrictions=restrictions)
+    settings = plane.settings
+    body = {
+        "quotas": dict(settings.quotas),
+        "restrictions": [asdict(one) for one in settings.restrictions],
+    }
+    return Reply(200, body)
 
 
 def operations(plane: ControlPlane, call: Call) -> Reply:

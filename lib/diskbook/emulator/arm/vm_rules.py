@@ -23,7 +23,10 @@ def check_new_vm(plane: ControlPlane, body: Json, region: catalog.Region, today:
             raise _missing(part)
     size = _size(str(properties["hardwareProfile"].get("vmSize", "")), region)
     zones = body.get("zones") or []
-    _check_place(VmAsk(size.name, str(zones[0]) if zones else None), region, today)
+    ask = VmAsk(size.name, str(zones[0]) if zones else None)
+    if plane.settings.restricted(ask.size, region.name, ask.zone):
+        raise _not_available(ask, region)
+    _check_place(ask, region, today)
     _check_interfaces(plane, properties["networkProfile"].get("networkInterfaces") or [])
     _check_os_disk(properties["storageProfile"].get("osDisk") or {}, size)
     check_quota(plane, size, region.name)
@@ -51,20 +54,24 @@ def _size(name: str, region: catalog.Region) -> catalog.VmSize:
 def _check_place(ask: VmAsk, region: catalog.Region, today: date) -> None:
     for broken in machine_violations(ask, region, today):
         if broken.rule == "vm-size-retired":
-            raise ArmError(
-                409,
-                "SkuNotAvailable",
-                "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: "
-                f"{ask.size}' is currently not available in location '{region.name}'. Please try another "
-                "size or deploy to a different location or different zone. See "
-                "https://aka.ms/azureskunotavailable for details.",
-            )
+            raise _not_available(ask, region)
         # wording from our knowledge, not read
         raise bad_request(
             f"The zone(s) '{ask.zone}' for resource of type '{VM}' is not supported. The supported zones for "
             f"location '{region.name}' are '{','.join(region.zones)}'.",
             "InvalidAvailabilityZone",
         )
+
+
+def _not_available(ask: VmAsk, region: catalog.Region) -> ArmError:
+    return ArmError(
+        409,
+        "SkuNotAvailable",
+        "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: "
+        f"{ask.size}' is currently not available in location '{region.name}'. Please try another "
+        "size or deploy to a different location or different zone. See "
+        "https://aka.ms/azureskunotavailable for details.",
+    )
 
 
 def _check_interfaces(plane: ControlPlane, rows: list[Json]) -> None:

@@ -1,0 +1,160 @@
+"""What Azure refuses: its code and message in one line, whether to ask once more, and what to change.
+
+Codes are those of Microsoft's table of common errors of virtual machines (error-messages.md in
+MicrosoftDocs/SupportArticles-docs) and of Azure Resource Manager's list of deployment errors; those of the
+network provider are from its documentation, not seen on the wire.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from azure.core.exceptions import AzureError, HttpResponseError
+
+from diskbook import secrecy
+from diskbook.azure import attempts
+from diskbook.azure.waiting import Tell
+
+Result = TypeVar("Result")
+
+# The operation ended, but through no fault of what was asked for.
+_REPEATABLE = {
+    "AnotherOperationInProgress",
+    "Canceled",
+    "CanceledAndSupersededDueToAnotherOperation",
+    "GatewayTimeout",
+    "InternalError",
+    "InternalExecutionError",
+    "InternalOperationError",
+    "InternalServerError",
+    "NetworkingInternalOperationError",
+    "OperationPreempted",
+    "RetryableError",
+    "RetryableErrorDueToAnotherOperation",
+    "ServerTimeout",
+    "ServiceUnavailable",
+}
+
+_ROOM = "choose another size, zone or region in the scenario, or try again later"
+_QUOTA = "ask for more quota (portal, Quotas), or take a smaller size, fewer machines or another region"
+_ROLE = "the account needs the role Contributor on this subscription; ask its owner"
+_LOGIN = "sign in again with 'az login'"
+_OTHER = (
+    "name another subscription with --subscription or AZURE_SUBSCRIPTION_ID ('az account list' shows yours)"
+)
+
+_ADVICE = {
+    "SkuNotAvailable": f"Azure has no room for this size there: {_ROOM}",
+    "AllocationFailed": f"Azure has no room for this size now: {_ROOM}",
+    "ZonalAllocationFailed": f"Azure has no room for this size in this zone: {_ROOM}",
+    "OverconstrainedAllocationRequest": f"no host has all of size, zone and disks at once: {_ROOM}",
+    "OverconstrainedZonalAllocationRequest": f"no host of this zone has all of size and disks: {_ROOM}",
+    "NotAvailableForSubscription": f"this subscription may not use it there: {_ROOM}",
+    "QuotaExceeded": _QUOTA,
+    "PublicIPCountLimitReached": "delete public addresses that are not needed, or ask for more in the portal",
+    "AuthorizationFailed": _ROLE,
+    "LinkedAuthorizationFailed": _ROLE,
+    "RequestDisallowedByPolicy": "a policy of this subscription forbids it; ask its owner, or take another",
+    "MissingSubscriptionRegistration": "register the provider that is named with 'az provider register'",
+    "ScopeLocked": "remove the lock from the resource group or the subscription",
+    "SubscriptionNotFound": f"sign in to its tenant with 'az login --tenant TENANT', or {_OTHER}",
+    "InvalidSubscriptionId": _OTHER,
+    "ReadOnlyDisabledSubscription": f"this subscription is disabled: have it enabled again, or {_OTHER}",
+    "SubscriptionNotRegistered": f"this subscription is not active: {_OTHER}",
+    "AuthenticationFailed": _LOGIN,
+    "InvalidAuthenticationToken": _LOGIN,
+    "ExpiredAuthenticationToken": _LOGIN,
+    "InvalidAuthenticationTokenTenant": "sign in to its tenant with 'az login --tenant TENANT'",
+    "TooManyRequests": "wait some minutes, then go on",
+    "ResourceGroupBeingDeleted": "wait until its deletion has ended, then go on",
+}
+
+
+def message(error: AzureError) -> str:
+    """Azure's own code and message in one line, without anything secret."""
+    text = str(error.message)
+    if attempts.is_page(text):
+        return attempts.line(text)
+    if isinstance(error, HttpResponseError) and (named := code(error)):
+        body = _body(error)
+        said = str(body.get("message") or "the operation was ended by Azure")
+        return _line(f"{body.get('code') or named}: {said}")
+    return _line(text)
+
+
+def with_advice(error: AzureError) -> str:
+    """Azure's message, and what to change where that is known."""
+    said, hint = message(error), advice(error)
+    return f"{said.rstrip('.')}. {hint[0].upper()}{hint[1:]}" if hint else said
+
+
+def code(error: AzureError) -> str:
+    """Innermost code of the refusal, which names the cause; "" where Azure gave none."""
+    codes = list(_codes(_body(error)))
+    return codes[-1] if codes else ""
+
+
+def repeatable(error: AzureError) -> bool:
+    """Whether an operation that ended so is worth one more try, unchanged."""
+    body = _body(error)
+    if "internal error" in str(body.get("message", "")).lower() and code(error) == "AllocationFailed":
+        return True
+    return code(error) in _REPEATABLE
+
+
+def advice(error: AzureError) -> str:
+    """What to change, in a few words; "" where only Azure's own message helps."""
+    known = code(error)
+    if known in ("OperationNotAllowed", "ResourceQuotaExceeded") and "quota" in _all_text(error).lower():
+        return _QUOTA
+    return _ADVICE.get(known, "")
+
+
+def once_more(action: Callable[[], Result], tell: Tell) -> Result:
+    """Do it, and a second time where Azure ended it through no fault of what was asked for."""
+    try:
+        return action()
+    except AzureError as error:
+        if not repeatable(error):
+            raise
+        tell(f"Azure ended an operation with {code(error)}; trying it once more")
+    return action()
+
+
+def _body(error: AzureError) -> dict[str, Any]:
+    """The inside of Azure's envelope, or of a failed operation; {} where there is none."""
+    response = getattr(error, "response", None)
+    if response is None:
+        return {}
+    try:
+        document = json.loads(response.text())
+    except (AzureError, ValueError, AttributeError):
+        return {}
+    if not isinstance(document, dict):
+        return {}
+    inner = document.get("error")
+    if isinstance(inner, dict):
+        return inner
+    status = document.get("status")
+    return {"code": status} if status in ("Failed", "Canceled") else {}
+
+
+def _codes(body: dict[str, Any]) -> Iterator[str]:
+    """Codes from the outermost to the innermost of the first detail at each level."""
+    if body.get("code"):
+        yield str(body["code"])
+    for row in [row for row in body.get("details") or [] if isinstance(row, dict)][:1]:
+        yield from _codes(row)
+
+
+def _all_text(error: AzureError) -> str:
+    return json.dumps(_body(error))
+
+
+def _line(text: str) -> str:
+    """One line, without queries of URLs (they carry signatures) and secrets."""
+    first = " ".join(text.split())
+    return secrecy.hide(re.sub(r"(/[^\s?'\"]*)\?[^\s'\")]+", r"\1", first))

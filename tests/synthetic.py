@@ -165,6 +165,7 @@ def _measured(base: dict, load: Load, latency_ms: float, rng, provenance: str) -
         "cap_vm_cached_iops": np.nan,
         "cap_vm_cached_mb_s": np.nan,
         "credit_state": "unknown",
+        "credit_left_share": np.nan,
         "raw_path": "raw/x.json.gz",
         "raw_sha256": "0" * 64,
     }

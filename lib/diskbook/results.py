@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from diskbook import raw, schema
+from diskbook import credit, raw, schema
 from diskbook.errors import DiskbookError
 from diskbook.run import Run, write_atomic
 from diskbook.scenario import Workload
@@ -62,6 +62,7 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
     complete = _complete(events)
     trials: list[dict[str, Any]] = []
     measured: list[tuple[str, raw.Trial]] = []
+    demands: dict[str, tuple[float, float, float]] = {}
     for number, event in enumerate(events, 1):
         if event["event"] != "trial":
             continue
@@ -71,7 +72,9 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
             continue
         result = read_trial(event, workload)
         measured.append((event["trial"], result))
+        demands[event["trial"]] = _demand(result.directions, workload)
         trials.extend({**common, **row} for row in _rows(result.directions, workload))
+    _add_credit(trials, credit.trial_credits(manifest, events, demands))
     return Tables(schema.from_rows(schema.TRIALS, trials), _bins(measured), _series(measured))
 
 
@@ -175,7 +178,6 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
         **_caps("disk", disk["limits"]),
         **_caps("vm", machine["limits"]),
         **_cached_caps(manifest, event["disk"], machine["limits"]),
-        "credit_state": event.get("credit_state") or _credit_state(disk["limits"], machine["limits"]),
         "raw_path": output.get("path"),
         "raw_sha256": output.get("sha256"),
     }
@@ -194,10 +196,18 @@ def _cached_caps(
     return {f"cap_vm_{kind}": limits.get(kind) if on else None for kind in ("cached_iops", "cached_mb_s")}
 
 
-def _credit_state(*limits: Mapping[str, Any]) -> str:
-    """Without any burst limit there is no credit to know about."""
-    bursts = any(part.get(kind) is not None for part in limits for kind in ("burst_iops", "burst_mb_s"))
-    return "unknown" if bursts else "none"
+def _demand(directions: Mapping[str, Direction], workload: Workload) -> tuple[float, float, float]:
+    """Seconds under load, IOPS and MB/s of reads and writes; the ramp counts at the rate after it."""
+    parts = [part for name, part in directions.items() if name in ("read", "write")]
+    iops = sum(part.iops for part in parts)
+    seconds = workload.ramp_s + max((part.runtime_ms / 1000 for part in parts), default=0.0)
+    return seconds, iops, iops * workload.block_size_bytes / 1e6
+
+
+def _add_credit(rows: list[dict[str, Any]], credits: Mapping[str, credit.Credit]) -> None:
+    for row in rows:
+        found = credits[row["trial"]]
+        row |= {"credit_state": found.state, "credit_left_share": found.left_share}
 
 
 def _rows(directions: Mapping[str, Direction], workload: Workload) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from diskbook.credit import DRAINED, EMPTY, FULL, NONE, PARTIAL, UNKNOWN
 from diskbook.errors import DiskbookError
 
 Dtype = Literal["str", "int64", "float64", "datetime64[us, UTC]"]
@@ -93,7 +94,8 @@ TRIALS = Table(
         *_number("cap_vm_burst_mb_s", unit="10^6 bytes/s"),
         *_number("cap_vm_cached_iops", unit="1/s"),
         *_number("cap_vm_cached_mb_s", unit="10^6 bytes/s"),
-        *_text("credit_state"),
+        *_text("credit_state", values=(NONE, FULL, PARTIAL, EMPTY, DRAINED, UNKNOWN)),
+        *_number("credit_left_share"),
         *_text("raw_path", "raw_sha256", nullable=True),
     ),
     key=("trial", "direction"),

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook import limits, setups
+from diskbook.azure import catalog
 
 CAPPED = "capped"
 BELOW = "below cap"
@@ -63,7 +64,7 @@ def _measured(row: Mapping[Any, Any], assessed: pd.DataFrame) -> str:
         return f"quoted, not measured: {row['outstanding']:.0f} / {row['value']:g} ms is {row['little']}"
     if row["on_cap"]:
         return _capped(row)
-    if row["label"] == UNKNOWN:
+    if row["label"] == UNKNOWN or setups.cached_read(row):
         return _cached(row)
     if row["metric"] == "access_time":
         return "an access time as HD Tune counts it, its pattern unknown; no limit is near"
@@ -100,7 +101,15 @@ def _cached(row: Mapping[Any, Any]) -> str:
     above = row["iops"] / base - 1.0
     more = f"{100 * above:.0f} % above the disk's own {base:,.0f} IOPS, so " if above > 0.05 else ""
     may = "has answered part of it" if more else "may have answered"
-    return f"{more}the host cache {may}; the machine's cached limit is not in data/reference"
+    return f"{more}the host cache {may}; {_cached_limit(row)}"
+
+
+def _cached_limit(row: Mapping[Any, Any]) -> str:
+    if row["label"] == UNKNOWN:
+        return "the machine's cached limit is not in data/reference"
+    inferred = "cached limits inferred" in catalog.vm_size(row["vm_size"]).note
+    of = "the machine's cached limit" + (", which is inferred" if inferred else "")
+    return f"at {100 * row['share']:.0f} % of {of}"
 
 
 def suspected_limit(row: Mapping[Any, Any], assessed: pd.DataFrame) -> str:

@@ -127,16 +127,24 @@ def cap_gate(arms: Sequence[str], labels: Sequence[Cell], words: Sequence[str]) 
 
 
 def credit_gate(cells: Sequence[Cell]) -> Gate:
-    """Burst credit must be known, equal over arms and at rest, where any is drawn."""
+    """Where any is drawn, burst credit must be known, and must last or be spent alike in all trials.
+
+    How much is left does not change a rate as long as some is, so "partial" counts as "full" (see `credit`).
+    """
     if not any(cell["draws_credit"] is True or cell["draws_credit"] == 1 for cell in cells):
         return Gate("burst credit", "passed", "no trial ran above a base limit, so none drew credit")
-    states = [set(_words(cell["credit"])) for cell in cells]
+    states = [{"full" if word == "partial" else word for word in _words(cell["credit"])} for cell in cells]
     if any(not state or "unknown" in state for state in states):
         remedy = "fetch the credit metrics, or turn bursting off"
         return Gate("burst credit", "not assessable", "credit was drawn and its state is not known", remedy)
-    if len(set.union(*states)) == 1:
-        return Gate("burst credit", "passed", f"credit was {states[0].pop()} in every trial of both arms")
-    cause = f"credit differed between trials ({', '.join(sorted(set.union(*states)))})"
+    found = set.union(*states)
+    if found == {"full"}:
+        return Gate("burst credit", "passed", "credit lasted throughout every trial of both arms")
+    if len(found) == 1 and "drained" not in found:
+        return Gate("burst credit", "passed", f"credit was {found.pop()} in every trial of both arms")
+    cause = f"credit differed between trials ({', '.join(sorted(found))})"
+    if found == {"drained"}:
+        cause = "credit ran out within trials, which are a mixture of burst and base"
     return Gate("burst credit", "failed", cause, "report burst and base apart, or wait for refill", "invalid")
 
 

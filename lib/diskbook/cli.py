@@ -142,6 +142,17 @@ def tables(name: str) -> None:
 
 @cli.command()
 @click.argument("name", metavar="RUN")
+@click.option("--arm", metavar="NAME", help="Only this arm.")
+@click.option("--workload", metavar="NAME", help="Only this workload.")
+def why(name: str, arm: str | None, workload: str | None) -> None:
+    """Say for every cell of RUN whether it was throttled, by which limit, and what would help."""
+    from diskbook import why as reasons
+
+    click.echo(reasons.of_run(name, arm, workload))
+
+
+@cli.command()
+@click.argument("name", metavar="RUN")
 def teardown(name: str) -> None:
     """Delete whatever RUN has left standing."""
     from diskbook import run as runs

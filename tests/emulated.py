@@ -55,12 +55,12 @@ class Azure:
             GROUP, "nsg", {**common, "properties": rules}
         ).result()
         net = network.virtual_networks.begin_create_or_update(
-            GROUP, "net", {**common, "properties": requests.network(group.id)}
+            GROUP, "net", {**common, "properties": requests.network()}
         ).result()
         address = network.public_ip_addresses.begin_create_or_update(
             GROUP, f"{name}-ip", {**common, **requests.public_address(zone)}
         ).result()
-        interface = requests.interface(net.subnets[0].id, address.id)
+        interface = requests.interface(net.subnets[0].id, address.id, group.id)
         nic = network.network_interfaces.begin_create_or_update(
             GROUP, f"{name}-nic", {**common, "properties": interface}
         ).result()

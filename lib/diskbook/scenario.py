@@ -49,13 +49,17 @@ class Question(Record):
 
 
 class Machine(Record):
-    """A virtual machine. `substitute` is a documented size for when `size` is retired."""
+    """A virtual machine. `substitute` is a documented size for when `size` is retired.
+
+    `accelerated_networking` is asked for where the size has it.
+    """
 
     name: Name
     size: str
     zone: Zone | None = None
     os: Literal["linux", "windows"] = "linux"
     substitute: str | None = None
+    accelerated_networking: bool = True
 
 
 class Disk(Record):

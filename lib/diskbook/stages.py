@@ -52,9 +52,13 @@ def provision(folder: Run) -> None:
     with folder.locked(), _cloud_told(folder):
         own_emulator.start(folder, owner=False)
         clients, scenario = clouds.clients_of(folder.manifest), scenario_of(folder)
-        for origin in origins(scenario):
-            if remaining(folder, scenario, origin) and standing(folder, clients, origin) is None:
-                _replicate(folder, clients, scenario, origin)
+        missing = [
+            origin
+            for origin in origins(scenario)
+            if remaining(folder, scenario, origin) and standing(folder, clients, origin) is None
+        ]
+        if missing:
+            _create(folder, clients, scenario, missing)
         folder.append("stage", stage="provision")
 
 
@@ -174,24 +178,40 @@ def _stands(clients: Clients, row: dict[str, Any]) -> bool:
         return False
 
 
-def _replicate(folder: Run, clients: Clients, scenario: Scenario, origin: int) -> None:
+def _create(folder: Run, clients: Clients, scenario: Scenario, missing: list[int]) -> None:
+    """Create machines and disks of planned replicates, all in one new resource group."""
     manifest = folder.manifest
     measured = {event["replicate"] for event in folder.ledger() if event["event"] == "trial"}
-    kept = [row for row in manifest["replicates"] if row["replicate"] in measured or row["origin"] != origin]
-    numbers = [row["replicate"] for row in kept]
-    number = origin if origin not in numbers else max([scenario.design.replicates, *numbers]) + 1
+    kept = [
+        row for row in manifest["replicates"] if row["replicate"] in measured or row["origin"] not in missing
+    ]
+    origin_of = _numbered(scenario, missing, [row["replicate"] for row in kept])
     group = f"diskbook-{folder.name}-{len(manifest['resource_groups']) + 1}"
     tags = provisioning.group_tags(
         folder.name, scenario, (datetime.now(UTC) + EXPIRES).isoformat("T", "seconds")
     )
-    place = provisioning.Place(group, scenario.region, tags, number)
+    place = provisioning.Place(group, scenario.region, tags)
     # Recorded before it is created: what is on record can always be found and deleted.
     groups = [*manifest["resource_groups"], {"name": group, "deleted_utc": None}]
     zone_map = clients.zone_map(scenario.region)
     folder.update_manifest(resource_groups=groups, replicates=kept, zone_map=zone_map)
     provisioning.create_group(clients, folder, place)
-    entry = provisioning.replicate(clients, folder, scenario, place)
-    folder.update_manifest(replicates=[*kept, {"origin": origin, **entry}])
+
+    def keep(entry: dict[str, Any]) -> None:
+        rows = [*folder.manifest["replicates"], {"origin": origin_of[entry["replicate"]], **entry}]
+        folder.update_manifest(replicates=sorted(rows, key=lambda row: row["replicate"]))
+
+    provisioning.replicates(clients, folder, scenario, place, zone_map, list(origin_of), keep)
+
+
+def _numbered(scenario: Scenario, missing: list[int], used: list[int]) -> dict[int, int]:
+    """Number fresh replicates: as planned, or with the next free number where that one has been measured."""
+    found: dict[int, int] = {}
+    for origin in missing:
+        taken = [*used, *found]
+        number = origin if origin not in taken else max([scenario.design.replicates, *taken]) + 1
+        found[number] = origin
+    return found
 
 
 def at_once(cloud: str, replicates: int) -> int:

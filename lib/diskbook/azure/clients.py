@@ -15,6 +15,7 @@ from typing import Any
 from azure.core.credentials import AccessToken, AccessTokenInfo
 from azure.core.rest import HttpRequest
 
+from diskbook.azure.pace import Pace
 from diskbook.azure.waiting import POLL_S, Patience, Tell, Traffic, Wire
 
 LOCATIONS_API = "2022-12-01"
@@ -31,12 +32,15 @@ class Cloud:
     ca: Path | None = None
     time_scale: float = 1.0
     admin_user: str = "diskbook"
-    ssh_source: str = "*"  # addresses that the network lets in by SSH, as a CIDR
+    ssh_source: str = (
+        "127.0.0.0/8"  # addresses that the network lets in by SSH; by default nobody from outside
+    )
+    emulated: bool = False  # the endpoint is an emulator's, whatever the kind
 
     @property
     def provenance(self) -> str:
         """What every result made here is labelled with."""
-        return "azure" if self.kind == "azure" else "emulated"
+        return "azure" if self.kind == "azure" and not self.emulated else "emulated"
 
 
 class StaticToken:
@@ -119,6 +123,7 @@ class Clients:
         return {
             "transport": Wire(cloud.time_scale, self._traffic, connection_verify=verify),
             "retry_policy": Patience(who, self.tell),
+            "per_call_policies": [Pace()],
         }
 
     def _make(self, kind: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import dataclass
 from typing import Any
 
 from diskbook.azure import catalog
@@ -11,7 +12,15 @@ from diskbook.errors import DiskbookError
 from diskbook.scenario import Disk
 
 
-def vm_limits(clients: Clients, region: str, sizes: Set[str]) -> dict[str, dict[str, float | None]]:
+@dataclass(frozen=True)
+class Size:
+    """What a VM size can do: its limits (as `sizes` says), and whether it takes accelerated networking."""
+
+    limits: dict[str, float | None]
+    accelerated_networking: bool
+
+
+def sizes(clients: Clients, region: str, names: Set[str]) -> dict[str, Size]:
     """Limits of VM sizes: uncached, and cached ones for disks with a host cache.
 
     Base limits come from the API. Burst limits are not in resource SKUs: they come from the dated table
@@ -20,19 +29,19 @@ def vm_limits(clients: Clients, region: str, sizes: Set[str]) -> dict[str, dict[
     Returns
     -------
     dict
-        Size to `iops`, `mb_s`, `burst_iops`, `burst_mb_s`, `cached_iops`, `cached_mb_s` (None where there is
-        none; MB are 10^6 bytes).
+        By size. Limits are `iops`, `mb_s`, `burst_iops`, `burst_mb_s`, `cached_iops`, `cached_mb_s` (None
+        where there is none; MB are 10^6 bytes).
 
     Raises
     ------
     DiskbookError
         When the region does not offer a size.
     """
-    found: dict[str, dict[str, float | None]] = {}
+    found: dict[str, Size] = {}
     for row in clients.compute.resource_skus.list(filter=f"location eq '{region}'"):
-        if row.resource_type == "virtualMachines" and row.name in sizes:
+        if row.resource_type == "virtualMachines" and row.name in names:
             found[row.name] = _of_size(row)
-    missing = sizes - found.keys()
+    missing = names - found.keys()
     if missing:
         raise DiskbookError(
             f"region {region} does not offer {min(missing)}; choose another size or region in the scenario"
@@ -54,10 +63,10 @@ def disk_limits(spec: Disk, resource: Any) -> dict[str, float | None]:
     }
 
 
-def _of_size(row: Any) -> dict[str, float | None]:
+def _of_size(row: Any) -> Size:
     capability = {item.name: item.value for item in row.capabilities or []}
     documented = catalog.vm_sizes().get(row.name.lower())
-    return {
+    limits = {
         "iops": float(capability["UncachedDiskIOPS"]),
         "mb_s": float(capability["UncachedDiskBytesPerSecond"]) / 1e6,
         "burst_iops": documented.uncached_burst_iops if documented else None,
@@ -65,6 +74,7 @@ def _of_size(row: Any) -> dict[str, float | None]:
         "cached_iops": _number(capability, "CombinedTempDiskAndCachedIOPS", 1),
         "cached_mb_s": _number(capability, "CombinedTempDiskAndCachedReadBytesPerSecond", 1e6),
     }
+    return Size(limits, capability.get("AcceleratedNetworkingEnabled") == "True")
 
 
 def _number(capability: dict[str, str], name: str, unit: float) -> float | None:

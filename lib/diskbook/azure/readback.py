@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from diskbook import scenario
+from diskbook.azure import catalog
 from diskbook.errors import DiskbookError
 
 
@@ -21,49 +23,129 @@ def disk(resource: Any) -> dict[str, Any]:
         "iops": resource.disk_iops_read_write,
         "mb_s": resource.disk_m_bps_read_write,
         "tier": resource.tier,
+        "network_access": _plain(resource.network_access_policy),
+        "public_network_access": _plain(resource.public_network_access),
+        "logical_sector_bytes": creation.logical_sector_size if creation else None,
     }
 
 
 def machine(resource: Any) -> dict[str, Any]:
-    """Settings of a machine as Azure reports them, by the scenario's names."""
-    return {"size": _plain(resource.hardware_profile.vm_size), "zone": (resource.zones or [None])[0]}
+    """Settings of a machine as Azure reports them; None where it says nothing."""
+    storage, security = resource.storage_profile, resource.security_profile
+    interfaces = resource.network_profile.network_interfaces or []
+    image = storage.image_reference
+    return {
+        "size": _plain(resource.hardware_profile.vm_size),
+        "zone": (resource.zones or [None])[0],
+        "image": f"{image.publisher}:{image.offer}:{image.sku}" if image else None,
+        "image_version": image.exact_version if image else None,
+        "computer_name": resource.os_profile.computer_name if resource.os_profile else None,
+        "os_disk_delete_option": _plain(storage.os_disk.delete_option),
+        "interface_delete_option": _plain(interfaces[0].delete_option) if interfaces else None,
+        "disk_controller": _plain(storage.disk_controller_type),
+        "security_type": _plain(security.security_type) if security else None,
+        "encryption_at_host": bool(security and security.encryption_at_host),
+    }
+
+
+def interface(resource: Any) -> dict[str, Any]:
+    """Settings of a network interface as Azure reports them; ids in lower case."""
+    row = resource.ip_configurations[0]
+    address = row.public_ip_address
+    return {
+        "accelerated_networking": bool(resource.enable_accelerated_networking),
+        "security_group": _id(resource.network_security_group),
+        "public_address": _id(address),
+        "public_address_delete_option": _plain(address.delete_option) if address else None,
+        "subnet": _id(row.subnet),
+        "private_address": row.private_ip_address,
+    }
 
 
 def check_disk(asked: scenario.Disk, resource: Any) -> None:
     """Compare a disk with what was asked for.
+
+    The tier is compared where Azure names one, which it does for Premium SSD.
 
     Raises
     ------
     DiskbookError
         Naming disk, setting and both values.
     """
-    wanted = {
+    wanted: dict[str, Any] = {
         "sku": asked.sku,
         "size_gib": asked.size_gib,
         "zone": asked.zone,
         "max_shares": asked.max_shares,
         "bursting": asked.bursting,
         "performance_plus": asked.performance_plus,
+        "network_access": "DenyAll",
+        "public_network_access": "Disabled",
     }
     wanted |= {name: value for name in ("iops", "mb_s") if (value := getattr(asked, name)) is not None}
+    if resource.tier is not None:
+        wanted["tier"] = catalog.disk_limits(asked.sku, asked.size_gib).tier
     _compare(f"disk {asked.name}", wanted, disk(resource))
 
 
-def check_machine(asked: scenario.Machine, resource: Any) -> None:
-    """Compare a machine with what was asked for; raises as `check_disk` does."""
-    _compare(f"machine {asked.name}", {"size": asked.size, "zone": asked.zone}, machine(resource))
+def check_machine(asked: scenario.Machine, body: Mapping[str, Any], resource: Any) -> None:
+    """Compare a machine with what was asked for, by scenario and request; raises as `check_disk` does."""
+    properties = body["properties"]
+    image = properties["storageProfile"]["imageReference"]
+    wanted = {
+        "size": asked.size,
+        "zone": asked.zone,
+        "image": f"{image['publisher']}:{image['offer']}:{image['sku']}",
+        "computer_name": properties["osProfile"]["computerName"],
+        "os_disk_delete_option": "Delete",
+        "interface_delete_option": "Delete",
+    }
+    _compare(f"machine {asked.name}", wanted, machine(resource))
+
+
+def check_interface(name: str, asked: Mapping[str, Any], resource: Any) -> None:
+    """Compare the network interface of a machine with the request; raises as `check_disk` does."""
+    row = asked["ipConfigurations"][0]["properties"]
+    wanted = {
+        "accelerated_networking": asked["enableAcceleratedNetworking"],
+        "security_group": asked["networkSecurityGroup"]["id"],
+        "public_address": row["publicIPAddress"]["id"],
+        "subnet": row["subnet"]["id"],
+    }
+    _compare(f"network interface of machine {name}", wanted, interface(resource))
+
+
+def check_security_group(source: str, resource: Any) -> None:
+    """Make sure that a security group lets in SSH from `source`, and nothing else."""
+    let_in = [
+        f"{_plain(row.protocol)} {row.destination_port_range} from {row.source_address_prefix}"
+        for row in resource.security_rules or []
+        if _plain(row.access) == "Allow" and _plain(row.direction) == "Inbound"
+    ]
+    _compare("network security group", {"lets in": f"Tcp 22 from {source}"}, {"lets in": ", ".join(let_in)})
 
 
 def check_attachment(name: str, resource: Any, disk_id: str, lun: int, cache: str) -> None:
     """Make sure that a machine has the disk at that LUN with that cache; raises as `check_disk` does."""
     found = [
-        {"lun": row.lun, "cache": _plain(row.caching) or "None"}
+        {
+            "lun": row.lun,
+            "cache": _plain(row.caching) or "None",
+            "delete_option": _plain(row.delete_option),
+            "write_accelerator": bool(row.write_accelerator_enabled),
+        }
         for row in resource.storage_profile.data_disks or []
         if row.managed_disk and row.managed_disk.id.lower() == disk_id.lower()
     ]
     if not found:
         raise DiskbookError(f"disk {name} was attached, but the machine does not list it; the run stops")
-    _compare(f"attached disk {name}", {"lun": lun, "cache": cache}, found[0])
+    wanted = {"lun": lun, "cache": cache, "delete_option": "Delete", "write_accelerator": False}
+    _compare(f"attached disk {name}", wanted, found[0])
+
+
+def _id(reference: Any) -> str | None:
+    """Id of what something refers to, in lower case."""
+    return reference.id.lower() if reference is not None and reference.id else None
 
 
 def _plain(value: Any) -> Any:
@@ -71,7 +153,7 @@ def _plain(value: Any) -> Any:
     return getattr(value, "value", value)
 
 
-def _compare(what: str, wanted: dict[str, Any], found: dict[str, Any]) -> None:
+def _compare(what: str, wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     for setting, value in wanted.items():
         got = found[setting]
         if str(got).lower() != str(value).lower():

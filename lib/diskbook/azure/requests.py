@@ -5,11 +5,20 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from diskbook.azure import windows
 from diskbook.azure.keys import KeyPair, cloud_init
 from diskbook.scenario import Disk, Machine
 
-# The image is a name of Azure's marketplace; the emulator takes any.
-UBUNTU = {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server", "version": "latest"}
+# Images are names of Azure's marketplace; the emulator takes any.
+IMAGES = {
+    "linux": {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server", "version": "latest"},
+    "windows": {
+        "publisher": "MicrosoftWindowsServer",
+        "offer": "WindowsServer",
+        "sku": "2022-datacenter-azure-edition",
+        "version": "latest",
+    },
+}
 
 
 def disk(spec: Disk, region: str, tags: dict[str, str]) -> dict[str, Any]:
@@ -18,6 +27,9 @@ def disk(spec: Disk, region: str, tags: dict[str, str]) -> dict[str, Any]:
         "creationData": {"createOption": "Empty"},
         "diskSizeGB": spec.size_gib,
         "maxShares": spec.max_shares,
+        # Nobody needs its content but the machine it is attached to.
+        "networkAccessPolicy": "DenyAll",
+        "publicNetworkAccess": "Disabled",
     }
     if spec.performance_plus:
         properties["creationData"]["performancePlus"] = True
@@ -49,22 +61,22 @@ def machine(
     public_key: str,
     host_key: KeyPair,
 ) -> dict[str, Any]:
-    """Body that creates a machine which knows our key, and whose host key we know."""
-    ssh = {"publicKeys": [{"path": f"/home/{user}/.ssh/authorized_keys", "keyData": public_key}]}
+    """Body that creates a machine which knows our key, and whose host key we know.
+
+    A Windows machine gets both from the script extension that follows (`windows.extension`).
+    """
     os_disk = {
         "createOption": "FromImage",
         "deleteOption": "Delete",
         "managedDisk": {"storageAccountType": "StandardSSD_LRS"},
     }
+    profile = (
+        windows.os_profile(name, user) if spec.os == "windows" else _linux(name, user, public_key, host_key)
+    )
     properties: dict[str, Any] = {
         "hardwareProfile": {"vmSize": spec.size},
-        "storageProfile": {"imageReference": UBUNTU, "osDisk": os_disk, "dataDisks": []},
-        "osProfile": {
-            "computerName": name,
-            "adminUsername": user,
-            "customData": base64.b64encode(cloud_init(host_key).encode()).decode(),
-            "linuxConfiguration": {"disablePasswordAuthentication": True, "ssh": ssh},
-        },
+        "storageProfile": {"imageReference": IMAGES[spec.os], "osDisk": os_disk, "dataDisks": []},
+        "osProfile": profile,
         "networkProfile": {
             "networkInterfaces": [{"id": nic_id, "properties": {"primary": True, "deleteOption": "Delete"}}]
         },
@@ -73,6 +85,16 @@ def machine(
     if spec.zone is not None:
         body["zones"] = [spec.zone]
     return body
+
+
+def _linux(name: str, user: str, public_key: str, host_key: KeyPair) -> dict[str, Any]:
+    ssh = {"publicKeys": [{"path": f"/home/{user}/.ssh/authorized_keys", "keyData": public_key}]}
+    return {
+        "computerName": name,
+        "adminUsername": user,
+        "customData": base64.b64encode(cloud_init(host_key).encode()).decode(),
+        "linuxConfiguration": {"disablePasswordAuthentication": True, "ssh": ssh},
+    }
 
 
 def ssh_only(source: str) -> dict[str, Any]:
@@ -92,13 +114,10 @@ def ssh_only(source: str) -> dict[str, Any]:
     }
 
 
-def network(security_group_id: str) -> dict[str, Any]:
-    """Properties of a virtual network with one subnet behind the security group."""
-    subnet = {"addressPrefix": "10.0.0.0/24", "networkSecurityGroup": {"id": security_group_id}}
-    return {
-        "addressSpace": {"addressPrefixes": ["10.0.0.0/16"]},
-        "subnets": [{"name": "disks", "properties": subnet}],
-    }
+def network() -> dict[str, Any]:
+    """Properties of a virtual network with one subnet."""
+    subnet = {"name": "disks", "properties": {"addressPrefix": "10.0.0.0/24"}}
+    return {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}, "subnets": [subnet]}
 
 
 def public_address(zone: str | None) -> dict[str, Any]:
@@ -108,7 +127,18 @@ def public_address(zone: str | None) -> dict[str, Any]:
     return {**body, "zones": [zone]} if zone else body
 
 
-def interface(subnet_id: str, address_id: str) -> dict[str, Any]:
-    """Properties of a network interface in the subnet, with the public address."""
-    properties = {"subnet": {"id": subnet_id}, "publicIPAddress": {"id": address_id}}
-    return {"ipConfigurations": [{"name": "primary", "properties": properties}]}
+def interface(
+    subnet_id: str, address_id: str, security_group_id: str, *, accelerated: bool = False
+) -> dict[str, Any]:
+    """Properties of a network interface in the subnet, with the public address, behind the security group.
+
+    The group is at the interface, not at the subnet, so that group and network can be made at the same time.
+    A standard public address lets nothing in that no security group allows.
+    """
+    address = {"id": address_id, "properties": {"deleteOption": "Delete"}}
+    properties = {"subnet": {"id": subnet_id}, "publicIPAddress": address}
+    return {
+        "ipConfigurations": [{"name": "primary", "properties": properties}],
+        "networkSecurityGroup": {"id": security_group_id},
+        "enableAcceleratedNetworking": accelerated,
+    }

@@ -1,0 +1,40 @@
+"""One operation of the control plane: its time in the ledger, Azure's refusal in one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+from azure.core.exceptions import AzureError
+
+from diskbook.azure import refusals
+from diskbook.azure.clients import Clients
+from diskbook.errors import DiskbookError
+from diskbook.run import Run, now_utc
+
+azure_message = refusals.message
+
+
+@contextlib.contextmanager
+def operation(run: Run, name: str, target: str, clients: Clients | None = None) -> Iterator[None]:
+    """Record the time of one control-plane operation, and put Azure's refusal into one sentence.
+
+    With `clients` given the unscaled time is recorded as well; it is only right while no other operation
+    runs. On the emulator both are the profile's own delays, not a finding about Azure.
+    """
+    started_utc, started, saved = now_utc(), time.monotonic(), clients.saved_s if clients else 0.0
+    try:
+        yield
+    except AzureError as error:
+        raise DiskbookError(f"{name} {target}: {refusals.with_advice(error)}") from error
+    real_s = time.monotonic() - started
+    unscaled_s = round(real_s + clients.saved_s - saved, 3) if clients else None
+    run.append(
+        "operation",
+        name=name,
+        target=target,
+        started_utc=started_utc,
+        real_s=round(real_s, 3),
+        unscaled_s=unscaled_s,
+    )

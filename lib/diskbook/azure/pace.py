@@ -1,0 +1,50 @@
+"""When to ask whether an operation of Azure's has ended.
+
+Azure names a time in some answers to a poll (50 s on a new machine's first one, 10 s for a network) and none
+in others, where the SDK waits 30 s. A run would wait for the polling more than for Azure. So polls follow the
+time an operation has taken so far: a second at first, a twentieth of that time later on. An end is noticed
+within a second or 5 % of the operation's time, whichever is longer.
+
+The price is requests: about 30 polls in the first half minute of an operation and 65 in the 168 s of a zonal
+machine, where the SDK would send 6. Azure allows 15,000 in 3 minutes (GetOperation, read in the headers of
+recorded answers). What a throttled answer (429) asks for is the retry policy's matter, and is obeyed.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+from urllib.parse import urlsplit
+
+from azure.core.pipeline.policies import SansIOHTTPPolicy
+
+SHARE = 0.05  # of the time so far
+LEAST_S = 1
+
+_POLL = re.compile(r"/(locations/[^/]+/\w*operations|operation(results|statuses))/[^/]+$", re.IGNORECASE)
+
+
+def wait_s(so_far_s: float) -> int:
+    """Whole seconds to the next poll of an operation that has been waited for so long."""
+    return max(LEAST_S, round(so_far_s * SHARE))
+
+
+class Pace(SansIOHTTPPolicy[Any, Any]):
+    """Puts our own Retry-After into answers to polls, which is what the SDK's poller goes by."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waited_s: dict[str, float] = {}
+
+    def on_response(self, request: Any, response: Any) -> None:
+        """Set the time of the next poll."""
+        sent, answer = request.http_request, response.http_response
+        path = urlsplit(sent.url).path
+        if sent.method != "GET" or answer.status_code >= 400 or not _POLL.search(path):
+            return
+        with self._lock:
+            so_far_s = self._waited_s.get(path, 0.0)
+            seconds = wait_s(so_far_s)
+            self._waited_s[path] = so_far_s + seconds
+        answer.headers["Retry-After"] = str(seconds)

@@ -399,7 +399,7 @@ def test_a_start_that_fails_says_why(make: MakeExport, tmp_path: Path) -> None:
 
 def test_a_foreign_file_is_not_taken_for_ours(tmp_path: Path) -> None:
     (tmp_path / "short").write_bytes(b"DSKLIM")
-    (tmp_path / "other").write_bytes(b"x" * 2**20)
+    (tmp_path / "other").write_bytes(b"x" * 2**21)
     with pytest.raises(DiskbookError, match="too short"):
         LimitsFile.open(tmp_path / "short")
     with pytest.raises(DiskbookError, match="another version"):
@@ -449,3 +449,26 @@ def test_bench_exits_1_when_a_set_point_is_missed(
         monkeypatch.setattr(bench, "checks", lambda value=value: iter([trial_of(value)]))
         assert bench.main(["--only", "planted"]) == code
         assert verdict in capsys.readouterr().out
+
+
+# ---- what it did, second by second -----------------------------------------------------------------------
+
+
+def test_ios_are_counted_by_the_second_in_which_they_ended(make: MakeExport) -> None:
+    export = make(plays=model(write=Latency(0.0)), limits=Limits(iops=2000))
+    before = int(time.time())
+    some_ios(export, "randwrite", 3000, 8)
+    fio(export, "--rw=write", "--bs=4k", "--number_ios=500", unthrottled=True)
+    seconds, ios, written, hits, hit_bytes = export.activity().T
+    assert seconds.min() >= before and list(seconds) == sorted(set(seconds)) and len(seconds) >= 2
+    assert (ios.sum(), written.sum()) == (3000, 3000 * 4096)  # filling a disk counts for nothing
+    assert ios.max() <= 2000 * 1.02 and hits.sum() == hit_bytes.sum() == 0
+
+
+def test_what_a_host_cache_answers_is_counted_apart(make: MakeExport) -> None:
+    export = make(plays=model(cache=Cache(Latency(0.05), GIB)))
+    fio(export, "--rw=write", "--bs=4k", "--size=1m")
+    fio(export, "--rw=read", "--bs=4k", "--size=1m", "--loops=2")
+    _, ios, moved, hits, hit_bytes = export.activity().sum(axis=0)
+    assert (ios, moved) == (256, 2**20)
+    assert (hits, hit_bytes) == (512, 2**21)

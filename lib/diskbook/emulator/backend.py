@@ -11,6 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from diskbook.emulator import network
 from diskbook.emulator.disk import Export, LimitsFile
 from diskbook.emulator.machine import Machine
@@ -18,7 +21,7 @@ from diskbook.emulator.model import GIB, Model
 from diskbook.emulator.played import played
 from diskbook.emulator.records import Attachment, Book, VmRecord, load_book, save_book
 from diskbook.emulator.shm import ModelFile
-from diskbook.emulator.types import DiskSpec, ExportModel, Limits, Session, VmAddress, VmSpec
+from diskbook.emulator.types import Activity, DiskSpec, ExportModel, Limits, Session, VmAddress, VmSpec
 from diskbook.errors import DiskbookError
 
 
@@ -154,6 +157,11 @@ class LocalBackend:
             self._backing(disk_id).unlink(missing_ok=True)
             self._drop_limits(_key(disk_id))
 
+    def activity(self) -> list[Activity]:
+        """Return what all disks did second by second, also those detached since."""
+        with self._step():
+            return [self._activity(attachment) for attachment in self._book.attachments]
+
     # life of the emulator
 
     def close(self) -> None:
@@ -178,7 +186,9 @@ class LocalBackend:
             if attachment.detached is None:
                 path = self._folder / "exports" / str(attachment.number) / "model"
                 if path.exists():
-                    attachment.sessions = ModelFile(path, time.monotonic()).sessions()
+                    left = ModelFile(path, time.monotonic())
+                    attachment.sessions = left.sessions()
+                    self._keep_activity(attachment, left.activity())
                 self._end(attachment)
 
     # machines
@@ -267,10 +277,40 @@ class LocalBackend:
         if export is not None:
             export.stop()
             attachment.sessions = export.sessions()
+            self._keep_activity(attachment, export.activity())
 
     def _end(self, attachment: Attachment) -> None:
         attachment.detached = time.time()
         _remove_tree(self._folder / "exports" / str(attachment.number))
+
+    def _activity(self, attachment: Attachment) -> Activity:
+        """What a disk did in one attachment: read from the disk at work, or from what was kept of it."""
+        record = self._book.vms.get(attachment.vm_id) or self._book.gone[attachment.vm_id]
+        uncached, cached = self._model.vm_limits(record.spec)
+        export, kept = self._exports.get(attachment.number), self._activity_path(attachment)
+        if export is not None:
+            counts = export.activity()
+        else:
+            counts = np.load(kept) if kept.exists() else np.empty((0, 5), dtype=np.int64)
+        return Activity(
+            vm=record.spec,
+            disk=attachment.disk,
+            lun=attachment.lun,
+            attached=attachment.attached,
+            detached=attachment.detached,
+            disk_limits=self._model.disk_limits(attachment.disk),
+            vm_uncached=uncached,
+            vm_cached=cached,
+            counts=counts,
+        )
+
+    def _activity_path(self, attachment: Attachment) -> Path:
+        return self._folder / "activity" / f"{attachment.number}.npy"
+
+    def _keep_activity(self, attachment: Attachment, counts: NDArray[np.int64]) -> None:
+        path = self._activity_path(attachment)
+        path.parent.mkdir(exist_ok=True)
+        np.save(path, counts)
 
     def _backing(self, disk_id: str) -> Path:
         return self._folder / "disks" / f"{_key(disk_id)}.img"

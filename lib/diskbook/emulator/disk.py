@@ -13,6 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
+from numpy.typing import NDArray
+
 from diskbook.emulator.shm import LimitsFile, ModelFile
 from diskbook.emulator.types import ExportModel, Session
 from diskbook.errors import DiskbookError, UsageError
@@ -220,6 +223,10 @@ class Export:
     def sessions(self) -> list[Session]:
         """Return what the disk saw, a record for each time it was opened and used, the oldest first."""
         return self._model.sessions()
+
+    def activity(self) -> NDArray[np.int64]:
+        """Return what the disk did second by second (see `ModelFile.activity`)."""
+        return self._model.activity()
 
 
 def _make_sparse(backing: Path, size_bytes: int) -> None:

@@ -4,7 +4,7 @@
  * mirrors every struct marked SHARED (its version is MAGIC: change both together).
  *
  *   limits file  caps of a disk or of one path of a VM; shared by every nbdkit process that they bind
- *   model file   what one attached disk plays, and what it did (sessions)
+ *   model file   what one attached disk plays, and what it did (by session, and by second)
  *
  * Two exports: "data" (or "") plays the model; "unthrottled" has neither latency nor caps, for prefilling.
  *
@@ -34,10 +34,11 @@
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 
 #define LIMITS_MAGIC 0x32304d494c4b5344 /* "DSKLIM02" */
-#define MODEL_MAGIC 0x3130444f4d4b5344  /* "DSKMOD01" */
+#define MODEL_MAGIC 0x3230444f4d4b5344  /* "DSKMOD02" */
 #define SECONDS 16384
 #define TRIALS 4096
 #define SESSIONS 4096
+#define ACTIVITY 16384
 #define MAX_SERVERS 1024
 #define NS 1000000000LL
 #define CACHE_BLOCK 4096
@@ -80,6 +81,13 @@ struct session {
   _Atomic int64_t count[3], sum_ns[3]; /* read, write, flush */
 };
 
+/* SHARED. What ended in one second of CLOCK_REALTIME; a hit is an I/O that the host cache answered. */
+enum { MISSES, MISS_BYTES, HITS, HIT_BYTES, COUNTS };
+struct activity {
+  _Atomic int64_t second;
+  _Atomic int64_t count[COUNTS];
+};
+
 /* SHARED. */
 struct model {
   uint64_t magic;
@@ -94,6 +102,7 @@ struct model {
   double second_log[SECONDS];
   double trial_log[TRIALS];
   struct session session[SESSIONS];
+  struct activity activity[ACTIVITY]; /* by second, modulo its length */
 };
 
 /* ---- state of this process ------------------------------------------------------------------------------------ */
@@ -261,6 +270,26 @@ finish (int64_t start, int64_t latency_ns)
   atomic_fetch_sub_explicit (&under_way, 1, memory_order_relaxed);
 }
 
+/* Count an I/O that has ended. */
+static void
+count_io (bool hit, uint32_t bytes)
+{
+  static pthread_mutex_t new_second = PTHREAD_MUTEX_INITIALIZER;
+  const int64_t second = now_ns (CLOCK_REALTIME) / NS;
+  struct activity *a = &model->activity[second % ACTIVITY];
+  if (atomic_load_explicit (&a->second, memory_order_acquire) != second) {
+    pthread_mutex_lock (&new_second);
+    if (atomic_load (&a->second) != second) {
+      for (int i = 0; i < COUNTS; ++i)
+        atomic_store (&a->count[i], 0);
+      atomic_store_explicit (&a->second, second, memory_order_release);
+    }
+    pthread_mutex_unlock (&new_second);
+  }
+  atomic_fetch_add_explicit (&a->count[hit ? HITS : MISSES], 1, memory_order_relaxed);
+  atomic_fetch_add_explicit (&a->count[hit ? HIT_BYTES : MISS_BYTES], bytes, memory_order_relaxed);
+}
+
 static void
 record (struct session *s, int op, int64_t drawn_ns)
 {
@@ -393,6 +422,8 @@ play (int op, uint32_t count, uint64_t offset, bool extra_flush, int64_t now)
     drawn += flush_ns;
   }
   finish (start, drawn);
+  if (op != FLUSH)
+    count_io (kind == HIT, count);
 }
 
 /* ---- data ----------------------------------------------------------------------------------------------------- */

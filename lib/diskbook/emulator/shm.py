@@ -14,14 +14,18 @@ import time
 from pathlib import Path
 from typing import Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from diskbook.emulator.types import ExportModel, Latency, Limits, Session
 from diskbook.errors import DiskbookError, UsageError
 
 LIMITS_MAGIC = int.from_bytes(b"DSKLIM02", "little")
-MODEL_MAGIC = int.from_bytes(b"DSKMOD01", "little")
+MODEL_MAGIC = int.from_bytes(b"DSKMOD02", "little")
 MAX_SECONDS = 16384
 MAX_TRIALS = 4096
 MAX_SESSIONS = 4096
+ACTIVITY_SECONDS = 16384  # four and a half hours
 MAX_SERVERS = 1024
 
 # Time that may be made up for when a client was late: long enough for the stalls of a busy machine, short
@@ -67,6 +71,10 @@ class _Session(ctypes.Structure):
     ]
 
 
+class _Activity(ctypes.Structure):
+    _fields_ = [("second", ctypes.c_int64), ("count", ctypes.c_int64 * 4)]
+
+
 class _Model(ctypes.Structure):
     _fields_ = [
         ("magic", ctypes.c_uint64),
@@ -86,6 +94,7 @@ class _Model(ctypes.Structure):
         ("second_log", ctypes.c_double * MAX_SECONDS),
         ("trial_log", ctypes.c_double * MAX_TRIALS),
         ("session", _Session * MAX_SESSIONS),
+        ("activity", _Activity * ACTIVITY_SECONDS),
     ]
 
 
@@ -228,6 +237,19 @@ class ModelFile:
         total = self._model.sessions
         first = max(0, total - MAX_SESSIONS)
         return [_session(self._model.session[i % MAX_SESSIONS]) for i in range(first, total)]
+
+    def activity(self) -> NDArray[np.int64]:
+        """Read what ended second by second, the oldest first; of more than `ACTIVITY_SECONDS` the newest.
+
+        Returns
+        -------
+        numpy.ndarray, shape (n, 5)
+            Second since the Unix epoch; I/Os and bytes of the disk; I/Os and bytes that its host cache
+            answered. Seconds without any are left out.
+        """
+        rows = np.frombuffer(self._model.activity, dtype=np.int64).reshape(-1, 5)
+        rows = rows[rows[:, 0] > 0]  # a copy: the disk may be at work
+        return rows[rows[:, 0].argsort()]
 
     def end_session(self) -> None:
         """End a session that its process left open when it was killed."""

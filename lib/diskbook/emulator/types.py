@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -129,6 +132,26 @@ class VmAddress:
     port: int
 
 
+@dataclass(frozen=True)
+class Activity:
+    """What a disk did while it was attached to a machine.
+
+    `counts` has a row a second in which anything ended: second since the Unix epoch; I/Os and bytes of the
+    disk; I/Os and bytes that the machine's host cache answered. Limits are those that are played; times are
+    seconds since the Unix epoch, `detached` None while attached.
+    """
+
+    vm: VmSpec
+    disk: DiskSpec
+    lun: int
+    attached: float
+    detached: float | None
+    disk_limits: Limits
+    vm_uncached: Limits
+    vm_cached: Limits
+    counts: NDArray[np.int64]
+
+
 class Backend(Protocol):
     """The machines' side of the emulator, called by the control plane when an operation completes.
 
@@ -156,6 +179,9 @@ class Backend(Protocol):
 
     def delete_disk(self, disk_id: str) -> None:
         """Delete the disk's data."""
+
+    def activity(self) -> list[Activity]:
+        """What all disks did, attachment by attachment, the oldest first."""
 
 
 Json = dict[str, Any]

@@ -203,3 +203,11 @@ def test_a_check_draws_on_both_machines_it_used() -> None:
     names = [ledger.trial(15, (30000.0, 122.0), machine=machine) for machine in ("vm1", "vm2")]
     found = ledger.follow(made)
     assert [found[name] for name in names] == [Credit("partial", pytest.approx(0.5))] * 2
+
+
+@pytest.mark.parametrize(("cloud", "state"), [("emulator", "drained"), ("azure", "full")])
+def test_an_emulated_bucket_may_be_smaller_than_azures(cloud: str, state: str) -> None:
+    ledger, found = Ledger(), manifest(NO_BURST, P20)
+    scaled = {**found["scenario"], "scenario": {"emulated_credit_scale": 0.001}}  # lasts 1.8 s
+    mixed = ledger.trial(0, (2700.0, 11.1), minutes=0.1)
+    assert ledger.follow({**found, "cloud": cloud, "scenario": scaled})[mixed].state == state

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import paths, scenario_file
+from diskbook import design, paths, planning, scenario_file
 from diskbook.errors import UsageError
 from diskbook.scenario import Scenario
 
@@ -102,3 +102,22 @@ def test_unknown_names_get_the_nearest() -> None:
         scenario_file.load("zone-disks", "quik")
     with pytest.raises(UsageError, match="there is no scenario file"):
         scenario_file.load("nowhere/x.toml")
+
+
+def test_a_workload_may_be_offered_to_some_arms_only() -> None:
+    some = {"workload.randread-qd1.arms": ["zrs-z1", "lrs-z1", "lrs-b-z1", "zrs-z2", "zrs-z3"]}
+    every = scenario_file.load("zone-disks", "quick", some)
+    less = scenario_file.load("zone-disks", "quick", {"workload.randwrite-qd256.arms": ["zrs-z1", "lrs-z1"]})
+    assert len(every.cells) == 25 and len(less.cells) == 22
+    planned = [trial for block in design.plan(less) for trial in block.trials]
+    assert {trial.arm for trial in planned if trial.workload == "randwrite-qd256"} == {"zrs-z1", "lrs-z1"}
+    assert len(planned) == planning.trials(less) == planning.trials(every) - 3
+
+
+@pytest.mark.parametrize(
+    ("arms", "words"),
+    [(["zrs-z1"], "randwrite-qd1 is not offered to lrs-z1"), (["zrs-z9"], "there is no arm 'zrs-z9'")],
+)
+def test_a_workload_must_meet_the_arms_it_is_compared_on(arms: list[str], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        scenario_file.load("zone-disks", "quick", {"workload.randwrite-qd1.arms": arms})

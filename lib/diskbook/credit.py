@@ -52,11 +52,12 @@ class Credit:
 class Bucket:
     """One bucket over time, as bounds, since the rate of some work is not known; starts full.
 
-    `base` and `burst` in I/Os or MB a second.
+    `base` and `burst` in I/Os or MB a second; `seconds`: how long it lasts at the burst rate.
     """
 
     base: float
     burst: float
+    seconds: float = BURST_S
     at: float | None = None
     left: list[float] = field(init=False)
 
@@ -66,7 +67,7 @@ class Bucket:
     @property
     def capacity(self) -> float:
         """I/Os or MB of credit when full."""
-        return (self.burst - self.base) * BURST_S
+        return (self.burst - self.base) * self.seconds
 
     def shares(self) -> tuple[float, float]:
         """Least and greatest share of the bucket that is left."""
@@ -148,12 +149,13 @@ class _Books:
         }
         self._cached = {item["name"] for item in disks if item.get("cache", "None") != "None"}
         on_demand = {item["name"] for item in disks if item.get("bursting")}  # without limit, and billed
+        lasts_s = _lasts_s(manifest)
         self._buckets: dict[tuple[int, str, str], list[Bucket | None]] = {}
         for row in manifest["replicates"]:
             for kind in ("machines", "disks"):
                 for name, item in row[kind].items():
                     if kind == "machines" or name not in on_demand:
-                        self._buckets[row["replicate"], kind, name] = _buckets(item["limits"])
+                        self._buckets[row["replicate"], kind, name] = _buckets(item["limits"], lasts_s)
         self._unknown = {
             (row["replicate"], kind, name)
             for row in manifest["replicates"]
@@ -193,7 +195,7 @@ class _Books:
             return Credit(UNKNOWN)
         bearing = [work.high[unit] >= BEARS * bucket.base for unit, bucket in buckets]
         states = [
-            (_state(start, bucket.shares(), work.seconds), start[0])
+            (_state(start, bucket.shares(), work.seconds / bucket.seconds), start[0])
             for start, (_, bucket), bears in zip(before, buckets, bearing, strict=True)
             if bears or not any(bearing)
         ]
@@ -202,9 +204,18 @@ class _Books:
         return Credit(max((state for state, _ in states), key=_WORST.index), min(left for _, left in states))
 
 
-def _buckets(limits: Mapping[str, Any]) -> list[Bucket | None]:
+def _lasts_s(manifest: Mapping[str, Any]) -> float:
+    """How long a burst lasts: Azure's 30 minutes, or the share of them that an emulated run plays."""
+    question = manifest["scenario"].get("scenario", {})
+    emulated = manifest.get("cloud") == "emulator"
+    return BURST_S * (float(question.get("emulated_credit_scale", 1.0)) if emulated else 1.0)
+
+
+def _buckets(limits: Mapping[str, Any], lasts_s: float) -> list[Bucket | None]:
     pairs = [(limits.get(unit), limits.get(f"burst_{unit}")) for unit in UNITS]
-    return [Bucket(base, burst) if base and burst and burst > base else None for base, burst in pairs]
+    return [
+        Bucket(base, burst, lasts_s) if base and burst and burst > base else None for base, burst in pairs
+    ]
 
 
 def _is_unknown(limits: Mapping[str, Any]) -> bool:
@@ -212,9 +223,9 @@ def _is_unknown(limits: Mapping[str, Any]) -> bool:
     return any(limits.get(f"burst_{unit}") and not limits.get(unit) for unit in UNITS)
 
 
-def _state(before: tuple[float, float], after: tuple[float, float], seconds: float) -> str:
+def _state(before: tuple[float, float], after: tuple[float, float], share: float) -> str:
     """State from the shares before and after a trial; unknown where the bounds disagree whether it lasted."""
-    low, high = (_state_of(start, end, seconds / BURST_S) for start, end in zip(before, after, strict=True))
+    low, high = (_state_of(start, end, share) for start, end in zip(before, after, strict=True))
     return low if low == high or {low, high} == {FULL, PARTIAL} else UNKNOWN
 
 

@@ -82,9 +82,9 @@ def _block(scenario: Scenario, replicate: int, block: int) -> Block:
 def _steps(
     order: list[str], workloads: list[Workload], repeats: int, rng: np.random.Generator
 ) -> Iterator[tuple[int, str, str]]:
-    names = [workload.name for workload in workloads]
     for repeat in range(1, repeats + 1):
         for arm in order if repeat % 2 else reversed(order):
+            names = [workload.name for workload in workloads if workload.meets(arm)]
             for index in rng.permutation(len(names)):
                 yield repeat, arm, names[index]
 
@@ -94,8 +94,5 @@ def seconds(scenario: Scenario, start_s: float = 0.6) -> float:
 
     `start_s` is what a tool's start and the fetching of its output cost.
     """
-    cells = len(scenario.arm) * scenario.design.repeats * scenario.design.replicates
-    return sum(
-        cells * workload.blocks * (workload.ramp_s + workload.runtime_s + start_s)
-        for workload in scenario.workload
-    )
+    times = scenario.design.repeats * scenario.design.replicates
+    return times * sum(load.blocks * (load.ramp_s + load.runtime_s + start_s) for _, load in scenario.cells)

@@ -18,8 +18,8 @@ from diskbook.stats import history, ratios
 from diskbook.stats.compare import compare
 
 DISK_SETTINGS = ("sku", "size_gib", "max_shares", "cache", "bursting", "performance_plus", "iops", "mb_s")
-# The grain of the kept series does not touch what is measured, nor does a name.
-NOT_OF_THE_LOAD = {"name", "series_s"}
+# The grain of the kept series does not touch what is measured, nor does a name, nor what others are given.
+NOT_OF_THE_LOAD = {"name", "series_s", "arms"}
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,7 @@ def cell(scenario: Scenario, item: Comparison, manifest: Mapping[str, Any]) -> d
     found: dict[str, Any] = {
         "provenance": manifest["provenance"],
         "site": scenario.site,
+        "emulated credit scale": scenario.scenario.emulated_credit_scale,
         "emulator profile": (manifest.get("emulator") or {}).get("profile"),
         "metric": item.metric,
         "pairing": item.pairing,

@@ -237,8 +237,8 @@ def planned_blocks(scenario: Scenario) -> int:
 
 def trials(scenario: Scenario) -> int:
     """Trials of a run, from its numbers."""
-    cells = len(scenario.arm) * scenario.design.repeats * scenario.design.replicates
-    return cells * sum(workload.blocks for workload in scenario.workload)
+    times = scenario.design.repeats * scenario.design.replicates
+    return times * sum(load.blocks for _, load in scenario.cells)
 
 
 def around_s(scenario: Scenario) -> float:

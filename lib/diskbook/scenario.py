@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from diskbook.errors import unknown
 
 PRESETS = ("quick", "standard", "full")
+MOST_TRIALS = 100_000
 _SIZES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 
 
@@ -43,9 +44,12 @@ class Question(Record):
     question: str
     region: str
     # The article whose conditions the emulator plays; one kind of disk had other latencies elsewhere.
-    site: str = "default"
+    site: Name = "default"
     # The notebook that analyses it, notebooks/3-analyse-<analysis>.ipynb; by default the scenario's own name.
-    analysis: str | None = None
+    analysis: Name | None = None
+    # Share of Azure's burst buckets that the emulator gives machines and disks, since its trials are shorter
+    # too; Azure's own are what they are.
+    emulated_credit_scale: Annotated[float, Field(gt=0, le=1, strict=False)] = 1.0
 
 
 class Machine(Record):
@@ -86,7 +90,7 @@ class Arm(Record):
 
 
 class Workload(Record):
-    """What is offered to an arm.
+    """What is offered to an arm; to all of them, or to those named in `arms`.
 
     `rate` is the total in IOPS, `blocks` the number of blocks it is measured in, `series_s` the grain of
     the series kept.
@@ -95,17 +99,22 @@ class Workload(Record):
     name: Name
     tool: Literal["fio"] = "fio"
     pattern: Literal["random", "sequential"] = "random"
-    block_size: Annotated[int, BeforeValidator(block_bytes), Field(gt=0, multiple_of=512)]
+    block_size: Annotated[int, BeforeValidator(block_bytes), Field(gt=0, le=64 * 1024**2, multiple_of=512)]
     write_pct: Annotated[int, Field(ge=0, le=100)]
     threads: Annotated[int, Field(ge=1, le=64)] = 1
     queue_depth: Annotated[int, Field(ge=1, le=1024)] = 1
-    rate: Annotated[float, Field(gt=0, strict=False)] | None = None
+    rate: Annotated[float, Field(gt=0, le=1e7, strict=False)] | None = None
     sync: Literal["fdatasync", "dsync"] | None = None
-    working_set_gib: Annotated[float, Field(gt=0, strict=False)] = 1.0
-    ramp_s: Annotated[float, Field(ge=0, strict=False)] = 0.0
-    runtime_s: Annotated[float, Field(gt=0, strict=False)] = 30.0
-    blocks: Annotated[int, Field(ge=1)] = 1
-    series_s: Annotated[float, Field(gt=0, strict=False)] = 1.0
+    working_set_gib: Annotated[float, Field(gt=0, le=65536, strict=False)] = 1.0
+    ramp_s: Annotated[float, Field(ge=0, le=86400, strict=False)] = 0.0
+    runtime_s: Annotated[float, Field(gt=0, le=86400, strict=False)] = 30.0
+    blocks: Annotated[int, Field(ge=1, le=1000)] = 1
+    series_s: Annotated[float, Field(gt=0, le=3600, strict=False)] = 1.0
+    arms: Annotated[tuple[str, ...], Field(strict=False)] = ()
+
+    def meets(self, arm: str) -> bool:
+        """Whether the arm is measured with this workload."""
+        return not self.arms or arm in self.arms
 
     @property
     def outstanding(self) -> int:
@@ -128,7 +137,9 @@ class Design(Record):
 
     replicates: Annotated[int, Field(ge=1, le=99)] = 1
     repeats: Annotated[int, Field(ge=1, le=10)] = 1
-    seed: int = 1
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    # No run starts that is expected to cost more, with a margin; see diskbook.azure.spend.
+    max_cost_usd: Annotated[float, Field(gt=0, strict=False, allow_inf_nan=False)] | None = None
 
 
 class Comparison(Record):
@@ -156,7 +167,7 @@ class Check(Record):
     machine: str
     from_machine: str | None = None
     error_code: str = "BadRequest"
-    size_mib: Annotated[int, Field(ge=1)] = 64
+    size_mib: Annotated[int, Field(ge=1, le=65536)] = 64
 
 
 class Scenario(Record):
@@ -165,10 +176,10 @@ class Scenario(Record):
     name: Name
     preset: str
     scenario: Question
-    machine: tuple[Machine, ...]
-    disk: tuple[Disk, ...]
-    arm: tuple[Arm, ...]
-    workload: tuple[Workload, ...]
+    machine: Annotated[tuple[Machine, ...], Field(min_length=1)]
+    disk: Annotated[tuple[Disk, ...], Field(min_length=1)]
+    arm: Annotated[tuple[Arm, ...], Field(min_length=1)]
+    workload: Annotated[tuple[Workload, ...], Field(min_length=1)]
     design: Design
     comparison: tuple[Comparison, ...] = ()
     check: tuple[Check, ...] = ()
@@ -189,6 +200,11 @@ class Scenario(Record):
     def analysis_notebook(self) -> str:
         """Name of the notebook that analyses a run of this scenario."""
         return f"3-analyse-{self.scenario.analysis or self.name}"
+
+    @property
+    def cells(self) -> list[tuple[Arm, Workload]]:
+        """Every arm with each workload that it is measured with."""
+        return [(arm, load) for arm in self.arm for load in self.workload if load.meets(arm.name)]
 
     def machine_named(self, name: str) -> Machine:
         """Return the machine of that name."""
@@ -217,10 +233,14 @@ class Scenario(Record):
             _unique(kind, [item.name for item in getattr(self, kind)])
         for arm in self.arm:
             self._refer(f"[[arm]] {arm.name}", disk=arm.disk, machine=arm.machine)
+        for load in self.workload:
+            for name in load.arms:
+                self._refer(f"[[workload]] {load.name}", arm=name)
         for item in self.comparison:
             where = f"[[comparison]] {item.arm} / {item.base_arm}"
             self._refer(where, arm=item.arm, workload=item.workload)
             self._refer(where, arm=item.base_arm)
+            self._meet(item, where)
             _check_pairing(self, item, where)
         for check in self.check:
             self._refer(f"[[check]] {check.name}", disk=check.disk, machine=check.machine)
@@ -230,7 +250,22 @@ class Scenario(Record):
                 self._refer(f"[[check]] {check.name}", machine=check.from_machine)
         if sum(item.family == "headline" for item in self.comparison) > 5:
             raise ValueError("[[comparison]]: at most 5 may be headline; call the others exploratory")
+        self._planned()
         return self
+
+    def _planned(self) -> None:
+        times = self.design.replicates * self.design.repeats * len(self.arm)
+        trials = times * sum(load.blocks for load in self.workload)
+        if trials > MOST_TRIALS:
+            raise ValueError(
+                f"[design]: replicates, repeats and blocks make {trials} trials; "
+                f"at most {MOST_TRIALS}, take fewer"
+            )
+
+    def _meet(self, item: Comparison, where: str) -> None:
+        for arm in (item.arm, item.base_arm):
+            if not self.workload_named(item.workload).meets(arm):
+                raise ValueError(f"{where}: {item.workload} is not offered to {arm}; add it to its arms")
 
     def _refer(self, where: str, **references: str) -> None:
         for kind, name in references.items():

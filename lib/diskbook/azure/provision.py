@@ -34,12 +34,13 @@ Keep = Callable[[dict[str, Any]], None]
 
 
 def group_tags(run: str, scenario: Scenario, expires_utc: str) -> dict[str, str]:
-    """Tags of everything a run creates; `diskbook-site` is read by the emulator only."""
+    """Tags of everything a run creates; site and credit scale are read by the emulator only."""
     return {
         "diskbook-run": run,
         "diskbook-owner": os.environ.get("USER", "unknown"),
         "diskbook-scenario": scenario.name,
         "diskbook-site": scenario.site,
+        "diskbook-credit-scale": f"{scenario.scenario.emulated_credit_scale:g}",
         "diskbook-expires": expires_utc,
     }
 

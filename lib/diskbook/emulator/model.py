@@ -16,6 +16,7 @@ from diskbook.emulator.profile import DEFAULT, Noise, Profile
 from diskbook.emulator.types import Cache, DiskSpec, ExportModel, Latency, Limits, VmSpec
 
 SITE_TAG = "diskbook-site"
+CREDIT_TAG = "diskbook-credit-scale"
 ZONES = ("1", "2", "3")
 TABLE_SECONDS = 3600  # the noise of seconds repeats after an hour
 TABLE_TRIALS = 512
@@ -134,7 +135,7 @@ class Model:
                 limits = replace(burst, credit_ios=found.credit_ios, credit_mb=found.credit_mb)
             else:
                 limits = Limits(max(found.iops, found.burst_iops), max(found.mb_s, found.burst_mb_s))
-        return self._scaled(limits)
+        return self._scaled(limits, credit_scale(disk))
 
     def vm_limits(self, vm: VmSpec) -> tuple[Limits, Limits]:
         """Return the caps of a machine's two paths: uncached (with burst) and cached."""
@@ -148,7 +149,8 @@ class Model:
                 credit_ios=(size.uncached_burst_iops - size.uncached_iops) * VM_CREDIT_S,
                 credit_mb=(size.uncached_burst_mb_s - size.uncached_mb_s) * VM_CREDIT_S,
             )
-        return self._scaled(uncached), self._scaled(Limits(size.cached_iops, size.cached_mb_s))
+        cached = Limits(size.cached_iops, size.cached_mb_s)
+        return self._scaled(uncached, credit_scale(vm)), self._scaled(cached)
 
     def _latency(self, vm: VmSpec, disk: DiskSpec, op: str) -> Latency:
         relation = self.zone_relation(vm, disk)
@@ -161,15 +163,15 @@ class Model:
         hit = self._latency(vm, disk, "cache-hit")
         return Cache(hit, (size.cache_gib or UNKNOWN_CACHE_GIB) * GIB, writes=caching == "ReadWrite")
 
-    def _scaled(self, limits: Limits) -> Limits:
+    def _scaled(self, limits: Limits, credit: float = 1.0) -> Limits:
         ios, mb = self.profile.caps.iops_factor, self.profile.caps.mb_s_factor
         return Limits(
             iops=_times(limits.iops, ios),
             mb_s=_times(limits.mb_s, mb),
             burst_iops=_times(limits.burst_iops, ios),
             burst_mb_s=_times(limits.burst_mb_s, mb),
-            credit_ios=limits.credit_ios * ios,
-            credit_mb=limits.credit_mb * mb,
+            credit_ios=limits.credit_ios * ios * credit,
+            credit_mb=limits.credit_mb * mb * credit,
         )
 
     def _random(self, *names: str) -> np.random.Generator:
@@ -182,6 +184,11 @@ class Model:
 def site_of(vm: VmSpec, disk: DiskSpec) -> str:
     """Return the article's site from the tags of the disk or the machine."""
     return disk.tags.get(SITE_TAG) or vm.tags.get(SITE_TAG) or DEFAULT
+
+
+def credit_scale(thing: VmSpec | DiskSpec) -> float:
+    """Return the share of Azure's burst bucket that a machine or disk has, from its tags."""
+    return float(thing.tags.get(CREDIT_TAG, 1.0))
 
 
 def option_of(disk: DiskSpec) -> str:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -74,10 +75,15 @@ def begin(name: str, emulator: dict[str, Any], scenario: str = "tiny", preset: s
     return stages.begin(name, str(SCENARIOS / f"{scenario}.toml"), "emulator", preset, emulator=emulator)
 
 
+def run_name(request: pytest.FixtureRequest) -> str:
+    """Name for the run of a test, which no other test has."""
+    return f"{request.node.name[5:25]}-{zlib.crc32(request.node.name.encode()):x}".replace("_", "-")
+
+
 @pytest.fixture
 def tiny(shared: dict[str, Any], request: pytest.FixtureRequest) -> Iterator[Run]:
     """A provisioned run of the tiny scenario, one or two blocks, torn down in the end."""
-    run = begin(request.node.name.replace("_", "-")[5:35], shared, preset=getattr(request, "param", "quick"))
+    run = begin(run_name(request), shared, preset=getattr(request, "param", "quick"))
     stages.provision(run)
     yield run
     stages.teardown(run)
@@ -385,34 +391,60 @@ def test_a_lost_session_loses_no_trial(tiny: Run) -> None:
     assert [(row["status"], row["attempt"]) for row in events(tiny, "trial")] == [("ok", 1)] * 2
 
 
-def test_a_killed_run_goes_on_with_the_same_machines(place: Path) -> None:
-    run = begin("killed", QUIET, preset="full")
+@pytest.fixture
+def kept(place: Path, request: pytest.FixtureRequest) -> Iterator[Run]:
+    """A provisioned run of two blocks whose machines outlive its client, torn down in the end."""
+    run = begin(run_name(request), QUIET, preset="full")
     own_emulator.start(run, owner=False)
     try:
         stages.provision(run)
-        before = run.manifest["replicates"]
-        kill_in_second_block(run)
-        killed = run.ledger()
-        assert len(events(run, "trial")) == 3
-        leave_behind(run)
-
-        stages.provision(run)
-        stages.benchmark(run)
-        assert run.manifest["replicates"] == before
-        assert run.ledger()[: len(killed)] == killed
-        assert len(events(run, "prefill")) == 1
-        assert not [line for line in leftovers(place) if line == "sleep 611"]
+        yield run
     finally:
         stages.teardown(run)
-    assert_block_two_was_repeated_whole(run, killed)
 
 
-def kill_in_second_block(run: Run) -> None:
-    """Benchmark in a process of its own, and kill that in the last trial of block 2."""
+def test_a_killed_run_goes_on_with_the_same_machines(kept: Run, place: Path) -> None:
+    before = kept.manifest["replicates"]
+    kill_in_second_block(kept, "p002")
+    killed = kept.ledger()
+    assert len(events(kept, "trial")) == 3
+    leave_behind(kept)
+
+    stages.provision(kept)
+    stages.benchmark(kept)
+    assert kept.manifest["replicates"] == before
+    assert kept.ledger()[: len(killed)] == killed
+    assert len(events(kept, "prefill")) == 1
+    assert not [line for line in leftovers(place) if line == "sleep 611"]
+    assert_block_two_was_repeated_whole(kept, killed)
+
+
+def test_a_trial_that_ended_without_its_client_is_not_lost(kept: Run) -> None:
+    kill_in_second_block(kept, "p002")
+    stages.benchmark(kept)  # it was the last of its block
+    assert [row["status"] for row in events(kept, "block")] == ["begun", "complete"] * 2
+    assert_each_trial_is_of_its_time(kept)
+    assert set(results.build(kept).trials.status) == {"ok"}
+    assert len(events(kept, "trial")) == 4
+
+
+def test_what_a_cut_block_has_measured_is_kept_beside_its_repetition(kept: Run) -> None:
+    kill_in_second_block(kept, "p001")
+    stages.benchmark(kept)
+    lost, *again = events(kept, "trial", block=2)
+    assert [(row["position"], row["attempt"]) for row in (lost, *again)] == [(1, 1), (1, 2), (2, 1)]
+    assert_each_trial_is_of_its_time(kept)
+    table = results.build(kept).trials.set_index("trial")
+    assert table.status[lost["trial"]] == "incomplete_block"
+    assert sorted(table.status) == ["incomplete_block"] + ["ok"] * 4
+
+
+def kill_in_second_block(run: Run, position: str) -> None:
+    """Benchmark in a process of its own, and kill that in a trial of block 2."""
     child = multiprocessing.get_context("fork").Process(target=stages.benchmark, args=(run,))
     child.start()
     try:
-        assert soon(lambda: job_folders(run, "r1-b02-p002-*") or not child.is_alive(), 60)
+        assert soon(lambda: job_folders(run, f"r1-b02-{position}-*") or not child.is_alive(), 60)
     finally:
         child.kill()
         child.join()
@@ -423,6 +455,7 @@ def leave_behind(run: Run) -> None:
     """What a killed run may leave besides: a job with the next trial's name, half a trial's files."""
     trials = stages.remaining(run, stages.scenario_of(run), 1)[0].trials
     with on_machine(run) as connection:
+        connection.end_jobs()
         connection.start_job(trials[0].name(2), ["sleep", "611"])
     run.write_raw(f"{trials[1].name(1)}.json", b"half")
 
@@ -433,6 +466,10 @@ def assert_block_two_was_repeated_whole(run: Run, killed: list[dict[str, Any]]) 
     (lost,) = [event["trial"] for event in killed if event["event"] == "trial" and event["block"] == 2]
     assert table.status[lost] == "incomplete_block"
     assert set(table.status) == {"ok", "incomplete_block"}
+    assert_each_trial_is_of_its_time(run)
+
+
+def assert_each_trial_is_of_its_time(run: Run) -> None:
     for trial in events(run, "trial"):  # no output is that of an earlier, unfinished trial
         text = output_of(run, trial)
         ended = json.loads(text[text.index("{") :])["timestamp_ms"] / 1000

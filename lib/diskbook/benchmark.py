@@ -6,80 +6,23 @@ once more; the run goes on either way.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
 
-from diskbook import design, devices
-from diskbook.azure.attach import Attachments
-from diskbook.azure.clients import Clients
-from diskbook.azure.keys import run_key
+from diskbook import adoption, design
 from diskbook.devices import Device
-from diskbook.hosts import Connection, Host, JobLost
+from diskbook.hosts import JobLost
+from diskbook.rig import Rig
 from diskbook.run import Run, now_utc
 from diskbook.scenario import Arm, Scenario, Workload
 from diskbook.tools import fio
 
-GIB = 1024**3
+__all__ = ["Rig", "measure", "parse", "prefill", "run_job", "run_twice"]
+
 ATTEMPTS = 2
+PAUSE_S = 1.0  # before the next attempt: what broke one may be back in a moment
+LOGS = ("trial_lat.log", "trial_iops.log")
 START_S = 60.0  # a tool that has not ended this long after its time is taken for hung
-
-
-@dataclass
-class Rig:
-    """Connections and attachments of one replicate while it is measured."""
-
-    run: Run
-    scenario: Scenario
-    replicate: dict[str, Any]
-    attachments: Attachments
-    stop: threading.Event = field(default_factory=threading.Event)  # set when another replicate has failed
-    connections: dict[str, Connection] = field(default_factory=dict)
-    prefilled: set[str] = field(default_factory=set)
-    _placed: dict[str, tuple[str, Device]] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls, clients: Clients, run: Run, scenario: Scenario, replicate: dict[str, Any], stop: threading.Event
-    ) -> Rig:
-        """Set up for a replicate of the manifest; connects when first needed."""
-        names = {row["id"]: name for name, row in replicate["disks"].items()}
-        events = [event for event in run.ledger() if event["event"] == "prefill"]
-        filled = {names[event["disk_id"]] for event in events if event["disk_id"] in names}
-        return cls(run, scenario, replicate, Attachments(clients, run, replicate), stop, prefilled=filled)
-
-    @property
-    def number(self) -> int:
-        """Number of the replicate."""
-        return self.replicate["replicate"]
-
-    def connection(self, machine: str) -> Connection:
-        """Return the connection to a machine, by scenario name; what a killed run left there is ended."""
-        if machine not in self.connections:
-            host = Host(**self.replicate["machines"][machine]["host"], private_key=run_key(self.run.folder))
-            self.connections[machine] = Connection(host)
-            self.connections[machine].end_jobs()
-        return self.connections[machine]
-
-    def device(self, disk: str, machine: str) -> Device:
-        """Have the disk on the machine and return it as the machine sees it."""
-        if self._placed.get(disk, ("", None))[0] != machine:
-            spec = self.scenario.disk_named(disk)
-            lun = self.attachments.move(spec, machine)
-            device = devices.at_lun(self.connection(machine), lun, size_bytes=spec.size_gib * GIB)
-            self._placed[disk] = (machine, device)
-        return self._placed[disk][1]
-
-    def forget(self, disk: str) -> None:
-        """Look again where the disk is before it is used next."""
-        self._placed.pop(disk, None)
-
-    def close(self) -> None:
-        """Close all connections."""
-        for connection in self.connections.values():
-            connection.close()
 
 
 def measure(rig: Rig, blocks: Iterable[design.Block]) -> None:
@@ -90,16 +33,41 @@ def measure(rig: Rig, blocks: Iterable[design.Block]) -> None:
     DiskbookError
         When the run cannot go on (no room for results, a machine gone); finished trials are kept.
     """
-    used = rig.run.trial_names()
     for block in blocks:
-        rig.run.append("block", replicate=rig.number, block=block.block, status="begun")
-        for trial in block.numbered(rig.number).trials:
-            if rig.stop.is_set():
-                return
-            # A block cut short is repeated whole; what it left keeps its names.
-            first = next(number for number in range(1, 1000) if trial.name(number) not in used)
-            any(_trial(rig, trial, attempt) for attempt in range(first, first + ATTEMPTS))
+        mine = block.numbered(rig.number)
+        if not _was_cut_at_its_end(rig, mine) and not _block(rig, mine):
+            return
         rig.run.append("block", replicate=rig.number, block=block.block, status="complete")
+
+
+def _block(rig: Rig, block: design.Block) -> bool:
+    """Measure a block; tell whether it was measured whole."""
+    used = rig.run.trial_names()
+    rig.run.append("block", replicate=rig.number, block=block.block, status="begun")
+    for trial in block.trials:
+        if rig.stop.is_set():
+            return False
+        # A block cut short is repeated whole; what it left keeps its names.
+        first = next(number for number in range(1, 1000) if trial.name(number) not in used)
+        if not _trial(rig, trial, first):
+            time.sleep(PAUSE_S)
+            any(_trial(rig, trial, attempt) for attempt in range(first + 1, first + ATTEMPTS))
+    return True
+
+
+def _was_cut_at_its_end(rig: Rig, block: design.Block) -> bool:
+    """Keep what the client of a cut block did not fetch; tell whether the block lacks no trial after that."""
+    missing = adoption.open_trials(rig.run.ledger(), block, ATTEMPTS)
+    if not missing:
+        return missing is not None
+    planned = missing[0]
+    arm, workload = rig.scenario.arm_named(planned.arm), rig.scenario.workload_named(planned.workload)
+    planned_s = workload.ramp_s + workload.runtime_s
+    left = adoption.left_on_machine(rig, arm.machine, planned, LOGS, planned_s)
+    if left is None:
+        return False
+    times = left.started_utc, left.ended_utc
+    return _record(rig, planned, left.attempt, left.output, None, times) and len(missing) == 1
 
 
 def prefill(rig: Rig, disk: str, machine: str) -> None:
@@ -111,7 +79,7 @@ def prefill(rig: Rig, disk: str, machine: str) -> None:
     job = fio.prefill_command(needed, device.for_prefill)
     started = time.monotonic()
     # 50 MB/s is a slow disk; ten minutes more than that takes is a broken one.
-    output = run_job(rig, machine, f"prefill-{disk}-{rig.number}", device, job, 0, needed / 50e6 + 600)
+    output = run_twice(rig, machine, f"prefill-{disk}-{rig.number}", device, job, needed / 50e6 + 600)
     parse(output, f"prefill of {disk}")
     rig.run.append(
         "prefill",
@@ -130,16 +98,38 @@ def _trial(rig: Rig, planned: design.PlannedTrial, attempt: int) -> bool:
     arm = rig.scenario.arm_named(planned.arm)
     workload = rig.scenario.workload_named(planned.workload)
     prefill(rig, arm.disk, arm.machine)
-    name, error, seen, files = planned.name(attempt), None, None, {}
+    output, lost = {}, None
     device = rig.device(arm.disk, arm.machine)
     started_utc = now_utc()
     try:
-        output = _run_tool(rig, arm, workload, name, device, seed=_tool_seed(rig.scenario, planned))
-        files = _keep(rig.run, name, output)
-        seen = _seen(parse(output, f"{name}.json", runtime_s=workload.runtime_s))
-    except (JobLost, fio.FioError) as failure:
-        error = str(failure)
+        seed = _tool_seed(rig.scenario, planned)
+        output = _run_tool(rig, arm, workload, planned.name(attempt), device, seed=seed)
+    except JobLost as failure:
+        lost = str(failure)
+    succeeded = _record(rig, planned, attempt, output, lost, (started_utc, now_utc()))
+    if not succeeded:
         rig.forget(arm.disk)
+    return succeeded
+
+
+def _record(
+    rig: Rig,
+    planned: design.PlannedTrial,
+    attempt: int,
+    output: dict[str, bytes],
+    lost: str | None,
+    times_utc: tuple[str, str],
+) -> bool:
+    """Keep the raw files of a trial and write its line of the ledger. Returns whether it succeeded."""
+    arm = rig.scenario.arm_named(planned.arm)
+    workload = rig.scenario.workload_named(planned.workload)
+    name, error, seen = planned.name(attempt), lost, None
+    files = _keep(rig.run, name, output)
+    if error is None:
+        try:
+            seen = _seen(parse(output, f"{name}.json", runtime_s=workload.runtime_s))
+        except fio.FioError as failure:
+            error = str(failure)
     rig.run.append(
         "trial",
         trial=name,
@@ -153,8 +143,8 @@ def _trial(rig: Rig, planned: design.PlannedTrial, attempt: int) -> bool:
         status="failed" if error else "ok",
         error=error,
         seen=seen,
-        started_utc=started_utc,
-        ended_utc=now_utc(),
+        started_utc=times_utc[0],
+        ended_utc=times_utc[1],
         machine=arm.machine,
         machine_id=rig.replicate["machines"][arm.machine]["id"],
         disk=arm.disk,
@@ -179,6 +169,16 @@ def run_job(
     connection = rig.connection(machine)
     connection.start_job(name, list(job.argv), root=device.needs_root)
     return connection.finish_job(name, job.logs.values(), expected_s=expected_s, limit_s=limit_s)
+
+
+def run_twice(
+    rig: Rig, machine: str, name: str, device: Device, job: fio.Job, limit_s: float
+) -> dict[str, bytes]:
+    """Run a tool as `run_job` does, once more where the machine was restarted under it."""
+    try:
+        return run_job(rig, machine, name, device, job, 0, limit_s)
+    except JobLost:
+        return run_job(rig, machine, f"{name}-again", device, job, 0, limit_s)
 
 
 def _keep(run: Run, name: str, output: dict[str, bytes]) -> dict[str, dict[str, str]]:

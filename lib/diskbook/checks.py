@@ -7,7 +7,7 @@ from typing import Any
 
 from azure.core.exceptions import AzureError
 
-from diskbook.benchmark import Rig, parse, run_job
+from diskbook.benchmark import Rig, parse, run_twice
 from diskbook.errors import DiskbookError
 from diskbook.scenario import Check
 from diskbook.tools import fio
@@ -94,7 +94,7 @@ def _verify(rig: Rig, check: Check, machine: str, *, write: bool, size: int, off
     make = fio.verify_write_command if write else fio.verify_read_command
     job = make(device, size_bytes=size, offset=offset)
     name = f"{check.name}-r{rig.number}-{'write' if write else 'read'}-{time.time_ns()}"
-    output = run_job(rig, machine, name, device, job, 0, 300 + size / 5e6)
+    output = run_twice(rig, machine, name, device, job, 300 + size / 5e6)
     try:
         result = parse(output, name)
     except fio.FioError as error:

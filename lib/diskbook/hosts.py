@@ -6,14 +6,16 @@ The host's key is known before the first connection and nothing else is accepted
 from __future__ import annotations
 
 import io
+import os
 import shlex
+import socket
 import tarfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import fabric
 import paramiko
@@ -23,11 +25,19 @@ from diskbook.errors import DiskbookError
 T = TypeVar("T")
 
 CONNECT_S = 10.0
-RECONNECT_S = 90.0  # a connection may be away for a minute; a job on the machine goes on meanwhile
+# A connection may be away for a minute; a job on the machine goes on meanwhile.
+RECONNECT_S = float(os.environ.get("DISKBOOK_RECONNECT_S", "90"))
+LOOK_S = 3.0  # a machine that does not answer for so long is looked after, again and again
+LOOK_EVERY_S = 10.0
 _LOST = (paramiko.SSHException, EOFError, OSError)
 
 # In a job's folder: whether its shell, which leads the job, still runs. Its number may be another's by now.
 _RUNS = '[ "/proc/$(cat pid)/cwd" -ef . ]'
+# Sleep until the job should be done; after a lost connection some or all of that has gone by.
+_PAUSE = "a=$(($(date +%s) - $(stat -c %Y pid))); [ $a -gt 1 ] || a=0; " + (
+    "[ -e status ] || sleep $(echo \"{:.2f} $a\" | awk '{{ print ($1 > $2) ? $1 - $2 : 0 }}')"
+)
+_MTIME = "date -u -r $f +%FT%T.%6N+00:00"
 _END = '$(cat as_root 2>/dev/null) kill -s KILL -- "-$(cat pid)"'
 
 
@@ -56,11 +66,30 @@ class JobLost(DiskbookError):
     """The machine restarted, or somebody ended the job, while it ran."""
 
 
-class Connection:
-    """An SSH connection to one machine, made anew when it breaks."""
+class Care(Protocol):
+    """Looks after a machine that does not answer."""
 
-    def __init__(self, host: Host) -> None:
+    def __call__(self, host: Host, last: bool) -> Host | None:
+        """Do what can be done; return where the machine listens, or None when nothing was done.
+
+        `last` says that the connection is about to be given up. Raises DiskbookError when it is hopeless.
+        """
+
+
+class Connection:
+    """An SSH connection to one machine, made anew when it breaks.
+
+    Parameters
+    ----------
+    host
+        The machine.
+    care
+        Asked when it does not answer: it may have another address by now, or have been stopped.
+    """
+
+    def __init__(self, host: Host, care: Care | None = None) -> None:
         self.host = host
+        self._care = care
         self._fabric: fabric.Connection | None = None
 
     def __enter__(self) -> Connection:
@@ -138,7 +167,7 @@ class Connection:
         wanted = " ".join(shlex.quote(file) for file in ("status", "stdout", "stderr", *files))
         patience = max(1, int((limit_s - expected_s) * 10))
         wait = (
-            f"cd jobs/{name} || exit 9; sleep {expected_s:.2f}; n=0; while [ ! -e status ]; do "
+            f"cd jobs/{name} || exit 9; {_PAUSE.format(expected_s)}; n=0; while [ ! -e status ]; do "
             f"{_RUNS} || {{ sleep 0.3; [ -e status ] || exit 8; }}; "
             f"n=$((n+1)); [ $n -gt {patience} ] && {{ {_END}; exit 7; }}; sleep 0.1; done; "
             f"ls -d {wanted} 2>/dev/null | tar -cf - -T -"
@@ -150,6 +179,17 @@ class Connection:
                 f"machine {self.host.name}: job {name} {why.get(output.status, 'is not there any more')}"
             )
         return _untar(output.stdout)
+
+    def jobs(self) -> list[str]:
+        """Names of the jobs that were started on the machine and not forgotten."""
+        return self.run("ls jobs").stdout.decode().split()
+
+    def job_times(self, name: str) -> tuple[str, str]:
+        """When a finished job began and ended, by the machine's clock, as ISO 8601 text in UTC."""
+        began, ended = (
+            self.check(f"cd jobs/{name} && for f in pid status; do {_MTIME}; done").decode().split()
+        )
+        return began, ended
 
     def end_jobs(self) -> None:
         """End what an earlier session left running on the machine, and forget all its jobs."""
@@ -175,29 +215,92 @@ class Connection:
     def _transport(self) -> paramiko.Transport:
         if self._fabric is None or not self._fabric.is_connected:
             self._fabric = _connect(self.host)
+            _give_up_in_time(self._fabric.transport.sock)
         transport = self._fabric.transport
         transport.set_keepalive(5)
         return transport
 
     def _persist(self, action: Callable[[], T]) -> T:
-        lost_at: float | None = None
+        outage = _Outage()
         while True:
-            started = time.monotonic()
+            outage.trying()
             try:
                 return action()
-            except (paramiko.BadHostKeyException, paramiko.AuthenticationException) as error:
+            except paramiko.BadHostKeyException as error:
+                if self._look_after(last=False):  # another machine may have got its address
+                    continue
                 raise DiskbookError(f"machine {self.host.name}: {error}; it is not the one we made") from None
             except _LOST as error:
-                self.close()
-                now = time.monotonic()
-                if lost_at is None or now - started > 2 * CONNECT_S:
-                    lost_at = now  # a command that ran for a while had a connection: the outage begins now
-                if now - lost_at > RECONNECT_S:
-                    raise DiskbookError(
-                        f"machine {self.host.name} cannot be reached at {self.host.address}:{self.host.port} "
-                        f"({error}); see whether it runs, then resume"
-                    ) from None
-                time.sleep(0.5)
+                outage.failed()
+                self._endure(outage, error)
+
+    def _endure(self, outage: _Outage, error: BaseException) -> None:
+        """Wait a little before the next attempt; look after the machine when it is due.
+
+        Raises
+        ------
+        DiskbookError
+            When the machine has been away for too long, or cannot come back.
+        """
+        self.close()
+        over = outage.away_s > RECONNECT_S
+        if (over or outage.look_is_due()) and self._look_after(last=over):
+            outage.begin_anew()
+        elif over:
+            raise DiskbookError(
+                f"machine {self.host.name} cannot be reached at {self.host.address}:{self.host.port} "
+                f"({error}); see whether it runs, then resume"
+            ) from None
+        time.sleep(0.5)
+
+    def _look_after(self, *, last: bool) -> bool:
+        """Have somebody look after the machine; tell whether something was done."""
+        found = self._care(self.host, last) if self._care else None
+        if found is not None:
+            self.close()
+            self.host = found
+        return found is not None
+
+
+class _Outage:
+    """For how long a machine has not answered, in time that this process was awake."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Count from now on."""
+        self.away_s = 0.0
+        self._counted: float | None = None
+        self._look_at_s = LOOK_S
+
+    def trying(self) -> None:
+        """Note the start of an attempt."""
+        self._started = time.monotonic()
+
+    def failed(self) -> None:
+        """Note the end of an attempt that failed."""
+        now = time.monotonic()
+        if self._counted is None or now - self._started > 2 * CONNECT_S:
+            self.begin_anew()  # a command that ran for a while had a connection: the outage begins now
+        else:
+            # The lid of the laptop may have been closed meanwhile; nobody tried then.
+            self.away_s += min(now - self._counted, 2 * CONNECT_S)
+        self._counted = now
+
+    def look_is_due(self) -> bool:
+        """Whether it is time to look after the machine (again)."""
+        if self.away_s < self._look_at_s:
+            return False
+        self._look_at_s = self.away_s + LOOK_EVERY_S
+        return True
+
+
+def _give_up_in_time(sock: socket.socket) -> None:
+    """Have TCP notice a machine that was switched off: without an answer to our keep-alives it is lost."""
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(RECONNECT_S * 1000))
 
 
 def _connect(host: Host) -> fabric.Connection:

@@ -52,6 +52,7 @@ class LocalBackend:
         self._machines: dict[str, Machine] = {}
         self._exports: dict[int, Export] = {}  # by number of the attachment, those of running machines
         self._limits: dict[str, LimitsFile] = {}
+        self._closed = False
         self._recover()
 
     # what the control plane calls
@@ -164,9 +165,21 @@ class LocalBackend:
 
     # life of the emulator
 
+    def heal(self) -> None:
+        """Start again what has died of running machines: sshd, as systemd does, and exports of disks."""
+        with self._step():
+            for vm_id, record in () if self._closed else self._book.vms.items():
+                if record.running and not self._machine(record).running:
+                    self._machine(record).start()
+                for attachment in self._book.attached_to(vm_id):
+                    export = self._exports.get(attachment.number)
+                    if record.running and export is not None and not export.alive():
+                        export.start()
+
     def close(self) -> None:
         """End all machines and exports; what is known of them stays in the state folder."""
         with self._step():
+            self._closed = True
             for vm_id, machine in self._machines.items():
                 machine.stop()
                 for attachment in self._book.attached_to(vm_id):

@@ -32,7 +32,7 @@ START_S = 60.0
 STOP_S = 20.0
 DEFAULT_SEED = 1
 DEFAULT_TIME_SCALE = 0.01
-TRUTH_PATH = "/diskbook/truth"
+TRUTH_PATH, FAULTS_PATH = "/diskbook/truth", "/diskbook/faults"
 
 
 @dataclass(frozen=True)
@@ -204,8 +204,20 @@ def connect(name: str) -> Connection:
 
 def read_truth(connection: Connection) -> Json:
     """Ask a running emulator for the truth it plays and has played. No analysis may use it."""
+    return _ask(connection, TRUTH_PATH)
+
+
+def plant(connection: Connection, faults: Sequence[Json]) -> None:
+    """Put another list of faults in place at a running emulator (see `arm/faults.py`)."""
+    _ask(connection, FAULTS_PATH, "PUT", list(faults))
+
+
+def _ask(connection: Connection, path: str, method: str = "GET", body: object = None) -> Json:
     request = urllib.request.Request(
-        connection.endpoint + TRUTH_PATH, headers={"Authorization": f"Bearer {connection.token}"}
+        connection.endpoint + path,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"Authorization": f"Bearer {connection.token}"},
+        method=method,
     )
     context = ssl.create_default_context(cafile=str(connection.ca_path))
     with urllib.request.urlopen(request, context=context, timeout=30.0) as answer:

@@ -19,6 +19,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from diskbook.emulator.tls import make_ca_and_cert
 from diskbook.emulator.types import Json
 from diskbook.errors import UsageError
 
+HEAL_EVERY_S = 0.25
 KEEP_TLS_S = 20 * 24 * 3600  # certificates are valid for 30 days
 
 
@@ -81,7 +83,8 @@ def _run(folder: Path, ready: int, owner: int | None) -> None:
         with _listener(folder, config) as listener:
             server, ca = _control_plane(folder, config, profile, backend, listener)
             connection = _connection(config, listener, ca)
-            asyncio.run(_serve(server, listener, owner, lambda: _announce(folder, connection, ready)))
+            announce = partial(_announce, folder, connection, ready)
+            asyncio.run(_serve(server, listener, owner, announce, backend))
     finally:
         _on_signal(signal.SIG_IGN)  # what follows takes a moment and must not be cut short
         backend.close()
@@ -170,7 +173,11 @@ def _truth_route(config: dict[str, Any], profile: Profile, backend: LocalBackend
 
 
 async def _serve(
-    server: uvicorn.Server, listener: socket.socket, owner: int | None, announce: Callable[[], None]
+    server: uvicorn.Server,
+    listener: socket.socket,
+    owner: int | None,
+    announce: Callable[[], None],
+    backend: LocalBackend,
 ) -> None:
     """Serve until a signal comes or the owner is gone."""
     _on_signal(lambda *_: None)  # uvicorn passes signals on when it has ended
@@ -186,7 +193,17 @@ async def _serve(
     while not server.started and not serving.done():
         await asyncio.sleep(0.005)
     announce()
+    healing = asyncio.create_task(_heal(backend))
     await serving
+    healing.cancel()
+
+
+async def _heal(backend: LocalBackend) -> None:
+    """Keep what runs on machines running, as systemd and Azure's storage do."""
+    while True:
+        await asyncio.sleep(HEAL_EVERY_S)
+        with contextlib.suppress(OSError, RuntimeError):  # it is tried again in a moment
+            await asyncio.to_thread(backend.heal)
 
 
 def _connection(config: dict[str, Any], listener: socket.socket, ca: Path) -> Json:

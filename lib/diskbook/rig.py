@@ -1,0 +1,87 @@
+"""One replicate while it is measured: connections to its machines, and its disks where they are wanted."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from diskbook import devices
+from diskbook.azure.attach import Attachments
+from diskbook.azure.clients import Clients
+from diskbook.azure.keys import run_key
+from diskbook.azure.recovery import Recovery
+from diskbook.devices import Device
+from diskbook.hosts import Connection, Host
+from diskbook.run import Run
+from diskbook.scenario import Scenario
+
+GIB = 1024**3
+
+
+@dataclass
+class Rig:
+    """Connections and attachments of one replicate while it is measured."""
+
+    run: Run
+    scenario: Scenario
+    replicate: dict[str, Any]
+    attachments: Attachments
+    recovery: Recovery
+    stop: threading.Event = field(default_factory=threading.Event)  # set when another replicate has failed
+    connections: dict[str, Connection] = field(default_factory=dict)
+    prefilled: set[str] = field(default_factory=set)
+    _placed: dict[str, tuple[str, Device]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, clients: Clients, run: Run, scenario: Scenario, replicate: dict[str, Any], stop: threading.Event
+    ) -> Rig:
+        """Set up for a replicate of the manifest; connects when first needed."""
+        names = {row["id"]: name for name, row in replicate["disks"].items()}
+        events = [event for event in run.ledger() if event["event"] == "prefill"]
+        filled = {names[event["disk_id"]] for event in events if event["disk_id"] in names}
+        attachments, recovery = Attachments(clients, run, replicate), Recovery(clients, run, replicate)
+        return cls(run, scenario, replicate, attachments, recovery, stop, prefilled=filled)
+
+    @property
+    def number(self) -> int:
+        """Number of the replicate."""
+        return self.replicate["replicate"]
+
+    def connection(self, machine: str) -> Connection:
+        """Return the connection to a machine, by scenario name; what a killed run left there is ended."""
+        if machine not in self.connections:
+            self.connections[machine] = self.new_connection(machine)
+            self.connections[machine].end_jobs()
+        return self.connections[machine]
+
+    def new_connection(self, machine: str) -> Connection:
+        """Return another connection to a machine, which leaves alone what runs there."""
+
+        def care(host: Host, last: bool) -> Host | None:
+            found = self.recovery.visit(machine, host, last)
+            if found is not None:
+                self._placed.clear()
+            return found
+
+        host = Host(**self.replicate["machines"][machine]["host"], private_key=run_key(self.run.folder))
+        return Connection(host, care)
+
+    def device(self, disk: str, machine: str) -> Device:
+        """Have the disk on the machine and return it as the machine sees it."""
+        if self._placed.get(disk, ("", None))[0] != machine:
+            spec = self.scenario.disk_named(disk)
+            lun = self.attachments.move(spec, machine)
+            device = devices.at_lun(self.connection(machine), lun, size_bytes=spec.size_gib * GIB)
+            self._placed[disk] = (machine, device)
+        return self._placed[disk][1]
+
+    def forget(self, disk: str) -> None:
+        """Look again where the disk is before it is used next."""
+        self._placed.pop(disk, None)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self.connections.values():
+            connection.close()

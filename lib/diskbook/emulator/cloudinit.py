@@ -1,12 +1,18 @@
-"""What an emulated machine reads of cloud-init's user data: the host keys, which the client made."""
+"""What an emulated machine reads of cloud-init's user data: the host keys, which the client made, and when it
+is to shut itself down."""
 
 from __future__ import annotations
+
+import re
+from datetime import datetime
 
 import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 KEY_TYPES = ("ed25519", "ecdsa", "rsa")
+# Of systemd's calendar times only the plain one: no emulated machine needs another.
+_ON_CALENDAR = re.compile(r"^OnCalendar=(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC$", re.MULTILINE)
 
 
 def host_keys(custom_data: str) -> dict[str, tuple[str, str]]:
@@ -35,6 +41,20 @@ def host_keys(custom_data: str) -> dict[str, tuple[str, str]]:
         raise RuntimeError(f"customData is not valid cloud-init YAML: {error}") from error
     keys = config.get("ssh_keys") if isinstance(config, dict) else None
     return {} if keys is None else _pairs(keys)
+
+
+def shutdown_at(custom_data: str) -> datetime | None:
+    """Return when a timer of systemd in a ``#cloud-config`` text shuts the machine down; None without one."""
+    if not custom_data.lstrip().startswith("#cloud-config"):
+        return None
+    try:
+        config = yaml.safe_load(custom_data)
+    except yaml.YAMLError:
+        return None  # the machine's creation has told that
+    files = (config.get("write_files") if isinstance(config, dict) else None) or []
+    timers = [str(file.get("content", "")) for file in files if str(file.get("path", "")).endswith(".timer")]
+    times = [match[1] for text in timers for match in _ON_CALENDAR.finditer(text)]
+    return min((datetime.fromisoformat(f"{time}+00:00") for time in times), default=None)
 
 
 def _pairs(keys: object) -> dict[str, tuple[str, str]]:

@@ -25,6 +25,7 @@ from diskbook.emulator.arm import (
     polling,
     power,
     retail,
+    schedules,
     skus,
     vm_delete,
     vms,
@@ -49,6 +50,7 @@ COMPUTE, NETWORK = "/providers/Microsoft.Compute", "/providers/Microsoft.Network
 DISK = GROUP + COMPUTE + "/disks/{name}"
 VM = GROUP + COMPUTE + "/virtualMachines/{name}"
 NET = GROUP + NETWORK + "/{kind}/{name}"
+SCHEDULE = GROUP + "/providers/Microsoft.DevTestLab/schedules/{name}"
 CHILD = NET + "/{child}/{child_name}"
 
 TABLE: tuple[tuple[str, str, Handler], ...] = (
@@ -59,6 +61,8 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/diskbook/offer", skus.offer),
     ("PUT", "/diskbook/offer", skus.offer),
     ("GET", retail.PATH, retail.prices),
+    ("GET", "/diskbook/clock", schedules.clock),
+    ("PUT", "/diskbook/clock", schedules.clock),
     ("GET", SUB, locations.subscription),
     ("GET", SUB + "/locations", locations.listing),
     ("GET", SUB + "/resourceGroups", groups.listing),
@@ -90,6 +94,9 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", VM + "/instanceView", vms.view),
     ("POST", VM + "/attachDetachDataDisks", vms.attach_detach),
     ("POST", VM + "/{action:power}", power.act),
+    ("GET", SCHEDULE, schedules.get),
+    ("PUT", SCHEDULE, schedules.put),
+    ("DELETE", SCHEDULE, schedules.delete),
     ("GET", SUB + NETWORK + "/{kind}", network.listing),
     ("GET", GROUP + NETWORK + "/{kind}", network.listing),
     ("GET", NET, network.get),
@@ -130,6 +137,7 @@ def create_app(settings: Settings, backend: Backend, state_path: Path) -> Starle
     store = Store(state_path)
     plane = ControlPlane(settings, backend, store, faults, Operations(settings, store, faults))
     restore(plane)
+    plane.closing.append(schedules.Watch(plane).close)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

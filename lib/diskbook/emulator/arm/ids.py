@@ -4,9 +4,9 @@ from __future__ import annotations
 
 _KEYWORDS = """
 subscriptions resourceGroups providers locations resources operations operationResults DiskOperations
-Microsoft.Compute Microsoft.Network Microsoft.Resources
+Microsoft.Compute Microsoft.Network Microsoft.Resources Microsoft.DevTestLab
 disks virtualMachines skus usages attachDetachDataDisks start deallocate powerOff restart instanceView
-virtualNetworks subnets publicIPAddresses networkSecurityGroups securityRules networkInterfaces
+virtualNetworks subnets publicIPAddresses networkSecurityGroups securityRules networkInterfaces schedules
 """
 _CANONICAL = {word.lower(): word for word in _KEYWORDS.split()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,16 +49,23 @@ class Reply:
 
 @dataclass
 class ControlPlane:
-    """Everything a handler may need."""
+    """Everything a handler may need.
+
+    `clock_ahead_s` moves the clock of schedules, `closing` are ends of what runs beside the handlers.
+    """
 
     settings: Settings
     backend: Backend
     store: Store
     faults: Faults
     operations: Operations
+    clock_ahead_s: float = 0.0
+    closing: list[Callable[[], None]] = field(default_factory=list)
 
     def close(self) -> None:
         """Let running operations end without their waiting, then close the state."""
+        for end in self.closing:
+            end()
         self.operations.close()
         self.store.close()
 

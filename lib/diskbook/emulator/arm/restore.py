@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from concurrent.futures import ThreadPoolExecutor
 
-from diskbook.emulator.arm import attach, disks, groups, network, power, vm_delete, vms
+from diskbook.emulator.arm import attach, disks, groups, network, power, schedules, vm_delete, vms
 from diskbook.emulator.arm.cleanup import VM, running
 from diskbook.emulator.arm.operations import Work
 from diskbook.emulator.arm.plane import ControlPlane
@@ -82,6 +82,7 @@ def _work(plane: ControlPlane, body: Json) -> Work:
         "vm-delete": vm_delete.deletion,
         "group-delete": groups.deletion,
         "network-delete": network.deletion,
+        schedules.GUEST: schedules.shutdown,
     }
     if kind in builders:
         return builders[kind](plane, resource)

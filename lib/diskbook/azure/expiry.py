@@ -1,0 +1,226 @@
+"""The time at which a run's machines end by themselves, should nobody be left to delete them.
+
+Two timers stand behind the tag `diskbook-expires`, which a sweep reads:
+
+- in the machine, set by cloud-init (Linux) or the task scheduler (Windows). It is exact and knows the date,
+  but a machine that shuts itself down is only stopped: Azure goes on billing it;
+- Azure's own auto-shutdown (`Microsoft.DevTestLab/schedules`), which deallocates the machine and so ends its
+  bill. It knows a time of day, not a date, so it is only set where expiry is less than a day away.
+
+Disks and addresses cost until they are deleted, by teardown or sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from azure.core.exceptions import AzureError
+
+from diskbook.azure.clients import Clients
+from diskbook.azure.provision import azure_message
+from diskbook.design import Block
+from diskbook.errors import UsageError
+from diskbook.run import Run
+from diskbook.scenario import Scenario
+
+DEFAULT_H, LEAST_H, LONGEST_H = 12.0, 0.1, 72.0
+API = "2018-09-15"
+DAY = timedelta(hours=24)
+TIMER = "/etc/systemd/system/diskbook-expiry.timer"
+SERVICE = "/etc/systemd/system/diskbook-expiry.service"
+_TOOL_START_S = 0.6  # what a tool's start and the fetching of its output cost, as in the plan
+
+
+def check_hours(hours: float) -> float:
+    """Check a lifetime in hours that a user gave.
+
+    Raises
+    ------
+    UsageError
+        When it is too short to measure anything in, or so long that it caps nothing.
+    """
+    if not LEAST_H <= hours <= LONGEST_H:
+        raise UsageError(f"--expires {hours:g}: give {LEAST_H:g} to {LONGEST_H:g} hours")
+    return hours
+
+
+def from_now(manifest: Mapping[str, Any]) -> str:
+    """Return the expiry of what a run creates now, as its tag has it."""
+    lifetime = timedelta(hours=manifest.get("expires_h", DEFAULT_H))
+    return (datetime.now(UTC) + lifetime).isoformat("T", "seconds")
+
+
+def latest(manifest: Mapping[str, Any]) -> datetime | None:
+    """Latest expiry of the resource groups that are on record as standing; None where nothing stands."""
+    rows = [row for row in manifest["resource_groups"] if not row["deleted_utc"]]
+    # Groups made before expiry was recorded have none that is known here.
+    known = [str(row["expires_utc"]) for row in rows if row.get("expires_utc")]
+    return max((datetime.fromisoformat(text) for text in known), default=None)
+
+
+def is_past(manifest: Mapping[str, Any]) -> bool:
+    """Whether nothing of a run stands that has not expired."""
+    rows = [row for row in manifest["resource_groups"] if not row["deleted_utc"]]
+    return all(_is_past(row) for row in rows)
+
+
+def expired_groups(manifest: Mapping[str, Any]) -> list[str]:
+    """Names of the groups of a run that stand beyond their expiry: their machines are down."""
+    rows = manifest["resource_groups"]
+    return [row["name"] for row in rows if not row["deleted_utc"] and _is_past(row)]
+
+
+def _is_past(row: Mapping[str, Any]) -> bool:
+    expires = row.get("expires_utc")
+    return expires is not None and datetime.fromisoformat(expires) <= datetime.now(UTC)
+
+
+def check_fits(scenario: Scenario, blocks: Iterable[Block], hours: float, at_once: int) -> None:
+    """Make sure that what is to be measured can be, before the machines shut down.
+
+    Parameters
+    ----------
+    scenario, blocks
+        What is to be measured.
+    hours
+        Lifetime of the machines.
+    at_once
+        How many replicates are measured at the same time.
+
+    Raises
+    ------
+    UsageError
+        When it cannot; with the lifetime that would do.
+    """
+    seconds = {item.name: item.ramp_s + item.runtime_s + _TOOL_START_S for item in scenario.workload}
+    trials_s = sum(seconds[trial.workload] for block in blocks for trial in block.trials)
+    needed_h = trials_s / max(1, at_once) / 3600
+    if needed_h > hours:
+        wanted = round(needed_h * 1.25 + 1)
+        raise UsageError(
+            f"the trials alone take {span(needed_h * 3600)}, but the machines shut down after "
+            f"{span(hours * 3600)}: "
+            + (f"give --expires {wanted}" if wanted <= LONGEST_H else "plan fewer blocks, or split the run")
+        )
+
+
+# --- in the machine
+
+
+def cloud_config(expires_utc: str) -> dict[str, Any]:
+    """Part of a cloud-config that shuts a Linux machine down at a time.
+
+    A timer unit, so that it holds after a restart too: a machine started again after its time is shut down
+    at once (`Persistent`).
+    """
+    at = _rounded_up(datetime.fromisoformat(expires_utc), timedelta(seconds=1))
+    timer = (
+        "[Unit]\nDescription=Shut down when the diskbook run expires\n"
+        f"[Timer]\nOnCalendar={at:%Y-%m-%d %H:%M:%S} UTC\nPersistent=true\nAccuracySec=1s\n"
+        "[Install]\nWantedBy=timers.target\n"
+    )
+    service = (
+        "[Unit]\nDescription=Shut down: the diskbook run has expired\n"
+        "[Service]\nType=oneshot\nExecStart=/usr/bin/systemctl poweroff\n"
+    )
+    return {
+        "write_files": [{"path": TIMER, "content": timer}, {"path": SERVICE, "content": service}],
+        "runcmd": [["systemctl", "daemon-reload"], ["systemctl", "enable", "--now", "diskbook-expiry.timer"]],
+    }
+
+
+def powershell(expires_utc: str) -> str:
+    """PowerShell that shuts a Windows machine down at a time, by its task scheduler."""
+    at = datetime.fromisoformat(expires_utc).astimezone(UTC)
+    return (
+        f"$at = [datetimeoffset]::FromUnixTimeSeconds({at.timestamp():.0f}).LocalDateTime\n"
+        "$task = @{ TaskName = 'diskbook-expiry'; User = 'SYSTEM'; Force = $true }\n"
+        "$task.Trigger = New-ScheduledTaskTrigger -Once -At $at\n"
+        "$task.Action = New-ScheduledTaskAction -Execute shutdown.exe -Argument '/s /f /t 0'\n"
+        "Register-ScheduledTask @task\n"
+    )
+
+
+# --- by Azure
+
+
+def schedule(
+    clients: Clients, run: Run, machine: str, machine_id: str, region: str, tags: dict[str, str]
+) -> bool:
+    """Ask Azure to deallocate a machine when it expires.
+
+    What comes of it goes into the ledger. A refusal stops nothing: the timer in the machine is set, and the
+    group is swept after its expiry.
+
+    Parameters
+    ----------
+    clients, run
+        Where to ask, and where to record it.
+    machine, machine_id
+        Name and id of the machine in Azure.
+    region, tags
+        As of all that the run creates; `diskbook-expires` is the time.
+
+    Returns
+    -------
+    bool
+        Whether Azure will.
+    """
+    expires = datetime.fromisoformat(tags["diskbook-expires"])
+    at = shutdown_time(expires, datetime.now(UTC))
+    note = "more than a day away: Azure's daily shutdown would come too early; the machine stops itself"
+    if at is not None:
+        try:
+            _create(clients, machine, machine_id, at, region, tags)
+            note = ""
+        except AzureError as error:
+            note = (
+                f"Azure will not deallocate it ({azure_message(error)}); it stops itself, billed until swept"
+            )
+            at = None
+    shown = None if at is None else at.isoformat("T", "minutes")
+    run.append(
+        "expiry", machine=machine, expires_utc=tags["diskbook-expires"], deallocated_utc=shown, note=note
+    )
+    return at is not None
+
+
+def shutdown_time(expires: datetime, now: datetime) -> datetime | None:
+    """Return the minute for Azure's daily shutdown; None when its first one would come too early."""
+    at = _rounded_up(max(expires, now + timedelta(minutes=1)), timedelta(minutes=1))
+    return at if at - now < DAY else None
+
+
+def _create(
+    clients: Clients, machine: str, machine_id: str, at: datetime, region: str, tags: dict[str, str]
+) -> None:
+    """Create the schedule. Shape from the REST specification (2018-09-15), not seen on the wire."""
+    stem = machine_id[: machine_id.lower().index("/providers/")]
+    # Azure takes a compute schedule by this name only.
+    schedule_id = f"{stem}/providers/Microsoft.DevTestLab/schedules/shutdown-computevm-{machine}"
+    properties = {
+        "status": "Enabled",
+        "taskType": "ComputeVmShutdownTask",
+        "dailyRecurrence": {"time": f"{at:%H%M}"},
+        "timeZoneId": "UTC",
+        "targetResourceId": machine_id,
+        "notificationSettings": {"status": "Disabled", "timeInMinutes": 30},
+    }
+    body: Any = {"location": region, "tags": tags, "properties": properties}
+    clients.resource.resources.begin_create_or_update_by_id(schedule_id, body, api_version=API).result()
+
+
+def _rounded_up(time: datetime, unit: timedelta) -> datetime:
+    """Round a time up to whole seconds or minutes, in UTC."""
+    start = datetime(2000, 1, 1, tzinfo=UTC)
+    return start - (start - time.astimezone(UTC)) // unit * unit
+
+
+def span(seconds: float) -> str:
+    """Write a time span in the unit that suits it: "40 s", "12 min", "3 h", "2 days"."""
+    for unit, name in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * unit or (unit < 86400 and seconds >= unit):
+            return f"{seconds / unit:.0f} {name}"
+    return f"{max(0.0, seconds):.0f} s"

@@ -17,7 +17,17 @@ from diskbook.scenario import Comparison, Scenario
 from diskbook.stats import history, ratios
 from diskbook.stats.compare import compare
 
-DISK_SETTINGS = ("sku", "size_gib", "max_shares", "cache", "bursting", "performance_plus", "iops", "mb_s")
+DISK_SETTINGS = (
+    "sku",
+    "size_gib",
+    "max_shares",
+    "cache",
+    "bursting",
+    "performance_plus",
+    "accelerated_network",
+    "iops",
+    "mb_s",
+)
 # The grain of the kept series does not touch what is measured, nor does a name, nor what others are given.
 NOT_OF_THE_LOAD = {"name", "series_s", "arms"}
 

@@ -67,7 +67,11 @@ class Machine(Record):
 
 
 class Disk(Record):
-    """A managed disk. `zone` must be empty for ZRS; `iops` and `mb_s` are for Premium SSD v2 and Ultra."""
+    """A managed disk. `zone` must be empty for ZRS; `iops` and `mb_s` are for Premium SSD v2 and Ultra.
+
+    `accelerated_network` is the disk's label of that name, made for images; a machine's own setting is
+    `Machine.accelerated_networking`.
+    """
 
     name: Name
     sku: str
@@ -77,6 +81,7 @@ class Disk(Record):
     cache: Literal["None", "ReadOnly", "ReadWrite"] = "None"
     bursting: bool = False
     performance_plus: bool = False
+    accelerated_network: bool = False
     iops: Annotated[int, Field(gt=0)] | None = None
     mb_s: Annotated[int, Field(gt=0)] | None = None
 

@@ -12,7 +12,7 @@ from diskbook.errors import DiskbookError
 
 def disk(resource: Any) -> dict[str, Any]:
     """Settings of a managed disk as Azure reports them, by the scenario's names."""
-    creation = resource.creation_data
+    creation, capabilities = resource.creation_data, resource.supported_capabilities
     return {
         "sku": _plain(resource.sku.name),
         "size_gib": resource.disk_size_gb,
@@ -20,6 +20,7 @@ def disk(resource: Any) -> dict[str, Any]:
         "max_shares": resource.max_shares or 1,
         "bursting": bool(resource.bursting_enabled),
         "performance_plus": bool(creation and creation.performance_plus),
+        "accelerated_network": bool(capabilities and capabilities.accelerated_network),
         "iops": resource.disk_iops_read_write,
         "mb_s": resource.disk_m_bps_read_write,
         "tier": resource.tier,
@@ -79,6 +80,7 @@ def check_disk(asked: scenario.Disk, resource: Any) -> None:
         "max_shares": asked.max_shares,
         "bursting": asked.bursting,
         "performance_plus": asked.performance_plus,
+        "accelerated_network": asked.accelerated_network,
         "network_access": "DenyAll",
         "public_network_access": "Disabled",
     }

@@ -35,6 +35,8 @@ def disk(spec: Disk, region: str, tags: dict[str, str]) -> dict[str, Any]:
         properties["creationData"]["performancePlus"] = True
     if spec.bursting:
         properties["burstingEnabled"] = True
+    if spec.accelerated_network:  # from the REST specification, not seen on the wire
+        properties["supportedCapabilities"] = {"acceleratedNetwork": True}
     if spec.iops is not None:
         properties["diskIOPSReadWrite"] = spec.iops
     if spec.mb_s is not None:

@@ -129,6 +129,7 @@ def _common(replicate, block, repeat, position, arm, load, clock) -> dict:
         "machine_id": f"vm{zone}-{replicate}",
         "disk_id": f"{disk}-{replicate}",
         "vm_size": VM,
+        "lun": "0",
         "logical_zone": zone,
         "physical_zone": f"westeurope-az{zone}",
         "attempt": 1,

@@ -106,7 +106,7 @@ def _trial(rig: Rig, planned: design.PlannedTrial, attempt: int) -> bool:
         output = _run_tool(rig, arm, workload, planned.name(attempt), device, seed=seed)
     except JobLost as failure:
         lost = str(failure)
-    succeeded = _record(rig, planned, attempt, output, lost, (started_utc, now_utc()))
+    succeeded = _record(rig, planned, attempt, output, lost, (started_utc, now_utc()), device.lun)
     if not succeeded:
         rig.forget(arm.disk)
     return succeeded
@@ -119,6 +119,7 @@ def _record(
     output: dict[str, bytes],
     lost: str | None,
     times_utc: tuple[str, str],
+    lun: int | None = None,
 ) -> bool:
     """Keep the raw files of a trial and write its line of the ledger. Returns whether it succeeded."""
     arm = rig.scenario.arm_named(planned.arm)
@@ -149,6 +150,7 @@ def _record(
         machine_id=rig.replicate["machines"][arm.machine]["id"],
         disk=arm.disk,
         disk_id=rig.replicate["disks"][arm.disk]["id"],
+        lun=lun,
         files=files,
     )
     return error is None

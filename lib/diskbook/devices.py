@@ -25,13 +25,14 @@ class Device:
     """A disk as a tool addresses it: fio's engine and target.
 
     `prefill_target` is the same disk for filling it: on the emulator an export with caps and latencies
-    lifted, on Azure the device itself.
+    lifted, on Azure the device itself. `lun` is where it was found.
     """
 
     engine: str
     target: str
     prefill_target: str
     size_bytes: int
+    lun: int | None = None
 
     @property
     def for_prefill(self) -> Device:
@@ -73,7 +74,7 @@ def at_lun(connection: Connection, lun: int, *, size_bytes: int, patience_s: flo
             f"machine {connection.host.name}: the disk at LUN {lun} has {found.size_bytes} bytes, "
             f"not the {size_bytes} of the one created for this run; nothing was written"
         )
-    return found
+    return replace(found, lun=lun)
 
 
 def _nbd(row: dict[str, Any]) -> Device:

@@ -166,6 +166,7 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
         "machine_id": event["machine_id"],
         "disk_id": event["disk_id"],
         "vm_size": machine["size"],
+        "lun": None if event.get("lun") is None else str(event["lun"]),
         "logical_zone": machine.get("logical_zone"),
         "physical_zone": machine.get("physical_zone"),
         "status": status,

@@ -70,6 +70,7 @@ TRIALS = Table(
         *_text("trial", "arm", "workload", "tool"),
         *_text("direction", values=(*DIRECTIONS, "none")),
         *_text("machine_id", "disk_id", "vm_size"),
+        *_text("lun", nullable=True),
         *_text("logical_zone", "physical_zone", nullable=True),
         *_whole("attempt", least=1),
         *_text("status", values=STATUSES),
@@ -124,6 +125,21 @@ SERIES = Table(
         *_number("lat_mean_ms", unit="ms"),
     ),
     key=("trial", "direction", "second"),
+    remedy=_REBUILD,
+)
+
+METRICS = Table(
+    "metrics",
+    (
+        *_text("machine_id"),
+        *_text("lun", nullable=True),
+        *_text("metric"),
+        Column("minute_utc", "datetime64[us, UTC]"),
+        *_whole("grain_s", unit="s", least=1),
+        *_number("average", "maximum", unit="%"),
+        *_text("provenance", values=PROVENANCES),
+    ),
+    key=("machine_id", "lun", "metric", "minute_utc"),
     remedy=_REBUILD,
 )
 

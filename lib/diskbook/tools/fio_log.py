@@ -11,24 +11,15 @@ The jobs' lines follow one another: time falls where the next job begins.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from diskbook.tools.fio_parse import NS_PER_MS, FioError
+from diskbook.tools.fio_parse import FioError
+from diskbook.tools.record import NS_PER_MS, Series
+
+__all__ = ["Series", "parse_logs"]
 
 _DIRECTIONS = {0: "read", 1: "write"}
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Series:
-    """IOPS of all jobs and mean latency in ms, interval by interval; `second` is the end of each, from 0."""
-
-    second: Floats
-    iops: Floats
-    lat_mean_ms: Floats
 
 
 _Values = dict[int, dict[tuple[int, int], float]]

@@ -11,46 +11,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from diskbook.errors import DiskbookError
+from diskbook.tools.record import NS_PER_MS, Direction, merge_bins, percentile_ns, pooled
+
+__all__ = ["NS_PER_MS", "Direction", "FioError", "FioResult", "merge_bins", "parse", "percentile_ns"]
 
 DIRECTIONS = ("read", "write", "sync")
-NS_PER_MS = 1e6
 # A trial that ran for less than this part of what was asked was interrupted; fio reports no error then.
 _SHORTEST = 0.9
 
 
 class FioError(DiskbookError):
     """fio did not measure what it was asked to: names the output, what is wrong, and fio's own message."""
-
-
-@dataclass(frozen=True)
-class Direction:
-    """Totals and total latency of one kind of I/O, all threads together.
-
-    `bins` maps latency in ns (centre of fio's bin) to a count. Latencies and percentiles are NaN when fio
-    recorded none. `iops` and `bw_bytes` are per second. After a ramp fio counts I/Os that were in flight at
-    its end among the bytes and latencies, but not among `ios` and `iops`: with many outstanding and a short
-    trial `bw_bytes` is too high (seen: 10 % with 256 outstanding, 1 s, 2,540 IOPS), `iops` is within 1.5 %.
-    """
-
-    ios: int
-    iops: float
-    bw_bytes: float
-    runtime_ms: float
-    lat_mean_ms: float
-    lat_stddev_ms: float
-    lat_min_ms: float
-    lat_max_ms: float
-    lat_p50_ms: float
-    lat_p99_ms: float
-    lat_p999_ms: float
-    bins: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -108,30 +83,6 @@ def parse(text: str, source: str, *, messages: str = "", runtime_s: float | None
     return FioResult(document["fio version"], options, runtime_ms, directions)
 
 
-def percentile_ns(bins: Mapping[int, int], *quantiles: float) -> list[float]:
-    """Latency in ns at or below which each of these parts (0..1) of the I/Os lies; NaN without bins."""
-    if not bins:
-        return [math.nan] * len(quantiles)
-    values = np.fromiter(bins.keys(), dtype=np.int64, count=len(bins))
-    counts = np.fromiter(bins.values(), dtype=np.int64, count=len(bins))
-    order = np.argsort(values)
-    cumulative = np.cumsum(counts[order])
-    # The same rank as fio: the first bin up to which at least ceil(quantile * n) I/Os lie.
-    ranks = [max(1, math.ceil(quantile * int(cumulative[-1]) - 1e-9)) for quantile in quantiles]
-    return values[order][np.searchsorted(cumulative, ranks)].astype(float).tolist()
-
-
-def merge_bins(parts: Sequence[Mapping[int, int]]) -> dict[int, int]:
-    """Add histograms up; exact, since the edges of fio's bins are fixed."""
-    if len(parts) == 1:
-        return dict(sorted(parts[0].items()))
-    merged: dict[int, int] = {}
-    for part in parts:
-        for value, count in part.items():
-            merged[value] = merged.get(value, 0) + count
-    return dict(sorted(merged.items()))
-
-
 def _document(text: str, source: str, messages: str) -> tuple[str, dict[str, Any]]:
     """Split into what precedes the JSON and the JSON; of several (cumulative) the last."""
     start = _next_document(text, 0)
@@ -186,7 +137,8 @@ def _direction(jobs: list[dict[str, Any]], name: str) -> Direction:
     runtime_ms = _runtime_ms(jobs, parts, name)
     bins = merge_bins([_bins(part["lat_ns"]) for part in parts])
     p50, p99, p999 = percentile_ns(bins, 0.5, 0.99, 0.999)
-    mean, stddev = _pooled([part["lat_ns"] for part in parts], samples)
+    latencies = [part["lat_ns"] for part in parts]
+    mean, stddev = pooled([lat["mean"] for lat in latencies], [lat["stddev"] for lat in latencies], samples)
     active = [part["lat_ns"] for part, n in zip(parts, samples, strict=True) if n]
     return Direction(
         ios=ios,
@@ -221,14 +173,3 @@ def _runtime_ms(jobs: list[dict[str, Any]], parts: list[dict[str, Any]], name: s
     if name == "sync":
         return float(max((job.get("write", {}).get("runtime", 0) for job in jobs), default=0))
     return float(max((part["runtime"] for part in parts), default=0))
-
-
-def _pooled(latencies: list[dict[str, Any]], samples: list[int]) -> tuple[float, float]:
-    """Mean and standard deviation of several samples from theirs, in the unit given; NaN without samples."""
-    total = sum(samples)
-    if not total:
-        return math.nan, math.nan
-    pairs = list(zip(latencies, samples, strict=True))
-    mean = sum(lat["mean"] * n for lat, n in pairs) / total
-    squares = sum((lat["stddev"] ** 2 * max(n - 1, 0)) + n * (lat["mean"] - mean) ** 2 for lat, n in pairs)
-    return mean, math.sqrt(squares / max(total - 1, 1))

@@ -18,6 +18,7 @@ from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequ
 
 from diskbook import checks, clouds, design, own_emulator, run
 from diskbook.azure import provision as provisioning
+from diskbook.azure import spend
 from diskbook.azure import teardown as deletion
 from diskbook.azure.attach import group_and_name
 from diskbook.azure.clients import Clients
@@ -58,6 +59,7 @@ def provision(folder: Run) -> None:
             if remaining(folder, scenario, origin) and standing(folder, clients, origin) is None
         ]
         if missing:
+            spend.check(folder, clients, scenario, len(missing), EXPIRES)
             _create(folder, clients, scenario, missing)
         folder.append("stage", stage="provision")
 

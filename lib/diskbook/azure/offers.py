@@ -1,0 +1,117 @@
+"""What a subscription may have in a region: resource SKUs and quotas, as small records. No I/O but `ask`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from diskbook.azure.clients import Clients
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A size or a disk SKU as the region offers it to this subscription.
+
+    `tier` is the size class of a disk, e.g. P30. `zones` are those in which it may be had, with restrictions
+    taken off; `everywhere` is False where the whole region is closed to the subscription.
+    """
+
+    name: str
+    tier: str
+    family: str
+    zones: frozenset[str]
+    everywhere: bool
+    capabilities: Mapping[str, str]
+    ultra_zones: frozenset[str] = frozenset()
+
+    def number(self, capability: str) -> float:
+        """Value of a capability; 0 where it is not listed."""
+        return float(self.capabilities.get(capability, 0))
+
+    def has(self, capability: str) -> bool:
+        """Whether a capability is listed as True."""
+        return self.capabilities.get(capability) == "True"
+
+    def offered(self, zone: str | None) -> bool:
+        """Whether it may be had in a zone, or in the region where `zone` is None."""
+        return self.everywhere and (zone is None or zone in self.zones)
+
+
+@dataclass(frozen=True)
+class Quota:
+    """A limit of the subscription in a region, and how much of it is in use."""
+
+    name: str
+    limit: int
+    used: int
+
+    @property
+    def free(self) -> int:
+        """What may still be taken."""
+        return max(0, self.limit - self.used)
+
+
+@dataclass(frozen=True)
+class Region:
+    """What one region offers. Sizes by name in lower case, disks by SKU and tier (flexible ones: "")."""
+
+    name: str
+    sizes: Mapping[str, Offer] = field(default_factory=dict)
+    disks: Mapping[tuple[str, str], Offer] = field(default_factory=dict)
+    quotas: Mapping[str, Quota] = field(default_factory=dict)
+
+    def disk(self, sku: str, tier: str | None) -> Offer | None:
+        """The offer of a disk; Premium SSD v2 and Ultra have no tiers."""
+        return self.disks.get((sku, tier or ""))
+
+
+def ask(clients: Clients, region: str, quotas: bool = True) -> Region:
+    """Ask the subscription what it may have in a region, and how much of its quotas is in use."""
+    rows = list(clients.compute.resource_skus.list(filter=f"location eq '{region}'"))
+    sizes = {row.name.lower(): _offer(row) for row in rows if row.resource_type == "virtualMachines"}
+    disks = [_offer(row) for row in rows if row.resource_type == "disks"]
+    listed = [*clients.compute.usage.list(region), *clients.network.usages.list(region)] if quotas else []
+    return Region(
+        region,
+        sizes,
+        {(offer.name, _tier(offer)): offer for offer in disks},
+        {row.name.value: Quota(row.name.value, int(row.limit), int(row.current_value)) for row in listed},
+    )
+
+
+def _tier(offer: Offer) -> str:
+    return "" if offer.name in ("PremiumV2_LRS", "UltraSSD_LRS") else offer.tier
+
+
+def _offer(row: Any) -> Offer:
+    place = (row.location_info or [None])[0]
+    closed, everywhere = _closed(row.restrictions or [])
+    details = (place.zone_details or []) if place else []
+    ultra = {
+        zone
+        for detail in details
+        if _values(detail.capabilities).get("UltraSSDAvailable") == "True"
+        for zone in detail.name or []
+    }
+    zones = frozenset(place.zones or []) if place else frozenset()
+    return Offer(
+        row.name, row.size or "", row.family or "", zones - closed, everywhere,
+        _values(row.capabilities), frozenset(ultra),
+    )  # fmt: skip
+
+
+def _closed(restrictions: Iterable[Any]) -> tuple[frozenset[str], bool]:
+    """Zones that are closed, and whether the region as a whole is open."""
+    zones: set[str] = set()
+    everywhere = True
+    for one in restrictions:
+        if getattr(one.type, "value", one.type) == "Location":
+            everywhere = False
+        elif one.restriction_info is not None:
+            zones |= set(one.restriction_info.zones or [])
+    return frozenset(zones), everywhere
+
+
+def _values(rows: Iterable[Any] | None) -> dict[str, str]:
+    return {row.name: row.value for row in rows or []}

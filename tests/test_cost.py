@@ -1,0 +1,237 @@
+"""What a run costs: the bill of materials against hand-made sums, and the limit that stops it."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diskbook import planning, scenario_file
+from diskbook.azure import cost, prices, retail, spend
+from diskbook.azure.cost import Estimate, Line
+from diskbook.azure.prices import Meter, Price, PriceList
+from diskbook.errors import UsageError
+from diskbook.scenario import Scenario
+
+TODAY = date(2026, 11, 20)
+HALF_A_DAY = timedelta(hours=12)
+
+
+def scenario(**changes: Any) -> Scenario:
+    """Two machines that share a disk, and one disk more; `changes` are tables of the scenario."""
+    raw: dict[str, Any] = {
+        "name": "example",
+        "preset": "quick",
+        "scenario": {"title": "t", "article": "a", "question": "q", "region": "westeurope"},
+        "machine": [
+            {"name": "vm1", "size": "Standard_D4as_v4", "zone": "1"},
+            {"name": "vm2", "size": "Standard_D4as_v4", "zone": "2"},
+        ],
+        "disk": [
+            {"name": "both", "sku": "Premium_ZRS", "size_gib": 1000, "max_shares": 2},
+            {"name": "one", "sku": "Premium_LRS", "size_gib": 1024, "zone": "1"},
+        ],
+        "arm": [
+            {"name": "a", "disk": "both", "machine": "vm1"},
+            {"name": "b", "disk": "both", "machine": "vm2"},
+            {"name": "c", "disk": "one", "machine": "vm1"},
+        ],
+        "workload": [{"name": "load", "block_size": "4K", "write_pct": 0, "ramp_s": 10, "runtime_s": 50}],
+        "design": {"replicates": 2},
+    }
+    return scenario_file.from_dict({**raw, **changes}, "example.toml")
+
+
+def priced(usd: float = 1.0, **of: float) -> PriceList:
+    """One price for all meters but those that are given by kind."""
+    table = prices.table()["westeurope"]
+    found = {meter: Price(meter, of.get(meter.kind, usd), "read", TODAY) for meter in table}
+    return PriceList("westeurope", "a list", found)
+
+
+def line(estimate: Estimate, what: str) -> Line:
+    return next(one for one in estimate.lines if one.what.startswith(what))
+
+
+def test_the_bill_of_materials_of_a_replicate() -> None:
+    found = {(item.what, item.meter): (item.count, item.by) for item in cost.items(scenario())}
+    assert found == {
+        ("machine Standard_D4as_v4", Meter("vm-linux", "Standard_D4as_v4")): (2, "second"),
+        ("OS disk E4 (StandardSSD_LRS)", Meter("disk", "E4 LRS")): (2, "hour"),
+        ("public address", Meter("public-ip", "Standard")): (2, "hour"),
+        ("disk P30 (Premium_ZRS)", Meter("disk", "P30 ZRS")): (1, "hour"),
+        ("further mounts of P30", Meter("mount", "P30 LRS")): (1, "hour"),
+        ("disk P30 (Premium_LRS)", Meter("disk", "P30 LRS")): (1, "hour"),
+    }
+
+
+def test_machines_by_the_second_disks_by_the_begun_hour() -> None:
+    example = scenario()
+    hours = cost.life_s(example) / 3600
+    assert 0.05 < hours < 1  # three trials of a minute, and what is around them
+    found = cost.estimate(example, priced(730.0, **{"vm-linux": 1.0}), 12)
+    assert line(found, "machine").usd == pytest.approx(2 * 2 * hours)
+    assert line(found, "disk P30 (Premium_LRS)").usd == pytest.approx(2 * 1.0)  # one begun hour
+    assert line(found, "machine").worst_usd == pytest.approx(2 * 2 * 12)
+    assert line(found, "disk P30 (Premium_LRS)").worst_usd == pytest.approx(2 * 12)
+    assert found.usd == pytest.approx(sum(one.usd or 0 for one in found.lines))
+
+
+def test_a_replicate_more_costs_as_much_again() -> None:
+    one = cost.estimate(scenario(design={"replicates": 1}), priced(), 12)
+    two = cost.estimate(scenario(design={"replicates": 2}), priced(), 12)
+    assert two.usd == pytest.approx(2 * one.usd)
+    assert two.hours == pytest.approx(one.hours)  # they run at the same time
+    assert cost.estimate(scenario(), priced(), 12, replicates=1).usd == pytest.approx(one.usd)
+
+
+def test_the_life_of_machines_is_what_the_plan_says() -> None:
+    example = scenario(design={"replicates": 1})
+    assert cost.life_s(example) == pytest.approx(3 * (10 + 50 + 0.6) + planning.around_s(example))
+
+
+def test_on_demand_bursting_is_billed_by_the_hour_and_by_use() -> None:
+    """64 outstanding at 0.25 ms could make 256,000 IOPS; the machine's burst of 8,000 holds them."""
+    disk = {"name": "d", "sku": "Premium_LRS", "size_gib": 1024, "zone": "1", "bursting": True}
+    example = scenario(
+        disk=[disk],
+        arm=[{"name": "a", "disk": "d", "machine": "vm1"}],
+        workload=[
+            {"name": "deep", "block_size": "4K", "write_pct": 0, "queue_depth": 64, "runtime_s": 60},
+            {"name": "single", "block_size": "4K", "write_pct": 0, "runtime_s": 60},
+        ],
+        design={"replicates": 1},
+    )
+    found = cost.estimate(example, priced(1.0), 12)
+    assert line(found, "on-demand bursting").hours == 1
+    assert line(found, "I/Os above the base").count == pytest.approx((8000 - 5000) * 60 / 1e4)
+    assert line(found, "I/Os above the base").worst_usd == line(found, "I/Os above the base").usd
+
+
+def test_a_large_io_counts_as_several() -> None:
+    disk = {"name": "d", "sku": "StandardSSD_LRS", "size_gib": 64, "zone": "1"}
+    counts = []
+    for size in ("256K", "1M"):
+        example = scenario(
+            disk=[disk],
+            arm=[{"name": "a", "disk": "d", "machine": "vm1"}],
+            workload=[{"name": "w", "block_size": size, "write_pct": 0, "rate": 10, "runtime_s": 100}],
+        )
+        counts.append(line(cost.estimate(example, priced(), 12, 1), "I/Os of StandardSSD_LRS").count)
+    assert counts == pytest.approx([10 * 100 / 1e4, 4 * 10 * 100 / 1e4])
+
+
+def test_a_load_costs_only_where_it_is_offered() -> None:
+    disk = {"name": "d", "sku": "StandardSSD_LRS", "size_gib": 64, "zone": "1"}
+    arms = [{"name": name, "disk": "d", "machine": "vm1"} for name in ("a", "b")]
+    load = {"name": "w", "block_size": "4K", "write_pct": 0, "rate": 10, "runtime_s": 100}
+    both, one = (
+        cost.estimate(scenario(disk=[disk], arm=arms, workload=[{**load, **named}]), priced(), 12, 1)
+        for named in ({}, {"arms": ["a"]})
+    )
+    assert line(both, "I/Os").count == pytest.approx(2 * line(one, "I/Os").count)
+
+
+def test_premium_v2_is_billed_for_what_is_above_the_included() -> None:
+    disk = {"name": "d", "sku": "PremiumV2_LRS", "size_gib": 100, "zone": "1", "iops": 8000, "mb_s": 125}
+    example = scenario(disk=[disk], arm=[{"name": "a", "disk": "d", "machine": "vm1"}])
+    found = {item.what: item.count for item in cost.items(example)}
+    assert found["GiB of PremiumV2_LRS"] == 100
+    assert found["IOPS of PremiumV2_LRS above what is included"] == 5000
+    assert not any(what.startswith("MB/s") for what in found)
+
+
+def test_windows_takes_a_larger_os_disk_and_its_own_price() -> None:
+    machines = [{"name": "vm1", "size": "Standard_D4as_v4", "zone": "1", "os": "windows"}]
+    example = scenario(
+        machine=machines, arm=[{"name": "a", "disk": "one", "machine": "vm1"}],
+    )  # fmt: skip
+    meters = cost.meters(example)
+    assert Meter("vm-windows", "Standard_D4as_v4") in meters
+    assert Meter("disk", "E10 LRS") in meters
+
+
+def test_every_scenario_is_priced_in_every_region() -> None:
+    for name in scenario_file.names():
+        for preset in ("quick", "standard", "full"):
+            example = scenario_file.load(name, preset)
+            found = spend.estimated(example, "emulator", HALF_A_DAY, TODAY)
+            assert not found.unpriced, (name, preset)
+            assert 0 < found.usd <= found.worst_usd
+
+
+# The limit
+
+
+def estimate(usd: float = 10.0) -> Estimate:
+    meter = Meter("vm-linux", "Standard_D4as_v4")
+    lines = (
+        Line("machine Standard_D4as_v4", meter, 4, 2.5, Price(meter, usd / 10, "read", TODAY), usd, usd),
+        Line("public address", Meter("public-ip", "Standard"), 4, 3, None, 0.01, 0.02),
+    )
+    return Estimate(2, 2.5, 12, lines, "a list", ())
+
+
+def test_the_limit_is_held_against_the_expected_cost_with_its_margin() -> None:
+    assert spend.too_dear(estimate(10), None) == ""
+    assert spend.too_dear(estimate(10), 15.02) == ""
+    said = spend.too_dear(estimate(10), 15.0)
+    assert "expected to cost 10.01 USD, 15.02 USD with a margin of 50 %, and may cost 15 USD" in said
+    assert "4 x machine Standard_D4as_v4 for 2.5 h, 10.00 USD" in said
+    assert said.endswith("--max-cost-usd 16")
+
+
+def test_the_limit_is_for_the_whole_run() -> None:
+    assert "after 10.00 USD for machines made before" in spend.too_dear(estimate(10), 20, spent=10)
+    assert spend.too_dear(estimate(10), 31, spent=10) == ""
+
+
+def test_a_limit_cannot_be_held_without_a_price() -> None:
+    lines = (Line("disk X", Meter("disk", "X"), 1, 1, None, None, None),)
+    unknown = Estimate(1, 1, 12, lines, "a list", ())
+    assert "no price is known of disk X" in spend.too_dear(unknown, 1000)
+    assert spend.too_dear(unknown, None) == ""
+
+
+def test_which_limit_binds() -> None:
+    free, limited = scenario(), scenario(design={"max_cost_usd": 7})
+    assert spend.limit_of(free, "emulator", None) is None
+    assert spend.limit_of(free, "azure", None) == spend.DEFAULT_LIMIT_USD == 50
+    assert spend.limit_of(limited, "emulator", None) == 7
+    assert spend.limit_of(limited, "azure", None) == 7
+    assert spend.limit_of(limited, "azure", 3) == 3
+
+
+@pytest.mark.parametrize("usd", [0, -1, float("nan"), float("inf")])
+def test_a_limit_is_an_amount(usd: float) -> None:
+    with pytest.raises(UsageError, match="--max-cost-usd"):
+        spend.given_limit(usd)
+    with pytest.raises(UsageError, match="max_cost_usd"):
+        scenario(design={"max_cost_usd": usd})
+
+
+def test_a_run_longer_than_its_machines_live_is_told() -> None:
+    assert spend.too_long(estimate(), timedelta(hours=12)) == []
+    assert (
+        "planned to take 2.5 h and its machines end after 2 h"
+        in spend.too_long(estimate(), timedelta(hours=2))[0]
+    )
+
+
+def test_the_emulated_price_comes_without_the_internet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retail, "_items", None)  # would fail if it were called
+    monkeypatch.delenv(retail.ENDPOINT, raising=False)
+    assert spend.estimated(scenario(), "emulator", HALF_A_DAY, TODAY).source.startswith("dated table")
+
+
+def test_prices_are_recorded_with_source_and_date(tmp_path: Path) -> None:
+    kept = spend.record(spend.estimated(scenario(), "emulator", HALF_A_DAY, TODAY), None, "emulator")
+    assert kept["of"] == "what this run would cost on Azure"
+    assert kept["source"].startswith("dated table")
+    assert kept["limit_usd"] is None
+    disk = next(row for row in kept["rows"] if row["what"] == "disk P30 (Premium_ZRS)")
+    assert (disk["usd_each"], disk["unit"], disk["quality"], disk["as_of"]) == (
+        222.99, "1/Month", "read", "2026-09-23",
+    )  # fmt: skip

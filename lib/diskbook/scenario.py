@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from diskbook.errors import unknown
+from diskbook.tools import verbatim
+from diskbook.tools.diskspd_arguments import parse
 
 PRESETS = ("quick", "standard", "full")
 MOST_TRIALS = 100_000
@@ -87,22 +89,27 @@ class Disk(Record):
 
 
 class Arm(Record):
-    """A disk as seen from a machine."""
+    """A disk as seen from a machine; `label` names it in words where redundancy and zone do not tell it."""
 
     name: Name
     disk: str
     machine: str
+    label: Annotated[str, Field(min_length=1, max_length=40)] | None = None
 
 
 class Workload(Record):
     """What is offered to an arm; to all of them, or to those named in `arms`.
 
     `rate` is the total in IOPS, `blocks` the number of blocks it is measured in, `series_s` the grain of
-    the series kept.
+    the series kept. `tool` is "any" for what the arm's machine has: fio on Linux, DiskSpd on Windows.
+    `verbatim` is a whole load as a line of DiskSpd; what it means is in the other keys, and `remarks` holds
+    what a reader of its results must know.
     """
 
     name: Name
-    tool: Literal["fio"] = "fio"
+    tool: Literal["any", "fio", "diskspd"] = "any"
+    verbatim: str | None = None
+    remarks: Annotated[tuple[str, ...], Field(strict=False)] = ()
     pattern: Literal["random", "sequential"] = "random"
     block_size: Annotated[int, BeforeValidator(block_bytes), Field(gt=0, le=64 * 1024**2, multiple_of=512)]
     write_pct: Annotated[int, Field(ge=0, le=100)]
@@ -117,6 +124,11 @@ class Workload(Record):
     series_s: Annotated[float, Field(gt=0, le=3600, strict=False)] = 1.0
     arms: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_line(cls, raw: Any) -> Any:
+        return verbatim.expand(raw)
+
     def meets(self, arm: str) -> bool:
         """Whether the arm is measured with this workload."""
         return not self.arms or arm in self.arms
@@ -130,6 +142,12 @@ class Workload(Record):
     def block_size_bytes(self) -> int:
         """Block size in bytes."""
         return self.block_size
+
+    @property
+    def prefill_bytes(self) -> int:
+        """What is prefilled for it: nothing where a line makes its file anew, as its author had it."""
+        made_anew = self.verbatim is not None and parse(self.verbatim).create_bytes is not None
+        return 0 if made_anew else self.working_set_bytes
 
     @property
     def working_set_bytes(self) -> int:
@@ -211,6 +229,10 @@ class Scenario(Record):
         """Every arm with each workload that it is measured with."""
         return [(arm, load) for arm in self.arm for load in self.workload if load.meets(arm.name)]
 
+    def tool_of(self, arm: Arm) -> Literal["fio", "diskspd"]:
+        """Tool that an arm is measured with: the one that its machine has."""
+        return "diskspd" if self.machine_named(arm.machine).os == "windows" else "fio"
+
     def machine_named(self, name: str) -> Machine:
         """Return the machine of that name."""
         return next(item for item in self.machine if item.name == name)
@@ -247,6 +269,7 @@ class Scenario(Record):
             self._refer(where, arm=item.base_arm)
             self._meet(item, where)
             _check_pairing(self, item, where)
+        self._have_tools()
         for check in self.check:
             self._refer(f"[[check]] {check.name}", disk=check.disk, machine=check.machine)
             if check.kind == "data-intact":
@@ -257,6 +280,15 @@ class Scenario(Record):
             raise ValueError("[[comparison]]: at most 5 may be headline; call the others exploratory")
         self._planned()
         return self
+
+    def _have_tools(self) -> None:
+        for arm, load in self.cells:
+            has = self.tool_of(arm)
+            if load.tool not in ("any", has):
+                raise ValueError(
+                    f"[[workload]] {load.name}: the machine of {arm.name} has {has}, not {load.tool}; "
+                    "leave tool out, or set arms"
+                )
 
     def _planned(self) -> None:
         times = self.design.replicates * self.design.repeats * len(self.arm)

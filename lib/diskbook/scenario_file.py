@@ -157,6 +157,8 @@ def _sentence(error: ValidationError, raw: Mapping[str, Any]) -> str:
     if first["type"] == "value_error" and not first["loc"]:
         return str(first["ctx"]["error"])
     where = _place(first["loc"], raw)
+    if first["type"] == "value_error" and isinstance(first["loc"][-1], int):
+        return f"{where}: {first['ctx']['error']}"
     key = str(first["loc"][-1])
     if first["type"] == "extra_forbidden":
         return str(unknown("key", key, _fields(first["loc"]), where))

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from diskbook import __version__, paths
+from diskbook import __version__, paths, secrecy
 from diskbook.errors import DiskbookError, Stopped, UsageError
 
 
@@ -40,6 +40,8 @@ def cli() -> None:
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, e.g. design.replicates=2."
 )
+@click.option("--subscription", metavar="ID", help="Azure: use this subscription, not the environment's.")
+@click.option("--ssh-source", metavar="CIDR", help="Azure: from where the machines let in SSH.")
 @click.option("--emulator", "emulator_name", metavar="NAME", help="Use this running emulator.")
 @click.option("--emulator-profile", help="The truth that the emulator plays; by default 'default'.")
 @click.option("--emulator-seed", type=int, help="Seed of the emulator's noise; by default the design's.")
@@ -48,18 +50,21 @@ def cli() -> None:
 @click.option("--resume", metavar="RUN", help="Go on with a run that was cut short.")
 def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
     """Run SCENARIO: provision, benchmark, analyse, tear down."""
-    from diskbook import pipeline
+    from diskbook import clouds, pipeline
     from diskbook import run as runs
 
     if (scenario is None) == (resume is None):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
-    folder = runs.open_run(resume) if resume else _begin(str(scenario), options)
+    azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
+    folder = runs.open_run(resume) if resume else _begin(str(scenario), options, azure)
+    clouds.go_on(folder, azure)
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
+    click.echo(clouds.target(folder.manifest))
     outcome = pipeline.execute(folder, keep=keep)
     click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
 
 
-def _begin(scenario: str, options: dict[str, Any]) -> Any:
+def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any:
     from diskbook import run as runs
     from diskbook import stages
 
@@ -74,13 +79,15 @@ def _begin(scenario: str, options: dict[str, Any]) -> Any:
         "time_scale": options["time_scale"],
     }
     emulator = {key: value for key, value in asked.items() if value is not None}
-    return stages.begin(name, scenario, options["cloud"], options["preset"], overrides, emulator)
+    return stages.begin(name, scenario, options["cloud"], options["preset"], overrides, emulator, azure)
 
 
 def _setting(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise UsageError(f"--set {text}: write KEY=VALUE, for example --set design.replicates=2")
+        given = secrecy.hide(text)
+        raise UsageError(f"--set {given}: write KEY=VALUE, for example --set design.replicates=2")
+    secrecy.refuse({key: value}, "--set ")
     try:
         return key, json.loads(value)
     except json.JSONDecodeError:

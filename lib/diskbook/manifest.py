@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from diskbook import clouds, paths, run, scenario_file
+from diskbook import clouds, paths, run, scenario_file, secrecy
 from diskbook.emulator import lifecycle
 from diskbook.emulator.profile import load_profile
 from diskbook.errors import UsageError
@@ -27,6 +27,7 @@ def begin(
     preset: str = "quick",
     overrides: Mapping[str, Any] | None = None,
     emulator: Mapping[str, Any] | None = None,
+    azure: Mapping[str, Any] | None = None,
 ) -> Run:
     """Make the run folder with its manifest, or open it when it is there.
 
@@ -40,6 +41,9 @@ def begin(
         "emulator" or "azure".
     emulator
         `name`, `profile`, `seed`, `time_scale` of the emulator to use; by default one of the run's own.
+    azure
+        `subscription` (an id) and `ssh_source` (an address or CIDR) of a run on Azure; by default those of
+        the environment, or the subscription of the Azure CLI.
 
     Raises
     ------
@@ -48,7 +52,10 @@ def begin(
     """
     if (run.folder_of(name) / "manifest.json").exists():
         return run.open_run(name)
+    secrecy.refuse({"run": name, "scenario": scenario, **(overrides or {}), **(azure or {})})
     clouds.check_kind(cloud)
+    if azure and cloud != "azure":
+        raise UsageError(f"a subscription or an SSH source goes with --cloud azure, not with {cloud}")
     loaded = scenario_file.load(scenario, preset, overrides)
     if not (paths.NOTEBOOKS / f"{loaded.analysis_notebook}.ipynb").exists():
         raise UsageError(
@@ -56,8 +63,9 @@ def begin(
             'name one in [scenario], for example analysis = "zone-disks"'
         )
     played = _emulator(run.folder_of(name), loaded, emulator or {}) if cloud == "emulator" else None
+    used = clouds.choose_azure(azure or {}, loaded.region) if cloud == "azure" else None
     folder = run.create(name)
-    folder.write_manifest(_manifest(folder, loaded, cloud, dict(overrides or {}), played))
+    folder.write_manifest(_manifest(folder, loaded, cloud, dict(overrides or {}), played, used))
     folder.append("begin", scenario=loaded.name, preset=preset, cloud=cloud)
     return folder
 
@@ -93,20 +101,26 @@ def _of_running(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _manifest(
-    folder: Run, scenario: Scenario, cloud: str, overrides: dict[str, Any], emulator: dict[str, Any] | None
+    folder: Run,
+    scenario: Scenario,
+    cloud: str,
+    overrides: dict[str, Any],
+    emulator: dict[str, Any] | None,
+    azure: dict[str, Any] | None,
 ) -> dict[str, Any]:
     versions = {name: metadata.version(name) for name in PACKAGES}
     return {
         "schema": run.SCHEMA,
         "run": folder.name,
         "created_utc": run.now_utc(),
-        "provenance": clouds.provenance(cloud),
+        "provenance": azure["provenance"] if azure else clouds.provenance(cloud),
         "cloud": cloud,
         "site": scenario.site,
         "preset": scenario.preset,
         "overrides": overrides,
         "scenario": scenario.model_dump(mode="json"),
         "emulator": emulator,
+        "azure": azure,
         "versions": {"python": platform.python_version(), **versions},
         "zone_map": {},
         "resource_groups": [],

@@ -60,6 +60,7 @@ class Progress:
             "finding": self._finding,
             "prefill": self._prefill,
             "deletion": self._deletion,
+            "notice": self._notice,
         }
         if event["event"] in shown:
             shown[event["event"]](event)
@@ -91,4 +92,7 @@ class Progress:
         self.say(f"  prefill {event['disk']}: {event['bytes'] / 1024**2:.0f} MiB{lifted}")
 
     def _deletion(self, event: dict[str, Any]) -> None:
+        self.say(f"  {event['text']}")
+
+    def _notice(self, event: dict[str, Any]) -> None:
         self.say(f"  {event['text']}")

@@ -32,9 +32,7 @@ class Cloud:
     ca: Path | None = None
     time_scale: float = 1.0
     admin_user: str = "diskbook"
-    ssh_source: str = (
-        "127.0.0.0/8"  # addresses that the network lets in by SSH; by default nobody from outside
-    )
+    ssh_source: str = "127.0.0.0/8"  # from where the network lets in SSH; by default nobody from outside
     emulated: bool = False  # the endpoint is an emulator's, whatever the kind
 
     @property

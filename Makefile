@@ -7,7 +7,7 @@ export HOME := $(CURDIR)/.tools/home
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types format coverage bench-emulator bench-stats samples lock clean
+.PHONY: help setup run test lint types format coverage bench-emulator bench-stats bench-provision samples lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -41,6 +41,9 @@ bench-emulator: setup ## measure how closely the emulator plays what it is told
 
 bench-stats: setup ## measure how long the statistics take, beside the obvious alternatives
 	@$(BIN)/python -m diskbook.bench_stats
+
+bench-provision: setup ## measure how long provisioning takes, against its longest chain (emulated, 1 minute)
+	@$(BIN)/python -m diskbook.bench_provision
 
 samples: setup ## make the sample runs and their figures again
 	@$(BIN)/diskbook sample

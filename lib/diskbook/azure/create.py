@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.azure import guests, keys, limits, readback, requests, windows
+from diskbook.azure import guests, keys, limits, readback, refusals, requests, windows
 from diskbook.azure.clients import Clients
 from diskbook.azure.operation import operation
 from diskbook.run import Run
@@ -48,30 +48,34 @@ class Maker:
     place: Place
     zones: Mapping[str, str]
 
+    def _made(self, name: str, target: str, begin: Callable[[], Any]) -> Any:
+        """Begin an operation and wait for its end; once more where Azure ended it for no fault of ours."""
+        with operation(self.run, name, target):
+            return refusals.once_more(lambda: begin().result(), self.clients.tell)
+
     def security_group(self) -> str:
         """Create the security group, which lets in SSH from one place only; return its id."""
         rules = {"securityRules": [requests.ssh_only(self.clients.cloud.ssh_source)]}
-        with operation(self.run, "create network security group", "nsg"):
-            made = self.clients.network.network_security_groups.begin_create_or_update(
-                self.place.group, "nsg", {**self.place.common, "properties": rules}
-            ).result()
+        body = {**self.place.common, "properties": rules}
+        create = self.clients.network.network_security_groups.begin_create_or_update
+        made = self._made(
+            "create network security group", "nsg", lambda: create(self.place.group, "nsg", body)
+        )
         readback.check_security_group(self.clients.cloud.ssh_source, made)
         return str(made.id)
 
     def network(self) -> str:
         """Create the virtual network; return the id of its subnet."""
-        with operation(self.run, "create virtual network", "net"):
-            made = self.clients.network.virtual_networks.begin_create_or_update(
-                self.place.group, "net", {**self.place.common, "properties": requests.network()}
-            ).result()
+        body = {**self.place.common, "properties": requests.network()}
+        create = self.clients.network.virtual_networks.begin_create_or_update
+        made = self._made("create virtual network", "net", lambda: create(self.place.group, "net", body))
         return str(made.subnets[0].id)
 
     def address(self, name: str, zone: str | None) -> str:
         """Create a machine's public address; return its id."""
-        with operation(self.run, "create public address", f"{name}-ip"):
-            made = self.clients.network.public_ip_addresses.begin_create_or_update(
-                self.place.group, f"{name}-ip", {**self.place.common, **requests.public_address(zone)}
-            ).result()
+        name, body = f"{name}-ip", {**self.place.common, **requests.public_address(zone)}
+        create = self.clients.network.public_ip_addresses.begin_create_or_update
+        made = self._made("create public address", name, lambda: create(self.place.group, name, body))
         return str(made.id)
 
     def interface(self, name: str, spec: Machine, parts: Mapping[str, str], size: limits.Size) -> Any:
@@ -90,11 +94,11 @@ class Maker:
         """
         accelerated = spec.accelerated_networking and size.accelerated_networking
         asked = requests.interface(parts["subnet"], parts["address"], parts["group"], accelerated=accelerated)
-        with operation(self.run, "create network interface", f"{name}-nic"):
-            self.clients.network.network_interfaces.begin_create_or_update(
-                self.place.group, f"{name}-nic", {**self.place.common, "properties": asked}
-            ).result()
-        made = self.clients.network.network_interfaces.get(self.place.group, f"{name}-nic")
+        name, body = f"{name}-nic", {**self.place.common, "properties": asked}
+        interfaces = self.clients.network.network_interfaces
+        create = interfaces.begin_create_or_update
+        self._made("create network interface", name, lambda: create(self.place.group, name, body))
+        made = interfaces.get(self.place.group, name)
         readback.check_interface(spec.name, asked, made)
         return made
 
@@ -107,14 +111,12 @@ class Maker:
             user=self.clients.cloud.admin_user, public_key=public_key, host_key=host_key,
         )  # fmt: skip
         compute, group = self.clients.compute, self.place.group
-        with operation(self.run, "create machine", name):
-            compute.virtual_machines.begin_create_or_update(group, name, body).result()
+        create = compute.virtual_machines.begin_create_or_update
+        self._made("create machine", name, lambda: create(group, name, body))
         if spec.os == "windows":
             setup = windows.extension(self.place.region, self.place.tags, host_key, public_key)
-            with operation(self.run, "set up machine", name):
-                compute.virtual_machine_extensions.begin_create_or_update(
-                    group, name, windows.EXTENSION, setup
-                ).result()
+            install = compute.virtual_machine_extensions.begin_create_or_update
+            self._made("set up machine", name, lambda: install(group, name, windows.EXTENSION, setup))
         made = compute.virtual_machines.get(group, name)
         readback.check_machine(spec, body, made)
         address = self.clients.network.public_ip_addresses.get(group, f"{name}-ip").ip_address
@@ -149,9 +151,10 @@ class Maker:
     def disk(self, name: str, spec: Disk) -> dict[str, Any]:
         """Create a disk and read it back; return its entry of the manifest."""
         body = requests.disk(spec, self.place.region, self.place.tags)
-        with operation(self.run, "create disk", name):
-            self.clients.compute.disks.begin_create_or_update(self.place.group, name, body).result()
-        made = self.clients.compute.disks.get(self.place.group, name)
+        disks = self.clients.compute.disks
+        create = disks.begin_create_or_update
+        self._made("create disk", name, lambda: create(self.place.group, name, body))
+        made = disks.get(self.place.group, name)
         readback.check_disk(spec, made)
         return {
             "id": made.id.lower(),

@@ -6,6 +6,8 @@ import json
 import shlex
 import statistics
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,16 +82,31 @@ def round_trips(folder: Path, machines: Mapping[str, Mapping[str, Any]]) -> list
         `from`, `to`, their physical (else logical) zones, `median_ms`, `min_ms`, `n`. A pair that no probe
         got through, and a machine without Python, have n = 0 and no times. Windows machines are not asked.
     """
-    found = []
-    for name, row in machines.items():
-        others = [other for other in machines if machines[other]["logical_zone"] != row["logical_zone"]]
-        if not others or row["os"] == "windows":
-            continue
-        times = _probe(folder, row["host"], [machines[other]["reached_at"] for other in others])
-        for other, seen in zip(others, times, strict=True):
-            zones = {"from_zone": _zone(row), "to_zone": _zone(machines[other])}
-            found.append({"from": name, "to": other, **zones, **_summary(seen)})
-    return found
+    asked = [name for name, row in machines.items() if row["os"] != "windows" and _elsewhere(machines, name)]
+    if not asked:
+        return []
+    with ThreadPoolExecutor(len(asked)) as pool:
+        return [pair for pairs in pool.map(partial(_from, folder, machines), asked) for pair in pairs]
+
+
+def _elsewhere(machines: Mapping[str, Mapping[str, Any]], name: str) -> list[str]:
+    """Machines in other zones."""
+    return [other for other, row in machines.items() if row["logical_zone"] != machines[name]["logical_zone"]]
+
+
+def _from(folder: Path, machines: Mapping[str, Mapping[str, Any]], name: str) -> list[dict[str, Any]]:
+    row, others = machines[name], _elsewhere(machines, name)
+    times = _probe(folder, row["host"], [machines[other]["reached_at"] for other in others])
+    return [
+        {
+            "from": name,
+            "to": other,
+            "from_zone": _zone(row),
+            "to_zone": _zone(machines[other]),
+            **_summary(seen),
+        }
+        for other, seen in zip(others, times, strict=True)
+    ]
 
 
 def _zone(row: Mapping[str, Any]) -> str | None:

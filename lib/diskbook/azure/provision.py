@@ -143,5 +143,8 @@ def _entry(maker: Maker, scenario: Scenario, number: int, has: Mapping[str, Any]
     entry: dict[str, Any] = {"replicate": number, "resource_group": maker.place.group}
     for step, (section, name) in _parts(scenario, number).items():
         entry.setdefault(section, {})[name] = has[step]
-    entry["round_trips"] = guests.round_trips(maker.run.folder, entry["machines"])
+    entry["round_trips"] = [
+        {**pair, "provenance": maker.clients.cloud.provenance}
+        for pair in guests.round_trips(maker.run.folder, entry["machines"])
+    ]
     return entry

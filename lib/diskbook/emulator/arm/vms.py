@@ -26,9 +26,24 @@ def put(plane: ControlPlane, call: Call) -> Reply:
     """Create a machine, or change an existing one."""
     plane.writable_group(call.group)
     existing = plane.store.get(plane.resource_id(call.group, VM, call.params["name"]))
-    if existing is not None:
+    if existing is not None and _stillborn(existing):
+        _forget(plane, existing)
+    elif existing is not None:
         return _change(plane, call, existing, call.body)
     return _create(plane, call)
+
+
+def _stillborn(vm: Resource) -> bool:
+    """Whether a machine's creation failed: asking again creates it (from our knowledge, not read)."""
+    return vm.properties.get("provisioningState") == "Failed" and not vm.hidden.get("created")
+
+
+def _forget(plane: ControlPlane, vm: Resource) -> None:
+    plane.store.remove(vm.id)
+    disks.link_keys(plane, disks.disk_keys(vm))
+    for nic in nics(plane, vm):
+        nic.properties.pop("virtualMachine", None)
+        plane.store.save(nic)
 
 
 def _create(plane: ControlPlane, call: Call) -> Reply:
@@ -73,6 +88,7 @@ def creation(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
             attach.end(plane, vm, change)
             return
         vm.hidden["power"] = "running"
+        vm.hidden["created"] = True
         _make_os_disk(plane, vm)
         address_known(plane, vm, found[0])
         vm.properties["provisioningState"] = "Succeeded"

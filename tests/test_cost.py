@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from diskbook import planning, scenario_file
 from diskbook.azure import cost, prices, retail, spend
+from diskbook.azure.clients import Cloud
 from diskbook.azure.cost import Estimate, Line
 from diskbook.azure.prices import Meter, Price, PriceList
 from diskbook.errors import UsageError
@@ -157,7 +158,7 @@ def test_every_scenario_is_priced_in_every_region() -> None:
     for name in scenario_file.names():
         for preset in ("quick", "standard", "full"):
             example = scenario_file.load(name, preset)
-            found = spend.estimated(example, "emulator", HALF_A_DAY, TODAY)
+            found = spend.estimated(example, None, HALF_A_DAY, TODAY)
             assert not found.unpriced, (name, preset)
             assert 0 < found.usd <= found.worst_usd
 
@@ -212,22 +213,22 @@ def test_a_limit_is_an_amount(usd: float) -> None:
         scenario(design={"max_cost_usd": usd})
 
 
-def test_a_run_longer_than_its_machines_live_is_told() -> None:
-    assert spend.too_long(estimate(), timedelta(hours=12)) == []
-    assert (
-        "planned to take 2.5 h and its machines end after 2 h"
-        in spend.too_long(estimate(), timedelta(hours=2))[0]
-    )
-
-
-def test_the_emulated_price_comes_without_the_internet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retail, "_items", None)  # would fail if it were called
+def test_where_live_prices_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An emulated run asks no server of the internet, also where it goes through the ways of Azure."""
     monkeypatch.delenv(retail.ENDPOINT, raising=False)
-    assert spend.estimated(scenario(), "emulator", HALF_A_DAY, TODAY).source.startswith("dated table")
+    cloud = Cloud("azure", "s", None)
+    assert spend.price_source(cloud) == retail.Endpoint("https://prices.azure.com/api/retail/prices")
+    assert spend.price_source(replace(cloud, kind="emulator")) is None
+    elsewhere = replace(cloud, endpoint="https://127.0.0.1:1")
+    assert spend.price_source(elsewhere) is None
+    emulated = spend.price_source(replace(elsewhere, emulated=True))
+    assert emulated == retail.Endpoint("https://127.0.0.1:1/api/retail/prices")
+    monkeypatch.setenv(retail.ENDPOINT, "http://127.0.0.1:2/prices")
+    assert spend.price_source(replace(cloud, kind="emulator")) == retail.Endpoint("http://127.0.0.1:2/prices")
 
 
-def test_prices_are_recorded_with_source_and_date(tmp_path: Path) -> None:
-    kept = spend.record(spend.estimated(scenario(), "emulator", HALF_A_DAY, TODAY), None, "emulator")
+def test_prices_are_recorded_with_source_and_date() -> None:
+    kept = spend.record(spend.estimated(scenario(), None, HALF_A_DAY, TODAY), None, "emulated")
     assert kept["of"] == "what this run would cost on Azure"
     assert kept["source"].startswith("dated table")
     assert kept["limit_usd"] is None

@@ -13,8 +13,9 @@ from datetime import date, timedelta
 from typing import Any
 
 from diskbook.azure import cost, preflight, retail
-from diskbook.azure.clients import Clients
+from diskbook.azure.clients import Clients, Cloud
 from diskbook.azure.cost import MARGIN, Estimate, Line
+from diskbook.azure.expiry import lifetime
 from diskbook.errors import DiskbookError, UsageError
 from diskbook.run import Run, now_utc
 from diskbook.scenario import Scenario
@@ -23,41 +24,50 @@ DEFAULT_LIMIT_USD = 50.0
 """On Azure, where nobody named a limit. A run of some machines for some hours costs less."""
 
 
-def check(folder: Run, clients: Clients, scenario: Scenario, replicates: int, life: timedelta) -> None:
+def check(folder: Run, clients: Clients, scenario: Scenario, replicates: int) -> None:
     """Stop before anything is created when it cannot be had or costs too much; else record the estimate.
 
     Parameters
     ----------
     replicates
         How many are about to be created.
-    life
-        After how long machines end themselves and may be swept.
 
     Raises
     ------
     DiskbookError
         With all that stands in the way, one sentence a problem; or with what costs most, and what to change.
     """
-    cloud, today = clients.cloud.kind, date.today()
+    manifest, cloud, today = folder.manifest, clients.cloud.kind, date.today()
     found = preflight.problems_of(clients, scenario, replicates, today)
-    estimate = estimated(scenario, cloud, life, today, replicates)
-    found += too_long(estimate, life) if cloud == "azure" else []
     if found:
         raise DiskbookError(_together(found))
-    earlier = folder.manifest.get("cost", [])
-    limit = limit_of(scenario, cloud, folder.manifest.get("max_cost_usd"))
+    estimate = estimated(scenario, price_source(clients.cloud), lifetime(manifest), today, replicates)
+    earlier = manifest.get("cost", [])
+    limit = limit_of(scenario, cloud, manifest.get("max_cost_usd"))
     spent = math.fsum(row["expected_usd"] for row in earlier)
     refusal = too_dear(estimate, limit, spent)
     if refusal:
         raise DiskbookError(refusal)
-    folder.update_manifest(cost=[*earlier, {"utc": now_utc(), **record(estimate, limit, cloud)}])
+    folder.update_manifest(cost=[*earlier, {"utc": now_utc(), **record(estimate, limit, clients.cloud.provenance)}])
+
+
+def price_source(cloud: Cloud) -> retail.Endpoint | None:
+    """Where live prices of a cloud are asked for; None where the dated table has to do.
+
+    An emulator is not priced from the internet, and other clouds than Azure's own have other prices.
+    """
+    named = retail.endpoint()
+    if named is not None or cloud.kind != "azure":
+        return named
+    if cloud.endpoint is None:
+        return retail.Endpoint()
+    return retail.Endpoint(f"{cloud.endpoint}/api/retail/prices", cloud.ca) if cloud.emulated else None
 
 
 def estimated(
-    scenario: Scenario, cloud: str, life: timedelta, today: date, replicates: int = 0, live: bool = False
+    scenario: Scenario, asked: retail.Endpoint | None, life: timedelta, today: date, replicates: int = 0
 ) -> Estimate:
-    """Estimate the cost; on Azure, or where `live` is set, the Retail Prices API is asked first."""
-    asked = retail.endpoint() or (retail.Endpoint() if cloud == "azure" or live else None)
+    """Estimate the cost with live prices from `asked`, or those of the dated table where it is None."""
     prices = retail.look_up(scenario.region, cost.meters(scenario), asked, today)
     return cost.estimate(scenario, prices, life.total_seconds() / 3600, replicates)
 
@@ -118,27 +128,16 @@ def _share(line: Line, estimate: Estimate) -> str:
     return f"{count}{hours}, {line.usd or 0:.2f} USD"
 
 
-def too_long(estimate: Estimate, life: timedelta) -> list[str]:
-    """Say it where a run does not end before its machines do."""
-    most = life.total_seconds() / 3600
-    if estimate.hours <= most:
-        return []
-    return [
-        f"the run is planned to take {estimate.hours:.1f} h and its machines end after {most:.0f} h; "
-        "take fewer blocks a replicate, or shorter trials"
-    ]
-
-
 def _together(found: list[str]) -> str:
     if len(found) == 1:
         return f"nothing was created: {found[0]}"
     return f"nothing was created, {len(found)} problems: {'. '.join(found)}"
 
 
-def record(estimate: Estimate, limit: float | None, cloud: str) -> dict[str, Any]:
+def record(estimate: Estimate, limit: float | None, provenance: str) -> dict[str, Any]:
     """What the manifest keeps of an estimate."""
     return {
-        "of": "this run" if cloud == "azure" else "what this run would cost on Azure",
+        "of": "this run" if provenance == "azure" else "what this run would cost on Azure",
         "replicates": estimate.replicates,
         "expected_usd": round(estimate.usd, 4),
         "worst_usd": round(estimate.worst_usd, 4),

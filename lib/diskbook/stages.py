@@ -52,7 +52,7 @@ def provision(folder: Run) -> None:
         return
     with folder.locked(), _cloud_told(folder):
         own_emulator.start(folder, owner=False)
-        clients, scenario = clouds.clients_of(folder.manifest), scenario_of(folder)
+        clients, scenario = clouds.clients_of(folder.manifest, folder), scenario_of(folder)
         missing = [
             origin
             for origin in origins(scenario)
@@ -105,7 +105,7 @@ def teardown(folder: Run, say: deletion.Say | None = None) -> None:
     # A kernel whose parent was killed takes a moment to notice, and holds the run until then.
     with folder.locked(patience_s=20), _cloud_told(folder):
         try:
-            clients = clouds.clients_of(manifest)
+            clients = clouds.clients_of(manifest, folder)
         except UsageError:
             if not own_emulator.is_gone(manifest):
                 raise
@@ -245,7 +245,7 @@ def _measure_replicate(
     folder: Run, scenario: Scenario, origin: int, blocks: list[design.Block], stop: threading.Event
 ) -> None:
     # Clients of its own: they add up the waiting of this replicate's operations only.
-    clients = clouds.clients_of(folder.manifest)
+    clients = clouds.clients_of(folder.manifest, folder)
     row = standing(folder, clients, origin)
     if row is None:
         raise DiskbookError(

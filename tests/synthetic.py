@@ -126,6 +126,7 @@ def _common(replicate, block, repeat, position, arm, load, clock) -> dict:
         "arm": arm,
         "workload": load.name,
         "tool": "fio",
+        "tool_version": "fio-3.33",
         "machine_id": f"vm{zone}-{replicate}",
         "disk_id": f"{disk}-{replicate}",
         "vm_size": VM,

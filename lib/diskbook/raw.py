@@ -21,6 +21,7 @@ class Trial:
 
     directions: dict[str, fio.Direction]
     series: dict[str, fio.Series]
+    tool_version: str | None = None
 
 
 def read_bytes(folder: Path, entry: Mapping[str, str]) -> bytes:
@@ -69,4 +70,5 @@ def read_trial(folder: Path, event: Mapping[str, Any], workload: Workload) -> Tr
     source = files["json"]["path"]
     result = fio.parse(text["json"], source, messages=text.get("err", ""))
     logs = text.get("lat_log", ""), text.get("iops_log", "")
-    return Trial(result.directions, fio.parse_logs(*logs, workload.series_s, source))
+    series = fio.parse_logs(*logs, workload.series_s, source)
+    return Trial(result.directions, series, result.version)

@@ -73,6 +73,7 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
         result = read_trial(event, workload)
         measured.append((event["trial"], result))
         demands[event["trial"]] = _demand(result.directions, workload)
+        common["tool_version"] = result.tool_version
         trials.extend({**common, **row} for row in _rows(result.directions, workload))
     _add_credit(trials, credit.trial_credits(manifest, events, demands))
     return Tables(schema.from_rows(schema.TRIALS, trials), _bins(measured), _series(measured))
@@ -162,7 +163,7 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
             key: event[key] for key in ("replicate", "block", "repeat", "position", "trial", "arm", "attempt")
         },
         "workload": workload.name,
-        "tool": workload.tool,
+        "tool": event.get("tool") or ("fio" if workload.tool == "any" else workload.tool),
         "machine_id": event["machine_id"],
         "disk_id": event["disk_id"],
         "vm_size": machine["size"],

@@ -68,6 +68,7 @@ TRIALS = Table(
         *_text("site"),
         *_whole("replicate", "block", "repeat", "position", least=1),
         *_text("trial", "arm", "workload", "tool"),
+        *_text("tool_version", nullable=True),
         *_text("direction", values=(*DIRECTIONS, "none")),
         *_text("machine_id", "disk_id", "vm_size"),
         *_text("lun", nullable=True),

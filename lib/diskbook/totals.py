@@ -19,7 +19,16 @@ RATE_HEADROOM = 0.9
 CELL = ["arm", "workload"]
 _KINDS = {1: "read", 2: "write", 3: "read+write", 4: "commit"}
 _BITS = {"read": 1, "write": 2, "commit": 4}
-_TEXT = ("replicate", "block", "position", "machine_id", "disk_id", "physical_zone", "credit_state")
+_TEXT = (
+    "replicate",
+    "block",
+    "position",
+    "machine_id",
+    "disk_id",
+    "physical_zone",
+    "credit_state",
+    "tool_version",
+)
 _NUMBERS = (
     "runtime_s",
     "outstanding",

@@ -175,7 +175,9 @@ class _Draft:
 
     @property
     def refused(self) -> bool:
-        """Whether the number itself is withheld: latency of cells that sit, or may sit, on a cap."""
+        """Whether the number is withheld: latency of cells on a cap, or tools that cannot be compared."""
+        if any(gate.name == "tool" and gate.verdict and gate.status == "failed" for gate in self.findings):
+            return True
         return self.item.metric.startswith("lat") and any(
             gate.name == "cap" and gate.verdict and gate.status != "passed" for gate in self.findings
         )

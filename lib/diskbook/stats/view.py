@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook import limits
-from diskbook.stats import checks, gates, intervals, noise, ratios, strata
+from diskbook.stats import checks, gates, intervals, noise, ratios, strata, tool_gate
 from diskbook.stats.gates import Gate
 from diskbook.stats.grid import Grid, grid, mean_over_repeats
 from diskbook.stats.intervals import Interval
@@ -142,6 +142,7 @@ class View:
             gates.losses_gate(cells, int(there.sum()), int(planned.sum())),
             gates.noise_gate(arms, far, there),
             gates.zone_gate(arms, cells),
+            tool_gate.tool_gate(arms, cells, self.provenance),
             gates.nearest_gate(self.strata(item), replicates),
             gates.pairing_gate(item.pairing, cells, replicates),
         ]

@@ -246,19 +246,21 @@ def bins_of(percentiles_ms: dict[float, float], ios: int) -> dict[int, int]:
 
 
 def _series(span: Node, seconds: float) -> dict[str, Series]:
-    """One value an interval (-D), of those that lie within the measured time."""
+    """One value an interval (-D), of those that lie within the measured time.
+
+    DiskSpd gives rates a second, whatever the interval (seen with -D500).
+    """
     buckets = [item for item in span.all("Iops", "Bucket") if item.closed]
     if not buckets:
         return {}
     ends = [
         number(item.attributes.get("SampleMillisecond"), "SampleMillisecond", 1e12) / 1000 for item in buckets
     ]
-    widths = np.diff([0.0, *ends])
-    if (widths <= 0).any():
+    if (np.diff([0.0, *ends]) <= 0).any():
         raise ValueError("the times of its one-second counts do not rise")
     within = np.array(ends) <= seconds * 1.001
     return {
-        name: Series(np.array(ends)[within], (counts / widths)[within], latencies[within])
+        name: Series(np.array(ends)[within], counts[within], latencies[within])
         for name, word in _WORDS.items()
         if (counts := _column(buckets, word)).any()
         for latencies in [_column(buckets, f"{word}AvgLatencyMilliseconds", math.nan)]

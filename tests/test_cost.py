@@ -107,8 +107,10 @@ def test_on_demand_bursting_is_billed_by_the_hour_and_by_use() -> None:
     )
     found = cost.estimate(example, priced(1.0), 12)
     assert line(found, "on-demand bursting").hours == 1
-    assert line(found, "I/Os above the base").count == pytest.approx((8000 - 5000) * 60 / 1e4)
-    assert line(found, "I/Os above the base").worst_usd == line(found, "I/Os above the base").usd
+    assert line(found, "10,000 I/Os above the base").count == pytest.approx((8000 - 5000) * 60 / 1e4)
+    assert (
+        line(found, "10,000 I/Os above the base").worst_usd == line(found, "10,000 I/Os above the base").usd
+    )
 
 
 def test_a_large_io_counts_as_several() -> None:
@@ -120,7 +122,7 @@ def test_a_large_io_counts_as_several() -> None:
             arm=[{"name": "a", "disk": "d", "machine": "vm1"}],
             workload=[{"name": "w", "block_size": size, "write_pct": 0, "rate": 10, "runtime_s": 100}],
         )
-        counts.append(line(cost.estimate(example, priced(), 12, 1), "I/Os of StandardSSD_LRS").count)
+        counts.append(line(cost.estimate(example, priced(), 12, 1), "10,000 I/Os of StandardSSD_LRS").count)
     assert counts == pytest.approx([10 * 100 / 1e4, 4 * 10 * 100 / 1e4])
 
 
@@ -132,7 +134,7 @@ def test_a_load_costs_only_where_it_is_offered() -> None:
         cost.estimate(scenario(disk=[disk], arm=arms, workload=[{**load, **named}]), priced(), 12, 1)
         for named in ({}, {"arms": ["a"]})
     )
-    assert line(both, "I/Os").count == pytest.approx(2 * line(one, "I/Os").count)
+    assert line(both, "10,000 I/Os").count == pytest.approx(2 * line(one, "10,000 I/Os").count)
 
 
 def test_premium_v2_is_billed_for_what_is_above_the_included() -> None:
@@ -140,7 +142,7 @@ def test_premium_v2_is_billed_for_what_is_above_the_included() -> None:
     example = scenario(disk=[disk], arm=[{"name": "a", "disk": "d", "machine": "vm1"}])
     found = {item.what: item.count for item in cost.items(example)}
     assert found["GiB of PremiumV2_LRS"] == 100
-    assert found["IOPS of PremiumV2_LRS above what is included"] == 5000
+    assert found["IOPS of PremiumV2_LRS beyond the included"] == 5000
     assert not any(what.startswith("MB/s") for what in found)
 
 

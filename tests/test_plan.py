@@ -261,7 +261,8 @@ def test_a_plan_from_a_pilot(
             power.measured(measured.log_ratios).sd_replicate(3),
         )
         worst = max(worst, 5, math.ceil((stats.t.ppf(0.975, 4) * sd / math.log(1.01)) ** 2))
-    row = next(line.split() for line in text.splitlines() if line.split()[:1] == ["3"])
+    rows = text.partition("disks like these:\n    blocks")[2].splitlines()
+    row = next(line.split() for line in rows if line.split()[:1] == ["3"])
     assert int(row[1]) == worst
     assert "(df 10)" in text and "(df 4)" in text
     assert "The pilot is emulated: its spread is that of its disks, not of Azure's." in text

@@ -32,6 +32,21 @@ def cli() -> None:
     """Measure Azure disks honestly: provision, benchmark, analyse and tear down, scenario after scenario."""
 
 
+def _usd(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    from diskbook.azure import spend
+
+    return None if value is None else spend.given_limit(value)
+
+
+_max_cost = click.option(
+    "--max-cost-usd",
+    type=float,
+    metavar="USD",
+    callback=_usd,
+    help="Stop before anything is created if it is expected to cost more, with a margin; on Azure 50.",
+)
+
+
 @cli.command()
 @click.argument("scenario", required=False)
 @click.option("--cloud", default="emulator", show_default=True, help="emulator or azure.")
@@ -42,6 +57,7 @@ def cli() -> None:
 )
 @click.option("--subscription", metavar="ID", help="Azure: use this subscription, not the environment's.")
 @click.option("--ssh-source", metavar="CIDR", help="Azure: from where the machines let in SSH.")
+@_max_cost
 @click.option("--emulator", "emulator_name", metavar="NAME", help="Use this running emulator.")
 @click.option("--emulator-profile", help="The truth that the emulator plays; by default 'default'.")
 @click.option("--emulator-seed", type=int, help="Seed of the emulator's noise; by default the design's.")
@@ -59,6 +75,8 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     folder = runs.open_run(resume) if resume else _begin(str(scenario), options, azure)
     clouds.go_on(folder, azure)
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
+    if options["max_cost_usd"] is not None:
+        folder.update_manifest(max_cost_usd=options["max_cost_usd"])
     click.echo(clouds.target(folder.manifest))
     outcome = pipeline.execute(folder, keep=keep)
     click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
@@ -105,9 +123,16 @@ def _setting(text: str) -> tuple[str, Any]:
 @click.option("--sd-disk", metavar="PERCENT", help="Assumed s.d. between disk pairs; by default 1%.")
 @click.option("--sd-run", metavar="PERCENT", help="Assumed s.d. of one tool run; by default 2%.")
 @click.option("--history", metavar="RUN", multiple=True, help="Earlier runs of the same cells.")
+@click.option("--cloud", default="emulator", show_default=True, help="azure also asks the subscription.")
+@click.option("--subscription", metavar="ID", help="Azure: ask this subscription, not the environment's.")
+@click.option("--live-prices", is_flag=True, help="Ask Azure's price list, which needs no account.")
+@_max_cost
 def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) -> None:
-    """Show the design of SCENARIO, its time, and how many replicates and blocks it needs. Nothing is made."""
-    from diskbook import planning_words, scenario_file
+    """Show the design of SCENARIO, its time, limits, price and quota. Nothing is made.
+
+    Also how many replicates and blocks it needs for a wanted precision or power.
+    """
+    from diskbook import plan_cost, planning_words, scenario_file
 
     wanted = planning_words.wanted_of(options["half_width"], options["power"], options["effect"])
     sources = planning_words.sources_of(
@@ -116,7 +141,14 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
     chosen = scenario_file.load(scenario, preset, dict(_setting(text) for text in settings))
     words = ["diskbook", "run", scenario, "--preset", preset]
     words += [word for text in settings for word in ("--set", text)]
-    click.echo(planning_words.plan_text(chosen, wanted, sources, shlex.join(words)))
+    creation = plan_cost.sections(
+        chosen,
+        options["cloud"],
+        subscription=options["subscription"],
+        live=options["live_prices"],
+        limit=options["max_cost_usd"],
+    )
+    click.echo(planning_words.plan_text(chosen, wanted, sources, shlex.join(words), creation))
 
 
 @cli.command(name="list")

@@ -31,9 +31,19 @@ class Sources:
     sd_run: float | None = None
 
 
-def plan_text(scenario: Scenario, wanted: Wanted, sources: Sources, command: str) -> str:
-    """All that `diskbook plan` prints; `command` is the run that it suggests numbers for."""
-    parts = [_design(scenario), _time(scenario)]
+def plan_text(
+    scenario: Scenario, wanted: Wanted, sources: Sources, command: str, creation: Sequence[str] = ()
+) -> str:
+    """All that `diskbook plan` prints.
+
+    Parameters
+    ----------
+    command
+        The run that it suggests numbers for.
+    creation
+        Sections about what would be created, and what it costs (`diskbook.plan_cost`).
+    """
+    parts = [_design(scenario), _time(scenario), *creation]
     if any(item.family == "headline" for item in scenario.comparison) or wanted.anything:
         family = len(planning.headline(scenario))
         known, notes = _evidence(scenario, sources)

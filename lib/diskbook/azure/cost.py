@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from diskbook import design, planning
 from diskbook.azure import catalog
-from diskbook.azure.prices import Meter, Price, PriceList
+from diskbook.azure.prices import HOURS_A_MONTH, Meter, Price, PriceList
 from diskbook.scenario import Arm, Disk, Scenario, Workload
 
 MARGIN = 1.5
@@ -146,6 +146,17 @@ def _line(item: Item, replicates: int, hours: float, worst_h: float, prices: Pri
     return Line(item.what, item.meter, count, billed, price, each * billed, each * worst)
 
 
+def month(disk: Disk, prices: PriceList) -> float | None:
+    """List price of a disk a month in USD, without what is billed by use; None where a price is not known."""
+    total = 0.0
+    for item in _flexible(disk) if disk.sku in FLEXIBLE else _sized(disk, 1):
+        price = prices.of(item.meter.kind, item.meter.name)
+        if price is None:
+            return None
+        total += item.count * price.usd_per_hour * HOURS_A_MONTH
+    return total
+
+
 def _machines(scenario: Scenario) -> Iterator[Item]:
     for machine in scenario.machine:
         size = catalog.vm_sizes().get(machine.size.lower())
@@ -187,7 +198,7 @@ def _flexible(disk: Disk) -> Iterator[Item]:
     )
     for part, unit, count in parts:
         if count > 0:
-            above = " above what is included" if part != "capacity" and free_iops else ""
+            above = " beyond the included" if part != "capacity" and free_iops else ""
             yield Item(f"{unit} of {disk.sku}{above}", Meter(f"{kind}-{part}", disk.sku), count, "hour")
 
 
@@ -208,10 +219,10 @@ def _billed_ios(disk: Disk, iops: float, seconds: float) -> Iterator[Item]:
     if disk.bursting and iops > tier.iops:
         redundancy = disk.sku.partition("_")[2]
         count = (iops - tier.iops) * seconds / 1e4
-        yield Item("I/Os above the base (10,000s)", Meter("burst-transactions", redundancy), count, "use")
+        yield Item("10,000 I/Os above the base", Meter("burst-transactions", redundancy), count, "use")
     elif not disk.sku.startswith("Premium"):
         meter = Meter("operations", f"{tier.tier} LRS")
-        yield Item(f"I/Os of {disk.sku} (10,000s)", meter, iops * seconds / 1e4, "use")
+        yield Item(f"10,000 I/Os of {disk.sku}", meter, iops * seconds / 1e4, "use")
 
 
 def _most_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,9 @@ from diskbook.run import Run, open_run, write_atomic
 from diskbook.scenario import Scenario, Workload
 from diskbook.stats import tail_ratios, tails
 from diskbook.stats.compare import Compared, compare
+
+MODULES = {"3-analyse-disk-options": "diskbook.disk_options"}
+"""Modules of analyses with figures of their own, by notebook."""
 
 
 @dataclass(frozen=True)
@@ -212,10 +216,18 @@ class Analysis:
         write_atomic(path, checked.to_csv(index=False, float_format="%.10g"))
         return [path, *self.export_figures(self.folder.folder / "figures")]
 
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """Figures of the run's analysis, in the order of its notebook."""
+        module = MODULES.get(self.scenario.analysis_notebook)
+        if module is not None:
+            found: tuple[Picture, ...] = importlib.import_module(module).pictures(self)
+            return found
+        return (self.ratios, self.all_trials, self.percentile_plot, self.iops_and_caps)
+
     def export_figures(self, target: Path) -> list[Path]:
         """Write all figures into a folder: SVG, PNG at twice the size, and words; return their paths."""
-        pictures = (self.ratios, self.all_trials, self.percentile_plot, self.iops_and_caps)
-        return [path for picture in pictures for path in figures.export(picture, target)]
+        return [path for picture in self.pictures for path in figures.export(picture, target)]
 
     def _mismatches(self) -> dict[str, str] | None:
         """Settings were compared when they were read back; a mismatch would have stopped the run."""

@@ -14,6 +14,12 @@ from diskbook.scenario import Scenario, Workload
 from diskbook.stats.ratios import LIKE_THESE, THESE
 
 Row = Mapping[Any, Any]
+METRIC_WORDS = {
+    "lat_p50_ms": "median latency",
+    "lat_p99_ms": "99th percentile of latency",
+    "iops": "rate in IOPS",
+    "throughput_mb_s": "throughput",
+}
 
 
 def workload_words(scenario: Scenario) -> dict[str, str]:
@@ -69,7 +75,7 @@ def sentence(row: Row, scenario: Scenario) -> str:
     item = scenario.workload_named(row["workload"])
     what = f"{load_words(item)} of {arm}"
     if row["metric"] != "lat_mean_ms":
-        what = f"{row['metric']} of {arm} ({_workload(item)})"
+        what = f"{METRIC_WORDS[row['metric']]} of {arm} ({_workload(item)})"
     verdict = row["verdict"]
     if verdict in ("capped", "invalid") or math.isnan(row["ratio"]):
         return f"no ratio for the {what} to {base} ({verdict}): {row['warnings']}"

@@ -24,6 +24,11 @@ def sentences(items: Sequence[str]) -> Html:
     return Html("<ul>" + "".join(f"<li>{html.escape(capital(item))}</li>" for item in items) + "</ul>")
 
 
+def preformatted(text: str) -> Html:
+    """Text of a command, as it prints it."""
+    return Html(f"<pre>{html.escape(text)}</pre>")
+
+
 def answer(items: Sequence[str]) -> Html:
     """Show the answer large, further headline comparisons below it."""
     first, rest = items[0] if items else "nothing to answer with", items[1:]

@@ -1,5 +1,7 @@
 """Figures of a run: drawn from tables, captioned from computed numbers, exported byte for byte the same."""
 
+from diskbook.figures.credit import credit
+from diskbook.figures.drives import drives
 from diskbook.figures.export import export, html
 from diskbook.figures.forest import forest
 from diskbook.figures.rates import rates
@@ -8,4 +10,17 @@ from diskbook.figures.strip import strip
 from diskbook.figures.style import ArmLook, Picture, looks
 from diskbook.figures.tail import tail
 
-__all__ = ["ArmLook", "Picture", "export", "forest", "html", "looks", "rates", "shares", "strip", "tail"]
+__all__ = [
+    "ArmLook",
+    "Picture",
+    "credit",
+    "drives",
+    "export",
+    "forest",
+    "html",
+    "looks",
+    "rates",
+    "shares",
+    "strip",
+    "tail",
+]

@@ -113,8 +113,10 @@ def looks(scenario: Scenario) -> dict[str, ArmLook]:
 
 
 def label(scenario: Scenario, name: str) -> str:
-    """Name an arm in words: "LRS, zone 1", "second LRS, zone 1"."""
+    """Name an arm in words: its own label, else "LRS, zone 1", "second LRS, zone 1"."""
     arm = scenario.arm_named(name)
+    if arm.label is not None:
+        return arm.label
     disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
     redundancy = disk.sku.rpartition("_")[2]
     alike = [item.name for item in scenario.disk if (item.sku, item.zone) == (disk.sku, disk.zone)]

@@ -47,6 +47,12 @@ _max_cost = click.option(
 )
 
 
+def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    from diskbook.azure import expiry
+
+    return None if value is None else expiry.check_hours(value)
+
+
 @cli.command()
 @click.argument("scenario", required=False)
 @click.option("--cloud", default="emulator", show_default=True, help="emulator or azure.")
@@ -62,6 +68,13 @@ _max_cost = click.option(
 @click.option("--emulator-profile", help="The truth that the emulator plays; by default 'default'.")
 @click.option("--emulator-seed", type=int, help="Seed of the emulator's noise; by default the design's.")
 @click.option("--time-scale", type=float, help="Scale of the emulator's delays; by default 0.01.")
+@click.option(
+    "--expires",
+    type=float,
+    metavar="HOURS",
+    callback=_hours,
+    help="Machines shut themselves down after that; by default 12.",
+)
 @click.option("--keep", is_flag=True, help="Leave machines and disks standing at the end.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was cut short.")
 def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
@@ -74,6 +87,8 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
     folder = runs.open_run(resume) if resume else _begin(str(scenario), options, azure)
     clouds.go_on(folder, azure)
+    if options["expires"] is not None:
+        folder.update_manifest(expires_h=options["expires"])
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
     if options["max_cost_usd"] is not None:
         folder.update_manifest(max_cost_usd=options["max_cost_usd"])
@@ -161,7 +176,8 @@ def list_() -> None:
     found = overview.runs_table()
     click.echo("runs:" if len(found) else "runs: none")
     for name, row in found.iterrows():
-        click.echo(f"  {name}  {row.provenance}  {row.state}")
+        standing = f"  {row.standing}" if row.standing else ""
+        click.echo(f"  {name}  {row.provenance}  {row.state}{standing}")
 
 
 @cli.command()
@@ -194,11 +210,44 @@ def why(name: str, arm: str | None, workload: str | None) -> None:
 @click.argument("name", metavar="RUN")
 def teardown(name: str) -> None:
     """Delete whatever RUN has left standing."""
+    from diskbook import liveness, stages
     from diskbook import run as runs
-    from diskbook import stages
 
-    stages.teardown(runs.open_run(name))
+    folder = runs.open_run(name)
+    with liveness.session(folder):
+        stages.teardown(folder, click.echo)
     click.echo("nothing of this run is left standing")
+
+
+@cli.command()
+@click.option("--cloud", help="emulator or azure; by default both, Azure where a subscription is named.")
+@click.option("--emulator", "emulator_name", metavar="NAME", help="Look at this emulator only.")
+@click.option("--delete", is_flag=True, help="Delete what the list says goes. Nothing is asked.")
+def sweep(cloud: str | None, emulator_name: str | None, delete: bool) -> None:
+    """List, or delete, what runs have left: resource groups past their expiry or without a live run.
+
+    A group is known by the tags of a run, never by its name. Before its expiry it goes only if the run was
+    started from this folder of runs on this computer, without --keep, and has no process any more. Killed
+    emulators, keys of killed runs and temporary folders go as well.
+
+    Ends with 0 when nothing is left to go, with 3 when something is (listed, or not deleted), with 1 or 2
+    when a cloud could not be looked at or the command was wrong.
+    """
+    from diskbook import sweep_words, sweeping
+
+    found = sweeping.look(cloud, emulator_name)
+    click.echo(sweep_words.text_of(found))
+    if not found.goes:
+        return
+    if not delete:
+        click.echo(f"{sweep_words.going(found)} to go: 'diskbook sweep --delete' deletes")
+        sys.exit(3)
+    failed = sweeping.remove(found, click.echo)
+    for text in failed:
+        click.echo(f"left: {text}", err=True)
+    if failed:
+        sys.exit(3)
+    click.echo(f"{sweep_words.going(found)} deleted, and read back")
 
 
 @cli.command()

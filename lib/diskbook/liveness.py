@@ -75,6 +75,14 @@ def session(folder: Run) -> Iterator[None]:
         yield
 
 
+def record_kept(folder: Run, keep: bool) -> None:
+    """Record whether machines are to be left standing; a sweep asks for it should the process be killed."""
+    manifest = folder.manifest
+    stand = any(not row["deleted_utc"] for row in manifest["resource_groups"])
+    if stand or not folder.done("benchmark"):  # a finished run, sample runs among them, stays as it is
+        folder.update_manifest(kept=keep)
+
+
 def is_worked_on(folder: Run) -> bool:
     """Whether a process works on a run: `diskbook run`, or one of its stages."""
     return any(_is_locked(folder.folder / name) for name in (_SESSION, ".lock"))

@@ -6,6 +6,7 @@ import pandas as pd
 
 from diskbook import run as runs
 from diskbook import scenario_file
+from diskbook.azure import expiry
 
 
 def scenarios() -> pd.DataFrame:
@@ -28,7 +29,7 @@ def scenarios() -> pd.DataFrame:
 
 
 def runs_table() -> pd.DataFrame:
-    """Runs in the run folder: scenario, preset, provenance and whether all is measured."""
+    """Runs in the run folder: scenario, preset, provenance, whether all is measured, what still stands."""
     rows = []
     for path in sorted(runs.runs_root().glob("*/manifest.json")):
         found = runs.Run(path.parent)
@@ -40,6 +41,8 @@ def runs_table() -> pd.DataFrame:
                 "preset": manifest["preset"],
                 "provenance": manifest["provenance"],
                 "state": "measured" if found.done("benchmark") else "unfinished",
+                "standing": expiry.standing(manifest),
             }
         )
-    return pd.DataFrame(rows, columns=["run", "scenario", "preset", "provenance", "state"]).set_index("run")
+    columns = ["run", "scenario", "preset", "provenance", "state", "standing"]
+    return pd.DataFrame(rows, columns=columns).set_index("run")

@@ -18,13 +18,11 @@ from typing import Any
 
 import psutil
 
-from diskbook import design, own_emulator, paths, stages
+from diskbook import design, liveness, own_emulator, paths, remnants, stages
 from diskbook.errors import DiskbookError, Stopped
 from diskbook.notebook_stage import EXIT_USER_ERROR
 from diskbook.progress import Progress
 from diskbook.run import Run
-
-SCRATCH = "diskbook-scratch-"
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,9 @@ def execute(folder: Run, *, keep: bool = False) -> Outcome:
     scenario = stages.scenario_of(folder)
     planned, left = _count_trials(folder)
     progress = Progress(folder.folder / "ledger.jsonl", planned, planned - left)
-    with _signals(), _scratch() as scratch:
+    with liveness.session(folder), _signals(), _scratch() as scratch:
         try:
+            liveness.record_kept(folder, keep)
             if not stages.finished(folder):
                 # Unless kept, the emulator ends with this process, however that ends.
                 own_emulator.start(folder, owner=not keep)
@@ -79,11 +78,8 @@ def execute(folder: Run, *, keep: bool = False) -> Outcome:
 @contextlib.contextmanager
 def _scratch() -> Iterator[Path]:
     """Make a folder for what Jupyter writes about; those that killed runs have left go as well."""
-    for old in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*-*"):
-        pid = old.name.removeprefix(SCRATCH).partition("-")[0]
-        if pid.isdigit() and not psutil.pid_exists(int(pid)):
-            shutil.rmtree(old, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}-") as name:
+    remnants.clear_scratch()
+    with tempfile.TemporaryDirectory(prefix=f"{remnants.SCRATCH}{os.getpid()}-") as name:
         yield Path(name)
 
 

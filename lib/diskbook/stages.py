@@ -11,14 +11,13 @@ import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequestError, ServiceResponseError
 
-from diskbook import checks, clouds, design, own_emulator, run
+from diskbook import checks, clouds, design, liveness, own_emulator, run
+from diskbook.azure import expiry, spend
 from diskbook.azure import provision as provisioning
-from diskbook.azure import spend
 from diskbook.azure import teardown as deletion
 from diskbook.azure.attach import group_and_name
 from diskbook.azure.clients import Clients
@@ -29,8 +28,6 @@ from diskbook.run import Run
 from diskbook.scenario import Scenario
 
 __all__ = ["begin", "benchmark", "finished", "provision", "remaining", "scenario_of", "standing", "teardown"]
-
-EXPIRES = timedelta(hours=12)
 
 
 def finished(folder: Run) -> bool:
@@ -59,6 +56,7 @@ def provision(folder: Run) -> None:
             if remaining(folder, scenario, origin) and standing(folder, clients, origin) is None
         ]
         if missing:
+            _drop_expired(folder, clients)
             spend.check(folder, clients, scenario, len(missing))
             _create(folder, clients, scenario, missing)
         folder.append("stage", stage="provision")
@@ -130,6 +128,12 @@ def _delete_all(folder: Run, clients: Clients, groups: list[str], say: deletion.
         own_emulator.keep_truth(folder)
 
 
+def _drop_expired(folder: Run, clients: Clients) -> None:
+    """Delete groups of an earlier session whose machines are down: they cost, and count against the quota."""
+    for group in expiry.expired_groups(folder.manifest):
+        _delete_group(folder, clients, group, None)
+
+
 def _delete_group(folder: Run, clients: Clients, group: str, say: deletion.Say | None) -> None:
     deletion.delete_group(clients, folder, group, say)
     _mark_deleted(folder, [group])
@@ -164,8 +168,11 @@ def remaining(folder: Run, scenario: Scenario, origin: int) -> list[design.Block
 
 def standing(folder: Run, clients: Clients, origin: int) -> dict[str, Any] | None:
     """Return the latest machines of a planned replicate if they still stand, with the same disks."""
-    rows = [row for row in folder.manifest["replicates"] if row["origin"] == origin]
-    return rows[-1] if rows and _stands(clients, rows[-1]) else None
+    manifest = folder.manifest
+    rows = [row for row in manifest["replicates"] if row["origin"] == origin]
+    if not rows or rows[-1]["resource_group"] in expiry.expired_groups(manifest):
+        return None
+    return rows[-1] if _stands(clients, rows[-1]) else None
 
 
 def _stands(clients: Clients, row: dict[str, Any]) -> bool:
@@ -189,12 +196,12 @@ def _create(folder: Run, clients: Clients, scenario: Scenario, missing: list[int
     ]
     origin_of = _numbered(scenario, missing, [row["replicate"] for row in kept])
     group = f"diskbook-{folder.name}-{len(manifest['resource_groups']) + 1}"
-    tags = provisioning.group_tags(
-        folder.name, scenario, (datetime.now(UTC) + EXPIRES).isoformat("T", "seconds")
-    )
+    expires = expiry.from_now(manifest)
+    tags = provisioning.group_tags(folder.name, scenario, expires) | liveness.tags(folder)
     place = provisioning.Place(group, scenario.region, tags)
     # Recorded before it is created: what is on record can always be found and deleted.
-    groups = [*manifest["resource_groups"], {"name": group, "deleted_utc": None}]
+    row = {"name": group, "expires_utc": expires, "deleted_utc": None}
+    groups = [*manifest["resource_groups"], row]
     zone_map = clients.zone_map(scenario.region)
     folder.update_manifest(resource_groups=groups, replicates=kept, zone_map=zone_map)
     provisioning.create_group(clients, folder, place)

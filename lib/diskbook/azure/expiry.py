@@ -46,10 +46,14 @@ def check_hours(hours: float) -> float:
     return hours
 
 
+def lifetime(manifest: Mapping[str, Any]) -> timedelta:
+    """How long what a run creates may stand."""
+    return timedelta(hours=manifest.get("expires_h", DEFAULT_H))
+
+
 def from_now(manifest: Mapping[str, Any]) -> str:
     """Return the expiry of what a run creates now, as its tag has it."""
-    lifetime = timedelta(hours=manifest.get("expires_h", DEFAULT_H))
-    return (datetime.now(UTC) + lifetime).isoformat("T", "seconds")
+    return (datetime.now(UTC) + lifetime(manifest)).isoformat("T", "seconds")
 
 
 def latest(manifest: Mapping[str, Any]) -> datetime | None:
@@ -58,6 +62,19 @@ def latest(manifest: Mapping[str, Any]) -> datetime | None:
     # Groups made before expiry was recorded have none that is known here.
     known = [str(row["expires_utc"]) for row in rows if row.get("expires_utc")]
     return max((datetime.fromisoformat(text) for text in known), default=None)
+
+
+def standing(manifest: Mapping[str, Any]) -> str:
+    """Say what of a run stands, and until when its machines run; "" where nothing is on record."""
+    rows = [row for row in manifest["resource_groups"] if not row["deleted_utc"]]
+    if not rows:
+        return ""
+    expires = latest(manifest)
+    if expires is None:
+        return "not torn down"
+    if expires <= datetime.now(UTC):
+        return f"not torn down, expired {expires.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"stands until {expires.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def is_past(manifest: Mapping[str, Any]) -> bool:

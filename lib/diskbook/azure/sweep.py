@@ -1,0 +1,153 @@
+"""Which resource groups runs have left in a cloud, and which of them a sweep may delete.
+
+A group is ours by its tags alone, never by its name. It goes when it has expired, or when its run was started
+from this client, was not to be kept, and has no process any more. Everything else stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from azure.core.exceptions import ResourceNotFoundError
+
+from diskbook import liveness
+from diskbook.azure import teardown
+from diskbook.azure.clients import Clients
+from diskbook.liveness import Life
+from diskbook.run import Run
+
+PREFIX = "diskbook-"
+NEEDED = ("diskbook-run", "diskbook-owner", "diskbook-scenario", "diskbook-expires")
+WORKERS = 8
+_WHY_KEPT = {
+    Life.LIVE: "live",
+    Life.KEPT: "kept until it expires",
+    Life.UNREADABLE: "until it expires: the manifest of its run is damaged",
+}
+
+
+@dataclass(frozen=True)
+class Label:
+    """What the tags of a group of ours say; `client` and `created` may be missing."""
+
+    run: str
+    owner: str
+    scenario: str
+    expires: datetime
+    created: datetime | None
+    client: str | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """A resource group as a sweep sees it.
+
+    `label` is None where the tags are not those of a run; `goes` says that a sweep deletes the group; `state`
+    is why; `holds` counts its resources by kind.
+    """
+
+    name: str
+    label: Label | None
+    state: str
+    goes: bool
+    holds: str
+
+
+def label_of(tags: Mapping[str, str]) -> Label | str:
+    """Read the tags of a group; a sentence where they are not those of a run."""
+    missing = [name for name in NEEDED if not tags.get(name)]
+    if missing:
+        return f"no tag {missing[0]}"
+    expires = _time(tags["diskbook-expires"])
+    if expires is None:
+        return f"its tag diskbook-expires is no time: {tags['diskbook-expires'][:40]!r}"
+    run = tags["diskbook-run"]
+    if Path(run).name != run or run in (".", ".."):
+        return f"its tag diskbook-run is no name: {run[:40]!r}"
+    return Label(
+        run=run,
+        owner=tags["diskbook-owner"],
+        scenario=tags["diskbook-scenario"],
+        expires=expires,
+        created=_time(tags.get(liveness.CREATED_TAG, "")),
+        client=tags.get(liveness.CLIENT_TAG),
+    )
+
+
+def judge(group: str, label: Label, runs: Path, now: datetime) -> tuple[str, bool]:
+    """Say what a group of ours is, and whether it goes.
+
+    Parameters
+    ----------
+    group, label
+        Its name and its tags.
+    runs
+        The folder of runs of this client.
+    now
+        The time, with its zone.
+    """
+    if now >= label.expires:
+        return "expired", True
+    if label.client is None or not runs.is_dir() or label.client != liveness.client_mark(runs):
+        # Whether a process elsewhere still works on it cannot be seen from here.
+        return "until it expires: of another client", False
+    life = liveness.life(Run(runs / label.run), group)
+    return (_WHY_KEPT[life], False) if life in _WHY_KEPT else ("no live run", True)
+
+
+def look(clients: Clients, runs: Path) -> list[Group]:
+    """Find the groups that runs have left in a cloud, and those that only look like it.
+
+    Raises
+    ------
+    AzureError
+        When the cloud does not answer, or refuses.
+    """
+    found = [one for one in clients.resource.resource_groups.list() if _looks_ours(one.name, one.tags or {})]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        seen = list(pool.map(lambda one: _seen(clients, one, runs), found))
+    return sorted((one for one in seen if one is not None), key=lambda one: one.name)
+
+
+def look_again(clients: Clients, group: str, runs: Path) -> Group | None:
+    """Look at one group afresh; None when it is gone.
+
+    Raises
+    ------
+    DiskbookError
+        When the cloud does not say.
+    """
+    found = teardown.find(clients, group)
+    return None if found is None else _seen(clients, found, runs)
+
+
+def _looks_ours(name: str, tags: Mapping[str, str]) -> bool:
+    return name.startswith(PREFIX) or any(tag.lower().startswith(PREFIX) for tag in tags)
+
+
+def _seen(clients: Clients, found: object, runs: Path) -> Group | None:
+    name: str = found.name  # type: ignore[attr-defined]
+    tags: dict[str, str] = found.tags or {}  # type: ignore[attr-defined]
+    try:
+        holds = teardown.counted(teardown.contents(clients, name))
+    except ResourceNotFoundError:
+        return None  # it has just gone
+    label = label_of(tags)
+    if isinstance(label, str):
+        return Group(name, None, f"not touched: {label}", False, holds)
+    state, goes = judge(name, label, runs, datetime.now(UTC))
+    if found.properties.provisioning_state == "Deleting":  # type: ignore[attr-defined]
+        state += ", being deleted"
+    return Group(name, label, state, goes, holds)
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo else None

@@ -186,7 +186,6 @@ def test_the_seed_is_in_force() -> None:
     [
         ({"rate": 10, "threads": 3}, "rate = 10 is not a whole number"),
         ({"rate": 10, "threads": 2, "write_pct": 1}, "rate = 10 is not a whole number"),
-        ({"sync": "dsync", "write_pct": 100}, "workload w: dsync needs a block device"),
     ],
 )
 def test_what_fio_cannot_do_is_refused(changes: dict[str, object], message: str) -> None:

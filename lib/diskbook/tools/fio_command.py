@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Protocol
 
 from diskbook.errors import UsageError
 from diskbook.scenario import Workload
+from diskbook.tools import fio_verbatim
+from diskbook.tools.diskspd_arguments import Arguments, parse
+from diskbook.tools.job import Job
+
+__all__ = [
+    "Job",
+    "Target",
+    "command",
+    "prefill_command",
+    "verify_read_command",
+    "verify_write_command",
+    "version_command",
+]
 
 MIB = 1024**2
 JOB_NAME = "trial"
@@ -34,27 +47,12 @@ class Target(Protocol):
         """NBD URI or path of a block device or file."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """One call of fio, to be run in a folder of its own; its JSON goes to standard output.
-
-    Attributes
-    ----------
-    argv
-        Program and arguments.
-    logs
-        Kind (lat_log, iops_log) to the name of the file that it leaves in its folder.
-    """
-
-    argv: tuple[str, ...]
-    logs: dict[str, str] = field(default_factory=dict)
-
-
 def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
     """Build the measurement of one trial.
 
     Percentiles and bins are of total latency (from submission, as an application sees it), not of
-    completion alone. Sequential threads each have their own part of the working set.
+    completion alone. Sequential threads each have their own part of the working set, unless a line of
+    DiskSpd says otherwise.
 
     Parameters
     ----------
@@ -70,11 +68,12 @@ def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
     UsageError
         When the rate cannot be divided among the threads, or the device cannot do the kind of sync.
     """
+    line = parse(workload.verbatim) if workload.verbatim else None
     argv = [
         *_start(JOB_NAME, target),
-        *_load(workload),
+        *_load(workload, line),
         *_sync(workload, target.engine),
-        *_rate(workload),
+        *(_rate(workload) if line is None else fio_verbatim.rate(line)),
         f"--ramp_time={_ms(workload.ramp_s)}ms",
         f"--runtime={_ms(workload.runtime_s)}ms",
         "--time_based",
@@ -91,7 +90,7 @@ def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
         "--per_job_logs=0",
     ]
     logs = {"lat_log": f"{JOB_NAME}_lat.log", "iops_log": f"{JOB_NAME}_iops.log"}
-    return Job(tuple(argv), logs)
+    return Job(tuple(argv), logs, tuple(_notes(workload, target.engine, line)))
 
 
 def prefill_command(working_set_bytes: int, target: Target, *, seed: int = 1) -> Job:
@@ -168,17 +167,17 @@ def _start(name: str, target: Target) -> list[str]:
     raise UsageError(f"fio cannot reach {target.target}: engine '{target.engine}' is neither nbd nor libaio")
 
 
-def _load(workload: Workload) -> list[str]:
+def _load(workload: Workload, line: Arguments | None) -> list[str]:
     """Pattern, block size, concurrency and the part of the disk."""
     mix = {0: "read", 100: "write"}.get(workload.write_pct, "mixed")
     mixed = [f"--rwmixwrite={workload.write_pct}"] if mix == "mixed" else []
     return [
-        f"--rw={_RW[workload.pattern, mix]}",
+        f"--rw={_RW[workload.pattern, mix]}{fio_verbatim.rw_suffix(line) if line else ''}",
         *mixed,
         f"--bs={workload.block_size_bytes}",
         f"--iodepth={workload.queue_depth}",
         f"--numjobs={workload.threads}",
-        *_extent(workload),
+        *(_extent(workload) if line is None else _extent_of_line(workload, line)),
     ]
 
 
@@ -190,17 +189,26 @@ def _extent(workload: Workload) -> list[str]:
     return [f"--size={share}", f"--offset_increment={share}"]
 
 
+def _extent_of_line(workload: Workload, line: Arguments) -> list[str]:
+    whole = [] if line.span_bytes is not None else [f"--size={workload.working_set_bytes}"]
+    return [*whole, *fio_verbatim.options(line)]
+
+
 def _sync(workload: Workload, engine: str) -> list[str]:
     """Make every write durable. fio's nbd engine knows no fdatasync; its fsync is the same flush command."""
     if workload.sync is None:
         return []
     if workload.sync == "fdatasync":
         return ["--fsync=1" if engine == "nbd" else "--fdatasync=1"]
-    if engine == "nbd":
-        raise UsageError(
-            f"workload {workload.name}: dsync needs a block device, this is reached over NBD; use fdatasync"
-        )
-    return ["--sync=dsync"]
+    return [] if engine == "nbd" else ["--sync=dsync"]
+
+
+def _notes(workload: Workload, engine: str, line: Arguments | None) -> Iterator[str]:
+    """Where the job does not do quite what was asked."""
+    if workload.sync == "dsync" and engine == "nbd":
+        yield "write-through was asked for; fio's nbd engine sends no FUA, so writes are plain ones"
+    if line is not None:
+        yield from fio_verbatim.notes(line)
 
 
 def _rate(workload: Workload) -> list[str]:

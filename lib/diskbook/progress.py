@@ -61,6 +61,7 @@ class Progress:
             "prefill": self._prefill,
             "deletion": self._deletion,
             "notice": self._notice,
+            "recovery": self._recovery,
         }
         if event["event"] in shown:
             shown[event["event"]](event)
@@ -96,3 +97,8 @@ class Progress:
 
     def _notice(self, event: dict[str, Any]) -> None:
         self.say(f"  {event['text']}")
+
+    def _recovery(self, event: dict[str, Any]) -> None:
+        self.say(
+            f"  machine {event['machine']} did not answer: it was {event['found']}, and was {event['done']}"
+        )

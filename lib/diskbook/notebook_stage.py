@@ -7,7 +7,10 @@ stage is a process, and its success is what the run folder records.
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
+from pathlib import Path
 
 USER_ERRORS = ("DiskbookError", "UsageError", "FioError", "JobLost")
 EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user
@@ -18,6 +21,7 @@ def main(source: str, target: str, parameters: str) -> int:
     import papermill  # two seconds, which the parent, who wants a constant of this module, need not spend
     from papermill.exceptions import PapermillExecutionError
 
+    _keep_files_together()
     try:
         papermill.execute_notebook(source, target, json.loads(parameters), progress_bar=False)
     except PapermillExecutionError as error:
@@ -27,6 +31,17 @@ def main(source: str, target: str, parameters: str) -> int:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _keep_files_together() -> None:
+    """Have Jupyter's temporary files where the parent removes them, also when this process is killed.
+
+    Not by TMPDIR: the kernel would look for emulators there.
+    """
+    runtime = os.environ.get("JUPYTER_RUNTIME_DIR")
+    if runtime:
+        Path(runtime).mkdir(parents=True, exist_ok=True)
+        tempfile.tempdir = runtime
 
 
 if __name__ == "__main__":

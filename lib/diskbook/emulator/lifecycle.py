@@ -212,6 +212,12 @@ def plant(connection: Connection, faults: Sequence[Json]) -> None:
     _ask(connection, FAULTS_PATH, "PUT", list(faults))
 
 
+def planted(connection: Connection) -> list[Json]:
+    """Return the faults in place at a running emulator, each with `seen`, the number of matches so far."""
+    faults: list[Json] = _ask(connection, FAULTS_PATH)["value"]
+    return faults
+
+
 def _ask(connection: Connection, path: str, method: str = "GET", body: object = None) -> Json:
     request = urllib.request.Request(
         connection.endpoint + path,

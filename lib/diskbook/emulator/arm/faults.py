@@ -9,6 +9,7 @@ It lets `after` matching ones pass, then acts on `times` of them (0: on all). Ac
     {"delay_s": 30}                                                              unscaled seconds more
     {"reset": true}                                                              the connection is cut
     {"operation_failed": {"code": "...", "message": "..."}}                      an operation ends Failed
+    {"operation_failed": {"status": "Canceled", "code": "...", ...}}             or Canceled
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Fault:
     delay_s: float = 0.0
     reset: bool = False
     error: ArmError | None = None
+    ends: str = "Failed"  # how an operation with an error ends
 
 
 class Faults:
@@ -121,4 +123,5 @@ def _fault(action: Json) -> Fault:
             action.get("message", "An injected fault."),
             action.get("headers"),
         )
-    return Fault(float(action.get("delay_s", 0.0)), bool(action.get("reset", False)), error)
+    ends = action.get("operation_failed", {}).get("status", "Failed")
+    return Fault(float(action.get("delay_s", 0.0)), bool(action.get("reset", False)), error, ends)

@@ -171,6 +171,6 @@ def poll(plane: ControlPlane, call: Call) -> Reply:
     if body["status"] == "InProgress":
         url = f"{call.base}{plane.root}/operationresults/{token}?api-version={call.api_version}"
         return Reply(202, headers={"Location": url, "Retry-After": RETRY_AFTER_S})
-    if body["status"] == "Failed":
+    if body["status"] in ("Failed", "Canceled"):
         return Reply(409, {"error": body["error"]})
     return Reply(200)

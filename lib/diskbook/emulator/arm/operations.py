@@ -84,6 +84,7 @@ class Operations:
             "started_utc": azure_time(),
             "delay_s": delay_s,
             "output": output,
+            "ends": fault.ends if fault else "Failed",
             "polls": 0,
         }
         self._store.save_operation(op_id, body)
@@ -157,7 +158,7 @@ class Operations:
         body["unscaled_s"] = body["delay_s"]
         started = ended - timedelta(seconds=real_s)
         body["unscaled_ended_utc"] = azure_time(started + timedelta(seconds=body["delay_s"]))
-        body["status"] = "Failed" if error else "Succeeded"
+        body["status"] = body.get("ends", "Failed") if error else "Succeeded"
         if error:
             body["error"] = error.inner()
         self._store.save_operation(body["id"], body)

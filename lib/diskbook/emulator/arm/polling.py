@@ -28,7 +28,7 @@ def operation(plane: ControlPlane, call: Call) -> Reply:
 
 def _network(body: Json) -> Reply:
     answer: Json = {"status": body["status"]}
-    if body["status"] == "Failed":
+    if body["status"] in ("Failed", "Canceled"):
         answer["error"] = body["error"]
     headers = {"Retry-After": NETWORK_RETRY_S} if body["status"] == "InProgress" else {}
     return Reply(200, answer, headers)
@@ -39,7 +39,7 @@ def _compute(plane: ControlPlane, body: Json) -> Reply:
     if body["status"] == "InProgress":
         return Reply(200, answer, _retry(body))
     answer["endTime"] = body["ended_utc"]
-    if body["status"] == "Failed":
+    if body["status"] in ("Failed", "Canceled"):
         answer["error"] = body["error"]
     elif (output := result(plane, body)) is not None:
         answer["properties"] = {"output": output}
@@ -59,7 +59,7 @@ def _monitor(plane: ControlPlane, call: Call, body: Json) -> Reply:
     if body["status"] == "InProgress":
         query = "&".join(f"{key}={value}" for key, value in call.query.items())
         return Reply(202, headers={"Location": f"{call.base}{call.path}?{query}", "Retry-After": "10"})
-    if body["status"] == "Failed":
+    if body["status"] in ("Failed", "Canceled"):
         return Reply(409, {"error": body["error"]})
     return Reply(200, result(plane, body))
 

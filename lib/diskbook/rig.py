@@ -73,8 +73,12 @@ class Rig:
         if self._placed.get(disk, ("", None))[0] != machine:
             spec = self.scenario.disk_named(disk)
             lun = self.attachments.move(spec, machine)
-            device = devices.at_lun(self.connection(machine), lun, size_bytes=spec.size_gib * GIB)
-            self._placed[disk] = (machine, device)
+            row, connection = self.replicate["disks"][disk], self.connection(machine)
+            seen = devices.ours(connection, lun, size_bytes=spec.size_gib * GIB, unique_id=row["unique_id"])
+            if seen.first:
+                names = {"serial": seen.facts.serial, "wwn": seen.facts.wwn}
+                self.run.append("marked", replicate=self.number, disk=disk, disk_id=row["id"], **names)
+            self._placed[disk] = (machine, seen.device)
         return self._placed[disk][1]
 
     def forget(self, disk: str) -> None:

@@ -242,6 +242,7 @@ class LocalBackend:
                 "prefill_uri": self._exports[attachment.number].uri(unthrottled=True),
                 "size_bytes": attachment.disk.size_gib * GIB,
                 "disk_id": attachment.disk.id,
+                "unique_id": attachment.disk.unique_id,
             }
             for attachment in self._book.attached_to(vm_id)
             if attachment.number in self._exports

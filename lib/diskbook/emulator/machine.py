@@ -14,11 +14,12 @@ import shlex
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from diskbook.emulator import network, processes
+from diskbook.emulator import nbdtool, network, processes
 from diskbook.emulator.cloudinit import host_keys, new_host_key
 from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.errors import UsageError
@@ -77,6 +78,12 @@ _DISKS = """\
 #!/bin/sh
 # Prints the data disks of this emulated machine, by LUN, as JSON.
 exec cat {folder}/disks.json
+"""
+
+_DISK = """\
+#!/bin/sh
+# Looks at a data disk of this emulated machine, and marks it.
+exec {python} -I {tool} {folder}/disks.json "$@"
 """
 
 
@@ -148,6 +155,9 @@ class Machine:
         _write(self.folder / "sshd_config", self._config(user), 0o600)
         _write(self.folder / "shell", self._shell(user, quoted), 0o700)
         _write(self.folder / "bin" / "diskbook-disks", _DISKS.format(folder=quoted), 0o700)
+        tool = shlex.quote(nbdtool.__file__)
+        look = _DISK.format(python=shlex.quote(sys.executable), tool=tool, folder=quoted)
+        _write(self.folder / "bin" / "diskbook-disk", look, 0o700)
         if not (self.folder / "disks.json").exists():
             self.write_disks({})
 

@@ -107,6 +107,7 @@ class DiskSpec:
     performance_plus: bool
     tier: str | None
     tags: dict[str, str] = field(default_factory=dict)
+    unique_id: str = ""
 
 
 @dataclass(frozen=True)

@@ -97,4 +97,5 @@ def spec_of(disk: Resource) -> DiskSpec:
         performance_plus=ask.performance_plus,
         tier=properties.get("tier"),
         tags=dict(disk.body.get("tags") or {}),
+        unique_id=str(properties.get("uniqueId", "")),
     )

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import synthetic
-from diskbook import claims, figures, limits, present_published, published, scenario_file, setups
+from diskbook import beside, claims, figures, limits, present_published, published, scenario_file, setups
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def test_an_unknown_disk_has_no_limits() -> None:
     [
         ("emulated", True, {"calibration input"}),
         ("emulated", False, {"not comparable: this profile plays other numbers"}),
-        ("azure", True, {"shown beside: one run without an interval", "capped: not comparable as latency"}),
+        ("azure", True, {"shown beside: one run without an interval", "capped: rates of two limits"}),
     ],
 )
 def test_beside_measured(
@@ -177,7 +177,7 @@ def test_beside_measured(
     trials, _, series = synthetic.tables()
     scenario = scenario_file.load("zone-disks", "quick")
     zone_disks = assessed[assessed["article"] == "zone-disks"]
-    found = published.beside(zone_disks, limits.label_cells(trials, series), scenario, provenance, calibrated)
+    found = beside.beside(zone_disks, limits.label_cells(trials, series), scenario, provenance, calibrated)
     assert len(found) == 16 and set(found["verdict"]) == verdicts
     row = found[(found["arm"] == "zrs-z3") & (found["load"] == "randwrite-qd1")].iloc[0]
     assert row["value"] == 4.8 and row["ratio"] == pytest.approx(1, abs=0.06)
@@ -187,7 +187,7 @@ def test_beside_measured(
 def test_only_arms_that_were_measured_are_shown(assessed: pd.DataFrame) -> None:
     trials = synthetic.tables(n_blocks=1)[0]
     cells = limits.label_cells(trials[trials["arm"] == "lrs-z1"])
-    found = published.beside(assessed, cells, scenario_file.load("zone-disks", "quick"), "emulated")
+    found = beside.beside(assessed, cells, scenario_file.load("zone-disks", "quick"), "emulated")
     assert set(found["arm"]) == {"lrs-z1"} and len(found) == 4
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import figures, limits, narrative, published, results, scenario_file, schema
+from diskbook import beside, figures, limits, narrative, published, results, scenario_file, schema
 from diskbook.figures import ArmLook, Picture
 from diskbook.run import Run, open_run, write_atomic
 from diskbook.scenario import Scenario, Workload
@@ -117,7 +117,7 @@ class Analysis:
         """Published figures of the scenario's article beside the measured medians."""
         assessed = published.assess(published.read(self.scenario.scenario.article))
         profile = (self.manifest.get("emulator") or {}).get("profile", "")
-        return published.beside(
+        return beside.beside(
             assessed, self.cells, self.scenario, self.provenance, calibrated=profile == "default"
         )
 

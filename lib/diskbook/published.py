@@ -3,24 +3,19 @@
 A published figure is a trial like any other, so it goes through the functions that measured trials go through
 (`diskbook.limits`), with the limits of `data/reference` in force. It has no interval: at best runs were
 averaged, and no spread was printed. What a row assumes (its `assumed` column) is said with it.
-
-On the emulator a comparison with measured cells is circular, since its default profile was calibrated on
-these very figures; such a row is a `calibration input` and is never called reproduced.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from diskbook import limits, paths, setups, supports
-from diskbook.scenario import Scenario
 
-CALIBRATION = "calibration input"
 MB_PER_MIB = 1024**2 / 1e6
 MEASURED = ("iops", "throughput", "lat_mean", "access_time")
 """Metrics that were measured under a stated load; all others are stated."""
@@ -182,86 +177,3 @@ def _stated() -> dict[str, Any]:
     numbers = dict.fromkeys(("iops", "mb_s", "lat_ms", "share"), math.nan)
     words = dict.fromkeys(("little", "limit", "evidence"), "")
     return {"on_cap": False, "label": supports.STATED, **numbers, **words}
-
-
-def beside(
-    assessed: pd.DataFrame, cells: pd.DataFrame, scenario: Scenario, provenance: str, calibrated: bool = True
-) -> pd.DataFrame:
-    """Put measured cells beside the published figures of the same set-up.
-
-    Parameters
-    ----------
-    assessed
-        From `assess`.
-    cells
-        From `limits.label_cells`.
-    scenario
-        Says what each arm and workload is.
-    provenance
-        Of the run; "emulated" gets `calibration input` as verdict.
-    calibrated
-        Whether the emulator's profile was calibrated on published figures.
-
-    Returns
-    -------
-    pandas.DataFrame
-        `published, load, value, unit, little, on_cap, arm, workload, measured, measured_label, ratio,
-        verdict, supports`; one row a published figure that the scenario repeats.
-    """
-    measured = cells.set_index(["arm", "workload"]).to_dict("index")
-    rows = []
-    for row in assessed.to_dict("records"):
-        match = next(_matches(row, scenario, measured), None)
-        if match is None:
-            continue
-        arm, workload = match
-        cell: dict[Any, Any] = measured[match]
-        value = float(cell["iops"] if row["metric"] == "iops" else cell["lat_mean_ms"])
-        rows.append(
-            {
-                "published": f"{row['redundancy']}, {row['disk_zone_relation']}",
-                "load": workload,
-                "value": row["base"],
-                "unit": row["unit"],
-                "little": row["little"],
-                "on_cap": row["on_cap"],
-                "arm": arm,
-                "measured": value,
-                "measured_label": cell["label"],
-                "ratio": value / row["base"],
-                "verdict": _verdict(row, cell, provenance, calibrated),
-                "supports": row["supports"],
-            }
-        )
-    columns = ["published", "load", "value", "unit", "little", "on_cap", "arm", "measured", "measured_label"]
-    return pd.DataFrame(rows, columns=[*columns, "ratio", "verdict", "supports"])
-
-
-def _verdict(row: dict[Any, Any], cell: dict[Any, Any], provenance: str, calibrated: bool) -> str:
-    if provenance == "emulated":
-        return CALIBRATION if calibrated else "not comparable: this profile plays other numbers"
-    if row["on_cap"] or cell["label"] != "below cap":
-        return "capped: not comparable as latency"
-    return "shown beside: one run without an interval"
-
-
-def _matches(row: dict[Any, Any], scenario: Scenario, measured: dict[Any, Any]) -> Iterator[tuple[str, str]]:
-    """Cells of the scenario with the set-up of a published figure, in the scenario's order."""
-    if row["unit"] not in ("IOPS", "ms") or row["label"] == supports.STATED:
-        return
-    for arm in scenario.arm:
-        machine, disk = scenario.machine_named(arm.machine), scenario.disk_named(arm.disk)
-        if row["redundancy"] != disk.sku.rpartition("_")[2]:
-            continue
-        if row["disk_zone_relation"] != f"vm zone {machine.zone}":
-            continue
-        for workload in scenario.workload:
-            same_load = (
-                workload.sync is None
-                and str(workload.write_pct) == row["write_pct"]
-                and workload.outstanding == row["outstanding"]
-                and workload.pattern == row["pattern"]
-                and workload.block_size == _bytes(row["block_size"])
-            )
-            if same_load and (arm.name, workload.name) in measured:
-                yield arm.name, workload.name

@@ -137,7 +137,7 @@ def _together(found: list[str]) -> str:
 def record(estimate: Estimate, limit: float | None, provenance: str) -> dict[str, Any]:
     """What the manifest keeps of an estimate."""
     return {
-        "of": "this run" if provenance == "azure" else "what this run would cost on Azure",
+        "of": "cost of this run" if provenance == "azure" else "what this run would cost on Azure",
         "replicates": estimate.replicates,
         "expected_usd": round(estimate.usd, 4),
         "worst_usd": round(estimate.worst_usd, 4),

@@ -264,6 +264,15 @@ def test_a_prefill_that_failed_is_done_anew(tiny: Run) -> None:
     assert [row["status"] for row in events(tiny, "trial")] == ["ok", "ok"]
 
 
+def test_a_block_of_failures_ends_the_run_and_is_repeated(tiny: Run) -> None:
+    break_fio(tiny, read="1|2) fail 'no luck' ;;", write="1|2) fail 'no luck either' ;;")
+    with pytest.raises(DiskbookError, match=r"no trial of block 1 succeeded; .*fio says: fio: no luck"):
+        stages.benchmark(tiny)
+    assert not events(tiny, "block", status="complete")
+    stages.benchmark(tiny)
+    assert [row["status"] for row in events(tiny, "trial")] == ["failed"] * 4 + ["ok"] * 2
+
+
 # --- no room for results
 
 

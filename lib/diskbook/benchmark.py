@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from diskbook import adoption, design
 from diskbook.devices import Device
+from diskbook.errors import DiskbookError
 from diskbook.hosts import JobLost
 from diskbook.rig import Rig
 from diskbook.run import Run, now_utc
@@ -41,18 +42,35 @@ def measure(rig: Rig, blocks: Iterable[design.Block]) -> None:
 
 
 def _block(rig: Rig, block: design.Block) -> bool:
-    """Measure a block; tell whether it was measured whole."""
-    used = rig.run.trial_names()
+    """Measure a block; tell whether it was measured whole.
+
+    Raises
+    ------
+    DiskbookError
+        When not one of its trials succeeded: what is broken would break the others too.
+    """
+    used, succeeded = rig.run.trial_names(), False
     rig.run.append("block", replicate=rig.number, block=block.block, status="begun")
     for trial in block.trials:
         if rig.stop.is_set():
             return False
         # A block cut short is repeated whole; what it left keeps its names.
         first = next(number for number in range(1, 1000) if trial.name(number) not in used)
-        if not _trial(rig, trial, first):
-            time.sleep(PAUSE_S)
-            any(_trial(rig, trial, attempt) for attempt in range(first + 1, first + ATTEMPTS))
+        succeeded |= _attempts(rig, trial, first)
+    if not succeeded:
+        mine = [event for event in rig.run.ledger() if event.get("replicate") == rig.number]
+        raise DiskbookError(f"no trial of block {block.block} succeeded; the last one: {mine[-1]['error']}")
     return True
+
+
+def _attempts(rig: Rig, trial: design.PlannedTrial, first: int) -> bool:
+    """Run a trial until it succeeds or has failed often enough."""
+    for attempt in range(first, first + ATTEMPTS):
+        if attempt > first:
+            time.sleep(PAUSE_S)
+        if _trial(rig, trial, attempt):
+            return True
+    return False
 
 
 def _was_cut_at_its_end(rig: Rig, block: design.Block) -> bool:

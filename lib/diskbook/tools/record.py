@@ -107,6 +107,10 @@ class Measurement:
         What a reader of the numbers must know, one sentence each, without a full stop.
     host
         Machine that measured, where several did.
+    logs
+        Kind of log (write_lat_log ...) to the beginning of the names of its files, where the job wrote any.
+    log_interval_s
+        Interval that the logs are averaged over; None when every I/O has a line.
     """
 
     name: str
@@ -117,6 +121,8 @@ class Measurement:
     started_utc: str | None = None
     flags: tuple[str, ...] = ()
     host: str = ""
+    logs: dict[str, str] = field(default_factory=dict)
+    log_interval_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,149 @@
+"""Finding fio's JSON documents in a file: text around them, several of them, a last one cut short.
+
+Compute only, no I/O.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from diskbook.tools.record import UnusableError
+
+_START = re.compile(r'\{\s*"fio version"')
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],]')
+# fio prints what C prints for a division by zero, which is not JSON.
+_NOT_A_NUMBER = re.compile(r"(?<=[:\s,\[])-?(?:nan|inf)(?=[\s,}\]])", re.IGNORECASE)
+_MAX_DEPTH = 64
+_EMPTY_PERCENTILE = "0.00"  # fio before 3 pads its percentiles with these
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document: its content, the line (from 1) it begins at, and what was found on the way."""
+
+    content: dict[str, Any]
+    line: int
+    flags: tuple[str, ...]
+    cut: bool
+
+
+def documents(text: str, source: str) -> list[Document]:
+    """Find all documents of fio.
+
+    Raises
+    ------
+    UnusableError
+        When there is none, or none that can be read.
+    """
+    found: list[Document] = []
+    failure: UnusableError | None = None
+    position = 0
+    while start := _START.search(text, position):
+        line = text.count("\n", 0, start.start()) + 1
+        try:
+            document, position = _document(text, start.start(), line, source)
+            found.append(document)
+        except UnusableError as error:
+            failure, position = error, start.end()
+    found = found or _whole(text)
+    if found:
+        return found
+    raise failure or UnusableError(source, "there is no JSON of fio in it")
+
+
+def _document(text: str, start: int, line: int, source: str) -> tuple[Document, int]:
+    """Read the document that begins there; return where it ends, too."""
+    pairs = _Pairs()
+    try:
+        content, end = pairs.decoder.raw_decode(text, start)
+        return Document(content, line, pairs.flags(), False), end
+    except (ValueError, RecursionError) as error:
+        end = getattr(error, "pos", len(text))
+        why = str(error).split(":")[0]
+    later = _START.search(text, start + 1)
+    limit = later.start() if later else len(text)
+    return _mended(text[start:limit], end - start, line, why, source), max(end, start + 1)
+
+
+def _mended(text: str, broken: int, line: int, why: str, source: str) -> Document:
+    """Read a document that is not JSON: with words for numbers, or broken off."""
+    pairs = _Pairs()
+    numbers = _NOT_A_NUMBER.sub("null", text)
+    try:
+        content, _ = pairs.decoder.raw_decode(numbers)
+        flags = (*pairs.flags(), "values that are no numbers (nan, inf) are left out")
+        return Document(content, line, flags, False)
+    except (ValueError, RecursionError) as error:
+        broken = getattr(error, "pos", broken)
+    pairs = _Pairs()
+    where = line + numbers.count("\n", 0, broken)
+    try:
+        content, _ = pairs.decoder.raw_decode(_closed(numbers[:broken]))
+    except (ValueError, RecursionError):
+        raise UnusableError(source, f"fio's JSON is damaged ({why})", where) from None
+    flag = f"cut or damaged at line {where}: what came before is used"
+    return Document(content, line, (*pairs.flags(), flag), True)
+
+
+def _closed(text: str) -> str:
+    """Cut back to the last complete member, and close what is open."""
+    open_brackets: list[str] = []
+    end, closers = 0, ""
+    for token in _TOKEN.finditer(text):
+        sign = token.group()
+        if sign in "{[":
+            open_brackets.append("}" if sign == "{" else "]")
+            if len(open_brackets) > _MAX_DEPTH:
+                raise ValueError("nested too deeply")
+        elif sign in "}]":
+            if not open_brackets:
+                break
+            open_brackets.pop()
+        elif sign == ",":
+            end, closers = token.start(), "".join(reversed(open_brackets))
+    return text[:end] + closers
+
+
+def _whole(text: str) -> list[Document]:
+    """Look for documents in a file that is JSON as a whole, with its keys in another order, or in a list."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    items = content if isinstance(content, list) else [content]
+    return [
+        Document(item, 1, (), False) for item in items if isinstance(item, dict) and "fio version" in item
+    ]
+
+
+class _Pairs:
+    """A decoder that notices keys that an object has twice, with different values."""
+
+    def __init__(self) -> None:
+        self._twice: set[str] = set()
+        self.decoder = json.JSONDecoder(object_pairs_hook=self._object, parse_constant=_no_constant)
+
+    def flags(self) -> tuple[str, ...]:
+        """Say which keys were there twice."""
+        if not self._twice:
+            return ()
+        names = ", ".join(f"'{name}'" for name in sorted(self._twice)[:3])
+        return (f"keys that are there twice with different values: {names}; the last counts",)
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            self._twice.update(_differing(pairs, made))
+        return made
+
+
+def _differing(pairs: list[tuple[str, Any]], made: dict[str, Any]) -> Iterator[str]:
+    return (name[:40] for name, value in pairs if made[name] != value and name != _EMPTY_PERCENTILE)
+
+
+def _no_constant(_: str) -> None:
+    """Take NaN and Infinity for a missing value."""

@@ -1,0 +1,170 @@
+"""Latencies and histograms in fio's JSON, whichever version wrote it, in ms and ns. Compute only, no I/O.
+
+fio 3 has `lat_ns`, `clat_ns` in ns and bins by latency; fio 2 has `lat`, `clat` in microseconds, no number of
+samples, and bins by their index.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from diskbook.tools.record import NS_PER_MS, NS_PER_US, merge_bins, number, percentile_ns, pooled
+
+CAP_MS = 17_100.0
+"""Greatest latency that fio's histogram tells apart (17.11 s)."""
+_UNITS = (("_ns", 1.0), ("", float(NS_PER_US)))
+_PLAT_BITS = 6
+_PLAT_VAL = 1 << _PLAT_BITS
+_GREATEST_NS = 2**62
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Latency of one job and direction. `of` says what the percentiles and bins are of: lat or clat."""
+
+    samples: int
+    mean_ms: float
+    stddev_ms: float
+    min_ms: float
+    max_ms: float
+    bins: dict[int, int]
+    percentiles_ms: dict[float, float]
+    of: str
+
+
+def read(part: Mapping[str, Any], ios: int) -> Latency | None:
+    """Read the latencies of a direction; None when none were recorded (gtod_reduce, disable_lat).
+
+    Raises
+    ------
+    ValueError
+        When a number in it is none.
+    """
+    found = _section(part, "lat")
+    if found is None:
+        return None
+    total, unit = found
+    samples = int(number(total.get("N", ios), "N"))
+    mean, most = number(total.get("mean"), "mean"), number(total.get("max"), "max")
+    if not samples or (mean == 0 and most == 0):
+        return None
+    scale = unit / NS_PER_MS
+    bins, percentiles, of = _distribution(part)
+    return Latency(
+        samples=samples,
+        mean_ms=mean * scale,
+        stddev_ms=number(total.get("stddev", 0), "stddev") * scale,
+        min_ms=number(total.get("min"), "min") * scale,
+        max_ms=most * scale,
+        bins=bins,
+        percentiles_ms=percentiles,
+        of=of,
+    )
+
+
+def join(parts: Sequence[Latency], flags: list[str]) -> dict[str, Any]:
+    """Join the latencies of clones of a job, as the fields of a `Direction`.
+
+    Histograms add up. Percentiles do not: without histograms those of several jobs are left out.
+    """
+    if not parts:
+        return {}
+    counts = [part.samples for part in parts]
+    mean, stddev = pooled([part.mean_ms for part in parts], [part.stddev_ms for part in parts], counts)
+    bins = merge_bins([part.bins for part in parts]) if all(part.bins for part in parts) else {}
+    percentiles = parts[0].percentiles_ms if len(parts) == 1 else {}
+    if len(parts) > 1 and not bins and parts[0].percentiles_ms:
+        flags.append("percentiles of several jobs cannot be joined and are left out (use json+)")
+    p50, p99, p999 = _wanted(bins, percentiles)
+    most = max(part.max_ms for part in parts)
+    if parts[0].of == "clat" and not math.isnan(p50):
+        flags.append("percentiles are of the completion latency, means of the total latency")
+    if most > CAP_MS:
+        flags.append("latencies above 17.11 s: fio's percentiles end there")
+    if percentiles and max(percentiles.values()) > most * 1.04:  # the width of a bin at most
+        flags.append("a percentile lies above the largest latency")
+    return {
+        "lat_mean_ms": mean,
+        "lat_stddev_ms": stddev,
+        "lat_min_ms": min(part.min_ms for part in parts),
+        "lat_max_ms": most,
+        "lat_p50_ms": p50,
+        "lat_p99_ms": p99,
+        "lat_p999_ms": p999,
+        "bins": bins,
+        "percentiles_ms": percentiles,
+    }
+
+
+def index_value(index: int, bits: int = _PLAT_BITS) -> int:
+    """Centre of the bin with this index, in the unit of the histogram (fio's plat_idx_to_val)."""
+    values = 1 << bits
+    if index < 2 * values:
+        return index
+    error_bits = (index >> bits) - 1
+    base = 1 << (error_bits + bits)
+    return base + int((index % values + 0.5) * (1 << error_bits))
+
+
+def _wanted(bins: Mapping[int, int], percentiles: Mapping[float, float]) -> list[float]:
+    if bins:
+        return [value / NS_PER_MS for value in percentile_ns(bins, 0.5, 0.99, 0.999)]
+    return [percentiles.get(wanted, math.nan) for wanted in (50.0, 99.0, 99.9)]
+
+
+def _section(part: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], float] | None:
+    """Section of a kind of latency with the unit's size in ns."""
+    for ending, unit in _UNITS:
+        section = part.get(name + ending)
+        if isinstance(section, Mapping):
+            return section, unit
+    return None
+
+
+def _distribution(part: Mapping[str, Any]) -> tuple[dict[int, int], dict[float, float], str]:
+    """Bins in ns, percentiles in ms, and of what: total latency where it has them, else completion."""
+    for name in ("lat", "clat"):
+        found = _section(part, name)
+        if found is None:
+            continue
+        section, unit = found
+        bins, percentiles = _bins(section.get("bins"), unit), _percentiles(section.get("percentile"), unit)
+        if bins or percentiles:
+            return bins, percentiles, name
+    return {}, {}, "lat"
+
+
+def _bins(told: object, unit: float) -> dict[int, int]:
+    if not isinstance(told, Mapping):
+        return {}
+    by_index = "FIO_IO_U_PLAT_BITS" in told
+    found: dict[int, int] = {}
+    for key, count in told.items():
+        if not (key.isascii() and key.isdigit()) or len(key) > 18:
+            continue
+        times = int(number(count, "a count of a bin"))
+        if times:
+            value = int((index_value(_index(key)) if by_index else int(key)) * unit)
+            found[value] = found.get(value, 0) + times
+    return dict(sorted(found.items()))
+
+
+def _index(key: str) -> int:
+    if int(key) > 4000:
+        raise ValueError(f"a bin has the index {key}")
+    return int(key)
+
+
+def _percentiles(told: object, unit: float) -> dict[float, float]:
+    if not isinstance(told, Mapping):
+        return {}
+    found = {}
+    for key, value in told.items():
+        percentile = number(key, "a percentile", 100)
+        if percentile > 0:
+            found[percentile] = number(value, "a percentile", _GREATEST_NS) * unit / NS_PER_MS
+    # All zero: nothing was recorded.
+    return found if any(found.values()) else {}

@@ -1,0 +1,187 @@
+"""fio's latency, IOPS and bandwidth logs of any size, block by block.
+
+A line is time (ms since the start), value (latency in ns, in microseconds before fio 3; IOPS; KiB/s),
+direction (0 read, 1 write, 2 trim), block size in bytes (0 where values are averaged over an interval), and
+columns that differ between versions and are not used: the fifth is an offset where one was asked for in old
+versions, a priority in new ones::
+
+    500, 2160107, 1, 4096, 0
+
+pyarrow reads the numbers; two threads, since it and numpy let go of the interpreter meanwhile.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import csv
+
+from diskbook.tools.record import UnusableError
+
+BLOCK_BYTES = 16 * 1024**2
+GREATEST_S = 10_000_000
+"""Of a log: 116 days. A time beyond it is a damaged number."""
+_GREATEST_VALUE = 2**53
+_WORKERS = 2
+_NAMES = ("time_ms", "value", "direction", "size_bytes")
+_LEAST_COLUMNS = 4  # fio 2.0 wrote no more
+_MOST_COLUMNS = 8
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Lines of a log as columns."""
+
+    time_ms: Ints
+    value: Ints
+    direction: Ints
+    size_bytes: Ints
+
+    @property
+    def averaged(self) -> bool:
+        """Whether a line stands for an interval, not for an I/O."""
+        return len(self.size_bytes) > 0 and not self.size_bytes.any()
+
+
+def read_rows(content: bytes, source: str) -> tuple[Rows, tuple[str, ...]]:
+    """Read a whole log of moderate size; return its rows, and flags.
+
+    Raises
+    ------
+    UnusableError
+        When a line, which is named, is none of a log.
+    """
+    blocks = list(blocks_of(io.BytesIO(content), source))
+    if not blocks:
+        raise UnusableError(source, "the log is empty")
+    parts = [parse_block(block, source) for block in blocks]
+    joined = Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))
+    return joined, blocks[-1].flags
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines, the number of lines before them, their columns, and flags (of the last block)."""
+
+    content: bytes
+    lines_before: int
+    columns: int
+    flags: tuple[str, ...] = ()
+
+
+def blocks_of(stream: BinaryIO, source: str, size: int = BLOCK_BYTES) -> Iterator[Block]:
+    """Cut a log into blocks of whole lines. A last line that was cut short is left out and flagged."""
+    rest, lines, columns = b"", 0, 0
+    while True:
+        read = stream.read(size)
+        content = rest + read
+        end = content.rfind(b"\n") + 1 if read else len(content)
+        if not columns and content:
+            columns = _columns(content, source)
+        part, rest = content[:end], content[end:]
+        flags: tuple[str, ...] = ()
+        if not read:
+            part, flags = _without_cut_line(part, columns)
+        if part and not part.isspace():
+            yield Block(part, lines, columns, flags)
+            lines += part.count(b"\n")
+        if not read:
+            return
+        if len(rest) > 2 * size:
+            raise UnusableError(source, "it is one endless line", lines + 1)
+
+
+def parse_block(block: Block, source: str) -> Rows:
+    """Read the numbers of a block.
+
+    Raises
+    ------
+    UnusableError
+        Names the first line that is none of a log.
+    """
+    names = [*_NAMES, *(f"more_{k}" for k in range(block.columns - len(_NAMES)))]
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(block.content),
+            read_options=csv.ReadOptions(
+                column_names=names, use_threads=False, block_size=len(block.content) + 1
+            ),
+            parse_options=csv.ParseOptions(quote_char=False, ignore_empty_lines=True),
+            convert_options=csv.ConvertOptions(
+                include_columns=list(_NAMES),
+                column_types=dict.fromkeys(_NAMES, pa.int64()),
+                null_values=[],
+            ),
+        )
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise _bad_line(block, source, str(error)) from None
+    rows = Rows(*(table.column(name).to_numpy() for name in _NAMES))
+    if not _plausible(rows):
+        raise _bad_line(block, source, "")
+    return rows
+
+
+def parsed(stream: BinaryIO, source: str) -> Iterator[tuple[Rows, Block]]:
+    """Read a log block by block, in order, on two threads; few blocks are held at a time."""
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        waiting: list[tuple[object, Block]] = []
+        for block in blocks_of(stream, source):
+            waiting.append((pool.submit(parse_block, block, source), block))
+            if len(waiting) > _WORKERS:
+                future, done = waiting.pop(0)
+                yield future.result(), done  # type: ignore[attr-defined]
+        for future, done in waiting:
+            yield future.result(), done  # type: ignore[attr-defined]
+
+
+def _columns(content: bytes, source: str) -> int:
+    first = content.lstrip().split(b"\n", 1)[0]
+    columns = first[:1000].count(b",") + 1
+    if not _LEAST_COLUMNS <= columns <= _MOST_COLUMNS:
+        raise UnusableError(source, "this is no line of a log ('time, value, direction, block size, ...')", 1)
+    return columns
+
+
+def _without_cut_line(content: bytes, columns: int) -> tuple[bytes, tuple[str, ...]]:
+    last = content.rfind(b"\n") + 1
+    if content[last:].strip() and content[last:].count(b",") + 1 < columns:
+        return content[:last], ("the last line is cut short and left out",)
+    return content, ()
+
+
+def _plausible(rows: Rows) -> bool:
+    if not len(rows.value):
+        return True
+    limits = (GREATEST_S * 1000, _GREATEST_VALUE, 3, 2**40)
+    columns = (rows.time_ms, rows.value, rows.direction, rows.size_bytes)
+    return all(
+        column.min() >= 0 and column.max() <= most for column, most in zip(columns, limits, strict=True)
+    )
+
+
+def _bad_line(block: Block, source: str, why: str) -> UnusableError:
+    """Find the line that is wrong, now that speed no longer matters."""
+    limits = (GREATEST_S * 1000, _GREATEST_VALUE, 3, 2**40)
+    for number, line in enumerate(block.content.split(b"\n"), block.lines_before + 1):
+        fields = line.split(b",")
+        if line.strip() and not (len(fields) == block.columns and _numbers(fields[:4], limits)):
+            shown = line[:60].decode("utf-8", "replace").strip()
+            return UnusableError(source, f"this is no line of a log: '{shown}'", number)
+    return UnusableError(source, f"it is no log of fio ({why.splitlines()[0][:100] if why else 'unknown'})")
+
+
+def _numbers(fields: list[bytes], limits: tuple[int, ...]) -> bool:
+    for field, most in zip(fields, limits, strict=True):
+        digits = field.strip()
+        if not (digits.isdigit() and len(digits) < 19 and int(digits) <= most):
+            return False
+    return True

@@ -1,0 +1,156 @@
+"""fio's job options, as its output repeats them, to a load. Compute only, no I/O."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from diskbook.tools.record import Load
+
+# Engines that wait for each I/O: whatever `iodepth` says, one is in flight.
+SYNCHRONOUS = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"))
+_SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4, "p": 1024**5}
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_NUMBER = re.compile(r"^(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)$")
+_GREATEST = 2**60
+
+Options = Mapping[str, Any]
+
+
+def size_bytes(text: str) -> int | None:
+    """Size such as "4k", "4KiB" or "4096" in bytes (powers of 1024, as fio reads them); None if none."""
+    found = _NUMBER.match(text.strip().lower())
+    if not found:
+        return None
+    unit = found[2].removesuffix("b").removesuffix("i")
+    size = float(found[1]) * _SIZES.get(unit, math.nan)
+    return int(size) if 0 < size <= _GREATEST else None
+
+
+def seconds(text: str) -> float | None:
+    """Time such as "30", "30s", "2m" or "500ms" in seconds; None if it is none."""
+    found = _NUMBER.match(text.strip().lower())
+    unit = _SECONDS.get(found[2]) if found else None
+    return float(found[1]) * unit if found and unit else None
+
+
+def whole(options: Options, name: str, default: int | None = None, greatest: int = 10**6) -> int | None:
+    """Return an option as a whole number from 1 on, or the default."""
+    text = str(options.get(name, "")).strip()
+    if text.isascii() and text.isdigit() and len(text) < 16 and 1 <= int(text) <= greatest:
+        return int(text)
+    return default
+
+
+def load(options: Options, jobs: int, alone_pct: float, flags: list[str]) -> Load:
+    """Read what a job was asked for.
+
+    Parameters
+    ----------
+    options
+        Global and job options together.
+    jobs
+        Entries of the output that are clones of this job; with group_reporting one stands for all.
+    alone_pct
+        Share of I/Os that fio saw with one in flight (its "1" of iodepth_level), in %; NaN when not told.
+    flags
+        Sentences are added to it.
+
+    Returns
+    -------
+    Load
+        What the options do not tell is None, also where they say that it varies.
+    """
+    if not options:
+        flags.append("the file does not repeat the options: depth, threads and block size are not known")
+        return Load(threads=jobs if jobs > 1 else None)
+    pattern, write_pct = _access(options, flags)
+    threads = max(jobs, whole(options, "numjobs", 1) or 1)
+    return Load(
+        pattern=pattern,
+        block_size_bytes=_block(options, flags),
+        write_pct=write_pct,
+        threads=threads,
+        queue_depth=_depth(options, alone_pct, flags),
+        rate=_rate(options, write_pct, threads, flags),
+        sync=_sync(options, write_pct, flags),
+        size_bytes=size_bytes(str(options.get("size", ""))),
+        ramp_s=seconds(str(options.get("ramp_time", "0"))),
+        runtime_s=seconds(str(options.get("runtime", ""))) or None,
+    )
+
+
+def target(options: Options) -> str:
+    """File, device or directory of a job, as given; empty when the options do not name one."""
+    for name in ("filename", "uri", "directory", "rbdname"):
+        if options.get(name):
+            return str(options[name]).replace(r"\:", ":")[:200]
+    return ""
+
+
+def _access(options: Options, flags: list[str]) -> tuple[Literal["random", "sequential"] | None, int | None]:
+    """Pattern and share of writes in %."""
+    told = str(options.get("rw", options.get("readwrite", "read"))).split(":")[0].strip().lower()
+    if told not in ("read", "write", "rw", "readwrite", "randread", "randwrite", "randrw"):
+        flags.append(f"rw = {told[:20]} is not a pattern that is told apart here")
+        return None, None
+    pattern: Literal["random", "sequential"] = "random" if told.startswith("rand") else "sequential"
+    kind = told.removeprefix("rand")
+    if kind in ("read", "write"):
+        return pattern, 100 if kind == "write" else 0
+    written = options.get("rwmixwrite")
+    read = options.get("rwmixread")
+    share = whole({"x": read}, "x", 0, 100) if read is not None else None
+    if share is not None:
+        return pattern, 100 - share
+    return pattern, 50 if written is None else whole({"x": written}, "x", 0, 100)
+
+
+def _block(options: Options, flags: list[str]) -> int | None:
+    """Block size; None, and told, where it varies or differs between reads and writes."""
+    varied = [name for name in ("bssplit", "bsrange", "blocksize_range") if options.get(name)]
+    text = str(options.get("bs", options.get("blocksize", "4096")))
+    sizes = {size_bytes(part) for part in text.split(",") if part}
+    if varied or len(sizes) != 1 or None in sizes:
+        flags.append("the block size varies: bytes per I/O stand for it")
+        return None
+    return sizes.pop()
+
+
+def _depth(options: Options, alone_pct: float, flags: list[str]) -> int:
+    asked = whole(options, "iodepth", 1) or 1
+    engine = str(options.get("ioengine", ""))
+    waits = engine in SYNCHRONOUS or (not engine and alone_pct > 99.0)
+    if asked > 1 and waits:
+        flags.append(
+            f"iodepth = {asked} has no effect with engine {engine or 'psync (the default)'}: depth 1"
+        )
+    return 1 if waits else asked
+
+
+def _rate(options: Options, write_pct: int | None, threads: int, flags: list[str]) -> float | None:
+    """Total rate in IOPS: of each thread and direction "reads,writes", one value for both."""
+    if any(options.get(name) for name in ("rate", "rate_process", "thinktime", "thinktime_iops")):
+        flags.append("the rate was limited in a way that no IOPS can be told for")
+    told = str(options.get("rate_iops", "")).strip()
+    if not told or write_pct is None:
+        return None
+    parts = [size_bytes(part) or 0 for part in told.replace("k", "000").split(",")][:2]
+    reads, writes = parts[0], parts[-1]
+    return float(((reads if write_pct < 100 else 0) + (writes if write_pct > 0 else 0)) * threads) or None
+
+
+def _sync(options: Options, write_pct: int | None, flags: list[str]) -> Literal["fdatasync", "dsync"] | None:
+    if not write_pct:
+        return None
+    if str(options.get("sync", "0")) not in ("0", "none"):
+        return "dsync"
+    every = [value for name in ("fsync", "fdatasync") if (value := whole(options, name))]
+    if not every:
+        return None
+    if every == [1] and write_pct == 100:
+        return "fdatasync"
+    flags.append(f"it synced after every {every[0]} writes: not a commit of each write")
+    return None

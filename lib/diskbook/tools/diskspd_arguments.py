@@ -106,7 +106,7 @@ class Arguments:
     @property
     def least_version(self) -> str:
         """The first release of DiskSpd that knows all of this; older ones misread it without a word."""
-        if self.rate_unit == "IOPS" or self.distribution or 0 < self.random_pct < 100:
+        if (self.rate and self.rate_unit == "IOPS") or self.distribution or 0 < self.random_pct < 100:
             return "2.1"
         return "2.0.21" if self.memory_mapped else "2.0.20" if self.outstanding_per_thread else "2.0"
 

@@ -1,0 +1,134 @@
+"""`diskspd` on an emulated Windows machine: fio runs the same load, and its result is told as DiskSpd would.
+
+    diskspd -b8K -t8 -o5 -r -w100 -Sh -W1 -d5 -L -Rxml "#1"
+
+Targets are the machine's disks: "#1" is the one at LUN 0, "#1:fill" the same without caps and latencies. The
+version in the XML says that it is emulated. Since it is fio, no difference between the two tools can be seen.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from diskbook.emulator import windows_xml
+from diskbook.emulator.processes import FOLDER_VARIABLE
+from diskbook.errors import DiskbookError, UsageError
+from diskbook.scenario import Workload
+from diskbook.tools import fio
+from diskbook.tools.diskspd_arguments import Arguments, parse_words
+from diskbook.tools.diskspd_render import render
+
+FILL = ":fill"
+_TARGET = re.compile(r"#(?P<number>[0-9]+)(?P<fill>:fill)?")
+
+
+@dataclass(frozen=True)
+class Disk:
+    """An emulated disk as fio addresses it."""
+
+    target: str
+    size_bytes: int
+    engine: str = "nbd"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one call; returns the exit status."""
+    given = list(sys.argv[1:] if words is None else words)
+    try:
+        sys.stdout.write(run(given, disks_of_machine()))
+    except DiskbookError as error:
+        print(f"ERROR: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def disks_of_machine() -> dict[str, dict[str, Any]]:
+    """Disks of this machine by LUN, as the emulator wrote them."""
+    text = (Path(os.environ[FOLDER_VARIABLE]) / "disks.json").read_text("utf-8")
+    found: dict[str, dict[str, Any]] = json.loads(text)
+    return found
+
+
+def run(words: list[str], disks: dict[str, dict[str, Any]]) -> str:
+    """Run the load of DiskSpd's arguments on an emulated disk; returns DiskSpd's XML.
+
+    Raises
+    ------
+    UsageError
+        For arguments that DiskSpd, or its stand-in, does not take.
+    FioError
+        When fio did not measure.
+    """
+    asked = parse_words(words)
+    disk = _disk(asked, disks)
+    if asked.output != "xml":
+        raise UsageError("the emulated DiskSpd writes XML only; add -Rxml")
+    with tempfile.TemporaryDirectory() as folder:
+        measured = _measure(asked, disk, Path(folder))
+    return windows_xml.document(asked, disk.size_bytes, measured, datetime.now(UTC))
+
+
+def _disk(asked: Arguments, disks: dict[str, dict[str, Any]]) -> Disk:
+    if len(set(asked.targets)) != 1:
+        raise UsageError("the emulated DiskSpd drives one target; name one, for example #1")
+    match = _TARGET.fullmatch(asked.targets[0])
+    row = disks.get(str(int(match["number"]) - 1)) if match else None
+    if match is None or row is None:
+        there = ", ".join(f"#{int(lun) + 1}" for lun in sorted(disks, key=int)) or "none"
+        raise UsageError(
+            f"Error opening file: {asked.targets[0]} [2]; disks of this emulated machine: {there}"
+        )
+    return Disk(row["prefill_uri" if match["fill"] else "uri"], int(row["size_bytes"]))
+
+
+def workload_of(asked: Arguments, disk: Disk) -> Workload:
+    """Say the load in the workbook's terms. There is no file cache on an emulated disk, so none is played."""
+    bounded = asked if asked.span_bytes is not None else replace(asked, max_offset=disk.size_bytes)
+    plain = replace(bounded, cache="off", memory_mapped=False)
+    series_s = (asked.iops_interval_ms or 1000) / 1000
+    line = {"name": "emulated", "verbatim": " ".join(_quoted(word) for word in render(plain))}
+    return Workload.model_validate({**line, "series_s": series_s})
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"' if " " in word else word
+
+
+def _measure(asked: Arguments, disk: Disk, folder: Path) -> windows_xml.Measured:
+    load = workload_of(asked, disk)
+    job = fio.command(load, disk, seed=asked.seed or 1)
+    # DiskSpd tells its threads apart, so fio must.
+    argv = [word for word in job.argv if word != "--group_reporting"]
+    done = subprocess.run(argv, check=False, cwd=folder, capture_output=True, text=True)
+    total = fio.parse(done.stdout, "fio", messages=done.stderr, runtime_s=load.runtime_s)
+    logs = [(folder / job.logs[kind]) for kind in ("lat_log", "iops_log")]
+    texts = [log.read_text("utf-8") if log.exists() else "" for log in logs]
+    series = fio.parse_logs(texts[0], texts[1], load.series_s, "fio")
+    return windows_xml.Measured(total, _threads(done.stdout), series)
+
+
+def _threads(text: str) -> tuple[fio.FioResult, ...]:
+    """Result of each of fio's jobs alone."""
+    whole = json.loads(text[text.index("{\n") :])
+    return tuple(_alone(whole, job) for job in whole["jobs"])
+
+
+def _alone(whole: dict[str, Any], job: dict[str, Any]) -> fio.FioResult:
+    """One job; at a low rate, or in a short time, it may have done nothing."""
+    if not any(job[name]["total_ios"] for name in ("read", "write")):
+        return fio.FioResult(whole["fio version"], (), 0.0, {})
+    return fio.parse(json.dumps({**whole, "jobs": [job]}), "fio")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -134,7 +134,7 @@ def test_a_flat_rate_corroborates_a_cap() -> None:
 def test_without_corroboration_a_cell_is_only_near_a_cap() -> None:
     trials, _, _ = synthetic.tables(loads=(synthetic.DEEP_READ,))
     assert set(limits.label_cells(trials)["label"]) == {"near a cap"}
-    told = {("lrs-z1", "randread-qd256"): 99.0}
+    told = {("lrs-z1", "randread-qd256", "cap_disk_iops"): 99.0}
     cells = limits.label_cells(trials, consumed_pct=told).set_index("arm")
     assert cells.loc["lrs-z1", "label"] == "capped" and cells.loc["zrs-z1", "label"] == "near a cap"
 

@@ -45,6 +45,8 @@ ON_LIMIT = 0.95
 """Share of a limit above which a trial may sit on it."""
 OVERSHOOT = 1.05
 """Caps are seen about 2 % above nominal; a base limit exceeded by more than this is not in force."""
+CONSUMED = 99.0
+"""Percentage of a limit from which on the platform's metric says that it is reached."""
 _MEDIANS = ["outstanding", "block_size_bytes", "iops", "mb_s", "lat_mean_ms", "share", "rate_offered"]
 KNEE_FACTOR = 2.0
 """Multiple of the depth that a rate needs at the unqueued latency, beyond which depth buys nothing."""
@@ -93,7 +95,8 @@ def binding_limit(totals: pd.DataFrame) -> pd.DataFrame:
     """Find for each trial the limit it may sit on.
 
     A limit may bind above 95 % of it. A base limit that is exceeded by more than 5 % while a burst limit is
-    known is not in force: credit carries the trial above it.
+    known is not in force: credit carries the trial above it. Nor is one of disk or uncached I/O that a disk
+    with host cache exceeds: the cache answered.
 
     Returns
     -------
@@ -104,6 +107,7 @@ def binding_limit(totals: pd.DataFrame) -> pd.DataFrame:
     shares = np.full((len(totals), len(LIMITS)), np.nan)
     on_limit = np.zeros_like(shares, dtype=bool)
     values = np.column_stack([limit_values(totals, limit.column) for limit in LIMITS])
+    cached = ~np.isnan(limit_values(totals, "cap_vm_cached_iops"))
     for position, limit in enumerate(LIMITS):
         value = np.where(values[:, position] > 0, values[:, position], np.nan)
         share = totals[limit.counts].to_numpy(float) / value
@@ -112,6 +116,8 @@ def binding_limit(totals: pd.DataFrame) -> pd.DataFrame:
         if limit.burst_column is not None:
             bursts = limit_values(totals, limit.burst_column) > value
             on_limit[:, position] &= ~(bursts & (share > OVERSHOOT))
+        if "cached" not in limit.column:
+            on_limit[:, position] &= ~(cached & (share > OVERSHOOT))
     found = on_limit.any(axis=1)
     best = np.where(on_limit, shares, -1.0).argmax(axis=1)
     rows = np.arange(len(totals))
@@ -136,7 +142,7 @@ def limit_values(totals: pd.DataFrame, column: str) -> np.ndarray:
 def label_cells(
     trials: pd.DataFrame,
     series: pd.DataFrame | list[Samples] | None = None,
-    consumed_pct: Mapping[tuple[str, str], float] | None = None,
+    consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
     totals: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Label every cell (arm x workload) `below cap`, `capped` or `near a cap`, with the limit and why.
@@ -150,7 +156,7 @@ def label_cells(
     trials, series
         Tables of a run.
     consumed_pct
-        Azure's consumed-percentage metric by (arm, workload), where it was fetched.
+        Azure's consumed-percentage metric by (arm, workload, column of the limit), where it was fetched.
     totals
         `trial_totals(trials)`, where it is known already.
 
@@ -166,7 +172,8 @@ def label_cells(
     cells = _cells(totals)
     cells["label"], cells["evidence"] = "below cap", ""
     for index, cell in cells[cells["n_on_limit"] > 0].iterrows():
-        evidence = _evidence(cell, cells, (consumed_pct or {}).get((cell["arm"], cell["workload"])))
+        told = (consumed_pct or {}).get((cell["arm"], cell["workload"], cell["limit"].replace("_burst", "")))
+        evidence = _evidence(cell, cells, told)
         cells.loc[index, ["label", "evidence"]] = "capped" if evidence else "near a cap", evidence
     iops_limit = _limit_as_iops(cells)
     cells["predicted_lat_ms"] = 1000.0 * cells["outstanding"] / iops_limit.where(cells["n_on_limit"] > 0)
@@ -242,7 +249,7 @@ def _limit_as_iops(cells: pd.DataFrame) -> pd.Series:
 
 def _evidence(cell: pd.Series, cells: pd.DataFrame, consumed: float | None) -> str:
     """Say what corroborates that a cell sits on its limit; empty when nothing does."""
-    if consumed is not None and consumed >= 100 * ON_LIMIT:
+    if consumed is not None and consumed >= CONSUMED:
         return f"the platform reports {consumed:.0f} % of the limit as consumed"
     if cell["flat"]:
         return "its one-second rate varies by less than 0.3 %"

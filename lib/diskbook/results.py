@@ -5,9 +5,10 @@ Schemas are in `diskbook.schema`. `build` reads raw files through `diskbook.raw`
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from diskbook import credit, raw, schema
+from diskbook import credit, metrics, raw, schema
 from diskbook.errors import DiskbookError
 from diskbook.run import Run, write_atomic
 from diskbook.scenario import Workload
@@ -28,16 +29,22 @@ __all__ = ["Tables", "build", "read", "tables_of", "validate", "write"]
 
 Event = Mapping[str, Any]
 Reader = Callable[[Event, Workload], raw.Trial]
+_ALWAYS = (schema.TRIALS, schema.BINS, schema.SERIES)
 _LIMITS = ("iops", "mb_s", "burst_iops", "burst_mb_s")
 
 
 @dataclass(frozen=True)
 class Tables:
-    """`trials` (a row a trial and direction), `bins` (latency histograms), `series` (by interval)."""
+    """Tables of a run.
+
+    `trials` (a row a trial and direction), `bins` (latency histograms), `series` (by interval), `metrics` (of
+    the platform, by minute; without rows where none were fetched).
+    """
 
     trials: pd.DataFrame
     bins: pd.DataFrame
     series: pd.DataFrame
+    metrics: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.METRICS))
 
 
 def build(run: Run) -> Tables:
@@ -51,9 +58,9 @@ def build(run: Run) -> Tables:
     DiskbookError
         Manifest or ledger lack something, or a raw file is missing, changed or unreadable; the file is named.
     """
-    return tables_of(
-        run.manifest, run.ledger(), lambda event, workload: raw.read_trial(run.folder, event, workload)
-    )
+    manifest, ledger = run.manifest, run.ledger()
+    tables = tables_of(manifest, ledger, lambda event, workload: raw.read_trial(run.folder, event, workload))
+    return replace(tables, metrics=_platform(run, manifest["provenance"], ledger))
 
 
 def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: Reader) -> Tables:
@@ -75,13 +82,26 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
         demands[event["trial"]] = _demand(result.directions, workload)
         common["tool_version"] = result.tool_version
         trials.extend({**common, **row} for row in _rows(result.directions, workload))
-    _add_credit(trials, credit.trial_credits(manifest, events, demands))
+    if trials:
+        _add_credit(trials, credit.trial_credits(manifest, events, demands))
     return Tables(schema.from_rows(schema.TRIALS, trials), _bins(measured), _series(measured))
+
+
+def _platform(run: Run, provenance: str, ledger: Iterable[Event]) -> pd.DataFrame:
+    """Read what the platform answered when its metrics were asked for."""
+    entries = [entry for event in ledger if event["event"] == "metrics" for entry in event.get("files") or ()]
+    try:
+        answers = [json.loads(raw.read_bytes(run.folder, entry)) for entry in entries]
+        return metrics.table(answers, provenance)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DiskbookError(
+            f"run {run.name}: raw/metrics-*.json.gz are no answers of Azure Monitor ({error}); restore them"
+        ) from None
 
 
 def write(tables: Tables, folder: Path) -> None:
     """Check the tables and write them as <table>.parquet; equal tables give equal bytes."""
-    for table in (schema.TRIALS, schema.BINS, schema.SERIES):
+    for table in (*_ALWAYS, *([schema.METRICS] if len(tables.metrics) else [])):
         path = folder / f"{table.name}.parquet"
         checked = validate(table, getattr(tables, table.name), str(path))
         buffer = pa.BufferOutputStream()
@@ -90,14 +110,17 @@ def write(tables: Tables, folder: Path) -> None:
 
 
 def read(folder: Path) -> Tables:
-    """Read the three tables and check them.
+    """Read the tables and check them; metrics.parquet is there only where metrics were fetched.
 
     Raises
     ------
     DiskbookError
         When a file is missing, is not parquet, or breaks its schema.
     """
-    return Tables(*(_read(table, folder) for table in (schema.TRIALS, schema.BINS, schema.SERIES)))
+    tables = Tables(*(_read(table, folder) for table in _ALWAYS))
+    if not (folder / "metrics.parquet").exists():
+        return tables
+    return replace(tables, metrics=_read(schema.METRICS, folder))
 
 
 def _read(table: schema.Table, folder: Path) -> pd.DataFrame:

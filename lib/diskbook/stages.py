@@ -16,7 +16,7 @@ from typing import Any
 from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequestError, ServiceResponseError
 
 from diskbook import checks, clouds, design, liveness, own_emulator, run
-from diskbook.azure import expiry, spend
+from diskbook.azure import expiry, monitor, spend
 from diskbook.azure import provision as provisioning
 from diskbook.azure import teardown as deletion
 from diskbook.azure.attach import group_and_name
@@ -76,6 +76,7 @@ def benchmark(folder: Run) -> None:
         scenario = scenario_of(folder)
         left = {origin: remaining(folder, scenario, origin) for origin in origins(scenario)}
         _measure_all(folder, scenario, {origin: blocks for origin, blocks in left.items() if blocks})
+        monitor.keep(folder, clouds.clients_of(folder.manifest, folder))
         folder.append("stage", stage="benchmark")
 
 

@@ -1,0 +1,62 @@
+"""Azure Monitor's metrics that say which limit a disk or a machine is on.
+
+Names in the REST API, and what they mean, are from Microsoft's "Supported metrics for
+Microsoft.Compute/virtualMachines" (2026-07-31) and "Disk performance metrics". Where the portal shows "VM
+Uncached Used Burst ..." and "VM Cached Used Burst ..." the API says Remote and Local. Consumed percentages
+are of the provisioned limit, so a burst reads above 100; they come every minute, used credit every five.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NAMESPACE = "Microsoft.Compute/virtualMachines"
+LUN = "LUN"
+"""Dimension of the metrics of data disks; the machine's own have none."""
+RESOURCES_A_CALL = 50
+NAMES_A_CALL = 20
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    Attributes
+    ----------
+    name
+        In the REST API.
+    path
+        What it is about: "disk" (one data disk, by LUN), "uncached" or "cached" (all disks of a machine).
+    counts
+        "iops" or "mb_s".
+    credit
+        Whether it is the share of burst credit used so far, else the share of the limit consumed.
+    limit
+        Column of the limit in `trials`.
+    """
+
+    name: str
+    path: str
+    counts: str
+    credit: bool
+    limit: str
+
+
+def _metrics() -> tuple[Metric, ...]:
+    rows = []
+    for path, consumed, credit, cap in (
+        ("disk", "Data Disk", "Data Disk", "cap_disk"),
+        ("uncached", "VM Uncached", "VM Remote", "cap_vm"),
+        ("cached", "VM Cached", "VM Local", "cap_vm_cached"),
+    ):
+        for counts, words, short in (("iops", "IOPS", "IO"), ("mb_s", "Bandwidth", "BPS")):
+            limit = f"{cap}_{counts}"
+            rows.append(Metric(f"{consumed} {words} Consumed Percentage", path, counts, False, limit))
+            rows.append(Metric(f"{credit} Used Burst {short} Credits Percentage", path, counts, True, limit))
+    return tuple(rows)
+
+
+METRICS = _metrics()
+DISK_METRICS = tuple(metric for metric in METRICS if metric.path == "disk")
+MACHINE_METRICS = tuple(metric for metric in METRICS if metric.path != "disk")
+BY_NAME = {metric.name.lower(): metric for metric in METRICS}

@@ -1,0 +1,200 @@
+"""Fetch Azure Monitor's metrics of a run's machines, and keep the answers as they came.
+
+Metrics of a minute arrive a few minutes later. So they are asked for when the last trial has ended, and the
+last minute that a trial needs is waited for, within bounds. They are evidence beside the results: whatever
+goes wrong here is recorded in one sentence, and the run goes on without them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from azure.core.exceptions import AzureError
+
+from diskbook.azure import metric_names, refusals
+from diskbook.azure.clients import Clients
+from diskbook.azure.metric_names import DISK_METRICS, LUN, MACHINE_METRICS, NAMESPACE, Metric
+from diskbook.errors import DiskbookError
+from diskbook.run import Run
+
+GRAIN_S = 60
+EMULATED_GRAINS_S = (60, 10, 1)
+"""The emulator's metrics come at these; Azure's at a minute."""
+WAIT_S = 300.0
+AGAIN_S = 20.0
+WINDOWS_A_CALL = 1440
+MOST_LUNS = 64
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Metrics that are to be fetched: machines by ARM id, the time their trials took, in s since 1970.
+
+    `needed` is, by machine, the beginning of the last window that lies wholly within a trial.
+    """
+
+    machines: tuple[str, ...]
+    start: float
+    end: float
+    grain_s: int
+    needed: dict[str, float]
+    cached: bool
+
+
+def keep(run: Run, clients: Clients) -> None:
+    """Fetch the metrics of all trials since the last time, and record what came of it.
+
+    The answers are kept untouched as raw/metrics-<n>.json.gz; the ledger's line "metrics" names them, and its
+    status is "ok", "incomplete" (the last minutes had not arrived) or "failed", with the reason.
+    """
+    asked = wanted(run.manifest, run.ledger())
+    if asked is None:
+        return
+    about = {"grain_s": asked.grain_s, "machines": list(asked.machines)}
+    about |= {"from_utc": _iso(asked.start), "to_utc": _iso(asked.end)}
+    try:
+        monitor = _Monitor(clients, run.manifest["scenario"]["scenario"]["region"])
+        missing = _wait(monitor, asked)
+        answers = list(_answers(monitor, asked))
+    except (AzureError, DiskbookError, ValueError, KeyError, TypeError) as error:
+        reason = refusals.message(error) if isinstance(error, AzureError) else str(error)
+        run.append(
+            "metrics", status="failed", error=f"the platform's metrics were not fetched: {reason}", **about
+        )
+        return
+    first = 1 + len(list((run.folder / "raw").glob("metrics-*.json.gz")))
+    files = [run.write_raw(f"metrics-{number}.json", answer) for number, answer in enumerate(answers, first)]
+    lacks = f"the last minute of {len(missing)} machines had not arrived" if missing else None
+    run.append("metrics", status="incomplete" if missing else "ok", error=lacks, files=files, **about)
+
+
+def wanted(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> Wanted | None:
+    """Find the trials whose metrics were not fetched yet; None when there are none."""
+    fetched = [number for number, event in enumerate(ledger) if _is_fetched(event)]
+    trials = [event for event in ledger[max(fetched, default=-1) + 1 :] if event["event"] == "trial"]
+    if not trials:
+        return None
+    scenario = manifest["scenario"]
+    loads = {item["name"]: item for item in scenario["workload"]}
+    grain_s = _grain_s(manifest, min(item["runtime_s"] for item in loads.values()))
+    needed: dict[str, float] = {}
+    for event in trials:
+        begin = _epoch(event["started_utc"]) + loads[event["workload"]].get("ramp_s", 0.0)
+        last = (begin + loads[event["workload"]]["runtime_s"]) // grain_s * grain_s - grain_s
+        if event["status"] == "ok" and last >= begin:
+            needed[event["machine_id"]] = max(last, needed.get(event["machine_id"], 0.0))
+    return Wanted(
+        machines=tuple(dict.fromkeys(event["machine_id"] for event in trials)),
+        start=min(_epoch(event["started_utc"]) for event in trials) // grain_s * grain_s,
+        end=max(_epoch(event["ended_utc"]) for event in trials),
+        grain_s=grain_s,
+        needed=needed,
+        cached=any(item.get("cache", "None") != "None" for item in scenario["disk"]),
+    )
+
+
+def _is_fetched(event: dict[str, Any]) -> bool:
+    return event["event"] == "metrics" and event["status"] != "failed"
+
+
+def _grain_s(manifest: dict[str, Any], shortest_s: float) -> int:
+    """Azure's grain; on the emulator the longest of which two fit into the shortest trial."""
+    if manifest["provenance"] != "emulated":
+        return GRAIN_S
+    return next((grain for grain in EMULATED_GRAINS_S if 2 * grain <= shortest_s), EMULATED_GRAINS_S[-1])
+
+
+class _Monitor:
+    """The SDK's client of one region, which also hands out its answers as they came."""
+
+    def __init__(self, clients: Clients, region: str) -> None:
+        from azure.monitor.querymetrics import MetricsClient
+
+        cloud = clients.cloud
+        if cloud.endpoint is not None and cloud.provenance != "emulated":
+            raise DiskbookError(f"no host of metrics is known for the cloud at {cloud.endpoint}")
+        endpoint = cloud.endpoint or f"https://{region}.metrics.monitor.azure.com"
+        self.time_scale = cloud.time_scale
+        self.tell = clients.tell
+        self._client = MetricsClient(endpoint, cloud.credential, **clients.options())
+
+    def query(
+        self, machines: Sequence[str], metrics: Sequence[Metric], start: float, end: float, grain_s: int
+    ) -> tuple[bytes, list[Any]]:
+        """Ask once; return the answer as it came, and as the SDK reads it."""
+        bodies: list[bytes] = []
+        by_lun: dict[str, Any] = {"filter": f"{LUN} eq '*'", "max_results": MOST_LUNS}
+        found = self._client.query_resources(
+            resource_ids=list(machines),
+            metric_namespace=NAMESPACE,
+            metric_names=[metric.name for metric in metrics],
+            timespan=(datetime.fromtimestamp(start, UTC), datetime.fromtimestamp(end, UTC)),
+            granularity=timedelta(seconds=grain_s),
+            aggregations=["average", "maximum"],
+            raw_response_hook=lambda response: bodies.append(response.http_response.content),
+            **(by_lun if metrics[0].path == "disk" else {}),
+        )
+        return bodies[-1], found
+
+
+def _wait(monitor: _Monitor, asked: Wanted) -> set[str]:
+    """Wait until the last window that each machine's trials need has arrived; return those that lack it."""
+    missing = set(asked.needed)
+    deadline = time.monotonic() + WAIT_S * monitor.time_scale
+    told = False
+    while missing:
+        missing -= _arrived(monitor, asked, sorted(missing))
+        if not missing or time.monotonic() >= deadline:
+            break
+        if not told and WAIT_S * monitor.time_scale > 60:
+            monitor.tell(
+                f"waiting up to {WAIT_S / 60:.0f} minutes for the platform's metrics of the last trial"
+            )
+            told = True
+        time.sleep(AGAIN_S * monitor.time_scale)
+    return missing
+
+
+def _arrived(monitor: _Monitor, asked: Wanted, machines: Sequence[str]) -> set[str]:
+    """Machines whose last needed window has a value."""
+    found = set()
+    for some in _batches(machines):
+        times = [asked.needed[machine] for machine in some]
+        _, results = monitor.query(
+            some, MACHINE_METRICS[:1], min(times), max(times) + asked.grain_s, asked.grain_s
+        )
+        for machine, result in zip(some, results, strict=True):
+            values = [value for metric in result.metrics for part in metric.timeseries for value in part.data]
+            there = {value.timestamp.timestamp() for value in values if value.average is not None}
+            if asked.needed[machine] in there:
+                found.add(machine)
+    return found
+
+
+def _answers(monitor: _Monitor, asked: Wanted) -> Iterator[bytes]:
+    """Every answer, by stretch of time, kind of metric and batch of machines."""
+    machine = [metric for metric in MACHINE_METRICS if asked.cached or metric.path != "cached"]
+    step = WINDOWS_A_CALL * asked.grain_s
+    start = asked.start
+    while start < asked.end:
+        for metrics in (DISK_METRICS, machine):
+            for some in _batches(asked.machines):
+                yield monitor.query(some, metrics, start, min(start + step, asked.end), asked.grain_s)[0]
+        start += step
+
+
+def _batches(machines: Sequence[str]) -> Iterator[Sequence[str]]:
+    for first in range(0, len(machines), metric_names.RESOURCES_A_CALL):
+        yield machines[first : first + metric_names.RESOURCES_A_CALL]
+
+
+def _epoch(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _iso(epoch_s: float) -> str:
+    return datetime.fromtimestamp(epoch_s, UTC).isoformat(timespec="seconds")

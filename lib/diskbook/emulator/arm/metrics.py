@@ -1,0 +1,191 @@
+"""Azure Monitor's metrics of machines and their data disks, many machines in one request.
+
+From the REST specification (metrics:getBatch 2024-02-01, "Migrate to the getBatch API") and from Microsoft's
+list of metrics; not seen on the wire. Azure serves it at a regional host of its own, the emulator at its one
+address. What only the emulator does: grains of whole seconds below a minute, for trials that are short.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from diskbook.azure import metric_names
+from diskbook.azure.metric_names import LUN, Metric
+from diskbook.emulator import load
+from diskbook.emulator.arm.errors import ArmError, bad_request
+from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
+from diskbook.emulator.arm.state import Resource
+from diskbook.emulator.load import Values, Windows
+from diskbook.emulator.types import Activity, Json
+
+DELAY_S = 90.0  # metrics take a minute or two to arrive; plausible, not read
+MOST_WINDOWS = 20_000
+_INTERVAL = re.compile(r"PT(\d+)([SMH])")
+_SECONDS = {"S": 1, "M": 60, "H": 3600}
+_LUNS = re.compile(rf"\b{LUN}\s+eq\s+'([^']*)'", re.IGNORECASE)
+
+
+def get_batch(plane: ControlPlane, call: Call) -> Reply:
+    """Answer the metrics of several machines."""
+    wanted = _metrics(call)
+    luns = _luns(call, wanted)
+    windows = _windows(call)
+    machines = [_machine(plane, one) for one in _resource_ids(call)]
+    arrived = time.time() - DELAY_S * plane.settings.time_scale
+    activities = plane.backend.activity()
+    values = [
+        _of_machine(machine, wanted, luns, windows, activities, arrived, int(call.query.get("top", "10")))
+        for machine in machines
+    ]
+    return Reply(200, {"values": values})
+
+
+def _metrics(call: Call) -> list[Metric]:
+    """Metrics asked for; each must be one that machines have."""
+    if call.query.get("metricnamespace", "").lower() != metric_names.NAMESPACE.lower():
+        raise bad_request(f"The metric namespace must be {metric_names.NAMESPACE}.")
+    names = [name for name in call.query.get("metricnames", "").split(",") if name]
+    if not 1 <= len(names) <= metric_names.NAMES_A_CALL:
+        raise bad_request(f"Between 1 and {metric_names.NAMES_A_CALL} metric names must be given.")
+    for name in names:
+        if name.lower() not in metric_names.BY_NAME:
+            # wording from our knowledge, not read
+            known = ",".join(metric.name for metric in metric_names.METRICS)
+            raise bad_request(
+                f"Failed to find metric configuration for metric: {name}, Valid metrics: {known}"
+            )
+    return [metric_names.BY_NAME[name.lower()] for name in names]
+
+
+def _luns(call: Call, wanted: Iterable[Metric]) -> set[str] | None:
+    """LUNs that the filter names, "*" for each by itself; None without a filter: all of them together."""
+    found = set(_LUNS.findall(call.query.get("filter", "")))
+    if found and any(metric.path != "disk" for metric in wanted):
+        # wording from our knowledge, not read
+        raise bad_request(f"Metric does not support requested dimension combination: {LUN}")
+    return found or None
+
+
+def _windows(call: Call) -> Windows:
+    match = _INTERVAL.fullmatch(call.query.get("interval", "PT1M"))
+    if match is None:
+        raise bad_request(f"Interval '{call.query['interval']}' is not supported.")
+    grain_s = int(match[1]) * _SECONDS[match[2]]
+    try:
+        start, end = (_epoch(call.query[name]) for name in ("starttime", "endtime"))
+    except (KeyError, ValueError):
+        raise bad_request("starttime and endtime must be given, as ISO 8601.") from None
+    first = int(start // grain_s) * grain_s
+    count = int(-(-(end - first) // grain_s))
+    if not 0 < count <= MOST_WINDOWS:
+        raise bad_request("The time span has no window, or too many; ask for less at a time.")
+    return Windows(first, grain_s, count)
+
+
+def _resource_ids(call: Call) -> list[str]:
+    found = call.body.get("resourceids")
+    if not isinstance(found, list) or not 1 <= len(found) <= metric_names.RESOURCES_A_CALL:
+        raise bad_request(f"resourceids must name 1 to {metric_names.RESOURCES_A_CALL} resources.")
+    return [str(item) for item in found]
+
+
+def _machine(plane: ControlPlane, resource_id: str) -> Resource:
+    found = plane.store.get(resource_id)
+    if found is None or found.type.lower() != metric_names.NAMESPACE.lower():
+        raise ArmError(404, "ResourceNotFound", f"The resource '{resource_id}' was not found.")
+    return found
+
+
+def _of_machine(
+    machine: Resource,
+    wanted: list[Metric],
+    luns: set[str] | None,
+    windows: Windows,
+    activities: list[Activity],
+    arrived: float,
+    top: int,
+) -> Json:
+    mine = [item for item in activities if item.vm.id == machine.key]
+    created = _epoch(machine.properties["timeCreated"]) if "timeCreated" in machine.properties else 0.0
+    known = (windows.starts >= created // windows.grain_s * windows.grain_s) & (
+        windows.starts + windows.grain_s <= arrived
+    )
+    rows = []
+    for metric in wanted:
+        series: list[Json] = []
+        if metric.path != "disk":
+            values = load.of_machine(metric, mine[-1].vm, activities, windows) if mine else None
+            series = [] if values is None else [_series(values, known, windows)]
+        elif luns is None:
+            both = [values for _, values in _by_lun(metric, mine, activities, windows)]
+            series = [_series(np.nanmean(both, axis=0), known, windows)] if both else []
+        else:
+            series = [
+                _series(values, known, windows, lun)
+                for lun, values in _by_lun(metric, mine, activities, windows)
+                if "*" in luns or lun in luns
+            ][:top]
+        rows.append(_row(machine, metric, series))
+    return {
+        "starttime": _iso(windows.start),
+        "endtime": _iso(windows.end),
+        "interval": f"PT{windows.grain_s}S" if windows.grain_s % 60 else f"PT{windows.grain_s // 60}M",
+        "namespace": metric_names.NAMESPACE.lower(),
+        "resourceregion": machine.body.get("location", ""),
+        "resourceid": machine.id,
+        "value": rows,
+    }
+
+
+def _by_lun(
+    metric: Metric, mine: list[Activity], activities: list[Activity], windows: Windows
+) -> Iterable[tuple[str, Values]]:
+    """Values by LUN, NaN where no disk was there; disks that took turns at a LUN follow each other."""
+    for lun in sorted({item.lun for item in mine}):
+        total = np.full(windows.count, np.nan)
+        for item in mine:
+            values = load.of_disk(metric, item.disk, activities, windows) if item.lun == lun else None
+            if values is None:
+                continue
+            until = np.inf if item.detached is None else item.detached
+            there = (windows.starts + windows.grain_s > item.attached) & (windows.starts < until)
+            total[there] = values[there]
+        if not np.isnan(total).all():
+            yield str(lun), total
+
+
+def _series(values: Values, known: Any, windows: Windows, lun: str | None = None) -> Json:
+    """One series; as in Azure a window without a value has its time alone. Each window is one sample."""
+    data: list[Json] = [{"timeStamp": _iso(start)} for start in windows.starts.tolist()]
+    for place in np.flatnonzero(known & ~np.isnan(values)).tolist():
+        value = round(float(values[place]), 3)
+        data[place] |= {"average": value, "maximum": value}
+    labels = [] if lun is None else [{"name": {"value": LUN, "localizedValue": LUN}, "value": lun}]
+    return {"metadatavalues": labels, "data": data}
+
+
+def _row(machine: Resource, metric: Metric, series: list[Json]) -> Json:
+    return {
+        "id": f"{machine.id}/providers/Microsoft.Insights/metrics/{metric.name}",
+        "type": "Microsoft.Insights/metrics",
+        "name": {"value": metric.name, "localizedValue": metric.name},
+        "displayDescription": "emulated",
+        "unit": "Percent",
+        "timeseries": series,
+        "errorCode": "Success",
+    }
+
+
+def _epoch(text: str) -> float:
+    moment = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+    return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+
+
+def _iso(epoch_s: float) -> str:
+    return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

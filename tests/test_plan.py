@@ -14,7 +14,7 @@ from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 import synthetic
-from diskbook import design, earlier, planning, results, scenario_file
+from diskbook import design, durations, earlier, planning, results, scenario_file
 from diskbook.cli import main
 from diskbook.errors import UsageError
 from diskbook.planning import Wanted
@@ -144,7 +144,7 @@ def test_components_need_blocks() -> None:
 
 def test_moves_follow_the_order_of_trials() -> None:
     scenario = scenario_file.load("zone-disks", "quick", {"all_workloads.blocks": 1})
-    attached, detached = planning.moves(scenario)
+    attached, detached = durations.moves(scenario)
     # Two LRS disks once each; the ZRS disk to its three machines, each once in a block.
     assert (attached, detached) == (5, 2)
 
@@ -154,10 +154,10 @@ def test_time_grows_with_what_is_done() -> None:
     more = planning.with_numbers(scenario, 6, 10)
     assert planning.trials(scenario) == sum(len(block.trials) for block in design.plan(scenario))
     assert planning.trials(more) == sum(len(block.trials) for block in design.plan(more))
-    assert planning.around_s(more) > planning.around_s(scenario) > 168
+    assert durations.around_s(more) > durations.around_s(scenario) > 168
     many = planning.with_numbers(scenario, 1, 400)
-    assert planning.around_s(many) == pytest.approx(
-        8 * planning.around_s(planning.with_numbers(scenario, 1, 50)), rel=0.2
+    assert durations.around_s(many) == pytest.approx(
+        8 * durations.around_s(planning.with_numbers(scenario, 1, 50)), rel=0.2
     )
 
 

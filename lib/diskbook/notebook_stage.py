@@ -12,13 +12,17 @@ import sys
 import tempfile
 from pathlib import Path
 
+# An optional check of jsonschema's, for internationalised addresses, which no notebook has: building its grammar
+# takes longer than importing all the rest of papermill, or of nbconvert in the parent process.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
 USER_ERRORS = ("DiskbookError", "UsageError", "FioError", "JobLost")
 EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user
 
 
 def main(source: str, target: str, parameters: str) -> int:
     """Execute `source` with parameters (JSON text) into `target`; return the exit status."""
-    import papermill  # two seconds, which the parent, who wants a constant of this module, need not spend
+    import papermill  # a second, which the parent, who wants a constant of this module, need not spend
     from papermill.exceptions import PapermillExecutionError
 
     _keep_files_together()

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from diskbook import design, planning
+from diskbook import design, durations
 from diskbook.azure import catalog
 from diskbook.azure.prices import HOURS_A_MONTH, Meter, Price, PriceList
 from diskbook.scenario import Arm, Disk, Scenario, Workload
@@ -114,7 +114,7 @@ def life_s(scenario: Scenario) -> float:
     On Azure replicates are created, measured and deleted at the same time.
     """
     one = scenario.model_copy(update={"design": scenario.design.model_copy(update={"replicates": 1})})
-    return design.seconds(one) + planning.around_s(one)
+    return design.seconds(one) + durations.around_s(one)
 
 
 def estimate(scenario: Scenario, prices: PriceList, expires_h: float, replicates: int = 0) -> Estimate:

@@ -16,7 +16,7 @@ from diskbook.faults.inject import can_mount
 from diskbook.faults.play import Fault, Row, play
 from diskbook.faults.table import FAULTS
 
-LIMIT_S = 600.0  # for one fault
+LIMIT_S = 1800.0  # for one fault
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -17,14 +17,14 @@ from diskbook.emulator.types import Json
 from diskbook.faults.scene import EMULATOR, Scene, line_of
 from diskbook.run import Run
 
-PATIENCE_S = 25.0  # what has lost its parent takes a moment to end
+PATIENCE_S = 60.0  # what has lost its parent takes a moment to end
 
 
 def left_over(scene: Scene) -> list[str]:
     """Resources, processes, folders and keys that should be gone, given a moment to go."""
     deadline = time.monotonic() + PATIENCE_S
     while (left := _left_over(scene)) and time.monotonic() < deadline:
-        time.sleep(0.2)
+        time.sleep(0.5)
     return left
 
 

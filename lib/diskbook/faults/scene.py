@@ -26,7 +26,7 @@ NAME = "it"
 EMULATOR = "named"
 PLAYED: dict[str, Any] = {"profile": "quiet", "time_scale": 0.005}
 RECONNECT_S = 8.0  # instead of a minute and a half: nobody here drives through a tunnel
-WAIT_S = 180.0
+WAIT_S = 600.0
 
 
 class NotStruck(Exception):
@@ -105,7 +105,7 @@ class Scene:
                 raise NotStruck(f"the run ended before {what}: {self.end()[1]}")
             if time.monotonic() > deadline:
                 raise NotStruck(f"{what}: it never came to that")
-            time.sleep(0.02)
+            time.sleep(0.05)
         return found
 
     def events(self, kind: str, **wanted: Any) -> list[Json]:

@@ -83,6 +83,12 @@ class Scene:
             return self.process.returncode, f"a traceback: {lines[-1]}"
         return self.process.returncode, lines[-1].removeprefix("diskbook: ") if lines else ""
 
+    def kill(self) -> None:
+        """End the command and all it started, where they still run."""
+        for process in reversed(self.family()):
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
     def _start(self, *words: str) -> None:
         code = "from diskbook.cli import main; main()"
         with (self.folder / "out").open("w") as out, (self.folder / "err").open("w") as err:
@@ -165,7 +171,11 @@ def scene(named: bool, faults: Sequence[Json] = ()) -> Iterator[Scene]:
     try:
         if named:
             lifecycle.start(EMULATOR, **PLAYED, owner=True, faults=faults)
-        yield Scene(folder, named)
+        made = Scene(folder, named)
+        try:
+            yield made
+        finally:
+            made.kill()
     finally:
         _clear(folder)
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from diskbook.errors import DiskbookError
 from diskbook.hosts import Connection
+from diskbook.windows_hosts import WindowsConnection
 
 MIB = 1024**2
 MARK_BYTES = 4096  # one sector of any Azure disk
@@ -59,7 +60,8 @@ class Device:
     """A disk as a tool addresses it: fio's engine and target.
 
     `prefill_target` is the same disk for filling it: on the emulator an export with caps and latencies
-    lifted, on Azure the device itself. `lun` is where it was found.
+    lifted, on Azure the device itself. `lun` is where it was found. On Windows the engine is "windows" and
+    the target a physical drive ("#1").
     """
 
     engine: str
@@ -112,6 +114,8 @@ def by_lun(connection: Connection) -> dict[int, Device]:
     DiskbookError
         When two different disks claim to be at one LUN.
     """
+    if isinstance(connection, WindowsConnection):
+        return windows_devices(connection.disks(), connection.host.name)
     listing = connection.run("command -v diskbook-disks >/dev/null && diskbook-disks")
     if listing.status == 0:
         return {int(lun): _nbd(row) for lun, row in json.loads(listing.stdout).items()}
@@ -130,6 +134,21 @@ def azure_devices(rows: list[list[str]], machine: str) -> dict[int, Device]:
                 f"machine {machine}: {behind[lun]} and {real} both claim to be LUN {lun}; nothing was written"
             )
         found.setdefault(lun, Device("libaio", path, path, int(size)))
+    return found
+
+
+def windows_devices(rows: list[dict[str, Any]], machine: str) -> dict[int, Device]:
+    """Turn what `WindowsConnection.disks` says into devices by LUN; raises as `by_lun` does."""
+    found: dict[int, Device] = {}
+    for row in rows:
+        target = f"#{row['number']}"
+        if row["lun"] in found:
+            raise DiskbookError(
+                f"machine {machine}: {found[row['lun']].target} and {target} both claim LUN {row['lun']}; "
+                "nothing was written"
+            )
+        fill = row.get("prefill_target", target)
+        found[row["lun"]] = Device("windows", target, fill, int(row["size_bytes"]))
     return found
 
 
@@ -235,6 +254,18 @@ def azure_facts(text: str) -> Facts:
     return Facts(tuple(foreign), tuple(in_use), found, disk.get("serial"), disk.get("wwn"))
 
 
+def windows_facts(said: Mapping[str, Any]) -> Facts:
+    """Read what `WindowsConnection.disk_facts` says of a disk."""
+    foreign = [f"has a partition table ({said['style']})"] if said["style"] != "RAW" else []
+    edges = {"first": said["head"], "last": said["tail"]}
+    foreign += [f"holds data in its {edge} MiB" for edge, digest in edges.items() if digest != _EMPTY_MIB]
+    in_use = ["is the machine's own disk"] if said["own"] else []
+    if said["partitions"]:
+        in_use.append("has partitions")
+    found = base64.b64decode(said["mark"])
+    return Facts(tuple(foreign), tuple(in_use), found, said["serial"], None, said.get("unique_id"))
+
+
 def _labels(disk: Mapping[str, Any]) -> Iterator[str]:
     if disk.get("pttype"):
         yield f"has a partition table ({disk['pttype']})"
@@ -259,6 +290,8 @@ def emulated_facts(text: str) -> Facts:
 def _facts(connection: Connection, device: Device) -> Facts:
     if device.engine == "nbd":
         return emulated_facts(connection.check(f"diskbook-disk show {device.lun}").decode())
+    if isinstance(connection, WindowsConnection):
+        return windows_facts(connection.disk_facts(_drive(device)))
     script = _AZURE_FACTS.format(path=device.target, size=device.size_bytes)
     try:
         return azure_facts(connection.check(script, timeout_s=120).decode())
@@ -270,10 +303,18 @@ def _facts(connection: Connection, device: Device) -> Facts:
 
 
 def _write_mark(connection: Connection, device: Device, content: bytes) -> None:
+    if isinstance(connection, WindowsConnection):
+        connection.write_mark(_drive(device), device.size_bytes - MARK_ROOM, content)
+        return
     block = (device.size_bytes - MARK_ROOM) // MARK_BYTES
     emulated = f"diskbook-disk mark {device.lun}"
     azure = _AZURE_MARK.format(path=device.target, block=block)
     connection.check(emulated if device.engine == "nbd" else azure, stdin=content)
+
+
+def _drive(device: Device) -> int:
+    """Number of a physical drive."""
+    return int(device.target.removeprefix("#"))
 
 
 def _is_mark(content: bytes) -> bool:

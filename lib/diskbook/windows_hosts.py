@@ -1,8 +1,4 @@
-"""Windows machines over SSH: detached jobs, and disks by LUN, by PowerShell scripts of a few lines.
-
-Parameters go in front of a script as one line of JSON, so that its text is the same each time. Read in
-Microsoft's documentation; shown against the emulator, which answers these scripts, and unverified on Windows.
-"""
+"""Windows machines over SSH: detached jobs, and disks, by the scripts of `windows_scripts`."""
 
 from __future__ import annotations
 
@@ -15,88 +11,11 @@ from typing import Any
 from diskbook.azure.windows import powershell
 from diskbook.errors import DiskbookError
 from diskbook.hosts import Connection, JobLost, Output
+from diskbook.windows_scripts import script
 
-START = r"""
-$root = Join-Path $HOME 'jobs'; $dir = Join-Path $root $p.name
-if (Test-Path $root) {
-    $done = Get-ChildItem $root | Where-Object { Test-Path (Join-Path $_.FullName 'status') }
-    $done | Where-Object { $_.Name -ne $p.name } | Remove-Item -Recurse -Force
-}
-if (Test-Path $dir) { exit 0 }
-New-Item -ItemType Directory -Path $dir | Out-Null
-Set-Content -Encoding Ascii -Path (Join-Path $dir 'run.cmd') -Value @(
-    '@echo off', 'set "PATH=%PATH%;%ProgramFiles%\DiskSpd\amd64"', "$($p.command) >stdout 2>stderr",
-    'echo %errorlevel% >s', 'move /y s status >nul')
-# What a session starts ends with it; what WMI starts does not.
-$made = Invoke-CimMethod -ClassName Win32_Process -MethodName Create -Arguments @{
-    CommandLine = 'cmd.exe /c run.cmd'; CurrentDirectory = $dir }
-if ($made.ReturnValue -ne 0) { throw "Win32_Process.Create returned $($made.ReturnValue)" }
-Set-Content -Encoding Ascii -Path (Join-Path $dir 'pid') -Value $made.ProcessId
-"""
-
-FINISH = r"""
-$dir = Join-Path (Join-Path $HOME 'jobs') $p.name
-if (-not (Test-Path $dir)) { exit 9 }
-Start-Sleep -Milliseconds $p.expected_ms
-$id = [int](Get-Content (Join-Path $dir 'pid')); $status = Join-Path $dir 'status'
-$until = (Get-Date).AddMilliseconds($p.patience_ms)
-while (-not (Test-Path $status)) {
-    if (-not (Get-Process -Id $id -ErrorAction SilentlyContinue)) {
-        Start-Sleep -Milliseconds 500
-        if (Test-Path $status) { break }
-        exit 8
-    }
-    if ((Get-Date) -gt $until) { taskkill.exe /T /F /PID $id | Out-Null; exit 7 }
-    Start-Sleep -Milliseconds 100
-}
-foreach ($file in $p.files) {
-    $path = Join-Path $dir $file
-    if (Test-Path $path) { "$file " + [Convert]::ToBase64String([IO.File]::ReadAllBytes($path)) }
-}
-"""
-
-JOBS = r"""
-$root = Join-Path $HOME 'jobs'
-if (Test-Path $root) { Get-ChildItem $root -Name }
-"""
-
-TIMES = r"""
-foreach ($file in 'pid', 'status') {
-    (Get-Item (Join-Path $HOME "jobs\$($p.name)\$file")).LastWriteTimeUtc.ToString('o')
-}
-"""
-
-END = r"""
-$root = Join-Path $HOME 'jobs'
-if (-not (Test-Path $root)) { exit 0 }
-foreach ($dir in Get-ChildItem $root) {
-    $pidfile = Join-Path $dir.FullName 'pid'
-    if ((Test-Path $pidfile) -and -not (Test-Path (Join-Path $dir.FullName 'status'))) {
-        $id = [int](Get-Content $pidfile)
-        $runs = Get-Process -Id $id -ErrorAction SilentlyContinue
-        if ($runs -and $runs.ProcessName -eq 'cmd') { taskkill.exe /T /F /PID $id | Out-Null }
-    }
-}
-Remove-Item -Recurse -Force $root
-"""
-
-# Data disks of Azure are SCSI or NVMe; the system's disk and the temporary one are not ours.
-DISKS = r"""
-Get-Disk | Where-Object { -not $_.IsBoot -and -not $_.IsSystem -and $_.Location -match 'LUN (\d+)' } |
-    ForEach-Object { [pscustomobject]@{ lun = [int]$Matches[1]; number = $_.Number; size_bytes = $_.Size;
-        style = "$($_.PartitionStyle)"; unique_id = $_.UniqueId; serial = $_.SerialNumber } } |
-    ConvertTo-Json -Compress
-"""
-
-SCRIPTS = {"start": START, "finish": FINISH, "jobs": JOBS, "times": TIMES, "end": END, "disks": DISKS}
+_READ, _READ_WRITE = 0x80000000, 0xC0000000
 _STREAMS = ("status", "stdout", "stderr")
 _WHY = {8: "ended without a status", 9: "is not there any more"}
-
-
-def script(which: str, /, **parameters: Any) -> str:
-    """One of `SCRIPTS` with its parameters in front."""
-    quoted = json.dumps(parameters, separators=(",", ":")).replace("'", "''")
-    return f"$ErrorActionPreference = 'Stop'; $p = '{quoted}' | ConvertFrom-Json\n{SCRIPTS[which].strip()}\n"
 
 
 class WindowsConnection(Connection):
@@ -147,6 +66,20 @@ class WindowsConnection(Connection):
         text = self._check("disks").decode().strip()
         found = json.loads(text) if text else []
         return [found] if isinstance(found, dict) else list(found)
+
+    def disk_facts(self, number: int) -> dict[str, Any]:
+        """Say what is on a physical drive: `style`, `partitions`, `own`, `head`, `tail`, `mark` (base64).
+
+        `head` and `tail` are digests of the first and the last MiB; `mark` is the block that the last begins
+        with. Emulated machines add `unique_id`.
+        """
+        found: dict[str, Any] = json.loads(self._check("facts", number=number, access=_READ))
+        return found
+
+    def write_mark(self, number: int, at: int, content: bytes) -> None:
+        """Write a block at a place of a physical drive; its trailing zeros need not travel."""
+        mark = base64.b64encode(content.rstrip(b"\0")).decode()
+        self._check("mark", number=number, access=_READ_WRITE, at=at, mark=mark, size=len(content))
 
     def _check(self, which: str, /, **parameters: Any) -> bytes:
         output = self._powershell(which, **parameters)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from diskbook.emulator import nbdtool, network, processes
-from diskbook.emulator.cloudinit import host_keys, new_host_key
+from diskbook.emulator.cloudinit import host_key_pair, host_keys, new_host_key
 from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.errors import UsageError
 
@@ -87,6 +87,25 @@ exec {python} -I {tool} {folder}/disks.json "$@"
 """
 
 
+# What an emulated Windows machine has on its PATH, and the module that plays it.
+STAND_INS = {
+    "powershell": "diskbook.emulator.windows_powershell",
+    "diskspd": "diskbook.emulator.windows_diskspd",
+}
+_STAND_IN = """\
+#!/bin/sh
+# A stand-in on an emulated Windows machine.
+exec {python} -m {module} "$@"
+"""
+
+
+# Windows machines have these: `powershell` answers the workbook's scripts, `diskspd` is a real fio.
+_WINDOWS = """\
+#!/bin/sh
+exec {python} -I -m diskbook.emulator.windows_{name} "$@"
+"""
+
+
 def login_user() -> str:
     """Return the only user who can log in to emulated machines: the one who runs the emulator.
 
@@ -146,9 +165,7 @@ class Machine:
         for name in ("", "home", "tmp", "bin"):
             (self.folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._host_key_files():
-            for kind, (private, public) in (host_keys(vm.custom_data) or new_host_key()).items():
-                _write(self.folder / f"host_{kind}", private, 0o600)
-                _write(self.folder / f"host_{kind}.pub", public, 0o644)
+            self._write_host_keys(host_keys(vm.custom_data) or new_host_key())
         user = login_user()
         quoted = shlex.quote(str(self.folder))
         _write(self.folder / "authorized_keys", "\n".join(vm.authorized_keys) + "\n", 0o600)
@@ -158,8 +175,30 @@ class Machine:
         tool = shlex.quote(nbdtool.__file__)
         look = _DISK.format(python=shlex.quote(sys.executable), tool=tool, folder=quoted)
         _write(self.folder / "bin" / "diskbook-disk", look, 0o700)
+        for program, module in STAND_INS.items() if vm.os == "windows" else ():
+            call = _STAND_IN.format(python=shlex.quote(sys.executable), module=module)
+            _write(self.folder / "bin" / program, call, 0o700)
+        for name in ("powershell", "diskspd") if vm.os == "windows" else ():
+            text = _WINDOWS.format(python=shlex.quote(sys.executable), name=name)
+            _write(self.folder / "bin" / name, text, 0o700)
         if not (self.folder / "disks.json").exists():
             self.write_disks({})
+
+    def set_up(self, vm: VmSpec, host_key: str) -> None:
+        """Replace the host key and the keys that may sign in, as a script on the machine would.
+
+        Raises
+        ------
+        RuntimeError
+            The host key cannot be used, or sshd does not come back with it.
+        """
+        pairs = host_key_pair(host_key)
+        self.stop()
+        for path in self.folder.glob("host_*"):
+            path.unlink()
+        self._write_host_keys(pairs)
+        self.prepare(vm)
+        self.start()
 
     def write_disks(self, disks: dict[str, dict[str, Any]]) -> None:
         """Replace what `diskbook-disks` prints on the machine: the disks by LUN."""
@@ -213,6 +252,11 @@ class Machine:
         """End the machine and remove its files."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _write_host_keys(self, pairs: dict[str, tuple[str, str]]) -> None:
+        for kind, (private, public) in pairs.items():
+            _write(self.folder / f"host_{kind}", private, 0o600)
+            _write(self.folder / f"host_{kind}.pub", public, 0o644)
 
     def _host_key_files(self) -> list[Path]:
         return sorted(path for path in self.folder.glob("host_*") if path.suffix != ".pub")

@@ -1,0 +1,196 @@
+"""`powershell` on an emulated Windows machine: it knows the workbook's own scripts, and nothing else.
+
+    powershell -NoProfile -NonInteractive -EncodedCommand JABwACAAPQ...
+
+A script is known by its text; what it would do on Windows is done on the machine's own files and disks.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from diskbook.windows_scripts import SCRIPTS
+
+Parameters = Mapping[str, Any]
+MIB = 1024**2
+_STREAMS_S = 5.0  # a shell that has not begun by then does not begin
+SYSTEM = "Windows Server (emulated on Linux)"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Answer one script; returns its exit status."""
+    given = list(sys.argv[1:] if words is None else words)
+    name, parameters = recognise(base64.b64decode(given[-1]).decode("utf-16-le") if given else "")
+    if name is None:
+        print("the emulated PowerShell knows only the scripts of diskbook", file=sys.stderr)
+        return 1
+    return _ANSWERS[name](parameters)
+
+
+def recognise(text: str) -> tuple[str | None, Parameters]:
+    """Name of a script and its parameters; None for one that is not the workbook's."""
+    first, _, body = text.partition("\n")
+    for name, script in SCRIPTS.items():
+        if body.strip() == script.strip():
+            quoted = first.partition("$p = '")[2].rpartition("' | ConvertFrom-Json")[0]
+            return name, json.loads(quoted.replace("''", "'"))
+    from diskbook.azure.windows import FACTS  # late: it takes its time, and is asked once
+
+    return ("version", {}) if text.strip() == FACTS.strip() else (None, {})
+
+
+def _home() -> Path:
+    return Path(os.environ["HOME"])
+
+
+def _start(parameters: Parameters) -> int:
+    jobs = _home() / "jobs"
+    folder = jobs / parameters["name"]
+    for status in jobs.glob("*/status"):
+        if status.parent != folder:
+            shutil.rmtree(status.parent, ignore_errors=True)
+    if folder.exists():
+        return 0
+    folder.mkdir(parents=True)
+    line = shlex.join(shlex.split(parameters["command"]))
+    script = f"echo $$ >p; mv p pid; {line} >stdout 2>stderr; echo $? >s; mv s status"
+    null = subprocess.DEVNULL
+    # The shell leads a session of its own, so that its number names the whole job.
+    subprocess.Popen(
+        ["sh", "-c", script], cwd=folder, stdin=null, stdout=null, stderr=null, start_new_session=True
+    )
+    deadline = time.monotonic() + _STREAMS_S
+    while not (folder / "pid").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return 0
+
+
+def _finish(parameters: Parameters) -> int:
+    folder = _home() / "jobs" / parameters["name"]
+    if not folder.exists():
+        return 9
+    time.sleep(parameters["expected_ms"] / 1000)
+    deadline = time.monotonic() + parameters["patience_ms"] / 1000
+    while not (folder / "status").exists():
+        if not _runs(folder):
+            time.sleep(0.3)
+            if (folder / "status").exists():
+                break
+            return 8
+        if time.monotonic() > deadline:
+            _end_job(folder)
+            return 7
+        time.sleep(0.05)
+    for file in parameters["files"]:
+        if (folder / file).exists():
+            print(file, base64.b64encode((folder / file).read_bytes()).decode())
+    return 0
+
+
+def _runs(folder: Path) -> bool:
+    """Whether the shell that leads a job still runs; its number may be another's by now."""
+    try:
+        return Path(f"/proc/{(folder / 'pid').read_text().strip()}/cwd").samefile(folder)
+    except OSError:
+        return False
+
+
+def _end_job(folder: Path) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        os.killpg(int((folder / "pid").read_text()), signal.SIGKILL)
+
+
+def _jobs(_: Parameters) -> int:
+    for folder in sorted((_home() / "jobs").glob("*")):
+        print(folder.name)
+    return 0
+
+
+def _times(parameters: Parameters) -> int:
+    for file in ("pid", "status"):
+        seconds = (_home() / "jobs" / parameters["name"] / file).stat().st_mtime
+        print(datetime.fromtimestamp(seconds, UTC).isoformat())
+    return 0
+
+
+def _end(_: Parameters) -> int:
+    for folder in (_home() / "jobs").glob("*"):
+        if _runs(folder):
+            _end_job(folder)
+    shutil.rmtree(_home() / "jobs", ignore_errors=True)
+    return 0
+
+
+def _disks(_: Parameters) -> int:
+    rows = []
+    for lun, row in _own_disks().items():
+        drive = int(lun) + 1  # the system's own is drive 0
+        fill = {"prefill_target": f"#{drive}:fill", "style": "RAW"}
+        rows.append({"lun": int(lun), "number": drive, "size_bytes": row["size_bytes"], **fill})
+    # As ConvertTo-Json does: one object stands alone, none at all is nothing.
+    if rows:
+        print(json.dumps(rows if len(rows) > 1 else rows[0]))
+    return 0
+
+
+def _own_disks() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = json.loads(_run(["diskbook-disks"]))
+    return found
+
+
+def _facts(parameters: Parameters) -> int:
+    said = json.loads(_run(["diskbook-disk", "show", str(parameters["number"] - 1)]))
+    empty = {edge: said[f"{edge}_mib_empty"] for edge in ("first", "last")}
+    digest = {True: hashlib.sha256(bytes(MIB)).hexdigest(), False: hashlib.sha256(b"data").hexdigest()}
+    shown = {"style": "RAW", "partitions": 0, "own": False, "serial": said["unique_id"]}
+    edges = {"head": digest[empty["first"]], "tail": digest[empty["last"]]}
+    print(json.dumps({**shown, **edges, "mark": said["mark"], "unique_id": said["unique_id"]}))
+    return 0
+
+
+def _mark(parameters: Parameters) -> int:
+    content = base64.b64decode(parameters["mark"]).ljust(parameters["size"], b"\0")
+    _run(["diskbook-disk", "mark", str(parameters["number"] - 1)], content)
+    return 0
+
+
+def _run(command: list[str], content: bytes = b"") -> bytes:
+    return subprocess.run(command, input=content, stdout=subprocess.PIPE, check=True).stdout
+
+
+def _version(_: Parameters) -> int:
+    from diskbook.emulator.windows_xml import version
+
+    print(SYSTEM)
+    print(version(_run(["fio", "--version"]).decode().strip()))
+    return 0
+
+
+_ANSWERS: dict[str, Callable[[Parameters], int]] = {
+    "start": _start,
+    "finish": _finish,
+    "jobs": _jobs,
+    "times": _times,
+    "end": _end,
+    "disks": _disks,
+    "facts": _facts,
+    "mark": _mark,
+    "version": _version,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

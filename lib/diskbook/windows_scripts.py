@@ -1,0 +1,145 @@
+"""PowerShell scripts that a Windows machine is asked with: jobs, disks by LUN, and marks on disks.
+
+Parameters go in front of a script as one line of JSON, so that its text is the same each time. Read in
+Microsoft's documentation; shown against the emulator, which answers these scripts, and unverified on Windows.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+START = r"""
+$root = Join-Path $HOME 'jobs'; $dir = Join-Path $root $p.name
+if (Test-Path $root) {
+    $done = Get-ChildItem $root | Where-Object { Test-Path (Join-Path $_.FullName 'status') }
+    $done | Where-Object { $_.Name -ne $p.name } | Remove-Item -Recurse -Force
+}
+if (Test-Path $dir) { exit 0 }
+New-Item -ItemType Directory -Path $dir | Out-Null
+Set-Content -Encoding Ascii -Path (Join-Path $dir 'run.cmd') -Value @(
+    '@echo off', 'set "PATH=%PATH%;%ProgramFiles%\DiskSpd\amd64"', "$($p.command) >stdout 2>stderr",
+    'echo %errorlevel% >s', 'move /y s status >nul')
+# What a session starts ends with it; what WMI starts does not.
+$made = Invoke-CimMethod -ClassName Win32_Process -MethodName Create -Arguments @{
+    CommandLine = 'cmd.exe /c run.cmd'; CurrentDirectory = $dir }
+if ($made.ReturnValue -ne 0) { throw "Win32_Process.Create returned $($made.ReturnValue)" }
+Set-Content -Encoding Ascii -Path (Join-Path $dir 'pid') -Value $made.ProcessId
+"""
+
+FINISH = r"""
+$dir = Join-Path (Join-Path $HOME 'jobs') $p.name
+if (-not (Test-Path $dir)) { exit 9 }
+Start-Sleep -Milliseconds $p.expected_ms
+$id = [int](Get-Content (Join-Path $dir 'pid')); $status = Join-Path $dir 'status'
+$until = (Get-Date).AddMilliseconds($p.patience_ms)
+while (-not (Test-Path $status)) {
+    if (-not (Get-Process -Id $id -ErrorAction SilentlyContinue)) {
+        Start-Sleep -Milliseconds 500
+        if (Test-Path $status) { break }
+        exit 8
+    }
+    if ((Get-Date) -gt $until) { taskkill.exe /T /F /PID $id | Out-Null; exit 7 }
+    Start-Sleep -Milliseconds 100
+}
+foreach ($file in $p.files) {
+    $path = Join-Path $dir $file
+    if (Test-Path $path) { "$file " + [Convert]::ToBase64String([IO.File]::ReadAllBytes($path)) }
+}
+"""
+
+JOBS = r"""
+$root = Join-Path $HOME 'jobs'
+if (Test-Path $root) { Get-ChildItem $root -Name }
+"""
+
+TIMES = r"""
+foreach ($file in 'pid', 'status') {
+    (Get-Item (Join-Path $HOME "jobs\$($p.name)\$file")).LastWriteTimeUtc.ToString('o')
+}
+"""
+
+END = r"""
+$root = Join-Path $HOME 'jobs'
+if (-not (Test-Path $root)) { exit 0 }
+foreach ($dir in Get-ChildItem $root) {
+    $pidfile = Join-Path $dir.FullName 'pid'
+    if ((Test-Path $pidfile) -and -not (Test-Path (Join-Path $dir.FullName 'status'))) {
+        $id = [int](Get-Content $pidfile)
+        $runs = Get-Process -Id $id -ErrorAction SilentlyContinue
+        if ($runs -and $runs.ProcessName -eq 'cmd') { taskkill.exe /T /F /PID $id | Out-Null }
+    }
+}
+Remove-Item -Recurse -Force $root
+"""
+
+# Data disks of Azure are SCSI or NVMe; the system's disk and the temporary one are not ours.
+DISKS = r"""
+Get-Disk | Where-Object { -not $_.IsBoot -and -not $_.IsSystem -and $_.Location -match 'LUN (\d+)' } |
+    ForEach-Object { [pscustomobject]@{ lun = [int]$Matches[1]; number = $_.Number; size_bytes = $_.Size;
+        style = "$($_.PartitionStyle)"; unique_id = $_.UniqueId; serial = $_.SerialNumber } } |
+    ConvertTo-Json -Compress
+"""
+
+# .NET opens no devices by name, so the handle comes from Windows itself.
+_OPEN = r"""
+$members = '[DllImport("kernel32.dll", SetLastError = true, CharSet = CharSet.Unicode)]
+public static extern Microsoft.Win32.SafeHandles.SafeFileHandle CreateFile(
+    string name, uint access, uint share, IntPtr security, uint how, uint flags, IntPtr template);'
+$windows = Add-Type -PassThru -Namespace Diskbook -Name Native -MemberDefinition $members
+$name = '\\.\PhysicalDrive{0}' -f $p.number; $none = [IntPtr]::Zero
+$handle = $windows::CreateFile($name, [uint32]$p.access, 3, $none, 3, 0, $none)
+if ($handle.IsInvalid) { throw "$name cannot be opened" }
+"""
+
+FACTS = (
+    _OPEN
+    + r"""
+$disk = Get-Disk -Number $p.number
+$stream = New-Object IO.FileStream($handle, 'Read', 1MB)
+function Read-At([long] $At, [int] $Count) {
+    $bytes = New-Object byte[] $Count; $done = 0; [void]$stream.Seek($At, 'Begin')
+    while ($done -lt $Count) { $done += $stream.Read($bytes, $done, $Count - $done) }
+    , $bytes
+}
+function Get-Digest([byte[]] $Bytes) {
+    $sum = [Security.Cryptography.SHA256]::Create().ComputeHash($Bytes)
+    [BitConverter]::ToString($sum).Replace("-", "").ToLower()
+}
+$last = Read-At ($disk.Size - 1MB) 1MB
+[pscustomobject]@{ style = "$($disk.PartitionStyle)"; partitions = $disk.NumberOfPartitions
+    own = [bool]($disk.IsBoot -or $disk.IsSystem); serial = $disk.SerialNumber
+    head = Get-Digest (Read-At 0 1MB); tail = Get-Digest $last
+    mark = [Convert]::ToBase64String($last[0..4095]) } | ConvertTo-Json -Compress
+"""
+)
+
+MARK = (
+    """
+Set-Disk -Number $p.number -IsReadOnly $false
+"""
+    + _OPEN.lstrip()
+    + r"""
+$stream = New-Object IO.FileStream($handle, 'ReadWrite', 4096)
+$text = [Convert]::FromBase64String($p.mark); $bytes = New-Object byte[] $p.size
+$text.CopyTo($bytes, 0); [void]$stream.Seek($p.at, 'Begin')
+$stream.Write($bytes, 0, $bytes.Length); $stream.Flush(); $stream.Close()
+"""
+)
+
+SCRIPTS = {
+    "start": START,
+    "finish": FINISH,
+    "jobs": JOBS,
+    "times": TIMES,
+    "end": END,
+    "disks": DISKS,
+    "facts": FACTS,
+    "mark": MARK,
+}
+
+
+def script(which: str, /, **parameters: Any) -> str:
+    """One of `SCRIPTS` with its parameters in front."""
+    quoted = json.dumps(parameters, separators=(",", ":")).replace("'", "''")
+    return f"$ErrorActionPreference = 'Stop'; $p = '{quoted}' | ConvertFrom-Json\n{SCRIPTS[which].strip()}\n"

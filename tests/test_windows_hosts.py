@@ -1,0 +1,166 @@
+"""Windows machines over SSH, played by the emulator: jobs, disks, marks, and DiskSpd on them."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from diskbook import devices
+from diskbook.azure import keys, windows
+from diskbook.devices import Device
+from diskbook.emulator.machine import Machine, login_user
+from diskbook.emulator.types import VmAddress, VmSpec
+from diskbook.errors import DiskbookError
+from diskbook.hosts import Host, JobLost
+from diskbook.scenario import Workload
+from diskbook.tools import diskspd
+from diskbook.windows_hosts import WindowsConnection
+from diskbook.windows_scripts import SCRIPTS, script
+
+MIB = 1024**2
+OURS = "cf8c35db-1111-4222-8333-444455556666"
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Machine, Host]]:
+    folder = tmp_path_factory.mktemp("windows")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    host_key, private = keys.new_pair("host"), keys.run_key(folder)
+    spec = VmSpec(
+        id="/win",
+        name="win",
+        size="Standard_D4as_v4",
+        zone="1",
+        os="windows",
+        admin_username=login_user(),
+        authorized_keys=(private.with_suffix(".pub").read_text().strip(),),
+        custom_data=keys.cloud_init(host_key),
+    )
+    made = Machine(folder / "win", "test/win", VmAddress("127.0.0.1", port))
+    made.prepare(spec)
+    made.start()
+    yield made, Host("win", "127.0.0.1", port, login_user(), " ".join(host_key.public.split()[:2]), private)
+    made.delete()
+
+
+@pytest.fixture
+def connection(machine: tuple[Machine, Host]) -> Iterator[WindowsConnection]:
+    with WindowsConnection(machine[1]) as found:
+        yield found
+        found.end_jobs()
+
+
+@pytest.fixture(scope="module")
+def disk(machine: tuple[Machine, Host], tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An empty disk of 64 MiB at LUN 3."""
+    nbdkit = shutil.which("nbdkit")
+    assert nbdkit
+    folder = tmp_path_factory.mktemp("nbd")
+    uri = f"nbd+unix:///?socket={folder / 's'}"
+    server = subprocess.Popen([nbdkit, "-f", "-U", str(folder / "s"), "memory", "64M"])
+    while not (folder / "s").exists():
+        time.sleep(0.01)
+    row = {"engine": "nbd", "uri": uri, "prefill_uri": uri, "size_bytes": 64 * MIB, "unique_id": OURS}
+    machine[0].write_disks({"3": row})
+    yield
+    machine[0].write_disks({})
+    server.kill()
+    server.wait()
+
+
+def test_a_script_is_short_enough_for_a_command_prompt() -> None:
+    longest = {"name": "r01-b01-p001-" + "x" * 60, "command": "diskspd " + "-x1234567 " * 25}
+    for name in SCRIPTS:
+        assert len(windows.powershell(script(name, **longest))) < 8191  # cmd.exe's limit
+
+
+def test_a_job_leaves_its_streams_and_status(connection: WindowsConnection) -> None:
+    connection.start_job("one", ["sh", "-c", "echo out; echo 'it''s' err >&2; exit 3"])
+    connection.start_job("one", ["sh", "-c", "echo twice"])  # done twice, it starts once
+    output = connection.finish_job("one", ["nothing"], expected_s=0, limit_s=10)
+    assert output == {"status": b"3\n", "stdout": b"out\n", "stderr": b"its err\n"}
+    began, ended = connection.job_times("one")
+    assert began <= ended
+    connection.start_job("two", ["true"])
+    assert connection.jobs() == ["two"]  # finished ones go when the next starts
+
+
+def test_a_job_that_hangs_is_ended_and_one_that_is_gone_is_told(connection: WindowsConnection) -> None:
+    connection.start_job("slow", ["sleep", "60"])
+    with pytest.raises(JobLost, match="took more than 0 s"):
+        connection.finish_job("slow", [], expected_s=0, limit_s=0.2)
+    with pytest.raises(JobLost, match="ended without a status"):
+        connection.finish_job("slow", [], expected_s=0, limit_s=5)
+    with pytest.raises(JobLost, match="not there any more"):
+        connection.finish_job("never", [], expected_s=0, limit_s=1)
+    connection.start_job("left", ["sleep", "60"])
+    connection.end_jobs()
+    assert connection.jobs() == []
+
+
+def test_only_our_own_scripts_are_answered(connection: WindowsConnection) -> None:
+    output = connection.run(windows.powershell("Get-Process"))
+    assert output.status == 1
+    assert b"only the scripts of diskbook" in output.stderr
+
+
+def test_the_machine_says_that_its_diskspd_is_emulated(connection: WindowsConnection) -> None:
+    lines = connection.check(windows.powershell(windows.FACTS)).decode().splitlines()
+    assert "emulated" in lines[0]
+    assert lines[1].startswith("2.0.21 (emulated by fio-")
+
+
+@pytest.mark.usefixtures("disk")
+def test_a_disk_is_found_by_lun_marked_and_measured(connection: WindowsConnection) -> None:
+    seen = devices.ours(connection, 3, size_bytes=64 * MIB, unique_id=OURS)
+    assert seen.first
+    assert seen.device == Device("windows", "#4", "#4:fill", 64 * MIB, 3)
+    assert not devices.ours(connection, 3, size_bytes=64 * MIB, unique_id=OURS).first
+    with pytest.raises(DiskbookError, match="nothing was written"):
+        devices.ours(connection, 3, size_bytes=64 * MIB, unique_id=OURS.replace("1111", "2222"))
+
+    load = Workload(name="w", block_size=8192, write_pct=100, runtime_s=1, working_set_gib=1 / 32)
+    job = diskspd.command(load, seen.device)
+    connection.start_job("trial", list(job.argv))
+    output = connection.finish_job("trial", [], expected_s=1, limit_s=30)
+    text = {name: content.decode() for name, content in output.items()}
+    result = diskspd.parse_output(text, "trial.xml", runtime_s=1)
+    assert "emulated" in result.version
+    assert result.measurement.directions["write"].iops > 0
+
+
+def test_two_disks_that_claim_one_lun_are_refused() -> None:
+    rows = [{"lun": 0, "number": number, "size_bytes": MIB} for number in (1, 2)]
+    with pytest.raises(DiskbookError, match="#1 and #2 both claim LUN 0"):
+        devices.windows_devices(rows, "win")
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({}, None),
+        ({"style": "GPT"}, "has a partition table (GPT)"),
+        ({"partitions": 1}, "has partitions"),
+        ({"own": True}, "is the machine's own disk"),
+        ({"head": "0" * 64}, "holds data in its first MiB"),
+    ],
+)
+def test_what_a_windows_machine_says_of_a_disk(said: dict[str, object], why: str | None) -> None:
+    empty = "30e14955ebf1352266dc2ff8067e68104607e750abb9d3b36582b8af909fcb58"  # SHA-256 of 1 MiB of zeros
+    whole = {
+        "style": "RAW",
+        "partitions": 0,
+        "own": False,
+        "serial": "s",
+        "head": empty,
+        "tail": empty,
+        "mark": "",
+    }
+    assert devices.refusal(devices.windows_facts({**whole, **said}), OURS) == why

@@ -102,4 +102,4 @@ def _verify(rig: Rig, check: Check, machine: str, *, write: bool, size: int, off
         if write or "error 84" not in str(error):
             raise
         return 0
-    return result.directions["write" if write else "read"].ios
+    return int(result.directions["write" if write else "read"].ios)

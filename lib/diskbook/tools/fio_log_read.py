@@ -13,8 +13,9 @@ pyarrow reads the numbers; two threads, since it and numpy let go of the interpr
 from __future__ import annotations
 
 import io
+from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -60,27 +61,24 @@ def read_rows(content: bytes, source: str) -> tuple[Rows, tuple[str, ...]]:
     UnusableError
         When a line, which is named, is none of a log.
     """
-    blocks = list(blocks_of(io.BytesIO(content), source))
-    if not blocks:
+    found = list(blocks_of(io.BytesIO(content), source, len(content) + 1))
+    if not found:
         raise UnusableError(source, "the log is empty")
-    parts = [parse_block(block, source) for block in blocks]
-    joined = Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))
-    return joined, blocks[-1].flags
+    return parse_block(found[0], source), found[0].flags
 
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines, the number of lines before them, their columns, and flags (of the last block)."""
+    """Whole lines, how many columns they have, and flags (of the last block)."""
 
     content: bytes
-    lines_before: int
     columns: int
     flags: tuple[str, ...] = ()
 
 
 def blocks_of(stream: BinaryIO, source: str, size: int = BLOCK_BYTES) -> Iterator[Block]:
     """Cut a log into blocks of whole lines. A last line that was cut short is left out and flagged."""
-    rest, lines, columns = b"", 0, 0
+    rest, columns = b"", 0
     while True:
         read = stream.read(size)
         content = rest + read
@@ -92,12 +90,11 @@ def blocks_of(stream: BinaryIO, source: str, size: int = BLOCK_BYTES) -> Iterato
         if not read:
             part, flags = _without_cut_line(part, columns)
         if part and not part.isspace():
-            yield Block(part, lines, columns, flags)
-            lines += part.count(b"\n")
+            yield Block(part, columns, flags)
         if not read:
             return
         if len(rest) > 2 * size:
-            raise UnusableError(source, "it is one endless line", lines + 1)
+            raise UnusableError(source, "it holds a line without end")
 
 
 def parse_block(block: Block, source: str) -> Rows:
@@ -106,7 +103,7 @@ def parse_block(block: Block, source: str) -> Rows:
     Raises
     ------
     UnusableError
-        Names the first line that is none of a log.
+        Names the first line, counted within the block, that is none of a log.
     """
     names = [*_NAMES, *(f"more_{k}" for k in range(block.columns - len(_NAMES)))]
     try:
@@ -132,15 +129,27 @@ def parse_block(block: Block, source: str) -> Rows:
 
 def parsed(stream: BinaryIO, source: str) -> Iterator[tuple[Rows, Block]]:
     """Read a log block by block, in order, on two threads; few blocks are held at a time."""
+    lines = 0
     with ThreadPoolExecutor(_WORKERS) as pool:
-        waiting: list[tuple[object, Block]] = []
-        for block in blocks_of(stream, source):
-            waiting.append((pool.submit(parse_block, block, source), block))
-            if len(waiting) > _WORKERS:
-                future, done = waiting.pop(0)
-                yield future.result(), done  # type: ignore[attr-defined]
-        for future, done in waiting:
-            yield future.result(), done  # type: ignore[attr-defined]
+        for block, future in _ahead(pool, blocks_of(stream, source), source):
+            try:
+                rows = future.result()
+            except UnusableError as error:
+                raise UnusableError(source, error.reason, lines + (error.line or 1)) from None
+            lines += len(rows.value)
+            yield rows, block
+
+
+def _ahead(
+    pool: ThreadPoolExecutor, blocks: Iterator[Block], source: str
+) -> Iterator[tuple[Block, Future[Rows]]]:
+    """Hand blocks to the pool, a few ahead of the one that is waited for."""
+    waiting: deque[tuple[Block, Future[Rows]]] = deque()
+    for block in blocks:
+        waiting.append((block, pool.submit(parse_block, block, source)))
+        if len(waiting) > _WORKERS:
+            yield waiting.popleft()
+    yield from waiting
 
 
 def _columns(content: bytes, source: str) -> int:
@@ -171,7 +180,7 @@ def _plausible(rows: Rows) -> bool:
 def _bad_line(block: Block, source: str, why: str) -> UnusableError:
     """Find the line that is wrong, now that speed no longer matters."""
     limits = (GREATEST_S * 1000, _GREATEST_VALUE, 3, 2**40)
-    for number, line in enumerate(block.content.split(b"\n"), block.lines_before + 1):
+    for number, line in enumerate(block.content.split(b"\n"), 1):
         fields = line.split(b",")
         if line.strip() and not (len(fields) == block.columns and _numbers(fields[:4], limits)):
             shown = line[:60].decode("utf-8", "replace").strip()

@@ -40,7 +40,7 @@ class FioResult:
     @property
     def ios(self) -> int:
         """Reads and writes together."""
-        return sum(part.ios for name, part in self.directions.items() if name != "sync")
+        return int(sum(part.ios for name, part in self.directions.items() if name != "sync"))
 
 
 def parse(text: str, source: str, *, messages: str = "", runtime_s: float | None = None) -> FioResult:
@@ -69,7 +69,7 @@ def parse(text: str, source: str, *, messages: str = "", runtime_s: float | None
     if failed:
         raise FioError(f"{source}: fio ended with error {failed['error']}{told}")
     try:
-        directions = {name: part for name in DIRECTIONS if (part := _direction(jobs, name)).ios}
+        directions = {name: part for name in DIRECTIONS if (part := _direction(jobs, name)).ios > 0}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FioError(f"{source}: fio's JSON has no usable {error}; is it output of fio 3?") from None
     if not directions:

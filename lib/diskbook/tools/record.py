@@ -35,14 +35,14 @@ class UnusableError(DiskbookError):
 class Direction:
     """Totals and latency of one kind of I/O (read, write, sync), all threads together.
 
-    `bins` maps latency in ns to a count, `percentiles_ms` a percentage (0..100) to a latency. Latencies and
-    percentiles are NaN when the tool recorded none. `iops` and `bw_bytes` are per second. After a ramp fio
+    `bins` maps latency in ns to a count, `percentiles_ms` a percentage (0..100) to a latency. What the tool
+    did not record or tell is NaN. `iops` and `bw_bytes` are per second. After a ramp fio
     counts I/Os that were in flight at its end among the bytes and latencies, but not among `ios` and `iops`:
     with many outstanding and a short trial `bw_bytes` is too high (seen: 10 % with 256 outstanding, 1 s,
     2,540 IOPS), `iops` is within 1.5 %.
     """
 
-    ios: int
+    ios: float
     iops: float
     bw_bytes: float
     runtime_ms: float

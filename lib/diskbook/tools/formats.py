@@ -1,0 +1,81 @@
+"""Which tool wrote a file, told by its content and never by its name; then read by that format's parser."""
+
+from __future__ import annotations
+
+import re
+
+from diskbook.tools import decode, diskspd_text, diskspd_xml, fio_hist, fio_json, fio_terse, pkb, vmfleet
+from diskbook.tools.record import Parsed, UnusableError
+
+MOST_BYTES = 256 * 1024**2
+"""Of a file that is no log; a result of this size is none."""
+_LOG_LINE = re.compile(rb"\s*\d{1,18}, ?\d{1,18}, ?[0-3], ?\d{1,18}")
+_MAGIC = {
+    b"PK\x03\x04": "a zip archive: unpack it first",
+    b"\x1f\x8b": "a gzip file: unpack it first",
+    b"\x89PNG": "a picture",
+    b"PDH\x00": "Windows performance counters, which are not read",
+    b"%PDF": "a PDF",
+}
+
+
+def is_log(head: bytes) -> bool:
+    """Whether a file that begins like this is a log of fio (latency, IOPS, bandwidth, histogram)."""
+    return _LOG_LINE.match(head) is not None
+
+
+def parse(content: bytes, source: str) -> Parsed:
+    """Read a result file of any tool and format, other than a log.
+
+    Parameters
+    ----------
+    content
+        The whole file.
+    source
+        Its name, for messages.
+
+    Raises
+    ------
+    UnusableError
+        When the format is not known, or nothing in the file can be used: one sentence.
+    """
+    if not content.strip(b"\x00 \t\r\n"):
+        raise UnusableError(source, "the file is empty")
+    for magic, what in _MAGIC.items():
+        if content.startswith(magic):
+            raise UnusableError(source, f"this is {what}")
+    text, flags = decode.text_of(content)
+    parsed = _parse_text(text, source)
+    return Parsed(parsed.tool, parsed.version, parsed.format, parsed.measurements, (*flags, *parsed.flags))
+
+
+def _parse_text(text: str, source: str) -> Parsed:
+    if "<Results" in text:
+        return diskspd_xml.parse(text, source)
+    if '"fio version"' in text:
+        return fio_json.parse(text, source)
+    if pkb.is_samples(text):
+        return pkb.parse(text, source)
+    if vmfleet.is_table(text):
+        return vmfleet.parse(text, source)
+    if fio_terse.is_terse(text):
+        return fio_terse.parse(text, source)
+    if diskspd_text.is_text(text):
+        return diskspd_text.parse(text, source)
+    raise UnusableError(source, _unknown(text))
+
+
+def _unknown(text: str) -> str:
+    head = text.lstrip()[:200]
+    if head.startswith("<"):
+        return "this is XML, but no result of DiskSpd"
+    if head.startswith(("{", "[")):
+        return "this is JSON, but neither of fio nor samples of PerfKitBenchmarker"
+    if re.search(r"^\S.*: \(g=\d+\): rw=", text[:20_000], re.MULTILINE):
+        return "this is fio's output for people; run fio with --output-format=json+"
+    return "no format that is known here"
+
+
+def is_histogram_log(head: bytes) -> bool:
+    """Whether a log that begins like this holds histograms."""
+    return fio_hist.is_histogram(head)

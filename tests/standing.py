@@ -35,7 +35,7 @@ def a_place() -> Iterator[Path]:
         folder = Path(name)
         (folder / "runs").mkdir()
         patch.setenv("TMPDIR", name)
-        patch.setattr(tempfile, "tempdir", name)
+        patch.setattr("diskbook.remnants.gettempdir", lambda: name)
         patch.setenv("DISKBOOK_RUNS", str(folder / "runs"))
         yield folder
         for one in lifecycle.status():

@@ -326,7 +326,7 @@ def test_a_killed_run_on_a_named_emulator_goes_by_sweep(cloud: Clients, place: P
     assert listed() == {"diskbook-lost-1": ("no live run", True)}
     first = diskbook("sweep")
     out, _ = first.communicate(timeout=60)
-    assert first.returncode == 3 and "diskbook-lost-1" in out and "1 virtualMachines, 2 disks" in out
+    assert first.returncode == 3 and "diskbook-lost-1" in out and "1 machine, 2 disks" in out
     second = diskbook("sweep", "--delete")
     out, _ = second.communicate(timeout=60)
     assert second.returncode == 0, out

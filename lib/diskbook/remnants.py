@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from tempfile import gettempdir
 
 import psutil
 
@@ -117,7 +117,7 @@ def _age_s(state: Path) -> float:
 
 def _scratch() -> Iterator[Remnant]:
     """Folders that Jupyter wrote in, of processes that were killed."""
-    for path in sorted(Path(tempfile.gettempdir()).glob(f"{SCRATCH}*-*")):
+    for path in sorted(Path(gettempdir()).glob(f"{SCRATCH}*-*")):
         pid = path.name.removeprefix(SCRATCH).partition("-")[0]
         with contextlib.suppress(OSError):
             if pid.isdigit() and not psutil.pid_exists(int(pid)) and path.stat().st_uid == os.getuid():

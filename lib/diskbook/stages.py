@@ -57,6 +57,9 @@ def provision(folder: Run) -> None:
         ]
         if missing:
             _drop_expired(folder, clients)
+            left = [block for origin in missing for block in remaining(folder, scenario, origin)]
+            parallel = at_once(folder.manifest["cloud"], len(missing))
+            expiry.check_fits(folder.manifest, scenario, left, parallel)
             spend.check(folder, clients, scenario, len(missing))
             _create(folder, clients, scenario, missing)
         folder.append("stage", stage="provision")

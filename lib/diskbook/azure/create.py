@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.azure import guests, keys, limits, readback, refusals, requests, windows
+from diskbook.azure import expiry, guests, keys, limits, readback, refusals, requests, windows
 from diskbook.azure.clients import Clients
 from diskbook.azure.operation import operation
 from diskbook.run import Run
@@ -143,6 +143,11 @@ class Maker:
             "reached_at": f"{address}:{port}" if port else f"{inside}:22",
             "host": host,
         }
+
+    def shutdown(self, name: str, machine_id: str) -> bool:
+        """Ask Azure to deallocate a machine when the run expires; say whether it will."""
+        place = self.place
+        return expiry.schedule(self.clients, self.run, name, machine_id, place.region, place.tags)
 
     def software(self, spec: Machine, entry: dict[str, Any]) -> dict[str, Any]:
         """Wait until a machine is set up; complete its entry of the manifest."""

@@ -19,9 +19,9 @@ from typing import Any
 from azure.core.exceptions import AzureError
 
 from diskbook.azure.clients import Clients
-from diskbook.azure.provision import azure_message
+from diskbook.azure.operation import azure_message
 from diskbook.design import Block
-from diskbook.errors import UsageError
+from diskbook.errors import DiskbookError, UsageError
 from diskbook.run import Run
 from diskbook.scenario import Scenario
 
@@ -89,20 +89,37 @@ def expired_groups(manifest: Mapping[str, Any]) -> list[str]:
     return [row["name"] for row in rows if not row["deleted_utc"] and _is_past(row)]
 
 
+def check_not_past(run: Run, group: str) -> None:
+    """Make sure that a resource group has not expired: its machines are down on purpose.
+
+    Raises
+    ------
+    DiskbookError
+        When it has.
+    """
+    if group in expired_groups(run.manifest):
+        raise DiskbookError(
+            f"resource group {group} has expired, so its machines have shut down; "
+            f"'diskbook run --resume {run.name}' makes new ones"
+        )
+
+
 def _is_past(row: Mapping[str, Any]) -> bool:
     expires = row.get("expires_utc")
     return expires is not None and datetime.fromisoformat(expires) <= datetime.now(UTC)
 
 
-def check_fits(scenario: Scenario, blocks: Iterable[Block], hours: float, at_once: int) -> None:
+def check_fits(
+    manifest: Mapping[str, Any], scenario: Scenario, blocks: Iterable[Block], at_once: int
+) -> None:
     """Make sure that what is to be measured can be, before the machines shut down.
 
     Parameters
     ----------
+    manifest
+        Of the run; it says how long its machines may stand.
     scenario, blocks
         What is to be measured.
-    hours
-        Lifetime of the machines.
     at_once
         How many replicates are measured at the same time.
 
@@ -113,12 +130,12 @@ def check_fits(scenario: Scenario, blocks: Iterable[Block], hours: float, at_onc
     """
     seconds = {item.name: item.ramp_s + item.runtime_s + _TOOL_START_S for item in scenario.workload}
     trials_s = sum(seconds[trial.workload] for block in blocks for trial in block.trials)
-    needed_h = trials_s / max(1, at_once) / 3600
-    if needed_h > hours:
+    needed_h, lifetime_s = trials_s / max(1, at_once) / 3600, lifetime(manifest).total_seconds()
+    if needed_h * 3600 > lifetime_s:
         wanted = round(needed_h * 1.25 + 1)
         raise UsageError(
             f"the trials alone take {span(needed_h * 3600)}, but the machines shut down after "
-            f"{span(hours * 3600)}: "
+            f"{span(lifetime_s)}: "
             + (f"give --expires {wanted}" if wanted <= LONGEST_H else "plan fewer blocks, or split the run")
         )
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+from diskbook.azure import expiry
 
 
 @dataclass(frozen=True)
 class KeyPair:
     """An ed25519 key pair in OpenSSH's formats."""
 
-    private: str
+    private: str = field(repr=False)
     public: str
 
 
@@ -39,16 +42,17 @@ def run_key(folder: Path) -> Path:
     return path
 
 
-def cloud_init(host_key: KeyPair) -> str:
-    """cloud-init user data: hand the machine its host key, and install fio.
+def cloud_init(host_key: KeyPair, expires_utc: str | None = None) -> str:
+    """cloud-init user data: hand the machine its host key, install fio, and shut down when the run expires.
 
     The machine must not make keys of its own, or the client would not know it.
     """
-    config = {
+    config: dict[str, Any] = {
         "ssh_deletekeys": True,
         "ssh_genkeytypes": [],
         "ssh_keys": {"ed25519_private": host_key.private, "ed25519_public": host_key.public},
         "package_update": True,
         "packages": ["fio"],
+        **(expiry.cloud_config(expires_utc) if expires_utc else {}),
     }
     return "#cloud-config\n" + yaml.safe_dump(config)

@@ -128,6 +128,7 @@ def _machine(maker: Maker, spec: Machine, name: str) -> dict[str, Step]:
         address: Step(lambda _: maker.address(name, spec.zone)),
         interface: Step(connect, ("network", "security group", "sizes", address)),
         machine: Step(create, (interface, "sizes")),
+        f"shutdown {name}": Step(lambda has: maker.shutdown(name, has[machine]["id"]), (machine,)),
         f"software {name}": Step(lambda has: maker.software(spec, has[machine]), (machine,)),
     }
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequestError, ServiceResponseError
 
+from diskbook.azure import expiry
 from diskbook.azure.attach import group_and_name
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import SSH_PORT_TAG, operation
@@ -85,6 +86,7 @@ class Recovery:
 
     def _bring_back(self, machine: str, host: Host, found: str, action: str) -> Host | None:
         """Start or restart a machine, once; make sure that it has come back with the same disks."""
+        expiry.check_not_past(self._run, self._replicate["resource_group"])
         if machine in self._brought_back:
             if action == "restart":
                 return None

@@ -72,8 +72,11 @@ def machine(
         "deleteOption": "Delete",
         "managedDisk": {"storageAccountType": "StandardSSD_LRS"},
     }
+    expires_utc = tags.get("diskbook-expires")
     profile = (
-        windows.os_profile(name, user) if spec.os == "windows" else _linux(name, user, public_key, host_key)
+        windows.os_profile(name, user, expires_utc)
+        if spec.os == "windows"
+        else _linux(name, user, public_key, host_key, expires_utc)
     )
     properties: dict[str, Any] = {
         "hardwareProfile": {"vmSize": spec.size},
@@ -89,12 +92,14 @@ def machine(
     return body
 
 
-def _linux(name: str, user: str, public_key: str, host_key: KeyPair) -> dict[str, Any]:
+def _linux(
+    name: str, user: str, public_key: str, host_key: KeyPair, expires_utc: str | None
+) -> dict[str, Any]:
     ssh = {"publicKeys": [{"path": f"/home/{user}/.ssh/authorized_keys", "keyData": public_key}]}
     return {
         "computerName": name,
         "adminUsername": user,
-        "customData": base64.b64encode(cloud_init(host_key).encode()).decode(),
+        "customData": base64.b64encode(cloud_init(host_key, expires_utc).encode()).decode(),
         "linuxConfiguration": {"disablePasswordAuthentication": True, "ssh": ssh},
     }
 

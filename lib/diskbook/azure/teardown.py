@@ -24,7 +24,7 @@ NEWS_S = 60.0  # how often a deletion that takes long says so
 PATIENCE_S = 3600.0  # then it is left to Azure, and taken up by the next teardown
 CONFLICT_PAUSES_S = (10.0, 20.0, 40.0, 60.0, 60.0)  # unscaled; an operation under way ends meanwhile
 _LASTING = {"ScopeLocked", "RequestDisallowedByPolicy", "DenyActionPolicyViolation"}  # waiting does not help
-_MAIN = ("virtualMachines", "disks")  # named first: they cost most
+_MAIN = {"virtualMachines": "machine", "disks": "disk"}  # named first: they cost most
 
 
 def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None) -> bool:
@@ -232,13 +232,20 @@ def _left(clients: Clients, group: str) -> str:
 def contents(clients: Clients, group: str) -> list[Any]:
     """Return the resources in a group, machines and disks first."""
     found = list(clients.resource.resources.list_by_resource_group(group))
-    return sorted(found, key=lambda one: (_kind(one.type) not in _MAIN, one.type, one.name))
+    order = [*_MAIN]
+
+    def rank(one: Any) -> tuple[int, str, str]:
+        kind = _kind(one.type)
+        return (order.index(kind) if kind in order else len(order), one.type, one.name)
+
+    return sorted(found, key=rank)
 
 
 def counted(resources: Iterable[Any]) -> str:
-    """Say how many resources there are of each kind: "1 virtualMachines, 2 disks"."""
-    counts = Counter(_kind(one.type) for one in resources)
-    return ", ".join(f"{number} {kind}" for kind, number in counts.items()) or "nothing"
+    """Say how many resources there are: "1 machine, 2 disks, 4 others"."""
+    counts = Counter(_MAIN.get(_kind(one.type), "other") for one in resources)
+    kinds = [kind for kind in (*_MAIN.values(), "other") if counts[kind]]
+    return ", ".join(f"{counts[kind]} {kind}{'s' * (counts[kind] > 1)}" for kind in kinds) or "nothing"
 
 
 def check_elsewhere(clients: Clients, run: Run) -> None:

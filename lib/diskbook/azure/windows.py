@@ -14,6 +14,7 @@ import string
 from importlib import resources
 from typing import Any
 
+from diskbook.azure import expiry
 from diskbook.azure.keys import KeyPair
 
 EXTENSION = "diskbook-setup"
@@ -30,14 +31,20 @@ SCRIPT = r"C:\AzureData\diskbook-setup.ps1"
 FACTS = """\
 $os = Get-CimInstance Win32_OperatingSystem
 "$($os.Caption) $($os.Version)"
-(Get-Item "$env:ProgramFiles\\DiskSpd\amd64\\diskspd.exe").VersionInfo.ProductVersion
+(Get-Item "$env:ProgramFiles\\DiskSpd\\amd64\\diskspd.exe").VersionInfo.ProductVersion
 """
 
 
-def setup_script() -> str:
-    """Return the PowerShell script that sets a machine up; it holds no secret."""
+def setup_script(expires_utc: str | None = None) -> str:
+    """Return the PowerShell script that sets a machine up; it holds no secret.
+
+    With an expiry given it also sets the timer that shuts the machine down then.
+    """
     text = (resources.files("diskbook.azure") / "windows-setup.ps1").read_text("utf-8")
-    return text.replace("@DISKSPD_URL@", DISKSPD_URL).replace("@DISKSPD_SHA256@", DISKSPD_SHA256)
+    text = text.replace("@DISKSPD_URL@", DISKSPD_URL).replace("@DISKSPD_SHA256@", DISKSPD_SHA256)
+    if not expires_utc:
+        return text
+    return f"{text}\n# Should nobody be left to delete the machine.\n{expiry.powershell(expires_utc)}"
 
 
 def computer_name(name: str) -> str:
@@ -48,7 +55,7 @@ def computer_name(name: str) -> str:
     return f"{name[: COMPUTER_NAME_CHARS - 5].rstrip('-')}-{mark}"
 
 
-def os_profile(name: str, user: str) -> dict[str, Any]:
+def os_profile(name: str, user: str, expires_utc: str | None = None) -> dict[str, Any]:
     """Build osProfile of a new machine.
 
     Azure wants a password for Windows. It is random, goes nowhere but into the request, and sshd takes none.
@@ -57,7 +64,7 @@ def os_profile(name: str, user: str) -> dict[str, Any]:
         "computerName": computer_name(name),
         "adminUsername": user,
         "adminPassword": password(),
-        "customData": base64.b64encode(setup_script().encode()).decode(),
+        "customData": base64.b64encode(setup_script(expires_utc).encode()).decode(),
         # Updates and their restarts would fall into a measurement.
         "windowsConfiguration": {
             "provisionVMAgent": True,

@@ -32,6 +32,12 @@ def cli() -> None:
     """Measure Azure disks honestly: provision, benchmark, analyse and tear down, scenario after scenario."""
 
 
+def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    from diskbook.azure import expiry
+
+    return None if value is None else expiry.check_hours(value)
+
+
 def _usd(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     from diskbook.azure import spend
 
@@ -45,12 +51,6 @@ _max_cost = click.option(
     callback=_usd,
     help="Stop before anything is created if it is expected to cost more, with a margin; on Azure 50.",
 )
-
-
-def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    from diskbook.azure import expiry
-
-    return None if value is None else expiry.check_hours(value)
 
 
 @cli.command()
@@ -204,6 +204,32 @@ def why(name: str, arm: str | None, workload: str | None) -> None:
     from diskbook import why as reasons
 
     click.echo(reasons.of_run(name, arm, workload))
+
+
+@cli.command(name="zone-affinity")
+@click.option("--device", required=True, help="Block device or file that the workload uses, on this machine.")
+@click.option("--baseline", metavar="RUN", help="A run that read the disk from all zones.")
+@click.option("--disk", metavar="NAME", help="Name of the disk in that run, if it has several.")
+@click.option("--near-ms", type=float, help="In place of a run: read latency from the nearest zone.")
+@click.option("--far-ms", type=float, help="And from the nearest of the others.")
+@click.option(
+    "--seconds", type=click.FloatRange(0.2, 600), default=2.0, show_default=True, help="Of each of 5 reads."
+)
+@click.option(
+    "--size-gib", type=float, default=1.0, show_default=True, help="Part of the device that is read."
+)
+@click.option("--state", type=click.Path(dir_okay=False), help="File that remembers the last verdict.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object in place of a sentence.")
+def zone_affinity(device: str, state: str | None, as_json: bool, **options: Any) -> None:
+    """Say whether a workload sits in the zone that its zone-redundant disk answers from. Only reads.
+
+    Ends with 0 in the nearest zone, 10 in a remote one, 11 where that is not clear; 1 and 2 are errors.
+    """
+    from diskbook import zone_affinity as affinity
+
+    found = affinity.look(device, state, **options)
+    click.echo(found.as_json if as_json else found.line)
+    sys.exit(found.exit_code)
 
 
 @cli.command()

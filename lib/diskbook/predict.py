@@ -114,9 +114,15 @@ def _in_force(totals: pd.DataFrame, limit: Limit, free: np.ndarray) -> np.ndarra
 
 
 def _concurrency(totals: pd.DataFrame) -> np.ndarray:
-    """What the I/Os in flight can give at the latency of the same arm and kind with one outstanding."""
+    """What the I/Os in flight can give at the latency of the same arm and kind with one outstanding.
+
+    Of the same block size where that was measured, else of another.
+    """
     single = totals[(totals["outstanding"] == 1) & totals["rate_offered"].isna()]
-    latency = single.groupby(["arm", "kind"])["lat_mean_ms"].median()
-    keys = pd.MultiIndex.from_frame(totals[["arm", "kind"]])
-    found: np.ndarray = 1000.0 * totals["outstanding"].to_numpy(float) / latency.reindex(keys).to_numpy(float)
-    return found
+    latency = np.full(len(totals), np.nan)
+    for keys in (["arm", "kind", "block_size_bytes"], ["arm", "kind"]):
+        known = single.groupby(keys)["lat_mean_ms"].median()
+        found = known.reindex(pd.MultiIndex.from_frame(totals[keys])).to_numpy(float)
+        latency = np.where(np.isnan(latency), found, latency)
+    rates: np.ndarray = 1000.0 * totals["outstanding"].to_numpy(float) / latency
+    return rates

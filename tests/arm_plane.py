@@ -59,6 +59,9 @@ class RecordingBackend:
     def delete_vm(self, vm_id: str) -> None:
         self._note("delete_vm", vm_id)
 
+    def set_up(self, vm_id: str, host_key: str, authorized_keys: tuple[str, ...]) -> None:
+        self._note("set_up", vm_id, host_key, authorized_keys)
+
     def attach(self, vm_id: str, lun: int, disk: DiskSpec, caching: str) -> None:
         self._note("attach", vm_id, lun, disk, caching)
 

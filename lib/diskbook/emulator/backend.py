@@ -83,6 +83,14 @@ class LocalBackend:
             record.running = False
             self._save()
 
+    def set_up(self, vm_id: str, host_key: str, authorized_keys: tuple[str, ...]) -> None:
+        """Give a running machine its host key and the keys that may sign in; open connections end."""
+        with self._step():
+            record = self._record(vm_id)
+            record.spec = replace(record.spec, authorized_keys=authorized_keys)
+            self._machine(record).set_up(record.spec, host_key)
+            self._save()
+
     def delete_vm(self, vm_id: str) -> None:
         """End the machine, detach its disks and remove its files."""
         with self._step():

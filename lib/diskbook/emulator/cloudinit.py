@@ -71,6 +71,24 @@ def _pairs(keys: object) -> dict[str, tuple[str, str]]:
     return pairs
 
 
+def host_key_pair(private_key: str) -> dict[str, tuple[str, str]]:
+    """Return a host key as `host_keys` does, given its private part.
+
+    Raises
+    ------
+    RuntimeError
+        It is not a private key in OpenSSH's format, or of a kind that machines do not take.
+    """
+    try:
+        key = serialization.load_ssh_private_key(private_key.encode(), None)
+    except ValueError as error:
+        raise RuntimeError(f"the host key is no private key in OpenSSH's format: {error}") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise RuntimeError("the host key is not an ed25519 key")
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    return {"ed25519": (private_key.strip() + "\n", public.decode() + "\n")}
+
+
 def new_host_key() -> dict[str, tuple[str, str]]:
     """Make an ed25519 host key, as a machine does whose user data bring none."""
     key = Ed25519PrivateKey.generate()

@@ -95,7 +95,7 @@ STAND_INS = {
 _STAND_IN = """\
 #!/bin/sh
 # A stand-in on an emulated Windows machine.
-exec {python} -m {module} "$@"
+exec {python} -I -m {module} "$@"
 """
 
 

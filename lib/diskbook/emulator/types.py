@@ -121,7 +121,7 @@ class VmSpec:
     os: str  # "linux" | "windows"
     admin_username: str
     authorized_keys: tuple[str, ...]
-    custom_data: str
+    custom_data: str = field(repr=False)  # holds the machine's private host key
     tags: dict[str, str] = field(default_factory=dict)
 
 
@@ -168,6 +168,9 @@ class Backend(Protocol):
 
     def delete_vm(self, vm_id: str) -> None:
         """End the machine and remove its files."""
+
+    def set_up(self, vm_id: str, host_key: str, authorized_keys: tuple[str, ...]) -> None:
+        """Give a running machine its private host key (OpenSSH's format) and the keys that may sign in."""
 
     def attach(self, vm_id: str, lun: int, disk: DiskSpec, caching: str) -> None:
         """Make the disk reachable from the machine at this LUN. `caching`: None | ReadOnly | ReadWrite."""

@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from diskbook.emulator.arm import (
     disks,
+    extensions,
     groups,
     locations,
     metrics,
@@ -50,6 +51,7 @@ GROUP = SUB + "/resourceGroups/{group}"
 COMPUTE, NETWORK = "/providers/Microsoft.Compute", "/providers/Microsoft.Network"
 DISK = GROUP + COMPUTE + "/disks/{name}"
 VM = GROUP + COMPUTE + "/virtualMachines/{name}"
+EXTENSION = VM + "/extensions/{extension}"
 NET = GROUP + NETWORK + "/{kind}/{name}"
 SCHEDULE = GROUP + "/providers/Microsoft.DevTestLab/schedules/{name}"
 CHILD = NET + "/{child}/{child_name}"
@@ -94,6 +96,10 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("PATCH", VM, vms.patch),
     ("DELETE", VM, vm_delete.delete),
     ("GET", VM + "/instanceView", vms.view),
+    ("GET", VM + "/extensions", extensions.listing),
+    ("GET", EXTENSION, extensions.get),
+    ("PUT", EXTENSION, extensions.put),
+    ("DELETE", EXTENSION, extensions.delete),
     ("POST", VM + "/attachDetachDataDisks", vms.attach_detach),
     ("POST", VM + "/{action:power}", power.act),
     ("GET", SCHEDULE, schedules.get),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from concurrent.futures import ThreadPoolExecutor
 
-from diskbook.emulator.arm import attach, disks, groups, network, power, schedules, vm_delete, vms
+from diskbook.emulator.arm import attach, disks, extensions, groups, network, power, schedules, vm_delete, vms
 from diskbook.emulator.arm.cleanup import VM, running
 from diskbook.emulator.arm.operations import Work
 from diskbook.emulator.arm.plane import ControlPlane
@@ -80,6 +80,7 @@ def _work(plane: ControlPlane, body: Json) -> Work:
         "disk-update": disks.update,
         "disk-delete": disks.deletion,
         "vm-delete": vm_delete.deletion,
+        "vm-extension": extensions.creation,
         "group-delete": groups.deletion,
         "network-delete": network.deletion,
         schedules.GUEST: schedules.shutdown,

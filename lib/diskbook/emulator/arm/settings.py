@@ -20,6 +20,8 @@ DEFAULT_DELAYS_S: Mapping[str, float] = {
     "vm-stop": 20.0,
     "vm-deallocate": 30.0,
     "vm-restart": 30.0,
+    "vm-extension": 180.0,
+    "vm-extension-delete": 10.0,
     "disk-attach": 12.0,
     "disk-detach": 12.0,
     "vnet": 3.0,
@@ -56,7 +58,7 @@ class Settings:
 
     subscription_id: str
     tenant_id: str
-    token: str
+    token: str = field(repr=False)
     time_scale: float = 1.0
     delays_s: Mapping[str, float] = field(default_factory=dict)
     seed: int = 1

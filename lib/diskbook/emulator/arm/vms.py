@@ -15,8 +15,9 @@ from diskbook.emulator.arm.network_fill import address_ids, nics
 from diskbook.emulator.arm.operations import Work
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
 from diskbook.emulator.arm.state import Resource, shown
-from diskbook.emulator.arm.vm_body import SSH_PORT_TAG, instance_view, new_body, spec_of
+from diskbook.emulator.arm.vm_body import SSH_PORT_TAG, instance_view, is_windows, new_body, spec_of
 from diskbook.emulator.arm.vm_rules import check_new_vm, check_resize
+from diskbook.emulator.arm.windows_setup import check_profile
 from diskbook.emulator.types import Json, VmAddress
 
 RETRY_AFTER_S = 10
@@ -49,6 +50,8 @@ def _forget(plane: ControlPlane, vm: Resource) -> None:
 def _create(plane: ControlPlane, call: Call) -> Reply:
     region = plane.region(str(call.body.get("location", "")))
     check_new_vm(plane, call.body, region, date.today())
+    if is_windows(call.body):
+        check_profile(call.params["name"], call.body)
     vm = new_body(
         plane.resource_id(call.group, VM, call.params["name"]), call.params["name"], call.body, region.name
     )

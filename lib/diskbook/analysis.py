@@ -11,14 +11,28 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import beside, figures, limits, narrative, published, results, scenario_file, schema
+from diskbook import (
+    beside,
+    figures,
+    limits,
+    metrics,
+    narrative,
+    published,
+    results,
+    scenario_file,
+    schema,
+    throttle,
+)
 from diskbook.figures import ArmLook, Picture
 from diskbook.run import Run, open_run, write_atomic
 from diskbook.scenario import Scenario, Workload
 from diskbook.stats import tail_ratios, tails
 from diskbook.stats.compare import Compared, compare
 
-MODULES = {"3-analyse-disk-options": "diskbook.disk_options"}
+MODULES = {
+    "3-analyse-disk-options": "diskbook.disk_options",
+    "3-analyse-shared-zrs": "diskbook.shared_zrs",
+}
 """Modules of analyses with figures of their own, by notebook."""
 
 
@@ -52,6 +66,7 @@ class Analysis:
             self._mismatches(),
             directions=directions,
             zone_redundant=self.scenario.zone_redundant_arms,
+            consumed_pct=metrics.consumed_by_cell(self.trials, self.tables.metrics),
         )
 
     @property
@@ -64,10 +79,14 @@ class Analysis:
         """What was checked before anything was compared."""
         return self.compared.gates
 
-    @property
+    @cached_property
     def cells(self) -> pd.DataFrame:
-        """Every arm x workload with its label: below cap or capped, and by which limit."""
-        return self.compared.cells
+        """Every arm x workload with its label: below cap or capped, by which limit, and the evidence."""
+        items = self.scenario.arm
+        on_demand = [item.name for item in items if self.scenario.disk_named(item.disk).bursting]
+        return throttle.with_evidence(
+            self.compared.cells, self.trials, self.tables.metrics, on_demand, self.folder.ledger()
+        )
 
     @property
     def headline(self) -> str:

@@ -1,0 +1,70 @@
+"""The analysis of `shared-zrs`: where the disk answers from, the article's claims, and the zone drill."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from diskbook import claims, present_published, published
+from diskbook.analysis import Analysis
+from diskbook.figures import Picture
+from diskbook.show import Html, table
+from diskbook.stats.zone_probe import FARTHER, NEAREST, probe
+
+ARTICLE = "shared-zrs"
+
+
+def pictures(a: Analysis) -> tuple[Picture, ...]:
+    """Figures of this analysis, in the order of the notebook."""
+    return (a.ratios, a.iops_and_caps, a.all_trials)
+
+
+def claims_table() -> Html:
+    """The article's claims with verdicts and reasons."""
+    return present_published.claims_of(claims.judge(published.assess(published.read())), ARTICLE)
+
+
+def probe_table(a: Analysis) -> Html:
+    """Every zone that a disk was read from, with its ratio to the nearest one."""
+    found = probe(a.trials)
+    rows = [
+        {
+            "Replicate": row["replicate"],
+            "Disk": row["disk_id"].rsplit("/", 1)[-1],
+            "Read from": row["zone"],
+            "Latency, ms": row["lat_ms"],
+            "Ratio to the nearest": _ratio(row),
+            "Blocks": row["n_blocks"],
+            "Verdict": row["verdict"],
+        }
+        for row in found.to_dict("records")
+    ]
+    return table(pd.DataFrame(rows), f"Reads at queue depth 1 by zone ({a.provenance})")
+
+
+def probe_words(a: Analysis) -> list[str]:
+    """Say of each disk which zone it answers from, and how sure that is."""
+    found = probe(a.trials)
+    said = []
+    for (replicate, disk), zones in found.groupby(["replicate", "disk_id"], sort=False):
+        name = f"{a.provenance}: {str(disk).rsplit('/', 1)[-1]} (replicate {replicate})"
+        nearest = zones[zones["verdict"] == NEAREST]
+        if nearest.empty:
+            said.append(f"{name}: the nearest zone is not clear; more blocks would tell")
+            continue
+        next_one = zones[zones["verdict"] == FARTHER].sort_values("ratio").iloc[0]
+        interval = f"95 % CI {next_one['ci_low']:.2f}..{next_one['ci_high']:.2f}"
+        said.append(
+            f"{name} answers from {nearest['zone'].iloc[0]}, as latency has it: the next zone takes "
+            f"{next_one['ratio']:.2f} times as long ({interval})"
+        )
+    return said or ["no disk was read from two zones, so nothing is known of where it answers"]
+
+
+def _ratio(row: dict[Any, Any]) -> str:
+    if row["ratio"] == 1.0:
+        return "1"
+    if pd.isna(row["ci_low"]):
+        return f"{row['ratio']:.2f} (no interval)"
+    return f"{row['ratio']:.2f} ({row['ci_low']:.2f} to {row['ci_high']:.2f})"

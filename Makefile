@@ -7,7 +7,7 @@ export HOME := $(CURDIR)/.tools/home
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types format coverage bench-emulator bench-stats bench-provision samples lock clean
+.PHONY: help setup run test lint types format coverage faults bench-emulator bench-stats bench-provision samples lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -35,6 +35,9 @@ format: setup ## put code and notebooks into the project's style, strip notebook
 
 coverage: setup ## check the intervals against simulated truth (2 minutes)
 	@$(BIN)/python -m diskbook.coverage
+
+faults: setup ## play some fifty faults, each in a whole run, and see what is left, lost or repeated
+	@$(BIN)/python -m diskbook.faults
 
 bench-emulator: setup ## measure how closely the emulator plays what it is told
 	@$(BIN)/python -m diskbook.emulator.bench

@@ -1,0 +1,90 @@
+"""The table of faults: what it plays, what its checks find, and one of its runs (`make faults` plays them all)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diskbook import paths
+from diskbook.emulator.arm.faults import Faults
+from diskbook.faults.__main__ import line, main, rows
+from diskbook.faults.aftermath import lost_or_repeated
+from diskbook.faults.play import Row
+from diskbook.faults.table import BENCHMARK, FAULTS, PROVISION
+from diskbook.run import Run
+
+
+def test_the_table_has_what_it_promises(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(FAULTS) >= 25
+    assert not [name for name, count in Counter(fault.slug for fault in FAULTS).items() if count > 1]
+    kinds = {"control plane", "SSH", "machine", "tool", "disk full", "kill -9", "signal"}
+    assert {fault.kind for fault in FAULTS} == kinds
+    assert {PROVISION, BENCHMARK} < {fault.stage for fault in FAULTS if fault.kind == "kill -9"}
+    for fault in FAULTS:
+        assert fault.inject or fault.planted
+        assert not fault.planted or fault.named  # planted before the run begins
+        Faults(fault.planted)  # raises where one cannot be understood
+    assert main(["--list", "--only", "^SSH"]) == 0
+    assert capsys.readouterr().out.count("\n") == sum(fault.kind == "SSH" for fault in FAULTS)
+
+
+@pytest.mark.timeout(900)  # a whole run; a busy machine takes long for it
+def test_one_of_its_runs() -> None:
+    """The control plane is away for a moment and all machines reboot in the middle of a trial."""
+    (row,) = rows([fault for fault in FAULTS if fault.slug == "plane-restarts"], 1)
+    assert row.ok, line(row)
+    assert row.ending == "went on by itself"
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Run:
+    """A copy of a finished run."""
+    source = paths.RUNS / "sample-zone-disks"
+    shutil.copytree(source, tmp_path / source.name, ignore=shutil.ignore_patterns("notebooks", "figures"))
+    return Run(tmp_path / source.name)
+
+
+def write(run: Run, events: list[dict[str, Any]]) -> None:
+    (run.folder / "ledger.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+
+
+def test_a_whole_run_has_lost_nothing(sample: Run) -> None:
+    assert lost_or_repeated(sample, sample.ledger()[:40]) == []
+
+
+def test_a_lost_trial_is_found(sample: Run) -> None:
+    events = sample.ledger()
+    lost = next(event for event in events if event["event"] == "trial")
+    write(sample, [event for event in events if event is not lost])
+    key = (1, lost["block"], lost["position"])
+    assert f"trial {key} was measured 0 times" in lost_or_repeated(sample, [])
+    assert "earlier lines of the ledger have changed" in lost_or_repeated(sample, events)
+
+
+def test_a_repeated_block_is_found(sample: Run) -> None:
+    events = sample.ledger()
+    again = next(event for event in events if event["event"] == "block" and event["status"] == "complete")
+    write(sample, [*events, again])
+    assert f"block {again['block']} is complete 2 times" in lost_or_repeated(sample, [])
+
+
+def test_a_changed_raw_file_is_found(sample: Run) -> None:
+    entry = next(event for event in sample.ledger() if event["event"] == "trial")["files"]["json"]
+    path = sample.folder / entry["path"]
+    path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()) + b" "))
+    assert lost_or_repeated(sample, []) == [f"{entry['path']} has changed"]
+
+
+def test_a_row_that_left_something_fails() -> None:
+    row = Row("slug", "kind", "what", "stage", ending="went on by itself")
+    assert row.ok and line(row).startswith("ok")
+    row.left.append("resource group x")
+    assert not row.ok and line(row).startswith("FAIL") and "resource group x" in line(row)
+    assert os.environ.get("DISKBOOK_RECONNECT_S") is None  # the scene of a fault is in its own process

@@ -62,7 +62,7 @@ def provision(folder: Run) -> None:
             expiry.check_fits(folder.manifest, scenario, left, parallel)
             spend.check(folder, clients, scenario, len(missing))
             _create(folder, clients, scenario, missing)
-        folder.append("stage", stage="provision")
+        folder.append("stage", stage="provision", requests=dict(clients.requests))
 
 
 def benchmark(folder: Run) -> None:

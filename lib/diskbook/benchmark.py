@@ -6,8 +6,10 @@ once more; the run goes on either way.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from diskbook import adoption, design
 from diskbook.devices import Device
@@ -16,13 +18,14 @@ from diskbook.hosts import JobLost
 from diskbook.rig import Rig
 from diskbook.run import Run, now_utc
 from diskbook.scenario import Arm, Scenario, Workload
-from diskbook.tools import fio
+from diskbook.tools import choice, diskspd, fio
+from diskbook.tools.job import Job
 
 __all__ = ["Rig", "measure", "parse", "prefill", "run_job", "run_twice"]
 
 ATTEMPTS = 2
 PAUSE_S = 1.0  # before the next attempt: what broke one may be back in a moment
-LOGS = ("trial_lat.log", "trial_iops.log")
+FILLS = 4  # each longer than the one before
 START_S = 60.0  # a tool that has not ended this long after its time is taken for hung
 
 
@@ -81,7 +84,8 @@ def _was_cut_at_its_end(rig: Rig, block: design.Block) -> bool:
     planned = missing[0]
     arm, workload = rig.scenario.arm_named(planned.arm), rig.scenario.workload_named(planned.workload)
     planned_s = workload.ramp_s + workload.runtime_s
-    left = adoption.left_on_machine(rig, arm.machine, planned, LOGS, planned_s)
+    files = [file for file in _tool(rig, arm).raw if file not in ("stdout", "stderr")]
+    left = adoption.left_on_machine(rig, arm.machine, planned, files, planned_s)
     if left is None:
         return False
     times = left.started_utc, left.ended_utc
@@ -90,15 +94,13 @@ def _was_cut_at_its_end(rig: Rig, block: design.Block) -> bool:
 
 def prefill(rig: Rig, disk: str, machine: str) -> None:
     """Fill the working set of a disk once, so that reads meet written blocks; caps are lifted if emulated."""
-    needed = max(workload.working_set_bytes for workload in rig.scenario.workload)
-    if disk in rig.prefilled:
+    needed = max(workload.prefill_bytes for workload in rig.scenario.workload)
+    if disk in rig.prefilled or not needed:
         return
     device = rig.device(disk, machine)
-    job = fio.prefill_command(needed, device.for_prefill)
     started = time.monotonic()
-    # 50 MB/s is a slow disk; ten minutes more than that takes is a broken one.
-    output = run_twice(rig, machine, f"prefill-{disk}-{rig.number}", device, job, needed / 50e6 + 600)
-    parse(output, f"prefill of {disk}")
+    fill = _fill_by_time if device.engine == "windows" else _fill
+    fill(rig, machine, disk, device, needed)
     rig.run.append(
         "prefill",
         replicate=rig.number,
@@ -111,6 +113,29 @@ def prefill(rig: Rig, disk: str, machine: str) -> None:
     rig.prefilled.add(disk)
 
 
+def _fill(rig: Rig, machine: str, disk: str, device: Device, needed: int) -> None:
+    job = fio.prefill_command(needed, device.for_prefill)
+    # 50 MB/s is a slow disk; ten minutes more than that takes is a broken one.
+    output = run_twice(rig, machine, f"prefill-{disk}-{rig.number}", device, job, needed / 50e6 + 600)
+    parse(output, f"prefill of {disk}")
+
+
+def _fill_by_time(rig: Rig, machine: str, disk: str, device: Device, needed: int) -> None:
+    """Have DiskSpd write until it has written all of it in one go: it takes a time, not an amount."""
+    seconds: int | None = None
+    for attempt in range(1, FILLS + 1):
+        job = diskspd.prefill_command(needed, device.for_prefill, seconds=seconds)
+        name = f"prefill-{disk}-{rig.number}-{attempt}"
+        output = run_twice(rig, machine, name, device, job, (seconds or 60) + 600)
+        result = diskspd.parse_output(_text(output), f"prefill of {disk}")
+        found = result.measurement.directions["write"]
+        written = found.ios * diskspd.MIB
+        if written >= needed:
+            return
+        seconds = math.ceil(found.runtime_ms / 1000 * 1.3 * needed / written)
+    raise DiskbookError(f"prefill of {disk}: {written} of {needed} bytes were written in {FILLS} attempts")
+
+
 def _trial(rig: Rig, planned: design.PlannedTrial, attempt: int) -> bool:
     """Run one trial and record it. Returns whether it succeeded."""
     arm = rig.scenario.arm_named(planned.arm)
@@ -119,12 +144,13 @@ def _trial(rig: Rig, planned: design.PlannedTrial, attempt: int) -> bool:
     output, lost = {}, None
     device = rig.device(arm.disk, arm.machine)
     started_utc = now_utc()
+    job = _tool(rig, arm).command(workload, device, seed=_tool_seed(rig.scenario, planned))
     try:
-        seed = _tool_seed(rig.scenario, planned)
-        output = _run_tool(rig, arm, workload, planned.name(attempt), device, seed=seed)
+        output = _run_tool(rig, arm, workload, planned.name(attempt), device, job)
     except JobLost as failure:
         lost = str(failure)
-    succeeded = _record(rig, planned, attempt, output, lost, (started_utc, now_utc()), device.lun)
+    how = {"lun": device.lun, **({"notes": list(job.notes)} if job.notes else {})}
+    succeeded = _record(rig, planned, attempt, output, lost, (started_utc, now_utc()), how)
     if not succeeded:
         rig.forget(arm.disk)
     return succeeded
@@ -137,17 +163,18 @@ def _record(
     output: dict[str, bytes],
     lost: str | None,
     times_utc: tuple[str, str],
-    lun: int | None = None,
+    how: Mapping[str, Any] | None = None,
 ) -> bool:
     """Keep the raw files of a trial and write its line of the ledger. Returns whether it succeeded."""
     arm = rig.scenario.arm_named(planned.arm)
     workload = rig.scenario.workload_named(planned.workload)
-    name, error, seen = planned.name(attempt), lost, None
-    files = _keep(rig.run, name, output)
+    name, error, seen, tool = planned.name(attempt), lost, None, _tool(rig, arm)
+    files = _keep(rig.run, name, output, tool)
     if error is None:
+        text = {kind: _text(output).get(file, "") for file, (kind, _) in tool.raw.items()}
         try:
-            seen = _seen(parse(output, f"{name}.json", runtime_s=workload.runtime_s))
-        except fio.FioError as failure:
+            seen = _seen(tool.read(text, f"{name}.{tool.main}", workload, whole=True))
+        except choice.ToolError as failure:
             error = str(failure)
     rig.run.append(
         "trial",
@@ -168,22 +195,22 @@ def _record(
         machine_id=rig.replicate["machines"][arm.machine]["id"],
         disk=arm.disk,
         disk_id=rig.replicate["disks"][arm.disk]["id"],
-        lun=lun,
+        tool=rig.scenario.tool_of(arm),
         files=files,
+        **{"lun": None, **(how or {})},
     )
     return error is None
 
 
 def _run_tool(
-    rig: Rig, arm: Arm, workload: Workload, name: str, device: Device, *, seed: int
+    rig: Rig, arm: Arm, workload: Workload, name: str, device: Device, job: Job
 ) -> dict[str, bytes]:
-    job = fio.command(workload, device, seed=seed)
     planned_s = workload.ramp_s + workload.runtime_s
     return run_job(rig, arm.machine, name, device, job, planned_s, planned_s + START_S)
 
 
 def run_job(
-    rig: Rig, machine: str, name: str, device: Device, job: fio.Job, expected_s: float, limit_s: float
+    rig: Rig, machine: str, name: str, device: Device, job: Job, expected_s: float, limit_s: float
 ) -> dict[str, bytes]:
     """Run a tool as a detached job and return its files: `stdout`, `stderr`, `status` and its logs."""
     connection = rig.connection(machine)
@@ -192,7 +219,7 @@ def run_job(
 
 
 def run_twice(
-    rig: Rig, machine: str, name: str, device: Device, job: fio.Job, limit_s: float
+    rig: Rig, machine: str, name: str, device: Device, job: Job, limit_s: float
 ) -> dict[str, bytes]:
     """Run a tool as `run_job` does, once more where the machine was restarted under it."""
     try:
@@ -201,29 +228,37 @@ def run_twice(
         return run_job(rig, machine, f"{name}-again", device, job, 0, limit_s)
 
 
-def _keep(run: Run, name: str, output: dict[str, bytes]) -> dict[str, dict[str, str]]:
+def _keep(run: Run, name: str, output: dict[str, bytes], tool: choice.Tool) -> dict[str, dict[str, str]]:
     """Write a trial's raw files."""
-    raw_names = {"stdout": ("json", f"{name}.json"), "stderr": ("err", f"{name}.txt")}
-    raw_names |= {f"trial_{kind}.log": (f"{kind}_log", f"{name}_{kind}.log") for kind in ("lat", "iops")}
     return {
-        kind: run.write_raw(raw_name, output[file])
-        for file, (kind, raw_name) in raw_names.items()
+        kind: run.write_raw(f"{name}{ending}", output[file])
+        for file, (kind, ending) in tool.raw.items()
         if output.get(file)
     }
 
 
+def _tool(rig: Rig, arm: Arm) -> choice.Tool:
+    """Tool that the arm's machine has."""
+    return choice.TOOLS[rig.scenario.tool_of(arm)]
+
+
+def _text(output: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: content.decode("utf-8", "replace") for name, content in output.items()}
+
+
 def parse(output: dict[str, bytes], source: str, runtime_s: float | None = None) -> fio.FioResult:
     """Read what a job left; raises FioError with the tool's own message."""
-    text = {name: content.decode("utf-8", "replace") for name, content in output.items()}
+    text = _text(output)
     return fio.parse(text.get("stdout", ""), source, messages=text.get("stderr", ""), runtime_s=runtime_s)
 
 
-def _seen(result: fio.FioResult) -> str:
+def _seen(result: choice.Reading) -> str:
     """Say what the tool measured, for progress lines."""
-    parts = [
-        f"{name} {part.lat_mean_ms:.3g} ms" + ("" if name == "sync" else f", {part.iops:,.0f} IOPS")
-        for name, part in result.directions.items()
-    ]
+    parts = []
+    for name, part in result.directions.items():
+        latency = [] if math.isnan(part.lat_mean_ms) else [f"{part.lat_mean_ms:.3g} ms"]
+        rate = [] if name == "sync" else [f"{part.iops:,.0f} IOPS"]
+        parts.append(f"{name} {', '.join(latency + rate)}")
     return "; ".join(parts)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from diskbook.errors import DiskbookError
 from diskbook.scenario import Workload
-from diskbook.tools import fio
+from diskbook.tools import choice, fio
 
 
 @dataclass(frozen=True)
@@ -59,16 +59,17 @@ def read_trial(folder: Path, event: Mapping[str, Any], workload: Workload) -> Tr
     Raises
     ------
     DiskbookError
-        See `read_bytes`; FioError when the output is not usable.
+        See `read_bytes`; one of `choice.ToolError` when the output is not usable.
     """
-    files = event.get("files") or {}
-    if "json" not in files:
+    if "imported" in event:
+        from diskbook import import_read  # which needs this module
+
+        return import_read.read_trial(folder, event)
+    files, tool = event.get("files") or {}, choice.TOOLS[event.get("tool") or "fio"]
+    if tool.main not in files:
         raise DiskbookError(
             f"{folder.name}: the ledger has no raw file for the finished trial {event['trial']}; restore it"
         )
     text = {kind: read_bytes(folder, entry).decode("utf-8", "replace") for kind, entry in files.items()}
-    source = files["json"]["path"]
-    result = fio.parse(text["json"], source, messages=text.get("err", ""))
-    logs = text.get("lat_log", ""), text.get("iops_log", "")
-    series = fio.parse_logs(*logs, workload.series_s, source)
-    return Trial(result.directions, series, result.version)
+    found = tool.read(text, files[tool.main]["path"], workload, whole=False)
+    return Trial(found.directions, found.series, found.version)

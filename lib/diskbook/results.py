@@ -176,7 +176,8 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
         raise KeyError(f"replicate {event['replicate']}")
     machine, disk = replicate["machines"][event["machine"]], replicate["disks"][event["disk"]]
     status = "incomplete_block" if event["status"] == "ok" and not complete else event["status"]
-    output = (event.get("files") or {}).get("json") or {}
+    files = event.get("files") or {}
+    output = files.get("json") or files.get("xml") or {}
     return {
         "run": manifest["run"],
         "scenario": manifest["scenario"]["name"],

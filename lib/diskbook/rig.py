@@ -15,6 +15,7 @@ from diskbook.devices import Device
 from diskbook.hosts import Connection, Host
 from diskbook.run import Run
 from diskbook.scenario import Scenario
+from diskbook.windows_hosts import WindowsConnection
 
 GIB = 1024**3
 
@@ -66,7 +67,8 @@ class Rig:
             return found
 
         host = Host(**self.replicate["machines"][machine]["host"], private_key=run_key(self.run.folder))
-        return Connection(host, care)
+        kind = WindowsConnection if self.scenario.machine_named(machine).os == "windows" else Connection
+        return kind(host, care)
 
     def device(self, disk: str, machine: str) -> Device:
         """Have the disk on the machine and return it as the machine sees it."""

@@ -1,4 +1,4 @@
-"""The table of faults: what it plays, what its checks find, and one of its runs (`make faults` plays them all)."""
+"""The table of faults: what it plays, what its checks find, and one of its runs; `make faults` plays all."""
 
 from __future__ import annotations
 

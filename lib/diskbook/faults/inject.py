@@ -21,6 +21,7 @@ from diskbook.faults.aftermath import groups
 from diskbook.faults.play import Act
 from diskbook.faults.scene import EMULATOR, PLAYED, NotStruck, Scene, line_of
 
+_NAMED = {"cloud": "emulator", "emulator": {"name": EMULATOR}}
 Moment = Callable[[Scene], object]
 FILLER = "filler"
 
@@ -124,11 +125,11 @@ def send(number: signal.Signals, moment: Moment) -> Act:
     return act
 
 
-def kill_emulated(name: str, moment: Moment) -> Act:
+def kill_emulated(name: str, moment: Callable[[Scene], Path]) -> Act:
     """Kill -9 the emulator's processes of a name: its sshd listeners, its disks."""
 
     def act(scene: Scene) -> None:
-        moment(scene)
+        tool = hold(scene, moment(scene))
         folder = str(scene.emulator.folder)
         killed = 0
         for process in psutil.process_iter():
@@ -136,6 +137,7 @@ def kill_emulated(name: str, moment: Moment) -> Act:
                 if process.name() == name and folder in line_of(process):
                     process.kill()
                     killed += 1
+        tool.resume()
         if not killed:
             raise NotStruck(f"no {name} ran")
 
@@ -152,11 +154,11 @@ def kill_emulator(moment: Moment) -> Act:
     return act
 
 
-def restart_emulator(moment: Moment) -> Act:
+def restart_emulator(moment: Callable[[Scene], Path]) -> Act:
     """Stop the emulator and start it again with its state: machines reboot, the control plane was away."""
 
     def act(scene: Scene) -> None:
-        moment(scene)
+        hold(scene, moment(scene))
         lifecycle.stop(EMULATOR, keep_state=True)
         lifecycle.start(EMULATOR, **PLAYED, owner=True)
 
@@ -187,11 +189,14 @@ def cut_ssh(moment: Callable[[Scene], Path], seconds: float) -> Act:
     """Cut all sessions of the machine that measures, and let nobody in for a while."""
 
     def act(scene: Scene) -> None:
-        listener = _listener(_machine_of(moment(scene)))
+        job = moment(scene)
+        listener = _listener(_machine_of(job))
+        tool = hold(scene, job)
         listener.suspend()
         sessions = listener.children()
         for session in sessions:
             session.kill()
+        tool.resume()
         time.sleep(seconds)
         listener.resume()
         if not sessions:
@@ -218,7 +223,9 @@ def hang_ssh(moment: Callable[[Scene], Path]) -> Act:
     """Hang the machine's sshd for good."""
 
     def act(scene: Scene) -> None:
-        listener = _listener(_machine_of(moment(scene)))
+        job = moment(scene)
+        listener = _listener(_machine_of(job))
+        hold(scene, job)
         listener.suspend()
         for session in listener.children():
             session.kill()
@@ -231,11 +238,13 @@ def close_lid(moment: Callable[[Scene], Path]) -> Act:
 
     def act(scene: Scene) -> None:
         job = moment(scene)
+        tool = hold(scene, job)
         family = scene.family()
         for process in family:
             process.suspend()
         for session in _listener(_machine_of(job)).children():
             session.kill()
+        tool.resume()
         deadline = time.monotonic() + 30
         while not (job / "status").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -249,25 +258,29 @@ def close_lid(moment: Callable[[Scene], Path]) -> Act:
 # --- machines
 
 
-def power(action: str, moment: Moment, refuse_start: Json | None = None) -> Act:
-    """Do something to the first machine through Azure: "deallocate", "restart", "delete" ..."""
+def power(action: str, moment: Callable[[Scene], Path], refuse_start: Json | None = None) -> Act:
+    """Do something through Azure to the machine that measures: "deallocate", "restart", "delete"."""
 
     def act(scene: Scene) -> None:
-        moment(scene)
-        job = next(iter(scene.jobs("r*")), None)
+        machines = clouds.clients_of(_NAMED).compute.virtual_machines  # takes a second; a trial is not longer
+        job = moment(scene)
+        hold(scene, job)
         rows = scene.run.manifest["replicates"][-1]["machines"].values()
-        # The machine that measures at the moment.
-        name = job.parents[2].name if job else ""
-        row = next((row for row in rows if group_and_name(row["id"])[1] in name), None)
-        if row is None:
-            raise NotStruck("no trial ran")
+        places = [group_and_name(row["id"]) for row in rows]
+        place = next(place for place in places if _machine_of(job).name.startswith(f"{place[1]}-"))
         if refuse_start is not None:
             match = {"method": "POST", "path_regex": "/start$"}
             lifecycle.plant(scene.emulator, [{"match": match, "times": 0, "action": refuse_start}])
-        machines = clouds.clients_of(scene.run.manifest).compute.virtual_machines
-        getattr(machines, f"begin_{action}")(*group_and_name(row["id"])).result()
+        getattr(machines, f"begin_{action}")(*place).result()
 
     return act
+
+
+def hold(scene: Scene, job: Path) -> psutil.Process:
+    """Suspend the fio of a trial, so that the trial is not over before the harm is done."""
+    tool: psutil.Process = scene.until(lambda: _tool(job), "fio ran")
+    tool.suspend()
+    return tool
 
 
 def pardon(scene: Scene) -> None:

@@ -30,6 +30,8 @@ class Fault:
         What a person does before going on: make room, wait, sweep.
     planted
         Faults of the control plane (see `emulator/arm/faults.py`), in place from the beginning.
+    proof
+        What shows that it struck: "stop" (the run ends), "failed" (a trial), "recovery" (of a machine).
     named
         The emulator was started by hand, so that machines outlive the client; otherwise it is the run's own.
     cut
@@ -48,6 +50,7 @@ class Fault:
     mend: Act | None = None
     planted: tuple[Json, ...] = ()
     named: bool = True
+    proof: str = ""
     cut: bool = False
     root: bool = False
 
@@ -93,8 +96,7 @@ def _play(fault: Fault, place: Scene, row: Row) -> None:
         fault.inject(place)
     status, row.told = place.end()
     before: list[Json] = []
-    if fault.planted:
-        _check_struck(place)
+    _check_struck(fault, place, status)
     if status == 0:
         row.ending = "went on by itself"
         row.told = place.notes[-1] if place.notes else _seen(place)
@@ -127,10 +129,18 @@ def _check_stop(fault: Fault, place: Scene, row: Row) -> None:
     row.left += [f"after the stop: {what}" for what in aftermath.left_over(place)]
 
 
-def _check_struck(place: Scene) -> None:
-    for fault in lifecycle.planted(place.emulator):
-        if fault["seen"] <= fault.get("after", 0):
-            raise NotStruck(f"nothing matched {fault['match']}")
+def _check_struck(fault: Fault, place: Scene, status: int) -> None:
+    for planted in lifecycle.planted(place.emulator) if fault.planted else ():
+        if planted["seen"] <= planted.get("after", 0):
+            raise NotStruck(f"nothing matched {planted['match']}")
+    proofs = {
+        "": True,
+        "stop": status != 0,
+        "failed": bool(place.events("trial", status="failed")),
+        "recovery": bool(place.events("recovery")),
+    }
+    if not proofs[fault.proof]:
+        raise NotStruck("the run did not notice it")
 
 
 def _seen(place: Scene) -> str:

@@ -59,11 +59,11 @@ _CONTROL_PLANE = (
     ),
     Fault(
         "throttled-long", "control plane", "429, Retry-After 1,200 s", PROVISION,
-        planted=request("PUT", DISKS, throttle("CreateUpdateDisks30Min", 1200), times=0),
+        planted=request("PUT", DISKS, throttle("CreateUpdateDisks30Min", 1200), times=0), proof="stop",
     ),
     Fault(
         "throttled-move", "control plane", "429 without end while a disk is moved", BENCHMARK,
-        planted=request("POST", ATTACH, throttle("UpdateVM3Min", 30), times=0, after=1),
+        planted=request("POST", ATTACH, throttle("UpdateVM3Min", 30), times=0, after=1), proof="stop",
     ),
     Fault(
         "server-errors", "control plane", "503, three in a row", PROVISION,
@@ -95,18 +95,20 @@ _CONTROL_PLANE = (
     Fault(
         "sku-not-available", "control plane", "SkuNotAvailable in one zone", PROVISION,
         planted=request("PUT", "/virtualMachines/[^/]*vm2$", refusal("SkuNotAvailable", NO_SIZE), times=0),
+        proof="stop",
     ),
     Fault(
         "quota", "control plane", "quota of cores exceeded", PROVISION,
-        planted=request("PUT", MACHINES, refusal("OperationNotAllowed", NO_QUOTA), times=0),
+        planted=request("PUT", MACHINES, refusal("OperationNotAllowed", NO_QUOTA), times=0), proof="stop",
     ),
     Fault(
         "allocation-failed", "control plane", "AllocationFailed at a machine's creation", PROVISION,
-        planted=operation("vm-create-zonal", "AllocationFailed", "Allocation failed.", times=0),
+        planted=operation("vm-create-zonal", "AllocationFailed", "Allocation failed.", times=0), proof="stop",
     ),
     Fault(
         "disk-refused", "control plane", "a disk is refused", PROVISION,
         planted=request("PUT", DISKS, refusal("BadRequest", "Disks are not available.", 400), times=0),
+        proof="stop",
     ),
     Fault(
         "attach-conflict", "control plane", "409 while a disk is moved", BENCHMARK,
@@ -122,7 +124,7 @@ _CONTROL_PLANE = (
     ),
     Fault(
         "plane-restarts", "control plane", "the control plane restarts, machines reboot", BENCHMARK,
-        inject=inject.restart_emulator(measuring),
+        inject=inject.restart_emulator(measuring), proof="failed",
     ),
 )  # fmt: skip
 
@@ -137,7 +139,7 @@ _SSH_AND_MACHINES = (
     ),
     Fault(
         "ssh-hung", "SSH", "sshd hangs for good", BENCHMARK,
-        inject=inject.hang_ssh(measuring),
+        inject=inject.hang_ssh(measuring), proof="recovery",
     ),
     Fault(
         "lid-closed", "SSH", "client suspended past the trial's end, SSH cut", BENCHMARK,
@@ -145,20 +147,20 @@ _SSH_AND_MACHINES = (
     ),
     Fault(
         "machine-restarted", "machine", "restarted during a trial", BENCHMARK,
-        inject=inject.power("restart", measuring),
+        inject=inject.power("restart", measuring), proof="failed",
     ),
     Fault(
         "machine-evicted", "machine", "deallocated during a trial", BENCHMARK,
-        inject=inject.power("deallocate", measuring),
+        inject=inject.power("deallocate", measuring), proof="recovery",
     ),
     Fault(
         "machine-evicted-for-good", "machine", "deallocated, and no room to start it", BENCHMARK,
         inject=inject.power("deallocate", measuring, refusal("AllocationFailed", "Allocation failed.")),
-        mend=inject.pardon,
+        mend=inject.pardon, proof="stop",
     ),
     Fault(
         "machine-deleted", "machine", "deleted during a trial", BENCHMARK,
-        inject=inject.power("delete", measuring),
+        inject=inject.power("delete", measuring), proof="stop",
     ),
 )  # fmt: skip
 
@@ -166,76 +168,87 @@ _TOOLS_AND_DISKS = (
     Fault(
         "fio-fails", "tool", "fio ends with an error", BENCHMARK,
         inject=inject.bad_fio("echo 'fio: io_u error on file: Input/output error' >&2; exit 5"),
+        proof="failed",
     ),
     Fault(
         "fio-garbage", "tool", "fio prints garbage", BENCHMARK,
-        inject=inject.bad_fio("head -c 4096 /dev/urandom; exit 0"),
+        inject=inject.bad_fio("head -c 4096 /dev/urandom; exit 0"), proof="failed",
     ),
     Fault(
         "fio-cut", "tool", "fio's output is cut", BENCHMARK,
-        inject=inject.bad_fio('FIO "$@" | head -c 900; exit 0'),
+        inject=inject.bad_fio('FIO "$@" | head -c 900; exit 0'), proof="failed",
     ),
     Fault(
         "fio-killed", "tool", "fio is killed -9", BENCHMARK,
-        inject=inject.strike_fio(measuring, SIGKILL),
+        inject=inject.strike_fio(measuring, SIGKILL), proof="failed",
     ),
     Fault(
         "fio-hangs", "tool", "fio hangs", BENCHMARK,
-        inject=inject.strike_fio(measuring, SIGSTOP),
+        inject=inject.strike_fio(measuring, SIGSTOP), proof="failed",
     ),
     Fault(
         "run-folder-full", "disk full", "no room for results during a trial", BENCHMARK,
         prepare=inject.small_runs, inject=inject.fill_run_folder, mend=inject.make_room, root=True,
+        proof="stop",
     ),
     Fault(
         "machine-full", "disk full", "no room on the machine for a trial's output", BENCHMARK,
-        inject=inject.fill_machines, root=True,
+        inject=inject.fill_machines, root=True, proof="failed",
     ),
 )  # fmt: skip
 
 _PROCESSES = (
     Fault(
         "client-killed-creating", "kill -9", "diskbook run; then swept", PROVISION,
-        inject=inject.kill_client(creating), mend=inject.sweep, cut=True,
+        inject=inject.kill_client(creating), mend=inject.sweep, cut=True, proof="stop",
     ),
     Fault(
         "client-killed-measuring", "kill -9", "diskbook run; machines stand on", BENCHMARK,
-        inject=inject.kill_client(measuring), cut=True,
+        inject=inject.kill_client(measuring), cut=True, proof="stop",
     ),
     Fault(
         "client-killed-at-the-end-of-a-block", "kill -9", "diskbook run, in a block's last trial", BENCHMARK,
-        inject=inject.kill_client(ending_block), cut=True,
+        inject=inject.kill_client(ending_block), cut=True, proof="stop",
     ),
     Fault(
         "client-killed-swept", "kill -9", "diskbook run; then swept", BENCHMARK,
-        inject=inject.kill_client(measuring), mend=inject.sweep, cut=True,
+        inject=inject.kill_client(measuring), mend=inject.sweep, cut=True, proof="stop",
     ),
     Fault(
         "client-killed-own", "kill -9", "diskbook run with its own emulator", BENCHMARK,
-        inject=inject.kill_client(measuring), named=False, cut=True,
+        inject=inject.kill_client(measuring), named=False, cut=True, proof="stop",
     ),
     Fault(
         "client-killed-analysing", "kill -9", "diskbook run; then swept", ANALYSE,
-        inject=inject.kill_client(analysing), mend=inject.sweep, cut=True,
+        inject=inject.kill_client(analysing), mend=inject.sweep, cut=True, proof="stop",
     ),
-    Fault("kernel-killed-creating", "kill -9", "kernel", PROVISION, inject=inject.kill_kernel(creating)),
-    Fault("kernel-killed-measuring", "kill -9", "kernel", BENCHMARK, inject=inject.kill_kernel(measuring)),
-    Fault("kernel-killed-analysing", "kill -9", "kernel", ANALYSE, inject=inject.kill_kernel(analysing)),
+    Fault(
+        "kernel-killed-creating", "kill -9", "kernel", PROVISION,
+        inject=inject.kill_kernel(creating), proof="stop",
+    ),
+    Fault(
+        "kernel-killed-measuring", "kill -9", "kernel", BENCHMARK,
+        inject=inject.kill_kernel(measuring), proof="stop",
+    ),
+    Fault(
+        "kernel-killed-analysing", "kill -9", "kernel", ANALYSE,
+        inject=inject.kill_kernel(analysing), proof="stop",
+    ),
     Fault(
         "kernel-killed-at-teardown", "kill -9", "kernel", TEARDOWN,
-        inject=inject.kill_kernel(tearing_down),
+        inject=inject.kill_kernel(tearing_down), proof="stop",
     ),
     Fault(
         "stage-killed", "kill -9", "papermill's process", BENCHMARK,
-        inject=inject.kill_stage(measuring), named=False,
+        inject=inject.kill_stage(measuring), named=False, proof="stop",
     ),
     Fault(
         "emulator-killed-creating", "kill -9", "the run's own emulator", PROVISION,
-        inject=inject.kill_emulator(creating), named=False,
+        inject=inject.kill_emulator(creating), named=False, proof="stop",
     ),
     Fault(
         "emulator-killed-measuring", "kill -9", "the run's own emulator", BENCHMARK,
-        inject=inject.kill_emulator(measuring), named=False,
+        inject=inject.kill_emulator(measuring), named=False, proof="stop",
     ),
     Fault(
         "sshd-killed", "kill -9", "the machines' sshd", BENCHMARK,
@@ -243,17 +256,20 @@ _PROCESSES = (
     ),
     Fault(
         "nbdkit-killed", "kill -9", "the disk's nbdkit", BENCHMARK,
-        inject=inject.kill_emulated("nbdkit", measuring),
+        inject=inject.kill_emulated("nbdkit", measuring), proof="failed",
     ),
     Fault(
         "interrupted", "signal", "SIGINT (Ctrl-C)", PROVISION,
-        inject=inject.send(SIGINT, creating), named=False,
+        inject=inject.send(SIGINT, creating), named=False, proof="stop",
     ),
     Fault(
         "terminated", "signal", "SIGTERM", BENCHMARK,
-        inject=inject.send(SIGTERM, measured_first), named=False,
+        inject=inject.send(SIGTERM, measured_first), named=False, proof="stop",
     ),
-    Fault("hung-up", "signal", "SIGHUP (terminal closed)", ANALYSE, inject=inject.send(SIGHUP, analysing)),
+    Fault(
+        "hung-up", "signal", "SIGHUP (terminal closed)", ANALYSE,
+        inject=inject.send(SIGHUP, analysing), proof="stop",
+    ),
 )  # fmt: skip
 
 FAULTS = (*_CONTROL_PLANE, *_SSH_AND_MACHINES, *_TOOLS_AND_DISKS, *_PROCESSES)

@@ -158,7 +158,10 @@ def _listed(names: pd.Series) -> str:
 
 
 def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
-    """Every cell with its label: below cap, or capped and by which limit, with the evidence."""
+    """Every cell with its label: below cap, or capped and by which limit, with the evidence.
+
+    Below it stands what else is known of the limits, where `throttle.with_evidence` added that.
+    """
     order = frame["arm"].map(list(labels).index) * len(words) + frame["workload"].map(list(words).index)
     frame = frame.iloc[order.argsort(kind="stable")]
     notes: dict[str, int] = {}
@@ -177,7 +180,27 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
         for row in frame.to_dict("records")
     ]
     caption = "Cells: medians over trials, and what sets the rate of each"
-    return Html(table(pd.DataFrame(rows), caption) + footnotes(notes))
+    limited = _limited(frame, labels, words) if "in_force" in frame else ""
+    return Html(table(pd.DataFrame(rows), caption) + footnotes(notes) + limited)
+
+
+def _limited(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> str:
+    """What limited each cell: limit, credit, and the platform's own word (from `throttle.with_evidence`)."""
+    shown = pd.DataFrame(
+        {
+            "Arm": frame["arm"].map(labels),
+            "Load": frame["workload"].map(words),
+            "Lowest limit in force": frame["in_force"],
+            "Of it": ["" if math.isnan(share) else f"{100 * share:.0f} %" for share in frame["of_limit"]],
+            "Burst credit": frame["credit"],
+            "Platform's metrics": frame["platform"],
+            "Both agree": frame["agrees"],
+        }
+    )
+    if shown["Both agree"].eq("").all():
+        shown = shown.drop(columns="Both agree")
+    caption = "What limited each cell: limit, credit, and the share consumed as the platform reports it"
+    return table(shown, caption) + footnotes(dict.fromkeys(filter(None, frame["platform_note"]), 1))
 
 
 def percentiles(

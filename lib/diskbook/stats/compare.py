@@ -90,6 +90,7 @@ def compare(
     level: float = ratios.LEVEL,
     directions: Mapping[str, Sequence[str]] | None = None,
     zone_redundant: Collection[str] = (),
+    consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
 ) -> Compared:
     """Compare arms as the scenario named them.
 
@@ -108,6 +109,8 @@ def compare(
     zone_redundant
         Arms on zone-redundant disks, whose nearest zone is hidden: no interval for disks like these unless
         their disks were read from all zones.
+    consumed_pct
+        Shares of limits that the platform reports as consumed, as for `limits.label_cells`.
 
     Returns
     -------
@@ -115,7 +118,7 @@ def compare(
         Two rows a comparison and direction, one a scope. A latency ratio of a capped cell is NaN, with the
         reason in `warnings`. Blocks that lack an arm are left out and said.
     """
-    view = View(trials, series, mismatches, directions or {}, zone_redundant)
+    view = View(trials, series, mismatches, directions or {}, zone_redundant, consumed_pct)
     pairs = [(item, direction) for item in comparisons for direction in view.directions(item)]
     drafts, found, strata = [], [], []
     for pair, log_ratios, far, estimates, differences in _estimated(view, pairs, level):

@@ -45,11 +45,12 @@ class View:
         mismatches: Mapping[str, str] | None,
         directions: Mapping[str, Sequence[str]],
         zone_redundant: Collection[str] = (),
+        consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
     ) -> None:
         self.rows = measured_rows(trials)
         totals, parts = trial_totals(trials, self.rows), samples(series)
         self.mismatches = mismatches
-        self.cells = limits.label_cells(trials, parts, totals=totals)
+        self.cells = limits.label_cells(trials, parts, consumed_pct, totals)
         self.labels = _by_cell(self.cells)
         self.checks = _by_cell(checks.cell_checks(trials, parts, totals).reset_index())
         self.places = checks.interleaving(trials, totals)

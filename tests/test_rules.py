@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from arm_plane import LOCATION, World, plane, refused
+from diskbook import scenario_file
 from diskbook.azure import catalog
 from diskbook.azure.rules import check
 from diskbook.errors import UsageError
-from diskbook.scenario import Arm, Disk, Machine
+from diskbook.scenario import Arm, Disk, Machine, Scenario
 
 __all__ = ["plane"]
 TODAY = date(2026, 11, 20)
@@ -24,11 +25,12 @@ ZRS = {"name": "d", "sku": "Premium_ZRS", "size_gib": 1024}
 def scenario(
     disk: dict[str, Any], machine: dict[str, Any] | None = None, region: str = LOCATION, disks: int = 1
 ) -> Any:
-    """Build the parts of a scenario that the rules look at: disks, one machine, an arm each."""
+    """Build the parts of a scenario that the rules of disks look at: disks, one machine, an arm each."""
     made = [Disk(**{**disk, "name": f"{disk['name']}{n or ''}"}) for n in range(disks)]
     vm = Machine(**(machine or VM1))
     arms = [Arm(name=f"arm{n}", disk=one.name, machine=vm.name) for n, one in enumerate(made)]
-    return SimpleNamespace(region=region, machine=(vm,), disk=tuple(made), arm=tuple(arms))
+    parts = {"machine": (vm,), "disk": tuple(made), "arm": tuple(arms), "check": (), "cells": []}
+    return SimpleNamespace(region=region, **parts)
 
 
 def disk_body(disk: dict[str, Any], region: str = LOCATION) -> dict[str, Any]:
@@ -197,3 +199,28 @@ def test_names_nobody_knows_are_told_with_the_nearest() -> None:
         catalog.vm_size("Standard_D4as_v44")
     with pytest.raises(UsageError, match="westeurope"):
         catalog.region("westeurop")
+
+
+def test_a_working_set_lies_on_its_disk() -> None:
+    found = check(zone_disks(**{"all_workloads.working_set_gib": 1023.5}))
+    assert found == []
+    found = check(zone_disks(**{"workload.randread-qd1.working_set_gib": 1024.0}))
+    assert {(one.rule, one.field) for one in found} == {
+        ("working-set", "[[workload]] randread-qd1: working_set_gib")
+    }
+
+
+def test_a_disk_must_reach_the_machines_of_its_check() -> None:
+    """A check that wants a refusal may break the rule; one that reads its data back may not."""
+    found = check(zone_disks(**{"check.zrs-data-other-zone.disk": "lrs"}))
+    assert [(one.rule, one.field) for one in found] == [
+        ("attach-zone", "[[check]] zrs-data-other-zone: machine")
+    ]
+    assert check(zone_disks()) == []
+
+
+def zone_disks(**overrides: Any) -> Scenario:
+    """The scenario of that name, held against the form but not yet against the rules."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scenario_file, "check", lambda scenario, where: scenario)
+        return scenario_file.load("zone-disks", "quick", overrides)

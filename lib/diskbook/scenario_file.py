@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,6 +24,10 @@ from diskbook.scenario import (
     Scenario,
     Workload,
 )
+
+LISTS = frozenset({"machine", "disk", "arm", "workload", "comparison", "check"})
+LONGEST = 500
+"""Characters of a message; what a file holds may be longer."""
 
 
 def names() -> list[str]:
@@ -49,17 +54,52 @@ def load(scenario: str, preset: str = "standard", overrides: Mapping[str, Any] |
         With one sentence naming file, key and remedy.
     """
     path = _find(scenario)
+    try:
+        return _load(path, preset, overrides or {})
+    except UsageError as error:
+        raise UsageError(_one_line(str(error))) from None
+
+
+def _load(path: Path, preset: str, overrides: Mapping[str, Any]) -> Scenario:
     raw = _read(path)
+    _check_shape(raw, path.name)
+    if "name" in raw:
+        raise UsageError(f"{path.name}: a scenario has the name of its file; leave the key 'name' out")
     presets = raw.pop("preset", {})
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS)
     for name, table in presets.items():
         if name not in PRESETS:
             raise unknown("preset", name, PRESETS, path.name)
-        _merge(_copy(raw), table, f"{path.name}: [preset.{name}]")
+        _merge(_copy(raw), _table(table, f"{path.name}: [preset.{name}]"), f"{path.name}: [preset.{name}]")
     _merge(raw, presets.get(preset, {}), f"{path.name}: [preset.{preset}]")
-    _merge(raw, _nested(overrides or {}), "overrides")
+    _merge(raw, _nested(overrides), "overrides")
     return check(from_dict({"name": path.stem, "preset": preset, **raw}, path.name), path.name)
+
+
+def _check_shape(raw: Mapping[str, Any], where: str) -> None:
+    """Make sure that tables are tables and lists of tables are such, before presets are laid over them."""
+    for key in raw.keys() & {"design", "preset", "scenario"}:
+        _table(raw[key], f"{where}: [{key}]")
+    for key in raw.keys() & LISTS:
+        if not isinstance(raw[key], list):
+            raise UsageError(f"{where}: write [[{key}]], once for each; '{key}' is no list of tables")
+        for number, row in enumerate(raw[key], 1):
+            _table(row, f"{where}: [[{key}]] {number}")
+
+
+def _table(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{where}: this must be a table of keys, not {reprlib.repr(value)}")
+    return value
+
+
+def _one_line(text: str) -> str:
+    """A message with whatever a file holds in it: without control characters, and not endless."""
+    words = " ".join(text.split())
+    printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
+    half = LONGEST // 2
+    return printable if len(printable) <= LONGEST else f"{printable[:half]} ... {printable[-half:]}"
 
 
 def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
@@ -67,7 +107,7 @@ def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
     try:
         return Scenario.model_validate(dict(raw))
     except ValidationError as error:
-        raise UsageError(f"{where}: {_sentence(error, raw)}") from None
+        raise UsageError(_one_line(f"{where}: {_sentence(error, raw)}")) from None
 
 
 def check(scenario: Scenario, where: str) -> Scenario:
@@ -95,15 +135,16 @@ def _find(scenario: str) -> Path:
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(f"{path}: this cannot be read: {error.strerror or error}") from None
+    except RecursionError:
+        raise UsageError(f"{path.name}: this is not valid TOML: its tables or lists are too deep") from None
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
         raise UsageError(f"{path.name}: this is not valid TOML: {error}") from None
 
 
 def _copy(raw: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: [dict(row) for row in value] if isinstance(value, list) else dict(value)
-        for key, value in raw.items()
-    }
+    return {key: list(value) if isinstance(value, list) else value for key, value in raw.items()}
 
 
 def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,13 +203,16 @@ def _sentence(error: ValidationError, raw: Mapping[str, Any]) -> str:
     key = str(first["loc"][-1])
     if first["type"] == "extra_forbidden":
         return str(unknown("key", key, _fields(first["loc"]), where))
-    if first["type"] == "missing":
-        return f"{where}: the key '{key}' is missing"
-    if first["type"] == "string_pattern_mismatch":
-        wanted = "use small letters, digits and hyphens, a letter first"
-        return f"{where}: '{first['input']}' is not a name; {wanted}"
     message = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {key}: {message[0].lower()}{message[1:]} (it is {first['input']!r})"
+    shown = reprlib.repr(first["input"])  # a file may hold anything, of any depth
+    name = "use small letters, digits and hyphens, a letter first"
+    said = {
+        "missing": f"{where}: the key '{key}' is missing",
+        "too_short": f"write at least one [[{key}]]",
+        "string_pattern_mismatch": f"{where}: {shown} is not a name; {name}",
+    }
+    plain = f"{where}: {key}: {message[0].lower()}{message[1:]} (it is {shown})"
+    return said.get(first["type"], plain)
 
 
 def _place(loc: tuple[int | str, ...], raw: Mapping[str, Any]) -> str:

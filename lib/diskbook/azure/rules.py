@@ -133,7 +133,15 @@ def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
         if arm.disk in asks and arm.machine in vms:
             broken = attach_violations(asks[arm.disk], vms[arm.machine], caches[arm.disk])
             found += _in("arm", arm.name, broken)
-    return found + _too_many_disks(scenario)
+    for one in scenario.check:
+        # A check that wants an attachment refused is there to break a rule.
+        if one.kind == "data-intact":
+            users = (one.machine, one.from_machine)
+            broken = [
+                rule for name in users if name in vms for rule in _attach_zone(asks[one.disk], vms[name])
+            ]
+            found += _in("check", one.name, broken)
+    return found + _too_many_disks(scenario) + _working_sets(scenario)
 
 
 def _ask(disk: object) -> DiskAsk:
@@ -160,6 +168,24 @@ def _too_many_disks(scenario: Scenario) -> list[Violation]:
                 )
             )
     return found
+
+
+def _working_sets(scenario: Scenario) -> list[Violation]:
+    """What is prefilled and measured lies on the disk, whole."""
+    found = []
+    for arm, load in scenario.cells:
+        size_gib = scenario.disk_named(arm.disk).size_gib
+        # The last MiB holds the mark by which the disk is known (devices.py).
+        if load.working_set_bytes > size_gib * 1024**3 - 1024**2:
+            found.append(
+                Violation(
+                    "working-set",
+                    f"[[workload]] {load.name}: working_set_gib",
+                    f"{load.working_set_gib:g} GiB do not fit on the {size_gib} GiB of {arm.disk}; "
+                    "take a smaller working set or a larger disk",
+                )
+            )
+    return list(dict.fromkeys(found))
 
 
 def _zone_exists(zone: str | None, region: catalog.Region) -> Iterator[Violation]:

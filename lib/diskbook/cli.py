@@ -180,6 +180,21 @@ def list_() -> None:
         click.echo(f"  {name}  {row.provenance}  {row.state}{standing}")
 
 
+@cli.command(name="import")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--name", help="Name of the run; by default imported, time and four digits.")
+@click.option("--arms-by", default="auto", show_default=True, help="folder, file, target or auto.")
+@click.option("--base", metavar="ARM", help="Arm that the others are compared to; by default the first.")
+@click.option("--disk-sku", help="What was measured, e.g. Premium_LRS; with --size-gib its limits are known.")
+@click.option("--size-gib", type=int, help="Size of the disk.")
+@click.option("--vm-size", help="The machine, e.g. Standard_D4as_v4: its limits are known then.")
+def import_(paths: tuple[str, ...], name: str | None, **options: Any) -> None:
+    """Make a run of results of fio and DiskSpd, also of bench_fio, VMFleet and PerfKitBenchmarker."""
+    from diskbook import import_words
+
+    click.echo(import_words.run(paths, name, options))
+
+
 @cli.command()
 @click.argument("name", metavar="RUN")
 def tables(name: str) -> None:

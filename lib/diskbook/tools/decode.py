@@ -8,7 +8,7 @@ _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (code
 
 
 def text_of(content: bytes) -> tuple[str, tuple[str, ...]]:
-    """Decode a tool's output.
+    """Decode a tool's output, with lines that end as everywhere.
 
     Numbers and keywords of all tools are ASCII, so only file names can suffer from a wrong guess.
 
@@ -17,6 +17,11 @@ def text_of(content: bytes) -> tuple[str, tuple[str, ...]]:
     tuple
         The text, and flags that say what had to be assumed.
     """
+    text, flags = _text_of(content)
+    return text.replace("\r\n", "\n"), flags
+
+
+def _text_of(content: bytes) -> tuple[str, tuple[str, ...]]:
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return _decoded(content, encoding)

@@ -1,0 +1,188 @@
+"""The files below some paths, and what each of them is: a result, a log, or nothing that can be used."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from diskbook import import_logs
+from diskbook.errors import DiskbookError, UsageError
+from diskbook.import_logs import LogFile
+from diskbook.tools import formats
+from diskbook.tools.record import Parsed, UnusableError
+
+_HEAD_BYTES = 100_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, and the path named by the user that it was found by."""
+
+    path: Path
+    root: Path
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """Folders below the path that the user named."""
+        return self.path.relative_to(self.root).parts[:-1] if self.path != self.root else ()
+
+    @property
+    def shown(self) -> str:
+        """Name in messages: below the path that the user named, or as named."""
+        return str(self.path.relative_to(self.root)) if self.path != self.root else self.path.name
+
+    @property
+    def name(self) -> str:
+        """Name of the file, without .gz."""
+        return self.path.name.removesuffix(".gz")
+
+    def open(self) -> BinaryIO:
+        """Open it for reading, unpacked where it is packed with gzip."""
+        if self.path.suffix == ".gz":
+            return cast("BinaryIO", gzip.open(self.path))
+        return self.path.open("rb")
+
+    def read(self) -> bytes:
+        """Return its content.
+
+        Raises
+        ------
+        UnusableError
+            When it cannot be read, or is too large to be a result.
+        """
+        with _readable(self), self.open() as stream:
+            content = stream.read(formats.MOST_BYTES + 1)
+        if len(content) > formats.MOST_BYTES:
+            raise UnusableError(self.shown, "it is too large to be a result")
+        return content
+
+    def head(self) -> bytes:
+        """Return its beginning; see `read`."""
+        with _readable(self), self.open() as stream:
+            return stream.read(_HEAD_BYTES)
+
+
+@contextlib.contextmanager
+def _readable(source: Source) -> Iterator[None]:
+    """Put it into one sentence when a file cannot be read."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UnusableError(source.shown, f"it cannot be read ({why})") from None
+
+
+@dataclass
+class Sorted:
+    """All files by what they are.
+
+    `results` with what was read from them, `logs` by (folder, prefix) and kind, `refused` in a sentence each.
+    """
+
+    results: list[tuple[Source, Parsed]] = field(default_factory=list)
+    logs: dict[tuple[Path, str], dict[str, list[Source]]] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+
+
+def walk(paths: Iterable[str | Path]) -> list[Source]:
+    """All files below the paths, in order of their names.
+
+    Raises
+    ------
+    UsageError
+        When a path does not exist.
+    """
+    found = []
+    for text in paths:
+        root = Path(text)
+        if root.is_dir():
+            found += [Source(path, root) for path in sorted(_below(root), key=_natural)]
+        elif root.is_file():
+            found.append(Source(root, root))
+        else:
+            raise UsageError(f"there is no file or folder {text} to import")
+    return found
+
+
+def sort(sources: Iterable[Source]) -> Sorted:
+    """Read every file; nothing is raised for one that cannot be used."""
+    found = Sorted()
+    for source in sources:
+        try:
+            _sort_one(source, found)
+        except DiskbookError as error:
+            found.refused.append(str(error))
+    _drop_tables(found)
+    return found
+
+
+def log_file(source: Source) -> LogFile:
+    """A source as the reader of logs wants it."""
+    return LogFile(source.shown, source.open)
+
+
+def _sort_one(source: Source, found: Sorted) -> None:
+    head = source.head()
+    named = import_logs.prefix_and_kind(source.name)
+    if not formats.is_log(head):
+        if named and not head.strip():
+            raise UnusableError(source.shown, "the log is empty")
+        found.results.append((source, formats.parse(source.read(), source.shown)))
+        return
+    if named is None:
+        named = _guessed(source, head)
+    prefix, kind = named
+    found.logs.setdefault((source.path.parent, prefix), {}).setdefault(kind, []).append(source)
+
+
+def _guessed(source: Source, head: bytes) -> tuple[str, str]:
+    """Kind of a log that is not named as fio names them: only histograms can be told by their lines."""
+    if formats.is_histogram_log(head):
+        return source.name, "clat_hist"
+    raise UnusableError(
+        source.shown, "a log of fio, but of what? Name it as fio does: NAME_lat.1.log, NAME_iops.1.log ..."
+    )
+
+
+def _drop_tables(found: Sorted) -> None:
+    """VMFleet's tables are summaries of DiskSpd's XML: where that is there, they would count twice."""
+    folders = [source.path.parent for source, parsed in found.results if parsed.format == "DiskSpd XML"]
+    kept = []
+    for source, parsed in found.results:
+        beside = any(folder.is_relative_to(source.path.parent) for folder in folders)
+        if parsed.format == "VMFleet table" and beside:
+            found.refused.append(
+                f"{source.shown}: a table made from XML files that are here too; these are read"
+            )
+        else:
+            kept.append((source, parsed))
+    found.results = kept
+
+
+def _below(root: Path) -> Iterator[Path]:
+    """Files below a folder; links to folders are not followed, so that none is walked for ever."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = Path(folder) / name
+            if not name.startswith(".") and path.is_file():
+                yield path
+
+
+def _natural(path: Path) -> list[tuple[int, int, str]]:
+    """Sort "job.2" before "job.10"."""
+    parts = re.split(r"(\d{1,18})", str(path))
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
+
+
+def bytes_of(stream: BinaryIO) -> Iterator[bytes]:
+    """Pieces of a stream."""
+    return iter(lambda: stream.read(io.DEFAULT_BUFFER_SIZE * 128), b"")

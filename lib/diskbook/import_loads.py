@@ -1,0 +1,127 @@
+"""From what a file tells of a load to a workload of a scenario: what is missing is filled in, and said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from diskbook.tools.record import Direction, Load, Measurement
+
+_SECTOR = 512
+_MOST_BLOCK = 64 * 1024**2
+_MOST_THREADS, _MOST_DEPTH = 64, 1024
+_GIB = 1024**3
+_DAY_S = 86400.0
+
+
+def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Describe the load of a measurement as a workload of a scenario, without a name.
+
+    Parameters
+    ----------
+    measurement
+        From any parser.
+    tool
+        fio or diskspd.
+
+    Returns
+    -------
+    tuple
+        The workload's keys, and flags that say what had to be assumed.
+
+    Raises
+    ------
+    ValueError
+        When the load cannot be told in a scenario's terms; says why.
+    """
+    load, flags = measurement.load, list[str]()
+    threads, depth = _concurrency(load, flags)
+    if load.pattern is None:
+        flags.append("the pattern is not told; random is assumed")
+    told = {
+        "tool": tool,
+        "pattern": load.pattern or "random",
+        "block_size": _block(measurement, flags),
+        "write_pct": _write_pct(measurement),
+        "threads": threads,
+        "queue_depth": depth,
+        "rate": load.rate if load.rate and load.rate <= 1e7 else None,
+        "sync": load.sync,
+        "working_set_gib": min(max((load.size_bytes or _GIB) / _GIB, 1e-6), 65536.0),
+        "ramp_s": min(load.ramp_s or 0.0, _DAY_S),
+        "runtime_s": _runtime_s(measurement),
+    }
+    return {key: value for key, value in told.items() if value is not None}, tuple(flags)
+
+
+def name_of(told: Mapping[str, Any], load: Load) -> str:
+    """Name a workload by what it does, e.g. "randwrite-8k-t8-qd5"."""
+    start = "rand" if told["pattern"] == "random" else ""
+    mix = {0: "read", 100: "write"}.get(told["write_pct"], f"rw{told['write_pct']}")
+    size = told["block_size"]
+    units = ((1024**2, "m"), (1024, "k"), (1, "b"))
+    block = next(f"{size // unit}{name}" for unit, name in units if size % unit == 0)
+    parts = [start + mix, block]
+    if told["threads"] > 1:
+        parts.append(f"t{told['threads']}")
+    parts.append(f"qd{told['queue_depth']}" if load.queue_depth else "qd-unknown")
+    if told.get("rate"):
+        parts.append(f"r{told['rate']:.0f}")
+    if told.get("sync"):
+        parts.append(told["sync"])
+    return "-".join(parts)
+
+
+def _concurrency(load: Load, flags: list[str]) -> tuple[int, int]:
+    """Threads and depth within a scenario's bounds, with the same product."""
+    if load.queue_depth is None:
+        flags.append("the queue depth is not told; 1 is assumed")
+    threads, depth = load.threads or 1, load.queue_depth or 1
+    if threads <= _MOST_THREADS and depth <= _MOST_DEPTH:
+        return threads, depth
+    total = threads * depth
+    for fewer in range(min(_MOST_THREADS, total), 0, -1):
+        if total % fewer == 0 and total // fewer <= _MOST_DEPTH:
+            flags.append(f"{threads} threads x depth {depth} are given as {fewer} x {total // fewer}")
+            return fewer, total // fewer
+    raise ValueError(f"{total:,} outstanding I/Os are more than a scenario can tell")
+
+
+def _block(measurement: Measurement, flags: list[str]) -> int:
+    told = measurement.load.block_size_bytes
+    size = float(told) if told else _bytes_per_io(list(measurement.directions.values()))
+    if not size > 0:
+        raise ValueError("the block size cannot be told")
+    if told is None:
+        flags.append(f"block size from bytes per I/O ({size:,.0f})")
+    whole = max(_SECTOR, round(size / _SECTOR) * _SECTOR)
+    if whole > _MOST_BLOCK:
+        raise ValueError(f"blocks of {size:,.0f} bytes are more than a scenario can tell")
+    if abs(whole - size) >= 1 and told is not None:
+        flags.append(f"a block size of {size:,.0f} is no multiple of {_SECTOR}; {whole} stands for it")
+    return whole
+
+
+def _bytes_per_io(parts: list[Direction]) -> float:
+    known = [part for part in parts if part.iops > 0 and part.bw_bytes > 0]
+    total = sum(part.iops for part in known)
+    return sum(part.bw_bytes for part in known) / total if total else math.nan
+
+
+def _write_pct(measurement: Measurement) -> int:
+    """Share of writes asked for, or done where that is not told."""
+    done = measurement.directions
+    if measurement.load.write_pct is not None:
+        return measurement.load.write_pct
+    written = done["write"].iops if "write" in done else 0.0
+    read = done["read"].iops if "read" in done else 0.0
+    if not written + read > 0:
+        raise ValueError("no IOPS are told")
+    return round(100 * written / (written + read))
+
+
+def _runtime_s(measurement: Measurement) -> float:
+    done = max((part.runtime_ms / 1000 for part in measurement.directions.values()), default=math.nan)
+    wanted = measurement.load.runtime_s or done
+    return min(max(wanted, 0.001), _DAY_S) if wanted > 0 else 1.0

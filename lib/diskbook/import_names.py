@@ -1,0 +1,83 @@
+"""Arms and names of imported results: folder, device or machine, kept apart by tool and version."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from pathlib import PureWindowsPath
+
+from diskbook.import_files import Source
+from diskbook.tools.record import Measurement
+
+_LONGEST = 40
+WAYS = ("auto", "folder", "file", "target")
+# Folders of bench_fio below the device: block size, mode with its mix, run of a preconditioning.
+_BENCH_FIO = re.compile(r"^(?:\d+[kmg]?|(?:rw|readwrite|randrw)\d{1,3}|run-\d+)$", re.IGNORECASE)
+_BENCH_FIO_FILE = re.compile(r"^[a-z]+-\d+-\d+\.json$")
+_VMFLEET_FILE = re.compile(r"^result-(?:(?:baseline|qos\d+)-)?(?P<machine>.+)\.xml$", re.IGNORECASE)
+
+
+def arm_words(source: Source, measurement: Measurement, tool: str, way: str) -> str:
+    """Name what was measured, in words.
+
+    By "auto" it is the device's folder for bench_fio, the machine for VMFleet, else the folder below the path
+    that the user named and the target; a path that names a file stands for itself.
+    """
+    target = target_words(measurement.target)
+    folder = "/".join(source.place)
+    own = source.root.name if source.root.is_dir() else source.name.rsplit(".", 1)[0]
+    if way == "target":
+        return target or own
+    if way == "file":
+        return "/".join(filter(None, (folder, source.name.rsplit(".", 1)[0])))
+    if way == "folder":
+        return folder or own
+    return _auto(source, measurement, tool, target, folder or own)
+
+
+def _auto(source: Source, measurement: Measurement, tool: str, target: str, folder: str) -> str:
+    if tool == "fio" and _BENCH_FIO_FILE.match(source.name):
+        parts = [part for part in source.place if not _BENCH_FIO.match(part)]
+        return "/".join(parts) or _device_folder(source)
+    if tool == "diskspd" and (found := _VMFLEET_FILE.match(source.name)):
+        return found["machine"]
+    if source.path == source.root:
+        return folder
+    return "/".join(filter(None, (folder, target)))
+
+
+def _device_folder(source: Source) -> str:
+    """The device when the user named its folder or one below it: the nearest name that can be one."""
+    parts = [part for part in source.root.resolve().parts if not _BENCH_FIO.match(part)]
+    return parts[-1] if parts else "device"
+
+
+def target_words(target: str) -> str:
+    """Last part of a path or URI; several targets joined."""
+    paths = target.split(" + ")
+    return "+".join(dict.fromkeys(PureWindowsPath(path.rstrip("/\\")).name for path in paths if path))
+
+
+def slugs(words: Iterable[str], fallback: str) -> dict[str, str]:
+    """Names that a scenario allows, all different, one for each of the words."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for text in dict.fromkeys(words):
+        slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or fallback
+        if not slug[0].isalpha():
+            slug = f"{fallback}-{slug}"
+        if len(slug) > _LONGEST or slug in taken:
+            digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+            slug = f"{slug[: _LONGEST - 9].rstrip('-')}-{digest}"
+        found[text] = slug
+        taken.add(slug)
+    return found
+
+
+def short(text: str, longest: int = _LONGEST) -> str:
+    """Shorten words in the middle, so that both ends can be told."""
+    if len(text) <= longest:
+        return text
+    half = (longest - 3) // 2
+    return f"{text[:half]}...{text[-half:]}"

@@ -1,0 +1,232 @@
+"""Scenario and manifest of an imported run: arms and workloads as its files tell them, the rest unknown."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from itertools import groupby
+from typing import Any, Protocol
+
+from diskbook import import_loads, import_names
+from diskbook import run as runs
+from diskbook.errors import UsageError, unknown
+from diskbook.tools.record import Measurement
+
+UNKNOWN = "unknown"
+ARTICLE = "imported"
+_NO_LIMITS: dict[str, float | None] = dict.fromkeys(("iops", "mb_s", "burst_iops", "burst_mb_s"))
+_MOST_COMPARISONS = 200
+MACHINES = {"fio": ("client", "linux"), "diskspd": ("windows-client", "windows")}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user says of the files.
+
+    Attributes
+    ----------
+    arms_by
+        What is told apart as an arm: auto, folder, file or target.
+    base
+        Arm that all others are compared to; by default the first.
+    disk_sku, size_gib, vm_size
+        Disk and machine that were measured, whose documented limits are then in force; None where unknown.
+    """
+
+    arms_by: str = "auto"
+    base: str | None = None
+    disk_sku: str | None = None
+    size_gib: int | None = None
+    vm_size: str | None = None
+
+
+class Described(Protocol):
+    """What is needed of an entry."""
+
+    measurement: Measurement
+    tool: str
+    version: str
+    arm: str
+    workload: dict[str, Any]
+
+    @property
+    def started(self) -> str:
+        """When it was measured."""
+
+
+def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
+    """Documented limits of disk and machine, as a manifest has them; None where not known.
+
+    Raises
+    ------
+    UsageError
+        For a setting that names nothing.
+    """
+    from diskbook.azure import catalog
+
+    if settings.arms_by not in import_names.WAYS:
+        raise unknown("way to tell arms apart", settings.arms_by, import_names.WAYS)
+    if (settings.disk_sku is None) != (settings.size_gib is None):
+        raise UsageError("--disk-sku and --size-gib go together: the limits of a disk follow from both")
+    found = {"disk": dict(_NO_LIMITS), "vm": dict(_NO_LIMITS)}
+    if settings.disk_sku is not None and settings.size_gib is not None:
+        if settings.disk_sku not in catalog.sku_names():
+            raise unknown("disk SKU", settings.disk_sku, catalog.sku_names())
+        if settings.size_gib < 1:
+            raise UsageError(f"--size-gib {settings.size_gib}: a disk has 1 GiB or more")
+        disk = catalog.disk_limits(settings.disk_sku, settings.size_gib)
+        found["disk"] = {
+            "iops": disk.iops,
+            "mb_s": disk.mb_s,
+            "burst_iops": disk.burst_iops,
+            "burst_mb_s": disk.burst_mb_s,
+        }
+    if settings.vm_size is not None:
+        size = catalog.vm_sizes().get(settings.vm_size.lower())
+        if size is None:
+            raise unknown("VM size", settings.vm_size, [item.name for item in catalog.vm_sizes().values()])
+        found["vm"] = {
+            "iops": size.uncached_iops,
+            "mb_s": size.uncached_mb_s,
+            "burst_iops": size.uncached_burst_iops,
+            "burst_mb_s": size.uncached_burst_mb_s,
+            "cached_iops": size.cached_iops,
+            "cached_mb_s": size.cached_mb_s,
+        }
+    return found
+
+
+def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Settings) -> dict[str, Any]:
+    """Make the scenario, as a manifest records it; entries get the names of their workloads."""
+    workloads = _workloads(entries)
+    tools = {entry.arm: machine_of(entry) for entry in entries}
+    known = {"sku": settings.disk_sku or UNKNOWN, "size_gib": settings.size_gib or 1}
+    return {
+        "name": ARTICLE,
+        "preset": "standard",
+        "scenario": {
+            "title": "Imported results",
+            "article": ARTICLE,
+            "question": "What do these results say, and what can they not say?",
+            "region": UNKNOWN,
+            "analysis": ARTICLE,
+        },
+        "machine": [
+            {"name": name, "size": settings.vm_size or UNKNOWN, "os": system}
+            for name, system in sorted({MACHINES[entry.tool] for entry in entries})
+        ],
+        "disk": [{"name": name, **known} for name in arms],
+        "arm": [
+            {"name": name, "disk": name, "machine": tools[name], "label": import_names.short(words)}
+            for name, words in arms.items()
+        ],
+        "workload": workloads,
+        "design": {"replicates": 1, "repeats": 1, "seed": 1},
+        "comparison": _comparisons(entries, list(arms), workloads, settings.base),
+        "check": [],
+    }
+
+
+def machine_of(entry: Described) -> str:
+    """Name of the machine that stands for those with this tool: which it was, is seldom told."""
+    return MACHINES[entry.tool][0]
+
+
+def blocks(entries: Sequence[Described]) -> list[list[Any]]:
+    """Order by time; the first measurement of every cell makes the first block, the second the next."""
+    seen: dict[tuple[str, str], int] = {}
+    numbered = []
+    for entry in sorted(entries, key=lambda entry: (entry.started, entry.arm)):
+        cell = entry.arm, entry.workload["name"]
+        seen[cell] = seen.get(cell, 0) + 1
+        numbered.append((seen[cell], entry))
+    numbered.sort(key=lambda pair: pair[0])
+    return [[entry for _, entry in group] for _, group in groupby(numbered, key=lambda pair: pair[0])]
+
+
+def manifest(
+    name: str,
+    scenario: dict[str, Any],
+    arms: Mapping[str, str],
+    settings: Settings,
+    known: Mapping[str, dict[str, float | None]],
+) -> dict[str, Any]:
+    """Make the manifest of the run."""
+    machine = {"id": UNKNOWN, "size": settings.vm_size or UNKNOWN, "limits": known["vm"]}
+    disks = {
+        arm: {"id": UNKNOWN, "sku": settings.disk_sku or UNKNOWN, "limits": known["disk"]} for arm in arms
+    }
+    machines = {item["name"]: machine for item in scenario["machine"]}
+    return {
+        "schema": runs.SCHEMA,
+        "run": name,
+        "created_utc": runs.now_utc(),
+        "provenance": "imported",
+        "cloud": "none",
+        "site": "default",
+        "preset": scenario["preset"],
+        "overrides": {},
+        "scenario": scenario,
+        "emulator": None,
+        "versions": {"python": platform.python_version(), "diskbook": metadata.version("diskbook")},
+        "zone_map": {},
+        "resource_groups": [],
+        "replicates": [{"replicate": 1, "machines": machines, "disks": disks}],
+    }
+
+
+def _workloads(entries: Sequence[Described]) -> list[dict[str, Any]]:
+    """One for every load; loads that differ in their file's size or in a rate alone are told apart, too."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    names: dict[str, int] = {}
+    for entry in entries:
+        asked = {key: value for key, value in entry.workload.items() if key not in ("ramp_s", "runtime_s")}
+        key = (
+            *sorted((name, str(value)) for name, value in asked.items()),
+            entry.measurement.load.queue_depth,
+        )
+        if key not in found:
+            name = import_loads.name_of(entry.workload, entry.measurement.load)[:36]
+            names[name] = names.get(name, 0) + 1
+            unique = name if names[name] == 1 else f"{name}-{names[name]}"
+            found[key] = {"name": unique, **entry.workload, "arms": [], "blocks": 1}
+        told = found[key]
+        told["arms"] = sorted({*told["arms"], entry.arm})
+        entry.workload = {**entry.workload, "name": told["name"]}
+    for told in found.values():
+        counts = [
+            sum(entry.workload["name"] == told["name"] and entry.arm == arm for entry in entries)
+            for arm in told["arms"]
+        ]
+        told["blocks"] = min(max(counts), 1000)
+    return list(found.values())
+
+
+def _comparisons(
+    entries: Sequence[Described], arms: list[str], workloads: list[dict[str, Any]], base: str | None
+) -> list[dict[str, Any]]:
+    """Every arm with the base, of one tool and version: exploratory, since chosen after the fact."""
+    made_by = {entry.arm: (entry.tool, entry.version) for entry in entries}
+    first = base or arms[0]
+    items = [
+        {
+            "arm": arm,
+            "base_arm": first,
+            "workload": told["name"],
+            "metric": "lat_mean_ms",
+            "pairing": "replicate",
+            "family": "exploratory",
+            "margin": 0.05,
+        }
+        for told in workloads
+        for arm in told["arms"]
+        if arm != first and first in told["arms"] and made_by[arm] == made_by[first] and _known(made_by[arm])
+    ]
+    return items[:_MOST_COMPARISONS]
+
+
+def _known(made_by: tuple[str, str]) -> bool:
+    """Versions that are not told may differ."""
+    return made_by[1] != UNKNOWN

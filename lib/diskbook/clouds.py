@@ -92,7 +92,7 @@ def go_on(run: Run, asked: Mapping[str, Any]) -> None:
     if not asked:
         return
     if used is None:
-        raise UsageError("a subscription or an SSH source goes with a run on Azure; this one is emulated")
+        raise UsageError("a subscription or an SSH source goes with a run on Azure, not with this one")
     if "subscription" in asked and subscription.find(asked["subscription"]).id != used["subscription"]:
         raise UsageError(f"a run stays in its subscription, here {used['subscription']}; begin a new one")
     if "ssh_source" in asked:
@@ -129,13 +129,15 @@ def clients_of(manifest: dict[str, Any], run: Run | None = None) -> Clients:
 
 def target(manifest: dict[str, Any]) -> str:
     """Say what a run uses: subscription, tenant and region, or its emulator. No cloud is asked."""
-    region = manifest["scenario"]["scenario"]["region"]
+    region = manifest["scenario"].get("scenario", {}).get("region", "?")
     if manifest["cloud"] == "emulator":
         played = manifest["emulator"]
         return (
             f"emulated: region {region} of the workbook's own emulator {played['name']} (profile "
             f"{played['profile']}, seed {played['seed']}) on this machine; no subscription, tenant or sign-in"
         )
+    if manifest["cloud"] != "azure":
+        return f"no cloud: {manifest['provenance']}"
     used = manifest.get("azure") or {}
     emulated = f"emulated by {used.get('endpoint')}: " if manifest["provenance"] == "emulated" else ""
     return (

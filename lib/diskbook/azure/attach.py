@@ -58,7 +58,13 @@ class Attachments:
         return self.attach(disk, machine)
 
     def attach(self, disk: Disk, machine: str) -> int:
-        """Attach at the lowest free LUN and read the attachment back; raises with Azure's own message."""
+        """Attach at the lowest free LUN, read the attachment back, and record what Azure says of it.
+
+        Raises
+        ------
+        DiskbookError
+            With Azure's own message, or when the attachment is not what was asked for.
+        """
         used = {row.lun for row in self._data_disks(machine)}
         lun = next(number for number in range(len(used) + 1) if number not in used)
         body = {
@@ -69,7 +75,10 @@ class Attachments:
         }
         with operation(self._run, "attach", f"{disk.name} to {machine}", self._clients):
             self._change(machine, {"dataDisksToAttach": [body]})
-        readback.check_attachment(disk.name, self._get(machine), self._disks[disk.name], lun, disk.cache)
+        found = readback.check_attachment(
+            disk.name, self._get(machine), self._disks[disk.name], lun, disk.cache
+        )
+        self._run.append("attached", disk=disk.name, machine=machine, read_back=found)
         return lun
 
     def detach(self, disk: str, machine: str) -> None:

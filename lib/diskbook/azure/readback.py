@@ -127,8 +127,14 @@ def check_security_group(source: str, resource: Any) -> None:
     _compare("network security group", {"lets in": f"Tcp 22 from {source}"}, {"lets in": ", ".join(let_in)})
 
 
-def check_attachment(name: str, resource: Any, disk_id: str, lun: int, cache: str) -> None:
-    """Make sure that a machine has the disk at that LUN with that cache; raises as `check_disk` does."""
+def check_attachment(name: str, resource: Any, disk_id: str, lun: int, cache: str) -> dict[str, Any]:
+    """Make sure that a machine has the disk at that LUN with that cache; raises as `check_disk` does.
+
+    Returns
+    -------
+    dict
+        The attachment's settings as Azure reports them.
+    """
     found = [
         {
             "lun": row.lun,
@@ -143,6 +149,7 @@ def check_attachment(name: str, resource: Any, disk_id: str, lun: int, cache: st
         raise DiskbookError(f"disk {name} was attached, but the machine does not list it; the run stops")
     wanted = {"lun": lun, "cache": cache, "delete_option": "Delete", "write_accelerator": False}
     _compare(f"attached disk {name}", wanted, found[0])
+    return found[0]
 
 
 def _id(reference: Any) -> str | None:

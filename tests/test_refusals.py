@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from azure.core.exceptions import AzureError, HttpResponseError, ServiceRequestError
 
-from arm_plane import World, plane
+from arm_plane import SUBSCRIPTION, TOKEN, World, plane
+from diskbook import run
 from diskbook.azure import refusals
+from diskbook.azure.attach import Attachments
+from diskbook.azure.clients import Clients, Cloud, StaticToken
+from diskbook.errors import DiskbookError
+from diskbook.scenario import Disk
 
 __all__ = ["plane"]
 
@@ -107,6 +113,31 @@ def test_once_more_is_once(plane: World) -> None:
     plane.faults({"match": {"operation": "disk-create"}, "times": 1, "action": failed})
     _error(lambda: refusals.once_more(lambda: plane.disk("refusals", "never"), told.append))
     assert plane.raw("GET", "/diskbook/faults").json()["value"][0]["seen"] == 1
+
+
+def test_a_disk_is_moved_although_an_operation_broke_off(plane: World, tmp_path: Path) -> None:
+    plane.faults()
+    told: list[str] = []
+    cloud = Cloud("emulator", SUBSCRIPTION, StaticToken(TOKEN), plane.url, plane.ca, 0.0)
+    folder = run.Run(tmp_path)
+    disk = Disk(name="moved", sku="Premium_ZRS", size_gib=64)
+    made = {"machines": {"vm": plane.vm("refusals", "vm")}, "disks": {}}
+    made["disks"]["moved"] = plane.disk("refusals", "moved", "Premium_ZRS", 64)
+    rows = {kind: {name: {"id": thing.id.lower()} for name, thing in made[kind].items()} for kind in made}
+    attachments = Attachments(Clients(cloud, told.append), folder, rows)
+    broken = {"operation_failed": {"code": "InternalExecutionError", "message": "Oh."}}
+    plane.faults(
+        *({"match": {"operation": f"disk-{kind}"}, "action": broken} for kind in ("attach", "detach"))
+    )
+    assert attachments.attach(disk, "vm") == 0
+    assert attachments.where("moved") == [("vm", 0)]
+    attachments.detach("moved", "vm")
+    assert attachments.where("moved") == []
+    assert told == ["Azure ended an operation with InternalExecutionError; trying it once more"] * 2
+    plane.faults({"match": {"operation": "disk-attach"}, "times": 0, "action": broken})
+    with pytest.raises(DiskbookError, match="attach moved to vm: InternalExecutionError: Oh"):
+        attachments.attach(disk, "vm")
+    plane.faults()
 
 
 def test_the_throttle_names_its_own_code(plane: World) -> None:

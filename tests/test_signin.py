@@ -16,6 +16,7 @@ from arm_plane import LOCATION, SUBSCRIPTION, TOKEN, World, plane
 from diskbook import clouds, show, stages
 from diskbook.azure import attempts, signin, ssh_source, subscription
 from diskbook.azure.clients import Clients, Cloud
+from diskbook.cli import main
 from diskbook.errors import DiskbookError, UsageError
 
 __all__ = ["plane"]
@@ -329,6 +330,34 @@ def test_nothing_is_begun_when_nobody_is_signed_in(
     asked["subscription"] = SUBSCRIPTION
     with pytest.raises(UsageError, match=r"nobody is signed in to Azure.*az login"):
         stages.begin("one", TINY, "azure", azure=asked)
+    assert not runs.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "no Azure subscription is named: "),
+        (("--subscription", "mine"), "--subscription: 'mine' is no subscription id"),
+        (("--subscription", SUBSCRIPTION, "--ssh-source", "*"), "--ssh-source: '*' would open the machines"),
+        (("--subscription", SUBSCRIPTION), "nobody is signed in to Azure"),
+    ],
+)
+def test_the_command_line_says_it_in_one_line(
+    words: tuple[str, ...],
+    said: str,
+    nobody: None,
+    runs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "AzureCliCredential")
+    monkeypatch.setenv("DISKBOOK_SSH_SOURCE", "203.0.113.7")
+    monkeypatch.setattr("sys.argv", ["diskbook", "run", TINY, "--cloud", "azure", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    err = capfd.readouterr().err
+    assert err.startswith(f"diskbook: {said}") and err.count("\n") == 1
     assert not runs.exists()
 
 

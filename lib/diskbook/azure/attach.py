@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from diskbook.azure import readback
+from diskbook.azure import readback, refusals
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import operation
 from diskbook.errors import DiskbookError
@@ -94,7 +94,8 @@ class Attachments:
 
     def _change(self, machine: str, body: dict[str, Any]) -> None:
         place = group_and_name(self._machines[machine])
-        self._clients.compute.virtual_machines.begin_attach_detach_data_disks(*place, body).result()
+        change = self._clients.compute.virtual_machines.begin_attach_detach_data_disks
+        refusals.once_more(lambda: change(*place, body).result(), self._clients.tell)
 
 
 def group_and_name(resource_id: str) -> tuple[str, str]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from diskbook import hosts
 from diskbook.azure import keys
 from diskbook.emulator.machine import Machine, login_user
 from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.errors import DiskbookError
 from diskbook.hosts import Connection, Host, JobLost
+from emulated import soon
 
 
 @pytest.fixture
@@ -80,6 +83,46 @@ def test_a_job_that_vanishes_or_hangs_is_told(host: Host) -> None:
         with pytest.raises(JobLost, match="took more than 1 s"):
             connection.finish_job("hung", [], expected_s=0, limit_s=1)
         assert connection.run("pgrep -f '^sleep 30$' >/dev/null").status != 0
+
+
+def test_a_job_that_has_ended_is_not_waited_for(host: Host) -> None:
+    with Connection(host) as connection:
+        connection.start_job("short", ["true"])
+        assert soon(lambda: connection.run("test -e jobs/short/status").status == 0)
+        # It was to take as long as the test may: a client that comes back late must not wait once more.
+        assert connection.finish_job("short", [], expected_s=900, limit_s=1000)["status"] == b"0\n"
+        assert connection.jobs() == ["short"]
+        began, ended = connection.job_times("short")
+        assert began <= ended < datetime.now(UTC).isoformat()
+
+
+def test_time_asleep_is_no_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("diskbook.hosts.time.monotonic", lambda: clock[0])
+    outage = hosts._Outage()
+
+    def attempt(took_s: float, answered: bool = False) -> float:
+        outage.trying()
+        clock[0] += took_s
+        outage.failed(answered)
+        return outage.away_s
+
+    assert [attempt(1), attempt(1), attempt(2)] == [0, 1, 3]
+    assert attempt(600) == 3 + 2 * hosts.CONNECT_S  # the lid was closed for ten minutes
+    assert attempt(600, answered=True) == 0  # this one had a connection when it began
+
+
+def test_a_machine_that_ends_no_command_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("diskbook.hosts.time.monotonic", lambda: clock[0])
+    outage = hosts._Outage()
+    for _ in range(100):
+        outage.trying()
+        clock[0] += 60
+        outage.failed(answered=True)
+    assert outage.away_s > hosts.RECONNECT_S
 
 
 def test_a_machine_that_is_away_is_named(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:

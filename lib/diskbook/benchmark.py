@@ -89,7 +89,9 @@ def _was_cut_at_its_end(rig: Rig, block: design.Block) -> bool:
     if left is None:
         return False
     times = left.started_utc, left.ended_utc
-    return _record(rig, planned, left.attempt, left.output, None, times) and len(missing) == 1
+    luns = [lun for machine, lun in rig.attachments.where(arm.disk) if machine == arm.machine]
+    how = {"lun": next(iter(luns), None), "adopted": True}
+    return _record(rig, planned, left.attempt, left.output, None, times, how) and len(missing) == 1
 
 
 def prefill(rig: Rig, disk: str, machine: str) -> None:

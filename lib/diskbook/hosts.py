@@ -29,6 +29,7 @@ CONNECT_S = 10.0
 RECONNECT_S = float(os.environ.get("DISKBOOK_RECONNECT_S", "90"))
 LOOK_S = 3.0  # a machine that does not answer for so long is looked after, again and again
 LOOK_EVERY_S = 10.0
+CUTS = 20  # so often may one command be cut off after a while; a machine that only hangs is given up some day
 _LOST = (paramiko.SSHException, EOFError, OSError)
 
 # In a job's folder: whether its shell, which leads the job, still runs. Its number may be another's by now.
@@ -91,6 +92,7 @@ class Connection:
         self.host = host
         self._care = care
         self._fabric: fabric.Connection | None = None
+        self._answered = False
 
     def __enter__(self) -> Connection:
         return self
@@ -202,6 +204,7 @@ class Connection:
         with channel:
             channel.settimeout(timeout_s)
             channel.exec_command(command)
+            self._answered = True
             if stdin:
                 channel.sendall(stdin)
             channel.shutdown_write()
@@ -224,6 +227,7 @@ class Connection:
         outage = _Outage()
         while True:
             outage.trying()
+            self._answered = False
             try:
                 return action()
             except paramiko.BadHostKeyException as error:
@@ -231,7 +235,7 @@ class Connection:
                     continue
                 raise DiskbookError(f"machine {self.host.name}: {error}; it is not the one we made") from None
             except _LOST as error:
-                outage.failed()
+                outage.failed(self._answered)
                 self._endure(outage, error)
 
     def _endure(self, outage: _Outage, error: BaseException) -> None:
@@ -267,6 +271,7 @@ class _Outage:
 
     def __init__(self) -> None:
         self._started = time.monotonic()
+        self._cuts = 0
         self.begin_anew()
 
     def begin_anew(self) -> None:
@@ -279,10 +284,12 @@ class _Outage:
         """Note the start of an attempt."""
         self._started = time.monotonic()
 
-    def failed(self) -> None:
-        """Note the end of an attempt that failed."""
+    def failed(self, answered: bool = False) -> None:
+        """Note the end of an attempt that failed; `answered`: the machine had taken the command."""
         now = time.monotonic()
-        if self._counted is None or now - self._started > 2 * CONNECT_S:
+        cut = answered and now - self._started > 2 * CONNECT_S and self._cuts < CUTS
+        self._cuts += cut
+        if self._counted is None or cut:
             self.begin_anew()  # a command that ran for a while had a connection: the outage begins now
         else:
             # The lid of the laptop may have been closed meanwhile; nobody tried then.

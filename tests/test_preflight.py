@@ -175,6 +175,17 @@ def test_a_retired_size_names_its_substitute() -> None:
     assert said(zone_disks(), region(zone_disks(), RetirementDateUtc="soon")) == []
 
 
+def test_ultra_disks_go_where_the_size_takes_them(plane: World) -> None:
+    ultra = zone_disks(**{"disk.lrs.sku": "UltraSSD_LRS", "disk.lrs.size_gib": 1024})
+    assert asked(plane, ultra) == []
+    here = region(ultra)
+    sizes = {name: replace(size, ultra_zones=frozenset("2")) for name, size in here.sizes.items()}
+    disks = {(sku, "" if sku == "UltraSSD_LRS" else tier): offer for (sku, tier), offer in here.disks.items()}
+    assert said(ultra, replace(here, sizes=sizes, disks=disks)) == [
+        "[[machine]] vm1: Standard_D4as_v4 takes Ultra disks in zones 2 of westeurope; take one of these"
+    ]
+
+
 def test_more_sharers_than_the_disk_takes() -> None:
     shared = zone_disks(**{"disk.zrs.max_shares": 3})
     here = region(shared)
@@ -203,15 +214,20 @@ def test_a_similar_size_is_of_the_same_letter_and_not_smaller(plane: World) -> N
 # The whole way: a run on a running emulator stops before the first create
 
 
-@pytest.fixture
-def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
-    name = "preflight"
-    lifecycle.start(name, time_scale=0.0)
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    lifecycle.start("preflight", time_scale=0.0)
     try:
-        yield emulated.Azure(lifecycle.connect(name), tmp_path / "azure")
+        yield emulated.Azure(lifecycle.connect("preflight"), tmp_path_factory.mktemp("azure"))
     finally:
-        lifecycle.stop(name)
+        lifecycle.stop("preflight")
+
+
+@pytest.fixture
+def running(emulator: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    put(emulator, "/diskbook/offer", {})
+    return emulator
 
 
 def put(azure: Any, path: str, body: Any) -> None:

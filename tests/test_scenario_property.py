@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 
 import emulated
 from diskbook import design, paths, plan_cost_words, planning, scenario_file, stages
@@ -26,6 +27,9 @@ from diskbook.emulator import lifecycle
 from diskbook.errors import DiskbookError, UsageError
 from diskbook.scenario import PRESETS
 
+# Hypothesis keeps what it has worked out in a folder; not in this one.
+HOME = tempfile.TemporaryDirectory()
+set_hypothesis_home_dir(HOME.name)
 FIXED = settings(
     derandomize=True,
     database=None,

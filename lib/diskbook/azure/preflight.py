@@ -98,11 +98,12 @@ def _abilities(
     disks = disks_of(scenario, machine)
     change = _instead(scenario, machine, here, today)
     most = int(size.number("MaxDataDiskCount"))
-    if len(disks) > most:
+    if "MaxDataDiskCount" in size.capabilities and len(disks) > most:
         yield f"{where}: {machine.size} takes {most} data disks and the arms need {len(disks)}; {change}"
     if any(disk.sku.startswith(("Premium", "Ultra")) for disk in disks) and not size.has("PremiumIO"):
         yield f"{where}: {machine.size} takes no premium disks; {change}"
-    if any(disk.sku == "UltraSSD_LRS" for disk in disks) and machine.zone not in size.ultra_zones:
+    ultra = any(disk.sku == "UltraSSD_LRS" for disk in disks) and machine.zone is not None
+    if ultra and machine.zone not in size.ultra_zones:
         zones = ", ".join(sorted(size.ultra_zones)) or "none"
         yield f"{where}: {machine.size} takes Ultra disks in zones {zones} of {here.name}; take one of these"
 

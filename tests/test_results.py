@@ -329,3 +329,46 @@ def test_comparisons_may_lack_numbers_but_not_a_verdict() -> None:
     assert checked.ratio.isna().all()
     with pytest.raises(DiskbookError, match=r"'verdict', row 0: .* is empty.*; run the analysis again"):
         schema.from_rows(schema.COMPARISONS, [{**text, **capped, "verdict": None}])
+
+
+# --- the platform's metrics
+
+
+def answer(value: float) -> bytes:
+    point = {"timeStamp": "2026-11-20T10:00:00Z", "average": value, "maximum": value}
+    lun = {"name": {"value": "LUN"}, "value": "0"}
+    series = {"metadatavalues": [lun], "data": [point, {"timeStamp": "2026-11-20T10:01:00Z"}]}
+    metric = {"name": {"value": "Data Disk IOPS Consumed Percentage"}, "timeseries": [series]}
+    return json.dumps({"values": [{"resourceid": "/VM1", "interval": "PT1M", "value": [metric]}]}).encode()
+
+
+def test_metrics_are_rebuilt_from_what_the_platform_answered(run: Run) -> None:
+    for number, value in enumerate((40.0, 99.5), 1):
+        run.append("metrics", status="ok", files=[run.write_raw(f"metrics-{number}.json", answer(value))])
+    run.append("metrics", status="failed", error="the platform's metrics were not fetched: away")
+    tables = results.build(run)
+    (only,) = tables.metrics.to_dict("records")
+    assert (only["machine_id"], only["lun"], only["maximum"], only["grain_s"]) == ("/vm1", "0", 99.5, 60)
+    assert only["provenance"] == "emulated"
+    results.write(tables, run.folder)
+    pd.testing.assert_frame_equal(results.read(run.folder).metrics, tables.metrics)
+
+
+def test_a_run_without_metrics_has_no_file_of_them(run: Run) -> None:
+    results.write(results.build(run), run.folder)
+    assert not (run.folder / "metrics.parquet").exists()
+    assert results.read(run.folder).metrics.empty
+
+
+def test_metrics_that_were_changed_are_refused(run: Run) -> None:
+    run.append("metrics", status="ok", files=[run.write_raw("metrics-1.json", answer(1.0))])
+    path = run.folder / "raw" / "metrics-1.json.gz"
+    path.write_bytes(gzip.compress(answer(2.0)))
+    with pytest.raises(DiskbookError, match=r"metrics-1\.json\.gz was changed"):
+        results.build(run)
+
+
+def test_the_lun_of_a_trial_is_kept(run: Run, outputs: dict) -> None:
+    add_trial(run, outputs["commit"], "commit", 3, lun=1)
+    found = results.build(run).trials.set_index("trial")["lun"]
+    assert set(found["r1-b03-commit-a1"]) == {"1"} and pd.isna(found["r1-b01-mixed-a1"]).all()

@@ -99,8 +99,8 @@ def _platform(trials: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
     """Consumed limits and used credit above 0 %, the highest of each trial; why there is nothing, else."""
     judged = metrics.evidence(trials, reported)
     found = metrics.of_trials(trials, reported)
-    place = found["metric"].map(list(_SHORT).index).rename("place")
-    medians = found.groupby([*CELL, place, "metric"])["maximum"].median()
+    order = found["metric"].map(list(_SHORT).index).rename("order")
+    medians = found.groupby([*CELL, order, "metric"])["maximum"].median()
     said: dict[tuple[Any, ...], list[str]] = {}
     for arm, load, _, name, value in medians.reset_index().itertuples(index=False):
         if value >= 0.5:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +12,7 @@ from azure.core.exceptions import HttpResponseError, ServiceRequestError, Servic
 
 from arm_plane import LOCATION, SUBSCRIPTION, TOKEN, World, plane, refused
 from diskbook.azure.clients import Clients, Cloud, StaticToken
-from diskbook.azure.waiting import CAP_S, kind_of
+from diskbook.azure.waiting import CAP_S, Patience, kind_of
 from diskbook.errors import DiskbookError
 
 __all__ = ["plane"]
@@ -154,6 +157,28 @@ def test_a_cloud_that_is_away_is_told(plane: World) -> None:
         f"Azure (emulated) cannot be reached; trying again in {seconds} s" for seconds in (6, 13, 26)
     ]
     assert CAP_S > clients.waited_s > 45
+
+
+def test_what_many_wait_for_is_told_once() -> None:
+    told: list[str] = []
+    policy = Patience("Azure", told.append)
+    asleep, awake = threading.Barrier(4), threading.Event()
+
+    def sleep(duration: float) -> None:
+        asleep.wait(30)
+        awake.wait(30)
+
+    row = SimpleNamespace(error=None, http_response=SimpleNamespace(status_code=503))
+    settings = policy.configure_retries({}) | {"history": [row] * 4}
+    with ThreadPoolExecutor(3) as pool:
+        sleeping = [pool.submit(policy.sleep, settings, SimpleNamespace(sleep=sleep)) for _ in range(3)]
+        asleep.wait(30)  # all three wait by now
+        assert told == ["Azure answers 503; trying again in 6 s"]
+        awake.set()
+        for future in sleeping:
+            future.result()
+    policy.sleep(settings, SimpleNamespace(sleep=lambda duration: None))
+    assert told == ["Azure answers 503; trying again in 6 s"] * 2
 
 
 def test_an_error_of_ours_is_not_repeated(plane: World, ours: Ours) -> None:

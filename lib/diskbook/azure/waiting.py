@@ -6,11 +6,12 @@ The SDK's own retry policy does the work. It is given bounds, since it would sle
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,6 +27,8 @@ CAP_S = 180.0
 the first."""
 TELL_S = 4.0
 """Waits longer than this are told."""
+CONNECTIONS = 64
+"""Connections kept open to Azure at a time; the SDK's 10 would cost a new handshake at most polls."""
 POLL_S = 5.0
 """Between two polls of an operation where Azure names no time; the SDK's own default is 30 s."""
 # Without Retry-After the waits are 0, 1.6, 3.2, 6.4 ... s: about 50 s without a connection, 11 s of 5xx.
@@ -84,6 +87,11 @@ class Wire(RequestsTransport):
         self._scale = scale
         self._traffic = traffic
 
+    def _init_session(self, session: Any) -> None:
+        super()._init_session(session)
+        for adapter in session.adapters.values():  # a connection for each operation that is under way
+            adapter.init_poolmanager(CONNECTIONS, CONNECTIONS)
+
     def sleep(self, duration: float) -> None:
         """Wait for the scaled duration."""
         self._traffic.waited(duration, duration * (1 - self._scale))
@@ -110,6 +118,8 @@ class Patience(RetryPolicy):
         super().__init__(**TRIES)
         self._who = who
         self._tell = tell
+        self._lock = threading.Lock()
+        self._waiting: Counter[str] = Counter()  # threads by what they wait for
 
     def send(self, request: Any) -> Any:
         """Send a request; a POST that may be repeated is tried again like a PUT."""
@@ -146,9 +156,26 @@ class Patience(RetryPolicy):
         """Wait before the next try, and tell when that takes a while."""
         asked_s = self.get_retry_after(response) if response else None
         wait_s = asked_s or self.get_backoff_time(settings)
-        if wait_s > TELL_S:
-            self._tell(self._words(wait_s, bool(asked_s), settings["history"][-1], response))
-        super().sleep(settings, transport, response=response)
+        line = (
+            self._words(wait_s, bool(asked_s), settings["history"][-1], response) if wait_s > TELL_S else ""
+        )
+        with self._telling(line):
+            super().sleep(settings, transport, response=response)
+
+    @contextlib.contextmanager
+    def _telling(self, line: str) -> Iterator[None]:
+        """Tell a line, unless another thread waits for the same: what is throttled is often so for many."""
+        cause = re.sub(r"\d+ s\b", "", line)
+        with self._lock:
+            self._waiting[cause] += 1
+            first = self._waiting[cause] == 1
+        try:
+            if line and first:
+                self._tell(line)
+            yield
+        finally:
+            with self._lock:
+                self._waiting[cause] -= 1
 
     def _words(self, wait_s: float, asked: bool, last: Any, response: Any) -> str:
         if asked:

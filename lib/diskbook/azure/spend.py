@@ -48,7 +48,8 @@ def check(folder: Run, clients: Clients, scenario: Scenario, replicates: int) ->
     refusal = too_dear(estimate, limit, spent)
     if refusal:
         raise DiskbookError(refusal)
-    folder.update_manifest(cost=[*earlier, {"utc": now_utc(), **record(estimate, limit, clients.cloud.provenance)}])
+    kept = record(estimate, limit, clients.cloud.provenance)
+    folder.update_manifest(cost=[*earlier, {"utc": now_utc(), **kept}])
 
 
 def price_source(cloud: Cloud) -> retail.Endpoint | None:

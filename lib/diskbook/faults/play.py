@@ -111,12 +111,19 @@ def _play(fault: Fault, place: Scene, row: Row) -> None:
         place.resume()
         status, said = place.end()
         if status:
-            row.wrong.append(f"the resumed run ended with {status}: {said}")
+            row.wrong.append(f"the resumed run ended with {status}: {said}{_log(place)}")
             return
     row.left += aftermath.left_over(place)
     row.wrong += aftermath.lost_or_repeated(place.run, before)
     if not (place.run.folder / "report.html").exists():
         row.wrong.append("there is no report")
+
+
+def _log(place: Scene) -> str:
+    """Last line that a stage left which ended with a defect of ours."""
+    logs = sorted((place.run.folder / "notebooks").glob("*.log"), key=lambda path: path.stat().st_mtime)
+    lines = logs[-1].read_text(errors="replace").strip().splitlines() if logs else []
+    return f" ({lines[-1]})" if lines else ""
 
 
 def _check_stop(fault: Fault, place: Scene, row: Row) -> None:
@@ -126,6 +133,8 @@ def _check_stop(fault: Fault, place: Scene, row: Row) -> None:
         return
     if row.told.startswith("a traceback") or "--resume" not in row.told:
         row.wrong.append(f"it said: {row.told or 'nothing'}")
+    elif "ended with status 1;" in row.told:
+        row.wrong.append(f"a defect of ours{_log(place)}")
     row.left += [f"after the stop: {what}" for what in aftermath.left_over(place)]
 
 
@@ -145,11 +154,10 @@ def _check_struck(fault: Fault, place: Scene, status: int) -> None:
 
 def _seen(place: Scene) -> str:
     """What the progress lines said of the fault."""
-    for event in reversed(place.run.ledger()):
-        if event["event"] == "recovery":
-            return f"machine {event['machine']} was {event['found']}, and was {event['done']}"
-        if event["event"] == "trial" and event["status"] == "failed":
-            return f"trial failed, tried again: {event['error']}"
-        if event["event"] == "notice":
-            return str(event["text"])
+    for event in place.events("recovery"):
+        return f"machine {event['machine']} did not answer: it was {event['found']}, and was {event['done']}"
+    for event in place.events("trial", status="failed"):
+        return f"trial failed (attempt 1): {event['error']}"
+    for event in place.events("notice"):
+        return str(event["text"])
     return ""

@@ -45,7 +45,7 @@ bench-emulator: setup ## measure how closely the emulator plays what it is told
 bench-stats: setup ## measure how long the statistics take, beside the obvious alternatives
 	@$(BIN)/python -m diskbook.bench_stats
 
-bench-provision: setup ## measure how long provisioning takes, against its longest chain (emulated, 1 minute)
+bench-provision: setup ## measure how long provisioning takes, against its longest chain (emulated, 2 minutes)
 	@$(BIN)/python -m diskbook.bench_provision
 
 samples: setup ## make the sample runs and their figures again

@@ -61,7 +61,7 @@ def test_what_can_be_begun_at_once_needs_nothing() -> None:
 
 
 def _timing(ratio: float) -> Timing:
-    return Timing(1, 100.0 * ratio, 100.0, ("network", "machine r1-vm1"), 509.5, 268)
+    return Timing(1, 100.0 * ratio, 4.0, 100.0, ("network", "machine r1-vm1"), 509.5, 268)
 
 
 def test_the_exit_status_says_whether_it_took_too_long() -> None:
@@ -72,5 +72,5 @@ def test_the_exit_status_says_whether_it_took_too_long() -> None:
 def test_the_table_says_emulated_and_names_the_chain() -> None:
     lines = bench_provision.table([_timing(1.1)])
     assert "emulated" in lines[0]
-    assert lines[3].split() == ["1", "110.0", "100.0", "1.100", "268", "509.5"]
+    assert lines[3].split() == ["1", "110.0", "4.0", "100.0", "1.100", "268", "509.5"]
     assert "network -> machine r1-vm1" in lines[5]

@@ -93,21 +93,18 @@ class _Exchange:
         self.headers = {"Retry-After": asked}
 
 
+_COMPUTE = "https://a/subscriptions/s/providers/Microsoft.Compute/locations/l"
+
+
 @pytest.mark.parametrize(
     ("exchange", "wanted"),
     [
-        (
-            _Exchange("https://a/subscriptions/s/providers/M.Compute/locations/l/operations/1?t=x"),
-            "1",
-        ),
-        (
-            _Exchange("https://a/subscriptions/s/providers/M.Compute/locations/l/DiskOperations/1"),
-            "1",
-        ),
-        (_Exchange("https://a/subscriptions/s/operationresults/eyJ"), "1"),
+        (_Exchange(f"{_COMPUTE}/operations/1?t=x"), "2"),
+        (_Exchange(f"{_COMPUTE}/DiskOperations/1", asked="2"), "1"),
+        (_Exchange("https://a/subscriptions/s/operationresults/eyJ", asked="15"), "1"),
         (_Exchange("https://a/subscriptions/s/operationresults/eyJ", status=429), "50"),
         (_Exchange("https://a/subscriptions/s/resourceGroups/operations/providers/M.C/disks/d"), "50"),
-        (_Exchange("https://a/s/providers/M.C/locations/l/operations/1", method="PUT"), "50"),
+        (_Exchange(f"{_COMPUTE}/operations/1", method="PUT"), "50"),
     ],
 )
 def test_only_answers_to_polls_get_our_pace(exchange: _Exchange, wanted: str) -> None:
@@ -118,10 +115,13 @@ def test_only_answers_to_polls_get_our_pace(exchange: _Exchange, wanted: str) ->
 def test_the_pace_slows_down_with_each_operation() -> None:
     pace, waits = Pace(), []
     for _ in range(60):
-        exchange = _Exchange("https://a/subscriptions/s/providers/P/locations/l/operations/1")
+        # As recorded: Azure names 50 s at first, and nothing later on.
+        exchange = _Exchange(f"{_COMPUTE}/operations/1", asked="" if waits else "50")
         pace.on_response(exchange, exchange)
         waits.append(int(exchange.headers["Retry-After"]))
-    other = _Exchange("https://a/subscriptions/s/providers/P/locations/l/operations/2")
+    other = _Exchange(f"{_COMPUTE}/operations/2", asked="10")
     pace.on_response(other, other)
-    assert waits == sorted(waits) and waits[0] == 1 and waits[-1] > 5
+    assert waits == sorted(waits) and waits[0] == 2 and waits[-1] > 5
+    # Polls of a machine that takes 168 s, the last of which finds it ended.
+    assert next(number for number in range(60) if sum(waits[:number]) >= 168) + 1 == 51
     assert other.headers["Retry-After"] == "1"

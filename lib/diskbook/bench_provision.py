@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,7 +27,7 @@ from diskbook.run import Run
 from diskbook.scenario import Scenario
 
 SCENARIO = "zone-disks"
-SCALE = 0.1
+SCALE = 0.2  # the machine's own work counts five times at this scale, ten times at 0.1
 ALLOWED = 1.15
 REPLICATES = (1, 3)
 
@@ -49,6 +50,7 @@ class Timing:
 
     replicates: int
     wall_s: float
+    checks_s: float
     chain_s: float
     chain: tuple[str, ...]
     serial_s: float
@@ -79,23 +81,31 @@ def measure(replicates: int, scale: float = SCALE) -> Timing:
         run = stages.begin(str(folder), SCENARIO, "emulator", "quick", overrides, {"time_scale": scale})
         try:
             own_emulator.start(run, owner=True)
-            began = time.monotonic()
+            began_utc, began = datetime.now(UTC), time.monotonic()
             stages.provision(run)
-            wall_s = (time.monotonic() - began) / scale
-            return _timing(run, wall_s)
+            return _timing(run, began_utc, (time.monotonic() - began) / scale, scale)
         finally:
             stages.teardown(run)
 
 
-def _timing(run: Run, wall_s: float) -> Timing:
+def _timing(run: Run, began_utc: datetime, wall_s: float, scale: float) -> Timing:
     clients, scenario = clouds.clients_of(run.manifest), stages.scenario_of(run)
     needs = needs_of(run, scenario)
     durations_s = durations(needs, operations(clients))
     chain_s, chain = graph.longest_chain(needs, durations_s)
-    requests = next(event["requests"] for event in run.ledger() if event["event"] == "stage")
+    events = run.ledger()
+    requests = next(event["requests"] for event in events if event["event"] == "stage")
+    first = next(event["started_utc"] for event in events if event["event"] == "operation")
+    checks_s = (datetime.fromisoformat(first) - began_utc).total_seconds() / scale
     timed = tuple(step for step in chain if durations_s.get(step))
     return Timing(
-        scenario.design.replicates, wall_s, chain_s, timed, serial_s(durations_s), sum(requests.values())
+        replicates=scenario.design.replicates,
+        wall_s=wall_s,
+        checks_s=checks_s,
+        chain_s=chain_s,
+        chain=timed,
+        serial_s=serial_s(durations_s),
+        requests=sum(requests.values()),
     )
 
 
@@ -142,11 +152,12 @@ def table(rows: Iterable[Timing]) -> list[str]:
     lines = [
         f"Provisioning {SCENARIO} (emulated; delays of the profile, time scale {SCALE}, times unscaled)",
         "",
-        f"{'replicates':>10}{'wall s':>9}{'chain s':>9}{'ratio':>7}{'requests':>10}{'serial s':>10}",
+        f"{'replicates':>10}{'wall s':>9}{'checks s':>10}{'chain s':>9}{'ratio':>7}{'requests':>10}"
+        f"{'serial s':>10}",
     ]
     for row in rows:
         lines.append(
-            f"{row.replicates:>10}{row.wall_s:>9.1f}{row.chain_s:>9.1f}{row.ratio:>7.3f}"
+            f"{row.replicates:>10}{row.wall_s:>9.1f}{row.checks_s:>10.1f}{row.chain_s:>9.1f}{row.ratio:>7.3f}"
             f"{row.requests:>10}{row.serial_s:>10.1f}"
         )
         longest = " -> ".join(row.chain)
@@ -154,8 +165,8 @@ def table(rows: Iterable[Timing]) -> list[str]:
         *lines,
         "",
         f"Longest chain: {longest}.",
-        f"Allowed: {ALLOWED} x the chain. Wall time is that of the whole stage: group, sizes, zones, every",
-        "operation, reading back, the first sign-in to each machine and the round trips between them.",
+        f"Allowed: {ALLOWED} x the chain. Wall time is that of the whole stage: checks of quota and prices",
+        "before anything is created, the group, every operation, reading back, the first sign-in everywhere.",
         "Serial: the article's order, each thing created after the one before (sum of the operations).",
     ]
 

@@ -149,9 +149,9 @@ class Maker:
         place = self.place
         return expiry.schedule(self.clients, self.run, name, machine_id, place.region, place.tags)
 
-    def software(self, spec: Machine, entry: dict[str, Any]) -> dict[str, Any]:
-        """Wait until a machine is set up; complete its entry of the manifest."""
-        return {**entry, **guests.software(self.run.folder, spec, entry["host"])}
+    def look(self, spec: Machine, machines: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+        """Complete a machine's entry of the manifest by what only the machine can tell."""
+        return {**machines[spec.name], **guests.look(self.run.folder, spec, machines)}
 
     def disk(self, name: str, spec: Disk) -> dict[str, Any]:
         """Create a disk and read it back; return its entry of the manifest."""

@@ -6,8 +6,6 @@ import json
 import shlex
 import statistics
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,23 +37,49 @@ print(json.dumps(found))
 """
 
 
-def software(folder: Path, machine: Machine, host: Mapping[str, Any]) -> dict[str, str]:
-    """Wait until a machine is set up, and ask for its kernel and its tool.
+def look(folder: Path, spec: Machine, machines: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Sign in to a machine, wait until it is set up, and ask what only it can tell.
+
+    Parameters
+    ----------
+    folder
+        Of the run.
+    spec
+        The machine as the scenario asks for it.
+    machines
+        Entries of the manifest of all machines of its replicate, by scenario name. `reached_at` is where
+        other machines reach one.
+
+    Returns
+    -------
+    dict
+        `kernel`, `tool_version` and `round_trips`: the way to each machine of another zone and back, with
+        `to`, both physical (else logical) zones, `median_ms`, `min_ms` and `n`. Where no probe got through,
+        and on a machine without Python, n is 0 and there are no times. Windows machines are not asked.
 
     Raises
     ------
     DiskbookError
         When it cannot be reached, or has no tool.
     """
-    with _connect(folder, host) as connection:
-        if machine.os == "windows":
-            lines = connection.check(windows.powershell(windows.FACTS), timeout_s=120)
-            system, version = _two_lines(lines, connection.host.name)
-            return {"kernel": system, "tool_version": f"diskspd {version}"}
-        # cloud-init installs fio on Azure; the emulated machine has neither need nor cloud-init.
-        connection.run("command -v cloud-init >/dev/null && cloud-init status --wait", timeout_s=SETUP_S)
-        lines = connection.check("uname -sr && fio --version")
-    kernel, tool = _two_lines(lines, str(host["name"]))
+    host = Host(**machines[spec.name]["host"], private_key=run_key(folder))
+    with Connection(host) as connection:
+        if spec.os == "windows":
+            return {**_windows_software(connection), "round_trips": []}
+        return {**_linux_software(connection), "round_trips": _round_trips(connection, spec.name, machines)}
+
+
+def _windows_software(connection: Connection) -> dict[str, str]:
+    lines = connection.check(windows.powershell(windows.FACTS), timeout_s=120)
+    system, version = _two_lines(lines, connection.host.name)
+    return {"kernel": system, "tool_version": f"diskspd {version}"}
+
+
+def _linux_software(connection: Connection) -> dict[str, str]:
+    # cloud-init installs fio on Azure; the emulated machine has neither need nor cloud-init.
+    wait = "if command -v cloud-init >/dev/null; then cloud-init status --wait >/dev/null; fi"
+    lines = connection.check(f"{wait}; uname -sr && fio --version", timeout_s=SETUP_S)
+    kernel, tool = _two_lines(lines, connection.host.name)
     return {"kernel": kernel, "tool_version": tool}
 
 
@@ -66,42 +90,16 @@ def _two_lines(output: bytes, name: str) -> tuple[str, str]:
     return lines[0].strip(), lines[1].strip()
 
 
-def round_trips(folder: Path, machines: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Time the way between machines of different zones, and back.
-
-    Parameters
-    ----------
-    folder
-        Of the run.
-    machines
-        Entries of the manifest by scenario name. `reached_at` is where other machines reach one.
-
-    Returns
-    -------
-    list of dict
-        `from`, `to`, their physical (else logical) zones, `median_ms`, `min_ms`, `n`. A pair that no probe
-        got through, and a machine without Python, have n = 0 and no times. Windows machines are not asked.
-    """
-    asked = [name for name, row in machines.items() if row["os"] != "windows" and _elsewhere(machines, name)]
-    if not asked:
-        return []
-    with ThreadPoolExecutor(len(asked)) as pool:
-        return [pair for pairs in pool.map(partial(_from, folder, machines), asked) for pair in pairs]
-
-
-def _elsewhere(machines: Mapping[str, Mapping[str, Any]], name: str) -> list[str]:
-    """Machines in other zones."""
-    return [other for other, row in machines.items() if row["logical_zone"] != machines[name]["logical_zone"]]
-
-
-def _from(folder: Path, machines: Mapping[str, Mapping[str, Any]], name: str) -> list[dict[str, Any]]:
-    row, others = machines[name], _elsewhere(machines, name)
-    times = _probe(folder, row["host"], [machines[other]["reached_at"] for other in others])
+def _round_trips(
+    connection: Connection, name: str, machines: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    here = machines[name]["logical_zone"]
+    others = [other for other, row in machines.items() if row["logical_zone"] != here]
+    times = _probe(connection, [machines[other]["reached_at"] for other in others])
     return [
         {
-            "from": name,
             "to": other,
-            "from_zone": _zone(row),
+            "from_zone": _zone(machines[name]),
             "to_zone": _zone(machines[other]),
             **_summary(seen),
         }
@@ -113,10 +111,12 @@ def _zone(row: Mapping[str, Any]) -> str | None:
     return row.get("physical_zone") or row["logical_zone"]
 
 
-def _probe(folder: Path, host: Mapping[str, Any], places: list[str]) -> list[list[float]]:
+def _probe(connection: Connection, places: list[str]) -> list[list[float]]:
+    """Times in s of the handshakes with each place that got through."""
+    if not places:
+        return []
     command = ["python3", "-c", _PROBE, str(PROBES), *places]
-    with _connect(folder, host) as connection:
-        output = connection.run(shlex.join(command), timeout_s=60 + 5 * PROBES * len(places))
+    output = connection.run(shlex.join(command), timeout_s=60 + 5 * PROBES * len(places))
     try:
         times: list[list[float]] = json.loads(output.stdout)
     except ValueError:
@@ -132,7 +132,3 @@ def _summary(times_s: list[float]) -> dict[str, Any]:
         "min_ms": round(min(times_s) * 1000, 4),
         "n": len(times_s),
     }
-
-
-def _connect(folder: Path, host: Mapping[str, Any]) -> Connection:
-    return Connection(Host(**host, private_key=run_key(folder)))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from diskbook.azure import graph, guests, keys, limits
+from diskbook.azure import graph, keys, limits
 from diskbook.azure.clients import Clients
 from diskbook.azure.create import SSH_PORT_TAG, Maker, Place
 from diskbook.azure.graph import Step
@@ -104,6 +104,7 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
             found[f"disk {name}"] = Step(partial(_disk, maker, disk, name))
         for machine in scenario.machine:
             found |= _machine(maker, machine, f"r{number}-{machine.name}")
+            found[f"look r{number}-{machine.name}"] = _look(maker, scenario, machine, number)
         needs = tuple(_parts(scenario, number))
         found[f"replicate {number}"] = Step(partial(_entry, maker, scenario, number), needs)
     return found
@@ -129,14 +130,23 @@ def _machine(maker: Maker, spec: Machine, name: str) -> dict[str, Step]:
         interface: Step(connect, ("network", "security group", "sizes", address)),
         machine: Step(create, (interface, "sizes")),
         f"shutdown {name}": Step(lambda has: maker.shutdown(name, has[machine]["id"]), (machine,)),
-        f"software {name}": Step(lambda has: maker.software(spec, has[machine]), (machine,)),
     }
+
+
+def _look(maker: Maker, scenario: Scenario, spec: Machine, number: int) -> Step:
+    """Sign in to a machine, once all of its replicate are there."""
+    steps = {item.name: f"machine r{number}-{item.name}" for item in scenario.machine}
+
+    def look(has: Mapping[str, Any]) -> dict[str, Any]:
+        return maker.look(spec, {name: has[step] for name, step in steps.items()})
+
+    return Step(look, tuple(steps.values()))
 
 
 def _parts(scenario: Scenario, number: int) -> dict[str, tuple[str, str]]:
     """Last steps of the parts of a replicate: to section and name of their entry in the manifest."""
     parts = {f"disk r{number}-{item.name}": ("disks", item.name) for item in scenario.disk}
-    return parts | {f"software r{number}-{item.name}": ("machines", item.name) for item in scenario.machine}
+    return parts | {f"look r{number}-{item.name}": ("machines", item.name) for item in scenario.machine}
 
 
 def _entry(maker: Maker, scenario: Scenario, number: int, has: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,7 +155,8 @@ def _entry(maker: Maker, scenario: Scenario, number: int, has: Mapping[str, Any]
     for step, (section, name) in _parts(scenario, number).items():
         entry.setdefault(section, {})[name] = has[step]
     entry["round_trips"] = [
-        {**pair, "provenance": maker.clients.cloud.provenance}
-        for pair in guests.round_trips(maker.run.folder, entry["machines"])
+        {"from": name, **pair, "provenance": maker.clients.cloud.provenance}
+        for name, row in entry["machines"].items()
+        for pair in row.pop("round_trips")
     ]
     return entry

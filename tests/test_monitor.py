@@ -166,7 +166,8 @@ def stamp(epoch_s: float) -> str:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, plane: World) -> Run:
+    """A run on the machine, which has replaced another one."""
     made = Run(tmp_path / "run")
     made.folder.mkdir()
     scenario = {
@@ -174,7 +175,12 @@ def run(tmp_path: Path) -> Run:
         "workload": [{"name": "load", "runtime_s": 120.0, "ramp_s": 0.0}],
         "disk": [{"name": "d", "cache": "None"}],
     }
-    about = {"schema": 1, "run": "run", "provenance": "emulated", "replicates": []}
+    ids = ("/gone", plane.vm_id.lower())
+    replicates = [
+        {"replicate": number, "origin": 1, "machines": {"vm1": {"id": one, "limits": {}}}, "disks": {}}
+        for number, one in enumerate(ids, 1)
+    ]
+    about = {"schema": 1, "run": "run", "provenance": "emulated", "replicates": replicates}
     made.write_manifest({**about, "scenario": scenario})
     return made
 
@@ -217,12 +223,19 @@ def test_metrics_that_have_not_arrived_make_an_incomplete_answer(plane: World, r
     assert event["status"] == "incomplete" and "had not arrived" in event["error"] and event["files"]
 
 
-def test_trials_shorter_than_the_grain_are_not_waited_for(run: Run) -> None:
-    ledger_trial(run, 30.0, 80.0, machine_id="/vm")
+def test_trials_shorter_than_the_grain_are_not_waited_for(plane: World, run: Run) -> None:
+    ledger_trial(run, 30.0, 80.0, machine_id=plane.vm_id.lower())
     manifest = {**run.manifest, "provenance": "azure"}
     manifest["scenario"]["workload"][0]["runtime_s"] = 80.0
     asked = monitor.wanted(manifest, run.ledger())
     assert asked is not None and (asked.grain_s, asked.start, asked.end, asked.needed) == (60, 0.0, 110.0, {})
+
+
+def test_machines_that_were_replaced_are_not_asked_for(plane: World, run: Run) -> None:
+    ledger_trial(run, began() - 600, 120.0, machine_id="/gone")
+    ledger_trial(run, began(), 120.0, machine_id=plane.vm_id.lower())
+    asked = monitor.wanted(run.manifest, run.ledger())
+    assert asked is not None and asked.machines == (plane.vm_id.lower(),) and asked.start == began()
 
 
 def test_a_failure_is_one_sentence_in_the_ledger_and_is_asked_again(plane: World, run: Run) -> None:

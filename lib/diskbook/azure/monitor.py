@@ -73,9 +73,17 @@ def keep(run: Run, clients: Clients) -> None:
 
 
 def wanted(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> Wanted | None:
-    """Find the trials whose metrics were not fetched yet; None when there are none."""
+    """Find the trials whose metrics were not fetched yet; None when there are none.
+
+    Those on machines that were replaced since are left out: one machine that is gone would spoil the answer.
+    """
     fetched = [number for number, event in enumerate(ledger) if _is_fetched(event)]
-    trials = [event for event in ledger[max(fetched, default=-1) + 1 :] if event["event"] == "trial"]
+    standing = _standing(manifest)
+    trials = [
+        event
+        for event in ledger[max(fetched, default=-1) + 1 :]
+        if event["event"] == "trial" and event["machine_id"] in standing
+    ]
     if not trials:
         return None
     scenario = manifest["scenario"]
@@ -95,6 +103,12 @@ def wanted(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> Wanted
         needed=needed,
         cached=any(item.get("cache", "None") != "None" for item in scenario["disk"]),
     )
+
+
+def _standing(manifest: dict[str, Any]) -> set[str]:
+    """Ids of the machines of the latest set of each planned replicate."""
+    latest = {row["origin"]: row for row in manifest["replicates"]}
+    return {machine["id"] for row in latest.values() for machine in row["machines"].values()}
 
 
 def _is_fetched(event: dict[str, Any]) -> bool:

@@ -59,7 +59,7 @@ def test_the_article_of_the_shared_disk_shortened(tmp_path: Path) -> None:
     write = found.directions["write"]
     assert write.runtime_ms == pytest.approx(1000, rel=0.1)
     # 40 outstanding, each held for 5 ms: the totals are those of 8 x 5.
-    assert write.iops * write.lat_mean_ms / 1000 == pytest.approx(40, rel=0.05)
+    assert write.iops * write.lat_mean_ms / 1000 == pytest.approx(40, rel=0.1)
     assert write.bw_bytes == pytest.approx(write.iops * 8192, rel=0.05)
     assert "no FUA" in job.notes[0]
 
@@ -94,7 +94,7 @@ def test_several_targets_keep_their_totals_on_the_one_disk(tmp_path: Path) -> No
     assert (load.threads, load.queue_depth, load.outstanding) == (4, 3, 12)
     assert run_on_memory([(fio.command(load, NBD), tmp_path)], delay_ms=5) == [0]
     read = result(tmp_path).directions["read"]
-    assert read.iops * read.lat_mean_ms / 1000 == pytest.approx(12, rel=0.05)
+    assert read.iops * read.lat_mean_ms / 1000 == pytest.approx(12, rel=0.1)
     assert any("2 targets" in remark for remark in load.remarks)
 
 

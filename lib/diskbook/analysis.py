@@ -22,6 +22,7 @@ from diskbook import (
     scenario_file,
     schema,
     throttle,
+    tool_words,
 )
 from diskbook.figures import ArmLook, Picture
 from diskbook.run import Run, open_run, write_atomic
@@ -72,7 +73,7 @@ class Analysis:
     @property
     def comparisons(self) -> pd.DataFrame:
         """Ratios with intervals and verdicts, two scopes each (schema of comparisons.csv)."""
-        return self.compared.table
+        return tool_words.flagged(self.compared.table, self.scenario)
 
     @property
     def gates(self) -> pd.DataFrame:
@@ -206,6 +207,7 @@ class Analysis:
             ("size", "physical_zone", "kernel", "tool_version"),
         )
         rows += _unique("disk", self.manifest["replicates"], "disks", ("sku", "physical_zone"))
+        rows += tool_words.facts(self.scenario, self.folder.ledger())
         rows += [(name, str(version)) for name, version in self.manifest.get("versions", {}).items()]
         return pd.DataFrame(rows, columns=["What", "Value"])
 

@@ -18,7 +18,7 @@ def around_s(scenario: Scenario) -> float:
     made = sum(DELAYS_S[step] for step in ("nsg", "vnet", "public-ip", "nic", vm))
     attached, detached = moves(scenario)
     moved = attached * DELAYS_S["disk-attach"] + detached * DELAYS_S["disk-detach"]
-    filled = max(load.working_set_bytes for load in scenario.workload)
+    filled = max(load.prefill_bytes for load in scenario.workload)
     used = {arm.disk for arm in scenario.arm}
     prefill = sum(filled / 1e6 / _mb_s(disk) for disk in scenario.disk if disk.name in used)
     return made + moved + prefill + DELAYS_S["vm-delete"] + DELAYS_S["group-delete"]

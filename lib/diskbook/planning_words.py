@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from diskbook import design, planning
+from diskbook import design, planning, tool_words
 from diskbook.earlier import Earlier, history_of, open_earlier
 from diskbook.errors import UsageError
 from diskbook.planning import Evidence, Need, Needs, Wanted
@@ -106,10 +106,13 @@ def _design(scenario: Scenario) -> str:
     for arm in scenario.arm:
         disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
         zone = f", zone {machine.zone}" if machine.zone else ""
-        what = f"{disk.sku} {disk.size_gib} GiB on {machine.name} ({machine.size}{zone})"
+        tool = ", DiskSpd" if scenario.tool_of(arm) == "diskspd" else ""
+        what = f"{disk.sku} {disk.size_gib} GiB on {machine.name} ({machine.size}{zone}{tool})"
         lines.append(f"  {arm.name:<16} {what}")
     lines.append("workloads:")
-    lines += [f"  {item.name:<16} {_load(item)}" for item in scenario.workload]
+    for item in scenario.workload:
+        lines.append(f"  {item.name:<16} {_load(item)}")
+        lines += [f"  {'':<16} {words}" for words in tool_words.of_workload(item)]
     first = dict.fromkeys(trial.arm for trial in design.plan(scenario)[0].trials)
     lines.append(f"order of arms in the first block: {', '.join(first)}")
     return "\n".join(lines)

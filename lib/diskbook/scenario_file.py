@@ -113,8 +113,9 @@ def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
 def check(scenario: Scenario, where: str) -> Scenario:
     """Hold a scenario against Azure's rules; raise UsageError with the first one it breaks."""
     from diskbook.azure import rules
+    from diskbook.tools import choice
 
-    broken = rules.check(scenario)
+    broken = [*rules.check(scenario), *choice.check(scenario)]
     if broken:
         more = f" ({len(broken) - 1} more rule(s) broken)" if len(broken) > 1 else ""
         raise UsageError(f"{where}: {broken[0]}{more}")

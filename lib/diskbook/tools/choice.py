@@ -113,4 +113,14 @@ def check(scenario: Scenario) -> list[str]:
             TOOLS[name].command(workload, kinds[name], seed=1)
         except UsageError as error:
             found.append(f"[[workload]] {workload.name} on {arm.name}: {error}")
+    for item in scenario.check:
+        machines = {item.machine, item.from_machine} - {None}
+        if item.kind == "data-intact" and any(_is_windows(scenario, str(name)) for name in machines):
+            found.append(
+                f"[[check]] {item.name}: data are verified by fio, which Windows machines do not have"
+            )
     return list(dict.fromkeys(found))
+
+
+def _is_windows(scenario: Scenario, machine: str) -> bool:
+    return scenario.machine_named(machine).os == "windows"

@@ -7,7 +7,7 @@ export HOME := $(CURDIR)/.tools/home
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types format coverage faults bench-emulator bench-stats bench-provision samples lock clean
+.PHONY: help setup run test lint types format coverage faults bench-emulator bench-stats bench-provision bench-import fuzz samples lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -44,6 +44,12 @@ bench-emulator: setup ## measure how closely the emulator plays what it is told
 
 bench-stats: setup ## measure how long the statistics take, beside the obvious alternatives
 	@$(BIN)/python -m diskbook.bench_stats
+
+bench-import: setup ## measure how long large logs take to be read, beside pandas; ends with 1 when too long
+	@$(BIN)/python -m diskbook.bench_import
+
+fuzz: setup ## feed a million damaged results to every parser (30 minutes at most)
+	@$(BIN)/python -m diskbook.fuzz
 
 bench-provision: setup ## measure how long provisioning takes, against its longest chain (emulated, 2 minutes)
 	@$(BIN)/python -m diskbook.bench_provision

@@ -18,6 +18,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],]')
 # fio prints what C prints for a division by zero, which is not JSON.
 _NOT_A_NUMBER = re.compile(r"(?<=[:\s,\[])-?(?:nan|inf)(?=[\s,}\]])", re.IGNORECASE)
 _MAX_DEPTH = 64
+_MOST_FAILURES = 8  # in one file; a damaged one is not tried for ever
 _EMPTY_PERCENTILE = "0.00"  # fio before 3 pads its percentiles with these
 
 
@@ -40,19 +41,21 @@ def documents(text: str, source: str) -> list[Document]:
         When there is none, or none that can be read.
     """
     found: list[Document] = []
-    failure: UnusableError | None = None
-    position = 0
-    while start := _START.search(text, position):
-        line = text.count("\n", 0, start.start()) + 1
+    failures: list[UnusableError] = []
+    position, line, counted = 0, 1, 0
+    while len(failures) < _MOST_FAILURES and (start := _START.search(text, position)):
+        line += text.count("\n", counted, start.start())
+        counted = start.start()
         try:
             document, position = _document(text, start.start(), line, source)
             found.append(document)
         except UnusableError as error:
-            failure, position = error, start.end()
+            failures.append(error)
+            position = start.end()
     found = found or _whole(text)
     if found:
         return found
-    raise failure or UnusableError(source, "there is no JSON of fio in it")
+    raise failures[0] if failures else UnusableError(source, "there is no JSON of fio in it")
 
 
 def _document(text: str, start: int, line: int, source: str) -> tuple[Document, int]:

@@ -77,7 +77,7 @@ def _read(text: str, interval_s: float, source: str) -> _Values:
             last = interval
             if interval:
                 values.setdefault(int(direction), {}).setdefault((interval, job), float(value))
-    except ValueError:
+    except (ValueError, OverflowError):
         raise FioError(f"{source} has a line that is not 'time, value, direction, ...'") from None
     return values
 

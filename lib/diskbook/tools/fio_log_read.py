@@ -27,8 +27,8 @@ from pyarrow import csv
 from diskbook.tools.record import UnusableError
 
 BLOCK_BYTES = 16 * 1024**2
-GREATEST_S = 10_000_000
-"""Of a log: 116 days. A time beyond it is a damaged number."""
+GREATEST_S = 1_000_000
+"""Of a log: 11 days. A time beyond it is a damaged number."""
 _GREATEST_VALUE = 2**53
 _WORKERS = 2
 _NAMES = ("time_ms", "value", "direction", "size_bytes")

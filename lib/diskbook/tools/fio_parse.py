@@ -70,7 +70,7 @@ def parse(text: str, source: str, *, messages: str = "", runtime_s: float | None
         raise FioError(f"{source}: fio ended with error {failed['error']}{told}")
     try:
         directions = {name: part for name in DIRECTIONS if (part := _direction(jobs, name)).ios > 0}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise FioError(f"{source}: fio's JSON has no usable {error}; is it output of fio 3?") from None
     if not directions:
         raise FioError(f"{source}: fio did no I/O{told}")
@@ -94,8 +94,9 @@ def _document(text: str, source: str, messages: str) -> tuple[str, dict[str, Any
     while start >= 0:
         try:
             document, end = json.JSONDecoder().raw_decode(text, start)
-        except json.JSONDecodeError as error:
-            raise FioError(f"{source}: fio's JSON is cut or damaged at line {error.lineno}{told}") from None
+        except (ValueError, RecursionError) as error:
+            line = getattr(error, "lineno", text.count("\n", 0, start) + 1)
+            raise FioError(f"{source}: fio's JSON is cut or damaged at line {line}{told}") from None
         start = _next_document(text, end)
     if not isinstance(document, dict) or not str(document.get("fio version", "")).startswith("fio-"):
         raise FioError(f"{source}: this is JSON, but not of fio")
@@ -126,7 +127,7 @@ def _complaint(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("fio:") and "connected to" not in line]
     telling = [line for line in lines if line.startswith("verify:")] + own
-    return f"; fio says: {telling[0]}" if telling else ""
+    return f"; fio says: {telling[0][:300]}" if telling else ""
 
 
 def _direction(jobs: list[dict[str, Any]], name: str) -> Direction:

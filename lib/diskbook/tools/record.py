@@ -25,9 +25,9 @@ class UnusableError(DiskbookError):
 
     def __init__(self, source: str, reason: str, line: int | None = None) -> None:
         place = f"{source}, line {line}" if line else source
-        super().__init__(f"{place}: {reason}")
+        self.reason = " ".join(reason.split())[:400]  # it may quote a damaged file
+        super().__init__(f"{place}: {self.reason}")
         self.source = source
-        self.reason = reason
         self.line = line
 
 

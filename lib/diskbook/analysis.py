@@ -278,10 +278,10 @@ class Analysis:
         return f"At queue depth {depths} the {limit} sets the rate, not the disk"
 
     def _panels(self) -> dict[str, list[str]]:
-        """Workloads of one kind over depths, by panel title; commits stand in no panel."""
+        """Workloads of one kind over depths, by panel title; commits and held rates stand in none."""
         panels: dict[str, list[str]] = {}
         for item in self.scenario.workload:
-            if not item.sync:
+            if item.sync != "fdatasync" and item.rate is None:
                 panels.setdefault(self.words[item.name].rpartition(",")[0], []).append(item.name)
         return panels
 

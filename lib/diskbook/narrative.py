@@ -29,6 +29,8 @@ def workload_words(scenario: Scenario) -> dict[str, str]:
 
 def load_words(item: Workload) -> str:
     """What is waited for at a workload, e.g. "write latency at queue depth 1"."""
+    if item.rate is not None:
+        return f"{_operation(item)} latency at {item.rate:,.0f} IOPS offered"
     return f"{_operation(item)} latency at queue depth {item.outstanding}"
 
 
@@ -39,14 +41,18 @@ def _arm(scenario: Scenario, name: str) -> str:
 
 def _workload(item: Workload) -> str:
     size = f"{item.block_size // 1024}K"
-    pattern = "" if item.sync else f"{item.pattern} "
-    operation = f"write + {item.sync}" if item.sync else _operation(item)
-    return f"{size} {pattern}{operation}, depth {item.outstanding}"
+    if item.sync == "fdatasync":
+        return f"{size} write + fdatasync, depth {item.outstanding}"
+    held = "" if item.rate is None else f", {item.rate:,.0f}/s"
+    operation = _operation(item).removesuffix(" write")  # of a write-through write
+    return f"{size} {item.pattern} {operation}, depth {item.outstanding}{held}"
 
 
 def _operation(item: Workload) -> str:
-    if item.sync:
+    if item.sync == "fdatasync":
         return "commit"
+    if item.sync == "dsync":
+        return "write-through write"
     return {0: "read", 100: "write"}.get(item.write_pct, f"mixed ({item.write_pct} % writes)")
 
 

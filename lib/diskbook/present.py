@@ -37,6 +37,8 @@ def answer(items: Sequence[str]) -> Html:
 
 def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, str]) -> Html:
     """Every comparison with its ratio in both scopes and its verdict; reasons are footnotes."""
+    if frame.empty:
+        return Html("<p>The scenario names no comparison.</p>")
     notes: dict[str, int] = {}
     keys = ["family", "arm", "base_arm", "workload", "direction", "metric"]
     single = METRICS.get(frame["metric"].iloc[0], "") if frame["metric"].nunique() == 1 else ""

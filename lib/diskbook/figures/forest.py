@@ -116,7 +116,8 @@ def value_words(row: Mapping[str, Any]) -> str:
 def _axis(
     axes: Axes, data: pd.DataFrame, lines: list[Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]
 ) -> None:
-    edges = np.concatenate([data[name].dropna().to_numpy(float) for name in ("ratio", "ci_low", "ci_high")])
+    drawn = data[~data["verdict"].isin(["capped", "invalid"])]
+    edges = np.concatenate([drawn[name].dropna().to_numpy(float) for name in ("ratio", "ci_low", "ci_high")])
     reach = max(1.2 * float(np.abs(np.log2(edges)).max()) if len(edges) else 1.0, 0.12)
     axes.set_xscale("log", base=2)
     axes.set_xlim(2.0**-reach, 2.0**reach)

@@ -99,13 +99,6 @@ exec {python} -I -m {module} "$@"
 """
 
 
-# Windows machines have these: `powershell` answers the workbook's scripts, `diskspd` is a real fio.
-_WINDOWS = """\
-#!/bin/sh
-exec {python} -I -m diskbook.emulator.windows_{name} "$@"
-"""
-
-
 def login_user() -> str:
     """Return the only user who can log in to emulated machines: the one who runs the emulator.
 
@@ -178,9 +171,6 @@ class Machine:
         for program, module in STAND_INS.items() if vm.os == "windows" else ():
             call = _STAND_IN.format(python=shlex.quote(sys.executable), module=module)
             _write(self.folder / "bin" / program, call, 0o700)
-        for name in ("powershell", "diskspd") if vm.os == "windows" else ():
-            text = _WINDOWS.format(python=shlex.quote(sys.executable), name=name)
-            _write(self.folder / "bin" / name, text, 0o700)
         if not (self.folder / "disks.json").exists():
             self.write_disks({})
 

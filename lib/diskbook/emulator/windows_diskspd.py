@@ -109,6 +109,8 @@ def _measure(asked: Arguments, disk: Disk, folder: Path) -> windows_xml.Measured
     job = fio.command(load, disk, seed=asked.seed or 1)
     # DiskSpd tells its threads apart, so fio must.
     argv = [word for word in job.argv if word != "--group_reporting"]
+    for note in job.notes:
+        print(f"emulated: {note}", file=sys.stderr)
     done = subprocess.run(argv, check=False, cwd=folder, capture_output=True, text=True)
     total = fio.parse(done.stdout, "fio", messages=done.stderr, runtime_s=load.runtime_s)
     logs = [(folder / job.logs[kind]) for kind in ("lat_log", "iops_log")]

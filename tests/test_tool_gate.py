@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import synthetic
@@ -59,6 +60,17 @@ def test_no_difference_between_tools_is_printed_on_the_emulator() -> None:
     assert set(table["verdict"]) == {"invalid"}
     assert table[["ratio", "ci_low", "ci_high", "diff_ms"]].isna().all(axis=None)
     assert table["warnings"].str.contains("the emulated DiskSpd is fio").all()
+
+
+def test_rates_without_latencies_are_compared_and_littles_law_is_not() -> None:
+    """DiskSpd without -L counts I/Os only."""
+    trials, _, series = synthetic.tables(n_replicates=2)
+    trials["lat_mean_ms"] = np.nan
+    pair = {"arm": "zrs-z1", "base_arm": "lrs-z1", "workload": "randwrite-qd1", "pairing": "same-machine"}
+    found = compare(trials, [Comparison(**pair, metric="iops")], series, {})
+    assert "invalid" not in set(found.table["verdict"])
+    law = found.gates[found.gates["gate"] == "Little's law"].iloc[0]
+    assert (law["status"], "no latency was measured" in law["cause"]) == ("not assessable", True)
 
 
 def test_on_azure_two_tools_are_compared_and_it_is_said() -> None:

@@ -43,14 +43,14 @@ def cell_checks(
     pandas.DataFrame
         Index (arm, workload). Counts of trials (`n_trials`, `n_failed`, `n_lost` without a later success,
         `n_repeated_rows`), `n_rated` with an offered rate and `rate_worst` (achieved / offered - 1),
-        `n_rate_bad`, of the others `n_little_bad` and `little_worst`, `n_assessable`, `n_moved`,
-        `change_worst`, `fell` (in words, when the rate of a trial that moved fell for good), and tuples of
-        words: `credit`, `zones`, `machines`, `disks`, `tools`; `draws_credit` when a trial went above a base
-        limit that has a burst limit over it.
+        `n_rate_bad`, of the others `n_little_bad`, `n_little_unknown` and `little_worst`, `n_assessable`,
+        `n_moved`, `change_worst`, `fell` (in words, when the rate of a trial that moved fell for good), and
+        tuples of words: `credit`, `zones`, `machines`, `disks`, `tools`; `draws_credit` when a trial went above
+        a base limit that has a burst limit over it.
     """
     totals = _judged(trial_totals(trials) if totals is None else totals, samples(series))
     code, names = cell_codes(totals)
-    counted = ["rated", "rate_bad", "little_bad", "assessable", "moved", "above_base"]
+    counted = ["rated", "rate_bad", "little_bad", "little_unknown", "assessable", "moved", "above_base"]
     counts = {name: np.bincount(code, totals[name], len(names)).astype(int) for name in counted}
     checks = pd.DataFrame({"trials": np.bincount(code, minlength=len(names)), **counts}).add_prefix("n_")
     checks["draws_credit"] = checks.pop("n_above_base") > 0
@@ -88,7 +88,8 @@ def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
     judged = totals.assign(
         rated=rated,
         rate_bad=rated & ~ok,
-        little_bad=~rated & ~ok,
+        little_bad=~rated & ~ok & totals["in_flight"].notna(),
+        little_unknown=~rated & totals["in_flight"].isna(),
         rate_error=totals["iops"] / totals["rate_offered"] - 1.0,
         little_error=little_error(totals).where(~rated),
         above_base=_above_base(totals),

@@ -70,6 +70,10 @@ def little_gate(cells: Sequence[Cell]) -> Gate:
     if not of:
         return Gate("Little's law", "passed", "every trial was rate-limited, none a closed loop")
     worst = _farthest(cell["little_worst"] for cell in cells)
+    unknown = sum(int(cell.get("n_little_unknown", 0)) for cell in cells)
+    if not bad and unknown:
+        cause = f"no latency was measured in {unknown} of {of} trials: the queue may not have been full"
+        return Gate("Little's law", "not assessable", cause, "measure latencies as well (DiskSpd: -L)")
     if not bad:
         cause = f"IOPS x latency is the number outstanding in all {of} trials ({_percent(worst, 1)})"
         return Gate("Little's law", "passed", cause)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -196,6 +196,31 @@ def test_a_new_replicate_stands_beside_what_was_measured_before_expiry(cloud: Cl
     assert [(row["replicate"], row["origin"]) for row in run.manifest["replicates"]] == [(1, 1), (2, 1)]
     measured = {(event["replicate"], event["block"]) for event in events(run, "trial")}
     assert measured == {(1, 1), (2, 2)}
+    stages.teardown(run)
+
+
+def test_expiry_in_the_middle_of_a_trial_stops_the_run_and_starts_no_machine_again(
+    cloud: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("diskbook.hosts.RECONNECT_S", 1.0)
+    run = begin("midway", preset="full", kept=True)
+    stages.provision(run)
+    (row,) = run.manifest["resource_groups"]
+
+    def expire() -> None:
+        assert soon(lambda: events(run, "trial"), 60)
+        gone = (datetime.now(UTC) - timedelta(seconds=1)).isoformat("T", "seconds")
+        run.update_manifest(resource_groups=[{**row, "expires_utc": gone}])
+        clock(cloud, 12.1)
+
+    thread = Thread(target=expire)
+    thread.start()
+    with pytest.raises(
+        DiskbookError, match=r"has expired, so its machines have shut down; .* makes new ones"
+    ):
+        stages.benchmark(run)
+    thread.join()
+    assert soon(lambda: power(cloud, run) == "deallocated")
     stages.teardown(run)
 
 

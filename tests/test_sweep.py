@@ -14,17 +14,21 @@ from typing import Any
 import psutil
 import pytest
 
+import identity_endpoint
+from arm_plane import SUBSCRIPTION, TOKEN, World, plane
 from diskbook import liveness, sweep_words, sweeping
 from diskbook import run as runs
+from diskbook.azure import signin
 from diskbook.azure.clients import Clients
 from diskbook.cli import main
 from diskbook.emulator import lifecycle
-from diskbook.errors import UsageError
+from diskbook.errors import DiskbookError, UsageError
 from diskbook.liveness import Life
 from diskbook.run import Run
 from emulated import soon
 from standing import EMULATOR, REGION, a_cloud, a_group, a_place, a_run, faults, groups, in_hours, tags_of
 
+__all__ = ["plane"]
 SCENARIOS = Path(__file__).parent / "scenarios"
 DELETE = {"method": "DELETE", "path_regex": "/resourceGroups/[^/]+$"}
 
@@ -165,6 +169,15 @@ def test_kept_runs_and_notebooks_by_hand_keep_theirs_until_they_expire(
     assert swept()[1] == [] and groups(cloud) == []
 
 
+def test_an_expired_group_does_not_take_a_younger_one_of_its_run_along(cloud: Clients, place: Path) -> None:
+    folder = a_run("two-groups", "older", "younger", kept=True)
+    a_group(cloud, "older", tags_of("two-groups", hours=-1, client=own(place)))
+    a_group(cloud, "younger", tags_of("two-groups", client=own(place)))
+    rows = folder.manifest["resource_groups"]
+    folder.update_manifest(resource_groups=[{**rows[0], "expires_utc": in_hours(-1)}, rows[1]])
+    assert swept()[1] == [] and groups(cloud) == ["younger"]
+
+
 def test_a_damaged_manifest_keeps_its_group_until_it_expires(cloud: Clients, place: Path) -> None:
     folder = a_run("damaged", "of-damaged", kept=False)
     whole = (folder.folder / "manifest.json").read_text()
@@ -286,8 +299,71 @@ def test_a_client_is_a_folder_of_runs_on_one_computer(
     (tmp_path / "b").mkdir()
     mark = liveness.client_mark(tmp_path / "a")
     assert mark == liveness.client_mark(tmp_path / "a") != liveness.client_mark(tmp_path / "b")
-    monkeypatch.setattr("socket.gethostname", lambda: "another")
-    assert liveness.client_mark(tmp_path / "a") != mark
+    with monkeypatch.context() as patch:
+        patch.setattr("socket.gethostname", lambda: "another")
+        assert liveness.client_mark(tmp_path / "a") != mark
+    (tmp_path / "b" / ".client").write_text("")
+    assert liveness.known_mark(tmp_path / "b") is None
+    with pytest.raises(DiskbookError, match="is damaged: delete it"):
+        liveness.client_mark(tmp_path / "b")
+
+
+# --- Azure, by the same code
+
+
+@pytest.fixture
+def azure(plane: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A control plane that is Azure Resource Manager to the client, and somebody signed in to it."""
+    with identity_endpoint.serve(TOKEN) as endpoint:
+        identity_endpoint.use(monkeypatch, endpoint)
+        monkeypatch.setenv("DISKBOOK_ARM_ENDPOINT", plane.url)
+        monkeypatch.setenv("DISKBOOK_ARM_CA", str(plane.ca))
+        monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", SUBSCRIPTION)
+        yield plane
+    signin.credential.cache_clear()
+
+
+def test_subscriptions_are_swept_as_emulators_are(azure: World, place: Path) -> None:
+    made = azure.resource.resource_groups.create_or_update
+    made("azure-old", {"location": REGION, "tags": tags_of("r", hours=-1)})
+    made("azure-fresh", {"location": REGION, "tags": tags_of("r")})
+    made("azure-others", {"location": REGION, "tags": {"team": "x"}})
+    found = sweeping.look("azure")
+    (seen,) = found.places
+    assert seen.title == f"Azure, subscription {SUBSCRIPTION} at {azure.url} (emulated)"
+    assert {group.name: group.goes for group in seen.groups} == {"azure-old": True, "azure-fresh": False}
+    assert sweeping.remove(found, print) == []
+    left = [one.name for one in azure.resource.resource_groups.list() if one.name.startswith("azure-")]
+    assert sorted(left) == ["azure-fresh", "azure-others"]
+
+
+def test_the_subscription_of_an_open_run_is_looked_at_too(
+    azure: World, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = {"subscription": SUBSCRIPTION, "endpoint": azure.url, "ssh_source": "127.0.0.1/32"}
+    folder = a_run("on-azure", "azure-of-run", cloud="azure", emulator=None, azure=used, kept=False)
+    azure.resource.resource_groups.create_or_update(
+        "azure-of-run", {"location": REGION, "tags": tags_of("on-azure", client=own(place))}
+    )
+    monkeypatch.delenv("AZURE_SUBSCRIPTION_ID")
+    monkeypatch.setenv("AZURE_CONFIG_DIR", str(place / "no-profile"))
+    found = sweeping.look()
+    states = {group.name: group.state for seen in found.places for group in seen.groups}
+    assert states["azure-of-run"] == "no live run"
+    assert [note for note in found.notes if note.startswith("not looked at: ")]
+    assert sweeping.remove(found, print) == []
+    assert folder.manifest["resource_groups"][0]["deleted_utc"]
+
+
+def test_nobody_signed_in_is_a_note_unless_azure_was_asked_for(
+    place: Path, emulator: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity_endpoint.forget(monkeypatch)
+    monkeypatch.setenv("AZURE_CONFIG_DIR", str(place / "no-profile"))
+    with pytest.raises(UsageError, match="subscription"):
+        sweeping.look("azure")
+    (note,) = sweeping.look().notes
+    assert note.startswith("not looked at: ")
 
 
 # --- real programs, killed

@@ -81,6 +81,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     """Run SCENARIO: provision, benchmark, analyse, tear down."""
     from diskbook import clouds, pipeline
     from diskbook import run as runs
+    from diskbook.azure import expiry
 
     if (scenario is None) == (resume is None):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
@@ -95,6 +96,8 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     click.echo(clouds.target(folder.manifest))
     outcome = pipeline.execute(folder, keep=keep)
     click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
+    if standing := expiry.standing(folder.manifest):
+        click.echo(f"run {folder.name} {standing}; 'diskbook teardown {folder.name}' deletes its machines")
 
 
 def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any:

@@ -13,6 +13,7 @@ import hashlib
 import os
 import secrets
 import socket
+import time
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -22,6 +23,7 @@ from diskbook.run import Run, now_utc
 
 CLIENT_TAG, CREATED_TAG = "diskbook-client", "diskbook-created"
 _CLIENT = ".client"  # in the folder of runs: a random id
+_ID_BYTES = 16
 _SESSION = ".session"  # in a run's folder: locked for as long as `diskbook run` works on it
 
 
@@ -43,13 +45,33 @@ def client_mark(runs: Path) -> str:
     runs
         The folder of runs. The computer's name is part of the mark: on a shared folder locks of other
         computers cannot be relied on.
+
+    Raises
+    ------
+    DiskbookError
+        When the file that holds it is damaged.
     """
     path = runs / _CLIENT
     with contextlib.suppress(FileExistsError):
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w") as file:
-            file.write(secrets.token_hex(16))
-    own = path.read_text("utf-8")
+            file.write(secrets.token_hex(_ID_BYTES))
+    for _ in range(20):
+        mark = known_mark(runs)
+        if mark is not None:
+            return mark
+        time.sleep(0.05)  # another process may be about to write it
+    raise DiskbookError(f"{path} is damaged: delete it; groups made so far then stay until they expire")
+
+
+def known_mark(runs: Path) -> str | None:
+    """Mark of this client, None where it has none yet; nothing is written."""
+    try:
+        own = (runs / _CLIENT).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    if len(own) != 2 * _ID_BYTES:
+        return None
     return hashlib.sha256(f"{own}@{socket.gethostname()}".encode()).hexdigest()[:16]
 
 

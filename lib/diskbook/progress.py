@@ -60,6 +60,7 @@ class Progress:
             "finding": self._finding,
             "prefill": self._prefill,
             "deletion": self._deletion,
+            "expiry": self._expiry,
             "notice": self._notice,
             "recovery": self._recovery,
         }
@@ -91,6 +92,10 @@ class Progress:
     def _prefill(self, event: dict[str, Any]) -> None:
         lifted = ", caps lifted" if event["caps_lifted"] else ""
         self.say(f"  prefill {event['disk']}: {event['bytes'] / 1024**2:.0f} MiB{lifted}")
+
+    def _expiry(self, event: dict[str, Any]) -> None:
+        if event["note"]:
+            self.say(f"  {event['machine']} expires {event['expires_utc']}: {event['note']}")
 
     def _deletion(self, event: dict[str, Any]) -> None:
         self.say(f"  {event['text']}")

@@ -11,7 +11,7 @@ from azure.core.exceptions import AzureError
 
 from diskbook import clouds, liveness, remnants, stages
 from diskbook import run as runs
-from diskbook.azure import sweep, teardown
+from diskbook.azure import signin, sweep, teardown
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import azure_message
 from diskbook.azure.sweep import Group
@@ -100,12 +100,21 @@ def _azure(must: bool) -> tuple[list[Place], list[str]]:
             clients = clients_of()
             key = (clients.cloud.endpoint, clients.cloud.subscription)
             if key not in places:
-                places[key] = _place(f"Azure, subscription {clients.cloud.subscription}", clients)
+                places[key] = _place(_title(clients), clients)
         except DiskbookError as error:
             if must:
                 raise
-            notes.append(f"Azure was not looked at: {error}")
+            notes.append(f"not looked at: {error}")
     return list(places.values()), list(dict.fromkeys(notes))
+
+
+def _title(clients: Clients) -> str:
+    """Name a subscription; an endpoint other than Azure's own says itself whether it is emulated."""
+    title = f"Azure, subscription {clients.cloud.subscription}"
+    if clients.cloud.endpoint is None:
+        return title
+    provenance = signin.identity(clients, "any").provenance
+    return f"{title} at {clients.cloud.endpoint}{' (emulated)' if provenance == 'emulated' else ''}"
 
 
 def _used_azure(run: Run) -> bool:
@@ -158,7 +167,7 @@ def _place(title: str, clients: Clients) -> Place:
     try:
         return Place(title, clients, sweep.look(clients, runs.runs_root()))
     except AzureError as error:
-        raise DiskbookError(f"{title} cannot be looked at: {azure_message(error)}") from error
+        raise DiskbookError(f"{title}: {azure_message(error)}") from error
 
 
 def _removal(clients: Clients, groups: list[Group], say: Say) -> Callable[[], None]:
@@ -178,11 +187,11 @@ def _remove_group(clients: Clients, name: str, say: Say) -> None:
     if not now.goes or now.label is None:
         raise DiskbookError(f"resource group {name} was left alone: it is now {now.state}")
     folder = Run(runs.runs_root() / now.label.run)
-    life = liveness.life(folder, name)
-    if life in (Life.ENDED, Life.KEPT):
-        with liveness.session(folder):  # a run that is resumed at this moment waits its turn
+    # Another group of the same run may have longer to live: then only this one goes.
+    if liveness.life(folder, name) in (Life.ENDED, Life.KEPT) and remnants.has_ended(folder):
+        with liveness.session(folder):  # a run that is resumed at this moment is told to wait
             stages.teardown(folder, say)
-    # What no run here has on record, or a run that hangs on to it beyond its expiry.
+    # Also what no run here has on record, or what a run hangs on to beyond its expiry.
     if teardown.find(clients, name) is not None:
         teardown.remove(clients, name, again="'diskbook sweep --delete'", say=say)
     say(f"resource group {name} is gone")

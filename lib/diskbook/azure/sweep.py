@@ -92,7 +92,7 @@ def judge(group: str, label: Label, runs: Path, now: datetime) -> tuple[str, boo
     """
     if now >= label.expires:
         return "expired", True
-    if label.client is None or not runs.is_dir() or label.client != liveness.client_mark(runs):
+    if label.client is None or label.client != liveness.known_mark(runs):
         # Whether a process elsewhere still works on it cannot be seen from here.
         return "until it expires: of another client", False
     life = liveness.life(Run(runs / label.run), group)

@@ -53,7 +53,7 @@ class RecordingBackend:
         self._note("start_vm", vm)
         return VmAddress("127.83.7.7", 20022)
 
-    def stop_vm(self, vm_id: str) -> None:
+    def stop_vm(self, vm_id: str, notice: bool = False) -> None:
         self._note("stop_vm", vm_id)
 
     def delete_vm(self, vm_id: str) -> None:

@@ -20,6 +20,7 @@ from diskbook.emulator.machine import Machine
 from diskbook.emulator.model import GIB, Model
 from diskbook.emulator.played import played
 from diskbook.emulator.records import Attachment, Book, VmRecord, load_book, save_book
+from diskbook.emulator.reservations import Reservations
 from diskbook.emulator.shm import ModelFile
 from diskbook.emulator.types import Activity, DiskSpec, ExportModel, Limits, Session, VmAddress, VmSpec
 from diskbook.errors import DiskbookError
@@ -71,13 +72,13 @@ class LocalBackend:
             self._publish(vm.id)
             return address
 
-    def stop_vm(self, vm_id: str) -> None:
+    def stop_vm(self, vm_id: str, notice: bool = False) -> None:
         """End the machine, all that runs on it, and the exports of its disks."""
         with self._step():
             record = self._book.vms.get(vm_id)
             if record is None:
                 return
-            self._machine(record).stop()
+            self._machine(record).stop(notice=notice)
             for attachment in self._book.attached_to(vm_id):
                 self._close(attachment)
             record.running = False
@@ -164,6 +165,7 @@ class LocalBackend:
             if self._book.of_disk(disk_id):
                 raise RuntimeError(f"{disk_id} is attached to a machine")
             self._backing(disk_id).unlink(missing_ok=True)
+            self._reservations_path(disk_id).unlink(missing_ok=True)
             self._drop_limits(_key(disk_id))
 
     def activity(self) -> list[Activity]:
@@ -251,6 +253,8 @@ class LocalBackend:
                 "size_bytes": attachment.disk.size_gib * GIB,
                 "disk_id": attachment.disk.id,
                 "unique_id": attachment.disk.unique_id,
+                "reservations": str(self._reservations_path(attachment.disk.id).absolute()),
+                "nexus": attachment.number,
             }
             for attachment in self._book.attached_to(vm_id)
             if attachment.number in self._exports
@@ -287,6 +291,8 @@ class LocalBackend:
             plugin=self._plugin,
             work_dir=self._folder / "exports" / str(attachment.number),
             epoch_s=time.monotonic() - (time.time() - self._book.began),
+            reservations=self._reservations_file(disk.id),
+            nexus=attachment.number,
         )
 
     def _export_model(self, attachment: Attachment) -> ExportModel:
@@ -303,6 +309,9 @@ class LocalBackend:
 
     def _end(self, attachment: Attachment) -> None:
         attachment.detached = time.time()
+        path = self._reservations_path(attachment.disk.id)
+        if path.exists():
+            Reservations(path).drop(attachment.number)
         _remove_tree(self._folder / "exports" / str(attachment.number))
 
     def _activity(self, attachment: Attachment) -> Activity:
@@ -336,6 +345,21 @@ class LocalBackend:
 
     def _backing(self, disk_id: str) -> Path:
         return self._folder / "disks" / f"{_key(disk_id)}.img"
+
+    def _reservations_path(self, disk_id: str) -> Path:
+        return self._folder / "reservations" / _key(disk_id)
+
+    def _reservations_file(self, disk_id: str) -> Path:
+        """File of who may write to a disk, made when missing.
+
+        A registration belongs to an attachment: it outlasts a machine that is off, as a cluster needs, and
+        ends with the attachment. (What Azure does when a disk is detached is not documented.)
+        """
+        path = self._reservations_path(disk_id)
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            Reservations.create(path)
+        return path
 
     def _limits_file(self, key: str, limits: Limits) -> Path:
         """Put limits in force in their file, made when missing; used credit stays used."""

@@ -107,6 +107,9 @@ class Export:
         in the same folder are kept.
     epoch_s
         `time.monotonic()` when the emulator began, for `second_log`; now when not given.
+    reservations, nexus
+        Reservations file of the disk, shared by all the machines that share it, and this attachment's number
+        there; without them everyone may write.
 
     Raises
     ------
@@ -128,6 +131,8 @@ class Export:
         plugin: Path,
         work_dir: Path,
         epoch_s: float | None = None,
+        reservations: Path | None = None,
+        nexus: int = 0,
     ) -> None:
         length = len(os.fsencode(socket))
         if length > SOCKET_PATH_MAX:
@@ -140,6 +145,7 @@ class Export:
         self.plugin = plugin
         self.work_dir = work_dir
         self._limits = {"disk_limits": disk_limits, "vm_uncached": vm_uncached, "vm_cached": vm_cached}
+        self._reservations, self._nexus = reservations, nexus
         self._process: subprocess.Popen[bytes] | None = None
         work_dir.mkdir(parents=True, exist_ok=True)
         _make_sparse(backing, size_bytes)
@@ -185,6 +191,8 @@ class Export:
         command += ["--threads", str(THREADS), "--unix", str(self.socket), str(self.plugin)]
         command += [f"backing={self.backing.absolute()}", f"model={self._model_path.absolute()}"]
         command += [f"{key}={path.absolute()}" for key, path in self._limits.items() if path]
+        if self._reservations is not None:
+            command += [f"reservations={self._reservations.absolute()}", f"nexus={self._nexus}"]
         with self._log_path.open("wb") as log:
             return subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True

@@ -80,6 +80,12 @@ _DISKS = """\
 exec cat {folder}/disks.json
 """
 
+_SG_PERSIST = """\
+#!/bin/sh
+# A stand-in on an emulated machine.
+exec {python} -I -m diskbook.emulator.sg_persist {folder}/disks.json "$@"
+"""
+
 _DISK = """\
 #!/bin/sh
 # Looks at a data disk of this emulated machine, and marks it.
@@ -168,6 +174,9 @@ class Machine:
         tool = shlex.quote(nbdtool.__file__)
         look = _DISK.format(python=shlex.quote(sys.executable), tool=tool, folder=quoted)
         _write(self.folder / "bin" / "diskbook-disk", look, 0o700)
+        if vm.os == "linux":
+            call = _SG_PERSIST.format(python=shlex.quote(sys.executable), folder=quoted)
+            _write(self.folder / "bin" / "sg_persist", call, 0o700)
         for program, module in STAND_INS.items() if vm.os == "windows" else ():
             call = _STAND_IN.format(python=shlex.quote(sys.executable), module=module)
             _write(self.folder / "bin" / program, call, 0o700)
@@ -223,8 +232,13 @@ class Machine:
         )
         self._wait_until_it_answers(log)
 
-    def stop(self) -> None:
-        """End the machine as a power cut does: its sshd, all sessions and all jobs left behind by them."""
+    def stop(self, notice: bool = False) -> None:
+        """End the machine as a power cut does: its sshd, all sessions and all jobs left behind by them.
+
+        With `notice` it is a shutdown: what runs on it is told first, and has a moment to end.
+        """
+        if notice:
+            processes.end(processes.marked(self.folder, but="sshd"))
         running = (
             processes.tree(self._sshd.pid) if self._sshd is not None and self._sshd.poll() is None else []
         )

@@ -1,10 +1,12 @@
 /* An emulated disk for nbdkit: real data in a sparse file, modelled latency and caps.
  *
  * The plugin knows only numbers. Those that Python sets or reads live in small files mapped by both sides; shm.py
- * mirrors every struct marked SHARED (its version is MAGIC: change both together).
+ * mirrors every struct marked SHARED, reservations.py that of reservations (their versions are MAGIC: change both
+ * together).
  *
- *   limits file  caps of a disk or of one path of a VM; shared by every nbdkit process that they bind
- *   model file   what one attached disk plays, and what it did (by session, and by second)
+ *   limits file        caps of a disk or of one path of a VM; shared by every nbdkit process that they bind
+ *   model file         what one attached disk plays, and what it did (by session, and by second)
+ *   reservations file  who may write to a disk; shared by every nbdkit process of that disk
  *
  * Two exports: "data" (or "") plays the model; "unthrottled" has neither latency nor caps, for prefilling.
  *
@@ -35,6 +37,9 @@
 
 #define LIMITS_MAGIC 0x32304d494c4b5344 /* "DSKLIM02" */
 #define MODEL_MAGIC 0x3230444f4d4b5344  /* "DSKMOD02" */
+#define RESERVATIONS_MAGIC 0x31305653524b5344 /* "DSKRSV01" */
+#define REGISTRATIONS 32
+#define WRITE_EXCLUSIVE_REGISTRANTS 5 /* SPC-4: write exclusive, registrants only */
 #define SECONDS 16384
 #define TRIALS 4096
 #define SESSIONS 4096
@@ -105,10 +110,25 @@ struct model {
   struct activity activity[ACTIVITY]; /* by second, modulo its length */
 };
 
+/* SHARED. SCSI-3 persistent reservations of a disk. A nexus is one machine's attachment; key 0: not registered. Python
+ * changes them, one word at a time; here they are only looked at. */
+struct registration {
+  _Atomic int64_t nexus;
+  _Atomic uint64_t key;
+};
+struct reservations {
+  uint64_t magic;
+  _Atomic int64_t generation, holder, type; /* holder and type 0: no reservation */
+  int64_t reserved[4];
+  struct registration registration[REGISTRATIONS];
+};
+
 /* ---- state of this process ------------------------------------------------------------------------------------ */
 
-static char *backing_path, *model_path, *disk_path, *uncached_path, *cached_path;
+static char *backing_path, *model_path, *disk_path, *uncached_path, *cached_path, *reservations_path;
 static struct model *model;
+static struct reservations *reservations;
+static int64_t nexus;
 static struct limits *disk_limits, *uncached_limits, *cached_limits;
 
 static int backing = -1;
@@ -523,6 +543,20 @@ find_allocated (void)
   }
 }
 
+/* ---- reservations --------------------------------------------------------------------------------------------- */
+
+/* Whether this attachment may write: under a reservation of this type only those that are registered may. */
+static bool
+may_write (void)
+{
+  if (!reservations || reservations->type != WRITE_EXCLUSIVE_REGISTRANTS)
+    return true;
+  for (int i = 0; i < REGISTRATIONS; ++i)
+    if (reservations->registration[i].nexus == nexus && reservations->registration[i].key != 0)
+      return true;
+  return false;
+}
+
 /* ---- nbdkit --------------------------------------------------------------------------------------------------- */
 
 struct handle {
@@ -539,7 +573,10 @@ disk_config (const char *key, const char *value)
                 { "model", &model_path },
                 { "disk_limits", &disk_path },
                 { "vm_uncached", &uncached_path },
-                { "vm_cached", &cached_path } };
+                { "vm_cached", &cached_path },
+                { "reservations", &reservations_path } };
+  if (strcmp (key, "nexus") == 0)
+    return nbdkit_parse_int64_t ("nexus", value, &nexus);
   for (size_t i = 0; i < sizeof known / sizeof *known; ++i)
     if (strcmp (key, known[i].key) == 0) {
       *known[i].path = nbdkit_absolute_path (value);
@@ -626,6 +663,9 @@ disk_get_ready (void)
     return -1;
   if (cached_path && !(cached_limits = map_shared (cached_path, sizeof *disk_limits, LIMITS_MAGIC)))
     return -1;
+  if (reservations_path
+      && !(reservations = map_shared (reservations_path, sizeof *reservations, RESERVATIONS_MAGIC)))
+    return -1;
   return map_backing () == -1 ? -1 : make_cache ();
 }
 
@@ -644,6 +684,7 @@ disk_unload (void)
   free (disk_path);
   free (uncached_path);
   free (cached_path);
+  free (reservations_path);
 }
 
 static int
@@ -739,6 +780,11 @@ disk_pwrite (void *handle, const void *buf, uint32_t count, uint64_t offset, uin
 {
   const struct handle *h = handle;
   const int64_t now = now_ns (CLOCK_MONOTONIC);
+  if (!may_write ()) { /* NBD knows no reservation conflict; this is the nearest of its errors */
+    nbdkit_debug ("write refused: reservation conflict");
+    nbdkit_set_error (EPERM);
+    return -1;
+  }
   if (store (buf, count, offset) == -1) {
     const int err = errno == EDQUOT || errno == EFBIG ? ENOSPC : errno;
     nbdkit_error ("%s: write: %m", backing_path);
@@ -767,7 +813,8 @@ static struct nbdkit_plugin plugin = {
   .description = "a sparse file with modelled latency and caps",
   .config = disk_config,
   .config_complete = disk_config_complete,
-  .config_help = "backing=FILE model=FILE disk_limits=FILE [vm_uncached=FILE] [vm_cached=FILE]",
+  .config_help = "backing=FILE model=FILE disk_limits=FILE [vm_uncached=FILE] [vm_cached=FILE] "
+                 "[reservations=FILE nexus=NUMBER]",
   .get_ready = disk_get_ready,
   .after_fork = disk_after_fork,
   .unload = disk_unload,

@@ -113,8 +113,8 @@ def _belongs(process: psutil.Process, folder: str) -> bool:
         return False
 
 
-def marked(folder: Path) -> list[psutil.Process]:
-    """Find this user's processes that belong to machines at or below `folder`.
+def marked(folder: Path, but: str | None = None) -> list[psutil.Process]:
+    """Find this user's processes that belong to machines at or below `folder`, `but` those of a name.
 
     Their environment names the machine's folder, or they work in it. A process that has left both behind
     (`env -i` and `cd /`) is not found.
@@ -123,7 +123,8 @@ def marked(folder: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if process.uids().real == mine and process.pid != os.getpid() and _belongs(process, f"{folder}/"):
+            others = process.uids().real != mine or process.pid == os.getpid()
+            if not others and _belongs(process, f"{folder}/") and process.name() != but:
                 found.append(process)
     return found
 
@@ -135,6 +136,17 @@ def tree(pid: int) -> list[psutil.Process]:
         return [root, *root.children(recursive=True)]
     except psutil.Error:
         return []
+
+
+def end(processes: Iterable[psutil.Process], wait_s: float = 2.0) -> None:
+    """Tell the processes to end (SIGTERM), and give them a moment to do so."""
+    told = list(processes)
+    for process in told:
+        with contextlib.suppress(psutil.Error):
+            process.terminate()
+    deadline = time.monotonic() + wait_s
+    while any(is_alive(process) for process in told) and time.monotonic() < deadline:
+        time.sleep(0.005)
 
 
 def kill(processes: Iterable[psutil.Process], wait_s: float = 3.0) -> None:

@@ -163,8 +163,11 @@ class Backend(Protocol):
     def start_vm(self, vm: VmSpec) -> VmAddress:
         """Start the machine (idempotent); a restarted one keeps its address and host key."""
 
-    def stop_vm(self, vm_id: str) -> None:
-        """End the machine and everything it runs; its attachments stay known to the control plane."""
+    def stop_vm(self, vm_id: str, notice: bool = False) -> None:
+        """End the machine and everything it runs; its attachments stay known to the control plane.
+
+        With `notice` what runs is told to end first, as in a shutdown; else it is a power cut.
+        """
 
     def delete_vm(self, vm_id: str) -> None:
         """End the machine and remove its files."""

@@ -27,14 +27,16 @@ def act(plane: ControlPlane, call: Call) -> Reply:
     vm = plane.find(call.group, VM, call.params["name"])
     action = call.params["action"]
     _check(vm, action)
-    op_id = plane.operations.start(ACTIONS[action][0], vm.id, work(plane, vm, action))
+    # A query of powerOff, from the REST specification: the machine is not shut down but cut off.
+    cut = call.query.get("skipShutdown", "").lower() == "true"
+    op_id = plane.operations.start(ACTIONS[action][0], vm.id, work(plane, vm, action, notice=not cut))
     headers = poll_headers(plane, call, op_id, str(vm.body["location"]))
     return Reply(202, headers=headers | {"Azure-AsyncNotification": "Enabled"})
 
 
-def work(plane: ControlPlane, vm: Resource, action: str) -> Work:
-    """Build the work of an action."""
-    return Work(_effect(plane, vm, action), _settle(plane, vm, ACTIONS[action][1]), (vm.id,))
+def work(plane: ControlPlane, vm: Resource, action: str, notice: bool = False) -> Work:
+    """Build the work of an action; with `notice` a machine is shut down before it is stopped."""
+    return Work(_effect(plane, vm, action, notice), _settle(plane, vm, ACTIONS[action][1]), (vm.id,))
 
 
 def _check(vm: Resource, action: str) -> None:
@@ -51,10 +53,10 @@ def _check(vm: Resource, action: str) -> None:
         raise not_allowed(f"VM '{vm.name}' is not running and cannot be restarted.")
 
 
-def _effect(plane: ControlPlane, vm: Resource, action: str) -> Callable[[], None]:
+def _effect(plane: ControlPlane, vm: Resource, action: str, notice: bool) -> Callable[[], None]:
     def effect() -> None:
         if action != "start" and running(vm):
-            plane.backend.stop_vm(vm.key)
+            plane.backend.stop_vm(vm.key, notice=notice and action in ("powerOff", "deallocate"))
         if action == "restart" or (action == "start" and not running(vm)):
             boot(plane, vm)
 

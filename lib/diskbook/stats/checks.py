@@ -45,8 +45,8 @@ def cell_checks(
         `n_repeated_rows`), `n_rated` with an offered rate and `rate_worst` (achieved / offered - 1),
         `n_rate_bad`, of the others `n_little_bad`, `n_little_unknown` and `little_worst`, `n_assessable`,
         `n_moved`, `change_worst`, `fell` (in words, when the rate of a trial that moved fell for good), and
-        tuples of words: `credit`, `zones`, `machines`, `disks`, `tools`; `draws_credit` when a trial went above
-        a base limit that has a burst limit over it.
+        tuples of words: `credit`, `zones`, `machines`, `disks`, `tools`; `draws_credit` when a trial went
+        above a base limit that has a burst limit over it.
     """
     totals = _judged(trial_totals(trials) if totals is None else totals, samples(series))
     code, names = cell_codes(totals)

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from azure.core.rest import HttpRequest
 
-from diskbook import clouds, overview, stages, sweeping
+from diskbook import overview, stages, sweeping
 from diskbook.azure import expiry, keys, windows
 from diskbook.azure.clients import Clients
 from diskbook.benchmark import measure
@@ -70,6 +70,15 @@ def power(cloud: Clients, run: Run) -> str:
 
 def events(run: Run, kind: str) -> list[dict[str, Any]]:
     return [event for event in run.ledger() if event["event"] == kind]
+
+
+def measure_first_block(cloud: Clients, run: Run) -> None:
+    scenario = stages.scenario_of(run)
+    rig = Rig.of(cloud, run, scenario, run.manifest["replicates"][0], Event())
+    try:
+        measure(rig, stages.remaining(run, scenario, 1)[:1])
+    finally:
+        rig.close()
 
 
 # --- times
@@ -156,6 +165,7 @@ def test_machines_are_deallocated_at_expiry_and_the_run_goes_on_with_new_ones(
     assert (told["machine"], told["expires_utc"], told["note"]) == ("r1-vm1", tag, "")
     assert datetime.fromisoformat(told["deallocated_utc"]) >= datetime.fromisoformat(tag)
     assert overview.runs_table().standing["outlived"].startswith("stands until ")
+    measure_first_block(cloud, run)
 
     clock(cloud, 11.9)
     assert power(cloud, run) == "running"
@@ -171,32 +181,13 @@ def test_machines_are_deallocated_at_expiry_and_the_run_goes_on_with_new_ones(
     stages.provision(run)
     stages.benchmark(run)
     assert stages.finished(run)
+    assert [(row["replicate"], row["origin"]) for row in run.manifest["replicates"]] == [(1, 1), (2, 1)]
+    assert {(event["replicate"], event["block"]) for event in events(run, "trial")} == {(1, 1), (2, 2)}
     old, new = run.manifest["resource_groups"]
     assert old["deleted_utc"] and not new["deleted_utc"]
     assert groups(cloud) == [new["name"]]
     stages.teardown(run)
     assert groups(cloud) == [] and overview.runs_table().standing["outlived"] == ""
-
-
-def test_a_new_replicate_stands_beside_what_was_measured_before_expiry(cloud: Clients) -> None:
-    run = begin("beside", preset="standard", kept=True)
-    stages.provision(run)
-    scenario = stages.scenario_of(run)
-    first, *_ = stages.remaining(run, scenario, 1)
-    rig = Rig.of(clouds.clients_of(run.manifest), run, scenario, run.manifest["replicates"][0], Event())
-    try:
-        measure(rig, [first])
-    finally:
-        rig.close()
-    (row,) = run.manifest["resource_groups"]
-    gone = (datetime.now(UTC) - timedelta(seconds=1)).isoformat("T", "seconds")
-    run.update_manifest(resource_groups=[{**row, "expires_utc": gone}])
-    stages.provision(run)
-    stages.benchmark(run)
-    assert [(row["replicate"], row["origin"]) for row in run.manifest["replicates"]] == [(1, 1), (2, 1)]
-    measured = {(event["replicate"], event["block"]) for event in events(run, "trial")}
-    assert measured == {(1, 1), (2, 2)}
-    stages.teardown(run)
 
 
 def test_expiry_in_the_middle_of_a_trial_stops_the_run_and_starts_no_machine_again(

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
-from diskbook.faults.inject import can_mount
 from diskbook.faults.play import Fault, Row, play
+from diskbook.faults.spoil import can_mount
 from diskbook.faults.table import FAULTS
 
 LIMIT_S = 1800.0  # for one fault

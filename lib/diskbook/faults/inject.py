@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
-import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -18,64 +15,11 @@ from diskbook.azure.attach import group_and_name
 from diskbook.emulator import lifecycle
 from diskbook.emulator.types import Json
 from diskbook.faults.aftermath import groups
+from diskbook.faults.moments import Moment, Trial, creating, hold, kernel
 from diskbook.faults.play import Act
 from diskbook.faults.scene import EMULATOR, PLAYED, NotStruck, Scene, line_of
 
 _NAMED = {"cloud": "emulator", "emulator": {"name": EMULATOR}}
-Moment = Callable[[Scene], object]
-FILLER = "filler"
-
-# Fails the first time as a fault says, and is fio from then on. Each machine has its own.
-BAD_FIO = """#!/bin/sh
-case "$*" in *--name=trial*) ;; *) exec {fio} "$@" ;; esac
-[ -e "$HOME/failed" ] && exec {fio} "$@"
-touch "$HOME/failed"
-{how}
-"""
-
-
-# --- moments
-
-
-def creating(scene: Scene) -> object:
-    """Machines are being created."""
-    return scene.until(lambda: list(scene.emulator.folder.glob("vms/*/sshd.pid")), "a machine was created")
-
-
-def measuring(scene: Scene) -> Path:
-    """The first trial of the second block runs; the folder of its job is returned."""
-    found: list[Path] = scene.until(lambda: scene.jobs("r*-b02-p001-*"), "the second block began")
-    return found[0]
-
-
-def ending_block(scene: Scene) -> Path:
-    """The last trial of the last block runs."""
-    found: list[Path] = scene.until(lambda: scene.jobs("r*-b02-p002-*"), "the last trial began")
-    return found[0]
-
-
-def measured_first(scene: Scene) -> object:
-    """The first trial runs."""
-    return scene.until(lambda: scene.jobs("r*-b01-p001-*"), "the first trial began")
-
-
-def analysing(scene: Scene) -> object:
-    """The notebook that analyses has a kernel."""
-    scene.until(lambda: scene.said("3-analyse-zone-disks ..."), "the analysis began")
-    return kernel(scene)
-
-
-def tearing_down(scene: Scene) -> object:
-    """The last notebook has a kernel."""
-    scene.until(lambda: scene.said("4-teardown ..."), "the teardown began")
-    return kernel(scene)
-
-
-def kernel(scene: Scene) -> psutil.Process:
-    """Return the kernel of the notebook that is being executed, once it is there."""
-    found: list[psutil.Process] = scene.until(lambda: scene.family("ipykernel_launcher"), "a kernel ran")
-    return found[0]
-
 
 # --- processes
 
@@ -125,7 +69,7 @@ def send(number: signal.Signals, moment: Moment) -> Act:
     return act
 
 
-def kill_emulated(name: str, moment: Callable[[Scene], Path]) -> Act:
+def kill_emulated(name: str, moment: Trial) -> Act:
     """Kill -9 the emulator's processes of a name: its sshd listeners, its disks."""
 
     def act(scene: Scene) -> None:
@@ -154,7 +98,7 @@ def kill_emulator(moment: Moment) -> Act:
     return act
 
 
-def restart_emulator(moment: Callable[[Scene], Path]) -> Act:
+def restart_emulator(moment: Trial) -> Act:
     """Stop the emulator and start it again with its state: machines reboot, the control plane was away."""
 
     def act(scene: Scene) -> None:
@@ -185,7 +129,7 @@ def _listener(machine: Path) -> psutil.Process:
     return psutil.Process(int((machine / "sshd.pid").read_text()))
 
 
-def cut_ssh(moment: Callable[[Scene], Path], seconds: float) -> Act:
+def cut_ssh(moment: Trial, seconds: float) -> Act:
     """Cut all sessions of the machine that measures, and let nobody in for a while."""
 
     def act(scene: Scene) -> None:
@@ -219,7 +163,7 @@ def late_ssh(seconds: float) -> Act:
     return act
 
 
-def hang_ssh(moment: Callable[[Scene], Path]) -> Act:
+def hang_ssh(moment: Trial) -> Act:
     """Hang the machine's sshd for good."""
 
     def act(scene: Scene) -> None:
@@ -233,7 +177,7 @@ def hang_ssh(moment: Callable[[Scene], Path]) -> Act:
     return act
 
 
-def close_lid(moment: Callable[[Scene], Path]) -> Act:
+def close_lid(moment: Trial) -> Act:
     """Suspend the client until its trial has ended and its connection is gone; then wake it."""
 
     def act(scene: Scene) -> None:
@@ -258,7 +202,7 @@ def close_lid(moment: Callable[[Scene], Path]) -> Act:
 # --- machines
 
 
-def power(action: str, moment: Callable[[Scene], Path], refuse_start: Json | None = None) -> Act:
+def power(action: str, moment: Trial, refuse_start: Json | None = None) -> Act:
     """Do something through Azure to the machine that measures: "deallocate", "restart", "delete"."""
 
     def act(scene: Scene) -> None:
@@ -276,102 +220,6 @@ def power(action: str, moment: Callable[[Scene], Path], refuse_start: Json | Non
     return act
 
 
-def hold(scene: Scene, job: Path) -> psutil.Process:
-    """Suspend the fio of a trial, so that the trial is not over before the harm is done."""
-    tool: psutil.Process = scene.until(lambda: _tool(job), "fio ran")
-    tool.suspend()
-    return tool
-
-
 def pardon(scene: Scene) -> None:
     """Take back what the control plane was told to refuse."""
     lifecycle.plant(scene.emulator, [])
-
-
-# --- tools
-
-
-def bad_fio(how: str) -> Act:
-    """Put a fio on all machines that fails once: a line of shell in its place."""
-
-    def act(scene: Scene) -> None:
-        scene.until(lambda: scene.events("stage", stage="provision"), "the machines stood")
-        script = BAD_FIO.format(fio=shutil.which("fio"), how=how.replace("FIO", str(shutil.which("fio"))))
-        for machine in scene.emulator.folder.glob("vms/*"):
-            path = machine / "bin" / "fio"
-            path.write_text(script)
-            path.chmod(0o700)
-
-    return act
-
-
-def _tool(job: Path) -> psutil.Process:
-    """Return the fio that measures."""
-    shell = psutil.Process(int((job / "pid").read_text()))
-    return next(child for child in shell.children(recursive=True) if child.name() == "fio")
-
-
-def strike_fio(moment: Callable[[Scene], Path], number: signal.Signals) -> Act:
-    """Send the running fio a signal."""
-
-    def act(scene: Scene) -> None:
-        job = moment(scene)
-        scene.until(lambda: _tool(job), "fio ran").send_signal(number)
-
-    return act
-
-
-# --- full disks
-
-
-def can_mount() -> bool:
-    """Whether this user may mount a small disk to fill."""
-    return os.geteuid() == 0 and shutil.which("mount") is not None
-
-
-def _mount(folder: Path, size: str) -> None:
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise NotStruck(f"no small disk can be mounted: {done.stderr.strip()}")
-
-
-def _fill(folder: Path) -> None:
-    state = os.statvfs(folder)
-    with contextlib.suppress(OSError):
-        (folder / FILLER).write_bytes(b"\0" * (state.f_bavail * state.f_frsize))
-
-
-def small_runs(scene: Scene) -> None:
-    """Have the folder of runs on a small disk of its own."""
-    _mount(scene.folder / "runs", "8m")
-
-
-def fill_run_folder(scene: Scene) -> None:
-    """Fill that disk in the middle of a trial."""
-    measuring(scene)
-    _fill(scene.folder / "runs")
-
-
-def make_room(scene: Scene) -> None:
-    """Make room again."""
-    (scene.folder / "runs" / FILLER).unlink()
-
-
-def fill_machines(scene: Scene) -> None:
-    """Let the machines' own disks be full until a trial has failed of it."""
-    scene.until(lambda: scene.events("stage", stage="provision"), "the machines stood")
-    homes = list(scene.emulator.folder.glob("vms/*/home"))
-    for home in homes:
-        _mount(home, "256k")
-    try:
-        scene.until(lambda: scene.events("prefill"), "the disk was filled")
-        for home in homes:
-            _fill(home)
-        scene.until(lambda: scene.events("trial", status="failed"), "a trial failed")
-        for home in homes:
-            (home / FILLER).unlink()
-        scene.until(lambda: scene.events("stage", stage="benchmark"), "all was measured")
-    finally:
-        for home in homes:
-            subprocess.run(["umount", "-l", str(home)], check=False)

@@ -5,8 +5,15 @@ from __future__ import annotations
 from signal import SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM
 
 from diskbook.emulator.types import Json
-from diskbook.faults import inject
-from diskbook.faults.inject import analysing, creating, ending_block, measured_first, measuring, tearing_down
+from diskbook.faults import inject, spoil
+from diskbook.faults.moments import (
+    analysing,
+    creating,
+    ending_block,
+    measured_first,
+    measuring,
+    tearing_down,
+)
 from diskbook.faults.play import Fault
 
 PROVISION, BENCHMARK, ANALYSE, TEARDOWN = "1-provision", "2-benchmark", "3-analyse", "4-teardown"
@@ -167,33 +174,33 @@ _SSH_AND_MACHINES = (
 _TOOLS_AND_DISKS = (
     Fault(
         "fio-fails", "tool", "fio ends with an error", BENCHMARK,
-        inject=inject.bad_fio("echo 'fio: io_u error on file: Input/output error' >&2; exit 5"),
+        inject=spoil.bad_fio("echo 'fio: io_u error on file: Input/output error' >&2; exit 5"),
         proof="failed",
     ),
     Fault(
         "fio-garbage", "tool", "fio prints garbage", BENCHMARK,
-        inject=inject.bad_fio("head -c 4096 /dev/urandom; exit 0"), proof="failed",
+        inject=spoil.bad_fio("head -c 4096 /dev/urandom; exit 0"), proof="failed",
     ),
     Fault(
         "fio-cut", "tool", "fio's output is cut", BENCHMARK,
-        inject=inject.bad_fio('FIO "$@" | head -c 900; exit 0'), proof="failed",
+        inject=spoil.bad_fio('FIO "$@" | head -c 900; exit 0'), proof="failed",
     ),
     Fault(
         "fio-killed", "tool", "fio is killed -9", BENCHMARK,
-        inject=inject.strike_fio(measuring, SIGKILL), proof="failed",
+        inject=spoil.strike_fio(measuring, SIGKILL), proof="failed",
     ),
     Fault(
         "fio-hangs", "tool", "fio hangs", BENCHMARK,
-        inject=inject.strike_fio(measuring, SIGSTOP), proof="failed",
+        inject=spoil.strike_fio(measuring, SIGSTOP), proof="failed",
     ),
     Fault(
         "run-folder-full", "disk full", "no room for results during a trial", BENCHMARK,
-        prepare=inject.small_runs, inject=inject.fill_run_folder, mend=inject.make_room, root=True,
+        prepare=spoil.small_runs, inject=spoil.fill_run_folder, mend=spoil.make_room, root=True,
         proof="stop",
     ),
     Fault(
         "machine-full", "disk full", "no room on the machine for a trial's output", BENCHMARK,
-        inject=inject.fill_machines, root=True, proof="failed",
+        inject=spoil.fill_machines, root=True, proof="failed",
     ),
 )  # fmt: skip
 

@@ -20,6 +20,8 @@ _BINS = 4096
 _SHIFT = 46
 _OFFSET = (1023 + 5) << 6
 _LINEAR = 64
+# The last second counts as whole when its last I/O came this part of a second before its end.
+_LATE = 0.05
 
 
 @dataclass
@@ -66,7 +68,7 @@ def summarise(stream: BinaryIO, source: str, unit_ns: int = 1) -> LatencyLog:
     sizes: Ints | None = None
     flags: tuple[str, ...] = ()
     for rows, block in parsed(stream, source):
-        if sizes is None:
+        if sizes is None and len(rows.value):
             sizes = np.unique(rows.size_bytes)
             if rows.averaged:
                 raise UnusableError(source, "it holds averages over intervals, not single I/Os")
@@ -78,7 +80,7 @@ def summarise(stream: BinaryIO, source: str, unit_ns: int = 1) -> LatencyLog:
     runtime_ms = float(max(1, *(part.last_ms for part in sums.values())))
     return LatencyLog(
         {name: _direction(part, runtime_ms) for name, part in found.items()},
-        {name: _series(part, int(runtime_ms // 1000)) for name, part in found.items()},
+        {name: _series(part, int(runtime_ms / 1000 + _LATE)) for name, part in found.items()},
         int(sizes[0]) if len(sizes) == 1 and sizes[0] else None,
         flags,
     )

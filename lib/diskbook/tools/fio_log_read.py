@@ -64,7 +64,7 @@ def read_rows(content: bytes, source: str) -> tuple[Rows, tuple[str, ...]]:
     found = list(blocks_of(io.BytesIO(content), source, len(content) + 1))
     if not found:
         raise UnusableError(source, "the log is empty")
-    return parse_block(found[0], source), found[0].flags
+    return parse_block(found[0], source), found[-1].flags
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def blocks_of(stream: BinaryIO, source: str, size: int = BLOCK_BYTES) -> Iterato
         flags: tuple[str, ...] = ()
         if not read:
             part, flags = _without_cut_line(part, columns)
-        if part and not part.isspace():
+        if flags or (part and not part.isspace()):
             yield Block(part, columns, flags)
         if not read:
             return
@@ -105,6 +105,8 @@ def parse_block(block: Block, source: str) -> Rows:
     UnusableError
         Names the first line, counted within the block, that is none of a log.
     """
+    if not block.content or block.content.isspace():
+        return Rows(*(np.zeros(0, np.int64) for _ in _NAMES))
     names = [*_NAMES, *(f"more_{k}" for k in range(block.columns - len(_NAMES)))]
     try:
         table = csv.read_csv(

@@ -1,0 +1,84 @@
+"""shared-zrs: the zone that a shared disk answers from is found as it was planted; its cap is called one."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diskbook import own_emulator, shared_zrs, stages
+from diskbook.analysis import Analysis, analyse
+from diskbook.emulator import lifecycle
+from diskbook.stats.zone_probe import probe
+
+SHARED = str(Path(__file__).parent / "scenarios" / "shared.toml")
+
+
+@pytest.fixture(scope="module")
+def measured() -> Iterator[tuple[Analysis, dict[str, Any]]]:
+    """The small scenario on a profile without noise; runs and truth."""
+    with (
+        tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("TMPDIR", name)
+        patch.setenv("DISKBOOK_RUNS", f"{name}/runs")
+        folder = stages.begin(
+            "shared", SHARED, "emulator", "quick", {}, {"profile": "quiet", "time_scale": 0.0}
+        )
+        try:
+            own_emulator.start(folder, owner=True)
+            stages.provision(folder)
+            stages.benchmark(folder)
+        finally:
+            stages.teardown(folder)
+        assert lifecycle.status() == []
+        yield analyse(folder), json.loads((folder.folder / "truth.json").read_text())
+
+
+def test_the_zone_that_answers_is_the_one_that_was_planted(
+    measured: tuple[Analysis, dict[str, Any]],
+) -> None:
+    a, truth = measured
+    home = next(row for row in truth["attachments"] if row["population"]["zone_relation"] == "home")
+    machine = home["machine_id"].rsplit("/", 1)[-1].removeprefix("r1-")
+    zone = a.manifest["replicates"][0]["machines"][machine]["physical_zone"]
+    # By what the disk drew in each trial: a busy machine adds to what fio sees.
+    drawn = {row["trial"]: row["realised"]["read_mean_ms"] for row in truth["trials"]}
+    reads = a.trials[a.trials["direction"] == "read"]
+    for trials in (a.trials, reads.assign(lat_mean_ms=reads["trial"].map(drawn))):
+        found = probe(trials).set_index("zone")
+        assert found["lat_ms"].idxmin() == zone
+    assert found.loc[zone, "verdict"] == "nearest"
+    others = sorted(found.drop(zone)["ratio"])
+    assert others == [pytest.approx(3.2 / 2.2, rel=0.06), pytest.approx(4.3 / 2.2, rel=0.06)]
+
+
+def test_words_and_tables(measured: tuple[Analysis, dict[str, Any]]) -> None:
+    a, _ = measured
+    (said,) = shared_zrs.probe_words(a)
+    assert said.startswith("emulated: r1-zrs (replicate 1) answers from westeurope-az") and "95 % CI" in said
+    assert shared_zrs.probe_table(a).count("<tr>") == 4
+    claims = shared_zrs.claims_table()
+    assert "2 % overhead" in claims and "Capped" in claims and "three" in claims
+
+
+def test_the_articles_load_sits_on_the_cap(measured: tuple[Analysis, dict[str, Any]]) -> None:
+    a, _ = measured
+    rows = a.comparisons[a.comparisons["workload"] == "article"]
+    # On a busy machine Little's law may fail as well, which weighs more.
+    assert set(rows["verdict"]) <= {"capped", "invalid"} and rows["ratio"].isna().all()
+    assert rows["warnings"].str.contains("40 outstanding / cap").all()
+    published = a.published.set_index(["published", "unit"])["verdict"]
+    assert published[("ZRS, same zone, shared", "ms")] == "capped artefact"
+    assert published[("ZRS, remote zone, shared", "ms")].startswith("not comparable")
+
+
+def test_write_through_is_noted_where_it_cannot_be_sent(measured: tuple[Analysis, dict[str, Any]]) -> None:
+    a, _ = measured
+    notes = [event.get("notes") or [] for event in a.folder.ledger() if event["event"] == "trial"]
+    assert any("no FUA" in note for one in notes for note in one)

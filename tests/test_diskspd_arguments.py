@@ -51,6 +51,12 @@ def test_the_sweep_of_the_storage_spaces_article_leaves_the_other_settings_alone
     assert (line.threads, line.depth, line.warmup_s, line.duration_s) == (threads, 8, 5, 10)
 
 
+@pytest.mark.parametrize("write_pct", [0, 30, 100])
+def test_the_load_of_the_nested_resiliency_article(write_pct: int) -> None:
+    line = parse(f"diskspd.exe -b8K -t10 -o8 -w{write_pct} -r -Suw -L *1")
+    assert (line.threads, line.depth, line.write_pct, line.write_through) == (10, 8, write_pct, True)
+
+
 @pytest.mark.parametrize(
     ("line", "threads", "outstanding"),
     [

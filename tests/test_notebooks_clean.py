@@ -15,7 +15,8 @@ import pytest
 from diskbook import paths
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
-WANTED = {"0-overview", "1-provision", "2-benchmark", "3-analyse-zone-disks", "4-teardown"}
+ANALYSES = {f"3-analyse-{name}" for name in ("zone-disks", "shared-zrs", "disk-options")}
+WANTED = {"0-overview", "1-provision", "2-benchmark", "4-teardown", "5-compare", *ANALYSES}
 EXTRA_KEYS = "metadata.papermill cell.metadata.papermill cell.metadata.execution"
 
 

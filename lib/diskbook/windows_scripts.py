@@ -1,7 +1,7 @@
 """PowerShell scripts that a Windows machine is asked with: jobs, disks by LUN, and marks on disks.
 
-Parameters go in front of a script as one line of JSON, so that its text is the same each time. Read in
-Microsoft's documentation; shown against the emulator, which answers these scripts, and unverified on Windows.
+Parameters go in front of a script as one line of JSON, so that its text is the same each time. Written from
+general knowledge of Windows and unverified there: the emulator answers these scripts, and runs no PowerShell.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import io
 import os
 import re
@@ -28,16 +29,28 @@ class Source:
 
     path: Path
     root: Path
+    label: str = ""
+
+    @property
+    def named(self) -> bool:
+        """Whether the user named this very file."""
+        return self.path == self.root
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Folders below the path that the user named."""
-        return self.path.relative_to(self.root).parts[:-1] if self.path != self.root else ()
+        """What tells the user's paths apart, where they named several, and the folders below the path."""
+        below = () if self.named else self.path.relative_to(self.root).parts[:-1]
+        return (self.label, *below) if self.label else below
+
+    @property
+    def stem(self) -> str:
+        """Name of the file without its endings."""
+        return self.name.rsplit(".", 1)[0]
 
     @property
     def shown(self) -> str:
         """Name in messages: below the path that the user named, or as named."""
-        return str(self.path.relative_to(self.root)) if self.path != self.root else self.path.name
+        return str(self.path.relative_to(self.root)) if not self.named else self.path.name
 
     @property
     def name(self) -> str:
@@ -82,7 +95,7 @@ def _readable(source: Source) -> Iterator[None]:
 
 @dataclass
 class Sorted:
-    """All files by what they are.
+    """All files by what they are; `seen` holds what was read already, by its hash.
 
     `results` with what was read from them, `logs` by (folder, prefix) and kind, `refused` in a sentence each.
     """
@@ -90,6 +103,7 @@ class Sorted:
     results: list[tuple[Source, Parsed]] = field(default_factory=list)
     logs: dict[tuple[Path, str], dict[str, list[Source]]] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
+    seen: dict[bytes, str] = field(default_factory=dict)
 
 
 def walk(paths: Iterable[str | Path]) -> list[Source]:
@@ -100,16 +114,27 @@ def walk(paths: Iterable[str | Path]) -> list[Source]:
     UsageError
         When a path does not exist.
     """
+    roots = [Path(text) for text in paths]
+    labels = _labels(roots)
     found = []
-    for text in paths:
-        root = Path(text)
+    for root in dict.fromkeys(roots):
         if root.is_dir():
-            found += [Source(path, root) for path in sorted(_below(root), key=_natural)]
+            found += [Source(path, root, labels[root]) for path in sorted(_below(root), key=_natural)]
         elif root.is_file():
-            found.append(Source(root, root))
+            found.append(Source(root, root, labels[root]))
         else:
-            raise UsageError(f"there is no file or folder {text} to import")
-    return found
+            raise UsageError(f"there is no file or folder {root} to import")
+    # A path may lie below another one.
+    return list({source.path.resolve(): source for source in reversed(found)}.values())[::-1]
+
+
+def _labels(roots: list[Path]) -> dict[Path, str]:
+    """What tells the paths apart: nothing for one, their names, or all of them where names are alike."""
+    if len(set(roots)) == 1:
+        return {roots[0]: ""}
+    names = {root: root.stem if root.is_file() else root.resolve().name for root in roots}
+    counts = list(names.values())
+    return {root: name if counts.count(name) == 1 else str(root) for root, name in names.items()}
 
 
 def sort(sources: Iterable[Source]) -> Sorted:
@@ -135,7 +160,11 @@ def _sort_one(source: Source, found: Sorted) -> None:
     if not formats.is_log(head):
         if named and not head.strip():
             raise UnusableError(source.shown, "the log is empty")
-        found.results.append((source, formats.parse(source.read(), source.shown)))
+        content = source.read()
+        first = found.seen.setdefault(hashlib.sha256(content).digest(), source.shown)
+        if first != source.shown:
+            raise UnusableError(source.shown, f"the same, byte by byte, as {first}: it counts once")
+        found.results.append((source, formats.parse(content, source.shown)))
         return
     if named is None:
         named = _guessed(source, head)

@@ -21,30 +21,29 @@ _VMFLEET_FILE = re.compile(r"^result-(?:(?:baseline|qos\d+)-)?(?P<machine>.+)\.x
 def arm_words(source: Source, measurement: Measurement, tool: str, way: str) -> str:
     """Name what was measured, in words.
 
-    By "auto" it is the device's folder for bench_fio, the machine for VMFleet, else the folder below the path
-    that the user named and the target; a path that names a file stands for itself.
+    By "auto" it is the device's folder for bench_fio, the machine for VMFleet, else folder and target; a path
+    that names a file stands for itself.
     """
     target = target_words(measurement.target)
-    folder = "/".join(source.place)
-    own = source.root.name if source.root.is_dir() else source.name.rsplit(".", 1)[0]
+    own = source.stem if source.named else source.root.resolve().name
+    if source.named and way != "target":
+        return source.label or own
     if way == "target":
         return target or own
     if way == "file":
-        return "/".join(filter(None, (folder, source.name.rsplit(".", 1)[0])))
+        return "/".join((*source.place, source.stem))
     if way == "folder":
-        return folder or own
-    return _auto(source, measurement, tool, target, folder or own)
+        return "/".join(source.place) or own
+    return _auto(source, tool, target) or own
 
 
-def _auto(source: Source, measurement: Measurement, tool: str, target: str, folder: str) -> str:
+def _auto(source: Source, tool: str, target: str) -> str:
     if tool == "fio" and _BENCH_FIO_FILE.match(source.name):
         parts = [part for part in source.place if not _BENCH_FIO.match(part)]
         return "/".join(parts) or _device_folder(source)
     if tool == "diskspd" and (found := _VMFLEET_FILE.match(source.name)):
-        return found["machine"]
-    if source.path == source.root:
-        return folder
-    return "/".join(filter(None, (folder, target)))
+        return "/".join(filter(None, (source.label, found["machine"])))
+    return "/".join(filter(None, (*source.place, target)))
 
 
 def _device_folder(source: Source) -> str:

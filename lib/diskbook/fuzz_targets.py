@@ -165,7 +165,9 @@ def _check_measurement(one: Measurement, tool: str) -> None:
 def _check_direction(part: Direction) -> None:
     for item in fields(part):
         value = getattr(part, item.name)
-        if isinstance(value, int | float) and not (math.isnan(value) or 0 <= value < math.inf):
+        if isinstance(value, int | float) and not (
+            0 <= value <= 1e18 or (isinstance(value, float) and math.isnan(value))
+        ):
             raise BrokenPromise(f"{item.name} is {value}")
     if any(count <= 0 or value < 0 for value, count in part.bins.items()):
         raise BrokenPromise("a bin has no I/O in it, or a negative latency")

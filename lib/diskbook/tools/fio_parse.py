@@ -22,6 +22,7 @@ __all__ = ["NS_PER_MS", "Direction", "FioError", "FioResult", "merge_bins", "par
 DIRECTIONS = ("read", "write", "sync")
 # A trial that ran for less than this part of what was asked was interrupted; fio reports no error then.
 _SHORTEST = 0.9
+_GREATEST = 1e18
 
 
 class FioError(DiskbookError):
@@ -72,6 +73,8 @@ def parse(text: str, source: str, *, messages: str = "", runtime_s: float | None
         directions = {name: part for name in DIRECTIONS if (part := _direction(jobs, name)).ios > 0}
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise FioError(f"{source}: fio's JSON has no usable {error}; is it output of fio 3?") from None
+    if not all(_plausible(part) for part in directions.values()):
+        raise FioError(f"{source}: fio's JSON has numbers that are none (infinite, negative, too large)")
     if not directions:
         raise FioError(f"{source}: fio did no I/O{told}")
     runtime_ms = max(part.runtime_ms for part in directions.values())
@@ -154,6 +157,14 @@ def _direction(jobs: list[dict[str, Any]], name: str) -> Direction:
         lat_p99_ms=p99 / NS_PER_MS,
         lat_p999_ms=p999 / NS_PER_MS,
         bins=bins,
+    )
+
+
+def _plausible(part: Direction) -> bool:
+    """Whether every number is finite and not negative, or missing (NaN)."""
+    numbers = [value for value in vars(part).values() if isinstance(value, int | float)]
+    return all(
+        0 <= value < _GREATEST or (isinstance(value, float) and math.isnan(value)) for value in numbers
     )
 
 

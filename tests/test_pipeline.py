@@ -142,7 +142,7 @@ def test_a_dead_kernel_ends_the_run_cleanly(cli: Cli) -> None:
     assert _kill_kernels(process.pid)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "2-benchmark ended with status" in err and "--resume kernel" in err
+    assert "2-benchmark stopped: its kernel died" in err and "--resume kernel" in err
     assert "Traceback" not in err
     _gone("kernel")
 

@@ -162,6 +162,8 @@ def _failure(folder: Run, name: str, status: int, log: str) -> DiskbookError:
     again = f"finished trials are kept; go on with 'diskbook run --resume {folder.name}'"
     if status == EXIT_USER_ERROR and lines:
         return DiskbookError(f"{name} stopped: {lines[-1].strip()} ({again})")
+    if status < 0:
+        return DiskbookError(f"{name} was killed by {signal.Signals(-status).name} ({again})")
     folder.write(f"notebooks/{name}.log", log)
     kept = folder.folder / "notebooks" / f"{name}.log"
     return DiskbookError(f"{name} ended with status {status}; its output is in {kept} ({again})")

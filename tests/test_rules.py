@@ -29,7 +29,7 @@ def scenario(
     made = [Disk(**{**disk, "name": f"{disk['name']}{n or ''}"}) for n in range(disks)]
     vm = Machine(**(machine or VM1))
     arms = [Arm(name=f"arm{n}", disk=one.name, machine=vm.name) for n, one in enumerate(made)]
-    parts = {"machine": (vm,), "disk": tuple(made), "arm": tuple(arms), "check": (), "cells": []}
+    parts = {"machine": (vm,), "disk": tuple(made), "arm": tuple(arms), "check": (), "drill": (), "cells": []}
     return SimpleNamespace(region=region, **parts)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from azure.core.exceptions import AzureError
 
+from diskbook import reservations
 from diskbook.benchmark import Rig, parse, run_twice
 from diskbook.errors import DiskbookError
 from diskbook.scenario import Check
@@ -23,7 +24,11 @@ def run_checks(rig: Rig) -> None:
     DiskbookError
         When a check comes out other than expected; the finding is recorded first.
     """
-    kinds = {"attach-refused": _attach_refused, "data-intact": _data_intact}
+    kinds = {
+        "attach-refused": _attach_refused,
+        "data-intact": _data_intact,
+        "reservation": reservations.show,
+    }
     done = {
         event["name"]
         for event in rig.run.ledger()

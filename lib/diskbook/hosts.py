@@ -5,13 +5,14 @@ The host's key is known before the first connection and nothing else is accepted
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shlex
 import socket
 import tarfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -127,6 +128,22 @@ class Connection:
                 f"machine {self.host.name}: '{command[:40]}' ended with {output.status}: {said}"
             )
         return output.stdout
+
+    def follow(self, command: str, *, stdin: bytes = b"", silence_s: float = 60.0) -> Iterator[str]:
+        """Run a command and yield its lines as it prints them; it is run once, and never repeated.
+
+        Ends with the command, with the connection, or when nothing has come for so long.
+        """
+        self.check("true")  # reconnects where that is needed
+        with contextlib.suppress(*_LOST), self._transport().open_session(timeout=30) as channel:
+            channel.settimeout(silence_s)
+            channel.exec_command(command)
+            channel.sendall(stdin)
+            channel.shutdown_write()
+            rest = b""
+            while part := channel.recv(65536):
+                *lines, rest = (rest + part).split(b"\n")
+                yield from (line.decode(errors="replace") for line in lines)
 
     def start_job(self, name: str, command: list[str], *, root: bool = False) -> None:
         """Start a detached job in a folder of its own. Doing it twice starts it once.

@@ -58,6 +58,7 @@ class Progress:
         shown = {
             "trial": self._trial,
             "finding": self._finding,
+            "drill": self._drill,
             "prefill": self._prefill,
             "deletion": self._deletion,
             "expiry": self._expiry,
@@ -88,6 +89,13 @@ class Progress:
 
     def _finding(self, event: dict[str, Any]) -> None:
         self.say(f"  check {event['name']}: {'as expected' if event['ok'] else 'FAILED'}: {event['text']}")
+
+    def _drill(self, event: dict[str, Any]) -> None:
+        if event["status"] == "ok":
+            lost = f"{event['lost']} of {event['acknowledged']} acknowledged blocks lost"
+            self.say(f"  drill {event['name']}: {lost}, taken over in {event['rto_s']:.2f} s")
+        else:
+            self.say(f"  drill {event['name']} {event['status']}: {event['error'] or ''}".rstrip(": "))
 
     def _prefill(self, event: dict[str, Any]) -> None:
         lifted = ", caps lifted" if event["caps_lifted"] else ""

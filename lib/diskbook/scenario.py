@@ -182,15 +182,34 @@ class Check(Record):
 
     attach-refused: attaching `disk` to `machine` must fail with Azure's error `error_code`.
     data-intact: what is written from `from_machine` is verified, block by block, from `machine`.
+    reservation: a persistent reservation of `from_machine` keeps `machine` out, until that takes it over.
     """
 
     name: Name
-    kind: Literal["attach-refused", "data-intact"]
+    kind: Literal["attach-refused", "data-intact", "reservation"]
     disk: str
     machine: str
     from_machine: str | None = None
     error_code: str = "BadRequest"
     size_mib: Annotated[int, Field(ge=1, le=65536)] = 64
+
+
+class Drill(Record):
+    """A machine fails while it writes, and another one takes its disk over.
+
+    cold: `machine` is deallocated before, started then, and the disk attached to it; standby: it runs, and
+    the disk is moved to it; shared: it has the disk all the time. crash: power cut; stop: shutdown;
+    deallocate: shutdown, and the machine gives its place up. `write_s` is for how long `from_machine` writes
+    before it fails.
+    """
+
+    name: Name
+    disk: str
+    kind: Literal["cold", "standby", "shared"]
+    failure: Literal["crash", "stop", "deallocate"]
+    from_machine: str
+    machine: str
+    write_s: Annotated[float, Field(gt=0, le=60, strict=False)] = 2.0
 
 
 class Scenario(Record):
@@ -206,6 +225,7 @@ class Scenario(Record):
     design: Design
     comparison: tuple[Comparison, ...] = ()
     check: tuple[Check, ...] = ()
+    drill: tuple[Drill, ...] = ()
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 
@@ -256,7 +276,7 @@ class Scenario(Record):
 
     @model_validator(mode="after")
     def _consistent(self) -> Scenario:
-        for kind in ("machine", "disk", "arm", "workload", "check"):
+        for kind in ("machine", "disk", "arm", "workload", "check", "drill"):
             _unique(kind, [item.name for item in getattr(self, kind)])
         for arm in self.arm:
             self._refer(f"[[arm]] {arm.name}", disk=arm.disk, machine=arm.machine)
@@ -270,16 +290,22 @@ class Scenario(Record):
             self._meet(item, where)
             _check_pairing(self, item, where)
         self._have_tools()
-        for check in self.check:
-            self._refer(f"[[check]] {check.name}", disk=check.disk, machine=check.machine)
-            if check.kind == "data-intact":
-                if check.from_machine is None:
-                    raise ValueError(f"[[check]] {check.name}: a data-intact check needs from_machine")
-                self._refer(f"[[check]] {check.name}", machine=check.from_machine)
+        self._have_partners()
         if sum(item.family == "headline" for item in self.comparison) > 5:
             raise ValueError("[[comparison]]: at most 5 may be headline; call the others exploratory")
         self._planned()
         return self
+
+    def _have_partners(self) -> None:
+        for check in self.check:
+            self._refer(f"[[check]] {check.name}", disk=check.disk, machine=check.machine)
+            if check.kind != "attach-refused":
+                if check.from_machine is None:
+                    raise ValueError(f"[[check]] {check.name}: a {check.kind} check needs from_machine")
+                self._refer(f"[[check]] {check.name}", machine=check.from_machine)
+        for drill in self.drill:
+            self._refer(f"[[drill]] {drill.name}", disk=drill.disk, machine=drill.machine)
+            self._refer(f"[[drill]] {drill.name}", machine=drill.from_machine)
 
     def _have_tools(self) -> None:
         for arm, load in self.cells:

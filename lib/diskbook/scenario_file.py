@@ -19,13 +19,14 @@ from diskbook.scenario import (
     Comparison,
     Design,
     Disk,
+    Drill,
     Machine,
     Question,
     Scenario,
     Workload,
 )
 
-LISTS = frozenset({"machine", "disk", "arm", "workload", "comparison", "check"})
+LISTS = frozenset({"machine", "disk", "arm", "workload", "comparison", "check", "drill"})
 LONGEST = 500
 """Characters of a message; what a file holds may be longer."""
 
@@ -112,10 +113,11 @@ def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
 
 def check(scenario: Scenario, where: str) -> Scenario:
     """Hold a scenario against Azure's rules; raise UsageError with the first one it breaks."""
+    from diskbook import drill_rules
     from diskbook.azure import rules
     from diskbook.tools import choice
 
-    broken = [*rules.check(scenario), *choice.check(scenario)]
+    broken = [*rules.check(scenario), *choice.check(scenario), *drill_rules.check(scenario)]
     if broken:
         more = f" ({len(broken) - 1} more rule(s) broken)" if len(broken) > 1 else ""
         raise UsageError(f"{where}: {broken[0]}{more}")
@@ -167,7 +169,7 @@ def _merge(raw: dict[str, Any], changes: Mapping[str, Any], where: str) -> None:
     Keys are `design`, `scenario` (tables), `all_workloads` (every workload), and a kind with a name below
     it (`workload.randread-qd1`).
     """
-    kinds = {"machine", "disk", "arm", "workload", "check"}
+    kinds = {"machine", "disk", "arm", "workload", "check", "drill"}
     for key, table in changes.items():
         if not isinstance(table, Mapping):
             raise UsageError(f"{where}: '{key}' needs a name below it, for example design.seed")
@@ -236,5 +238,5 @@ def _fields(loc: tuple[int | str, ...]) -> Iterable[str]:
         "arm": Arm,
         "workload": Workload,
     }
-    records |= {"design": Design, "comparison": Comparison, "check": Check}
+    records |= {"design": Design, "comparison": Comparison, "check": Check, "drill": Drill}
     return records.get(str(loc[0]), Scenario).model_fields

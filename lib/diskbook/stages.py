@@ -15,7 +15,7 @@ from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequestError, ServiceResponseError
 
-from diskbook import checks, clouds, design, liveness, own_emulator, run
+from diskbook import checks, clouds, design, drill, liveness, own_emulator, run
 from diskbook.azure import expiry, monitor, spend
 from diskbook.azure import provision as provisioning
 from diskbook.azure import teardown as deletion
@@ -53,7 +53,8 @@ def provision(folder: Run) -> None:
         missing = [
             origin
             for origin in origins(scenario)
-            if remaining(folder, scenario, origin) and standing(folder, clients, origin) is None
+            if (remaining(folder, scenario, origin) or drill.remaining(folder, scenario, origin))
+            and standing(folder, clients, origin) is None
         ]
         if missing:
             _drop_expired(folder, clients)
@@ -66,7 +67,7 @@ def provision(folder: Run) -> None:
 
 
 def benchmark(folder: Run) -> None:
-    """Do the scenario's checks and measure every block that is not complete.
+    """Do the scenario's checks, measure every block that is not complete, and do the drills.
 
     Raises
     ------
@@ -78,7 +79,9 @@ def benchmark(folder: Run) -> None:
     with folder.locked(), _cloud_told(folder):
         scenario = scenario_of(folder)
         left = {origin: remaining(folder, scenario, origin) for origin in origins(scenario)}
-        _measure_all(folder, scenario, {origin: blocks for origin, blocks in left.items() if blocks})
+        drills = {origin for origin in left if drill.remaining(folder, scenario, origin)}
+        left = {origin: blocks for origin, blocks in left.items() if blocks or origin in drills}
+        _measure_all(folder, scenario, left)
         monitor.keep(folder, clouds.clients_of(folder.manifest, folder))
         folder.append("stage", stage="benchmark")
 
@@ -266,6 +269,7 @@ def _measure_replicate(
     try:
         checks.run_checks(rig)
         measure(rig, blocks)
+        drill.run_drills(rig, clients)
     finally:
         rig.close()
 

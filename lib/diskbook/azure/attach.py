@@ -81,10 +81,15 @@ class Attachments:
         self._run.append("attached", disk=disk.name, machine=machine, read_back=found)
         return lun
 
-    def detach(self, disk: str, machine: str) -> None:
-        """Detach the disk from the machine; its data stay."""
+    def detach(self, disk: str, machine: str, *, force: bool = False) -> None:
+        """Detach the disk from the machine; its data stay.
+
+        With `force` it is taken from a machine that does not let go of it, what is not written yet with it
+        (`detachOption`, from the REST specification, not seen on the wire).
+        """
+        option = {"detachOption": "ForceDetach"} if force else {}
         with operation(self._run, "detach", f"{disk} from {machine}", self._clients):
-            self._change(machine, {"dataDisksToDetach": [{"diskId": self._disks[disk]}]})
+            self._change(machine, {"dataDisksToDetach": [{"diskId": self._disks[disk], **option}]})
 
     def _data_disks(self, machine: str) -> list[Any]:
         return list(self._get(machine).storage_profile.data_disks or [])

@@ -43,7 +43,7 @@ def run_key(folder: Path) -> Path:
 
 
 def cloud_init(host_key: KeyPair, expires_utc: str | None = None) -> str:
-    """cloud-init user data: hand the machine its host key, install fio, and shut down when the run expires.
+    """cloud-init user data: give the machine its host key and its tools, and shut down when the run expires.
 
     The machine must not make keys of its own, or the client would not know it.
     """
@@ -52,7 +52,7 @@ def cloud_init(host_key: KeyPair, expires_utc: str | None = None) -> str:
         "ssh_genkeytypes": [],
         "ssh_keys": {"ed25519_private": host_key.private, "ed25519_public": host_key.public},
         "package_update": True,
-        "packages": ["fio"],
+        "packages": ["fio", "sg3-utils"],
         **(expiry.cloud_config(expires_utc) if expires_utc else {}),
     }
     return "#cloud-config\n" + yaml.safe_dump(config)

@@ -5,23 +5,54 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
-from diskbook import devices
+from diskbook import devices, own_emulator, stages
 from diskbook.azure import clients as azure
 from diskbook.azure import keys, requests
 from diskbook.emulator import lifecycle
 from diskbook.hosts import Connection, Host
+from diskbook.run import Run
 from diskbook.scenario import Disk, Machine
 
 REGION = "westeurope"
 GROUP = "tests"
 SMALL = Disk(name="disk", sku="Premium_ZRS", size_gib=64)
+
+
+@contextmanager
+def own_place() -> Iterator[None]:
+    """Runs and emulators in a folder of their own, with a short path; none may be left running."""
+    with (
+        tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("TMPDIR", name)
+        patch.setenv("DISKBOOK_RUNS", f"{name}/runs")
+        yield
+        assert lifecycle.status() == []
+
+
+def measured(name: str, scenario: str, profile: str, changes: dict[str, Any] | None = None) -> Run:
+    """Provision, measure and tear down a scenario on an emulator of its own, without notebooks."""
+    emulator = {"profile": profile, "time_scale": 0.0}
+    folder = stages.begin(name, scenario, "emulator", "quick", changes, emulator)
+    try:
+        own_emulator.start(folder, owner=True)
+        stages.provision(folder)
+        stages.benchmark(folder)
+    finally:
+        stages.teardown(folder)
+    return folder
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diskbook import disk_options, own_emulator, present, stages
+import emulated
+from diskbook import disk_options, present
 from diskbook.analysis import Analysis, analyse
-from diskbook.emulator import lifecycle
 from diskbook.stats import ratios
 
 OPTIONS = str(Path(__file__).parent / "scenarios" / "options.toml")
@@ -23,21 +22,8 @@ LEVEL = 0.999  # a 95 % interval is wrong one time in twenty by design
 @pytest.fixture(scope="module")
 def measured() -> Iterator[tuple[Analysis, dict[str, Any]]]:
     """The scenario on a profile without noise between machines, disks and blocks; runs and truth."""
-    with (
-        tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        patch.setenv("TMPDIR", name)
-        patch.setenv("DISKBOOK_RUNS", f"{name}/runs")
-        emulator = {"profile": "quiet", "time_scale": 0.0}
-        folder = stages.begin("options", OPTIONS, "emulator", "quick", {}, emulator)
-        try:
-            own_emulator.start(folder, owner=True)
-            stages.provision(folder)
-            stages.benchmark(folder)
-        finally:
-            stages.teardown(folder)
-        assert lifecycle.status() == []
+    with emulated.own_place():
+        folder = emulated.measured("options", OPTIONS, "quiet")
         yield analyse(folder), json.loads((folder.folder / "truth.json").read_text())
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from diskbook import design, own_emulator, results, stages
-from diskbook.emulator import lifecycle
+import emulated
+from diskbook import design, results, stages
 from diskbook.results import Tables
 from diskbook.run import Run
 from diskbook.stats import ratios
@@ -33,26 +32,13 @@ Measured = tuple[Run, Tables, dict[str, Any]]
 @pytest.fixture(scope="module", autouse=True)
 def place() -> Iterator[None]:
     """Runs and emulators in a folder of their own, with a short path."""
-    with (
-        tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        patch.setenv("TMPDIR", name)
-        patch.setenv("DISKBOOK_RUNS", f"{name}/runs")
+    with emulated.own_place():
         yield
-        assert lifecycle.status() == []
 
 
 def measured(name: str, profile: str, changes: dict[str, Any] | None = None) -> Measured:
     """Run the planted scenario on a profile."""
-    emulator = {"profile": profile, "time_scale": 0.0}
-    folder = stages.begin(name, PLANTED, "emulator", "quick", changes, emulator)
-    try:
-        own_emulator.start(folder, owner=True)
-        stages.provision(folder)
-        stages.benchmark(folder)
-    finally:
-        stages.teardown(folder)
+    folder = emulated.measured(name, PLANTED, profile, changes)
     truth = json.loads((folder.folder / "truth.json").read_text())
     return folder, results.build(folder), truth
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from diskbook import own_emulator, shared_zrs, stages
+import emulated
+from diskbook import shared_zrs
 from diskbook.analysis import Analysis, analyse
-from diskbook.emulator import lifecycle
 from diskbook.stats.zone_probe import probe
 
 SHARED = str(Path(__file__).parent / "scenarios" / "shared.toml")
@@ -21,22 +20,8 @@ SHARED = str(Path(__file__).parent / "scenarios" / "shared.toml")
 @pytest.fixture(scope="module")
 def measured() -> Iterator[tuple[Analysis, dict[str, Any]]]:
     """The small scenario on a profile without noise; runs and truth."""
-    with (
-        tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        patch.setenv("TMPDIR", name)
-        patch.setenv("DISKBOOK_RUNS", f"{name}/runs")
-        folder = stages.begin(
-            "shared", SHARED, "emulator", "quick", {}, {"profile": "quiet", "time_scale": 0.0}
-        )
-        try:
-            own_emulator.start(folder, owner=True)
-            stages.provision(folder)
-            stages.benchmark(folder)
-        finally:
-            stages.teardown(folder)
-        assert lifecycle.status() == []
+    with emulated.own_place():
+        folder = emulated.measured("shared", SHARED, "quiet")
         yield analyse(folder), json.loads((folder.folder / "truth.json").read_text())
 
 

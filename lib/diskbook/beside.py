@@ -175,7 +175,7 @@ def _options_of(disk: Disk) -> frozenset[str]:
 
 def _same_load(row: Mapping[Any, Any], load: Workload) -> bool:
     """Whether the load is the row's; an access time is a read at queue depth 1."""
-    if load.sync == "fdatasync" or load.rate is not None or load.arms:
+    if load.sync == "fdatasync" or load.rate is not None:
         return False
     same = str(load.write_pct) == row["write_pct"] and load.outstanding == row["outstanding"]
     if row["metric"] == "access_time":

@@ -22,17 +22,27 @@ SHARED = DiskSpec("/disks/a", "a", "Premium_ZRS", 64, None, 2, 240, 50, False, F
 TYPE = "--prout-type=5"
 
 
-@pytest.fixture
-def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBackend]:
-    """Two machines, one shared disk attached to both."""
-    plugin = build_plugin(tmp_path_factory.getbasetemp() / "plugin")
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBackend]:
+    """Two machines."""
+    plugin = build_plugin(tmp_path_factory.mktemp("plugin"))
     with tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name:
         backend = LocalBackend(Path(name), "test", Model(load_profile("quiet"), 1), plugin)
         for number in (1, 2):
             backend.start_vm(vm(number))
-            backend.attach(f"/vms/vm{number}", 0, SHARED, "None")
         yield backend
         backend.close()
+
+
+@pytest.fixture
+def two(machines: LocalBackend) -> LocalBackend:
+    """The machines with a new shared disk attached to both."""
+    for number in (1, 2):
+        machines.detach(f"/vms/vm{number}", 0)
+    machines.delete_disk(SHARED.id)
+    for number in (1, 2):
+        machines.attach(f"/vms/vm{number}", 0, SHARED, "None")
+    return machines
 
 
 def vm(number: int) -> VmSpec:

@@ -123,3 +123,7 @@ def main() -> None:
         name = errno.errorcode.get(error.errno or 0, "unknown")
         print(json.dumps({"error": name, "text": str(error)}), flush=True)
         raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook import claims, present_published, published
+from diskbook import drill_words as drills
 from diskbook.analysis import Analysis
 from diskbook.figures import Picture
 from diskbook.show import Html, table
@@ -17,7 +18,7 @@ ARTICLE = "shared-zrs"
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
     """Figures of this analysis, in the order of the notebook."""
-    return (a.ratios, a.iops_and_caps, a.all_trials)
+    return (a.ratios, a.iops_and_caps, a.all_trials, drill_picture(a))
 
 
 def claims_table() -> Html:
@@ -60,6 +61,21 @@ def probe_words(a: Analysis) -> list[str]:
             f"{next_one['ratio']:.2f} times as long ({interval})"
         )
     return said or ["no disk was read from two zones, so nothing is known of where it answers"]
+
+
+def drill_table(a: Analysis) -> Html:
+    """Every zone drill: what was lost, how long it took, and its steps."""
+    return drills.drill_table(a)
+
+
+def drill_words(a: Analysis) -> list[str]:
+    """Say what the zone drills showed."""
+    return drills.drill_words(a)
+
+
+def drill_picture(a: Analysis) -> Picture:
+    """Figure of the zone drills, step by step."""
+    return drills.drill_figure(a)
 
 
 def _ratio(row: dict[Any, Any]) -> str:

@@ -1,6 +1,7 @@
 """Figures of a run: drawn from tables, captioned from computed numbers, exported byte for byte the same."""
 
 from diskbook.figures.credit import credit
+from diskbook.figures.drill import drill
 from diskbook.figures.drives import drives
 from diskbook.figures.export import export, html
 from diskbook.figures.forest import forest
@@ -14,6 +15,7 @@ __all__ = [
     "ArmLook",
     "Picture",
     "credit",
+    "drill",
     "drives",
     "export",
     "forest",

@@ -1,0 +1,113 @@
+"""The zone drills: a bar a drill, from the last acknowledged write to the first of the other machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+
+from diskbook.figures.style import (
+    BLUE,
+    FAINT,
+    GREEN,
+    GREY,
+    INK,
+    PURPLE,
+    RC,
+    VERMILLION,
+    Picture,
+    decorate,
+    new_figure,
+)
+
+# Colour and hatch of each step: neighbours differ in both, since colours alone are alike in greyscale.
+_LOOKS = {
+    "noticed": (INK, ""),
+    "off": ("white", "////"),
+    "detached": (BLUE, ""),
+    "started": (VERMILLION, "...."),
+    "attached": (GREEN, ""),
+    "seen": ("white", "xxxx"),
+    "preempted": (PURPLE, ""),
+    "verified": (GREY, ""),
+    "written": (INK, ""),
+}
+NOTE = (
+    "Each bar is one drill; no interval. 'machine off' is Azure's own power-off, which no real failure has."
+)
+
+
+def drill(
+    steps: pd.DataFrame,
+    names: Mapping[tuple[int, str], str],
+    words: Mapping[str, str],
+    provenance: str,
+    run: str,
+) -> Picture:
+    """Draw the steps of every drill as parts of a bar.
+
+    Parameters
+    ----------
+    steps
+        A row a drill and step: `replicate`, `name`, `step`, `begin_s`, `unscaled_s`.
+    names
+        Label of each drill, by replicate and name, in the order of the figure.
+    words
+        Steps in words.
+    provenance, run
+        Where the times come from.
+    """
+    figure, (axes,) = new_figure(2.6 + 0.55 * max(1, len(names)))
+    ends = (steps["begin_s"] + steps["unscaled_s"]).groupby([steps["replicate"], steps["name"]]).max()
+    with mpl.rc_context(RC):
+        _bars(axes, steps, list(names), words)
+        for place, key in enumerate(names):
+            axes.annotate(
+                f"{ends[key]:.1f} s", (ends[key], place), (4, 0), textcoords="offset points", va="center"
+            )
+        axes.set_yticks(range(len(names)), list(names.values()))
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylim(max(len(names), 1) - 0.4, -0.6)
+        axes.set_xlim(0, 1.15 * (float(ends.max()) if len(ends) else 1.0))
+        axes.grid(axis="x", color=FAINT, linewidth=0.7)
+        axes.set_axisbelow(True)
+        axes.set_xlabel("Seconds after the last acknowledged write")
+        if len(steps):
+            figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=10)
+    said = _said(ends, names)
+    emulated = "emulated" in provenance
+    note = f"{NOTE} Unscaled delays of the emulator's profile, no finding about Azure." if emulated else NOTE
+    decorate(figure, said, note, provenance)
+    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{said}. {note}"
+    alt = f"Bars of {'emulated ' if emulated else ''}times of zone drills by step, showing: {said}."
+    return Picture("drills", said, caption, alt, figure, steps.reset_index(drop=True), provenance, run)
+
+
+def _bars(axes: Axes, steps: pd.DataFrame, keys: list[tuple[int, str]], words: Mapping[str, str]) -> None:
+    for step, (colour, hatch) in _LOOKS.items():
+        rows = steps[steps["step"] == step]
+        places = [keys.index(key) for key in zip(rows["replicate"], rows["name"], strict=True)]
+        if places:
+            axes.barh(
+                places,
+                rows["unscaled_s"],
+                left=rows["begin_s"],
+                height=0.5,
+                color=colour,
+                hatch=hatch,
+                edgecolor=INK,
+                linewidth=0.6,
+                label=words[step],
+            )
+
+
+def _said(ends: pd.Series, names: Mapping[tuple[int, str], str]) -> str:
+    if ends.empty:
+        return "No drill to show"
+    by_time = ends.sort_values()
+    quick, slow = (names[tuple(by_time.index[place])].replace("\n", " ") for place in (0, -1))
+    if len(ends) == 1:
+        return f"Taken over after {ends.max():.1f} s: {quick}"
+    return f"Taken over after {ends.min():.1f} s ({quick}) to {ends.max():.1f} s ({slow})"

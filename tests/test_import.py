@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from diskbook import analysis, import_names, importing, results, why
+from diskbook import analysis, import_names, import_words, importing, results, why
 from diskbook.errors import DiskbookError, UsageError
 from diskbook.import_scenario import Settings
 from diskbook.importing import Imported
@@ -250,6 +250,38 @@ def test_with_limits_named_they_are_in_force(tmp_path: Path) -> None:
     assert set(trials["vm_size"]) == {"standard_d4as_v4"}
 
 
+def test_histogram_logs_give_bins_to_the_job_that_wrote_them(tmp_path: Path) -> None:
+    base = tmp_path / "in"
+    for sample in sorted(SAMPLES.glob("fio-logs/hist*")):
+        put(base, sample)
+    made = make(tmp_path, base)
+    assert made.n_trials == 1 and not made.refused
+    bins = results.read(made.run.folder).bins
+    assert 300 < bins["count"].sum() <= 600  # 200 a second for 3 s, whole intervals
+    assert len(results.read(made.run.folder).series) >= 4
+
+
+def test_logs_alone_are_a_measurement(tmp_path: Path) -> None:
+    base = tmp_path / "in"
+    for clone in (1, 2):
+        put(base, SAMPLES / "fio-logs" / f"each_lat.{clone}.log")
+    put(base, SAMPLES / "fio-logs" / "each_bw.1.log", "other_bw.1.log")
+    made = make(tmp_path, base)
+    trials = rows(made)
+    assert set(trials["direction"]) == {"read", "write"} and trials["ios"].eq(240).all()
+    assert any("latencies are taken for nanoseconds" in flag for flag in made.flags)
+    assert made.refused == (
+        "other_bw.1.log: alone it tells no IOPS: the job's latency or IOPS log is needed",
+    )
+
+
+def test_the_report_is_made_by_the_notebook(two_disks: Imported) -> None:
+    page = import_words.report(two_disks.run).read_text()
+    assert "What do imported results say?" in page
+    assert "No limit of this disk or machine is known" in page
+    assert "EMULATED" not in page
+
+
 # --- mistakes
 
 
@@ -290,6 +322,8 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert "notes.md: no format that is known here" in done.stdout
     assert "cut.json, line " in done.stdout
     assert "mine  imported  measured" in diskbook("list", runs=runs).stdout
+    again = diskbook("run", "--resume", "mine", runs=runs)
+    assert again.returncode == 2 and "run mine was imported" in again.stderr
     nothing = diskbook("import", str(base / "notes.md"), runs=runs)
     assert nothing.returncode == 1
     assert nothing.stderr.startswith("diskbook: nothing can be imported: notes.md: no format")

@@ -94,6 +94,8 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     if options["max_cost_usd"] is not None:
         folder.update_manifest(max_cost_usd=options["max_cost_usd"])
     click.echo(clouds.target(folder.manifest))
+    if folder.manifest["provenance"] == "imported":
+        raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
     outcome = pipeline.execute(folder, keep=keep)
     click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
     if standing := expiry.standing(folder.manifest):
@@ -191,11 +193,15 @@ def list_() -> None:
 @click.option("--disk-sku", help="What was measured, e.g. Premium_LRS; with --size-gib its limits are known.")
 @click.option("--size-gib", type=int, help="Size of the disk.")
 @click.option("--vm-size", help="The machine, e.g. Standard_D4as_v4: its limits are known then.")
-def import_(paths: tuple[str, ...], name: str | None, **options: Any) -> None:
+@click.option("--report", is_flag=True, help="Run the analysis notebook, too, and make report.html.")
+def import_(paths: tuple[str, ...], name: str | None, report: bool, **options: Any) -> None:
     """Make a run of results of fio and DiskSpd, also of bench_fio, VMFleet and PerfKitBenchmarker."""
     from diskbook import import_words
 
-    click.echo(import_words.run(paths, name, options))
+    run, words = import_words.run(paths, name, options)
+    click.echo(words)
+    if report:
+        click.echo(f"report: {import_words.report(run)}")
 
 
 @cli.command()

@@ -16,7 +16,13 @@ from diskbook.show import Html, table
 from diskbook.stats.ratios import LIKE_THESE, THESE
 from diskbook.stats.tails import needed
 
-METRICS = {"lat_mean_ms": "mean latency", "lat_p50_ms": "p50", "lat_p99_ms": "p99", "iops": "IOPS"}
+METRICS = {
+    "lat_mean_ms": "mean latency",
+    "lat_p50_ms": "p50",
+    "lat_p99_ms": "p99",
+    "iops": "IOPS",
+    "throughput_mb_s": "MB/s",
+}
 
 
 def sentences(items: Sequence[str]) -> Html:
@@ -174,7 +180,7 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
             "Trials": row["n_trials"],
             "IOPS": row["iops"],
             "Latency, ms": row["lat_mean_ms"],
-            "Label": row["label"],
+            "Label": "no limit is known" if math.isnan(row["share"]) else row["label"],
             "Rate set by": row["binds"].partition(":")[0],
             "N / cap, ms": row["predicted_lat_ms"],
             "Evidence": mark(row["evidence"], notes),

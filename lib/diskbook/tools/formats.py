@@ -21,7 +21,7 @@ _MAGIC = {
 
 def is_log(head: bytes) -> bool:
     """Whether a file that begins like this is a log of fio (latency, IOPS, bandwidth, histogram)."""
-    return _LOG_LINE.match(head) is not None
+    return _LOG_LINE.match(head) is not None or fio_hist.is_histogram(head)
 
 
 def parse(content: bytes, source: str) -> Parsed:

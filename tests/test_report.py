@@ -230,6 +230,13 @@ def test_the_noise_floor_is_judged_by_its_margin(run: Run) -> None:
     assert all("equivalent within 5 %" in item for item in said)
 
 
+def test_a_ratio_of_rates_on_caps_is_one_of_limits(run: Run) -> None:
+    found = analyse(run)
+    row = found.comparisons[found.comparisons["verdict"] == "capped"].iloc[0].to_dict()
+    said = narrative.sentence({**row, "metric": "iops", "ratio": 1.6}, found.scenario)
+    assert "is 1.60 times that of LRS from zone 1, a ratio of limits: both arms sit on" in said
+
+
 def test_words_of_every_verdict(run: Run) -> None:
     found = analyse(run)
     row = found.comparisons[found.comparisons["scope"] == "these disks"].iloc[0].to_dict()

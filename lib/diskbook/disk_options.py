@@ -36,13 +36,14 @@ def on_demand(a: Analysis) -> list[str]:
 
 
 def drives(a: Analysis) -> pd.DataFrame:
-    """Every cell: predicted and measured rate, the limit predicted and the one that the data show."""
+    """Cells of many I/Os in flight: predicted and measured rate, limit predicted and limit in the data."""
     found = predictions(a).merge(
         a.cells[["arm", "workload", "label", "limit", "limit_value"]].rename(
             columns={"limit": "binds", "limit_value": "binds_value"}
         ),
         on=["arm", "workload"],
     )
+    found = found[found["workload"].isin([*PANELS, BURST])]
     arms, loads = ([item.name for item in items] for items in (a.scenario.arm, a.scenario.workload))
     found["place"] = found["workload"].map(loads.index) * len(arms) + found["arm"].map(arms.index)
     rows = []
@@ -87,6 +88,12 @@ def rates(a: Analysis) -> Picture:
     return figures.drives(a.trials, found, a.looks, PANELS, title, a.folder.name)
 
 
+def access(a: Analysis) -> Picture:
+    """Figure: every trial of single reads."""
+    title = "Single reads: options change rates, the kind of disk and the host cache change this"
+    return figures.strip(a.trials, a.looks, a.words, [SINGLE], title, a.folder.name)
+
+
 def burst(a: Analysis) -> Picture:
     """Figure: the moment a burst credit runs out."""
     scale = a.scenario.scenario.emulated_credit_scale if a.provenance == "emulated" else 1.0
@@ -95,7 +102,7 @@ def burst(a: Analysis) -> Picture:
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
     """Figures of this analysis, in the order of the notebook."""
-    return (rates(a), a.ratios, a.all_trials, burst(a))
+    return (rates(a), access(a), a.ratios, burst(a))
 
 
 def unusable(a: Analysis) -> list[str]:

@@ -83,6 +83,9 @@ def sentence(row: Row, scenario: Scenario) -> str:
     if row["metric"] != "lat_mean_ms":
         what = f"{METRIC_WORDS[row['metric']]} of {arm} ({_workload(item)})"
     verdict = row["verdict"]
+    if verdict == "capped" and not row["metric"].startswith("lat") and not math.isnan(row["ratio"]):
+        where = row["warnings"].partition(", so that latency")[0]
+        return f"{what} is {row['ratio']:.2f} times that of {base}, a ratio of limits: {where}"
     if verdict in ("capped", "invalid") or math.isnan(row["ratio"]):
         return f"no ratio for the {what} to {base} ({verdict}): {row['warnings']}"
     times, interval = f"{row['ratio']:.2f} times{_milliseconds(row)}", interval_words(row)

@@ -16,7 +16,7 @@ import pytest
 import emulated
 from diskbook import blocks, blocks_tool, drill, drill_words, scenario_file, shared_zrs, stages
 from diskbook.analysis import Analysis
-from diskbook.azure.attach import group_and_name
+from diskbook.azure.attach import Attachments, group_and_name
 from diskbook.azure.clients import Clients
 from diskbook.blocks_tool import BLOCK
 from diskbook.clouds import clients_of
@@ -166,6 +166,22 @@ def test_a_drill_that_fails_is_recorded_and_leaves_machines_running(
     assert (event["status"], event["error"]) == ("failed", "attach zrs to node2: no room")
     assert powers(done, clients_of(done.manifest, done)) == {"PowerState/running"}
     assert "the drill failed" in " ".join(drill_words.drill_words(analysis(done)))
+
+
+def test_a_disk_that_is_not_let_go_is_taken_by_force(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    detach, forced = Attachments.detach, []
+
+    def only_by_force(attachments: Attachments, disk: str, machine: str, *, force: bool = False) -> None:
+        if machine == "node1" and not force:
+            raise DiskbookError("detach zrs from node1: it does not let go")
+        forced.append(force)
+        detach(attachments, disk, machine, force=force)
+
+    stage = Stage(done, "forced", "standby")
+    stage.rig.device("zrs", "node1")
+    monkeypatch.setattr(Attachments, "detach", only_by_force)
+    event = stage.play()
+    assert (event["status"], event["lost"]) == ("ok", 0) and forced[-1]
 
 
 def analysis(folder: Run) -> Analysis:

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from diskbook.analysis import Analysis
 
 KINDS = {"cold": "cold VM", "standby": "standby VM, disk moved", "shared": "shared disk"}
-FAILURES = {"crash": "crash (power cut)", "stop": "stop (shutdown)", "deallocate": "deallocate"}
+FAILURES = {"crash": "power cut", "stop": "shutdown", "deallocate": "deallocated"}
 NONE = "this run did no drill, so it says nothing of what a failed machine costs"
 EMULATED = (
     "times of these emulated drills are the profile's own delays of the control plane, as run (scaled) and "
-    "unscaled: no finding about Azure"
+    "unscaled, as far as this machine's own work leaves them: no finding about Azure"
 )
 COLUMNS = ("name", "replicate", "kind", "failure", "step", "real_s", "unscaled_s", "begin_s")
 
@@ -117,10 +117,12 @@ def timeline(a: Analysis) -> pd.DataFrame:
 
 def drill_figure(a: Analysis) -> Picture:
     """Draw the steps of each drill."""
+    done = [event for event in drills(a) if event["status"] == "ok"]
+    several = len({event["replicate"] for event in done}) > 1
     names = {
         (event["replicate"], event["name"]): f"{KINDS[event['kind']]},\n{FAILURES[event['failure']]}"
-        for event in drills(a)
-        if event["status"] == "ok"
+        + (f", replicate {event['replicate']}" if several else "")
+        for event in done
     }
     return figures.drill(timeline(a), names, STEPS, a.provenance, a.folder.name)
 

@@ -1,4 +1,4 @@
-"""How long a run takes apart from its trials: machines and disks made, moved, filled and deleted."""
+"""How long a run takes apart from its trials: machines and disks made, moved, filled, failed and deleted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from diskbook import design
 from diskbook.azure import catalog
 from diskbook.emulator.arm.settings import DEFAULT_DELAYS_S as DELAYS_S
 from diskbook.scenario import Disk, Scenario
+
+DRILL_S = 120.0  # roughly: a machine off and on, a disk moved
 
 
 def around_s(scenario: Scenario) -> float:
@@ -21,7 +23,8 @@ def around_s(scenario: Scenario) -> float:
     filled = max(load.prefill_bytes for load in scenario.workload)
     used = {arm.disk for arm in scenario.arm}
     prefill = sum(filled / 1e6 / _mb_s(disk) for disk in scenario.disk if disk.name in used)
-    return made + moved + prefill + DELAYS_S["vm-delete"] + DELAYS_S["group-delete"]
+    drills = len(scenario.drill) * DRILL_S
+    return made + moved + prefill + drills + DELAYS_S["vm-delete"] + DELAYS_S["group-delete"]
 
 
 def moves(scenario: Scenario) -> tuple[float, float]:

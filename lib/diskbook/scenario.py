@@ -209,7 +209,7 @@ class Drill(Record):
     failure: Literal["crash", "stop", "deallocate"]
     from_machine: str
     machine: str
-    write_s: Annotated[float, Field(gt=0, le=60, strict=False)] = 2.0
+    write_s: Annotated[float, Field(gt=0, le=60, strict=False)] = 1.0
 
 
 class Scenario(Record):

@@ -32,7 +32,7 @@ _LOOKS = {
     "seen": ("white", "xxxx"),
     "preempted": (PURPLE, ""),
     "verified": (GREY, ""),
-    "written": (INK, ""),
+    "written": ("white", "||||"),
 }
 NOTE = (
     "Each bar is one drill; no interval. 'machine off' is Azure's own power-off, which no real failure has."
@@ -59,7 +59,7 @@ def drill(
     provenance, run
         Where the times come from.
     """
-    figure, (axes,) = new_figure(2.6 + 0.55 * max(1, len(names)))
+    figure, (axes,) = new_figure(2.9 + 0.55 * max(1, len(names)))
     ends = (steps["begin_s"] + steps["unscaled_s"]).groupby([steps["replicate"], steps["name"]]).max()
     with mpl.rc_context(RC):
         _bars(axes, steps, list(names), words)
@@ -75,7 +75,9 @@ def drill(
         axes.set_axisbelow(True)
         axes.set_xlabel("Seconds after the last acknowledged write")
         if len(steps):
-            figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=10)
+            # Below the axis and its label: by the height of the axes, so that more bars move it no further.
+            below = -0.62 / (0.55 * len(names) + 0.1)
+            axes.legend(loc="upper center", bbox_to_anchor=(0.3, below), ncols=3, frameon=False, fontsize=10)
     said = _said(ends, names)
     emulated = "emulated" in provenance
     note = f"{NOTE} Unscaled delays of the emulator's profile, no finding about Azure." if emulated else NOTE

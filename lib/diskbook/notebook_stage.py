@@ -23,7 +23,6 @@ EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the u
 def main(source: str, target: str, parameters: str) -> int:
     """Execute `source` with parameters (JSON text) into `target`; return the exit status."""
     import papermill  # a second, which the parent, who wants a constant of this module, need not spend
-    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     _keep_files_together()
@@ -35,7 +34,9 @@ def main(source: str, target: str, parameters: str) -> int:
             return EXIT_USER_ERROR
         print(error, file=sys.stderr)
         return 1
-    except DeadKernelError:
+    except RuntimeError as error:
+        if "Kernel died" not in str(error):  # nbclient's words, in DeadKernelError and before there is one
+            raise
         print("its kernel died: somebody killed it, or the memory ran out", file=sys.stderr)
         return EXIT_USER_ERROR
     return 0

@@ -15,7 +15,7 @@ from diskbook.azure.attach import group_and_name
 from diskbook.emulator import lifecycle
 from diskbook.emulator.types import Json
 from diskbook.faults.aftermath import groups
-from diskbook.faults.moments import Moment, Trial, creating, hold, kernel
+from diskbook.faults.moments import Moment, Trial, creating, hold, kernel, release
 from diskbook.faults.play import Act
 from diskbook.faults.scene import EMULATOR, PLAYED, NotStruck, Scene, line_of
 
@@ -73,7 +73,7 @@ def kill_emulated(name: str, moment: Trial) -> Act:
     """Kill -9 the emulator's processes of a name: its sshd listeners, its disks."""
 
     def act(scene: Scene) -> None:
-        tool = hold(scene, moment(scene))
+        fio = hold(scene, moment(scene))
         folder = str(scene.emulator.folder)
         killed = 0
         for process in psutil.process_iter():
@@ -81,7 +81,7 @@ def kill_emulated(name: str, moment: Trial) -> Act:
                 if process.name() == name and folder in line_of(process):
                     process.kill()
                     killed += 1
-        tool.resume()
+        release(fio)
         if not killed:
             raise NotStruck(f"no {name} ran")
 
@@ -135,12 +135,12 @@ def cut_ssh(moment: Trial, seconds: float) -> Act:
     def act(scene: Scene) -> None:
         job = moment(scene)
         listener = _listener(_machine_of(job))
-        tool = hold(scene, job)
+        fio = hold(scene, job)
         listener.suspend()
         sessions = listener.children()
         for session in sessions:
             session.kill()
-        tool.resume()
+        release(fio)
         time.sleep(seconds)
         listener.resume()
         if not sessions:
@@ -182,19 +182,19 @@ def close_lid(moment: Trial) -> Act:
 
     def act(scene: Scene) -> None:
         job = moment(scene)
-        tool = hold(scene, job)
+        fio = hold(scene, job)
         family = scene.family()
         for process in family:
-            process.suspend()
+            with contextlib.suppress(psutil.Error):
+                process.suspend()
         for session in _listener(_machine_of(job)).children():
             session.kill()
-        tool.resume()
+        release(fio)
         deadline = time.monotonic() + 30
         while not (job / "status").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(3.0)
-        for process in reversed(family):
-            process.resume()
+        release(family[::-1])
 
     return act
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import psutil
 
 from diskbook.faults.scene import Scene
 
+SOME_IO = 50
 Moment = Callable[[Scene], object]
 Trial = Callable[[Scene], Path]  # a moment in a trial; gives the folder of its job on the machine
 
@@ -59,8 +61,24 @@ def tool_of(job: Path) -> psutil.Process:
     return next(child for child in shell.children(recursive=True) if child.name() == "fio")
 
 
-def hold(scene: Scene, job: Path) -> psutil.Process:
-    """Suspend the fio of a trial, so that the trial is not over before the harm is done."""
-    tool: psutil.Process = scene.until(lambda: tool_of(job), "fio ran")
-    tool.suspend()
-    return tool
+def hold(scene: Scene, job: Path) -> list[psutil.Process]:
+    """Suspend the fio of a trial amid its I/O, so that the trial is not over before the harm is done."""
+    fio: list[psutil.Process] = scene.until(lambda: _at_work(job), "fio read and wrote")
+    for process in fio:
+        process.suspend()
+    return fio
+
+
+def _at_work(job: Path) -> list[psutil.Process]:
+    """Return fio and its worker, once that has waited for some I/O; nothing before."""
+    fio = tool_of(job)
+    workers = fio.children()
+    busy = any(worker.num_ctx_switches().voluntary >= SOME_IO for worker in workers)
+    return [fio, *workers] if busy else []
+
+
+def release(suspended: list[psutil.Process]) -> None:
+    """Let suspended processes go on, where they still are."""
+    for process in suspended:
+        with contextlib.suppress(psutil.Error):
+            process.resume()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import itertools
@@ -13,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from diskbook import analysis, import_names, import_words, importing, results, why
+from diskbook import analysis, import_names, import_words, import_write, importing, results, why
 from diskbook.errors import DiskbookError, UsageError
 from diskbook.import_scenario import Settings
 from diskbook.importing import Imported
@@ -307,6 +308,33 @@ def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
     make(tmp_path, FIO)
     with pytest.raises(UsageError, match="exists already"):
         make(tmp_path, FIO)
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(import_write, "_pack", full)
+    with pytest.raises(
+        DiskbookError, match=r"cannot write to .*: No space left on device; nothing was imported"
+    ):
+        make(tmp_path, FIO)
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(DiskbookError, match="cannot write to /proc/nowhere/run"):
+        importing.make([str(FIO)], "/proc/nowhere/run")
+
+
+def test_a_packed_file_and_one_that_is_cut(tmp_path: Path) -> None:
+    base = tmp_path / "in"
+    base.mkdir()
+    packed = gzip.compress(FIO.read_bytes())
+    (base / "whole.json.gz").write_bytes(packed)
+    (base / "cut.json.gz").write_bytes(packed[:500])
+    made = make(tmp_path, base)
+    assert made.n_trials == 3
+    assert made.refused[0].startswith("cut.json.gz: it cannot be read (Compressed file ended")
+    sha256 = made.run.manifest["imported"]["files"][0]["sha256"]
+    assert sha256 == hashlib.sha256(FIO.read_bytes()).hexdigest()
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:

@@ -1,0 +1,139 @@
+"""Writing an imported run: the originals under raw/, the manifest, the ledger."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from diskbook import import_files, import_names, import_scenario, scenario_file
+from diskbook.import_entries import Entry
+from diskbook.import_files import Source
+from diskbook.import_scenario import Settings
+from diskbook.run import Run
+
+_FAST = 1  # of gzip: a large log is packed ten times as fast, and little larger
+
+
+def write(
+    run: Run,
+    entries: list[Entry],
+    arms: dict[str, str],
+    refused: list[str],
+    settings: Settings,
+    limits: dict[str, dict[str, float | None]],
+    paths: list[str],
+) -> None:
+    """Keep the files, then write manifest and ledger.
+
+    Parameters
+    ----------
+    run
+        A new run.
+    entries, arms, refused
+        What was read, the arms' names with their words, and what was not used.
+    settings, limits, paths
+        As the user gave them, and what follows from them (see `import_scenario.limits`).
+
+    Raises
+    ------
+    UsageError
+        When the scenario derived is none.
+    """
+    kept = _keep(run, entries)
+    scenario = import_scenario.derive(entries, arms, settings)
+    scenario_file.from_dict(scenario, run.name)
+    manifest = import_scenario.manifest(run.name, scenario, arms, settings, limits)
+    manifest["imported"] = {"paths": paths, "files": _files(entries, kept), "refused": refused}
+    run.write_manifest(manifest)
+    run.append("begin", scenario=scenario["name"], preset=scenario["preset"], cloud="none")
+    for number, block in enumerate(import_scenario.blocks(entries), 1):
+        for position, entry in enumerate(block, 1):
+            _append(run, entry, number, position, kept)
+        run.append("block", replicate=1, block=number, status="complete")
+    run.append("stage", stage="benchmark")
+
+
+def _append(run: Run, entry: Entry, block: int, position: int, kept: dict[Path, dict[str, str]]) -> None:
+    logs = {kind: [f"log-{kind}-{n}" for n in range(1, len(files) + 1)] for kind, files in entry.logs.items()}
+    files = {"json": kept[entry.source.path]}
+    for kind, names in logs.items():
+        sources = zip(names, entry.logs[kind], strict=True)
+        files |= {name: kept[source.path] for name, source in sources}
+    started = entry.started
+    run.append(
+        "trial",
+        trial=f"r1-b{block:03d}-p{position:03d}-{entry.arm}",
+        workload=entry.workload["name"],
+        arm=entry.arm,
+        replicate=1,
+        block=block,
+        repeat=1,
+        position=position,
+        attempt=1,
+        machine=import_scenario.machine_of(entry),
+        machine_id=entry.measurement.host or "unknown",
+        disk=entry.arm,
+        disk_id=entry.measurement.target or "unknown",
+        tool=entry.tool,
+        status="ok",
+        error=None,
+        started_utc=started,
+        ended_utc=started,
+        files=files,
+        flags=list(entry.measurement.flags),
+        imported={
+            "part": entry.part,
+            "logs": logs,
+            "old": entry.old,
+            "interval_s": entry.measurement.log_interval_s,
+            "block_size": entry.measurement.load.block_size_bytes,
+        },
+    )
+
+
+def _keep(run: Run, entries: list[Entry]) -> dict[Path, dict[str, str]]:
+    """Keep every file that is used, once; return path and hash of each."""
+    sources = {entry.source.path: entry.source for entry in entries}
+    sources |= {log.path: log for entry in entries for files in entry.logs.values() for log in files}
+    folder = run.folder / "raw"
+    folder.mkdir()
+    kept = {}
+    for number, (path, source) in enumerate(sources.items(), 1):
+        name = import_names.slugs([source.name], "file")[source.name]
+        target = folder / f"{number:05d}-{name}.gz"
+        kept[path] = {"path": str(target.relative_to(run.folder)), "sha256": _pack(source, target)}
+    return kept
+
+
+def _pack(source: Source, target: Path) -> str:
+    """Copy a file, packed, and return the hash of its content; piece by piece, since logs are large."""
+    digest = hashlib.sha256()
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", delete=False) as file:
+        with gzip.GzipFile("", "wb", _FAST, file, mtime=0) as packed, source.open() as stream:
+            for piece in import_files.bytes_of(stream):
+                digest.update(piece)
+                packed.write(piece)
+    Path(file.name).chmod(0o644)
+    Path(file.name).replace(target)
+    return digest.hexdigest()
+
+
+def _files(entries: list[Entry], kept: dict[Path, dict[str, str]]) -> list[dict[str, Any]]:
+    """What was imported, file by file, for the manifest."""
+    rows: dict[Path, dict[str, Any]] = {}
+    for entry in entries:
+        row = rows.setdefault(
+            entry.source.path,
+            {
+                "file": entry.source.shown,
+                **kept[entry.source.path],
+                "tool": entry.tool,
+                "tool_version": entry.version,
+                "measurements": 0,
+            },
+        )
+        row["measurements"] += 1
+    return list(rows.values())

@@ -349,6 +349,7 @@ def test_a_full_disk_stops_the_run_and_loses_no_trial(small_disk: SmallDisk, sha
     with contextlib.suppress(DiskbookError):
         stages.teardown(run)
     assert not groups_of(run)  # a full disk is no reason to leave machines standing
+    assert not (run.folder / "keys").exists()
     small_disk.empty()
     stages.teardown(run)
     assert all(row["deleted_utc"] for row in run.manifest["resource_groups"])

@@ -129,10 +129,18 @@ def _delete_all(folder: Run, clients: Clients, groups: list[str], say: deletion.
     """
     with contextlib.ExitStack() as steps:  # taken from the last to the first
         steps.callback(own_emulator.stop, folder.manifest)
+        steps.callback(_drop_keys, folder, clients, groups)
         steps.callback(deletion.check_elsewhere, clients, folder)
         for group in reversed(groups):
             steps.callback(_delete_group, folder, clients, group, say)
         own_emulator.keep_truth(folder)
+
+
+def _drop_keys(folder: Run, clients: Clients, groups: list[str]) -> None:
+    """Remove the run's keys when no machine is left that they open, also where nothing can be recorded."""
+    with contextlib.suppress(AzureError):
+        if not any(clients.resource.resource_groups.check_existence(group) for group in groups):
+            shutil.rmtree(folder.folder / "keys", ignore_errors=True)
 
 
 def _drop_expired(folder: Run, clients: Clients) -> None:

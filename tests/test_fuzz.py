@@ -66,6 +66,7 @@ def test_the_command_keeps_what_crashes_and_says_so(
     monkeypatch.setattr(fuzz, "targets", lambda: bad)
     outcome = fuzz.run(0, 2, 1, bad)
     asked = fuzz._arguments(["--crashes", str(tmp_path / "kept"), "--seed", "1"])
+    fuzz._keep(outcome, asked)
     assert fuzz._report(outcome, 1.0, asked) == 1
     assert (tmp_path / "kept" / "1-0.bin").read_bytes() == fuzz.make(0, 1, bad)[1]
     assert "crashes: 2" in capsys.readouterr().out

@@ -33,7 +33,7 @@ _CPU_S = 10.0
 """Processor time that one input may take; 48 KiB take milliseconds."""
 _MORE_BYTES = 1 << 30
 """Address space that a process may take beyond what it began with."""
-_SHOWN = 10
+_SHOWN = 10  # of a batch
 
 
 class _Hang(BaseException):
@@ -107,7 +107,9 @@ def main(arguments: list[str] | None = None) -> int:
     with ProcessPoolExecutor(asked.processes, initializer=_bound_memory) as pool:
         futures = [pool.submit(run, at, size, asked.seed) for at, size in batches]
         for done, future in enumerate(futures, 1):
-            outcome.add(future.result())
+            found = future.result()
+            _keep(found, asked)
+            outcome.add(found)
             if done % 25 == 0 or done == len(futures):
                 rate = sum(tally.inputs for tally in outcome.tallies.values()) / (time.monotonic() - started)
                 print(f"{done * _BATCH:>9,} of {asked.count:,} inputs, {rate:,.0f}/s", flush=True)
@@ -131,16 +133,20 @@ def _report(outcome: Outcome, seconds: float, asked: argparse.Namespace) -> int:
     print(
         f"\n{total:,} inputs in {seconds:,.0f} s: {total / seconds:,.0f}/s; crashes: {len(outcome.crashes)}"
     )
+    late = total >= INPUTS and seconds > MINUTES * 60
+    if late:
+        print(f"slower than {INPUTS:,} inputs in {MINUTES} minutes")
+    return 1 if outcome.crashes or late else 0
+
+
+def _keep(outcome: Outcome, asked: argparse.Namespace) -> None:
+    """Write the inputs of crashes into files, and say where, as soon as they are found."""
     parsers = targets() if outcome.crashes else []
     for number, name, what in outcome.crashes[:_SHOWN]:
         asked.crashes.mkdir(exist_ok=True)
         path = asked.crashes / f"{asked.seed}-{number}.bin"
         path.write_bytes(make(number, asked.seed, parsers)[1])
-        print(f"  {name}: {what}\n    its input: {path}")
-    late = total >= INPUTS and seconds > MINUTES * 60
-    if late:
-        print(f"slower than {INPUTS:,} inputs in {MINUTES} minutes")
-    return 1 if outcome.crashes or late else 0
+        print(f"  {name}: {what}\n    its input: {path}", flush=True)
 
 
 def _feed(target: Target, content: bytes, tally: Tally, limit: float) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import os
 import resource
 import signal
@@ -34,6 +35,7 @@ _CPU_S = 10.0
 _MORE_BYTES = 1 << 30
 """Address space that a process may take beyond what it began with."""
 _SHOWN = 10  # of a batch
+_END_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 class _Hang(BaseException):
@@ -104,7 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
     started = time.monotonic()
     outcome = Outcome()
     batches = [(at, min(_BATCH, asked.count - at)) for at in range(0, asked.count, _BATCH)]
-    with ProcessPoolExecutor(asked.processes, initializer=_bound_memory) as pool:
+    with ProcessPoolExecutor(asked.processes, initializer=_bounded) as pool:
         futures = [pool.submit(run, at, size, asked.seed) for at, size in batches]
         for done, future in enumerate(futures, 1):
             found = future.result()
@@ -186,8 +188,10 @@ def _clock() -> Iterator[float]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def _bound_memory() -> None:
-    """Let a process that takes too much memory fail instead of the machine."""
+def _bounded() -> None:
+    """Let a process that takes too much memory fail instead of the machine, and end with its parent."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
     status = Path("/proc/self/statm")
     used = int(status.read_text().split()[0]) * resource.getpagesize() if status.exists() else 4 << 30
     resource.setrlimit(resource.RLIMIT_AS, (used + _MORE_BYTES, resource.RLIM_INFINITY))

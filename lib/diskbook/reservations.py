@@ -1,9 +1,10 @@
 """SCSI-3 persistent reservations of a shared disk, through `sg_persist` on its machines.
 
-Options, output and the exit status 24 are those of the manual page sg_persist(8) of sg3_utils; that a refused
-write ends with EBADE is what Linux makes of a reservation conflict. Unverified on Azure. On the emulator a
-stand-in edits the state that the emulated disk enforces; there a refused write ends with EPERM, the nearest
-error that NBD has.
+Options, output and the exit status 24 are those of the manual page sg_persist(8) of sg3_utils; every action
+and the type are among those that Microsoft lists for shared disks ("Share an Azure managed disk", supported
+SCSI PR commands); that a refused write ends with EBADE is what Linux makes of a reservation conflict.
+Unverified on Azure. On the emulator a stand-in edits the state that the emulated disk enforces; there a
+refused write ends with EPERM, the nearest error that NBD has.
 """
 
 from __future__ import annotations

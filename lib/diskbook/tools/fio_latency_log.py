@@ -68,7 +68,7 @@ def summarise(stream: BinaryIO, source: str, unit_ns: int = 1) -> LatencyLog:
     sizes: Ints | None = None
     flags: tuple[str, ...] = ()
     for rows, block in parsed(stream, source):
-        if sizes is None and len(rows.value):
+        if sizes is None and len(rows.size_bytes):
             sizes = np.unique(rows.size_bytes)
             if rows.averaged:
                 raise UnusableError(source, "it holds averages over intervals, not single I/Os")

@@ -40,7 +40,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Rows:
-    """Lines of a log as columns."""
+    """Lines of a log as columns; `size_bytes` is empty where it was not read."""
 
     time_ms: Ints
     value: Ints
@@ -97,8 +97,8 @@ def blocks_of(stream: BinaryIO, source: str, size: int = BLOCK_BYTES) -> Iterato
             raise UnusableError(source, "it holds a line without end")
 
 
-def parse_block(block: Block, source: str) -> Rows:
-    """Read the numbers of a block.
+def parse_block(block: Block, source: str, *, sizes: bool = True) -> Rows:
+    """Read the numbers of a block; block sizes take a tenth of the time and are read where they are wanted.
 
     Raises
     ------
@@ -107,6 +107,7 @@ def parse_block(block: Block, source: str) -> Rows:
     """
     if not block.content or block.content.isspace():
         return Rows(*(np.zeros(0, np.int64) for _ in _NAMES))
+    wanted = list(_NAMES if sizes else _NAMES[:-1])
     names = [*_NAMES, *(f"more_{k}" for k in range(block.columns - len(_NAMES)))]
     try:
         table = csv.read_csv(
@@ -116,14 +117,15 @@ def parse_block(block: Block, source: str) -> Rows:
             ),
             parse_options=csv.ParseOptions(quote_char=False, ignore_empty_lines=True),
             convert_options=csv.ConvertOptions(
-                include_columns=list(_NAMES),
-                column_types=dict.fromkeys(_NAMES, pa.int64()),
+                include_columns=wanted,
+                column_types=dict.fromkeys(wanted, pa.int64()),
                 null_values=[],
             ),
         )
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise _bad_line(block, source, str(error)) from None
-    rows = Rows(*(table.column(name).to_numpy() for name in _NAMES))
+    columns = {name: table.column(name).to_numpy() for name in wanted}
+    rows = Rows(**{"size_bytes": np.zeros(0, np.int64), **columns})
     if not _plausible(rows):
         raise _bad_line(block, source, "")
     return rows
@@ -147,8 +149,8 @@ def _ahead(
 ) -> Iterator[tuple[Block, Future[Rows]]]:
     """Hand blocks to the pool, a few ahead of the one that is waited for."""
     waiting: deque[tuple[Block, Future[Rows]]] = deque()
-    for block in blocks:
-        waiting.append((block, pool.submit(parse_block, block, source)))
+    for number, block in enumerate(blocks):
+        waiting.append((block, pool.submit(parse_block, block, source, sizes=number == 0)))
         if len(waiting) > _WORKERS:
             yield waiting.popleft()
     yield from waiting
@@ -175,7 +177,8 @@ def _plausible(rows: Rows) -> bool:
     limits = (GREATEST_S * 1000, _GREATEST_VALUE, 3, 2**40)
     columns = (rows.time_ms, rows.value, rows.direction, rows.size_bytes)
     return all(
-        column.min() >= 0 and column.max() <= most for column, most in zip(columns, limits, strict=True)
+        not len(column) or (column.min() >= 0 and column.max() <= most)
+        for column, most in zip(columns, limits, strict=True)
     )
 
 

@@ -26,11 +26,14 @@ from pyarrow import csv
 
 from diskbook.tools.record import UnusableError
 
-BLOCK_BYTES = 16 * 1024**2
+BLOCK_BYTES = 512 * 1024
+"""Small enough for the processor's caches: blocks of 16 MiB take twice as long on two cores."""
 GREATEST_S = 1_000_000
 """Of a log: 11 days. A time beyond it is a damaged number."""
 _GREATEST_VALUE = 2**53
 _WORKERS = 2
+_AHEAD = 8
+_LONGEST_LINE = 1024**2
 _NAMES = ("time_ms", "value", "direction", "size_bytes")
 _LEAST_COLUMNS = 4  # fio 2.0 wrote no more
 _MOST_COLUMNS = 8
@@ -76,8 +79,9 @@ class Block:
     flags: tuple[str, ...] = ()
 
 
-def blocks_of(stream: BinaryIO, source: str, size: int = BLOCK_BYTES) -> Iterator[Block]:
+def blocks_of(stream: BinaryIO, source: str, size: int = 0) -> Iterator[Block]:
     """Cut a log into blocks of whole lines. A last line that was cut short is left out and flagged."""
+    size = size or BLOCK_BYTES
     rest, columns = b"", 0
     while True:
         read = stream.read(size)
@@ -93,7 +97,7 @@ def blocks_of(stream: BinaryIO, source: str, size: int = BLOCK_BYTES) -> Iterato
             yield Block(part, columns, flags)
         if not read:
             return
-        if len(rest) > 2 * size:
+        if len(rest) > max(2 * size, _LONGEST_LINE):
             raise UnusableError(source, "it holds a line without end")
 
 
@@ -151,7 +155,7 @@ def _ahead(
     waiting: deque[tuple[Block, Future[Rows]]] = deque()
     for number, block in enumerate(blocks):
         waiting.append((block, pool.submit(parse_block, block, source, sizes=number == 0)))
-        if len(waiting) > _WORKERS:
+        if len(waiting) > _AHEAD:
             yield waiting.popleft()
     yield from waiting
 

@@ -76,6 +76,8 @@ def made_up_trials() -> tuple[pd.DataFrame, pd.DataFrame, list[Comparison]]:
         status="ok",
         attempt=1,
         provenance="emulated",
+        tool="fio",
+        tool_version="fio-3.33",
         machine_id="vm",
         disk_id=lambda t: "disk-" + t["arm"],
         physical_zone="zone-1",

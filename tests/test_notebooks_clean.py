@@ -15,7 +15,7 @@ import pytest
 from diskbook import paths
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
-ANALYSES = {f"3-analyse-{name}" for name in ("zone-disks", "shared-zrs", "disk-options")}
+ANALYSES = {f"3-analyse-{name}" for name in ("zone-disks", "shared-zrs", "disk-options", "imported")}
 WANTED = {"0-overview", "1-provision", "2-benchmark", "4-teardown", "5-compare", *ANALYSES}
 EXTRA_KEYS = "metadata.papermill cell.metadata.papermill cell.metadata.execution"
 

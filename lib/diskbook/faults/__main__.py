@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -28,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--play", metavar="NAME", help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
     if asked.play:
+        signal.signal(signal.SIGTERM, _leave)  # the scene is cleared away on the way out
         print(json.dumps(asdict(play(next(fault for fault in FAULTS if fault.slug == asked.play)))))
         return 0
     chosen = [fault for fault in FAULTS if re.search(asked.only, f"{fault.kind}: {fault.slug}")]
@@ -36,6 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{fault.slug:<36} {fault.kind:<14} {fault.stage:<12} {fault.what}")
         return 0
     return _play_all(chosen, asked.at_once)
+
+
+def _leave(number: int, frame: object) -> None:
+    signal.signal(number, signal.SIG_IGN)  # it may come once for each thread of the table's process
+    raise SystemExit(128 + number)
 
 
 def _play_all(chosen: Sequence[Fault], at_once: int) -> int:
@@ -61,6 +69,8 @@ def rows(faults: Sequence[Fault], at_once: int) -> Iterator[Row]:
 
 def _in_a_process(fault: Fault) -> Row:
     command = [sys.executable, "-m", "diskbook.faults", "--play", fault.slug]
+    if shutil.which("setpriv"):  # Linux: the player is told to end when the table's process is gone
+        command = ["setpriv", "--pdeathsig", "TERM", *command]
     row = Row(fault.slug, fault.kind, fault.what, fault.stage)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)

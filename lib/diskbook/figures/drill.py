@@ -27,7 +27,7 @@ _LOOKS = {
     "noticed": (INK, ""),
     "off": ("white", "////"),
     "detached": (BLUE, ""),
-    "started": (VERMILLION, "...."),
+    "started": (VERMILLION, "\\\\"),
     "attached": (GREEN, ""),
     "seen": ("white", "xxxx"),
     "preempted": (PURPLE, ""),

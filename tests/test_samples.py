@@ -1,0 +1,75 @@
+"""The committed sample runs: whole, small, labelled, and read by the notebook of their scenario."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import papermill
+import pytest
+
+from diskbook import paths, samples, scenario_file
+from diskbook.analysis import Analysis, analyse
+from diskbook.run import Run
+
+MOST_BYTES = 3 * 1024**2
+DRAWN = {".png", ".svg", ""}  # stand in figures/ as well, and are not committed here
+NAMES = sorted(samples.OVERRIDES)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def copy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A copy of a sample, since an analysis writes into its run."""
+    target = tmp_path_factory.mktemp("samples") / f"sample-{request.param}"
+    shutil.copytree(paths.RUNS / target.name, target)
+    return Run(target)
+
+
+@pytest.fixture(scope="module")
+def a(copy: Run) -> Analysis:
+    return analyse(copy)
+
+
+def test_a_scenario_with_a_sample_is_one_that_can_be_run() -> None:
+    assert set(NAMES) <= set(scenario_file.names())
+
+
+def test_a_sample_is_small_finished_and_emulated(copy: Run) -> None:
+    size = sum(path.stat().st_size for path in copy.folder.rglob("*") if path.suffix not in DRAWN)
+    assert size <= MOST_BYTES
+    assert copy.manifest["provenance"] == "emulated" and copy.done("benchmark") and copy.done("teardown")
+    assert all(row["deleted_utc"] for row in copy.manifest["resource_groups"])
+    assert not (copy.folder / "keys").exists() and "EMULATED" in (copy.folder / "report.html").read_text()
+
+
+def test_a_sample_was_made_by_the_scenario_as_it_stands(copy: Run) -> None:
+    made, name = copy.manifest["scenario"], copy.manifest["scenario"]["name"]
+    now = scenario_file.load(name, "quick", samples.OVERRIDES[name]).model_dump(mode="json")
+    for kind in ("machine", "disk", "arm", "workload", "comparison"):
+        assert len(made[kind]) == len(now[kind])
+        for one, other in zip(made[kind], now[kind], strict=True):
+            # A key that came to be since has its default then.
+            assert one == {key: other[key] for key in one}
+
+
+def test_every_trial_succeeded_and_every_figure_is_exported(a: Analysis) -> None:
+    assert set(a.trials["status"]) == {"ok"} and len(a.answers) >= 3
+    name = a.scenario.name
+    for picture in a.pictures:
+        assert picture.caption.startswith("Emulated") and "emulated" in picture.alt
+        for suffix in (".svg", "@2x.png", ".json"):
+            assert (paths.FIGURES / name / f"{picture.slug}{suffix}").exists()
+
+
+def test_the_notebook_of_the_scenario_reads_it(copy: Run, tmp_path: Path) -> None:
+    notebook = f"3-analyse-{copy.manifest['scenario']['name']}.ipynb"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+        papermill.execute_notebook(
+            str(paths.NOTEBOOKS / notebook),
+            str(tmp_path / notebook),
+            {"run": str(copy.folder)},
+            progress_bar=False,
+            kernel_name="python3",
+        )
+    assert (copy.folder / "comparisons.csv").exists()

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import bench_provision, scenario_file
+from diskbook import scenario_file
 from diskbook.azure import graph, provision
 from diskbook.azure.clients import Clients, Cloud
 from diskbook.azure.create import Maker
-from diskbook.bench_provision import Timing
 from diskbook.emulator.arm.settings import DEFAULT_DELAYS_S
 from diskbook.run import Run
+from diskbook.upkeep import bench_provision
+from diskbook.upkeep.bench_provision import Timing
 
 
 def _needs(replicates: int) -> dict[str, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from diskbook import claims, published
+from diskbook.articles import claims, published
 from diskbook.errors import DiskbookError
 
 

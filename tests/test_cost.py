@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from diskbook import planning, scenario_file
+from diskbook import scenario_file
 from diskbook.azure import cost, prices, retail, spend
 from diskbook.azure.clients import Cloud
 from diskbook.azure.cost import Estimate, Line
 from diskbook.azure.prices import Meter, Price, PriceList
 from diskbook.errors import UsageError
+from diskbook.plan import planning
 from diskbook.scenario import Scenario
 
 TODAY = date(2026, 11, 20)

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook import coverage
 from diskbook.scenario import Comparison
 from diskbook.stats import intervals, ratios, selfcheck, simulate
 from diskbook.stats.compare import compare
 from diskbook.stats.ratios import LIKE_THESE, THESE
 from diskbook.stats.selfcheck import ANALYSIS, Condition
 from diskbook.stats.simulate import LEVELS, Design, Level, Truth
+from diskbook.upkeep import coverage
 
 MILD, OUTLIERS = LEVELS[1], LEVELS[3]
 QUIET = Level("quiet", 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)

@@ -12,9 +12,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook import planning_words, scenario_file, tool_words
+from diskbook import scenario_file, tool_words
 from diskbook.azure import windows
 from diskbook.errors import UsageError
+from diskbook.plan import planning_words
 from diskbook.scenario import Workload
 from diskbook.tools import diskspd
 from diskbook.tools.diskspd_arguments import parse_words

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 import emulated
-from diskbook import blocks, blocks_tool, drill, drill_words, scenario_file, shared_zrs, stages
+from diskbook import scenario_file, shared_zrs, stages
 from diskbook.analysis import Analysis
 from diskbook.azure.attach import Attachments, group_and_name
 from diskbook.azure.clients import Clients
-from diskbook.blocks_tool import BLOCK
 from diskbook.clouds import clients_of
+from diskbook.drills import blocks, blocks_tool, drill, drill_words
+from diskbook.drills.blocks_tool import BLOCK
 from diskbook.emulator import lifecycle
 from diskbook.errors import DiskbookError, UsageError
 from diskbook.results import build

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import fuzz
 from diskbook.errors import DiskbookError
-from diskbook.fuzz_targets import Target, targets
+from diskbook.upkeep import fuzz
+from diskbook.upkeep.fuzz_targets import Target, targets
 
 COUNT = 20_000
 SEED = 20_261_120

@@ -14,10 +14,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from diskbook import analysis, import_names, import_words, import_write, importing, results, why
+from diskbook import analysis, results, why
 from diskbook.errors import DiskbookError, UsageError
-from diskbook.import_scenario import Settings
-from diskbook.importing import Imported
+from diskbook.importing import importer, names, write
+from diskbook.importing import words as import_words
+from diskbook.importing.importer import Imported
+from diskbook.importing.scenario import Settings
 from diskbook.run import open_run
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -27,7 +29,7 @@ JSON_PLUS = SAMPLES / "fio-logs" / "each.json"
 
 
 def make(tmp_path: Path, *paths: Path, **settings: object) -> Imported:
-    return importing.make([str(path) for path in paths], f"{tmp_path}/run", Settings(**settings))
+    return importer.make([str(path) for path in paths], f"{tmp_path}/run", Settings(**settings))
 
 
 def put(folder: Path, sample: Path, name: str | None = None) -> Path:
@@ -175,15 +177,15 @@ def test_arms_by_what_the_user_says(tmp_path: Path) -> None:
     ways = {"file": {"a-lrs", "b-zrs"}, "folder": {"a", "b"}, "target": {"t-dat"}}
     for way, expected in ways.items():
         paths = [tmp_path / "a", tmp_path / "b"]
-        made = importing.make([str(path) for path in paths], f"{tmp_path}/run-{way}", Settings(arms_by=way))
+        made = importer.make([str(path) for path in paths], f"{tmp_path}/run-{way}", Settings(arms_by=way))
         assert set(made.arms) == expected
-    by_path = importing.make([str(one), str(two)], f"{tmp_path}/run-path")
+    by_path = importer.make([str(one), str(two)], f"{tmp_path}/run-path")
     assert set(by_path.arms) == {"lrs", "zrs"}
 
 
 def test_names_of_arms_are_allowed_and_different() -> None:
     words = ["C:\\тест.dat", "9 lives", "A", "a", "x" * 90, "x" * 91]
-    found = import_names.slugs(words, "arm")
+    found = names.slugs(words, "arm")
     assert len(set(found.values())) == len(words)
     assert all(len(name) <= 40 and name[0].isalpha() and name.isascii() for name in found.values())
 
@@ -193,7 +195,7 @@ def test_a_copy_of_a_result_counts_once(tmp_path: Path) -> None:
     (base / "backup").mkdir(parents=True)
     for path in (base / "a.json", base / "backup" / "a.json"):
         path.write_bytes(FIO.read_bytes())
-    made = importing.make([str(base), str(base / "a.json")], f"{tmp_path}/run")
+    made = importer.make([str(base), str(base / "a.json")], f"{tmp_path}/run")
     assert made.n_trials == 3
     (sentence,) = made.refused
     assert "the same, byte by byte, as" in sentence
@@ -221,7 +223,7 @@ def two_disks(tmp_path_factory: pytest.TempPathFactory) -> Imported:
             folder = base / "in" / arm
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{number}.json").write_text(json.dumps(document))
-    return importing.make([str(base / "in")], f"{base}/run", Settings(arms_by="folder"))
+    return importer.make([str(base / "in")], f"{base}/run", Settings(arms_by="folder"))
 
 
 def test_arms_are_compared_and_littles_law_is_checked(two_disks: Imported) -> None:
@@ -314,14 +316,14 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     def full(*_: object) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(import_write, "_pack", full)
+    monkeypatch.setattr(write, "_pack", full)
     with pytest.raises(
         DiskbookError, match=r"cannot write to .*: No space left on device; nothing was imported"
     ):
         make(tmp_path, FIO)
     assert not (tmp_path / "run").exists()
     with pytest.raises(DiskbookError, match="cannot write to /proc/nowhere/run"):
-        importing.make([str(FIO)], "/proc/nowhere/run")
+        importer.make([str(FIO)], "/proc/nowhere/run")
 
 
 def test_a_packed_file_and_one_that_is_cut(tmp_path: Path) -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diskbook import bench_import, import_logs
-from diskbook.import_logs import LogFile
+from diskbook.importing import logs as import_logs
+from diskbook.importing.logs import LogFile
 from diskbook.tools import fio_hist, fio_json, fio_latency_log, fio_log_read
 from diskbook.tools.fio_latency import index_value
 from diskbook.tools.record import Measurement, UnusableError
+from diskbook.upkeep import bench_import
 
 SAMPLES = Path(__file__).parent / "samples" / "fio-logs"
 

@@ -14,10 +14,11 @@ from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 import synthetic
-from diskbook import design, durations, earlier, planning, results, scenario_file
+from diskbook import design, earlier, results, scenario_file
 from diskbook.cli import main
 from diskbook.errors import UsageError
-from diskbook.planning import Wanted
+from diskbook.plan import durations, planning
+from diskbook.plan.planning import Wanted
 from diskbook.run import Run
 from diskbook.stats import history, power, ratios
 

@@ -9,10 +9,11 @@ import pytest
 
 import identity_endpoint
 from arm_plane import SUBSCRIPTION, TOKEN, World, plane
-from diskbook import plan_cost, scenario_file
-from diskbook import plan_cost_words as words
+from diskbook import scenario_file
 from diskbook.azure import retail, signin
 from diskbook.cli import main
+from diskbook.plan import plan_cost
+from diskbook.plan import plan_cost_words as words
 
 __all__ = ["plane"]
 

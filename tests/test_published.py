@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 import synthetic
-from diskbook import beside, claims, figures, limits, present_published, published, scenario_file, setups
+from diskbook import figures, limits, scenario_file
+from diskbook.articles import beside, claims, present_published, published, setups
 
 
 @pytest.fixture(scope="module")

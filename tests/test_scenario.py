@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import design, paths, planning, scenario_file
+from diskbook import design, paths, scenario_file
 from diskbook.errors import UsageError
+from diskbook.plan import planning
 from diskbook.scenario import Scenario
 
 ZONE_DISKS = (paths.SCENARIOS / "zone-disks.toml").read_text("utf-8")

@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
 
 import emulated
-from diskbook import design, paths, plan_cost_words, planning, scenario_file, stages
+from diskbook import design, paths, scenario_file, stages
 from diskbook.azure import rules, spend
 from diskbook.cli import main
 from diskbook.emulator import lifecycle
 from diskbook.errors import DiskbookError, UsageError
+from diskbook.plan import plan_cost_words, planning
 from diskbook.scenario import PRESETS
 
 # Hypothesis keeps what it has worked out in a folder; not in this one.

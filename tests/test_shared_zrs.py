@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import emulated
-from diskbook import beside, published, shared_zrs
+from diskbook import shared_zrs
 from diskbook.analysis import Analysis, analyse
+from diskbook.articles import beside, published
 from diskbook.stats.zone_probe import probe
 
 SHARED = str(Path(__file__).parent / "scenarios" / "shared.toml")

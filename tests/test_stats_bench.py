@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from diskbook import bench_stats, results
+from diskbook import results
 from diskbook.stats.compare import compare
+from diskbook.upkeep import bench_stats
 
 
 def test_cells_and_trials_are_as_many_as_said() -> None:

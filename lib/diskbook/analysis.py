@@ -11,19 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import (
-    beside,
-    figures,
-    limits,
-    metrics,
-    narrative,
-    published,
-    results,
-    scenario_file,
-    schema,
-    throttle,
-    tool_words,
-)
+from diskbook import figures, limits, metrics, narrative, results, scenario_file, schema, throttle, tool_words
+from diskbook.articles import beside, published
 from diskbook.figures import ArmLook, Picture
 from diskbook.run import Run, open_run, write_atomic
 from diskbook.scenario import Scenario, Workload

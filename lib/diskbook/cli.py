@@ -152,7 +152,8 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
 
     Also how many replicates and blocks it needs for a wanted precision or power.
     """
-    from diskbook import plan_cost, planning_words, scenario_file
+    from diskbook import scenario_file
+    from diskbook.plan import plan_cost, planning_words
 
     wanted = planning_words.wanted_of(options["half_width"], options["power"], options["effect"])
     sources = planning_words.sources_of(
@@ -196,7 +197,7 @@ def list_() -> None:
 @click.option("--report", is_flag=True, help="Run the analysis notebook, too, and make report.html.")
 def import_(paths: tuple[str, ...], name: str | None, report: bool, **options: Any) -> None:
     """Make a run of results of fio and DiskSpd, also of bench_fio, VMFleet and PerfKitBenchmarker."""
-    from diskbook import import_words
+    from diskbook.importing import words as import_words
 
     run, words = import_words.run(paths, name, options)
     click.echo(words)

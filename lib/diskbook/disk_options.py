@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import figures, narrative, predict, published, why
+from diskbook import figures, narrative, predict, why
 from diskbook.analysis import Analysis
+from diskbook.articles import published
 from diskbook.azure import cost
 from diskbook.azure.prices import PriceList, from_table, table
 from diskbook.figures import Picture

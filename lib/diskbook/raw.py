@@ -62,9 +62,9 @@ def read_trial(folder: Path, event: Mapping[str, Any], workload: Workload) -> Tr
         See `read_bytes`; one of `choice.ToolError` when the output is not usable.
     """
     if "imported" in event:
-        from diskbook import import_read  # which needs this module
+        from diskbook.importing import read  # which needs this module
 
-        return import_read.read_trial(folder, event)
+        return read.read_trial(folder, event)
     files, tool = event.get("files") or {}, choice.TOOLS[event.get("tool") or "fio"]
     if tool.main not in files:
         raise DiskbookError(

@@ -15,8 +15,8 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
-from diskbook.blocks import Blocks
 from diskbook.devices import Device
+from diskbook.drills.blocks import Blocks
 from diskbook.errors import DiskbookError
 from diskbook.hosts import Connection
 from diskbook.rig import Rig

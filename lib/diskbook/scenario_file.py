@@ -113,8 +113,8 @@ def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
 
 def check(scenario: Scenario, where: str) -> Scenario:
     """Hold a scenario against Azure's rules; raise UsageError with the first one it breaks."""
-    from diskbook import drill_rules
     from diskbook.azure import rules
+    from diskbook.drills import drill_rules
     from diskbook.tools import choice
 
     broken = [*rules.check(scenario), *choice.check(scenario), *drill_rules.check(scenario)]

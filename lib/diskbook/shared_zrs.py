@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import claims, present_published, published
-from diskbook import drill_words as drills
 from diskbook.analysis import Analysis
+from diskbook.articles import claims, present_published, published
+from diskbook.drills import drill_words as drills
 from diskbook.figures import Picture
 from diskbook.show import Html, table
 from diskbook.stats.zone_probe import FARTHER, NEAREST, probe

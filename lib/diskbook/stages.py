@@ -15,13 +15,14 @@ from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequestError, ServiceResponseError
 
-from diskbook import checks, clouds, design, drill, liveness, own_emulator, run
+from diskbook import checks, clouds, design, liveness, own_emulator, run
 from diskbook.azure import expiry, monitor, spend
 from diskbook.azure import provision as provisioning
 from diskbook.azure import teardown as deletion
 from diskbook.azure.attach import group_and_name
 from diskbook.azure.clients import Clients
 from diskbook.benchmark import Rig, measure
+from diskbook.drills import drill
 from diskbook.errors import DiskbookError, UsageError
 from diskbook.manifest import begin, scenario_of
 from diskbook.run import Run

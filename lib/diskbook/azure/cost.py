@@ -11,9 +11,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from diskbook import design, durations
+from diskbook import design
 from diskbook.azure import catalog
 from diskbook.azure.prices import HOURS_A_MONTH, Meter, Price, PriceList
+from diskbook.plan import durations
 from diskbook.scenario import Arm, Disk, Scenario, Workload
 
 MARGIN = 1.5

@@ -22,7 +22,8 @@ def shares(assessed: pd.DataFrame) -> Picture:
     Parameters
     ----------
     assessed
-        From `diskbook.published.assess`; figures without a known share are left out, and counted in the note.
+        From `diskbook.articles.published.assess`; figures without a known share are left out, and counted
+        in the note.
     """
     measured = assessed[(assessed["label"] != "stated") & (assessed["tool"] != "quoted")]
     data = measured.loc[measured["share"].notna(), ["article", "metric", "base", "unit", "share", "on_cap"]]

@@ -1,4 +1,4 @@
-"""Coverage of the analysis's own intervals on simulated runs: the compute part of `diskbook.coverage`.
+"""Coverage of the analysis's own intervals on simulated runs: the compute part of `diskbook.upkeep.coverage`.
 
 Simulated runs go through the functions that the analysis uses. "These disks" is held against the realised
 ratio of the very disks drawn, "disks like these" against the ratio of the kind. Whether an interval is

@@ -1,4 +1,4 @@
-"""Simulated measurements with a known truth, many runs at once: what `diskbook.coverage` checks intervals on.
+"""Simulated measurements with a known truth, many runs at once, for `diskbook.upkeep.coverage`.
 
 A run is the hierarchy that is measured: machine -> disk pair -> block -> trial -> seconds. Values are logs of
 mean latency. Machine, block and drift are common to both arms (they share the machine and the hour); the

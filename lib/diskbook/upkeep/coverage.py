@@ -1,4 +1,4 @@
-"""Check the intervals against simulated truth: `python -m diskbook.coverage`.
+"""Check the intervals against simulated truth: `python -m diskbook.upkeep.coverage`.
 
 Simulates designs with a known overhead, puts them through the functions that the analysis uses, and prints
 for each scope how many intervals cover the truth, how wide they are, and how often they see a difference
@@ -137,7 +137,7 @@ def _condition(condition: Condition, grid: Grid, seed: int, methods: Methods) ->
 
 def main(arguments: Sequence[str] | None = None, methods: Methods = selfcheck.ANALYSIS) -> int:
     """Run the check and print it; 1 when an interval that is printed covers too little."""
-    parser = argparse.ArgumentParser(prog="python -m diskbook.coverage", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m diskbook.upkeep.coverage", description=__doc__)
     parser.add_argument("--quick", action="store_true", help=f"fewer designs, {QUICK.runs:,} runs of each")
     parser.add_argument("--runs", type=int, help=f"simulated runs of each design (default {FULL.runs:,})")
     parser.add_argument("--seed", type=int, default=1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from diskbook import figures
-from diskbook.drill import SILENCE_S, STEPS
+from diskbook.drills.drill import SILENCE_S, STEPS
 from diskbook.figures import Picture
 from diskbook.show import Html, table
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from diskbook import blocks
 from diskbook.devices import MARK_ROOM
+from diskbook.drills import blocks
 from diskbook.scenario import Scenario
 
 GIB = 1024**3

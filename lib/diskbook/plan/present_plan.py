@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import clouds, plan_cost_words
+from diskbook import clouds
 from diskbook.azure import expiry, retail, spend
 from diskbook.manifest import scenario_of
+from diskbook.plan import plan_cost_words
 from diskbook.run import Run
 
 

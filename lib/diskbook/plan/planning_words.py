@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from diskbook import design, planning, tool_words
+from diskbook import design, tool_words
 from diskbook.earlier import Earlier, history_of, open_earlier
 from diskbook.errors import UsageError
-from diskbook.planning import Evidence, Need, Needs, Wanted
+from diskbook.plan import planning
+from diskbook.plan.planning import Evidence, Need, Needs, Wanted
 from diskbook.scenario import Scenario, Workload
 from diskbook.stats import history, power
 from diskbook.stats.history import Prior
@@ -41,7 +42,7 @@ def plan_text(
     command
         The run that it suggests numbers for.
     creation
-        Sections about what would be created, and what it costs (`diskbook.plan_cost`).
+        Sections about what would be created, and what it costs (`diskbook.plan.plan_cost`).
     """
     parts = [_design(scenario), _time(scenario), *creation]
     if any(item.family == "headline" for item in scenario.comparison) or wanted.anything:

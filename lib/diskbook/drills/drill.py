@@ -22,11 +22,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from diskbook import blocks, clouds, reservations
+from diskbook import clouds, reservations
 from diskbook.azure.clients import Clients
 from diskbook.azure.power import Power
-from diskbook.blocks import Blocks
 from diskbook.devices import Device
+from diskbook.drills import blocks
+from diskbook.drills.blocks import Blocks
 from diskbook.errors import DiskbookError
 from diskbook.hosts import Connection
 from diskbook.reservations import Registrant

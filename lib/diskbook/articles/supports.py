@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import limits, setups
+from diskbook import limits
+from diskbook.articles import setups
 from diskbook.azure import catalog
 
 CAPPED = "capped"

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from diskbook import design
-from diskbook.durations import around_s
 from diskbook.earlier import Earlier, Measured
 from diskbook.errors import UsageError
+from diskbook.plan.durations import around_s
 from diskbook.scenario import Comparison, Scenario
 from diskbook.stats import power
 from diskbook.stats.power import Spread

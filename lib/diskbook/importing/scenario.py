@@ -9,9 +9,10 @@ from importlib import metadata
 from itertools import groupby
 from typing import Any, Protocol
 
-from diskbook import import_loads, import_names
 from diskbook import run as runs
 from diskbook.errors import UsageError, unknown
+from diskbook.importing import loads
+from diskbook.importing import names as import_names
 from diskbook.tools.record import Measurement
 
 UNKNOWN = "unknown"
@@ -188,7 +189,7 @@ def _workloads(entries: Sequence[Described]) -> list[dict[str, Any]]:
             entry.measurement.load.queue_depth,
         )
         if key not in found:
-            name = import_loads.name_of(entry.workload, entry.measurement.load)[:36]
+            name = loads.name_of(entry.workload, entry.measurement.load)[:36]
             names[name] = names.get(name, 0) + 1
             unique = name if names[name] == 1 else f"{name}-{names[name]}"
             found[key] = {"name": unique, **entry.workload, "arms": [], "blocks": 1}

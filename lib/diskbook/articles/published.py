@@ -14,7 +14,8 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import limits, paths, setups, supports
+from diskbook import limits, paths
+from diskbook.articles import setups, supports
 
 MB_PER_MIB = 1024**2 / 1e6
 MEASURED = ("iops", "throughput", "lat_mean", "access_time")

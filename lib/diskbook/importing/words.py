@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from diskbook import figures, importing, paths, schema
+from diskbook import figures, paths, schema
 from diskbook import run as runs
 from diskbook.errors import DiskbookError
 from diskbook.figures.export import export
-from diskbook.import_scenario import ARTICLE, Settings
+from diskbook.importing import importer
+from diskbook.importing.scenario import ARTICLE, Settings
 from diskbook.run import Run
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ def run(files: Sequence[str], name: str | None, options: Mapping[str, Any]) -> t
     Raises
     ------
     UsageError, DiskbookError
-        See `importing.make`.
+        See `importer.make`.
     """
-    made = importing.make(files, name or runs.new_name("imported"), Settings(**options))
+    made = importer.make(files, name or runs.new_name("imported"), Settings(**options))
     return made.run, text(made)
 
 
@@ -66,7 +67,7 @@ def report(run: Run) -> Path:
     return reports.build(run)
 
 
-def text(made: importing.Imported) -> str:
+def text(made: importer.Imported) -> str:
     """Say what was imported."""
     arms = ", ".join(f"{name} ({count})" for name, count in made.arms.items())
     lines = [

@@ -8,11 +8,11 @@ from datetime import date, timedelta
 from azure.core.exceptions import AzureError
 
 from diskbook import clouds
-from diskbook import plan_cost_words as words
 from diskbook.azure import expiry, offers, preflight, refusals, retail, signin, spend
 from diskbook.azure.clients import Clients
 from diskbook.azure.offers import Quota, Region
 from diskbook.errors import DiskbookError
+from diskbook.plan import plan_cost_words as words
 from diskbook.scenario import Scenario
 
 LIFE = timedelta(hours=expiry.DEFAULT_H)

@@ -52,7 +52,7 @@ TASKS = (
 
 def main() -> int:
     """Make the inputs, read them, print the times. Returns the exit code."""
-    parser = argparse.ArgumentParser(prog="diskbook.bench_import", description=__doc__)
+    parser = argparse.ArgumentParser(prog="diskbook.upkeep.bench_import", description=__doc__)
     parser.add_argument("--read", nargs=2, metavar=("READER", "FILE"), help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.read:
@@ -86,7 +86,7 @@ def _all(folder: Path) -> int:
 
 
 def _in_process(reader: str, path: Path) -> dict[str, float]:
-    command = [sys.executable, "-m", "diskbook.bench_import", "--read", reader, str(path)]
+    command = [sys.executable, "-m", "diskbook.upkeep.bench_import", "--read", reader, str(path)]
     found: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     return found
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import supports
+from diskbook.articles import supports
 from diskbook.scenario import Arm, Disk, Scenario, Workload
 
 CALIBRATION = "calibration input"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import PureWindowsPath
 
-from diskbook.import_files import Source
+from diskbook.importing.files import Source
 from diskbook.tools.record import Measurement
 
 _LONGEST = 40

@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from diskbook import import_logs
 from diskbook.errors import DiskbookError
-from diskbook.import_logs import LogFile
+from diskbook.importing import logs as import_logs
+from diskbook.importing.logs import LogFile
 from diskbook.raw import Trial, read_bytes
 from diskbook.tools import formats
 from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError

@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from diskbook import import_files, import_loads, import_logs
 from diskbook.errors import DiskbookError
-from diskbook.import_files import Sorted, Source
-from diskbook.import_read import with_logs
+from diskbook.importing import files as import_files
+from diskbook.importing import loads
+from diskbook.importing import logs as import_logs
+from diskbook.importing.files import Sorted, Source
+from diskbook.importing.read import with_logs
 from diskbook.tools.record import Measurement
 
 
@@ -109,7 +111,7 @@ def _described(entries: list[Entry], found: Sorted) -> list[Entry]:
     kept = []
     for entry in entries:
         try:
-            entry.workload, flags = import_loads.workload(entry.measurement, entry.tool)
+            entry.workload, flags = loads.workload(entry.measurement, entry.tool)
         except ValueError as error:
             found.refused.append(f"{entry.source.shown}: '{entry.measurement.name}' cannot be used: {error}")
             continue

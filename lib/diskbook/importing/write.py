@@ -8,10 +8,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from diskbook import import_files, import_names, import_scenario, scenario_file
-from diskbook.import_entries import Entry
-from diskbook.import_files import Source
-from diskbook.import_scenario import Settings
+from diskbook import scenario_file
+from diskbook.importing import files as import_files
+from diskbook.importing import names as import_names
+from diskbook.importing import scenario as import_scenario
+from diskbook.importing.entries import Entry
+from diskbook.importing.files import Source
+from diskbook.importing.scenario import Settings
 from diskbook.run import Run
 
 _FAST = 1  # of gzip: a large log is packed ten times as fast, and little larger

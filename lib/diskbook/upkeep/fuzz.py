@@ -24,8 +24,8 @@ from random import Random
 from types import FrameType
 
 from diskbook.errors import DiskbookError
-from diskbook.fuzz_mutations import mutate
-from diskbook.fuzz_targets import Target, targets
+from diskbook.upkeep.fuzz_mutations import mutate
+from diskbook.upkeep.fuzz_targets import Target, targets
 
 INPUTS = 1_000_000
 MINUTES = 30
@@ -119,7 +119,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="diskbook.fuzz", description=__doc__)
+    parser = argparse.ArgumentParser(prog="diskbook.upkeep.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=INPUTS, help="inputs (default: a million)")
     parser.add_argument("--seed", type=int, default=1, help="of all random choices")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.claims import VERDICTS
+from diskbook.articles.claims import VERDICTS
 from diskbook.present import capital, footnotes, mark
 from diskbook.show import Html, table
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from diskbook import blocks_tool
-from diskbook.blocks_tool import BLOCK
+from diskbook.drills import blocks_tool
+from diskbook.drills.blocks_tool import BLOCK
 from diskbook.emulator import nbdtool
 from diskbook.errors import DiskbookError
 

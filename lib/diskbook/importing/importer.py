@@ -11,12 +11,16 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from diskbook import import_entries, import_files, import_names, import_scenario, import_write, results
+from diskbook import results
 from diskbook import run as runs
 from diskbook.errors import DiskbookError, UsageError, unknown
-from diskbook.import_entries import Entry
-from diskbook.import_files import Sorted
-from diskbook.import_scenario import Settings
+from diskbook.importing import entries as import_entries
+from diskbook.importing import files as import_files
+from diskbook.importing import names as import_names
+from diskbook.importing import scenario, write
+from diskbook.importing.entries import Entry
+from diskbook.importing.files import Sorted
+from diskbook.importing.scenario import Settings
 from diskbook.run import Run
 
 
@@ -56,7 +60,7 @@ def make(paths: Sequence[str], name: str, settings: Settings | None = None) -> I
         When nothing can be used; the sentence has the first reason.
     """
     wanted = settings or Settings()
-    limits = import_scenario.limits(wanted)
+    limits = scenario.limits(wanted)
     if runs.folder_of(name).exists():
         raise UsageError(f"run {name} exists already; choose another --name")
     found = import_files.sort(import_files.walk(paths))
@@ -71,9 +75,7 @@ def make(paths: Sequence[str], name: str, settings: Settings | None = None) -> I
     try:
         run = runs.create(name)
         with _whole_or_not_at_all(run):
-            import_write.write(
-                run, entries, arms, found.refused, wanted, limits, [str(path) for path in paths]
-            )
+            write.write(run, entries, arms, found.refused, wanted, limits, [str(path) for path in paths])
             results.write(results.build(run), run.folder)
     except OSError as error:
         why = error.strerror or str(error)

@@ -12,7 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import paths, setups, supports
+from diskbook import paths
+from diskbook.articles import setups, supports
 from diskbook.errors import DiskbookError
 
 SUPPORTED = "supported"
@@ -40,7 +41,7 @@ def judge(assessed: pd.DataFrame, claims: pd.DataFrame | None = None) -> pd.Data
     Parameters
     ----------
     assessed
-        From `diskbook.published.assess`, of all articles.
+        From `diskbook.articles.published.assess`, of all articles.
     claims
         From `read`, which is the default.
 
@@ -66,7 +67,7 @@ def _judge(article: str, claim: str, assessed: pd.DataFrame) -> Finding:
             return (NOT_MEASURED, answer) if isinstance(answer, str) else answer(figures)
     raise DiskbookError(
         f"published-setups.csv: no rule judges the claim '{claim}' of {article}; "
-        "add one to diskbook.claims.JUDGES"
+        "add one to diskbook.articles.claims.JUDGES"
     )
 
 

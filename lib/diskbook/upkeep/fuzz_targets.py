@@ -12,7 +12,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from diskbook import import_loads, paths
+from diskbook import paths
+from diskbook.importing import loads
 from diskbook.tools import (
     decode,
     diskspd_text,
@@ -158,7 +159,7 @@ def _check_measurement(one: Measurement, tool: str) -> None:
     for series in one.series.values():
         _check_series(series)
     try:
-        import_loads.workload(one, tool)
+        loads.workload(one, tool)
     except ValueError:
         return  # its documented way to say that a scenario cannot tell the load
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from diskbook import import_logs
 from diskbook.errors import DiskbookError, UsageError
-from diskbook.import_logs import LogFile
+from diskbook.importing import logs as import_logs
+from diskbook.importing.logs import LogFile
 from diskbook.tools import formats
 from diskbook.tools.record import Parsed, UnusableError
 

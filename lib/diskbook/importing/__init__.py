@@ -1,0 +1,1 @@
+"""`diskbook import`: results that others measured, made into a run."""

@@ -185,9 +185,12 @@ def test_an_ephemeral_os_disk(plane: World) -> None:
         refused(lambda: plane.compute.virtual_machines.begin_deallocate(group, "vm"))[1]
         == "OperationNotAllowed"
     )
-    body["properties"]["hardwareProfile"]["vmSize"] = "Standard_D4as_v5"
     body["properties"]["networkProfile"]["networkInterfaces"][0]["id"] = plane.nic(group, "nic2").id
     create = plane.compute.virtual_machines.begin_create_or_update
+    wanted = body["properties"]["storageProfile"]["osDisk"]
+    wanted |= {"diskSizeGB": 64, "diffDiskSettings": {"option": "Local", "placement": "ResourceDisk"}}
+    assert "greater than 32 GB is not" in refused(lambda: create(group, "vm2", body))[2]
+    body["properties"]["hardwareProfile"]["vmSize"] = "Standard_D4as_v5"
     assert refused(lambda: create(group, "vm2", body))[0] == 400
 
 

@@ -42,7 +42,7 @@ def one(assessed: pd.DataFrame, **wanted: object) -> pd.Series:
         (203, "disk limit of 200 MB/s", "106 %"),
         (30596, "disk burst limit of 30,000 IOPS", "102 %"),
         (30550, "disk burst limit of 30,000 IOPS", "102 %"),
-        (32718, "VM cached limit of 32,000 IOPS", "102 %"),
+        (32718, "VM cached/local limit of 32,000 IOPS", "102 %"),
         (815, "VM burst limit of 800 MB/s", "107 %"),
         (25131, "VM uncached limit of 25,600 IOPS", "98 %"),
         (8160, "disk limit of 8,000 IOPS", "102 %"),

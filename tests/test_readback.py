@@ -134,6 +134,8 @@ def test_a_machine_that_is_as_asked_is_recorded(maker: Maker) -> None:
         "image_version": "latest",
         "computer_name": "r1-vm1",
         "os_disk_delete_option": "Delete",
+        "os_disk_local": None,
+        "os_disk_gib": 30,
         "interface_delete_option": "Delete",
         "disk_controller": None,
         "security_type": None,
@@ -155,6 +157,10 @@ def test_a_machine_that_is_as_asked_is_recorded(maker: Maker) -> None:
         (
             _set("properties/storageProfile/osDisk/deleteOption", None),
             "os_disk_delete_option was to be",
+        ),
+        (
+            _set("properties/storageProfile/osDisk/diffDiskSettings", {"placement": "CacheDisk"}),
+            "os_disk_local was to be None, but Azure says CacheDisk",
         ),
         (
             _set("properties/networkProfile/networkInterfaces/0/properties/deleteOption", "Detach"),

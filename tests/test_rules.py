@@ -30,6 +30,7 @@ def scenario(
     vm = Machine(**(machine or VM1))
     arms = [Arm(name=f"arm{n}", disk=one.name, machine=vm.name) for n, one in enumerate(made)]
     parts = {"machine": (vm,), "disk": tuple(made), "arm": tuple(arms), "check": (), "drill": (), "cells": []}
+    parts["data_disks"] = made
     return SimpleNamespace(region=region, **parts)
 
 

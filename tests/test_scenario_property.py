@@ -39,7 +39,7 @@ FIXED = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 FILES = [paths.SCENARIOS / f"{name}.toml" for name in scenario_file.names()]
-FILES.append(Path(__file__).parent / "scenarios" / "tiny.toml")
+FILES += [Path(__file__).parent / "scenarios" / f"{name}.toml" for name in ("local", "tiny")]
 KEYS = [
     "name", "size", "zone", "sku", "size_gib", "max_shares", "cache", "bursting", "performance_plus", "iops",
     "mb_s", "disk", "machine", "arm", "workload", "block_size", "write_pct", "threads", "queue_depth", "rate",
@@ -59,9 +59,9 @@ words = st.one_of(
     st.text(max_size=20),
     st.sampled_from(
         ["", "4K", "0K", "99999999999G", "²K", "Premium_LRS", "Premium_ZRS", "PremiumV2_LRS", "UltraSSD_LRS",
-         "Standard_LRS", "StandardSSD_ZRS", "Standard_D4as_v4", "Standard_L16s", "westus", "norwayeast",
-         "1", "3", "vm1", "lrs", "ReadWrite", "dsync", "windows", "diskspd", "same-disk", "-c1G -b4K -d1 x",
-         "../../etc", "a\nb", "\x00", "\u202e", "x" * 5000, "inf"]
+         "Standard_LRS", "StandardSSD_ZRS", "EphemeralOS", "Standard_D4as_v4", "Standard_E4ads_v5",
+         "Standard_L16s", "westus", "norwayeast", "1", "3", "vm1", "lrs", "ReadWrite", "dsync", "windows",
+         "diskspd", "same-disk", "-c1G -b4K -d1 x", "../../etc", "a\nb", "\x00", "\u202e", "x" * 5000, "inf"]
     ),
 )  # fmt: skip
 leaves = st.one_of(numbers, words, st.booleans(), st.just(date(2026, 1, 1)))

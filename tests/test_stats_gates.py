@@ -168,7 +168,7 @@ def test_the_cached_limit_of_the_vm_binds_where_a_cache_is_on() -> None:
     trials, _, series = synthetic.tables(loads=(synthetic.DEEP_READ,))
     cached = trials.assign(cap_disk_iops=np.nan, cap_vm_iops=np.nan, cap_vm_burst_iops=np.nan)
     cells = limits.label_cells(cached.assign(cap_vm_cached_iops=5100.0), series)
-    assert set(cells["binds"]) == {"VM cached limit of 5,100 IOPS"}
+    assert set(cells["binds"]) == {"VM cached/local limit of 5,100 IOPS"}
 
 
 def test_a_credit_that_ran_out_is_named_with_its_second(run) -> None:

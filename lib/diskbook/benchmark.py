@@ -97,9 +97,9 @@ def _was_cut_at_its_end(rig: Rig, block: design.Block) -> bool:
 def prefill(rig: Rig, disk: str, machine: str) -> None:
     """Fill the working set of a disk once, so that reads meet written blocks; caps are lifted if emulated."""
     needed = max(workload.prefill_bytes for workload in rig.scenario.workload)
+    device = rig.device(disk, machine)
     if disk in rig.prefilled or not needed:
         return
-    device = rig.device(disk, machine)
     started = time.monotonic()
     fill = _fill_by_time if device.engine == "windows" else _fill
     fill(rig, machine, disk, device, needed)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from diskbook.azure.catalog import EPHEMERAL
+
 BURST_S = 30 * 60
 UNITS = ("iops", "mb_s")
 LITTLE = 0.01
@@ -147,6 +149,8 @@ class _Books:
             for item in scenario.get("check", ())
             if item.get("from_machine")
         }
+        # An ephemeral OS disk is limited with the host cache, and draws on none of these buckets.
+        self._local = {item["name"] for item in disks if item.get("sku") == EPHEMERAL}
         self._cached = {item["name"] for item in disks if item.get("cache", "None") != "None"}
         on_demand = {item["name"] for item in disks if item.get("bursting")}  # without limit, and billed
         lasts_s = _lasts_s(manifest)
@@ -166,7 +170,7 @@ class _Books:
 
     def _of(self, replicate: int, disk: str, machine: str) -> list[tuple[int, Bucket]]:
         """Buckets that a disk on a machine draws from, each with the position of its unit."""
-        pairs = (("machines", machine), ("disks", disk))
+        pairs = () if disk in self._local else (("machines", machine), ("disks", disk))
         return [
             (unit, bucket)
             for kind, name in pairs
@@ -187,6 +191,7 @@ class _Books:
         """Draw for a trial, and say what credit it had."""
         buckets = self._of(replicate, disk, machine)
         places = {(replicate, "machines", machine), (replicate, "disks", disk)}
+        places = set() if disk in self._local else places
         for _, bucket in buckets:
             bucket.idle_until(work.start_s)
         before = [bucket.shares() for _, bucket in buckets]

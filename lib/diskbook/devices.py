@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from diskbook.emulator.types import OS_DISK
 from diskbook.errors import DiskbookError
 from diskbook.hosts import Connection
 from diskbook.windows_hosts import WindowsConnection
@@ -118,7 +119,11 @@ def by_lun(connection: Connection) -> dict[int, Device]:
         return windows_devices(connection.disks(), connection.host.name)
     listing = connection.run("command -v diskbook-disks >/dev/null && diskbook-disks")
     if listing.status == 0:
-        return {int(lun): _nbd(row) for lun, row in json.loads(listing.stdout).items()}
+        return {
+            int(lun): emulated_device(row)
+            for lun, row in json.loads(listing.stdout).items()
+            if lun != OS_DISK
+        }
     rows = [line.split() for line in connection.check(_AZURE_DISKS).decode().splitlines()]
     return azure_devices(rows, connection.host.name)
 
@@ -321,5 +326,6 @@ def _is_mark(content: bytes) -> bool:
     return content.startswith(_MARK)
 
 
-def _nbd(row: dict[str, Any]) -> Device:
+def emulated_device(row: dict[str, Any]) -> Device:
+    """Turn an entry of what an emulated machine says of its disks into a device."""
     return Device(row["engine"], row["uri"], row["prefill_uri"], int(row["size_bytes"]))

@@ -14,6 +14,7 @@ from diskbook.azure import cost
 from diskbook.azure.prices import PriceList, from_table, table
 from diskbook.figures import Picture
 from diskbook.limits import LIMITS
+from diskbook.scenario import Disk
 from diskbook.stats.series import diagnose
 
 PANELS = {
@@ -186,7 +187,8 @@ def costs(a: Analysis) -> pd.DataFrame:
     rows = []
     for arm in a.scenario.arm:
         cells = a.cells[a.cells["arm"] == arm.name]
-        month = cost.month(a.scenario.disk_named(arm.disk), prices)
+        disk = a.scenario.disk_named(arm.disk)
+        month = cost.month(disk, prices)
         most = float(cells["iops"].max()) if len(cells) else math.nan
         rows.append(
             {
@@ -194,12 +196,16 @@ def costs(a: Analysis) -> pd.DataFrame:
                 "USD a month": math.nan if month is None else month,
                 "Most IOPS measured": most,
                 "USD a month for 1,000 IOPS": math.nan if month is None else 1000 * month / most,
-                "Besides": "I/Os above the base are billed"
-                if a.scenario.disk_named(arm.disk).bursting
-                else "",
+                "Besides": _besides(disk),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _besides(disk: Disk) -> str:
+    if disk.ephemeral:
+        return "comes with the machine, and goes with it"
+    return "I/Os above the base are billed" if disk.bursting else ""
 
 
 def price_source(a: Analysis) -> str:

@@ -80,9 +80,10 @@ LIMITS = (
     Limit("cap_vm_mb_s", "VM uncached limit", "mb_s", "cap_vm_burst_mb_s"),
     Limit("cap_vm_burst_iops", "VM burst limit", "iops"),
     Limit("cap_vm_burst_mb_s", "VM burst limit", "mb_s"),
-    # Set only for disks whose host cache is on: their I/O counts against the cached limit as well.
-    Limit("cap_vm_cached_iops", "VM cached limit", "iops"),
-    Limit("cap_vm_cached_mb_s", "VM cached limit", "mb_s"),
+    # Set only for disks whose host cache is on (their I/O counts against this limit as well), and for a
+    # machine's local disk, which has no other.
+    Limit("cap_vm_cached_iops", "VM cached/local limit", "iops"),
+    Limit("cap_vm_cached_mb_s", "VM cached/local limit", "mb_s"),
 )
 
 

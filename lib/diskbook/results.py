@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from diskbook import credit, metrics, raw, schema
+from diskbook.azure.catalog import EPHEMERAL
 from diskbook.errors import DiskbookError
 from diskbook.run import Run, write_atomic
 from diskbook.scenario import Workload
@@ -202,7 +203,7 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
         "block_size_bytes": workload.block_size_bytes,
         "rate_offered": workload.rate,
         **_caps("disk", disk["limits"]),
-        **_caps("vm", machine["limits"]),
+        **_caps("vm", {} if disk.get("sku") == EPHEMERAL else machine["limits"]),
         **_cached_caps(manifest, event["disk"], machine["limits"]),
         "raw_path": output.get("path"),
         "raw_sha256": output.get("sha256"),
@@ -216,9 +217,10 @@ def _caps(whose: str, limits: Mapping[str, Any]) -> dict[str, float | None]:
 def _cached_caps(
     manifest: Mapping[str, Any], disk: str, limits: Mapping[str, Any]
 ) -> dict[str, float | None]:
-    """Cached limits of the VM: in force only for a disk whose host cache is on."""
-    caches = {item["name"]: item.get("cache", "None") for item in manifest["scenario"].get("disk", ())}
-    on = caches.get(disk, "None") != "None"
+    """Cached limits of the VM: in force for a disk whose host cache is on, and for its own local disk."""
+    specs = {item["name"]: item for item in manifest["scenario"].get("disk", ())}
+    spec = specs.get(disk, {})
+    on = spec.get("cache", "None") != "None" or spec.get("sku") == EPHEMERAL
     return {f"cap_vm_{kind}": limits.get(kind) if on else None for kind in ("cached_iops", "cached_mb_s")}
 
 

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-from diskbook import devices
+from diskbook import devices, os_disk
 from diskbook.azure.attach import Attachments
 from diskbook.azure.clients import Clients
 from diskbook.azure.keys import run_key
@@ -14,7 +14,7 @@ from diskbook.azure.recovery import Recovery
 from diskbook.devices import Device
 from diskbook.hosts import Connection, Host
 from diskbook.run import Run
-from diskbook.scenario import Scenario
+from diskbook.scenario import Disk, Scenario
 from diskbook.windows_hosts import WindowsConnection
 
 GIB = 1024**3
@@ -74,14 +74,26 @@ class Rig:
         """Have the disk on the machine and return it as the machine sees it."""
         if self._placed.get(disk, ("", None))[0] != machine:
             spec = self.scenario.disk_named(disk)
-            lun = self.attachments.move(spec, machine)
-            row, connection = self.replicate["disks"][disk], self.connection(machine)
-            seen = devices.ours(connection, lun, size_bytes=spec.size_gib * GIB, unique_id=row["unique_id"])
-            if seen.first:
-                names = {"serial": seen.facts.serial, "wwn": seen.facts.wwn}
-                self.run.append("marked", replicate=self.number, disk=disk, disk_id=row["id"], **names)
-            self._placed[disk] = (machine, seen.device)
+            found = self._os_disk(disk, machine) if spec.ephemeral else self._data_disk(spec, machine)
+            self._placed[disk] = (machine, found)
         return self._placed[disk][1]
+
+    def _data_disk(self, spec: Disk, machine: str) -> Device:
+        lun = self.attachments.move(spec, machine)
+        row, connection = self.replicate["disks"][spec.name], self.connection(machine)
+        seen = devices.ours(connection, lun, size_bytes=spec.size_gib * GIB, unique_id=row["unique_id"])
+        if seen.first:
+            names = {"serial": seen.facts.serial, "wwn": seen.facts.wwn}
+            self.run.append("marked", replicate=self.number, disk=spec.name, disk_id=row["id"], **names)
+        return seen.device
+
+    def _os_disk(self, disk: str, machine: str) -> Device:
+        """A machine that was moved to another host comes back with an empty one, to be filled again."""
+        needed = max(load.working_set_bytes for load in self.scenario.workload)
+        found = os_disk.find(self.connection(machine), needed)
+        if found.held_bytes is not None and found.held_bytes < needed:
+            self.prefilled.discard(disk)
+        return found.device
 
     def forget(self, disk: str) -> None:
         """Look again where the disk is before it is used next."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from diskbook.azure.catalog import EPHEMERAL
 from diskbook.errors import unknown
 from diskbook.tools import verbatim
 from diskbook.tools.diskspd_arguments import parse
@@ -71,6 +72,9 @@ class Machine(Record):
 class Disk(Record):
     """A managed disk. `zone` must be empty for ZRS; `iops` and `mb_s` are for Premium SSD v2 and Ultra.
 
+    With `sku` "EphemeralOS" it is no disk of its own, but the OS disk of the machine that its arms name, on
+    that machine's local storage; it is measured by a file.
+
     `accelerated_network` is the disk's label of that name, made for images; a machine's own setting is
     `Machine.accelerated_networking`.
     """
@@ -86,6 +90,11 @@ class Disk(Record):
     accelerated_network: bool = False
     iops: Annotated[int, Field(gt=0)] | None = None
     mb_s: Annotated[int, Field(gt=0)] | None = None
+
+    @property
+    def ephemeral(self) -> bool:
+        """Whether it is a machine's ephemeral OS disk."""
+        return self.sku == EPHEMERAL
 
 
 class Arm(Record):
@@ -268,6 +277,16 @@ class Scenario(Record):
     def workload_named(self, name: str) -> Workload:
         """Return the workload of that name."""
         return next(item for item in self.workload if item.name == name)
+
+    @property
+    def data_disks(self) -> list[Disk]:
+        """Disks that are created by themselves, and attached."""
+        return [disk for disk in self.disk if not disk.ephemeral]
+
+    def os_disk_of(self, machine: str) -> Disk | None:
+        """Return the ephemeral OS disk that a machine is to have; None for an ordinary one."""
+        names = {arm.disk for arm in self.arm if arm.machine == machine}
+        return next((disk for disk in self.disk if disk.ephemeral and disk.name in names), None)
 
     @property
     def zone_redundant_arms(self) -> frozenset[str]:

@@ -20,6 +20,7 @@ from diskbook.azure import expiry, monitor, spend
 from diskbook.azure import provision as provisioning
 from diskbook.azure import teardown as deletion
 from diskbook.azure.attach import group_and_name
+from diskbook.azure.catalog import EPHEMERAL
 from diskbook.azure.clients import Clients
 from diskbook.benchmark import Rig, measure
 from diskbook.drills import drill
@@ -198,6 +199,7 @@ def _stands(clients: Clients, row: dict[str, Any]) -> bool:
         return all(
             clients.compute.disks.get(*group_and_name(disk["id"])).unique_id == disk["unique_id"]
             for disk in row["disks"].values()
+            if disk["sku"] != EPHEMERAL  # stands with its machine
         )
     except ResourceNotFoundError:  # anything else does not say that they are gone
         return False

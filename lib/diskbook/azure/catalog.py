@@ -18,6 +18,8 @@ from diskbook.paths import REFERENCE
 ON_DEMAND_BURST_ABOVE_GIB = 512
 PERFORMANCE_PLUS_FROM_GIB = 513
 HOST_CACHE_UP_TO_GIB = 4095
+# What scenarios call an ephemeral OS disk; it is no SKU of managed disks.
+EPHEMERAL = "EphemeralOS"
 MB_PER_MIB = 1024**2 / 1e6
 
 
@@ -113,6 +115,7 @@ class VmSize:
     cached_iops: int | None
     cached_mb_s: float | None
     cache_gib: int
+    local_gib: int
     max_nics: int
     premium_io: bool
     host_cache: bool
@@ -124,6 +127,12 @@ class VmSize:
     source: str
     read_on: str
     note: str
+
+    def placement(self, size_gib: int) -> str | None:
+        """Where an ephemeral OS disk of a size can lie: on the local disk, in the host cache, or nowhere."""
+        if not self.ephemeral_os or size_gib > max(self.local_gib, self.cache_gib):
+            return None
+        return "ResourceDisk" if size_gib <= self.local_gib else "CacheDisk"
 
     def retired(self, today: date) -> bool:
         """Whether Azure has stopped the size by that day."""
@@ -220,7 +229,15 @@ def vm_sizes() -> dict[str, VmSize]:
     """Read the VM sizes, by name in lower case."""
     found = {}
     for row in _rows("vm-sizes.csv"):
-        whole = ("vcpus", "memory_gib", "max_data_disks", "uncached_iops", "cache_gib", "max_nics")
+        whole = (
+            "vcpus",
+            "memory_gib",
+            "max_data_disks",
+            "uncached_iops",
+            "cache_gib",
+            "local_gib",
+            "max_nics",
+        )
         flags = ("premium_io", "host_cache", "accelerated_networking", "ephemeral_os")
         values: dict[str, object] = dict(row)
         values |= {key: int(row[key]) for key in whole}

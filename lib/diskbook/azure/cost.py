@@ -150,7 +150,7 @@ def _line(item: Item, replicates: int, hours: float, worst_h: float, prices: Pri
 def month(disk: Disk, prices: PriceList) -> float | None:
     """List price of a disk a month in USD, without what is billed by use; None where a price is not known."""
     total = 0.0
-    for item in _flexible(disk) if disk.sku in FLEXIBLE else _sized(disk, 1):
+    for item in _billed(disk, 1):
         price = prices.of(item.meter.kind, item.meter.name)
         if price is None:
             return None
@@ -165,13 +165,20 @@ def _machines(scenario: Scenario) -> Iterator[Item]:
         system = "" if machine.os == "linux" else ", Windows"
         yield Item(f"machine {name}{system}", Meter(f"vm-{machine.os}", name), 1, "second")
         tier = OS_DISK[machine.os]
-        yield Item(f"OS disk {tier.split()[0]} (StandardSSD_LRS)", Meter("disk", tier), 1, "hour")
+        if scenario.os_disk_of(machine.name) is None:
+            yield Item(f"OS disk {tier.split()[0]} (StandardSSD_LRS)", Meter("disk", tier), 1, "hour")
         yield Item("public address", Meter("public-ip", "Standard"), 1, "hour")
 
 
 def _disks(scenario: Scenario) -> Iterator[Item]:
     for disk in scenario.disk:
-        yield from _flexible(disk) if disk.sku in FLEXIBLE else _sized(disk, _sharers(scenario, disk))
+        yield from _billed(disk, _sharers(scenario, disk))
+
+
+def _billed(disk: Disk, sharers: int) -> Iterator[Item]:
+    """What a disk costs by the hour; an ephemeral OS disk comes with its machine."""
+    if not disk.ephemeral:
+        yield from _flexible(disk) if disk.sku in FLEXIBLE else _sized(disk, sharers)
 
 
 def _sharers(scenario: Scenario, disk: Disk) -> int:
@@ -207,6 +214,8 @@ def _use(scenario: Scenario) -> Iterator[Item]:
     """I/Os that are billed: at most as many as the load, the disk and the machine allow."""
     for arm in scenario.arm:
         disk = scenario.disk_named(arm.disk)
+        if disk.ephemeral:
+            continue
         for load in (one for one in scenario.workload if one.meets(arm.name)):
             seconds = scenario.design.repeats * load.blocks * (load.ramp_s + load.runtime_s)
             most = _most_iops(scenario, arm, load) * math.ceil(load.block_size_bytes / IO_BYTES)

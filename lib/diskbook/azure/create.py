@@ -102,13 +102,18 @@ class Maker:
         readback.check_interface(spec.name, asked, made)
         return made
 
-    def machine(self, name: str, spec: Machine, nic: Any, size: limits.Size) -> dict[str, Any]:
-        """Create a machine and read it back; return its entry of the manifest. Windows is set up as well."""
+    def machine(
+        self, name: str, spec: Machine, nic: Any, size: limits.Size, os_disk: Disk | None = None
+    ) -> dict[str, Any]:
+        """Create a machine and read it back; return its entry of the manifest. Windows is set up as well.
+
+        `os_disk` is its ephemeral OS disk, where it is to have one.
+        """
         host_key = keys.new_pair(name)
         public_key = keys.run_key(self.run.folder).with_suffix(".pub").read_text().strip()
         body = requests.machine(
             spec, self.place.region, self.place.tags, name=name, nic_id=nic.id,
-            user=self.clients.cloud.admin_user, public_key=public_key, host_key=host_key,
+            user=self.clients.cloud.admin_user, public_key=public_key, host_key=host_key, os_disk=os_disk,
         )  # fmt: skip
         compute, group = self.clients.compute, self.place.group
         create = compute.virtual_machines.begin_create_or_update
@@ -118,7 +123,7 @@ class Maker:
             install = compute.virtual_machine_extensions.begin_create_or_update
             self._made("set up machine", name, lambda: install(group, name, windows.EXTENSION, setup))
         made = compute.virtual_machines.get(group, name)
-        readback.check_machine(spec, body, made)
+        readback.check_machine(spec, body, made, os_disk)
         address = self.clients.network.public_ip_addresses.get(group, f"{name}-ip").ip_address
         port = (made.tags or {}).get(SSH_PORT_TAG)
         inside = nic.ip_configurations[0].private_ip_address
@@ -144,10 +149,13 @@ class Maker:
             "host": host,
         }
 
-    def shutdown(self, name: str, machine_id: str) -> bool:
-        """Ask Azure to deallocate a machine when the run expires; say whether it will."""
+    def shutdown(self, name: str, machine_id: str, local: bool) -> bool:
+        """Ask Azure to deallocate a machine when the run expires; say whether it will.
+
+        `local` says that its OS disk is ephemeral.
+        """
         place = self.place
-        return expiry.schedule(self.clients, self.run, name, machine_id, place.region, place.tags)
+        return expiry.schedule(self.clients, self.run, name, machine_id, place.region, place.tags, local)
 
     def look(self, spec: Machine, machines: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
         """Complete a machine's entry of the manifest by what only the machine can tell."""
@@ -169,4 +177,25 @@ class Maker:
             "physical_zone": self.zones.get(spec.zone or ""),
             "limits": limits.disk_limits(spec, made),
             "read_back": readback.disk(made),
+        }
+
+    def os_disk(self, spec: Disk, machine: Mapping[str, Any]) -> dict[str, Any]:
+        """Entry of the manifest for the ephemeral OS disk of a machine, which was created with it.
+
+        It has no limits of its own: the machine's for its cache and local disk hold.
+        """
+        found = machine["read_back"]
+        return {
+            "id": f"{machine['id']}/osdisk",
+            "unique_id": machine["vm_id"],
+            "sku": spec.sku,
+            "logical_zone": machine["logical_zone"],
+            "physical_zone": machine["physical_zone"],
+            "limits": dict.fromkeys(("iops", "mb_s", "burst_iops", "burst_mb_s")),
+            "read_back": {
+                "sku": spec.sku,
+                "size_gib": found["os_disk_gib"],
+                "zone": found["zone"],
+                "placement": found["os_disk_local"],
+            },
         }

@@ -181,7 +181,13 @@ def powershell(expires_utc: str) -> str:
 
 
 def schedule(
-    clients: Clients, run: Run, machine: str, machine_id: str, region: str, tags: dict[str, str]
+    clients: Clients,
+    run: Run,
+    machine: str,
+    machine_id: str,
+    region: str,
+    tags: dict[str, str],
+    local: bool = False,
 ) -> bool:
     """Ask Azure to deallocate a machine when it expires.
 
@@ -196,6 +202,8 @@ def schedule(
         Name and id of the machine in Azure.
     region, tags
         As of all that the run creates; `diskbook-expires` is the time.
+    local
+        Whether its OS disk is ephemeral: Azure deallocates no such machine.
 
     Returns
     -------
@@ -203,8 +211,10 @@ def schedule(
         Whether Azure will.
     """
     expires = datetime.fromisoformat(tags["diskbook-expires"])
-    at = shutdown_time(expires, datetime.now(UTC))
+    at = None if local else shutdown_time(expires, datetime.now(UTC))
     note = "more than a day away: Azure's daily shutdown would come too early; the machine stops itself"
+    if local:
+        note = "Azure deallocates no machine with an ephemeral OS disk; it stops itself, billed until swept"
     if at is not None:
         try:
             _create(clients, machine, machine_id, at, region, tags)

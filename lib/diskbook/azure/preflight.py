@@ -59,7 +59,7 @@ def problems(
     found: list[str] = []
     for machine in scenario.machine:
         found += _machine(scenario, machine, here, elsewhere, today)
-    for disk in scenario.disk:
+    for disk in scenario.data_disks:
         found += _disk(scenario, disk, here, elsewhere)
     found += _quotas(scenario, here, replicates)
     return list(dict.fromkeys(found))
@@ -102,6 +102,8 @@ def _abilities(
         yield f"{where}: {machine.size} takes {most} data disks and the arms need {len(disks)}; {change}"
     if any(disk.sku.startswith(("Premium", "Ultra")) for disk in disks) and not size.has("PremiumIO"):
         yield f"{where}: {machine.size} takes no premium disks; {change}"
+    if scenario.os_disk_of(machine.name) and not size.has("EphemeralOSDiskSupported"):
+        yield f"{where}: {machine.size} holds no ephemeral OS disk; {change}"
     ultra = any(disk.sku == "UltraSSD_LRS" for disk in disks) and machine.zone is not None
     if ultra and machine.zone not in size.ultra_zones:
         zones = ", ".join(sorted(size.ultra_zones)) or "none"
@@ -111,7 +113,7 @@ def _abilities(
 def disks_of(scenario: Scenario, machine: Machine) -> list[Disk]:
     """Disks that a machine is to have attached at some time."""
     names = {arm.disk for arm in scenario.arm if arm.machine == machine.name}
-    return [disk for disk in scenario.disk if disk.name in names]
+    return [disk for disk in scenario.data_disks if disk.name in names]
 
 
 def retired_on(name: str, size: Offer | None) -> date | None:
@@ -138,7 +140,7 @@ def _machines_fit(scenario: Scenario, region: Region) -> bool:
         size = region.sizes.get(machine.size.lower())
         if size is None or not size.offered(machine.zone):
             return False
-    return all(_offered(disk, region) for disk in scenario.disk)
+    return all(_offered(disk, region) for disk in scenario.data_disks)
 
 
 def _instead(scenario: Scenario, machine: Machine, here: Region, today: date) -> str:
@@ -159,7 +161,10 @@ def _would_do(scenario: Scenario, machine: Machine, here: Region, name: str, tod
     disks = disks_of(scenario, machine)
     premium = any(disk.sku.startswith(("Premium", "Ultra")) for disk in disks)
     enough = size.number("MaxDataDiskCount") >= len(disks)
-    return enough and (size.has("PremiumIO") or not premium) and (retired is None or retired > today)
+    local = scenario.os_disk_of(machine.name) is None or size.has("EphemeralOSDiskSupported")
+    return (
+        enough and local and (size.has("PremiumIO") or not premium) and (retired is None or retired > today)
+    )
 
 
 def similar(scenario: Scenario, machine: Machine, here: Region, today: date) -> list[str]:

@@ -99,11 +99,11 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
         "network": Step(lambda _: maker.network()),
     }
     for number in numbers:
-        for disk in scenario.disk:
+        for disk in scenario.data_disks:
             name = f"r{number}-{disk.name}"
             found[f"disk {name}"] = Step(partial(_disk, maker, disk, name))
         for machine in scenario.machine:
-            found |= _machine(maker, machine, f"r{number}-{machine.name}")
+            found |= _machine(maker, machine, f"r{number}-{machine.name}", scenario.os_disk_of(machine.name))
             found[f"look r{number}-{machine.name}"] = _look(maker, scenario, machine, number)
         needs = tuple(_parts(scenario, number))
         found[f"replicate {number}"] = Step(partial(_entry, maker, scenario, number), needs)
@@ -114,8 +114,8 @@ def _disk(maker: Maker, spec: Disk, name: str, has: Mapping[str, Any]) -> dict[s
     return maker.disk(name, spec)
 
 
-def _machine(maker: Maker, spec: Machine, name: str) -> dict[str, Step]:
-    """Steps of one machine, which is `name` in Azure."""
+def _machine(maker: Maker, spec: Machine, name: str, os_disk: Disk | None) -> dict[str, Step]:
+    """Steps of one machine, which is `name` in Azure; `os_disk` is its ephemeral OS disk."""
     address, interface, machine = f"address {name}", f"interface {name}", f"machine {name}"
 
     def connect(has: Mapping[str, Any]) -> Any:
@@ -123,14 +123,19 @@ def _machine(maker: Maker, spec: Machine, name: str) -> dict[str, Step]:
         return maker.interface(name, spec, parts, has["sizes"][spec.size])
 
     def create(has: Mapping[str, Any]) -> dict[str, Any]:
-        return maker.machine(name, spec, has[interface], has["sizes"][spec.size])
+        return maker.machine(name, spec, has[interface], has["sizes"][spec.size], os_disk)
 
-    return {
+    local = os_disk is not None
+    steps = {
         address: Step(lambda _: maker.address(name, spec.zone)),
         interface: Step(connect, ("network", "security group", "sizes", address)),
         machine: Step(create, (interface, "sizes")),
-        f"shutdown {name}": Step(lambda has: maker.shutdown(name, has[machine]["id"]), (machine,)),
+        f"shutdown {name}": Step(lambda has: maker.shutdown(name, has[machine]["id"], local), (machine,)),
     }
+    if os_disk is not None:
+        step = f"disk {name.partition('-')[0]}-{os_disk.name}"
+        steps[step] = Step(lambda has: maker.os_disk(os_disk, has[machine]), (machine,))
+    return steps
 
 
 def _look(maker: Maker, scenario: Scenario, spec: Machine, number: int) -> Step:

@@ -42,6 +42,8 @@ def machine(resource: Any) -> dict[str, Any]:
         "image_version": image.exact_version if image else None,
         "computer_name": resource.os_profile.computer_name if resource.os_profile else None,
         "os_disk_delete_option": _plain(storage.os_disk.delete_option),
+        "os_disk_local": _placement(storage.os_disk),
+        "os_disk_gib": storage.os_disk.disk_size_gb,
         "interface_delete_option": _plain(interfaces[0].delete_option) if interfaces else None,
         "disk_controller": _plain(storage.disk_controller_type),
         "security_type": _plain(security.security_type) if security else None,
@@ -90,8 +92,16 @@ def check_disk(asked: scenario.Disk, resource: Any) -> None:
     _compare(f"disk {asked.name}", wanted, disk(resource))
 
 
-def check_machine(asked: scenario.Machine, body: Mapping[str, Any], resource: Any) -> None:
-    """Compare a machine with what was asked for, by scenario and request; raises as `check_disk` does."""
+def check_machine(
+    asked: scenario.Machine,
+    body: Mapping[str, Any],
+    resource: Any,
+    os_disk: scenario.Disk | None = None,
+) -> None:
+    """Compare a machine with what was asked for, by scenario and request; raises as `check_disk` does.
+
+    `os_disk` is its ephemeral OS disk, where it is to have one.
+    """
     properties = body["properties"]
     image = properties["storageProfile"]["imageReference"]
     wanted = {
@@ -100,8 +110,12 @@ def check_machine(asked: scenario.Machine, body: Mapping[str, Any], resource: An
         "image": f"{image['publisher']}:{image['offer']}:{image['sku']}",
         "computer_name": properties["osProfile"]["computerName"],
         "os_disk_delete_option": "Delete",
+        "os_disk_local": None,
         "interface_delete_option": "Delete",
     }
+    if os_disk is not None:
+        wanted["os_disk_local"] = catalog.vm_size(asked.size).placement(os_disk.size_gib)
+        wanted["os_disk_gib"] = os_disk.size_gib
     _compare(f"machine {asked.name}", wanted, machine(resource))
 
 
@@ -155,6 +169,12 @@ def check_attachment(name: str, resource: Any, disk_id: str, lun: int, cache: st
 def _id(reference: Any) -> str | None:
     """Id of what something refers to, in lower case."""
     return reference.id.lower() if reference is not None and reference.id else None
+
+
+def _placement(os_disk: Any) -> str | None:
+    """Where an ephemeral OS disk lies; None for an ordinary one."""
+    local = os_disk.diff_disk_settings
+    return _plain(local.placement) if local is not None else None
 
 
 def _plain(value: Any) -> Any:

@@ -14,6 +14,7 @@ from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequ
 
 from diskbook.azure import expiry
 from diskbook.azure.attach import group_and_name
+from diskbook.azure.catalog import EPHEMERAL
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import SSH_PORT_TAG, operation
 from diskbook.errors import DiskbookError
@@ -121,6 +122,8 @@ class Recovery:
 
     def _check_disks(self, host: Host) -> None:
         for name, row in self._replicate["disks"].items():
+            if row["sku"] == EPHEMERAL:
+                continue  # it came back with its machine, which is the same one
             disk = self._clients.compute.disks.get(*group_and_name(row["id"]))
             if disk.unique_id != row["unique_id"]:
                 raise DiskbookError(

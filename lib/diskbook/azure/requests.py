@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from diskbook.azure import windows
+from diskbook.azure import catalog, windows
 from diskbook.azure.keys import KeyPair, cloud_init
 from diskbook.scenario import Disk, Machine
 
@@ -62,16 +62,13 @@ def machine(
     user: str,
     public_key: str,
     host_key: KeyPair,
+    os_disk: Disk | None = None,
 ) -> dict[str, Any]:
     """Body that creates a machine which knows our key, and whose host key we know.
 
-    A Windows machine gets both from the script extension that follows (`windows.extension`).
+    A Windows machine gets both from the script extension that follows (`windows.extension`). `os_disk` is
+    its ephemeral OS disk; by default it gets an ordinary one.
     """
-    os_disk = {
-        "createOption": "FromImage",
-        "deleteOption": "Delete",
-        "managedDisk": {"storageAccountType": "StandardSSD_LRS"},
-    }
     expires_utc = tags.get("diskbook-expires")
     profile = (
         windows.os_profile(name, user, expires_utc)
@@ -80,7 +77,11 @@ def machine(
     )
     properties: dict[str, Any] = {
         "hardwareProfile": {"vmSize": spec.size},
-        "storageProfile": {"imageReference": IMAGES[spec.os], "osDisk": os_disk, "dataDisks": []},
+        "storageProfile": {
+            "imageReference": IMAGES[spec.os],
+            "osDisk": _os_disk(spec, os_disk),
+            "dataDisks": [],
+        },
         "osProfile": profile,
         "networkProfile": {
             "networkInterfaces": [{"id": nic_id, "properties": {"primary": True, "deleteOption": "Delete"}}]
@@ -90,6 +91,16 @@ def machine(
     if spec.zone is not None:
         body["zones"] = [spec.zone]
     return body
+
+
+def _os_disk(machine: Machine, ephemeral: Disk | None) -> dict[str, Any]:
+    """Entry of the OS disk. An ephemeral one must have cache ReadOnly (Azure's documentation)."""
+    body: dict[str, Any] = {"createOption": "FromImage", "deleteOption": "Delete"}
+    if ephemeral is None:
+        return {**body, "managedDisk": {"storageAccountType": "StandardSSD_LRS"}}
+    placement = catalog.vm_size(machine.size).placement(ephemeral.size_gib)
+    local = {"diffDiskSettings": {"option": "Local", "placement": placement}, "caching": "ReadOnly"}
+    return {**body, **local, "diskSizeGB": ephemeral.size_gib}
 
 
 def _linux(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from diskbook.azure import catalog
+from diskbook.azure import catalog, ephemeral
 from diskbook.azure.catalog import HOST_CACHE_UP_TO_GIB, ON_DEMAND_BURST_ABOVE_GIB, PERFORMANCE_PLUS_FROM_GIB
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
                 "region", "[scenario] region", f"'{scenario.region}' is not in the table; take one of {known}"
             )
         ]
-    asks = {disk.name: _ask(disk) for disk in scenario.disk}
+    asks = {disk.name: _ask(disk) for disk in scenario.data_disks}
     vms = {machine.name: VmAsk(machine.size, machine.zone) for machine in scenario.machine}
     found: list[Violation] = []
     for name, vm in vms.items():
@@ -145,7 +145,14 @@ def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
         failing = [vms[name] for name in (drill.from_machine, drill.machine)]
         broken = [rule for vm in failing for rule in attach_violations(asks[drill.disk], vm)]
         found += _in("drill", drill.name, broken)
-    return found + _too_many_disks(scenario) + _working_sets(scenario)
+    return found + _ephemeral(scenario) + _too_many_disks(scenario) + _working_sets(scenario)
+
+
+def _ephemeral(scenario: Scenario) -> list[Violation]:
+    return [
+        Violation("ephemeral-os", f"[[disk]] {disk}: {field}", sentence)
+        for disk, field, sentence in ephemeral.problems(scenario)
+    ]
 
 
 def _ask(disk: object) -> DiskAsk:
@@ -162,6 +169,7 @@ def _too_many_disks(scenario: Scenario) -> list[Violation]:
     for machine in scenario.machine:
         size = catalog.vm_sizes().get(machine.size.lower())
         disks = {arm.disk for arm in scenario.arm if arm.machine == machine.name}
+        disks &= {disk.name for disk in scenario.data_disks}
         if size and len(disks) > size.max_data_disks:
             found.append(
                 Violation(

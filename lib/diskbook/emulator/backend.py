@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from diskbook.azure.catalog import EPHEMERAL
 from diskbook.emulator import network
 from diskbook.emulator.disk import Export, LimitsFile
 from diskbook.emulator.machine import Machine
@@ -22,8 +23,19 @@ from diskbook.emulator.played import played
 from diskbook.emulator.records import Attachment, Book, VmRecord, load_book, save_book
 from diskbook.emulator.reservations import Reservations
 from diskbook.emulator.shm import ModelFile
-from diskbook.emulator.types import Activity, DiskSpec, ExportModel, Limits, Session, VmAddress, VmSpec
+from diskbook.emulator.types import (
+    OS_DISK,
+    Activity,
+    DiskSpec,
+    ExportModel,
+    Limits,
+    Session,
+    VmAddress,
+    VmSpec,
+)
 from diskbook.errors import DiskbookError
+
+OS_LUN = -1  # where a machine's ephemeral OS disk is kept in the book; it has no LUN
 
 
 class LocalBackend:
@@ -67,6 +79,8 @@ class LocalBackend:
             machine.prepare(vm)
             machine.start()
             self._book.vms[vm.id] = VmRecord(vm, address, running=True)
+            if vm.local_os_gib is not None and self._book.at(vm.id, OS_LUN) is None:
+                self._book.add(vm.id, OS_LUN, _os_disk(vm, vm.local_os_gib), "None", time.time())
             for attachment in self._book.attached_to(vm.id):
                 self._export(attachment)
             self._publish(vm.id)
@@ -102,6 +116,7 @@ class LocalBackend:
             for attachment in self._book.attached_to(vm_id):
                 self._end(attachment)
             self._machine(record).delete()
+            self._backing(_os_disk_id(vm_id)).unlink(missing_ok=True)
             del self._machines[vm_id]
             self._book.gone[vm_id] = self._book.vms.pop(vm_id)
             self._drop_limits(_key(vm_id))
@@ -169,9 +184,9 @@ class LocalBackend:
             self._drop_limits(_key(disk_id))
 
     def activity(self) -> list[Activity]:
-        """Return what all disks did second by second, also those detached since."""
+        """Return what all data disks did second by second, also those detached since."""
         with self._step():
-            return [self._activity(attachment) for attachment in self._book.attachments]
+            return [self._activity(one) for one in self._book.attachments if one.lun != OS_LUN]
 
     # life of the emulator
 
@@ -246,7 +261,7 @@ class LocalBackend:
     def _publish(self, vm_id: str) -> None:
         """Write what the machine sees of its disks, and save."""
         disks = {
-            str(attachment.lun): {
+            OS_DISK if attachment.lun == OS_LUN else str(attachment.lun): {
                 "engine": "nbd",
                 "uri": self._exports[attachment.number].uri(),
                 "prefill_uri": self._exports[attachment.number].uri(unthrottled=True),
@@ -278,6 +293,9 @@ class LocalBackend:
         vm, disk = self._record(attachment.vm_id).spec, attachment.disk
         model = self._export_model(attachment)
         uncached, cached = self._model.vm_limits(vm)
+        path = f"{_key(vm.id)}.uncached", uncached
+        if attachment.lun == OS_LUN:  # limited with the host cache
+            path = f"{_key(vm.id)}.cached", cached
         sockets = self._folder / "s"
         sockets.mkdir(exist_ok=True)
         return Export(
@@ -286,7 +304,7 @@ class LocalBackend:
             size_bytes=disk.size_gib * GIB,
             model=model,
             disk_limits=self._limits_file(_key(disk.id), self._model.disk_limits(disk)),
-            vm_uncached=self._limits_file(f"{_key(vm.id)}.uncached", uncached),
+            vm_uncached=self._limits_file(*path),
             vm_cached=self._limits_file(f"{_key(vm.id)}.cached", cached) if model.cache else None,
             plugin=self._plugin,
             work_dir=self._folder / "exports" / str(attachment.number),
@@ -382,6 +400,18 @@ class LocalBackend:
     def _sessions(self, attachment: Attachment) -> list[Session]:
         export = self._exports.get(attachment.number)
         return attachment.sessions if export is None else export.sessions()
+
+
+def _os_disk_id(vm_id: str) -> str:
+    return f"{vm_id}/osdisk"
+
+
+def _os_disk(vm: VmSpec, size_gib: int) -> DiskSpec:
+    """The ephemeral OS disk of a machine, which is no resource of its own."""
+    return DiskSpec(
+        id=_os_disk_id(vm.id), name=f"{vm.name}-os", sku=EPHEMERAL, size_gib=size_gib, zone=vm.zone,
+        max_shares=1, iops=0, mb_s=0, bursting=False, performance_plus=False, tier=None, tags=vm.tags,
+    )  # fmt: skip
 
 
 def _key(arm_id: str) -> str:

@@ -116,8 +116,11 @@ class Model:
     def disk_limits(self, disk: DiskSpec) -> Limits:
         """Return the caps of a disk, one budget over all machines that share it.
 
-        On-demand bursting has no credit: its limits are simply the higher ones.
+        On-demand bursting has no credit: its limits are simply the higher ones. An ephemeral OS disk has
+        none of its own: the machine's cached ones hold.
         """
+        if disk.sku == catalog.EPHEMERAL:
+            return Limits()
         found = catalog.disk_limits(
             disk.sku,
             disk.size_gib,

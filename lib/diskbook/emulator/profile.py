@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from diskbook.azure.catalog import sku_names
+from diskbook.azure.catalog import EPHEMERAL, sku_names
 from diskbook.emulator.types import Latency
 from diskbook.errors import UsageError, unknown
 from diskbook.paths import PROFILES
@@ -221,7 +221,13 @@ def _latency(row: object, where: str) -> tuple[LatencyKey, Latency]:
     for key in ("sku", "op", "mean_ms"):
         if key not in row:
             raise UsageError(f"{where}: '{key}' is missing.")
-    names = {"site": SITES, "sku": sku_names(), "option": OPTIONS, "zone_relation": RELATIONS, "op": OPS}
+    names = {
+        "site": SITES,
+        "sku": (*sku_names(), EPHEMERAL),
+        "option": OPTIONS,
+        "zone_relation": RELATIONS,
+        "op": OPS,
+    }
     values = {"site": DEFAULT, "option": "none", "zone_relation": "home"} | row
     for key, known in names.items():
         _known([str(values[key])], known, key, where)

@@ -9,6 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+OS_DISK = "os"
+"""What an emulated machine calls its ephemeral OS disk, beside LUNs."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -112,7 +115,10 @@ class DiskSpec:
 
 @dataclass(frozen=True)
 class VmSpec:
-    """A virtual machine as the control plane hands it over. `custom_data` is decoded text (cloud-init)."""
+    """A virtual machine as the control plane hands it over.
+
+    `custom_data` is decoded text (cloud-init), `local_os_gib` the size of an ephemeral OS disk.
+    """
 
     id: str
     name: str
@@ -122,6 +128,7 @@ class VmSpec:
     admin_username: str
     authorized_keys: tuple[str, ...]
     custom_data: str = field(repr=False)  # holds the machine's private host key
+    local_os_gib: int | None = None
     tags: dict[str, str] = field(default_factory=dict)
 
 

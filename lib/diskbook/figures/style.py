@@ -15,6 +15,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from diskbook.azure.catalog import EPHEMERAL
 from diskbook.scenario import Scenario
 
 WIDTH_IN = 7.2
@@ -96,8 +97,14 @@ _ZRS = (
 )
 
 
+_LOCAL = (("D", "-", True), ("D", (0, (3, 1.5)), False))
+_KINDS = {"ZRS": (_ZRS, VERMILLION), EPHEMERAL: (_LOCAL, GREEN)}
+
+
 def looks(scenario: Scenario) -> dict[str, ArmLook]:
     """Look of every arm: LRS blue with a solid line and circles, ZRS vermillion, dashed, squares.
+
+    Ephemeral OS disks are green diamonds.
 
     Further arms of a kind keep its colour and take other markers and lines.
     """
@@ -105,7 +112,7 @@ def looks(scenario: Scenario) -> dict[str, ArmLook]:
     found: dict[str, ArmLook] = {}
     for arm in scenario.arm:
         redundancy = scenario.disk_named(arm.disk).sku.rpartition("_")[2]
-        styles, colour = (_ZRS, VERMILLION) if redundancy == "ZRS" else (_LRS, BLUE)
+        styles, colour = _KINDS.get(redundancy, (_LRS, BLUE))
         marker, line, filled = styles[seen.get(redundancy, 0) % len(styles)]
         seen[redundancy] = seen.get(redundancy, 0) + 1
         found[arm.name] = ArmLook(label(scenario, arm.name), colour, marker, line, filled)
@@ -118,7 +125,7 @@ def label(scenario: Scenario, name: str) -> str:
     if arm.label is not None:
         return arm.label
     disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
-    redundancy = disk.sku.rpartition("_")[2]
+    redundancy = "ephemeral OS disk" if disk.ephemeral else disk.sku.rpartition("_")[2]
     alike = [item.name for item in scenario.disk if (item.sku, item.zone) == (disk.sku, disk.zone)]
     words = redundancy if alike.index(disk.name) == 0 else f"{_ordinal(alike.index(disk.name))} {redundancy}"
     return f"{words}, zone {machine.zone}" if machine.zone else words

@@ -22,7 +22,7 @@ def around_s(scenario: Scenario) -> float:
     moved = attached * DELAYS_S["disk-attach"] + detached * DELAYS_S["disk-detach"]
     filled = max(load.prefill_bytes for load in scenario.workload)
     used = {arm.disk for arm in scenario.arm}
-    prefill = sum(filled / 1e6 / _mb_s(disk) for disk in scenario.disk if disk.name in used)
+    prefill = sum(filled / 1e6 / _mb_s(scenario, disk) for disk in scenario.disk if disk.name in used)
     drills = len(scenario.drill) * DRILL_S
     return made + moved + prefill + drills + DELAYS_S["vm-delete"] + DELAYS_S["group-delete"]
 
@@ -32,7 +32,7 @@ def moves(scenario: Scenario) -> tuple[float, float]:
 
     Of more than 50 blocks the first 50 are counted and stand for the others.
     """
-    places: dict[str, list[str]] = {disk.name: [] for disk in scenario.disk}
+    places: dict[str, list[str]] = {disk.name: [] for disk in scenario.data_disks}
     attached = detached = 0
     blocks = max(load.blocks for load in scenario.workload)
     counted = min(blocks, 50)
@@ -42,8 +42,8 @@ def moves(scenario: Scenario) -> tuple[float, float]:
     for block in design.plan(first):
         for trial in block.trials:
             arm = scenario.arm_named(trial.arm)
-            place = places[arm.disk]
-            if arm.machine in place:
+            place = places.get(arm.disk)
+            if place is None or arm.machine in place:
                 continue
             if len(place) >= scenario.disk_named(arm.disk).max_shares:
                 place.pop(0)
@@ -53,7 +53,11 @@ def moves(scenario: Scenario) -> tuple[float, float]:
     return attached * blocks / counted, detached * blocks / counted
 
 
-def _mb_s(disk: Disk) -> float:
+def _mb_s(scenario: Scenario, disk: Disk) -> float:
+    """Limit of a disk; of an ephemeral OS disk that of its machine, where it is known."""
+    if disk.ephemeral:
+        machine = next(arm.machine for arm in scenario.arm if arm.disk == disk.name)
+        return catalog.vm_size(scenario.machine_named(machine).size).cached_mb_s or 100.0
     return catalog.disk_limits(
         disk.sku, disk.size_gib, disk.bursting, disk.performance_plus,
         iops=disk.iops, mb_s=disk.mb_s, max_shares=disk.max_shares,

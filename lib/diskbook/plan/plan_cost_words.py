@@ -16,10 +16,15 @@ UNITS = ("GiB", "IOP", "MB/")
 """Beginnings of what is counted in a unit of its own."""
 
 
+_LASTING = (
+    "  (one with an ephemeral OS disk cannot be deallocated: it is billed until teardown or 'diskbook sweep')"
+)
+
+
 def created(scenario: Scenario, estimate: Estimate) -> str:
     """What would be created, where, and for how long."""
-    machines = Counter(_machine(machine) for machine in scenario.machine)
-    disks = Counter(_disk(disk) for disk in scenario.disk)
+    machines = Counter(_machine(scenario, machine) for machine in scenario.machine)
+    disks = Counter(_disk(disk) for disk in scenario.data_disks)
     count = len(scenario.machine)
     replicates = scenario.design.replicates
     each = f"for each of {replicates} replicates" if replicates > 1 else "for its replicate"
@@ -30,6 +35,7 @@ def created(scenario: Scenario, estimate: Estimate) -> str:
             f"  data disks:{_counted(disks)}",
             f"  all of it stands for about {duration(estimate.hours)}; {count * replicates} machines at a "
             f"time, which shut themselves down after {estimate.worst_hours:g} h",
+            *(_LASTING for _ in _local(scenario)[:1]),
         ]
     )
 
@@ -39,7 +45,9 @@ def _counted(names: Counter[str]) -> str:
     return f" {', '.join(texts)}" if len(texts) <= 3 else "".join(f"\n    {text}" for text in texts)
 
 
-def _machine(machine: Machine) -> str:
+def _machine(scenario: Scenario, machine: Machine) -> str:
+    if scenario.os_disk_of(machine.name) is not None:
+        return f"{machine.size} with an ephemeral OS disk"
     return machine.size if machine.os == "linux" else f"{machine.size} with Windows"
 
 
@@ -62,7 +70,8 @@ def _disk(disk: Disk) -> str:
 def limits(scenario: Scenario) -> str:
     """Documented limits of machines and disks, and the lowest one that each arm meets by block size."""
     sizes = [catalog.vm_sizes().get(machine.size.lower()) for machine in scenario.machine]
-    rows = [(f"disk {disk.name}", _both(disk_limits(disk))) for disk in scenario.disk]
+    rows = [(f"disk {disk.name}", _both(disk_limits(disk))) for disk in scenario.data_disks]
+    rows += [(f"local disk of {size.name}", _both(local_limits(size))) for size in _local(scenario)]
     rows += [(size.name, _both(machine_limits(size))) for size in dict.fromkeys(sizes) if size]
     arms = [(arm.name, lowest(scenario, arm)) for arm in scenario.arm]
     return "\n".join(
@@ -93,6 +102,18 @@ def disk_limits(disk: Disk) -> DiskLimits:
     )  # fmt: skip
 
 
+def _local(scenario: Scenario) -> list[catalog.VmSize]:
+    """Sizes of the machines whose OS disk is ephemeral, as far as they are known."""
+    holders = [item for item in scenario.machine if scenario.os_disk_of(item.name) is not None]
+    sizes = [catalog.vm_sizes().get(machine.size.lower()) for machine in holders]
+    return list(dict.fromkeys(size for size in sizes if size))
+
+
+def local_limits(size: catalog.VmSize) -> DiskLimits:
+    """Limits of a machine for its local disk and host cache together, in the form of a disk's."""
+    return DiskLimits(None, size.cached_iops or 0, round(size.cached_mb_s or 0))
+
+
 def machine_limits(size: catalog.VmSize) -> DiskLimits:
     """Uncached limits of a machine, in the form of a disk's."""
     burst_mb_s = None if size.uncached_burst_mb_s is None else round(size.uncached_burst_mb_s)
@@ -104,6 +125,8 @@ def machine_limits(size: catalog.VmSize) -> DiskLimits:
 def _both(found: DiskLimits) -> str:
     tier = f"{found.tier}, " if found.tier else ""
     text = f"{tier}{found.iops:,} IOPS, {found.mb_s:,} MB/s"
+    if not found.iops:
+        return "not known"
     if found.burst_iops is None or found.burst_mb_s is None:
         return text
     return f"{text}; bursts to {found.burst_iops:,} IOPS, {found.burst_mb_s:,} MB/s"
@@ -111,12 +134,10 @@ def _both(found: DiskLimits) -> str:
 
 def lowest(scenario: Scenario, arm: Arm) -> str:
     """The lowest limit of an arm for each block size that it is measured with; burst limits in brackets."""
-    size = catalog.vm_sizes().get(scenario.machine_named(arm.machine).size.lower())
-    holders = [("disk", disk_limits(scenario.disk_named(arm.disk)))]
-    holders += [("VM", machine_limits(size))] if size else []
+    holders = _holders(scenario, arm)
     sizes = {load.block_size_bytes for load in scenario.workload if load.meets(arm.name)}
     texts = []
-    for block in sorted(sizes):
+    for block in sorted(sizes) if holders else ():
         base = min(_iops(who, what.iops, what.mb_s, block) for who, what in holders)
         burst = min(
             _iops(who, what.burst_iops or what.iops, what.burst_mb_s or what.mb_s, block)
@@ -124,7 +145,16 @@ def lowest(scenario: Scenario, arm: Arm) -> str:
         )
         more = f", bursting {_said(burst)}" if burst != base else ""
         texts.append(f"{block // 1024 or block / 1024:g} KiB: {_said(base)}{more}")
-    return "; ".join(texts)
+    return "; ".join(texts) or "not known"
+
+
+def _holders(scenario: Scenario, arm: Arm) -> list[tuple[str, DiskLimits]]:
+    """Whose limits an arm meets, with them."""
+    size = catalog.vm_sizes().get(scenario.machine_named(arm.machine).size.lower())
+    disk = scenario.disk_named(arm.disk)
+    if disk.ephemeral:
+        return [("VM, local disk", local_limits(size))] if size and size.cached_iops else []
+    return [("disk", disk_limits(disk)), *([("VM", machine_limits(size))] if size else [])]
 
 
 def _iops(who: str, iops: float, mb_s: float, block: int) -> tuple[float, str]:

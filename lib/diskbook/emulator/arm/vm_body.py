@@ -98,6 +98,7 @@ def _os_disk(wish: Json, windows: bool) -> Json:
 def spec_of(vm: Resource) -> VmSpec:
     """Describe a machine to the machines' side."""
     profile = vm.properties.get("osProfile") or {}
+    os_disk = vm.properties["storageProfile"]["osDisk"]
     return VmSpec(
         id=vm.key,
         name=vm.name,
@@ -107,6 +108,7 @@ def spec_of(vm: Resource) -> VmSpec:
         admin_username=str(profile.get("adminUsername", "azureuser")),
         authorized_keys=tuple(vm.hidden.get("authorized_keys", ())),
         custom_data=str(vm.hidden.get("custom_data", "")),
+        local_os_gib=int(os_disk["diskSizeGB"]) if os_disk.get("diffDiskSettings") else None,
         tags=dict(vm.body.get("tags") or {}),
     )
 

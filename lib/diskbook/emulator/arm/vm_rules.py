@@ -104,6 +104,15 @@ def _check_os_disk(disk: Json, size: catalog.VmSize) -> None:
             "temporary disk for it.",
             "OperationNotAllowed",
         )
+    place, gib = disk["diffDiskSettings"].get("placement"), int(disk.get("diskSizeGB") or 0)
+    room = {"ResourceDisk": size.local_gib, "CacheDisk": size.cache_gib}
+    if gib > room.get(place, max(room.values())):
+        raise bad_request(
+            f"OS disk of Ephemeral VM with size greater than {room.get(place, max(room.values()))} GB is not "
+            f"allowed for VM size {size.name} when the DiffDiskPlacement is {place}.",
+            "InvalidParameter",
+            "osDisk.diskSizeGB",
+        )
     if disk.get("caching", "ReadOnly") != "ReadOnly":
         raise bad_request(
             "OS disk of Ephemeral VM must have caching 'ReadOnly'.", "InvalidParameter", "osDisk.caching"

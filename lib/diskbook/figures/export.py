@@ -7,6 +7,7 @@ import hashlib
 import html as markup
 import io
 import json
+import re
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -29,7 +30,9 @@ def data_hash(data: pd.DataFrame) -> str:
 def as_svg(picture: Picture) -> bytes:
     """Render as SVG, with text as paths, so that it looks the same without our fonts. Rendered once."""
     if picture.figure not in _RENDERED:
-        _RENDERED[picture.figure] = _render(picture, "svg", {"Date": None, **_metadata(picture)})
+        drawn = _render(picture, "svg", {"Date": None, **_metadata(picture)})
+        # Line breaks and indentation are a seventh of what Matplotlib writes.
+        _RENDERED[picture.figure] = re.sub(rb"\s*\n\s*", b" ", drawn)
     return _RENDERED[picture.figure]
 
 

@@ -224,14 +224,15 @@ def _highest(rows: pd.DataFrame, *columns: str) -> float:
 
 def _by(row: dict[Any, Any]) -> str:
     if row["by"] in _NAMES:
-        limit = _NAMES[row["by"]]
-        return limit.words(row["limit_value"])
+        return _NAMES[row["by"]].name
     return {"concurrency": "outstanding / latency", "offered": "offered rate"}.get(row["by"], "not known")
 
 
 def _binding(row: dict[Any, Any]) -> str:
     if row["binds"] == "":
         return row["label"]
+    if row["binds"] == row["by"]:
+        return f"{row['label']}, as predicted"
     words = _NAMES[row["binds"]].words(row["binds_value"])
     return f"{row['label']}: {words}"
 

@@ -113,6 +113,13 @@ def value_words(row: Mapping[str, Any]) -> str:
     return f"{ratio} ({row['ci_low']:.2f} to {row['ci_high']:.2f})"
 
 
+def _tick(power: float, step: float) -> str:
+    """Name a power of two: "1/16×", "2×"; with digits where steps are less than a doubling."""
+    if step >= 1 and power < 0:
+        return f"1/{2.0**-power:.0f}×"
+    return f"{2.0**power:.2g}×" if step >= 0.5 else f"{2.0**power:.2f}×"
+
+
 def _axis(
     axes: Axes, data: pd.DataFrame, lines: list[Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]
 ) -> None:
@@ -123,9 +130,7 @@ def _axis(
     axes.set_xlim(2.0**-reach, 2.0**reach)
     step = next((step for step in STEPS if reach / step <= 2.6), STEPS[-1])
     powers = np.arange(-np.floor(reach / step), np.floor(reach / step) + 1) * step
-    axes.set_xticks(
-        2.0**powers, [f"{2.0**power:.2g}×" if step >= 0.5 else f"{2.0**power:.2f}×" for power in powers]
-    )
+    axes.set_xticks(2.0**powers, [_tick(power, step) for power in powers])
     axes.set_xticks([], minor=True)
     axes.axvline(1.0, color=INK, linewidth=1, zorder=0)
     axes.grid(axis="x", color=FAINT, linewidth=0.7, zorder=-1)

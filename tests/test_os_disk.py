@@ -53,9 +53,17 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], said: str) -> None:
     assert said in str(caught.value)
 
 
-def test_it_takes_part_in_no_check(tmp_path: Path) -> None:
-    check = '[[check]]\nname = "moved"\nkind = "attach-refused"\ndisk = "os"\nmachine = "vm"\n'
-    (tmp_path / "own.toml").write_text(f"{Path(LOCAL).read_text()}\n{check}")
+@pytest.mark.parametrize(
+    "table",
+    [
+        '[[check]]\nkind = "attach-refused"',
+        '[[check]]\nkind = "data-intact"\nfrom_machine = "vm"',
+        '[[drill]]\nkind = "cold"\nfailure = "stop"\nfrom_machine = "vm"',
+    ],
+)
+def test_it_takes_part_in_no_check_and_no_drill(tmp_path: Path, table: str) -> None:
+    more = f'{table}\nname = "moved"\ndisk = "os"\nmachine = "vm"\n'
+    (tmp_path / "own.toml").write_text(f"{Path(LOCAL).read_text()}\n{more}")
     with pytest.raises(UsageError, match="the disk of 'moved' is to be attached, and an OS disk stays"):
         scenario_file.load(str(tmp_path / "own.toml"), "quick")
 

@@ -135,13 +135,15 @@ def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
             found += _in("arm", arm.name, broken)
     for one in scenario.check:
         # A check that wants an attachment refused is there to break a rule.
-        if one.kind != "attach-refused":
+        if one.kind != "attach-refused" and one.disk in asks:
             users = (one.machine, one.from_machine)
             broken = [
                 rule for name in users if name in vms for rule in _attach_zone(asks[one.disk], vms[name])
             ]
             found += _in("check", one.name, broken)
     for drill in scenario.drill:
+        if drill.disk not in asks:
+            continue  # an OS disk, said below
         failing = [vms[name] for name in (drill.from_machine, drill.machine)]
         broken = [rule for vm in failing for rule in attach_violations(asks[drill.disk], vm)]
         found += _in("drill", drill.name, broken)

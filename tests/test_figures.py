@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.text import Text
@@ -16,6 +18,7 @@ from diskbook.analysis import Analysis, analyse
 from diskbook.figures import Picture
 from diskbook.figures.export import as_png, as_svg, data_hash
 from diskbook.figures.forest import rows as forest_rows
+from diskbook.figures.style import GREY
 
 PLOTS = ("ratios", "all_trials", "percentile_plot", "iops_and_caps")
 
@@ -127,6 +130,23 @@ def test_capped_rows_show_no_number(emulated: Analysis) -> None:
     texts = [text.get_text() for text in emulated.ratios.figure.axes[0].texts]
     assert texts.count("refused") == 2 and texts.count("no latency ratio: on a cap") == 2
     assert "2 comparisons refused" in emulated.ratios.caption
+
+
+def test_a_ratio_of_two_machines_is_drawn_as_one_that_covers_1(emulated: Analysis) -> None:
+    """One replicate, arms on two machines: whatever the interval, no colour of a finding."""
+    row = forest_rows(emulated.comparisons).iloc[[0]]
+    draw = partial(figures.forest, looks=emulated.looks, words=emulated.words, title="t", run="r")
+    alone = draw(row.assign(pairing="replicate", verdict="inconclusive", method="t over blocks"))
+    paired = draw(row)
+    colours = [one.figure.axes[0].lines[0].get_color() for one in (paired, alone)]
+    assert row["ci_low"].iloc[0] > 1 and colours == [emulated.looks[row["arm"].iloc[0]].colour, GREY]
+    assert "inconclusive, since the machines may differ as well" in alone.caption
+    assert "covers 1, or the machines may differ as well" in alone.caption
+    assert "1 of the ratios can tell nothing" in alone.alt
+    assert "machines may differ" not in paired.caption + paired.alt
+    refused = draw(row.assign(pairing="replicate", verdict="inconclusive", ratio=np.nan, ci_low=np.nan))
+    texts = [text.get_text() for text in refused.figure.axes[0].texts]
+    assert "one replicate: machines may differ" in texts
 
 
 def test_forest_rows_are_sorted_by_family_and_ratio(emulated: Analysis) -> None:

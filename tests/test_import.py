@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -208,7 +209,7 @@ def test_a_copy_of_a_result_counts_once(tmp_path: Path) -> None:
 def two_disks(tmp_path_factory: pytest.TempPathFactory) -> Imported:
     """Two disks, measured three times each; the second takes 1.5 times as long."""
     base = tmp_path_factory.mktemp("two")
-    for arm, factor in (("lrs", 1.0), ("zrs", 1.5)):
+    for arm, factor, spread in (("lrs", 1.0, 0.01), ("zrs", 1.5, 0.012)):
         for number in range(3):
             document = json.loads(JSON_PLUS.read_text())
             document["timestamp"] += 100 * number
@@ -216,7 +217,7 @@ def two_disks(tmp_path_factory: pytest.TempPathFactory) -> Imported:
                 job["job options"].pop("rate_iops")
                 for name in ("read", "write"):
                     part, depth = job[name], 4
-                    scale = factor * (1 + 0.01 * number)
+                    scale = factor * (1 + spread * number)
                     part["iops"] = depth / 2 / (part["lat_ns"]["mean"] * scale / 1e9)
                     for key in ("mean", "min", "max"):
                         part["lat_ns"][key] *= scale
@@ -235,8 +236,41 @@ def test_arms_are_compared_and_littles_law_is_checked(two_disks: Imported) -> No
     assert set(these["family"]) == {"exploratory"} and set(these["provenance"]) == {"imported"}
     gates = found.gates.set_index("gate")["status"]
     assert gates["Little's law"] == "passed" if "Little's law" in gates else True
+    assert set(table["verdict"]) == {"inconclusive"} and set(table["pairing"]) == {"replicate"}
+    assert these["warnings"].str.contains("nothing says that the arms shared a machine").all()
     assert found.labels == {"lrs": "lrs", "zrs": "zrs"}
     assert len(found.percentiles)
+
+
+def test_arms_that_are_said_to_share_a_machine_are_judged(two_disks: Imported, tmp_path: Path) -> None:
+    paths_ = [str(Path(two_disks.run.folder).parent / "in")]
+    made = importer.make(paths_, f"{tmp_path}/run", Settings(arms_by="folder", same_machine=True))
+    table = analysis.analyse(made.run).comparisons
+    these = table[table["scope"] == "these disks"]
+    assert set(these["pairing"]) == {"same-machine"} and set(these["verdict"]) == {"difference"}
+
+
+def test_machines_that_files_name_decide_the_pairing(tmp_path: Path) -> None:
+    def pairing(hosts: tuple[str, str], name: str, **options: Any) -> str:
+        for arm, host in zip(("lrs", "zrs"), hosts, strict=True):
+            document = json.loads(JSON_PLUS.read_text())
+            for job in document["jobs"]:
+                job["hostname"] = host
+            folder = tmp_path / name / arm
+            folder.mkdir(parents=True)
+            document["timestamp"] += sum(map(ord, arm))  # of a file twice one is used
+            (folder / "0.json").write_text(json.dumps(document))
+        settings = Settings(arms_by="folder", **options)
+        made = importer.make([str(tmp_path / name)], f"{tmp_path}/run-{name}", settings)
+        (found,) = {item["pairing"] for item in made.run.manifest["scenario"]["comparison"]}
+        return found
+
+    assert pairing(("vm1", "vm1"), "one") == "same-machine"
+    assert pairing(("vm1", "vm2"), "two") == "replicate"
+    assert pairing(("localhost", "localhost"), "unknown") == "replicate"
+    with pytest.raises(UsageError, match=r"--same-machine: the files name several machines \(vm1, vm2\)"):
+        pairing(("vm1", "vm2"), "said", same_machine=True)
+    assert not (tmp_path / "run-said").exists()
 
 
 def test_without_limits_it_is_not_known_which_binds(two_disks: Imported) -> None:

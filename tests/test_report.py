@@ -193,6 +193,25 @@ def test_more_replicates_and_blocks_by_hand() -> None:
     ]
 
 
+def test_a_ratio_of_two_machines_is_never_told_as_a_finding() -> None:
+    """One replicate, arms on two machines: the interval leaves out 1, and still says nothing."""
+    scenario = scenario_file.load("zone-disks", "quick")
+    cause = "the arms are on different machines"
+    changes = {"n_replicates": 1, "pairing": "replicate", "ratio": 0.9, "warnings": cause}
+    row = made_up(math.nan, math.nan, (-0.16, -0.05)).assign(verdict="inconclusive", **changes)
+    row = row.assign(diff_ms=-0.2, provenance="emulated")
+    said = narrative.answers(row, scenario)
+    assert said == [
+        "emulated: write latency at queue depth 1 of ZRS from zone 1 may or may not differ from that of LRS "
+        "from zone 1: 0.90 times (-0.20 ms) (95 % CI 0.85..0.95, these two disks and their machines, "
+        f"6 blocks); {cause}"
+    ]
+    more = narrative.more_measuring(row, scenario)
+    assert more[0] == f"write latency at queue depth 1: more blocks do not help; {cause}"
+    floor = narrative.noise_floor(row.assign(family="control"), scenario)
+    assert len(floor) == 1 and "no estimate of the disk-to-disk difference" in floor[0]
+
+
 def test_replicates_that_agree_by_chance_are_not_planned_on() -> None:
     scenario = scenario_file.load("zone-disks", "quick")
     said = narrative.more_measuring(made_up(-0.01, 0.01, (-0.05, 0.05)), scenario)

@@ -62,6 +62,16 @@ def test_every_trial_succeeded_and_every_figure_is_exported(a: Analysis) -> None
             assert (paths.FIGURES / name / f"{picture.slug}{suffix}").exists()
 
 
+def test_arms_on_two_machines_once_measured_are_no_finding(a: Analysis) -> None:
+    """Among them h-plain / h-nic-off of disk-options: 0.90 times, which is the machines' own noise."""
+    rows = a.comparisons[(a.comparisons["pairing"] == "replicate") & (a.comparisons["n_replicates"] == 1)]
+    assert set(rows["verdict"]) <= {"inconclusive", "capped", "invalid"}
+    if a.scenario.name == "disk-options":
+        row = rows[(rows["base_arm"] == "h-nic-off") & (rows["scope"] == "these disks")].iloc[0]
+        assert row["verdict"] == "inconclusive" and "different machines" in row["warnings"]
+        assert "h-nic-off" not in set(a.percentile_ratios["base_arm"])
+
+
 def test_the_notebook_of_the_scenario_reads_it(copy: Run, tmp_path: Path) -> None:
     notebook = f"3-analyse-{copy.manifest['scenario']['name']}.ipynb"
     with pytest.MonkeyPatch.context() as patch:

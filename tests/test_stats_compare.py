@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -185,6 +186,64 @@ def test_pairing_is_checked(run) -> None:
     assert "different machines" in gate(compare(run[0], [moved]), "pairing")["cause"]
 
 
+ON_TWO = HEADLINE.model_copy(update={"arm": "lrs-z2", "base_arm": "lrs-z1", "pairing": "replicate"})
+
+
+def on_two_machines(machine: float = 0.1, **options: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Two disks of one latency on two machines, of which the second takes exp(machine) times as long."""
+    latency = {"lrs-z1": {"write": 1.3}, "lrs-z2": {"write": 1.3 * math.exp(machine)}}
+    made = synthetic.tables(truth=synthetic.Truth(latency), loads=(synthetic.WRITE,), n_blocks=5, **options)
+    return made[0], made[2]
+
+
+@pytest.mark.parametrize("family", ["headline", "exploratory", "control"])
+def test_one_replicate_on_two_machines_is_inconclusive(family: str) -> None:
+    trials, series = on_two_machines()
+    item = ON_TWO.model_copy(update={"family": family})
+    found = compare(trials, [item], series, {})
+    row = these(found)
+    assert row["ci_low"] > 1.05 and set(found.table["verdict"]) == {"inconclusive"}
+    assert math.isnan(row["p_adjusted"])
+    assert row["warnings"] == (
+        "the arms are on different machines, whose own difference is part of the ratio: "
+        "measure 2 replicates or more"
+    )
+    assert gate(found, "pairing")["status"] == "not assessable"
+
+
+def test_no_equivalence_on_two_machines_either() -> None:
+    trials, series = on_two_machines(machine=0.0)
+    assert these(compare(trials, [ON_TWO], series, {}))["verdict"] == "inconclusive"
+    shared = trials.assign(machine_id="vm")
+    same = ON_TWO.model_copy(update={"pairing": "same-machine"})
+    assert these(compare(shared, [same], series, {}))["verdict"] == "equivalent within 5 %"
+
+
+def test_two_replicates_on_two_machines_give_a_verdict() -> None:
+    found = compare(*[on_two_machines(n_replicates=2)[0], [ON_TWO]])
+    assert set(found.table["verdict"]) == {"difference"} and gate(found, "pairing")["status"] == "passed"
+
+
+def test_an_unpaired_comparison_does_not_weigh_on_the_others(run) -> None:
+    """It is not judged, so it takes no part in the adjustment for several comparisons."""
+    items = [HEADLINE, HEADLINE.model_copy(update={"arm": "zrs-z2", "pairing": "replicate"})]
+    alone, both = compare(run[0], items[:1], run[2], {}), compare(run[0], items, run[2], {})
+    assert these(both, arm="zrs-z1")["p_adjusted"] == these(alone)["p_adjusted"]
+
+
+def test_what_is_known_of_the_machines_is_said(run) -> None:
+    item = HEADLINE.model_copy(update={"pairing": "replicate"})
+    shared, unknown = run[0], run[0].assign(machine_id="unknown")
+    assert "the pairing is by replicates, of which there is one" in these(compare(shared, [item]))["warnings"]
+    assert "nothing says that the arms shared a machine" in these(compare(unknown, [item]))["warnings"]
+
+
+def test_invalid_and_capped_go_before_unpaired(run) -> None:
+    item = DEEP.model_copy(update={"arm": "zrs-z2", "pairing": "replicate"})
+    row = these(compare(run[0], [item], run[2], {}))
+    assert row["verdict"] == "capped" and "different machines" not in row["warnings"]
+
+
 def test_physical_zones_are_not_pooled(run) -> None:
     zones = np.where(run[0]["block"] > 2, "westeurope-az2", run[0]["physical_zone"])
     assert these(compare(run[0].assign(physical_zone=zones), [HEADLINE]))["verdict"] == "invalid"
@@ -284,7 +343,7 @@ def test_nothing_that_analyses_reads_the_truth() -> None:
         "analysis.py",
         "narrative.py",
         "present.py",
-        "published.py",
+        "articles/published.py",
         "report.py",
         "results.py",
     ]

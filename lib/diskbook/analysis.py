@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from diskbook import figures, limits, metrics, narrative, results, scenario_file, schema, throttle, tool_words
@@ -18,6 +19,7 @@ from diskbook.run import Run, open_run, write_atomic
 from diskbook.scenario import Scenario, Workload
 from diskbook.stats import tail_ratios, tails
 from diskbook.stats.compare import Compared, compare
+from diskbook.stats.gates import unpaired
 
 MODULES = {
     "3-analyse-disk-options": "diskbook.disk_options",
@@ -113,7 +115,9 @@ class Analysis:
         """Ratios of percentiles for comparisons that passed their gates, in the scope of their verdict."""
         keys = ["arm", "base_arm", "workload"]
         judged = narrative.chosen(self.comparisons)
-        judged = judged[~judged["verdict"].isin(["capped", "invalid"])].drop_duplicates(keys)
+        alone = [unpaired(*row) for row in judged[["pairing", "n_replicates"]].to_numpy()]
+        judged = judged[~judged["verdict"].isin(["capped", "invalid"]) & ~np.array(alone, dtype=bool)]
+        judged = judged.drop_duplicates(keys)
         named = set(judged[keys].itertuples(index=False, name=None))
         items = [
             item for item in self.scenario.comparison if (item.arm, item.base_arm, item.workload) in named

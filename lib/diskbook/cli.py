@@ -191,6 +191,7 @@ def list_() -> None:
 @click.option("--name", help="Name of the run; by default imported, time and four digits.")
 @click.option("--arms-by", default="auto", show_default=True, help="folder, file, target or auto.")
 @click.option("--base", metavar="ARM", help="Arm that the others are compared to; by default the first.")
+@click.option("--same-machine", is_flag=True, help="All arms were measured on one machine: it cancels then.")
 @click.option("--disk-sku", help="What was measured, e.g. Premium_LRS; with --size-gib its limits are known.")
 @click.option("--size-gib", type=int, help="Size of the disk.")
 @click.option("--vm-size", help="The machine, e.g. Standard_D4as_v4: its limits are known then.")

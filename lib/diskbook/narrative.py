@@ -11,6 +11,7 @@ from scipy import stats
 
 from diskbook.figures.style import label
 from diskbook.scenario import Scenario, Workload
+from diskbook.stats.gates import unpaired
 from diskbook.stats.ratios import LIKE_THESE, THESE
 
 Row = Mapping[Any, Any]
@@ -57,11 +58,13 @@ def _operation(item: Workload) -> str:
 
 
 def scope_words(row: Row) -> str:
-    """Scope in words: these two disks, this disk, these disks, disks like these."""
+    """Scope in words: these two disks (and machines), this disk, these disks, disks like these."""
     if row["scope"] == LIKE_THESE:
         return LIKE_THESE
     if row["n_replicates"] > 1:
         return THESE
+    if _unpaired(row):
+        return "these two disks and their machines"
     return "this disk" if row["pairing"] == "same-disk" else "these two disks"
 
 
@@ -95,6 +98,10 @@ def sentence(row: Row, scenario: Scenario) -> str:
         return f"{what} is {verdict.replace('equivalent', 'equal')} to that of {base}: {times} ({interval})"
     why = f"; {row['warnings']}" if row["warnings"] else ""
     return f"{what} may or may not differ from that of {base}: {times} ({interval}){why}"
+
+
+def _unpaired(row: Row) -> bool:
+    return unpaired(row["pairing"], row["n_replicates"])
 
 
 def _milliseconds(row: Row) -> str:
@@ -135,7 +142,7 @@ def noise_floor(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
     found = []
     for row in chosen(comparisons[comparisons["family"] == "control"]).to_dict("records"):
         load = load_words(scenario.workload_named(row["workload"]))
-        if math.isnan(row["ratio"]) or math.isnan(row["ci_low"]):
+        if math.isnan(row["ratio"]) or math.isnan(row["ci_low"]) or _unpaired(row):
             found.append(f"{load}: no estimate of the disk-to-disk difference; {row['warnings']}")
             continue
         found.append(
@@ -168,6 +175,9 @@ def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
         load = load_words(scenario.workload_named(row["workload"]))
         if math.isnan(row["ci_low"]):
             found.append(f"{load}: no interval to narrow; {row['warnings']}")
+            continue
+        if _unpaired(row):
+            found.append(f"{load}: more blocks do not help; {row['warnings']}")
             continue
         general = row["scope"] == LIKE_THESE
         unit, n = ("replicates", row["n_replicates"]) if general else ("blocks", row["n_blocks"])

@@ -11,10 +11,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diskbook.figures.style import FAINT, GREY, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.stats.gates import unpaired
 from diskbook.stats.ratios import LIKE_THESE, THESE
 
 FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
 ROW_IN, HEAD_IN = 0.40, 1.7
+MACHINES = "the machines may differ as well"
 STEPS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 """Distances between ticks, in powers of two."""
 
@@ -47,7 +49,9 @@ def forest(
                 _row(axes, place, line, looks)
         _axis(axes, data, lines, looks, words)
     scope = data["scope"].iloc[0] if len(data) else THESE
-    note = f"{_interval_words(data, scope)}. Open grey diamond: the interval covers 1."
+    alone = any(_unpaired(row) for row in _records(_drawn(data)))
+    why = "the interval covers 1" + f", or {MACHINES}" * alone
+    note = f"{_interval_words(data, scope)}. Open grey diamond: {why}."
     decorate(figure, title, note, provenance)
     return Picture(
         "ratios", title, _caption(data, looks, words, note), _alt(data), figure, data, provenance, run
@@ -86,20 +90,28 @@ def _row(axes: Axes, place: int, row: dict[str, Any], looks: Mapping[str, ArmLoo
         )
         return
     look, covers = looks[row["arm"]], not np.isnan(row["ci_low"]) and row["ci_low"] <= 1 <= row["ci_high"]
-    colour = GREY if covers else look.colour
+    nothing_found = covers or _unpaired(row)
+    colour = GREY if nothing_found else look.colour
     if not np.isnan(row["ci_low"]):
         ends = [row["ci_low"], row["ci_high"]]
         axes.plot(ends, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
         axes.plot(ends, [place, place], linestyle="none", marker="|", color=colour, markersize=11)
-    marks = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": GREY} if covers else look.marks(5)
+    open_diamond = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": GREY}
+    marks = open_diamond if nothing_found else look.marks(5)
     axes.plot([row["ratio"]], [place], **{**marks, "linestyle": "none", "markersize": 5})
     axes.text(1.02, place, value_words(row), transform=right, va="center", fontsize=10, color=INK)
+
+
+def _unpaired(row: Mapping[str, Any]) -> bool:
+    return unpaired(row["pairing"], row["n_replicates"])
 
 
 def refusal(row: Mapping[str, Any]) -> str:
     """Why a row shows no number, in a few words."""
     if row["verdict"] == "capped":
         return "no latency ratio: on a cap"
+    if row["verdict"] == "inconclusive" and _unpaired(row):
+        return "one replicate: machines may differ"
     return {"invalid": "invalid: see gates", "inconclusive": "may sit on a cap"}.get(
         row["verdict"], "no data"
     )
@@ -161,9 +173,11 @@ def _interval_words(data: pd.DataFrame, scope: str) -> str:
 
 
 def _caption(data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], note: str) -> str:
-    shown = data[data["ratio"].notna() & ~data["verdict"].isin(["capped", "invalid"])]
+    shown = _drawn(data)
     parts = [
-        f"{_label(row, looks, words).replace(chr(10), ', ')}: {value_words(row)}" for row in _records(shown)
+        f"{_label(row, looks, words).replace(chr(10), ', ')}: {value_words(row)}"
+        + f", inconclusive, since {MACHINES}" * _unpaired(row)
+        for row in _records(shown)
     ]
     refused = len(data) - len(shown)
     more = f" {refused} comparison{'s' * (refused != 1)} refused." if refused else ""
@@ -172,17 +186,24 @@ def _caption(data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[st
 
 
 def _alt(data: pd.DataFrame) -> str:
-    shown = data[data["ratio"].notna() & ~data["verdict"].isin(["capped", "invalid"])]
+    shown = _drawn(data)
     if shown.empty:
         return "Forest plot of latency ratios between disk arms, with no ratio to show."
     low, high = shown["ratio"].min(), shown["ratio"].max()
     covers = int(((shown["ci_low"] <= 1) & (shown["ci_high"] >= 1)).sum())
+    alone = sum(_unpaired(row) for row in _records(shown))
+    machines = f"{alone} of the ratios can tell nothing, since {MACHINES}, " * (alone > 0)
     emulated = "emulated " if "emulated" in set(data["provenance"]) else ""
     return (
         f"Forest plot of {len(shown)} {emulated}latency ratios between disk arms, showing ratios from "
         f"{low:.2f} to {high:.2f} times; {covers} of the intervals cover 1, "
-        f"{len(data) - len(shown)} comparisons are refused."
+        f"{machines}{len(data) - len(shown)} comparisons are refused."
     )
+
+
+def _drawn(data: pd.DataFrame) -> pd.DataFrame:
+    """Rows with a ratio that is not refused."""
+    return data[data["ratio"].notna() & ~data["verdict"].isin(["capped", "invalid"])]
 
 
 def _records(data: pd.DataFrame) -> list[dict[Any, Any]]:

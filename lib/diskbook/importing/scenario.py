@@ -32,12 +32,15 @@ class Settings:
         What is told apart as an arm: auto, folder, file or target.
     base
         Arm that all others are compared to; by default the first.
+    same_machine
+        Whether all arms were measured on one machine, which cancels in a ratio then; files seldom tell.
     disk_sku, size_gib, vm_size
         Disk and machine that were measured, whose documented limits are then in force; None where unknown.
     """
 
     arms_by: str = "auto"
     base: str | None = None
+    same_machine: bool = False
     disk_sku: str | None = None
     size_gib: int | None = None
     vm_size: str | None = None
@@ -100,7 +103,13 @@ def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
 
 
 def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Settings) -> dict[str, Any]:
-    """Make the scenario, as a manifest records it; entries get the names of their workloads."""
+    """Make the scenario, as a manifest records it; entries get the names of their workloads.
+
+    Raises
+    ------
+    UsageError
+        When the arms are said to share a machine, and their files name several.
+    """
     workloads = _workloads(entries)
     tools = {entry.arm: machine_of(entry) for entry in entries}
     known = {"sku": settings.disk_sku or UNKNOWN, "size_gib": settings.size_gib or 1}
@@ -125,7 +134,7 @@ def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Sett
         ],
         "workload": workloads,
         "design": {"replicates": 1, "repeats": 1, "seed": 1},
-        "comparison": _comparisons(entries, list(arms), workloads, settings.base),
+        "comparison": _comparisons(entries, list(arms), workloads, settings),
         "check": [],
     }
 
@@ -206,18 +215,22 @@ def _workloads(entries: Sequence[Described]) -> list[dict[str, Any]]:
 
 
 def _comparisons(
-    entries: Sequence[Described], arms: list[str], workloads: list[dict[str, Any]], base: str | None
+    entries: Sequence[Described], arms: list[str], workloads: list[dict[str, Any]], settings: Settings
 ) -> list[dict[str, Any]]:
     """Every arm with the base, of one tool and version: exploratory, since chosen after the fact."""
     made_by = {entry.arm: (entry.tool, entry.version) for entry in entries}
-    first = base or arms[0]
+    hosts = _hosts(entries)
+    if settings.same_machine and len(set(hosts.values()) - {""}) > 1:
+        named = ", ".join(sorted(set(hosts.values()) - {""}))
+        raise UsageError(f"--same-machine: the files name several machines ({named}); leave the option out")
+    first = settings.base or arms[0]
     items = [
         {
             "arm": arm,
             "base_arm": first,
             "workload": told["name"],
             "metric": "lat_mean_ms",
-            "pairing": "replicate",
+            "pairing": _pairing(hosts[arm], hosts[first], settings.same_machine),
             "family": "exploratory",
             "margin": 0.05,
         }
@@ -226,6 +239,17 @@ def _comparisons(
         if arm != first and first in told["arms"] and made_by[arm] == made_by[first] and _known(made_by[arm])
     ]
     return items[:_MOST_COMPARISONS]
+
+
+def _hosts(entries: Sequence[Described]) -> dict[str, str]:
+    """Machine of every arm, "" where its files name none; "localhost" may be any."""
+    told = {entry.arm: entry.measurement.host for entry in entries}
+    return {arm: "" if host in ("localhost", "127.0.0.1", "::1") else host for arm, host in told.items()}
+
+
+def _pairing(host: str, base_host: str, same_machine: bool) -> str:
+    """Only a machine that both arms share cancels in their ratio."""
+    return "same-machine" if same_machine or (host and host == base_host) else "replicate"
 
 
 def _known(made_by: tuple[str, str]) -> bool:

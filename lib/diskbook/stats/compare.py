@@ -176,6 +176,11 @@ class _Draft:
                     return gate
         return None
 
+    def decided_by(self, gate: Gate) -> bool:
+        """Whether a gate alone would give the verdict that the comparison has."""
+        failure = self.failure
+        return failure is not None and gate.status != "passed" and gate.verdict == failure.verdict
+
     @property
     def refused(self) -> bool:
         """Whether the number is withheld: latency of cells on a cap, or tools that cannot be compared."""
@@ -214,9 +219,7 @@ def _these_only(
 def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
     item, one = draft.item, draft.estimate
     withheld, failure = draft.refused, draft.failure
-    notes = [
-        gate.words for gate in draft.findings if gate.status == "failed" or (gate.verdict and gate is failure)
-    ]
+    notes = [gate.words for gate in draft.findings if gate.status == "failed" or draft.decided_by(gate)]
     if draft.note:
         notes.append(draft.note)
     if one.reason and (failure is None or failure.verdict == "inconclusive"):

@@ -23,6 +23,7 @@ from diskbook.stats.strata import INFERRED, Strata
 Status = Literal["passed", "failed", "not assessable"]
 Cell = Mapping[Any, Any]
 
+UNKNOWN_MACHINE = "unknown"
 MAX_LOST = 0.25
 FALSE_ALARM = 0.01
 CLIFF = 0.20
@@ -302,7 +303,11 @@ def settings_gate(arms: Sequence[str], mismatches: Mapping[str, str] | None) -> 
 
 
 def pairing_gate(pairing: str, cells: Sequence[Cell], n_replicates: int) -> Gate:
-    """Pairs must share what the pairing says; different machines need replicates."""
+    """Pairs must share what the pairing says; different machines need replicates.
+
+    Two arms on two machines, each measured once, differ by their machines as well: blocks repeat that
+    difference faithfully and make its interval narrow, so none of it is a finding about disks.
+    """
     machines, disks = ([_words(cell[name]) for cell in cells] for name in ("machines", "disks"))
     if pairing == "same-machine" and set(machines[0]) != set(machines[1]):
         cause = "the arms were to share a machine and did not"
@@ -313,9 +318,26 @@ def pairing_gate(pairing: str, cells: Sequence[Cell], n_replicates: int) -> Gate
     if pairing == "same-machine":
         return Gate("pairing", "passed", "both arms on the same machine")
     if n_replicates < 2:
-        cause = "the arms are on different machines, whose own difference is part of the ratio"
-        return Gate("pairing", "not assessable", cause, "measure 2 replicates or more")
+        verdict = "inconclusive" if unpaired(pairing, n_replicates) else ""
+        return Gate("pairing", "not assessable", *_unpaired(machines), verdict)
     return Gate("pairing", "passed", f"different machines, {n_replicates} replicates")
+
+
+def unpaired(pairing: str, n_replicates: int) -> bool:
+    """Whether nothing tells the arms from their machines, so that no ratio of theirs is a finding."""
+    return pairing == "replicate" and n_replicates < 2
+
+
+def _unpaired(machines: Sequence[tuple[str, ...]]) -> tuple[str, str]:
+    """Cause and remedy where what sets machines apart does not cancel, by what is known of the machines."""
+    remedy = "measure 2 replicates or more"
+    if UNKNOWN_MACHINE in machines[0] + machines[1]:
+        cause = "nothing says that the arms shared a machine, whose own difference may be part of the ratio"
+        return cause, f"if they did, say so (diskbook import --same-machine); else {remedy}"
+    if set(machines[0]) == set(machines[1]):
+        cause = "the pairing is by replicates, of which there is one"
+        return cause, f"{remedy}, or pair the arms by the machine they share"
+    return "the arms are on different machines, whose own difference is part of the ratio", remedy
 
 
 def _farthest(values: Iterable[Any]) -> float:

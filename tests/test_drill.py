@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import emulated
-from diskbook import scenario_file, shared_zrs, stages
-from diskbook.analysis import Analysis
+from diskbook import reservation_words, scenario_file, shared_zrs, stages
+from diskbook.analysis import Analysis, analyse
 from diskbook.azure.attach import Attachments, group_and_name
 from diskbook.azure.clients import Clients
 from diskbook.clouds import clients_of
@@ -117,6 +117,10 @@ def test_a_reservation_was_shown_step_by_step(done: Run) -> None:
     (finding,) = [event for event in done.ledger() if event["event"] == "finding"]
     assert finding["ok"] and all(step["expected"] == step["observed"] for step in finding["steps"])
     refused = [step["step"] for step in finding["steps"] if step["observed"] == "refused"]
+    assert [step["step"] for step in finding["steps"]] == list(reservation_words.DONE)
+    shown = shared_zrs.reservation_table(analyse(done))
+    assert "keys of node2; reserved by node2" in shown and "no finding about Azure" in shown
+    assert shown.count('<td class="short">yes</td>') == len(finding["steps"])
     assert refused == ["the second writes, unregistered", "the first writes, fenced"]
 
 

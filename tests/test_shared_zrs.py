@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import emulated
-from diskbook import shared_zrs
+from diskbook import reservation_words, results, scenario_file, shared_zrs
 from diskbook.analysis import Analysis, analyse
 from diskbook.articles import beside, published
+from diskbook.run import Run
 from diskbook.stats.zone_probe import probe
 
 SHARED = str(Path(__file__).parent / "scenarios" / "shared.toml")
@@ -69,3 +71,43 @@ def test_write_through_is_noted_where_it_cannot_be_sent(measured: tuple[Analysis
     a, _ = measured
     notes = [event.get("notes") or [] for event in a.folder.ledger() if event["event"] == "trial"]
     assert any("no FUA" in note for one in notes for note in one)
+
+
+KEYS = "keys 0xd15c0001; type 5 held by 0xd15c0001"
+STEPS = (
+    {"step": "the first reserves", "expected": KEYS, "observed": KEYS, "ok": True},
+    {"step": "the second writes, unregistered", "expected": "refused", "observed": "written", "ok": False},
+)
+
+
+def with_findings(folder: Path, *findings: dict[str, Any]) -> Analysis:
+    """An analysis of a run that did reservation checks and measured nothing."""
+    folder.mkdir()
+    run = Run(folder)
+    for finding in findings:
+        run.append("finding", name="shared-reservation", kind="reservation", **finding)
+    scenario, nothing = scenario_file.load("shared-zrs", "quick"), pd.DataFrame()
+    return Analysis(run, scenario, {"provenance": "emulated"}, results.Tables(nothing, nothing, nothing))
+
+
+def test_a_reservation_is_told_step_by_step_and_a_surprise_is_said(tmp_path: Path) -> None:
+    a = with_findings(tmp_path / "run", {"replicate": 1, "ok": False, "steps": STEPS})
+    rows = reservation_words.steps(a).drop(columns=["Replicate", "Check"]).to_numpy().tolist()
+    assert rows == [
+        [1, "node1", "reserves the disk: from now on only registered machines may write",
+         "keys of node1; reserved by node1", "yes"],
+        [2, "node2", "writes, not registered", "written", "no, expected: refused"],
+    ]  # fmt: skip
+    assert ">Replicate</th>" not in shared_zrs.reservation_table(a)
+
+
+def test_of_a_check_that_was_done_again_the_last_counts(tmp_path: Path) -> None:
+    first, second = {"ok": False, "steps": STEPS}, {"ok": True, "steps": STEPS[:1]}
+    a = with_findings(tmp_path / "run", first | {"replicate": 1}, second | {"replicate": 1})
+    assert reservation_words.steps(a)["As expected"].tolist() == ["yes"]
+    b = with_findings(tmp_path / "two", second | {"replicate": 1}, second | {"replicate": 2})
+    assert ">Replicate</th>" in shared_zrs.reservation_table(b)
+
+
+def test_a_run_without_a_reservation_says_so(tmp_path: Path) -> None:
+    assert "checked no reservation" in shared_zrs.reservation_table(with_findings(tmp_path / "run"))

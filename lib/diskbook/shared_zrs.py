@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from diskbook import reservation_words
 from diskbook.analysis import Analysis
 from diskbook.articles import claims, present_published, published
 from diskbook.drills import drill_words as drills
@@ -61,6 +62,11 @@ def probe_words(a: Analysis) -> list[str]:
             f"{next_one['ratio']:.2f} times as long ({interval})"
         )
     return said or ["no disk was read from two zones, so nothing is known of where it answers"]
+
+
+def reservation_table(a: Analysis) -> Html:
+    """Every step of the reservation checks: which machine, what it did, and what was seen."""
+    return reservation_words.steps_table(a)
 
 
 def drill_table(a: Analysis) -> Html:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -224,9 +226,21 @@ def test_a_plan_without_a_request(
 ) -> None:
     text = said(capsys, monkeypatch, "zone-disks", "--preset", "standard")
     assert "3 replicates of fresh machines and disks, 285 trials" in text and "seed 20261" in text
-    assert "zrs-z2           Premium_ZRS 1024 GiB on vm2 (Standard_D4as_v4, zone 2)" in text
+    assert "zrs-z2    Premium_ZRS 1024 GiB on vm2 (Standard_D4as_v4, zone 2)" in text
     assert "as it stands, 3 replicates x 5 blocks" in text and "pilot of 5 replicates x 3 blocks" in text
     assert "needed for" not in text
+
+
+def test_names_of_arms_and_workloads_stand_in_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for names longer than most: the longest arm has 17 characters."""
+    lines = said(capsys, monkeypatch, "disk-options").splitlines()
+    for head, end in (("arms:", "workloads:"), ("workloads:", "order of")):
+        start = lines.index(head) + 1
+        rows = list(itertools.takewhile(lambda line, end=end: not line.startswith(end), lines[start:]))
+        assert len(rows) >= 7
+        assert len({re.match(r"  \S+  +", line).end() for line in rows}) == 1, rows
 
 
 def test_a_plan_with_assumed_spread(

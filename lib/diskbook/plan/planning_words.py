@@ -11,7 +11,7 @@ from diskbook.earlier import Earlier, history_of, open_earlier
 from diskbook.errors import UsageError
 from diskbook.plan import planning
 from diskbook.plan.planning import Evidence, Need, Needs, Wanted
-from diskbook.scenario import Scenario, Workload
+from diskbook.scenario import Arm, Scenario, Workload
 from diskbook.stats import history, power
 from diskbook.stats.history import Prior
 
@@ -97,6 +97,7 @@ def _design(scenario: Scenario) -> str:
     order = "all arms once, in random order"
     if numbers.repeats > 1:
         order = f"all arms {numbers.repeats} times, in random order and then its reverse"
+    arms, loads = (_widest(items) for items in (scenario.arm, scenario.workload))
     lines = [
         f"{scenario.name}, preset {scenario.preset}: {scenario.scenario.title}",
         f"{_many(numbers.replicates, 'replicate')} of fresh machines and disks, "
@@ -109,14 +110,18 @@ def _design(scenario: Scenario) -> str:
         zone = f", zone {machine.zone}" if machine.zone else ""
         tool = ", DiskSpd" if scenario.tool_of(arm) == "diskspd" else ""
         what = f"{disk.sku} {disk.size_gib} GiB on {machine.name} ({machine.size}{zone}{tool})"
-        lines.append(f"  {arm.name:<16} {what}")
+        lines.append(f"  {arm.name:<{arms}}  {what}")
     lines.append("workloads:")
     for item in scenario.workload:
-        lines.append(f"  {item.name:<16} {_load(item)}")
-        lines += [f"  {'':<16} {words}" for words in tool_words.of_workload(item)]
+        lines.append(f"  {item.name:<{loads}}  {_load(item)}")
+        lines += [f"  {'':<{loads}}  {words}" for words in tool_words.of_workload(item)]
     first = dict.fromkeys(trial.arm for trial in design.plan(scenario)[0].trials)
     lines.append(f"order of arms in the first block: {', '.join(first)}")
     return "\n".join(lines)
+
+
+def _widest(items: Iterable[Arm | Workload]) -> int:
+    return max(len(item.name) for item in items)
 
 
 def _load(item: Workload) -> str:

@@ -206,6 +206,8 @@ def test_a_ratio_of_two_machines_is_never_told_as_a_finding() -> None:
         "from zone 1: 0.90 times (-0.20 ms) (95 % CI 0.85..0.95, these two disks and their machines, "
         f"6 blocks); {cause}"
     ]
+    more = narrative.more_measuring(pd.concat([row, row.assign(base_arm="lrs-b-z1")]), scenario)
+    assert more[0].startswith("write latency at queue depth 1, ZRS from zone 1 / LRS from zone 1: more")
     more = narrative.more_measuring(row, scenario)
     assert more[0] == f"write latency at queue depth 1: more blocks do not help; {cause}"
     floor = narrative.noise_floor(row.assign(family="control"), scenario)
@@ -264,7 +266,10 @@ def test_words_of_every_verdict(run: Run) -> None:
     assert " may or may not differ " in say(verdict="inconclusive")
     assert say(verdict="capped", warnings="on a cap").startswith("no ratio for the write latency")
     assert "no interval" in say(ci_low=float("nan"), ci_high=float("nan"), verdict="inconclusive")
-    assert "this disk" in say(pairing="same-disk")
+    assert "these two disks, 4 blocks" in say() and "this disk, 4 blocks" in say(pairing="same-disk")
+    zones = {"arm": "zrs-z2", "base_arm": "zrs-z1", "pairing": "same-disk"}
+    assert "this disk from these two machines, 4 blocks" in say(**zones)
+    assert "these disks, 3 replicates" in say(**zones, n_replicates=3)
     assert "p =" not in say() and "p_" not in say()
 
 

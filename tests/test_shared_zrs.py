@@ -49,7 +49,10 @@ def test_the_zone_that_answers_is_the_one_that_was_planted(
 def test_words_and_tables(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, _ = measured
     (said,) = shared_zrs.probe_words(a)
-    assert said.startswith("emulated: r1-zrs (replicate 1) answers from westeurope-az") and "95 % CI" in said
+    assert said.startswith("emulated: r1-zrs (replicate 1) answers from zone ") and "95 % CI" in said
+    machines = a.manifest["replicates"][0]["machines"].values()
+    for zone in {f"zone {one['logical_zone']} ({one['physical_zone']})" for one in machines}:
+        assert zone in shared_zrs.probe_table(a)
     assert shared_zrs.probe_table(a).count("<tr>") == 4
     claims = shared_zrs.claims_table()
     assert "2 % overhead" in claims and "Capped" in claims and "three" in claims

@@ -183,7 +183,11 @@ def test_pairing_is_checked(run) -> None:
     elsewhere = run[0].assign(machine_id=np.where(run[0]["arm"] == "zrs-z1", "vm9", run[0]["machine_id"]))
     assert these(compare(elsewhere, [HEADLINE]))["verdict"] == "invalid"
     moved = HEADLINE.model_copy(update={"arm": "zrs-z2", "base_arm": "zrs-z1", "pairing": "same-disk"})
-    assert "different machines" in gate(compare(run[0], [moved]), "pairing")["cause"]
+    found = compare(run[0], [moved])
+    assert "different machines" in gate(found, "pairing")["cause"]
+    assert these(found)["warnings"] == gate(found, "pairing")[["cause", "remedy"]].str.cat(sep=": ")
+    together = compare(run[0].assign(machine_id="vm", disk_id="zrs"), [moved])
+    assert gate(together, "pairing")["status"] == "passed"
 
 
 ON_TWO = HEADLINE.model_copy(update={"arm": "lrs-z2", "base_arm": "lrs-z1", "pairing": "replicate"})

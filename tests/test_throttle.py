@@ -70,7 +70,7 @@ def test_without_metrics_the_reason_is_said_once(trials: pd.DataFrame) -> None:
     assert set(cells["platform"]) == {"not fetched"} and set(cells["agrees"]) == {""}
     page = present.cells(cells, LABELS, WORDS)
     assert page.count("were not fetched: no") == 1 and "What limited each cell" in page
-    assert "Both agree" not in page
+    assert "Trials that agree" not in page
 
 
 def test_emulated_metrics_are_said_to_be_emulated(trials: pd.DataFrame) -> None:

@@ -57,25 +57,30 @@ def _operation(item: Workload) -> str:
     return {0: "read", 100: "write"}.get(item.write_pct, f"mixed ({item.write_pct} % writes)")
 
 
-def scope_words(row: Row) -> str:
-    """Scope in words: these two disks (and machines), this disk, these disks, disks like these."""
+def scope_words(row: Row, scenario: Scenario) -> str:
+    """Scope in words: these two disks, this disk, these disks, disks like these; machines where they differ.
+
+    With one replicate nothing tells a disk, or a zone, from the machine that it was measured from.
+    """
     if row["scope"] == LIKE_THESE:
         return LIKE_THESE
     if row["n_replicates"] > 1:
         return THESE
-    if _unpaired(row):
-        return "these two disks and their machines"
-    return "this disk" if row["pairing"] == "same-disk" else "these two disks"
+    machines = {scenario.arm_named(row[role]).machine for role in ("arm", "base_arm")}
+    if row["pairing"] == "same-disk":
+        return "this disk from these two machines" if len(machines) > 1 else "this disk"
+    return "these two disks and their machines" if _unpaired(row) else "these two disks"
 
 
-def interval_words(row: Row) -> str:
+def interval_words(row: Row, scenario: Scenario) -> str:
     """Interval with scope and number, e.g. "95 % CI 2.41..2.51, these two disks, 4 blocks"."""
     several = f", {row['n_replicates']} replicates" if row["n_replicates"] > 1 else ""
     blocks = f"{row['n_blocks']} block{'s' * (row['n_blocks'] != 1)}"
     if math.isnan(row["ci_low"]):
-        return f"no interval, {scope_words(row)}{several}, {blocks}"
+        return f"no interval, {scope_words(row, scenario)}{several}, {blocks}"
     level = f"{100 * row['level']:.0f} % CI"
-    return f"{level} {row['ci_low']:.2f}..{row['ci_high']:.2f}, {scope_words(row)}{several}, {blocks}"
+    scope = scope_words(row, scenario)
+    return f"{level} {row['ci_low']:.2f}..{row['ci_high']:.2f}, {scope}{several}, {blocks}"
 
 
 def sentence(row: Row, scenario: Scenario) -> str:
@@ -91,7 +96,7 @@ def sentence(row: Row, scenario: Scenario) -> str:
         return f"{what} is {row['ratio']:.2f} times that of {base}, a ratio of limits: {where}"
     if verdict in ("capped", "invalid") or math.isnan(row["ratio"]):
         return f"no ratio for the {what} to {base} ({verdict}): {row['warnings']}"
-    times, interval = f"{row['ratio']:.2f} times{_milliseconds(row)}", interval_words(row)
+    times, interval = f"{row['ratio']:.2f} times{_milliseconds(row)}", interval_words(row, scenario)
     if verdict == "difference":
         return f"{what} is {times} that of {base} ({interval})"
     if verdict.startswith("equivalent"):
@@ -147,7 +152,7 @@ def noise_floor(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
             continue
         found.append(
             f"{load}: two disks of one kind differ by {100 * (row['ratio'] - 1):+.1f} % "
-            f"({interval_words(row)}); verdict: {row['verdict']}"
+            f"({interval_words(row, scenario)}); verdict: {row['verdict']}"
         )
     unknown = "no control comparison is named: how far two disks of one kind differ is not known here"
     return found or [unknown]
@@ -171,8 +176,12 @@ def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
     With one replicate more blocks narrow "these disks" only.
     """
     found = []
-    for row in chosen(comparisons[comparisons["family"] == "headline"]).to_dict("records"):
+    rows = chosen(comparisons[comparisons["family"] == "headline"])
+    several = rows["workload"].duplicated(keep=False)
+    for row, shared in zip(rows.to_dict("records"), several, strict=True):
         load = load_words(scenario.workload_named(row["workload"]))
+        if shared:
+            load += f", {_arm(scenario, row['arm'])} / {_arm(scenario, row['base_arm'])}"
         if math.isnan(row["ci_low"]):
             found.append(f"{load}: no interval to narrow; {row['warnings']}")
             continue
@@ -184,8 +193,9 @@ def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
         now = math.log(row["ci_high"] / row["ci_low"]) / 2
         first, second = (_percent(_narrowed(now, n, n + more, row["level"])) for more in MORE)
         found.append(
-            f"{load}: {_percent(now)} for {scope_words(row)} with {n} {unit}; {MORE[0]} {unit} more narrow "
-            f"it to {first}, {MORE[1]} more to {second}{_of_blocks(row, comparisons)}"
+            f"{load}: {_percent(now)} for {scope_words(row, scenario)} with {n} {unit}; "
+            f"{MORE[0]} {unit} more narrow it to {first}, {MORE[1]} more to {second}"
+            f"{_of_blocks(row, comparisons)}"
         )
     if comparisons["n_replicates"].max() < 2:
         found.append(

@@ -35,8 +35,8 @@ def within(trials: pd.DataFrame) -> list[str]:
         ]
     if unsettled:
         said.append(
-            f"MSER-5 would cut half of {unsettled} of {len(assessable)} trials: a diagnostic of "
-            "warm-up, of use on long trials; nothing is dropped for it"
+            f"{unsettled} of the {len(assessable)} trials long enough to judge look unsettled for half of "
+            "their time (MSER-5, a diagnostic of warm-up); nothing is dropped for it"
         )
     return said
 

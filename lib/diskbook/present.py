@@ -182,7 +182,7 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
             "Latency, ms": row["lat_mean_ms"],
             "Label": "no limit is known" if math.isnan(row["share"]) else row["label"],
             "Rate set by": row["binds"].partition(":")[0],
-            "N / cap, ms": row["predicted_lat_ms"],
+            "Outstanding / cap, ms": row["predicted_lat_ms"],
             "Evidence": mark(row["evidence"], notes),
         }
         for row in frame.to_dict("records")
@@ -202,11 +202,11 @@ def _limited(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str])
             "Of it": ["" if math.isnan(share) else f"{100 * share:.0f} %" for share in frame["of_limit"]],
             "Burst credit": frame["credit"],
             "Platform's metrics": frame["platform"],
-            "Both agree": frame["agrees"],
+            "Trials that agree": frame["agrees"],
         }
     )
-    if shown["Both agree"].eq("").all():
-        shown = shown.drop(columns="Both agree")
+    if shown["Trials that agree"].eq("").all():
+        shown = shown.drop(columns="Trials that agree")
     caption = "What limited each cell: limit, credit, and the share consumed as the platform reports it"
     return table(shown, caption) + footnotes(dict.fromkeys(filter(None, frame["platform_note"]), 1))
 

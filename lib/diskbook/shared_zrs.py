@@ -29,12 +29,12 @@ def claims_table() -> Html:
 
 def probe_table(a: Analysis) -> Html:
     """Every zone that a disk was read from, with its ratio to the nearest one."""
-    found = probe(a.trials)
+    found, zones = probe(a.trials), _zones(a)
     rows = [
         {
             "Replicate": row["replicate"],
             "Disk": row["disk_id"].rsplit("/", 1)[-1],
-            "Read from": row["zone"],
+            "Read from": zones[row["zone"]],
             "Latency, ms": row["lat_ms"],
             "Ratio to the nearest": _ratio(row),
             "Blocks": row["n_blocks"],
@@ -47,7 +47,7 @@ def probe_table(a: Analysis) -> Html:
 
 def probe_words(a: Analysis) -> list[str]:
     """Say of each disk which zone it answers from, and how sure that is."""
-    found = probe(a.trials)
+    found, names = probe(a.trials), _zones(a)
     said = []
     for (replicate, disk), zones in found.groupby(["replicate", "disk_id"], sort=False):
         name = f"{a.provenance}: {str(disk).rsplit('/', 1)[-1]} (replicate {replicate})"
@@ -58,7 +58,7 @@ def probe_words(a: Analysis) -> list[str]:
         next_one = zones[zones["verdict"] == FARTHER].sort_values("ratio").iloc[0]
         interval = f"95 % CI {next_one['ci_low']:.2f}..{next_one['ci_high']:.2f}"
         said.append(
-            f"{name} answers from {nearest['zone'].iloc[0]}, as latency has it: the next zone takes "
+            f"{name} answers from {names[nearest['zone'].iloc[0]]}, as latency has it: the next zone takes "
             f"{next_one['ratio']:.2f} times as long ({interval})"
         )
     return said or ["no disk was read from two zones, so nothing is known of where it answers"]
@@ -82,6 +82,15 @@ def drill_words(a: Analysis) -> list[str]:
 def drill_picture(a: Analysis) -> Picture:
     """Figure of the zone drills, step by step."""
     return drills.drill_figure(a)
+
+
+def _zones(a: Analysis) -> dict[str, str]:
+    """Physical zones with the number that arms and machines carry, e.g. "zone 2 (westeurope-az3)"."""
+    known = a.trials[["physical_zone", "logical_zone"]].dropna().drop_duplicates()
+    return {
+        str(physical): f"zone {logical} ({physical})"
+        for physical, logical in known.itertuples(index=False, name=None)
+    }
 
 
 def _ratio(row: dict[Any, Any]) -> str:

@@ -19,8 +19,8 @@ KINDS = {"cold": "cold VM", "standby": "standby VM, disk moved", "shared": "shar
 FAILURES = {"crash": "power cut", "stop": "shutdown", "deallocate": "deallocated"}
 NONE = "this run did no drill, so it says nothing of what a failed machine costs"
 EMULATED = (
-    "times of these emulated drills are the profile's own delays of the control plane, as run (scaled) and "
-    "unscaled, as far as this machine's own work leaves them: no finding about Azure"
+    "times of these emulated drills are the delays that the profile gives the control plane, as run (scaled) "
+    "and unscaled, and what the work itself takes here: no finding about Azure"
 )
 COLUMNS = ("name", "replicate", "kind", "failure", "step", "real_s", "unscaled_s", "begin_s")
 
@@ -95,7 +95,7 @@ def _one(event: Mapping[str, Any]) -> str:
     longest = max(event["steps"], key=lambda step: step["unscaled_s"])
     times = f"{event['rto_unscaled_s']:.1f} s from the last write of {event['from_machine']} to the first of "
     times += event["machine"]
-    if event["rto_s"] != event["rto_unscaled_s"]:
+    if f"{event['rto_s']:.1f}" != f"{event['rto_unscaled_s']:.1f}":
         times += f" (unscaled; {event['rto_s']:.1f} s as run)"
     return (
         f"{who}: {event['lost']} of {event['acknowledged']:,} blocks lost; {times}, of which "

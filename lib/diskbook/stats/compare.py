@@ -220,6 +220,8 @@ def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
     item, one = draft.item, draft.estimate
     withheld, failure = draft.refused, draft.failure
     notes = [gate.words for gate in draft.findings if gate.status == "failed" or draft.decided_by(gate)]
+    if one.scope == ratios.THESE and not withheld:
+        notes += gates.of_machines(draft.findings)
     if draft.note:
         notes.append(draft.note)
     if one.reason and (failure is None or failure.verdict == "inconclusive"):

@@ -290,6 +290,11 @@ def hides_general(findings: Iterable[Gate]) -> str:
     return hidden[0].words if hidden else ""
 
 
+def of_machines(findings: Iterable[Gate]) -> list[str]:
+    """Say that a ratio holds what sets two machines apart, where it does; that holds whatever the verdict."""
+    return [gate.words for gate in findings if gate.name == "pairing" and gate.status == "not assessable"]
+
+
 def settings_gate(arms: Sequence[str], mismatches: Mapping[str, str] | None) -> Gate:
     """What was read back from the cloud must be what was asked for."""
     if mismatches is None:
@@ -315,7 +320,8 @@ def pairing_gate(pairing: str, cells: Sequence[Cell], n_replicates: int) -> Gate
     if pairing == "same-disk" and set(disks[0]) != set(disks[1]):
         cause = "the arms were to share a disk and did not"
         return Gate("pairing", "failed", cause, "correct the scenario's pairing", "invalid")
-    if pairing == "same-machine":
+    shared = set(machines[0]) == set(machines[1]) and UNKNOWN_MACHINE not in machines[0]
+    if pairing == "same-machine" or (pairing == "same-disk" and shared):
         return Gate("pairing", "passed", "both arms on the same machine")
     if n_replicates < 2:
         verdict = "inconclusive" if unpaired(pairing, n_replicates) else ""

@@ -205,9 +205,11 @@ def _limited(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str])
             "Trials that agree": frame["agrees"],
         }
     )
+    caption = "What limited each cell: limit, credit, and the share consumed as the platform reports it"
     if shown["Trials that agree"].eq("").all():
         shown = shown.drop(columns="Trials that agree")
-    caption = "What limited each cell: limit, credit, and the share consumed as the platform reports it"
+    else:
+        caption += "; a trial agrees where its rate and the platform say the same of the limit"
     return table(shown, caption) + footnotes(dict.fromkeys(filter(None, frame["platform_note"]), 1))
 
 

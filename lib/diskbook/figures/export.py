@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import html as markup
 import io
 import json
 import re
 from pathlib import Path
+from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 import matplotlib as mpl
@@ -70,12 +70,17 @@ def export(picture: Picture, folder: Path) -> list[Path]:
 
 def html(picture: Picture) -> str:
     """Figure as self-contained HTML with alt text and caption, for a notebook's output."""
-    source = base64.b64encode(as_svg(picture)).decode()
     alt, caption = markup.escape(picture.alt, quote=True), markup.escape(picture.caption)
     return (
-        f'<figure id="{picture.slug}"><img alt="{alt}" src="data:image/svg+xml;base64,{source}">'
+        f'<figure id="{picture.slug}"><img alt="{alt}" src="{_address(as_svg(picture))}">'
         f"<figcaption>{caption}</figcaption></figure>"
     )
+
+
+def _address(svg: bytes) -> str:
+    """The figure as an address: percent-encoded, which takes a fifth less room than base64."""
+    quoted = svg.decode().replace("'", "&#39;").replace('"', "'")
+    return "data:image/svg+xml," + quote(quoted, safe=" ~()*!.'/:;,?@=+$-_")
 
 
 def _metadata(picture: Picture) -> dict[str, str]:

@@ -85,6 +85,25 @@ def test_a_job_that_vanishes_or_hangs_is_told(host: Host) -> None:
         assert connection.run("pgrep -f '^sleep 30$' >/dev/null").status != 0
 
 
+def test_a_worker_with_a_session_of_its_own_ends_with_its_job(host: Host) -> None:
+    """As fio's workers have; one that went on would load the disk beside the next trial."""
+    worker = ["sh", "-c", "setsid sh -c 'sleep 617; true' & wait"]
+    with Connection(host) as connection:
+
+        def runs() -> bool:
+            return connection.run("pgrep -f '^sleep 617$' >/dev/null").status == 0
+
+        connection.start_job("hung", worker)
+        assert soon(runs)
+        with pytest.raises(JobLost, match="took more than 1 s"):
+            connection.finish_job("hung", [], expected_s=0, limit_s=1)
+        assert soon(lambda: not runs())
+        connection.start_job("left", worker)
+        assert soon(runs)
+        connection.end_jobs()
+        assert soon(lambda: not runs())
+
+
 def test_a_job_that_has_ended_is_not_waited_for(host: Host) -> None:
     with Connection(host) as connection:
         connection.start_job("short", ["true"])

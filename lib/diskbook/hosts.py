@@ -40,7 +40,11 @@ _PAUSE = "a=$(($(date +%s) - $(stat -c %Y pid))); [ $a -gt 1 ] || a=0; " + (
     "[ -e status ] || sleep $(echo \"{:.2f} $a\" | awk '{{ print ($1 > $2) ? $1 - $2 : 0 }}')"
 )
 _MTIME = "date -u -r $f +%FT%T.%6N+00:00"
-_END = '$(cat as_root 2>/dev/null) kill -s KILL -- "-$(cat pid)"'
+# A worker of fio leads a session of its own: the job is its group and whatever descends from it.
+_END = (
+    "{ t() { for c in $(cat /proc/$1/task/*/children); do echo $c; t $c; done; }; "
+    '$(cat as_root 2>/dev/null) kill -s KILL -- "-$(cat pid)" $(t "$(cat pid)"); }'
+)
 
 
 @dataclass(frozen=True)

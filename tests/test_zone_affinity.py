@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 import synthetic
-from diskbook import cli, zone_affinity
+from diskbook import cli, zone_affinity, zone_baseline, zone_reads
 from diskbook.errors import DiskbookError, UsageError
 from diskbook.stats.zone_probe import probe
-from diskbook.zone_affinity import HOME, REMOTE, UNCLEAR, Baseline
+from diskbook.zone_affinity import HOME, REMOTE, UNCLEAR
+from diskbook.zone_baseline import Baseline
+from diskbook.zone_reads import Probe
 
-KNOWN = Baseline(2.0, 3.0, "test")
+KNOWN = Baseline(2.0, 3.0, "test", 4.3)
+DISK = Probe("disk")
 
 
 def read_from_zones(**latency_ms: float) -> pd.DataFrame:
@@ -52,43 +56,129 @@ def test_only_blocks_that_all_zones_have_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("latencies", "verdict", "code"),
+    ("latencies", "verdict", "code", "why"),
     [
-        ([2.0, 2.1, 1.95, 2.05, 2.0], HOME, 0),
-        ([3.0, 3.1, 2.9, 3.05, 3.0], REMOTE, 10),
-        ([2.0, 3.0, 2.4, 2.6, 2.2], UNCLEAR, 11),
-        ([1.0, 1.0, 1.0, 1.0, 1.01], HOME, 0),
+        ([2.0, 2.1, 1.95, 2.05, 2.0], HOME, 0, ""),
+        ([3.0, 3.1, 2.9, 3.05, 3.0], REMOTE, 10, ""),
+        ([4.4, 4.5, 4.3, 4.4, 4.4], REMOTE, 10, ""),
+        ([2.0, 3.0, 2.4, 2.6, 2.2], UNCLEAR, 11, "do not tell the zones apart"),
+        ([1.0, 1.0, 1.0, 1.0, 1.01], UNCLEAR, 11, "faster than from any zone"),
+        ([8.0, 9.0, 8.5, 8.2, 8.7], UNCLEAR, 11, "slower than from any zone"),
+        ([2.0], UNCLEAR, 11, "do not tell the zones apart"),
     ],
 )
-def test_the_whole_interval_must_lie_on_one_side(latencies, verdict: str, code: int) -> None:
-    found = zone_affinity.judge(latencies, KNOWN, "d")
+def test_the_whole_interval_must_lie_on_one_side(latencies, verdict: str, code: int, why: str) -> None:
+    found = zone_affinity.judge(latencies, KNOWN, DISK, "zone 1")
     assert (found.verdict, found.exit_code) == (verdict, code)
-    assert found.ci_low_ms < found.lat_ms < found.ci_high_ms
-    assert json.loads(found.as_json)["exit_code"] == code and "\n" not in found.as_json
+    assert why in found.why and bool(why) == bool(found.why) and found.why in found.line
+    if len(latencies) > 1:
+        assert found.ci_low_ms < found.lat_ms < found.ci_high_ms
+    else:
+        assert found.ci_low_ms is None and "no interval" in found.line
+    assert json.loads(found.as_json)["exit_code"] == code
+    assert "NaN" not in found.as_json and "\n" not in found.as_json + found.line
 
 
-def test_a_move_is_told_and_an_unclear_look_is_forgotten(tmp_path: Path) -> None:
-    state = tmp_path / "state.json"
+def test_slow_reads_are_a_remote_zone_where_the_farthest_is_not_known() -> None:
+    known = zone_baseline.by_hand(2.0, 3.0)
+    assert zone_affinity.judge([8.0, 9.0, 8.5], known, DISK, "zone 1").verdict == REMOTE
+
+
+def looks(state: Path, *seen: tuple[str, float]) -> list[str]:
+    """What changed with each look, from a place at a latency; not a number: one that is not clear."""
     told = []
-    for latency in (2.0, 3.1, math.nan, 2.0):
+    for place, latency in seen:
         around = [2.0, 3.0, 2.4, 2.6, 2.2] if math.isnan(latency) else [latency * f for f in (1, 1.01, 0.99)]
-        found = zone_affinity.judge(around, KNOWN, "d", zone_affinity.last_verdict(state))
+        found = zone_affinity.judge(around, KNOWN, DISK, place, zone_affinity.last_clear(state))
         zone_affinity.keep(state, found)
-        told.append((found.verdict, found.changed))
-    assert told == [(HOME, ""), (REMOTE, "it moved away"), (UNCLEAR, ""), (HOME, "it moved back")]
+        told.append(found.changed)
+    return told
 
 
-def test_a_foreign_state_file_is_not_overwritten(tmp_path: Path) -> None:
-    (tmp_path / "state").write_text("mine\n")
+def test_a_move_is_told_once_and_an_unclear_look_is_forgotten(tmp_path: Path) -> None:
+    told = looks(
+        tmp_path / "state", ("2", 2.0), ("1", 3.1), ("2", math.nan), ("2", 2.0), ("2", 2.0), ("3", 2.9)
+    )
+    assert told == ["", "it moved away", "", "it moved back", "", "it moved away"]
+
+
+def test_a_change_without_a_move_is_not_called_one(tmp_path: Path) -> None:
+    told = looks(tmp_path / "state", ("2", 2.0), ("2", 3.1), ("2", 2.0))
+    assert told == ["", "remote now, without having moved", "near again, without having moved"]
+
+
+@pytest.mark.parametrize("content", [b"mine\n", b"\xff\xfe", b"{}"])
+def test_a_foreign_state_file_is_not_overwritten(tmp_path: Path, content: bytes) -> None:
+    state = tmp_path / "state"
+    state.write_bytes(content)
     with pytest.raises(DiskbookError, match="no state of zone-affinity"):
-        zone_affinity.last_verdict(tmp_path / "state")
+        zone_affinity.last_clear(state)
+    assert state.read_bytes() == content
+
+
+def test_a_state_file_that_was_cut_off_counts_as_none(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    looks(state, ("1", 3.1))
+    whole = state.read_text()
+    for length in range(len(whole) - 1):
+        state.write_text(whole[:length])
+        assert zone_affinity.last_clear(state) == {}
+    assert looks(state, ("1", 3.1), ("2", 2.0)) == ["", "it moved back"]
+
+
+def test_two_looks_at_once_tell_a_move_once(file: str, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    looks(state, ("zone 1", 3.1))
+    slow = zone_baseline.by_hand(*around(file))
+    probe = Probe(file, 0.2, 1 / 1024)
+    with ThreadPoolExecutor() as pool:
+        both = [pool.submit(zone_affinity.look, probe, slow, "2", state) for _ in range(2)]
+        told = sorted(one.result().changed for one in both)
+    assert told == ["", "it moved back"]
+    assert json.loads(state.read_text())["verdict"] == HOME
+
+
+def test_a_state_that_cannot_be_written_is_told_before_the_reads(file: str, tmp_path: Path) -> None:
+    with pytest.raises(DiskbookError, match="cannot be written: No such file or directory"):
+        zone_affinity.look(Probe(file, 600), KNOWN, "1", tmp_path / "nix" / "state")
 
 
 def test_the_baseline_comes_from_a_run() -> None:
-    found = zone_affinity.of_run("sample-zone-disks")
-    assert 1.5 < found.near_ms < found.far_ms < 5 and "disk zrs (emulated)" in found.source
+    found = zone_baseline.of_run("sample-zone-disks")
+    assert 1.5 < found.near_ms < found.far_ms <= found.farthest_ms < 5
+    assert "disk zrs (emulated)" in found.source and not found.zone
     with pytest.raises(UsageError, match="no disk 'lrs'"):
-        zone_affinity.of_run("sample-zone-disks", "lrs")
+        zone_baseline.of_run("sample-zone-disks", "lrs")
+
+
+def test_zones_are_learned_one_after_another(tmp_path: Path) -> None:
+    file = tmp_path / "zones.json"
+    seen = {"1": [4.3, 4.4, 4.2], "2": [2.2, 2.21, 2.19], "3": [3.2, 3.1, 3.3]}
+    zone_baseline.learn(file, "1", DISK, seen["1"])
+    with pytest.raises(UsageError, match="knows one zone only"):
+        zone_baseline.of_file(file)
+    for zone in ("3", "2", "3"):
+        rows = zone_baseline.learn(file, zone, DISK, seen[zone])
+    assert list(rows["zone"]) == ["2", "3", "1"]
+    found = zone_baseline.of_file(file)
+    assert found.zone == "2" and found.source.startswith("zones.json of 20")
+    assert (found.near_ms, found.far_ms, found.farthest_ms) == pytest.approx((2.2, 3.2, 4.3), rel=0.01)
+    zone_baseline.learn(file, "2", DISK, [2.0, 3.0, 4.0])
+    with pytest.raises(UsageError, match="the nearest zone is not clear"):
+        zone_baseline.of_file(file)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", '{"schema": "diskbook zones 1"}', '{"schema": "diskbook zones 1", "zones": {"1": 5}}'],
+)
+def test_a_foreign_file_is_neither_read_nor_written(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "zones.json"
+    file.write_text(content)
+    for attempt in (lambda: zone_baseline.of_file(file), lambda: zone_baseline.learn(file, "1", DISK, [2.0])):
+        with pytest.raises(UsageError, match="was not written by --learn, or is damaged"):
+            attempt()
+    assert file.read_text() == content
 
 
 def command(*arguments: str) -> Result:
@@ -96,31 +186,57 @@ def command(*arguments: str) -> Result:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> str:
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A device that is read less often than others, for time's sake."""
+    monkeypatch.setattr(zone_reads, "READS", 3)
     path = tmp_path / "device"
     path.write_bytes(bytes(1 << 20))
     return str(path)
 
 
+def around(file: str) -> tuple[float, float]:
+    """Latencies of a nearest zone and the next, very far apart, of which the file's own is the first."""
+    found = float(np.median(zone_reads.measure(Probe(file, 0.2, 1 / 1024))))
+    return found, 1e6 * found
+
+
 def test_a_device_is_read_with_fio_and_left_as_it_is(file: str) -> None:
     size = ("--size-gib", str(1 / 1024), "--seconds", "0.2")
-    near = command("--device", file, "--near-ms", "1000", "--far-ms", "2000", *size)
-    assert near.exit_code == 0 and near.output.startswith("nearest zone: reads take 0.")
-    far = command("--device", file, "--near-ms", "1e-9", "--far-ms", "2e-9", "--json", *size)
-    assert far.exit_code == 10 and json.loads(far.output)["verdict"] == REMOTE
+    near, far = around(file)
+    found = command("--device", file, "--near-ms", str(near), "--far-ms", str(far), "--zone", "2", *size)
+    assert found.exit_code == 0 and found.output.startswith("nearest zone: reads from zone 2 take 0.")
+    found = command("--device", file, "--near-ms", "1e-9", "--far-ms", "2e-9", "--json", *size)
+    assert found.exit_code == 10 and json.loads(found.output)["verdict"] == REMOTE
     assert Path(file).read_bytes() == bytes(1 << 20) and len(list(Path(file).parent.iterdir())) == 1
+
+
+def test_reads_are_few_and_leave_nothing_where_they_run(file: str, tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    via = f'sh -c \'echo "$0" >>{said}; exec sh -c "$0"\''
+    Path(file).rename(tmp_path / "elsewhere")  # where it is there need not be here
+    zone_reads.measure(Probe(str(tmp_path / "elsewhere"), 0.2, 1 / 1024, via))
+    lines = said.read_text().splitlines()
+    assert len(lines) == zone_reads.READS
+    assert all("--readonly" in line and "--rate_iops=100" in line and "_log=" not in line for line in lines)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["--near-ms", "2", "--far-ms", "1"], "the first must be above 0"),
-        (["--near-ms", "2"], "give --baseline RUN"),
-        (["--near-ms", "1", "--far-ms", "2", "--baseline", "sample-zone-disks"], "give --baseline RUN"),
+        (["--near-ms", "nan", "--far-ms", "1"], "the first must be above 0"),
+        (["--near-ms", "1", "--far-ms", "inf"], "the first must be above 0"),
+        (["--near-ms", "2"], "give --baseline with"),
+        (["--near-ms", "1", "--far-ms", "2", "--baseline", "sample-zone-disks"], "give --baseline with"),
         (["--baseline", "nix"], "there is no run 'nix'"),
+        (["--learn", "zones.json"], "--learn needs --zone"),
+        (["--learn", "zones.json", "--zone", "1", "--state", "s"], "leave out --state and the baseline"),
+        (["--near-ms", "1", "--far-ms", "2", "--size-gib", "nan"], "must be numbers above 0"),
+        (["--near-ms", "1", "--far-ms", "2", "--seconds", "nan"], "must be numbers above 0"),
+        (["--near-ms", "1", "--far-ms", "2", "--via", "ssh 'node2"], "is no command: No closing quotation"),
     ],
 )
-def test_a_wrong_baseline_is_refused(file: str, arguments: list[str], words: str) -> None:
+def test_what_was_asked_for_wrongly_is_refused(file: str, arguments: list[str], words: str) -> None:
     error = command("--device", file, *arguments).exception
     assert isinstance(error, UsageError) and words in str(error)
 
@@ -129,5 +245,9 @@ def test_a_device_that_is_not_there_or_cannot_be_read(tmp_path: Path) -> None:
     known = ("--near-ms", "1", "--far-ms", "2", "--seconds", "0.2")
     error = command("--device", str(tmp_path / "nix"), *known).exception
     assert isinstance(error, UsageError) and "there is no device" in str(error)
-    error = command("--device", str(tmp_path), *known).exception
-    assert isinstance(error, DiskbookError) and "cannot be read: fio says" in str(error)
+    for device, via in ((tmp_path, ""), (tmp_path / "nix", "sh -c"), (tmp_path, "sh -c 'exit 255'")):
+        error = command("--device", str(device), "--via", via, *known).exception
+        assert isinstance(error, DiskbookError) and "cannot be read: " in str(error)
+        assert "\n" not in str(error)
+    error = command("--device", str(tmp_path), "--via", "no-such-program", *known).exception
+    assert "no-such-program cannot be run (No such file or directory); see --via" in str(error)

@@ -1,63 +1,54 @@
 """Does a workload sit in the zone that its zone-redundant disk answers from? For operators to schedule.
 
-A short read at queue depth 1 where the workload runs, held against latencies known for the disk: from the
-nearest zone, and from the nearest of the others. They come from a run that read the disk from all zones, or
-by hand. The verdict goes by the middle between the two on a log scale, and only where the whole interval of
-the reads lies on one side. Only reads are made.
+Short reads at queue depth 1 where the workload runs are held against latencies known for the disk: from the
+nearest zone, and from the nearest of the others. The verdict goes by the middle between the two on a log
+scale, and only where the whole interval of the reads lies on one side. Only reads are made.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import subprocess
-import tempfile
+import socket
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from diskbook.analysis import analyse
-from diskbook.errors import DiskbookError, UsageError, unknown
+from diskbook import zone_baseline
+from diskbook.errors import DiskbookError, UsageError
 from diskbook.run import now_utc, write_atomic
-from diskbook.scenario import Workload
 from diskbook.stats import intervals
-from diskbook.stats.zone_probe import FARTHER, NEAREST, probe
-from diskbook.tools import fio
+from diskbook.stats.zone_probe import FARTHER, NEAREST
+from diskbook.zone_baseline import Baseline
+from diskbook.zone_reads import Probe, measure
 
 HOME, REMOTE, UNCLEAR = "nearest zone", "remote zone", "not clear"
 EXIT = {HOME: 0, REMOTE: 10, UNCLEAR: 11}
 """Exit status by verdict; 1 and 2 are errors, as everywhere."""
-READS = 5
-"""Short runs of reads, each one value of the interval."""
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """Read latencies at queue depth 1 known for the disk, in ms; `source` says from where."""
-
-    near_ms: float
-    far_ms: float
-    source: str
-
-    @property
-    def middle_ms(self) -> float:
-        """Geometric mean of the two."""
-        return math.sqrt(self.near_ms * self.far_ms)
+_BEGINS = '{"verdict": "'  # of every state file
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One look: verdict, latency with its interval, the baseline, and what changed since the last look."""
+    """One look: verdict, why it is not clear, latency with its interval, and what changed since the last.
+
+    `place` says where the workload sits: its zone or its machine.
+    """
 
     verdict: str
     lat_ms: float
-    ci_low_ms: float
-    ci_high_ms: float
+    ci_low_ms: float | None
+    ci_high_ms: float | None
     baseline: Baseline
     device: str
+    emulated: bool
+    place: str
     time_utc: str
+    why: str = ""
     changed: str = ""
 
     @property
@@ -68,11 +59,15 @@ class Finding:
     @property
     def line(self) -> str:
         """The finding in one line."""
-        interval = f"95 % CI {self.ci_low_ms:.2f}..{self.ci_high_ms:.2f}"
-        near, far = self.baseline.near_ms, self.baseline.far_ms
-        known = f"known: {near:.2f} from the nearest zone, {far:.2f} from the next"
-        change = f"; {self.changed}" if self.changed else ""
-        return f"{self.verdict}: reads take {self.lat_ms:.2f} ms ({interval}; {known}){change}"
+        interval = "no interval" if self.ci_low_ms is None else _interval(self.ci_low_ms, self.ci_high_ms)
+        base = self.baseline
+        zone = f" ({base.zone})" if base.zone else ""
+        known = (
+            f"known from {base.source}: {base.near_ms:.2f} ms from the nearest zone{zone}, "
+            f"{base.far_ms:.2f} ms from the next"
+        )
+        said = f"{self.verdict}: reads from {self.place} take {self.lat_ms:.2f} ms ({interval}; {known})"
+        return _told("; ".join(part for part in (said, self.why, self.changed) if part), self.emulated)
 
     @property
     def as_json(self) -> str:
@@ -80,172 +75,131 @@ class Finding:
         return json.dumps({**asdict(self), "exit_code": self.exit_code})
 
 
-def look(
-    device: str,
-    state: str | None,
-    *,
-    baseline: str | None,
-    disk: str | None,
-    near_ms: float | None,
-    far_ms: float | None,
-    seconds: float,
-    size_gib: float,
-) -> Finding:
-    """Measure, judge and remember, as the command does.
+@dataclass(frozen=True)
+class Lesson:
+    """What is known of a disk's zones after one more was read from."""
+
+    zone: str
+    probe: Probe
+    zones: pd.DataFrame
+    file: str
+
+    exit_code = 0
+
+    @property
+    def clear(self) -> bool:
+        """Whether the nearest of the zones known is clear."""
+        return bool((self.zones["verdict"] == NEAREST).any())
+
+    @property
+    def line(self) -> str:
+        """The lesson in one line."""
+        mine = self.zones.set_index("zone").loc[self.zone]
+        said = f"learned zone {self.zone}: reads take {mine['lat_ms']:.2f} ms; {self._nearest()}"
+        return _told(said, self.probe.emulated)
+
+    @property
+    def as_json(self) -> str:
+        """The lesson as one JSON object on one line."""
+        columns = ["zone", "lat_ms", "ratio", "ci_low", "ci_high", "verdict"]
+        rows = [
+            {key: None if pd.isna(value) else value for key, value in row.items()}
+            for row in self.zones[columns].to_dict("records")
+        ]
+        about = {"learned": self.zone, "file": self.file, "device": self.probe.device, "zones": rows}
+        return json.dumps({**about, "emulated": self.probe.emulated, "clear": self.clear})
+
+    def _nearest(self) -> str:
+        if len(self.zones) == 1:
+            return "no other zone is known yet"
+        if not self.clear:
+            return "the nearest zone is not clear; learn the zones again with more --seconds"
+        nearest = self.zones[self.zones["verdict"] == NEAREST].iloc[0]
+        other = self.zones[self.zones["verdict"] == FARTHER].sort_values("ratio").iloc[0]
+        return (
+            f"the disk answers from zone {nearest['zone']}, as latency has it: the next of the "
+            f"{len(self.zones)} zones known takes {other['ratio']:.2f} times as long "
+            f"({_interval(other['ci_low'], other['ci_high'])})"
+        )
+
+
+def look(probe: Probe, known: Baseline, zone: str = "", state: Path | None = None) -> Finding:
+    """Measure, judge, and remember where there is a file for that; `zone` is that of the machine.
 
     Raises
     ------
     UsageError, DiskbookError
-        When there is not one baseline, or nothing can be measured.
+        When nothing can be measured, or the state file is another one or cannot be written.
     """
-    numbers = near_ms is not None and far_ms is not None
-    if numbers == (baseline is not None) or (near_ms is None) != (far_ms is None):
-        raise UsageError("give --baseline RUN, or both --near-ms and --far-ms")
-    known = of_run(str(baseline), disk) if baseline else by_hand(float(near_ms or 0), float(far_ms or 0))
-    file = Path(state) if state else None
-    earlier = last_verdict(file) if file else ""
-    found = judge(measure(device, seconds, size_gib), known, device, earlier)
-    if file:
-        keep(file, found)
+    place = f"zone {zone}" if zone else probe.via or socket.gethostname()
+    if state is None:
+        return judge(measure(probe), known, probe, place)
+    with zone_baseline.held(state):
+        last_clear(state)  # a wrong file is told before the reads
+    latencies = measure(probe)
+    with zone_baseline.held(state):  # two looks at once tell a move once
+        found = judge(latencies, known, probe, place, last_clear(state))
+        keep(state, found)
     return found
 
 
-def of_run(name: str, disk: str | None = None) -> Baseline:
-    """Take the baseline from a run that read a zone-redundant disk from two zones or more.
-
-    Parameters
-    ----------
-    name
-        Name or folder of the run.
-    disk
-        Name of the disk in its scenario; needed where it has several such disks.
-
-    Raises
-    ------
-    UsageError
-        When the run has no such disk, or its nearest zone is not clear.
-    """
-    run = analyse(name)
-    disks = run.trials.drop_duplicates("arm").set_index("arm")["disk_id"]
-    names = {str(disks[arm.name]): arm.disk for arm in run.scenario.arm if arm.name in disks}
-    found = probe(run.trials)
-    found = found.assign(disk=found["disk_id"].map(names))
-    known = sorted(set(found["disk"].dropna()))
-    if not known:
-        raise UsageError(f"run {name} read no disk from two zones; measure one from all zones first")
-    chosen = disk or known[0]
-    if chosen not in known or (disk is None and len(known) > 1):
-        named = "name one with --disk"
-        raise (
-            unknown("disk", chosen, known, f"run {name}")
-            if disk
-            else UsageError(
-                f"run {name} read several disks from more than one zone: {named} ({', '.join(known)})"
-            )
-        )
-    mine = found[(found["disk"] == chosen) & (found["replicate"] == found["replicate"].min())]
-    if not (mine["verdict"] == NEAREST).any():
-        raise UsageError(f"run {name}: the nearest zone of {chosen} is not clear; measure more blocks")
-    near = float(mine.loc[mine["verdict"] == NEAREST, "lat_ms"].iloc[0])
-    far = float(mine.loc[mine["verdict"] == FARTHER, "lat_ms"].min())
-    return Baseline(near, far, f"run {run.folder.name}, disk {chosen} ({run.provenance})")
-
-
-def by_hand(near_ms: float, far_ms: float) -> Baseline:
-    """Make a baseline of two numbers.
-
-    Raises
-    ------
-    UsageError
-        When they do not lie apart.
-    """
-    if not 0 < near_ms < far_ms:
-        raise UsageError(
-            f"--near-ms {near_ms:g} --far-ms {far_ms:g}: the first must be above 0 and below the second"
-        )
-    return Baseline(near_ms, far_ms, "by hand")
-
-
-def measure(device: str, seconds: float, size_gib: float = 1.0) -> list[float]:
-    """Read the device `READS` times for some seconds, one I/O outstanding; mean total latencies in ms.
-
-    Parameters
-    ----------
-    device
-        Block device, file, or URI of an NBD export, on this machine.
-    seconds
-        Of each of the reads.
-    size_gib
-        Part of the device that is read, from its start; it should hold data, since a disk answers reads of
-        blocks never written without touching its media.
+def learn(probe: Probe, zone: str, file: Path) -> Lesson:
+    """Measure from this zone, and keep that for later looks.
 
     Raises
     ------
     UsageError, DiskbookError
-        When there is no such device; with fio's own message when it cannot read there.
+        When the zone has no name, nothing can be measured, or the file is another one.
     """
-    engine = "nbd" if device.startswith("nbd") else "libaio"
-    if engine == "libaio" and not Path(device).exists():
-        raise UsageError(f"there is no device or file {device}; name the one that the workload uses")
-    load = Workload(name="probe", block_size=4096, write_pct=0, runtime_s=seconds, working_set_gib=size_gib)
-    target = _Target(engine, device if engine == "nbd" else str(Path(device).absolute()))
-    jobs = [fio.command(load, target, seed=number + 1) for number in range(READS)]
-    return [_mean_latency_ms(job, device, seconds) for job in jobs]
+    if not zone:
+        raise UsageError("--learn needs --zone: the zone that the machine is in, e.g. --zone 2")
+    return Lesson(zone, probe, zone_baseline.learn(file, zone, probe, measure(probe)), str(file))
 
 
-def _mean_latency_ms(job: fio.Job, device: str, seconds: float) -> float:
-    with tempfile.TemporaryDirectory(prefix="diskbook-probe-") as folder:  # fio leaves its logs there
-        try:
-            done = subprocess.run(
-                [*job.argv, "--readonly"],
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                timeout=seconds + 60,
-                check=False,
-            )
-        except FileNotFoundError:
-            raise DiskbookError(
-                "fio is not installed on this machine; install it (apt install fio)"
-            ) from None
-        except subprocess.TimeoutExpired:
-            raise DiskbookError(f"{device}: fio did not end; see whether the disk answers") from None
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[0]
-        raise DiskbookError(f"{device} cannot be read: fio says '{said}'")
-    result = fio.parse(done.stdout, f"fio on {device}", messages=done.stderr, runtime_s=seconds)
-    return result.directions["read"].lat_mean_ms
-
-
-@dataclass(frozen=True)
-class _Target:
-    engine: str
-    target: str
-
-
-def judge(latencies_ms: Sequence[float], baseline: Baseline, device: str, earlier: str = "") -> Finding:
-    """Hold latencies against the baseline. `earlier` is the verdict of the last look, "" for none."""
+def judge(
+    latencies_ms: Sequence[float],
+    baseline: Baseline,
+    probe: Probe,
+    place: str,
+    earlier: dict[str, Any] | None = None,
+) -> Finding:
+    """Hold latencies against the baseline. `earlier` is the last clear finding."""
     found = intervals.t_interval(np.log(np.asarray(latencies_ms, dtype=float)))
     mean, low, high = (math.exp(float(part)) for part in found[:3])
-    verdict = HOME if high < baseline.middle_ms else REMOTE if low > baseline.middle_ms else UNCLEAR
-    return Finding(verdict, mean, low, high, baseline, device, now_utc(), _change(earlier, verdict))
+    verdict, why = _verdict(low, high, baseline)
+    some = not math.isnan(low)
+    return Finding(
+        verdict=verdict,
+        lat_ms=mean,
+        ci_low_ms=low if some else None,
+        ci_high_ms=high if some else None,
+        baseline=baseline,
+        device=probe.device,
+        emulated=probe.emulated,
+        place=place,
+        time_utc=now_utc(),
+        why=why,
+        changed=_change(earlier or {}, verdict, place),
+    )
 
 
-def last_verdict(state: Path) -> str:
-    """Verdict of the last look from a state file; "" where there is none yet.
+def last_clear(state: Path) -> dict[str, Any]:
+    """Last finding that was clear, from a state file; empty where there is none yet.
+
+    A file of ours that was cut off, as the fall of a machine may leave it, counts as none.
 
     Raises
     ------
     DiskbookError
         When the file is not one of ours; it is not overwritten.
     """
-    if not state.exists():
-        return ""
     try:
-        verdict = json.loads(state.read_text("utf-8"))["verdict"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise DiskbookError(f"{state} is no state of zone-affinity; name another file with --state") from None
-    return str(verdict)
+        text = state.read_text("utf-8") if state.exists() else ""
+        if text.startswith(_BEGINS) or _BEGINS.startswith(text):
+            return _finding_of(text)
+    except (OSError, UnicodeDecodeError):
+        pass
+    raise DiskbookError(f"{state} is no state of zone-affinity; name another file with --state")
 
 
 def keep(state: Path, finding: Finding) -> None:
@@ -254,6 +208,41 @@ def keep(state: Path, finding: Finding) -> None:
         write_atomic(state, finding.as_json + "\n")
 
 
-def _change(earlier: str, verdict: str) -> str:
-    changes = {(REMOTE, HOME): "it moved back", (HOME, REMOTE): "it moved away"}
-    return changes.get((earlier, verdict), "")
+def _finding_of(text: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return {}
+    return found
+
+
+def _verdict(low: float, high: float, baseline: Baseline) -> tuple[str, str]:
+    """Verdict, and why it is not clear."""
+    if high < baseline.lowest_ms:
+        return UNCLEAR, "faster than from any zone known: a cache, or blocks never written"
+    if low > baseline.highest_ms:
+        return UNCLEAR, "slower than from any zone known: the disk or the machine is busy, or throttled"
+    if high < baseline.middle_ms:
+        return HOME, ""
+    if low > baseline.middle_ms:
+        return REMOTE, ""
+    return UNCLEAR, "the reads do not tell the zones apart; more --seconds may"
+
+
+def _change(earlier: dict[str, Any], verdict: str, place: str) -> str:
+    changes = {(REMOTE, HOME): "back", (HOME, REMOTE): "away"}
+    way = changes.get((earlier.get("verdict", ""), verdict), "")
+    if not way:
+        return ""
+    if earlier.get("place") != place:
+        return f"it moved {way}"
+    # The same machine: the disk answers from elsewhere, say, or what slowed it down is over.
+    return f"{'near again' if way == 'back' else 'remote now'}, without having moved"
+
+
+def _interval(low: float, high: float | None) -> str:
+    return f"95 % CI {low:.2f}..{high:.2f}"
+
+
+def _told(text: str, emulated: bool) -> str:
+    return f"emulated: {text}" if emulated else text

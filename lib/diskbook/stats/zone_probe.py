@@ -68,6 +68,24 @@ def _by_block(load: pd.DataFrame) -> pd.DataFrame:
     return logs.pivot_table(index="block", columns="physical_zone", values="log", aggfunc="mean").dropna()
 
 
+def compare(logs: pd.DataFrame, level: float = intervals.LEVEL) -> pd.DataFrame:
+    """Compare zones by log latencies.
+
+    Parameters
+    ----------
+    logs
+        Natural logs of latencies in ms, [block, zone], one column a zone; nothing is missing.
+    level
+        Level of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a zone, the nearest first, from "zone" on as `probe` has them.
+    """
+    return pd.DataFrame(_zones(logs, level))
+
+
 def _zones(logs: pd.DataFrame, level: float) -> list[dict[str, Any]]:
     means = logs.mean().sort_values()
     nearest = str(means.index[0])
@@ -75,7 +93,7 @@ def _zones(logs: pd.DataFrame, level: float) -> list[dict[str, Any]]:
         str(zone): intervals.over_blocks((logs[zone] - logs[nearest]).to_numpy(float), level)
         for zone in means.index[1:]
     }
-    clear = all(float(found.low) > 0 for found in others.values())
+    clear = bool(others) and all(float(found.low) > 0 for found in others.values())
     first = _row(logs, nearest, (1.0, math.nan, math.nan), NEAREST if clear else UNCLEAR)
     rest = [
         _row(logs, zone, tuple(math.exp(float(part)) for part in found[:3]), FARTHER if clear else UNCLEAR)

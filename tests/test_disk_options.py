@@ -80,5 +80,5 @@ def test_words_and_costs(a: Analysis) -> None:
     per_iops = costs["USD a month"] / costs["Most IOPS measured"] * 1000
     assert np.allclose(costs["USD a month for 1,000 IOPS"], per_iops) and costs["USD a month"].min() > 20
     assert "data/reference/prices.csv" in disk_options.price_source(a)
-    assert "burst credit ends" in present.preformatted(disk_options.why.text(disk_options.findings(a)))
+    assert "burst credit is used up" in present.preformatted(disk_options.why.text(disk_options.findings(a)))
     assert list(disk_options.access_times(a)["Trials"]) == [4, 4, 4]

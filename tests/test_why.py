@@ -42,15 +42,51 @@ def test_a_disk_that_its_machine_cannot_use(tables) -> None:
     assert "the disk itself may do 80,000 IOPS, which this VM cannot use" in deep.cause
 
 
-def test_a_burst_that_ends_within_a_trial(tables) -> None:
+def falling(tables: tuple[pd.DataFrame, pd.DataFrame], after: float) -> tuple[str, pd.DataFrame]:
+    """A trial at depth 256, and series in which it falls from 30,000 IOPS to some others half-way."""
     trials, series = tables
-    bursts = trials.assign(cap_disk_burst_iops=30_000.0)
     name = trials.loc[trials["workload"] == "randread-qd256", "trial"].iloc[0]
-    early = (series["trial"] == name) & (series["second"] <= series["second"].median())
-    falling = series.assign(iops=np.where(early, 30_000.0, series["iops"]))
-    drained = [one for one in why.findings(bursts, falling) if one.verdict == why.DRAINED]
-    assert len(drained) == 1 and name in drained[0].cause
-    assert "from 30,000 to 5," in drained[0].cause
+    mine, early = series["trial"] == name, series["second"] <= series["second"].median()
+    late = np.where(mine, after, series["iops"])
+    return name, series.assign(iops=np.where(mine & early, 30_000.0, late))
+
+
+def test_a_burst_that_ends_within_a_trial(tables) -> None:
+    name, series = falling(tables, 5050.0)
+    found = why.findings(tables[0].assign(cap_disk_burst_iops=30_000.0), series)
+    (drained,) = [one for one in found if one.verdict == why.DRAINED]
+    assert name in drained.cause and "from 30,000 to 5,050 IOPS" in drained.cause
+    assert "burst credit is used up and the disk limit of 5,000 IOPS holds" in drained.cause
+
+
+@pytest.mark.parametrize(("after", "on_demand"), [(9000.0, False), (2000.0, False), (5050.0, True)])
+def test_a_fall_that_no_base_limit_explains_is_not_blamed_on_credit(tables, after, on_demand) -> None:
+    name, series = falling(tables, after)
+    trials = tables[0].assign(cap_disk_burst_iops=30_000.0)
+    arms = set(trials["arm"]) if on_demand else ()
+    found = why.findings(trials, series, on_demand=arms)
+    assert why.DRAINED not in {one.verdict for one in found}
+    (told,) = [one for one in found if name in one.cause]
+    assert f"the rate fell from 30,000 to {after:,.0f} IOPS" in told.cause
+    assert told.cause.endswith("which no limit explains")
+
+
+def test_the_rate_of_a_burst_comes_with_what_is_left_without_credit(tables) -> None:
+    trials, series = tables
+    bursts = trials.assign(cap_disk_iops=3000.0, cap_disk_burst_iops=5000.0)
+    credit = of(why.findings(bursts, series), "lrs-z1", "randread-qd256")
+    assert "of the disk burst limit of 5,000 IOPS (3,000 without credit)" in credit.cause
+    assert "as long as its credit" in credit.remedy
+    paid = of(why.findings(bursts, series, on_demand=["lrs-z1"]), "lrs-z1", "randread-qd256")
+    assert "without credit" not in paid.cause and "on-demand bursting already" in paid.remedy
+
+
+def test_a_limit_that_is_far_exceeded_did_not_hold(tables) -> None:
+    trials, series = tables
+    found = why.findings(trials.assign(cap_disk_iops=500.0, cap_vm_iops=600.0), series)
+    deep = of(found, "lrs-z1", "randread-qd256")
+    assert deep.verdict == why.UNKNOWN and "of the disk limit of 500 IOPS, so it did not apply" in deep.cause
+    assert why.THROTTLED not in {one.verdict for one in found}
 
 
 def test_without_limits_nothing_is_claimed(tables) -> None:
@@ -58,6 +94,7 @@ def test_without_limits_nothing_is_claimed(tables) -> None:
     found = why.findings(trials.assign(**dict.fromkeys(CAPS, np.nan)))
     assert {one.verdict for one in found} == {why.UNKNOWN}
     assert "no limit of this disk or machine is known" in found[0].cause
+    assert "--disk-sku, --size-gib and --vm-size" in found[0].remedy
 
 
 def test_near_a_limit_is_called_perhaps(tables) -> None:
@@ -74,6 +111,6 @@ def test_the_text_says_the_remedy_once(tables) -> None:
 
 def test_the_command_names_run_and_provenance() -> None:
     said = CliRunner().invoke(cli.cli, ["why", "sample-zone-disks", "--arm", "zrs-z2"]).output
-    assert said.startswith("emulated: run sample-zone-disks\n") and "lrs-z1" not in said
+    assert said.startswith("emulated: run sample-zone-disks; a cell is one arm") and "lrs-z1" not in said
     error = CliRunner().invoke(cli.cli, ["why", "sample-zone-disks", "--arm", "zrs-z4"]).exception
     assert isinstance(error, UsageError) and "no arm 'zrs-z4'" in str(error)

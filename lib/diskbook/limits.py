@@ -251,7 +251,8 @@ def _limit_as_iops(cells: pd.DataFrame) -> pd.Series:
 def _evidence(cell: pd.Series, cells: pd.DataFrame, consumed: float | None) -> str:
     """Say what corroborates that a cell sits on its limit; empty when nothing does."""
     if consumed is not None and consumed >= CONSUMED:
-        return f"the platform reports {consumed:.0f} % of the limit as consumed"
+        which = "base limit" if "_burst" in cell["limit"] else "limit"  # the metric knows no burst
+        return f"the platform reports {consumed:.0f} % of the {which} as consumed"
     if cell["flat"]:
         return "its one-second rate varies by less than 0.3 %"
     like = cells[

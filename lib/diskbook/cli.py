@@ -282,7 +282,10 @@ def zone_affinity(
 
     Ends with 0 in the nearest zone, 10 in a remote one, 11 where that is not clear (it is not remembered);
     1 when nothing could be measured or written, 2 when the command was wrong. With --learn: 0 when the zone
-    was learned.
+    was learned. As a check of Nagios, with 1 for a warning and 3 for unknown:
+
+    \b
+    diskbook zone-affinity ... || exit $(($? == 10 ? 1 : 3))
     """
     from diskbook import zone_affinity as affinity
     from diskbook import zone_baseline, zone_reads

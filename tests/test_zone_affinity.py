@@ -16,6 +16,7 @@ import synthetic
 from diskbook import cli, zone_affinity, zone_baseline, zone_reads
 from diskbook.errors import DiskbookError, UsageError
 from diskbook.stats.zone_probe import probe
+from diskbook.tools import fio
 from diskbook.zone_affinity import HOME, REMOTE, UNCLEAR
 from diskbook.zone_baseline import Baseline
 from diskbook.zone_reads import Probe
@@ -212,11 +213,15 @@ def test_a_device_is_read_with_fio_and_left_as_it_is(file: str) -> None:
 
 def test_reads_are_few_and_leave_nothing_where_they_run(file: str, tmp_path: Path) -> None:
     said = tmp_path / "said"
-    via = f'sh -c \'echo "$0" >>{said}; exec sh -c "$0"\''
+    via = f"""sh -c 'echo "$0" "$@" >>{said}; exec "$0" "$@"'"""
     Path(file).rename(tmp_path / "elsewhere")  # where it is there need not be here
     zone_reads.measure(Probe(str(tmp_path / "elsewhere"), 0.2, 1 / 1024, via))
     lines = said.read_text().splitlines()
     assert len(lines) == zone_reads.READS
+    assert zone_reads._argv(fio.Job(("fio", "a b")), "ssh node2 sudo")[-2:] == [
+        "sudo",
+        "fio 'a b' --readonly",
+    ]
     assert all("--readonly" in line and "--rate_iops=100" in line and "_log=" not in line for line in lines)
 
 
@@ -245,7 +250,7 @@ def test_a_device_that_is_not_there_or_cannot_be_read(tmp_path: Path) -> None:
     known = ("--near-ms", "1", "--far-ms", "2", "--seconds", "0.2")
     error = command("--device", str(tmp_path / "nix"), *known).exception
     assert isinstance(error, UsageError) and "there is no device" in str(error)
-    for device, via in ((tmp_path, ""), (tmp_path / "nix", "sh -c"), (tmp_path, "sh -c 'exit 255'")):
+    for device, via in ((tmp_path, ""), (tmp_path / "nix", "env"), (tmp_path, "sh -c 'exit 255'")):
         error = command("--device", str(device), "--via", via, *known).exception
         assert isinstance(error, DiskbookError) and "cannot be read: " in str(error)
         assert "\n" not in str(error)

@@ -245,7 +245,7 @@ def why(name: str, arm: str | None, workload: str | None) -> None:
     "--via",
     default="",
     metavar="COMMAND",
-    help="Run fio elsewhere, e.g. 'ssh node2 sudo'; it needs fio only.",
+    help="What runs fio, e.g. 'sudo', or 'ssh node2 sudo': that machine needs fio only.",
 )
 @click.option(
     "--seconds", type=click.FloatRange(0.2, 600), default=2.0, show_default=True, help="Of each of 5 reads."

@@ -36,7 +36,7 @@ class Probe:
         Part of the device that is read, from its start; it should hold data, since a disk answers reads of
         blocks never written without touching its media.
     via
-        Command that runs fio elsewhere, e.g. "ssh node2 sudo"; empty for this machine.
+        Command that runs fio, e.g. "sudo" or "ssh node2 sudo"; empty for this machine and user.
     """
 
     device: str
@@ -86,13 +86,14 @@ def measure(probe: Probe) -> list[float]:
 
 
 def _argv(job: fio.Job, via: str) -> list[str]:
-    """Command line of fio, without its logs; as one word for the shell where it runs elsewhere."""
+    """Command line of fio, without its logs; quoted where ssh gives it to a shell."""
     argv = [word for word in job.argv if not word.startswith(_LOGS)] + ["--readonly"]
     try:
         elsewhere = shlex.split(via)
     except ValueError as error:
         raise UsageError(f"--via '{via}' is no command: {error}") from None
-    return [*elsewhere, shlex.join(argv)] if elsewhere else argv
+    quoted = any(Path(word).name == "ssh" for word in elsewhere)
+    return [*elsewhere, *([shlex.join(argv)] if quoted else argv)]
 
 
 def _mean_latency_ms(argv: list[str], probe: Probe) -> float:

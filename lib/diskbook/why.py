@@ -45,8 +45,8 @@ _REMEDIES = {
     "cap_vm_mb_s": "a larger VM size",
     "cap_vm_burst_iops": "a larger VM size, also since this burst ends when the VM's credit does",
     "cap_vm_burst_mb_s": "a larger VM size, also since this burst ends when the VM's credit does",
-    "cap_vm_cached_iops": "no host cache for this disk, or a larger VM size",
-    "cap_vm_cached_mb_s": "no host cache for this disk, or a larger VM size",
+    "cap_vm_cached_iops": "a larger VM size or, where a host cache is on, none for this disk",
+    "cap_vm_cached_mb_s": "a larger VM size or, where a host cache is on, none for this disk",
 }
 _AT_BASE = 0.1
 """A rate this share around a base limit is at it, once the credit is used up."""

@@ -139,6 +139,18 @@ def test_without_corroboration_a_cell_is_only_near_a_cap() -> None:
     assert cells.loc["lrs-z1", "label"] == "capped" and cells.loc["zrs-z1", "label"] == "near a cap"
 
 
+def test_the_platform_counts_a_burst_against_the_base_limit() -> None:
+    """420 % of 5,000 IOPS are 70 % of a burst limit of 30,000: no sign that this one is reached."""
+    shallow = synthetic.tables(loads=(synthetic.DEEP_READ,))[0]
+    of_the_vm = dict.fromkeys([name for name in shallow if name.startswith("cap_vm")], np.nan)
+    bursting = shallow.assign(cap_disk_burst_iops=30_000.0, iops=30_200.0, **of_the_vm)
+    for told, label in ((420.0, "near a cap"), (606.0, "capped")):
+        consumed = {("lrs-z1", "randread-qd256", "cap_disk_iops"): told}
+        cell = limits.label_cells(bursting, consumed_pct=consumed).set_index("arm").loc["lrs-z1"]
+        assert (cell["limit"], cell["label"]) == ("cap_disk_burst_iops", label)
+    assert cell["evidence"] == "the platform reports 101 % of the limit as consumed"
+
+
 def test_depth_that_just_suffices_is_no_evidence() -> None:
     """A rate near a cap at little more than the depth it needs may be the disk's own."""
     shallow = synthetic.tables(n_blocks=2, loads=(synthetic.WRITE,))[0]

@@ -168,7 +168,7 @@ def made_up(low: float, high: float, within: tuple[float, float] = (0.0, 0.0)) -
     """One headline comparison of 2 replicates with 3 blocks each, with intervals of log ratios as given."""
     common = {"arm": "zrs-z1", "base_arm": "lrs-z1", "workload": "randwrite-qd1", "direction": "write"}
     common |= {"metric": "lat_mean_ms", "family": "headline", "ratio": 1.0, "level": 0.95, "warnings": ""}
-    common |= {"n_replicates": 2, "n_blocks": 6, "pairing": "same-machine"}
+    common |= {"n_replicates": 2, "n_blocks": 6, "pairing": "same-machine", "verdict": "difference"}
     scopes = (("disks like these", low, high), ("these disks", *within))
     rows = [
         {**common, "scope": scope, "ci_low": math.exp(one), "ci_high": math.exp(two)}
@@ -188,8 +188,18 @@ def test_more_replicates_and_blocks_by_hand() -> None:
     scenario = scenario_file.load("zone-disks", "quick")
     said = narrative.more_measuring(made_up(-half, half, (-within, within)), scenario)
     assert said == [
-        "write latency at queue depth 1: ±13.5 % for disks like these with 2 replicates; 5 replicates more "
-        "narrow it to ±1.3 %, 15 more to ±0.7 %; twice the blocks, in place of that, to ±12.6 %"
+        "write latency at queue depth 1: ±13.5 % for disks like these with "
+        "2 replicates; 5 replicates more narrow it to ±1.3 %, 15 more to ±0.7 %; twice the blocks, in place of that, to ±12.6 %"
+    ]
+
+
+def test_rates_on_caps_are_no_latency_to_narrow() -> None:
+    scenario = scenario_file.load("disk-options", "quick")
+    arms = {"arm": "g-plus", "base_arm": "h-plain", "workload": "max-write-iops", "metric": "iops"}
+    said = narrative.more_measuring(made_up(-0.01, 0.01).assign(**arms, verdict="capped"), scenario)
+    assert said == [
+        "rate in IOPS (4K random write, depth 512): capped; more of the same would "
+        "measure the limits, not the disks"
     ]
 
 

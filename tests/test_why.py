@@ -89,6 +89,30 @@ def test_a_limit_that_is_far_exceeded_did_not_hold(tables) -> None:
     assert why.THROTTLED not in {one.verdict for one in found}
 
 
+@pytest.mark.parametrize(
+    ("after", "cached", "on_demand", "drained"),
+    [
+        (5_100.0, np.nan, (), 1),
+        (2_000.0, np.nan, (), 0),  # far from every base limit: a busy machine slows down as well
+        (5_100.0, np.nan, ("lrs-z1",), 0),
+        (5_100.0, 32_000.0, (), 0),
+    ],
+)
+def test_only_a_fall_that_credit_explains_is_one(
+    tables, after: float, cached: float, on_demand: tuple[str, ...], drained: int
+) -> None:
+    """No credit is behind a burst on demand, nor behind reads that the host cache answers."""
+    trials, series = tables
+    name = trials.loc[(trials["workload"] == "randread-qd1") & (trials["arm"] == "lrs-z1"), "trial"].iloc[0]
+    early = (series["trial"] == name) & (series["second"] <= series["second"].median())
+    late = (series["trial"] == name) & ~early
+    rates = np.select([early, late], [29_700.0, after], series["iops"])
+    caps = {"cap_disk_burst_iops": 30_000.0, "cap_vm_cached_iops": cached}
+    caps |= {"cap_vm_iops": 40_000.0, "cap_vm_burst_iops": 40_000.0}
+    found = why.findings(trials.assign(**caps), series.assign(iops=rates), on_demand=on_demand)
+    assert sum(one.verdict == why.DRAINED for one in found) == drained
+
+
 def test_without_limits_nothing_is_claimed(tables) -> None:
     trials, _ = tables
     found = why.findings(trials.assign(**dict.fromkeys(CAPS, np.nan)))

@@ -157,7 +157,7 @@ def label_cells(
     trials, series
         Tables of a run.
     consumed_pct
-        Azure's consumed-percentage metric by (arm, workload, column of the limit), where it was fetched.
+        Azure's consumed-percentage metric by (arm, workload, column of the base limit), where it was fetched.
     totals
         `trial_totals(trials)`, where it is known already.
 
@@ -173,8 +173,7 @@ def label_cells(
     cells = _cells(totals)
     cells["label"], cells["evidence"] = "below cap", ""
     for index, cell in cells[cells["n_on_limit"] > 0].iterrows():
-        told = (consumed_pct or {}).get((cell["arm"], cell["workload"], cell["limit"].replace("_burst", "")))
-        evidence = _evidence(cell, cells, told)
+        evidence = _evidence(cell, cells, _told(cell, totals, consumed_pct or {}))
         cells.loc[index, ["label", "evidence"]] = "capped" if evidence else "near a cap", evidence
     iops_limit = _limit_as_iops(cells)
     cells["predicted_lat_ms"] = 1000.0 * cells["outstanding"] / iops_limit.where(cells["n_on_limit"] > 0)
@@ -246,6 +245,19 @@ def _limit_as_iops(cells: pd.DataFrame) -> pd.Series:
     mb_s = {limit.column for limit in LIMITS if limit.counts == "mb_s"}
     as_iops = cells["limit_value"] * 1e6 / cells["block_size_bytes"]
     return cells["limit_value"].where(~cells["limit"].isin(mb_s), as_iops)
+
+
+def _told(
+    cell: pd.Series, totals: pd.DataFrame, consumed_pct: Mapping[tuple[str, str, str], float]
+) -> float | None:
+    """Percentage of its limit that the platform reports; the metric counts against the base limit always."""
+    base = str(cell["limit"]).replace("_burst", "")
+    told = consumed_pct.get((cell["arm"], cell["workload"], base))
+    if told is None or base == cell["limit"]:
+        return told
+    mine = (totals["arm"] == cell["arm"]) & (totals["workload"] == cell["workload"])
+    share = float(np.median(limit_values(totals[mine], base))) / float(cell["limit_value"])
+    return None if np.isnan(share) else told * share
 
 
 def _evidence(cell: pd.Series, cells: pd.DataFrame, consumed: float | None) -> str:

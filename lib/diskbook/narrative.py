@@ -179,9 +179,12 @@ def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
     rows = chosen(comparisons[comparisons["family"] == "headline"])
     several = rows["workload"].duplicated(keep=False)
     for row, shared in zip(rows.to_dict("records"), several, strict=True):
-        load = load_words(scenario.workload_named(row["workload"]))
+        load = _measured(row, scenario)
         if shared:
             load += f", {_arm(scenario, row['arm'])} / {_arm(scenario, row['base_arm'])}"
+        if row["verdict"] == "capped":
+            found.append(f"{load}: capped; more of the same would measure the limits, not the disks")
+            continue
         if math.isnan(row["ci_low"]):
             found.append(f"{load}: no interval to narrow; {row['warnings']}")
             continue
@@ -203,6 +206,14 @@ def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
             "the spread between disks has not been measured. That takes 2 replicates or more, better 5."
         )
     return found
+
+
+def _measured(row: Row, scenario: Scenario) -> str:
+    """What a comparison measured: the latency of its load, or another metric and the load."""
+    item = scenario.workload_named(row["workload"])
+    if row["metric"] == "lat_mean_ms":
+        return load_words(item)
+    return f"{METRIC_WORDS[row['metric']]} ({_workload(item)})"
 
 
 MORE = (5, 15)

@@ -257,7 +257,12 @@ def _fell(
 
 
 def _base_reached(cell: pd.Series, before: float, after: float, on_demand: bool) -> str:
-    """Base limit that a rate fell to from a burst, in words; empty where there is none."""
+    """Base limit that a rate fell to from a burst, in words; empty where there is none.
+
+    None of these holds for a read that the host cache may answer.
+    """
+    if cell["direction"] == "read" and pd.notna(cell.get("cap_vm_cached_iops")):
+        return ""
     for limit in LIMITS:
         burst = cell.get(limit.burst_column, math.nan) if limit.burst_column else math.nan
         if not burst > cell.get(limit.column, math.nan) or (on_demand and "disk" in limit.column):

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import synthetic
-from diskbook import figures, limits, scenario_file
+from diskbook import figures, limits, paths, present, results, scenario_file
 from diskbook.articles import beside, claims, present_published, published, setups
 
 
@@ -183,6 +183,70 @@ def test_beside_measured(
     row = found[(found["arm"] == "zrs-z3") & (found["load"] == "randwrite-qd1")].iloc[0]
     assert row["value"] == 4.8 and row["ratio"] == pytest.approx(1, abs=0.06)
     assert not found.astype(str).apply(lambda column: column.str.contains("reproduced")).any(axis=None)
+
+
+@pytest.fixture(scope="module")
+def shared_zrs(assessed: pd.DataFrame) -> pd.DataFrame:
+    return of_the_sample(assessed, "shared-zrs")
+
+
+@pytest.fixture(scope="module")
+def disk_options(assessed: pd.DataFrame) -> pd.DataFrame:
+    return of_the_sample(assessed, "disk-options")
+
+
+def of_the_sample(assessed: pd.DataFrame, article: str) -> pd.DataFrame:
+    """Figures of an article beside the cells of its sample run."""
+    folder = paths.RUNS / f"sample-{article}"
+    cells = limits.label_cells(results.read(folder).trials)
+    return beside.beside(
+        assessed[assessed["article"] == article], cells, scenario_file.load(article, "quick"), "emulated"
+    )
+
+
+def test_every_figure_of_both_articles_stands_beside_ours(
+    assessed: pd.DataFrame, shared_zrs: pd.DataFrame, disk_options: pd.DataFrame
+) -> None:
+    for article, found in (("shared-zrs", shared_zrs), ("disk-options", disk_options)):
+        assert len(found) == (assessed["article"] == article).sum()
+        kinds = set(found["verdict"].str.partition(":")[0])
+        known = {beside.ARTEFACT, beside.CALIBRATION, beside.DERIVED, beside.NOT_COMPARABLE}
+        assert kinds <= known and not found.isna().any(axis=None)
+
+
+def test_two_rates_on_two_limits_are_not_compared(disk_options: pd.DataFrame) -> None:
+    """D's writes end at the disk's burst there and in the cache here; I's on the VM's base there."""
+    writes = disk_options[disk_options["load"] == "max-write-iops"].set_index("arm")["verdict"]
+    assert writes["d-all-and-cache"] == (
+        "not comparable: it sits on the disk burst limit of 30,000 IOPS, ours on the VM cached limit of "
+        "32,000 IOPS"
+    )
+    assert "it sits on the VM uncached limit of 25,600 IOPS, ours on the disk burst" in writes["i-burst"]
+    assert writes["h-plain"] == "calibration input"
+
+
+def test_a_rate_below_every_limit_is_not_compared_with_one_on_it(shared_zrs: pd.DataFrame) -> None:
+    remote = shared_zrs[shared_zrs["published"] == "ZRS, remote zone, shared"]
+    assert set(remote["verdict"]) == {
+        "not comparable: it lies below the limits known, ours sits on the disk limit of 5,000 IOPS"
+    }
+
+
+def test_stated_limits_stand_beside_the_highest_rate(disk_options: pd.DataFrame) -> None:
+    stated = disk_options[disk_options["published"].str.endswith("stated limit")]
+    assert stated["value"].tolist() == [40_000, 800, 10_000] and set(stated["verdict"]) == {beside.ENFORCED}
+    assert stated["measured"].to_numpy() == pytest.approx([40_000, 800, 10_000], rel=0.05)
+    assert not stated["arm"].eq("d-all-and-cache").any()  # its cache passes the limit by
+
+
+def test_a_drive_has_its_letter_and_its_printed_value(disk_options: pd.DataFrame) -> None:
+    row = disk_options[disk_options["printed"] == "304 MiB/s"].iloc[0]
+    assert row["published"].startswith("F: ZRS, performance plus") and row["value"] == pytest.approx(
+        318.77, abs=0.01
+    )
+    assert "101 % if the limit counts MiB as well" in row["supports"]
+    shown = present.published(disk_options, {}, {name: name for name in disk_options["load"]})
+    assert "304 MiB/s = 318.8 MB/s" in shown and "5,101 IOPS" in shown
 
 
 def test_only_arms_that_were_measured_are_shown(assessed: pd.DataFrame) -> None:

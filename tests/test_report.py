@@ -188,8 +188,9 @@ def test_more_replicates_and_blocks_by_hand() -> None:
     scenario = scenario_file.load("zone-disks", "quick")
     said = narrative.more_measuring(made_up(-half, half, (-within, within)), scenario)
     assert said == [
-        "write latency at queue depth 1: ±13.5 % for disks like these with "
-        "2 replicates; 5 replicates more narrow it to ±1.3 %, 15 more to ±0.7 %; twice the blocks, in place of that, to ±12.6 %"
+        "write latency at queue depth 1: ±13.5 % for disks like these "
+        "with 2 replicates; 5 replicates more narrow it to ±1.3 %, 15 more to ±0.7 %; twice the blocks, in "
+        "place of that, to ±12.6 %"
     ]
 
 

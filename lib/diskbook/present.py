@@ -266,7 +266,8 @@ def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
             "Published": frame["published"],
             "Load": frame["load"].map(words),
             "Value": [
-                f"{value:,g} {unit}" for value, unit in zip(frame["value"], frame["unit"], strict=True)
+                f"{printed} = {value:,.1f} {unit}" if printed else f"{value:,.10g} {unit}"
+                for printed, value, unit in zip(frame["printed"], frame["value"], frame["unit"], strict=True)
             ],
             "By Little's law": frame["little"],
             "Here": [

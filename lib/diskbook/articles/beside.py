@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from diskbook import limits
 from diskbook.articles import supports
 from diskbook.scenario import Arm, Disk, Scenario, Workload
 
@@ -21,6 +22,7 @@ CALIBRATION = "calibration input"
 ARTEFACT = "capped artefact"
 DERIVED = "reproduced (derived from documented limits)"
 NOT_COMPARABLE = "not comparable"
+ENFORCED = f"{CALIBRATION}: a documented limit, which the emulator enforces"
 ALIKE = 0.1
 """Relative distance up to which a number that was put in may lie from the printed one."""
 VALUES = {"IOPS": "iops", "MB/s": "mb_s", "ms": "lat_mean_ms"}
@@ -37,6 +39,7 @@ COLUMNS = [
     "ratio",
     "verdict",
     "supports",
+    "printed",
 ]
 _WORDS = {
     "bursting": "bursting",
@@ -68,12 +71,13 @@ def beside(
     Returns
     -------
     pandas.DataFrame
-        `COLUMNS`; one row a published figure that the scenario repeats.
+        `COLUMNS`; one row a published figure that the scenario repeats. A limit that is only stated stands
+        beside the highest rate of a machine of that size.
     """
     measured = cells.set_index(["arm", "workload"]).to_dict("index")
     rows = []
     for row in assessed.to_dict("records"):
-        match = next(_matches(row, scenario, measured), None)
+        match = next(_matches(row, scenario, measured), None) or _highest(row, scenario, measured)
         if match is None:
             continue
         arm, workload = match
@@ -82,36 +86,70 @@ def beside(
         ratio = value / row["base"]
         numbers = (_setup_words(row), workload, row["base"], row["unit"], row["little"], row["on_cap"], arm)
         verdict = _verdict(row, cell, ratio, provenance, calibrated)
-        rows.append((*numbers, value, cell["label"], ratio, verdict, row["supports"]))
+        rows.append((*numbers, value, cell["label"], ratio, verdict, row["supports"], _printed(row)))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _setup_words(row: Mapping[Any, Any]) -> str:
+    """Set-up in words, after the letter that an article gives its drive; the size where it names none."""
     options = "" if row["options"] == "none" else row["options"]
     zone = "" if "disk_zone_relation" in row["assumed"] else row["disk_zone_relation"]
-    return ", ".join(filter(None, [row["redundancy"], zone, options]))
+    drive = re.match(r"drive ([A-Z])\b", row["note"])
+    words = ", ".join(filter(None, [row["redundancy"], zone, options])) or f"{row['vm_size']}, stated limit"
+    return f"{drive[1]}: {words}" if drive else words
+
+
+def _printed(row: Mapping[Any, Any]) -> str:
+    """Value as the article prints it, where its unit is not the one used here: DiskSpd's MB/s are MiB/s."""
+    return f"{row['printed']} MiB/s" if row["value"] != row["base"] else ""
 
 
 def _verdict(
     row: Mapping[Any, Any], cell: Mapping[Any, Any], ratio: float, provenance: str, calibrated: bool
 ) -> str:
     if provenance == "emulated":
-        return _emulated(row, ratio) if calibrated else f"{NOT_COMPARABLE}: this profile plays other numbers"
+        return (
+            _emulated(row, cell, ratio)
+            if calibrated
+            else f"{NOT_COMPARABLE}: this profile plays other numbers"
+        )
+    if row["label"] == supports.STATED:
+        return "shown beside: a documented limit"
     if row["on_cap"] or cell["label"] != "below cap":
         return "capped: not comparable as latency" if row["unit"] == "ms" else "capped: rates of two limits"
     return "shown beside: one run without an interval"
 
 
-def _emulated(row: Mapping[Any, Any], ratio: float) -> str:
+def _emulated(row: Mapping[Any, Any], cell: Mapping[Any, Any], ratio: float) -> str:
     """Verdict on a figure beside one that the calibrated emulator played."""
     alike = abs(ratio - 1) <= ALIKE
+    if row["label"] == supports.STATED:
+        return ENFORCED if alike else f"{NOT_COMPARABLE}: no rate here comes near it"
     if row["on_cap"] and row["unit"] == "ms":
         return ARTEFACT
+    other = _other_limit(row, cell)
+    if other:
+        return f"{NOT_COMPARABLE}: {other}"
     if row["on_cap"] and row["unit"] == "MB/s" and alike:
         return DERIVED
     if alike or _is_of_one_zone(row):
         return CALIBRATION
-    return f"{NOT_COMPARABLE}: {supports.between_limits(row) or 'the profile does not play this figure'}"
+    return f"{NOT_COMPARABLE}: {supports.between_limits(row) or _distance(ratio)}"
+
+
+def _distance(ratio: float) -> str:
+    return f"ours is {100 * abs(ratio - 1):.0f} % {'above' if ratio > 1 else 'below'} it"
+
+
+def _other_limit(row: Mapping[Any, Any], cell: Mapping[Any, Any]) -> str:
+    """Say that the measured cell sits on another limit than the figure; empty when it does not."""
+    if cell["label"] != "capped":
+        return ""
+    ours = limits.limit_words(cell)
+    if not row["on_cap"]:
+        where = supports.between_limits(row) or "below the limits known"
+        return f"it lies {where}, ours sits on the {ours}"
+    return "" if ours in row["limit"] else f"it sits on the {row['limit']}, ours on the {ours}"
 
 
 def _is_of_one_zone(row: Mapping[Any, Any]) -> bool:
@@ -131,6 +169,24 @@ def _matches(
         for load in scenario.workload:
             if _same_load(row, load) and (arm.name, load.name) in measured:
                 yield arm.name, load.name
+
+
+def _highest(
+    row: Mapping[Any, Any], scenario: Scenario, measured: Mapping[Any, Any]
+) -> tuple[str, str] | None:
+    """Cell of the highest rate past the host cache on a machine of the size whose limit is stated."""
+    if row["label"] != supports.STATED or row["metric"] not in supports.LIMITS_STATED:
+        return None
+    if not row["metric"].startswith("vm_"):
+        return None
+    names = [
+        arm.name
+        for arm in scenario.arm
+        if scenario.machine_named(arm.machine).size == row["vm_size"]
+        and scenario.disk_named(arm.disk).cache != "ReadWrite"
+    ]
+    cells = [place for place in measured if place[0] in names]
+    return max(cells, key=lambda place: measured[place][VALUES[row["unit"]]], default=None)
 
 
 def _same_setup(row: Mapping[Any, Any], scenario: Scenario, arm: Arm) -> bool:

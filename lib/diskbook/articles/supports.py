@@ -93,7 +93,15 @@ def _capped(row: Mapping[Any, Any]) -> str:
         queue = f"{n:.0f} outstanding / {rate:,.0f} IOPS = {1000 * n / rate:.2f} ms"
         says = "queueing, nothing about the latency of this disk"
         return f"{at}{why}: {row['base']:.2f} ms is {queue}, {says}"
-    return f"{at}{why}: says what the limit is, nothing about the disk below it"
+    return f"{at}{why}{_if_mib(row)}: says what the limit is, nothing about the disk below it"
+
+
+def _if_mib(row: Mapping[Any, Any]) -> str:
+    """What a rate that the tool printed in MiB/s would be of a limit that counted MiB as well."""
+    if row["value"] == row["base"]:
+        return ""
+    of_limit = 100 * row["share"] * row["value"] / row["base"]
+    return f"; the tool prints MiB/s, {of_limit:.0f} % if the limit counts MiB as well"
 
 
 def _cached(row: Mapping[Any, Any]) -> str:

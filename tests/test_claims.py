@@ -40,6 +40,8 @@ def test_no_rule_is_without_its_claim(judged: pd.DataFrame) -> None:
         ("reads can equal LRS", "not supported", "1.0 to 2.0 times as long, by zone"),
         ("writes are always slower", "supported", "2.5 to 3.7 times as long from 3 zones, below every cap"),
         ("IOPS do not differ", "capped", "all 8 rows (5,140 to 5,180 IOPS)"),
+        ("the disk is said to span two zones", "not supported", "in three zones, as Azure documents it"),
+        ("performance plus is free", "not measured", "what its size and redundancy do"),
         ("RPO 0", "not measured", "no figure bears on it"),
         ("documented limits", "supported", "1,985 IOPS, 10 % of the disks' limit and 4 % of the VM's"),
         (

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import emulated
-from diskbook import disk_options, present
+from diskbook import disk_options, present, results, scenario_file
 from diskbook.analysis import Analysis, analyse
+from diskbook.run import open_run
 from diskbook.stats import ratios
 
 OPTIONS = str(Path(__file__).parent / "scenarios" / "options.toml")
@@ -79,6 +80,45 @@ def test_words_and_costs(a: Analysis) -> None:
     costs = disk_options.costs(a)
     per_iops = costs["USD a month"] / costs["Most IOPS measured"] * 1000
     assert np.allclose(costs["USD a month for 1,000 IOPS"], per_iops) and costs["USD a month"].min() > 20
-    assert "data/reference/prices.csv" in disk_options.price_source(a)
+    source = disk_options.price_source(a)
+    assert "data/reference/prices.csv" in source and "inferred, not read: v2-iops" in source
     assert "burst credit is used up" in present.preformatted(disk_options.why.text(disk_options.findings(a)))
     assert list(disk_options.access_times(a)["Trials"]) == [4, 4, 4]
+
+
+@pytest.fixture(scope="module")
+def sample() -> Analysis:
+    folder = open_run(Path(__file__).parents[1] / "data" / "runs" / "sample-disk-options")
+    scenario = scenario_file.from_dict(folder.manifest["scenario"], "manifest.json")
+    return Analysis(folder, scenario, folder.manifest, results.read(folder.folder))
+
+
+def test_a_burst_is_not_priced_as_if_it_lasted_for_nothing(sample: Analysis) -> None:
+    """By hand: I may do 25,600 IOPS all month, of which 20,600 are billed at 0.005 USD for 10,000."""
+    found = disk_options.costs(sample).set_index("Drive")
+    row = found.loc["I (burst)"]
+    billed = 20_600 * 3600 * 730 / 10_000 * 0.005
+    assert row["IOPS that last"] == 25_600 and row["USD a month"] == pytest.approx(245.325 + 24.576)
+    assert row["USD a month for 1,000 that last"] == pytest.approx((269.901 + billed) / 25.6)
+    assert f"{billed:,.0f} USD" in row["Besides"]
+    on_credit = found.loc["P20, burst on credit"]
+    assert on_credit["IOPS that last"] == 2_300 < on_credit["Most IOPS measured"]
+    assert found.loc["v2, 80,000, on E2as_v5", "IOPS that last"] == 3_750
+    # J: 1,024 GiB, 5,000 IOPS and 175 MB/s beyond the included.
+    j = 730 * (1024 * 0.000157 + 5000 * 0.0000099 + 175 * 0.00007779)
+    assert found.loc["J (Premium v2, 8,000)", "USD a month"] == pytest.approx(j)
+    assert "burst-enablement ZRS, burst-transactions ZRS" in disk_options.price_source(sample)
+    assert "2023" not in disk_options.price_source(sample)  # machines are not in the table
+
+
+def test_every_claim_is_answered_by_the_run(sample: Analysis) -> None:
+    said = disk_options.claims_table(sample)
+    assert said.count("<tr>") == 6 and "Nothing" not in said and "Not compared" not in said
+    assert "of the 80,000 IOPS that are paid for" in said and "the lowest is" in said.lower()
+    assert "costs 245.3" in said and "a ratio of limits" in said
+
+
+def test_the_title_of_access_times_is_what_was_measured(sample: Analysis) -> None:
+    times = disk_options.access_times(sample)["Latency at depth 1, ms"]
+    title = disk_options.access(sample).title
+    assert f"{times.min():.2f} ms (" in title and f"{times.max():.2f} ms (" in title

@@ -52,10 +52,11 @@ def test_words_and_tables(measured: tuple[Analysis, dict[str, Any]]) -> None:
     assert said.startswith("emulated: r1-zrs (replicate 1) answers from zone ") and "95 % CI" in said
     machines = a.manifest["replicates"][0]["machines"].values()
     for zone in {f"zone {one['logical_zone']} ({one['physical_zone']})" for one in machines}:
-        assert zone in shared_zrs.probe_table(a)
+        assert zone in shared_zrs.probe_table(a) and zone in said
     assert shared_zrs.probe_table(a).count("<tr>") == 4
-    claims = shared_zrs.claims_table()
-    assert "2 % overhead" in claims and "Capped" in claims and "three" in claims
+    claims = shared_zrs.claims_table(a)
+    assert "2 % overhead" in claims and "Capped" in claims and "in three zones" in claims
+    assert "Here (emulated)" in claims and "Read from 3 zones" in claims and "Nothing" not in claims
 
 
 def test_the_articles_load_sits_on_the_cap(measured: tuple[Analysis, dict[str, Any]]) -> None:

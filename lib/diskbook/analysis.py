@@ -90,6 +90,14 @@ class Analysis:
         """All headline comparisons, one sentence each."""
         return narrative.answers(self.comparisons, self.scenario)
 
+    def said(self, arm: str, base_arm: str, workload: str, metric: str = "lat_mean_ms") -> str:
+        """One comparison in a sentence."""
+        rows = narrative.chosen(self.comparisons)
+        wanted = {"arm": arm, "base_arm": base_arm, "workload": workload, "metric": metric}
+        for name, value in wanted.items():
+            rows = rows[rows[name] == value]
+        return narrative.sentence(rows.iloc[0].to_dict(), self.scenario) if len(rows) else "not compared"
+
     @cached_property
     def words(self) -> dict[str, str]:
         """Workloads in words."""
@@ -189,6 +197,9 @@ class Analysis:
         """Versions, machines, zones, disks and dates, one row a fact."""
         rows = [("run", self.folder.name), ("provenance", self.provenance)]
         rows += [("cloud", str(self.manifest.get("cloud", ""))), ("preset", self.scenario.preset)]
+        changed = self.manifest.get("overrides") or {}
+        if changed:
+            rows.append(("changed by hand", ", ".join(f"{key} = {value}" for key, value in changed.items())))
         emulator = self.manifest.get("emulator") or {}
         if emulator:
             rows.append(("emulator profile", f"{emulator.get('profile')}, seed {emulator.get('seed')}"))

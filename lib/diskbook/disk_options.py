@@ -9,14 +9,16 @@ import pandas as pd
 
 from diskbook import figures, narrative, predict, why
 from diskbook.analysis import Analysis
-from diskbook.articles import published
-from diskbook.azure import cost
-from diskbook.azure.prices import PriceList, from_table, table
+from diskbook.articles import claims, present_published, published
+from diskbook.azure import catalog, cost
+from diskbook.azure.prices import HOURS_A_MONTH, PriceList, from_table, table
 from diskbook.figures import Picture
 from diskbook.limits import LIMITS
 from diskbook.scenario import Disk
+from diskbook.show import Html
 from diskbook.stats.series import diagnose
 
+ARTICLE = "disk-options"
 PANELS = {
     "max-write-iops": ("iops", "Random writes of 4K, 512 outstanding"),
     "max-throughput": ("mb_s", "Random writes of 128K, 512 outstanding"),
@@ -92,7 +94,16 @@ def rates(a: Analysis) -> Picture:
 
 def access(a: Analysis) -> Picture:
     """Figure: every trial of single reads."""
-    title = "Single reads: options change rates, the kind of disk and the host cache change this"
+    medians = access_times(a).sort_values("Latency at depth 1, ms")
+    ends = (
+        [
+            f"{row['Latency at depth 1, ms']:.2f} ms ({row['Drive']})"
+            for row in medians.iloc[[0, -1]].to_dict("records")
+        ]
+        if len(medians)
+        else []
+    )
+    title = f"Single reads take {' to '.join(ends)}" if ends else "No single reads were measured"
     return figures.strip(a.trials, a.looks, a.words, [SINGLE], title, a.folder.name)
 
 
@@ -164,7 +175,7 @@ def label_claim(a: Analysis) -> list[str]:
 
 def _printed_access_times() -> dict[str, float]:
     """Access times of the article by drive letter, in ms."""
-    rows = published.read("disk-options")
+    rows = published.read(ARTICLE)
     rows = rows[rows["metric"] == "access_time"]
     drives_of = rows["note"].str.extract(r"drive ([A-Z])")[0]
     return dict(zip(drives_of, rows["value"].astype(float), strict=True))
@@ -182,39 +193,115 @@ def findings(a: Analysis) -> list[why.Finding]:
 
 
 def costs(a: Analysis) -> pd.DataFrame:
-    """List price of every drive a month, and for 1,000 of the IOPS that it did most of."""
+    """List price of every drive a month, for 1,000 of the IOPS that it did most of, and of those that last.
+
+    A burst is cheap for as long as nobody pays for it: what lasts is the base of disk and machine, or with
+    on-demand bursting a rate of which every I/O above the base is billed.
+    """
     prices = _prices(a)
     rows = []
     for arm in a.scenario.arm:
         cells = a.cells[a.cells["arm"] == arm.name]
         disk = a.scenario.disk_named(arm.disk)
-        month = cost.month(disk, prices)
+        month = _number(cost.month(disk, prices))
         most = float(cells["iops"].max()) if len(cells) else math.nan
+        lasting = _lasting_iops(a.trials[a.trials["arm"] == arm.name], disk.bursting)
+        billed = _burst_use(disk, lasting, prices)
         rows.append(
             {
                 "Drive": a.labels[arm.name],
-                "USD a month": math.nan if month is None else month,
+                "USD a month": month,
                 "Most IOPS measured": most,
-                "USD a month for 1,000 IOPS": math.nan if month is None else 1000 * month / most,
-                "Besides": _besides(disk),
+                "USD a month for 1,000 IOPS": 1000 * month / most,
+                "IOPS that last": lasting,
+                "USD a month for 1,000 that last": 1000 * (month + billed) / lasting,
+                "Besides": _besides(disk, billed),
             }
         )
     return pd.DataFrame(rows)
 
 
-def _besides(disk: Disk) -> str:
+def _besides(disk: Disk, billed: float) -> str:
     if disk.ephemeral:
         return "comes with the machine, and goes with it"
-    return "I/Os above the base are billed" if disk.bursting else ""
+    return f"with {billed:,.0f} USD a month for I/Os above the base" if billed > 0 else ""
+
+
+def _lasting_iops(rows: pd.DataFrame, on_demand: bool) -> float:
+    """IOPS past the host cache that need no credit: the lower of the disk's and the machine's.
+
+    Of a disk within the machine, which has no limit of its own, those of the machine's local path.
+    """
+    disk = _highest(rows, "cap_disk_iops", *(["cap_disk_burst_iops"] if on_demand else []))
+    if math.isnan(disk):
+        return _highest(rows, "cap_vm_cached_iops")
+    return min(disk, _highest(rows, "cap_vm_iops"))
+
+
+def _burst_use(disk: Disk, iops: float, prices: PriceList) -> float:
+    """USD for a month of on-demand bursting at a rate; 0 for a disk without it."""
+    if not disk.bursting:
+        return 0.0
+    base = catalog.disk_tier(disk.sku, disk.size_gib).iops
+    price = prices.of("burst-transactions", disk.sku.partition("_")[2])
+    each = math.nan if price is None else price.usd / 1e4
+    return max(0.0, iops - base) * 3600 * HOURS_A_MONTH * each
 
 
 def price_source(a: Analysis) -> str:
-    """Where the prices are from, and their dates."""
-    return f"{_prices(a).source}, {a.scenario.region}"
+    """Where the prices are from, their dates, and which are inferred."""
+    prices = _prices(a)
+    inferred = sorted(str(meter) for meter, price in prices.prices.items() if price.quality == "inferred")
+    said = [f"{prices.source}, {a.scenario.region}", *prices.notes]
+    return "; ".join(said + [f"inferred, not read: {', '.join(inferred)}"] * bool(inferred))
 
 
 def _prices(a: Analysis) -> PriceList:
-    return from_table(a.scenario.region, cost.meters(a.scenario), table())
+    disks = [meter for meter in cost.meters(a.scenario) if not meter.kind.startswith(("vm-", "public-ip"))]
+    return from_table(a.scenario.region, disks, table())
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def claims_table(a: Analysis) -> Html:
+    """The article's claims with verdicts and reasons, and what this run says of each."""
+    judged = claims.judge(published.assess(published.read()))
+    return present_published.claims_of(judged, ARTICLE, answers(a), a.provenance)
+
+
+def answers(a: Analysis) -> dict[str, str]:
+    """What this run says of each claim, by the claim's first words."""
+    return {
+        "the VM size caps": "; ".join(unusable(a)),
+        "accelerated networking lowers": "; ".join(label_claim(a)[1:]) or "not compared",
+        "Premium SSD v2 has the lowest": f"{_lowest(a)}; {a.said('j-v2-8000', 'h-plain', SINGLE)}",
+        "performance plus is free": _price_of_plus(a),
+        "bursting and performance plus add up": "; ".join(
+            (
+                a.said("e-burst-plus", "i-burst", "max-write-iops", "iops"),
+                a.said("e-burst-plus", "g-plus", "max-write-iops", "iops"),
+            )
+        ),
+    }
+
+
+def _lowest(a: Analysis) -> str:
+    times = access_times(a).sort_values("Latency at depth 1, ms")
+    if times.empty:
+        return "not measured"
+    first = times.iloc[0]
+    return f"the lowest is {first['Latency at depth 1, ms']:.3f} ms of {first['Drive']}"
+
+
+def _price_of_plus(a: Analysis) -> str:
+    """List price of two drives that differ in performance plus alone."""
+    month = costs(a).set_index("Drive")["USD a month"]
+    pair = [a.labels[name] for name in ("g-plus", "h-plain") if a.labels.get(name) in month.index]
+    if len(pair) < 2:
+        return "not compared"
+    return " and ".join(f"{name} costs {month[name]:,.2f} USD a month" for name in pair)
 
 
 def _highest(rows: pd.DataFrame, *columns: str) -> float:

@@ -127,6 +127,14 @@ def _remote_zone(figures: pd.DataFrame) -> Finding:
     )
 
 
+def _two_zones(figures: pd.DataFrame) -> Finding:
+    zones = figures.loc[figures["redundancy"] == "ZRS", "disk_zone_relation"].nunique()
+    return NOT_SUPPORTED, (
+        "zone-redundant storage keeps a disk in three zones, as Azure documents it; the article measured "
+        f"from {zones} of them, which cannot tell"
+    )
+
+
 # --- zone-disks
 
 
@@ -265,7 +273,7 @@ JUDGES: dict[tuple[str, str], Judge | str] = {
     ("shared-zrs", "not both zones fail alike"): f"{_NO_FIGURE}: no zone was made to fail",
     ("shared-zrs", "no manual zone fail-over"): f"{_NO_FIGURE}: no zone was made to fail",
     ("shared-zrs", "monitor the role's zone"): "advice, which rests on the +25 % above",
-    ("shared-zrs", "the disk is said to span two zones"): _NO_FIGURE,
+    ("shared-zrs", "the disk is said to span two zones"): _two_zones,
     ("zone-disks", "reads can equal LRS"): _reads_equal,
     ("zone-disks", "writes are always slower"): _writes_slower,
     ("zone-disks", "IOPS do not differ"): _same_iops,
@@ -281,7 +289,10 @@ JUDGES: dict[tuple[str, str], Judge | str] = {
     ("disk-options", "the VM size caps"): _vm_caps,
     ("disk-options", "accelerated networking lowers"): _accelerated,
     ("disk-options", "Premium SSD v2 has the lowest"): _lowest_access,
-    ("disk-options", "performance plus is free"): "a price, not a measurement",
+    ("disk-options", "performance plus is free"): (
+        "a price, not a measurement: by the list a disk costs what its size and redundancy do, with the "
+        "option or without; it is given to new disks of 513 GiB or more only"
+    ),
     ("disk-options", "bursting and performance plus add up"): _add_up,
     ("nested-resiliency", "little or no read loss"): _CHARTS,
     ("nested-resiliency", "large read loss"): _CHARTS,

@@ -63,11 +63,23 @@ def _setup(row: Mapping[Any, Any]) -> str:
     return ", ".join(filter(None, [disk or row["vm_size"], zone if disk else "", options]))
 
 
-def claims_of(judged: pd.DataFrame, article: str) -> Html:
-    """Claims of an article with verdict and reason."""
+def claims_of(
+    judged: pd.DataFrame, article: str, here: Mapping[str, str] | None = None, provenance: str = ""
+) -> Html:
+    """Claims of an article with verdict and reason; and with what a run says of each."""
+    # Answers of a run are named by the first words of a claim.
     frame = judged.loc[judged["article"] == article, ["claim", "verdict", "why"]]
     names = {"claim": "Claim", "verdict": "Verdict", "why": "Why"}
-    return table(frame.rename(columns=names).map(capital), f"Claims of {article} (published)")
+    if here is None:
+        return table(frame.rename(columns=names).map(capital), f"Claims of {article} (published)")
+    own = f"Here ({provenance})"
+    frame[own] = [_answer(claim, here) for claim in frame["claim"]]
+    caption = f"Claims of {article} (published), and what this run says of them ({provenance})"
+    return table(frame.rename(columns=names).map(capital), caption)
+
+
+def _answer(claim: str, here: Mapping[str, str]) -> str:
+    return next((answer for start, answer in here.items() if claim.startswith(start)), "nothing")
 
 
 def verdict_counts(judged: pd.DataFrame) -> Html:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from diskbook.analysis import Analysis, analyse
 from diskbook.figures import Picture
 from diskbook.figures.export import as_png, as_svg, data_hash
 from diskbook.figures.forest import rows as forest_rows
+from diskbook.figures.forest import value_words
 from diskbook.figures.style import GREY
 
 PLOTS = ("ratios", "all_trials", "percentile_plot", "iops_and_caps")
@@ -157,6 +159,24 @@ def test_forest_rows_are_sorted_by_family_and_ratio(emulated: Analysis) -> None:
         assert known.is_monotonic_decreasing and group["ratio"].notna().tolist() == [True] * len(known) + [
             False
         ] * (len(group) - len(known))
+
+
+def test_small_ratios_keep_their_digits() -> None:
+    row = {"ratio": 0.0251, "ci_low": 0.0233, "ci_high": 0.0269}
+    assert value_words(row) == "0.025× (0.023 to 0.027)"
+    assert value_words({"ratio": 2.471, "ci_low": 2.41, "ci_high": 2.53}) == "2.47× (2.41 to 2.53)"
+
+
+@pytest.mark.parametrize("name", ["all_trials", "iops_and_caps"])
+def test_a_panel_names_only_arms_that_it_has(folder: Path, name: str) -> None:
+    """An empty row looks like a disk that gave nothing; a commit is another load than a random write."""
+    run = analyse(folder)
+    trials = run.trials
+    gone = (trials["arm"] == "zrs-z3") & trials["workload"].str.startswith("randwrite")
+    part = Analysis(run.folder, run.scenario, run.manifest, replace(run.tables, trials=trials[~gone]))
+    for axes in picture(part, name).figure.axes:
+        shown = {text.get_text() for text in axes.get_yticklabels()}
+        assert (part.labels["zrs-z3"] in shown) == ("random write" not in axes.get_title(loc="left"))
 
 
 def test_cap_lines_carry_the_limits_name(emulated: Analysis) -> None:

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pandas as pd
 import papermill
 import pytest
@@ -155,6 +156,14 @@ def test_several_replicates_speak_of_disks_like_these(tmp_path: Path) -> None:
     more = narrative.more_measuring(found.comparisons, found.scenario)
     assert "for disks like these with 3 replicates; 5 replicates more narrow it to ±" in more[0]
     assert not any("No number of blocks" in item for item in more)
+
+
+def test_a_ratio_has_its_adjusted_p_beside_it(run: Run) -> None:
+    found = analyse(run)
+    shown = present.comparisons(found.comparisons, found.words, found.labels)
+    assert "p, adjusted" in shown and "&lt; 0.001" in shown and "nan" not in shown.lower()
+    refused = found.comparisons.assign(p_adjusted=np.nan)
+    assert "p, adjusted" not in present.comparisons(refused, found.words, found.labels)
 
 
 def test_one_replicate_is_told_what_blocks_cannot_do(run: Run) -> None:

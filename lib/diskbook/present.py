@@ -64,6 +64,7 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
                     for scope in (THESE, LIKE_THESE)
                 },
                 "Difference, ms": _difference_words(picked[key]),
+                "p, adjusted": _p_words(picked[key]["p_adjusted"]),
                 "Verdict": picked[key]["verdict"],
             }
         )
@@ -72,8 +73,8 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
         f"({'+'.join(sorted(set(frame['provenance'])))})"
     )
     shown = pd.DataFrame(rows)
-    if "Difference, ms" in shown and shown["Difference, ms"].eq("").all():
-        shown = shown.drop(columns="Difference, ms")
+    empty = [name for name in ("Difference, ms", "p, adjusted") if shown[name].eq("").all()]
+    shown = shown.drop(columns=empty)
     return Html(table(shown, caption) + footnotes(notes))
 
 
@@ -95,6 +96,13 @@ def _difference_words(row: Mapping[Any, Any]) -> str:
     # Adding 0.0 turns a rounded "-0.00" into "+0.00".
     shown = f"{round(middle, 2) + 0.0:+.2f}"
     return shown if math.isnan(low) else f"{shown} ({low:.2f} to {high:.2f})"
+
+
+def _p_words(p: float) -> str:
+    """p of "no difference" within its family; empty where nothing was tested."""
+    if math.isnan(p):
+        return ""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def footnotes(notes: dict[str, int]) -> str:

@@ -65,7 +65,8 @@ def credit(
     decorate(figure, title, note, provenance)
     emulated = "Emulated, not measured on Azure. " if "emulated" in provenance else ""
     caption = f"{emulated}{arms}: {said}. {note}"
-    alt = f"Line of {'emulated ' if emulated else ''}IOPS over the seconds of {len(mine)} trial(s): {said}."
+    number = f"{len(mine)} trial{'s' * (len(mine) != 1)}"
+    alt = f"Line of {'emulated ' if emulated else ''}IOPS over the seconds of {number}: {said}."
     return Picture("burst-credit", title, caption, alt, figure, data, provenance, run)
 
 

@@ -37,6 +37,10 @@ _LOOKS = {
 NOTE = (
     "Each bar is one drill; no interval. 'machine off' is Azure's own power-off, which no real failure has."
 )
+EMULATED = (
+    "Azure's operations take the emulator's own delays, unscaled; all else is this machine's work: "
+    "no finding about Azure."
+)
 
 
 def drill(
@@ -80,7 +84,7 @@ def drill(
             axes.legend(loc="upper center", bbox_to_anchor=(0.3, below), ncols=3, frameon=False, fontsize=10)
     said = _said(ends, names)
     emulated = "emulated" in provenance
-    note = f"{NOTE} Unscaled delays of the emulator's profile, no finding about Azure." if emulated else NOTE
+    note = f"{NOTE} {EMULATED}" if emulated else NOTE
     decorate(figure, said, note, provenance)
     caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{said}. {note}"
     alt = f"Bars of {'emulated ' if emulated else ''}times of zone drills by step, showing: {said}."

@@ -118,11 +118,16 @@ def refusal(row: Mapping[str, Any]) -> str:
 
 
 def value_words(row: Mapping[str, Any]) -> str:
-    """Ratio with its interval, e.g. "2.47x (2.41 to 2.53)"."""
-    ratio = f"{row['ratio']:.2f}×"
+    """Ratio with its interval, e.g. "2.47x (2.41 to 2.53)"; a small one with a decimal more."""
+    ratio = f"{short(row['ratio'])}×"
     if np.isnan(row["ci_low"]):
         return f"{ratio} (no interval)"
-    return f"{ratio} ({row['ci_low']:.2f} to {row['ci_high']:.2f})"
+    return f"{ratio} ({short(row['ci_low'])} to {short(row['ci_high'])})"
+
+
+def short(ratio: float) -> str:
+    """Ratio with two decimals, or with three below 0.1."""
+    return f"{ratio:.{3 if ratio < 0.1 else 2}f}"
 
 
 def _tick(power: float, step: float) -> str:
@@ -196,7 +201,7 @@ def _alt(data: pd.DataFrame) -> str:
     emulated = "emulated " if "emulated" in set(data["provenance"]) else ""
     return (
         f"Forest plot of {len(shown)} {emulated}latency ratios between disk arms, showing ratios from "
-        f"{low:.2f} to {high:.2f} times; {covers} of the intervals cover 1, "
+        f"{short(low)} to {short(high)} times; {covers} of the intervals cover 1, "
         f"{machines}{len(data) - len(shown)} comparisons are refused."
     )
 

@@ -66,6 +66,7 @@ def rates(
 
 def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, ArmLook]) -> None:
     highest = float(data["iops"].max()) if len(data) else 1.0
+    arms = [arm for arm in arms if arm in set(data["arm"])] or arms
     for place, arm in enumerate(arms):
         for outstanding, rows in data[data["arm"] == arm].groupby("outstanding"):
             jitter = np.linspace(-0.16, 0.16, len(rows)) if len(rows) > 1 else np.zeros(1)

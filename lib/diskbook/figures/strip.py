@@ -57,9 +57,10 @@ def strip(
     decorate(figure, title, note, provenance)
     emulated = "Emulated, not measured on Azure. " if "emulated" in provenance else ""
     caption = f"{emulated}{_medians(data, looks, words, workloads)} {note}"
+    number = f"{len(workloads)} panel{'s' * (len(workloads) != 1)}"
     alt = (
         f"Dot strip of {len(data)} {'emulated ' if 'emulated' in provenance else ''}trials by arm in "
-        f"{len(workloads)} panels, showing mean latency: {_medians(data, looks, words, workloads[:1])}"
+        f"{number}, showing mean latency: {_medians(data, looks, words, workloads[:1])}"
     )
     return Picture("all-trials", title, caption, alt, figure, data, provenance, run)
 
@@ -70,6 +71,7 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
         for place, key in enumerate(sorted(set(zip(data["replicate"], data["block"], strict=True))))
     }
     middle = (len(order) - 1) / 2 or 1.0
+    arms = [arm for arm in arms if arm in set(data["arm"])] or arms
     for place, arm in enumerate(arms):
         rows = data[data["arm"] == arm]
         step = np.array([order[key] for key in zip(rows["replicate"], rows["block"], strict=True)])

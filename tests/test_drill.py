@@ -142,6 +142,27 @@ def test_a_lost_block_is_found(done: Run, monkeypatch: pytest.MonkeyPatch) -> No
     assert "1 were lost (RPO is not 0)" in words
 
 
+def test_acknowledgements_that_come_late_are_told(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that was taken for dead goes on: what it acknowledges then is in no count of lost blocks."""
+    stage = Stage(done, "late", "standby")
+    fail, detach, writers = drill._Scene._fail, drill._Scene._detach, []
+
+    def and_remember(scene: drill._Scene, writer: drill._Writer) -> None:
+        fail(scene, writer)
+        writers.append(writer)
+
+    def and_go_on(scene: drill._Scene) -> None:
+        writers[0].times += [writers[0].last + 0.1] * 2
+        detach(scene)
+
+    monkeypatch.setattr(drill._Scene, "_fail", and_remember)
+    monkeypatch.setattr(drill._Scene, "_detach", and_go_on)
+    event = stage.play()
+    assert (event["status"], event["lost"], event["late"]) == ("ok", 0, 2)
+    words = " ".join(drill_words.drill_words(analysis(done)))
+    assert "2 more were acknowledged after the take-over had begun" in words
+
+
 def test_a_drill_that_was_cut_is_repeated_whole(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
         """Stands for the end of the process."""

@@ -316,6 +316,8 @@ class _Scene:
         name = f"drill-{self.spec.name}-r{self.rig.number}-{self._series.tag[:8]}"
         return {
             "acknowledged": len(acked),
+            # Told to us after they were counted, so not read back: the first machine was not dead yet.
+            "late": len(writer.times) - len(acked),
             "lost": seen["lost"],
             "lost_blocks": seen["lost_blocks"],
             "told_to_end": writer.told_to_end,

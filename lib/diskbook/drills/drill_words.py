@@ -97,9 +97,11 @@ def _one(event: Mapping[str, Any]) -> str:
     times += event["machine"]
     if f"{event['rto_s']:.1f}" != f"{event['rto_unscaled_s']:.1f}":
         times += f" (unscaled; {event['rto_s']:.1f} s as run)"
+    late = event.get("late", 0)
     return (
         f"{who}: {event['lost']} of {event['acknowledged']:,} blocks lost; {times}, of which "
         f"{longest['unscaled_s']:.1f} s are '{STEPS[longest['step']]}'"
+        + (f"; {late:,} more were acknowledged after the take-over had begun, and not read back" * bool(late))
     )
 
 

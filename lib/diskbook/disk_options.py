@@ -97,7 +97,7 @@ def access(a: Analysis) -> Picture:
     medians = access_times(a).sort_values("Latency at depth 1, ms")
     ends = (
         [
-            f"{row['Latency at depth 1, ms']:.2f} ms ({row['Drive']})"
+            f"{row['Latency at depth 1, ms']:.2f} ms for {row['Drive']}"
             for row in medians.iloc[[0, -1]].to_dict("records")
         ]
         if len(medians)

@@ -102,7 +102,7 @@ def _p_words(p: float) -> str:
     """p of "no difference" within its family; empty where nothing was tested."""
     if math.isnan(p):
         return ""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def footnotes(notes: dict[str, int]) -> str:

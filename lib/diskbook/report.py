@@ -37,7 +37,7 @@ table { border-collapse: collapse; font-size: .78rem; font-variant-numeric: tabu
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }
 th, td { text-align: left; padding: .3rem; border-bottom: 1px solid #ddd; vertical-align: top;
   overflow-wrap: normal; }
-td.short, td.number { white-space: nowrap; } td.long { min-width: 15rem; }
+td.short, td.number { white-space: nowrap; } td.long { min-width: 12rem; }
 th { border-bottom: 2px solid #888; vertical-align: bottom; } td.number { text-align: right; }
 ol.notes { font-size: .85rem; color: #444; padding-left: 1.4rem; }
 figure { margin: 1.5rem 0; } figure img { width: 100%; max-width: 43rem; height: auto; }

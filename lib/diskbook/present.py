@@ -56,9 +56,8 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
         rows.append(
             {
                 "Family": family,
-                "Load": words[workload],
+                "Load": words[workload] + ("" if single else f": {METRICS.get(metric, metric)}"),
                 "Arms": f"{labels[arm]} / {labels[base_arm]}",
-                **({} if single else {"Metric": METRICS.get(metric, metric)}),
                 **{
                     f"{scope[0].upper()}{scope[1:]}": _ratio_words(scopes[scope], notes)
                     for scope in (THESE, LIKE_THESE)
@@ -284,7 +283,7 @@ def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
             ],
             "Ratio": frame["ratio"],
             "Verdict": frame["verdict"],
-            "Supports": [mark(note, notes) for note in frame["supports"]],
+            "Note": [mark(note, notes) for note in frame["supports"]],
         }
     )
     return Html(table(rows, "Published figures beside the measured medians") + footnotes(notes))

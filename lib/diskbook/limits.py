@@ -263,8 +263,7 @@ def _told(
 def _evidence(cell: pd.Series, cells: pd.DataFrame, consumed: float | None) -> str:
     """Say what corroborates that a cell sits on its limit; empty when nothing does."""
     if consumed is not None and consumed >= CONSUMED:
-        which = "base limit" if "_burst" in cell["limit"] else "limit"  # the metric knows no burst
-        return f"the platform reports {consumed:.0f} % of the {which} as consumed"
+        return f"the platform reports {consumed:.0f} % of the limit as consumed"
     if cell["flat"]:
         return "its one-second rate varies by less than 0.3 %"
     like = cells[

@@ -279,14 +279,15 @@ finish (int64_t start, int64_t latency_ns)
   _Atomic int64_t *late = &late_ns[31 - __builtin_clz (load | 1)];
   const int64_t added = model->overhead_ns + 2 * atomic_load_explicit (late, memory_order_relaxed);
   const int64_t wake = start + later (0, latency_ns - added);
+  int64_t error = 0; /* without a sleep nothing was late: else what was learnt from long ones would cut short ones */
   if (now_ns (CLOCK_MONOTONIC) < wake) {
     sleep_to (wake);
-    int64_t error = now_ns (CLOCK_MONOTONIC) - wake;
+    error = now_ns (CLOCK_MONOTONIC) - wake;
     if (error > LATE_MAX_NS)
       error = LATE_MAX_NS;
-    const int64_t mean = atomic_load_explicit (late, memory_order_relaxed);
-    atomic_store_explicit (late, mean + (error - mean) / 32, memory_order_relaxed);
   }
+  const int64_t mean = atomic_load_explicit (late, memory_order_relaxed);
+  atomic_store_explicit (late, mean + (error - mean) / 32, memory_order_relaxed);
   atomic_fetch_sub_explicit (&under_way, 1, memory_order_relaxed);
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.tools import decode, diskspd_text, diskspd_xml, formats
+from diskbook.tools import decode, diskspd_text, diskspd_xml, formats, record
 from diskbook.tools.record import Parsed, UnusableError, percentile_ns
 
 SAMPLES = Path(__file__).parent / "samples" / "diskspd"
@@ -163,6 +163,16 @@ def test_rates_are_totals_whatever_their_unit() -> None:
     assert diskspd_xml.parse(as_bytes, "x").measurements[0].load.rate == 1000
 
 
+def test_what_a_load_in_numbers_does_not_say() -> None:
+    text = text_of("v2.1-rand-w30-L-D.xml")
+    assert record.CACHED in diskspd_xml.parse(text, "x").measurements[0].flags
+    direct = text.replace("<WriteRatio>", "<DisableOSCache>true</DisableOSCache><WriteRatio>")
+    mixed = direct.replace("</Random>", "</Random><RandomRatio>40</RandomRatio><ThinkTime>5</ThinkTime>")
+    flags = diskspd_xml.parse(mixed, "x").measurements[0].flags
+    assert record.CACHED not in flags
+    assert {"40 % of the I/Os were random, the others in a row", "pauses (-j) limited the rate"} <= set(flags)
+
+
 # --- text
 
 
@@ -200,6 +210,76 @@ def test_text_without_latencies() -> None:
     assert one.directions["read"].ios == 139534
     assert math.isnan(one.directions["read"].lat_mean_ms)
     assert diskspd_xml.NO_LATENCY in one.flags
+
+
+def pool_text(*, depth: str = "number of outstanding I/O operations per thread: 5") -> str:
+    """The sample as a line with -F writes it: nothing read, a thread pool, no threads a file."""
+    text = text_of("v2.1-rand-w30-L-D.txt").replace("mix test (read/write ratio: 70/30)", "write test")
+    text = re.sub(r"number of outstanding I/O operations per thread: 4", depth, text)
+    text = re.sub(r"\n\t\tthreads per file: 2", "", text)
+    text = text.replace("software cache", "software cache disabled").replace("using software", "software")
+    text = text.replace(
+        "using hardware write cache, writethrough off", "hardware write cache disabled, writethrough on"
+    )
+    start, end = text.index("Read IO"), text.index("Write IO")
+    nothing = "total:   0 |   0 |   0.00 |   0.00 |    0.000 |   0.00 |       N/A\n\n"
+    reads = re.sub(r"^total:.*\n", nothing, text[start:end], flags=re.MULTILINE)
+    return text[:start] + reads + text[end:]
+
+
+def test_text_of_writes_alone_has_no_reads_spread() -> None:
+    (one,) = diskspd_text.parse(pool_text(), "x").measurements
+    assert set(one.directions) == {"write"}
+    assert (one.load.write_pct, one.load.sync) == (100, "dsync")
+    assert record.CACHED not in one.flags
+
+
+@pytest.mark.parametrize(
+    ("depth", "line", "threads", "outstanding"),
+    [
+        # 2.1 and later: thread pool named, and no outstanding of its own.
+        ("number of outstanding I/O operations per thread: 5", "", 8, 5),
+        # -O: the thread pool's own number counts.
+        ("relative IO weight in thread pool: 1", "", 8, 7),
+        # 2.0.2x names neither; the results and the command line do.
+        ("number of outstanding I/O operations: 5", "old", 2, 5),
+        ("IO priority: normal", "old -F2 -O6", 2, 6),
+    ],
+)
+def test_text_of_a_thread_pool(depth: str, line: str, threads: int, outstanding: int) -> None:
+    text = pool_text(depth=depth)
+    if line:
+        text = text.replace("-t2 -o4", line)
+    else:
+        own = 7 if "weight" in depth else 0
+        pool = f"thread pool with 8 threads\n\tnumber of outstanding I/O operations per thread: {own}\n\tpath"
+        text = text.replace("\tpath", f"\t{pool}", 1)
+    (one,) = diskspd_text.parse(text, "x").measurements
+    assert (one.load.threads, one.load.queue_depth) == (threads, outstanding)
+
+
+def test_text_tells_rates_pauses_and_the_cache() -> None:
+    text = text_of("v2.1-rand-w30-L-D.txt")
+    limited = text.replace(
+        "IO priority: normal", "IO priority: normal\n\t\tthroughput rate-limited to 500 IOPS"
+    )
+    assert diskspd_text.parse(limited, "x").measurements[0].load.rate == 1000  # of two threads
+    in_bytes = limited.replace("500 IOPS", "2048 B/ms")
+    assert diskspd_text.parse(in_bytes, "x").measurements[0].load.rate == 1000
+    of_old = text.replace("-t2 -o4", "-t2 -o4 -g2048")
+    assert diskspd_text.parse(of_old, "x").measurements[0].load.rate == 1000
+    told = diskspd_text.parse(text.replace("think time: 0ms", "think time: 10ms"), "x").measurements[0].flags
+    assert "pauses (-j) limited the rate" in told
+    assert record.CACHED in told
+
+
+def test_text_of_a_mixed_pattern() -> None:
+    mixed = text_of("v2.1-rand-w30-L-D.txt").replace(
+        "using random I/O (alignment", "using mixed random/sequential I/O (40% random) (alignment/stride"
+    )
+    (one,) = diskspd_text.parse(mixed, "x").measurements
+    assert one.load.pattern == "random"
+    assert "40 % of the I/Os were random, the others in a row" in one.flags
 
 
 def test_text_of_two_runs_and_a_third_that_was_cut() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from diskbook.tools.record import Load, number
+from diskbook.tools.record import CACHED, Load, number
 from diskbook.tools.xml_tree import Node
 
 T = TypeVar("T")
@@ -24,6 +24,7 @@ class _Target:
     rate: float | None
     write_through: bool
     size_bytes: int | None
+    cached: bool
 
 
 def _target(node: Node) -> _Target:
@@ -40,7 +41,18 @@ def _target(node: Node) -> _Target:
         rate=_rate(throughput, block) if throughput else None,
         write_through="true" in (node.word("WriteThrough"), node.word("DisableAllCache")),
         size_bytes=int(number(node.word("FileSize"), "FileSize")) if node.word("FileSize") else None,
+        cached=all(node.word(f"Disable{cache}Cache") != "true" for cache in ("OS", "All", "Local")),
     )
+
+
+def _tell_ways(node: Node, flags: list[str]) -> None:
+    """Say what the numbers of a target's load do not."""
+    if node.word("RandomRatio"):
+        flags.append(f"{node.word('RandomRatio')[:3]} % of the I/Os were random, the others in a row")
+    if node.first("Distribution") is not None:
+        flags.append("offsets were drawn from a distribution (-rd), not evenly")
+    if node.word("ThinkTime") not in ("", "0"):
+        flags.append("pauses (-j) limited the rate")
 
 
 def _rate(node: Node, block_size_bytes: int) -> float | None:
@@ -71,13 +83,17 @@ def load(profile: Node | None, flags: list[str]) -> tuple[Load, list[str]]:
     ValueError
         When a number in it is none.
     """
-    targets = [_target(node) for node in profile.all("Targets", "Target")] if profile else []
+    nodes = list(profile.all("Targets", "Target")) if profile else []
+    targets = [_target(node) for node in nodes]
     if profile is None or not targets:
         flags.append("what was asked for is not in the file")
         return Load(), []
     threads, outstanding = _concurrency(targets, profile)
     if len(targets) > 1:
         flags.append(f"{len(targets)} targets were loaded at once and are added up")
+    if any(item.cached for item in targets):
+        flags.append(CACHED)
+    _tell_ways(nodes[0], flags)
     rates = [item.rate for item in targets]
     total_threads = int(number(profile.word("ThreadCount") or "0", "ThreadCount", 1e6))
     of_target = [total_threads or item.threads for item in targets]

@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from diskbook.tools import diskspd_asked
 from diskbook.tools.diskspd_xml import NO_LATENCY, bins_of
-from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number
+from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError, number
 
 _RUN = re.compile(r"^Command Line: ", re.MULTILINE)
 _SPAN = re.compile(r"^\s*Results for timespan (\d{1,6}):", re.MULTILINE)
 _INPUT = re.compile(r"^\s*timespan:\s+(\d{1,6})", re.MULTILINE)
 _TABLE = re.compile(r"^(Total|Read|Write) IO\s*$", re.MULTILINE)
-_SIZE = {"": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "K": 1024, "M": 1024**2, "G": 1024**3}
 _NAMED = {"min": 0.0, "max": 100.0}
 
 
@@ -109,7 +109,7 @@ def _measurement(match: re.Match[str], part: str, asked: str, run: str) -> Measu
     directions = {
         name: _direction(total, seconds, percentiles.get(name, {})) for name, total in totals.items()
     }
-    load, paths = _load(asked, flags)
+    load, paths = diskspd_asked.load(asked, part, run, flags)
     return Measurement(
         name=f"time span {match[1]}",
         target=" + ".join(paths),
@@ -153,7 +153,8 @@ def _total(part: str, name: str) -> _Total:
 
 
 def _optional(text: str | None) -> float:
-    return number(text, "a latency", 1e9) if text else math.nan
+    """Take a latency; without any I/O its spread is "N/A"."""
+    return number(text, "a latency", 1e9) if text and text != "N/A" else math.nan
 
 
 def _direction(total: _Total, seconds: float, percentiles: dict[float, float]) -> Direction:
@@ -201,60 +202,6 @@ def _percentile(text: str) -> float | None:
         return round(100 - 10.0 ** (2 - int(nines[1])), 9)
     order = re.fullmatch(r"(\d{1,2})th", text)
     return float(order[1]) if order else None
-
-
-def _load(asked: str, flags: list[str]) -> tuple[Load, list[str]]:
-    """What the input parameters say; several targets add up where they are alike."""
-    paths = re.findall(r"^\s*path: '(.{1,400})'\s*$", asked, re.MULTILINE)
-    if not paths:
-        flags.append("what was asked for is not in the file")
-        return Load(), []
-    if len(paths) > 1:
-        flags.append(f"{len(paths)} targets were loaded at once and are added up")
-    threads, depth = _concurrency(asked, len(paths))
-    mixes = {
-        100
-        if "write test" in line
-        else 0
-        if "read test" in line
-        else int(line.split("/")[-1].rstrip(")") or 0)
-        for line in re.findall(r"performing .{0,20}test.*?(?:\d{1,3}/\d{1,3}\))?$", asked, re.MULTILINE)
-    }
-    blocks = {_bytes(text) for text in re.findall(r"block size: (\S{1,20})", asked)}
-    patterns = {"using random" in line for line in re.findall(r"using (?:random|\w*\s?sequential).*", asked)}
-    load = Load(
-        pattern=("random" if True in patterns else "sequential") if len(patterns) == 1 else None,
-        block_size_bytes=blocks.pop() if len(blocks) == 1 else None,
-        write_pct=mixes.pop() if len(mixes) == 1 else None,
-        threads=threads,
-        queue_depth=depth,
-        ramp_s=_told(asked, r"warm up time: (\d{1,9})s"),
-        runtime_s=_told(asked, r"duration: (\d{1,9})s"),
-    )
-    return load, paths
-
-
-def _concurrency(asked: str, targets: int) -> tuple[int | None, int | None]:
-    a_file = re.findall(r"threads per file: (\d{1,6})", asked)
-    total = re.search(r"total threads: (\d{1,6})", asked)
-    outstanding = {int(told) for told in re.findall(r"outstanding I/O.{0,40}?: (\d{1,6})", asked)}
-    if len(outstanding) != 1 or len(set(a_file)) > 1 or not (total or a_file):
-        return None, None
-    depth = outstanding.pop()
-    if total:
-        return int(total[1]), depth * targets
-    return int(a_file[0]) * targets, depth
-
-
-def _bytes(text: str) -> int | None:
-    found = re.fullmatch(r"(\d{1,15})([A-Za-z]*)", text)
-    unit = _SIZE.get(found[2]) if found else None
-    return int(found[1]) * unit if found and unit and int(found[1]) else None
-
-
-def _told(text: str, pattern: str) -> float | None:
-    found = re.search(pattern, text)
-    return float(found[1]) if found else None
 
 
 def _started(run: str) -> str | None:

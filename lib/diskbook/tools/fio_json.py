@@ -15,7 +15,7 @@ from typing import Any
 
 from diskbook.tools import fio_latency, fio_options
 from diskbook.tools.fio_documents import Document, documents
-from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError, number
+from diskbook.tools.record import CACHED, Direction, Measurement, Parsed, UnusableError, number
 
 _LOGS = ("write_lat_log", "write_iops_log", "write_bw_log", "write_hist_log")
 _ALL_CLIENTS = "All clients"
@@ -189,6 +189,8 @@ def _measurement(job: _Job, document: Document) -> Measurement:
     if any(_number(_part(entry, "trim").get("total_ios")) for entry in job.entries):
         flags.append("trims are left out")
     load = fio_options.load(job.options, len(job.entries), _alone_pct(job.entries), flags)
+    if job.options and fio_options.cached(job.options):
+        flags.append(CACHED)
     runtime_s = max(part.runtime_ms for part in directions.values()) / 1000
     if load.runtime_s and runtime_s < _SHORTEST * load.runtime_s:
         flags.append(f"measured for {runtime_s:g} s of {load.runtime_s:g} s")

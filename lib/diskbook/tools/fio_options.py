@@ -11,6 +11,8 @@ from diskbook.tools.record import Load
 
 # Engines that wait for each I/O: whatever `iodepth` says, one is in flight.
 SYNCHRONOUS = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"))
+# Engines that go through the system's file cache unless told not to; none of them needs to be named.
+_THROUGH_CACHE = SYNCHRONOUS | {"", "libaio", "io_uring", "posixaio", "windowsaio", "solarisaio", "splice"}
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4, "p": 1024**5}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _NUMBER = re.compile(r"^(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)$")
@@ -80,6 +82,15 @@ def load(options: Options, jobs: int, alone_pct: float, flags: list[str]) -> Loa
         ramp_s=seconds(str(options.get("ramp_time", "0"))),
         runtime_s=seconds(str(options.get("runtime", ""))) or None,
     )
+
+
+def cached(options: Options) -> bool:
+    """Whether the system's file cache was in between; for all options of a job, not some."""
+    if str(options.get("ioengine", "")).strip() not in _THROUGH_CACHE:
+        return False
+    direct, buffered = (str(options.get(name, "no")).strip().lower() for name in ("direct", "buffered"))
+    # An option without a value is on.
+    return direct in ("no", "0", "false") and buffered not in ("0", "false")
 
 
 def target(options: Options) -> str:

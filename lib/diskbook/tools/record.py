@@ -18,6 +18,7 @@ from diskbook.errors import DiskbookError
 NS_PER_MS = 1e6
 NS_PER_US = 1000
 Floats = npt.NDArray[np.float64]
+CACHED = "the system's file cache was on: this may measure memory and not the disk"
 
 
 class UnusableError(DiskbookError):

@@ -1,0 +1,145 @@
+"""What DiskSpd's text output says it was asked for, as a load. Reads text, touches no file.
+
+Versions differ: with -F old ones print no number of threads, with -O none of outstanding I/Os, and with -g no
+rate. The results and the command line, which all of them print, have these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, TypeVar
+
+from diskbook.tools.record import CACHED, Load
+
+T = TypeVar("T")
+
+_PATH = re.compile(r"^\s*path: '(.{1,400})'\s*$", re.MULTILINE)
+_SIZE = {"": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "K": 1024, "M": 1024**2, "G": 1024**3}
+_OUTSTANDING = r"outstanding I/O.{0,40}?: (\d{1,6})"
+
+
+def load(asked: str, done: str, run: str, flags: list[str]) -> tuple[Load, list[str]]:
+    """Join the targets of a time span; what differs between them is left out.
+
+    Parameters
+    ----------
+    asked
+        Input parameters of the time span.
+    done
+        Its results.
+    run
+        All of the run, with the command line.
+    flags
+        Sentences are added to it.
+
+    Returns
+    -------
+    tuple
+        The load, and the paths of its targets.
+    """
+    found = list(_PATH.finditer(asked))
+    if not found:
+        flags.append("what was asked for is not in the file")
+        return Load(), []
+    if len(found) > 1:
+        flags.append(f"{len(found)} targets were loaded at once and are added up")
+    ends = [match.start() for match in found[1:]] + [len(asked)]
+    targets = [asked[match.start() : end] for match, end in zip(found, ends, strict=True)]
+    command = re.search(r"^Command Line: (.*)$", run, re.MULTILINE)
+    line = command[1] if command else ""
+    threads, depth = _concurrency(targets, asked[: found[0].start()], done, line)
+    block, write_pct = (
+        _same([_block(text) for text in targets]),
+        _same([_write_pct(text) for text in targets]),
+    )
+    patterns = [_pattern(text) for text in targets]
+    _tell_ways(targets, flags)
+    through = all("writethrough on" in text for text in targets)
+    return Load(
+        pattern=patterns[0] if len(set(patterns)) == 1 else None,
+        block_size_bytes=block,
+        write_pct=write_pct,
+        threads=threads,
+        queue_depth=depth,
+        rate=_rate(targets, line, block, threads),
+        sync="dsync" if through and write_pct else None,
+        ramp_s=_told(asked, r"warm up time: (\d{1,9})s"),
+        runtime_s=_told(asked, r"duration: (\d{1,9})s"),
+    ), [match[1] for match in found]
+
+
+def _concurrency(targets: list[str], head: str, done: str, line: str) -> tuple[int | None, int | None]:
+    """Threads in all, and what each has in flight on all of its targets."""
+    outstanding = [_whole(text, _OUTSTANDING) for text in targets]
+    a_target = [_whole(text, r"threads per file: (\d{1,6})") for text in targets]
+    if all(a_target):
+        threads = sum(a_target)
+        total = sum(n * depth for n, depth in zip(a_target, outstanding, strict=True))
+        if not all(outstanding):
+            return threads, None
+        return (threads, total // threads) if total % threads == 0 else (1, total)
+    pool = _whole(head, r"thread pool with (\d{1,6}) threads") or _whole(done, r"thread count:\s*(\d{1,6})")
+    a_thread = _whole(head, _OUTSTANDING) or _whole(line, r"\s[-/]O(\d{1,6})")
+    return pool or None, a_thread or (sum(outstanding) if all(outstanding) else None)
+
+
+def _rate(targets: list[str], line: str, block: int | None, threads: int | None) -> float | None:
+    """Rate in IOPS of all threads on all targets; versions that print none read -g as bytes a millisecond."""
+    told = [re.search(r"throughput rate-limited to (\d{1,12}) (IOPS|B/ms)", text) for text in targets]
+    asked = re.search(r"\s[-/]g(\d{1,12})", line)
+    pairs = [(int(match[1]), match[2]) for match in told if match]
+    if not pairs and asked:
+        pairs = [(int(asked[1]), "B/ms")] * len(targets)
+    if len(pairs) != len(targets) or not block or not threads:
+        return None
+    a_target = [_whole(text, r"threads per file: (\d{1,6})") or threads for text in targets]
+    rates = [rate if unit == "IOPS" else rate * 1000 / block for rate, unit in pairs]
+    return float(sum(rate * n for rate, n in zip(rates, a_target, strict=True))) or None
+
+
+def _tell_ways(targets: list[str], flags: list[str]) -> None:
+    """Say what the load's numbers do not."""
+    if any("using software cache" in text for text in targets):
+        flags.append(CACHED)
+    mixed = re.search(r"using mixed random/sequential I/O \((\d{1,3})% random\)", targets[0])
+    if mixed:
+        flags.append(f"{mixed[1]} % of the I/Os were random, the others in a row")
+    if any(_whole(text, r"think time: (\d{1,9})ms") for text in targets):
+        flags.append("pauses (-j) limited the rate")
+
+
+def _pattern(text: str) -> Literal["random", "sequential"] | None:
+    if re.search(r"using (?:mixed )?random", text):
+        return "random"
+    return "sequential" if re.search(r"using (?:interlocked )?sequential", text) else None
+
+
+def _write_pct(text: str) -> int | None:
+    if "performing write test" in text:
+        return 100
+    mix = re.search(r"performing mix test .{0,40}?/(\d{1,2})\)", text)
+    if mix:
+        return int(mix[1])
+    return 0 if "performing read test" in text else None
+
+
+def _block(text: str) -> int | None:
+    told = re.search(r"block size: (\d{1,15})([A-Za-z]*)", text)
+    unit = _SIZE.get(told[2]) if told else None
+    return int(told[1]) * unit if told and unit and int(told[1]) else None
+
+
+def _same(values: Sequence[T]) -> T | None:
+    return values[0] if len(set(values)) == 1 else None
+
+
+def _whole(text: str, pattern: str) -> int:
+    """Return the first number of this kind; 0 when there is none."""
+    found = re.search(pattern, text)
+    return int(found[1]) if found else 0
+
+
+def _told(text: str, pattern: str) -> float | None:
+    found = re.search(pattern, text)
+    return float(found[1]) if found else None

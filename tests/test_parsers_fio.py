@@ -274,6 +274,20 @@ def test_terse_and_json_of_one_run_agree(tmp_path: Path) -> None:
     assert terse.bw_bytes == pytest.approx(full.bw_bytes, rel=0.01)
 
 
+@pytest.mark.parametrize("clones", [1, 2])
+def test_terse_output_of_a_job_that_goes_on_counts_once(tmp_path: Path, clones: int) -> None:
+    options = ["--name=a", f"--filename={tmp_path}/x", "--size=1m", "--rw=randread", f"--numjobs={clones}"]
+    pace = ["--time_based", "--runtime=2500ms", "--thinktime=2000", "--status-interval=1"]
+    command = ["fio", *options, *pace, "--output-format=terse"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    lines = [line.split(";") for line in text.splitlines() if line.count(";") > 80]
+    assert len(lines) > clones
+    (one,) = fio_terse.parse(text, "x").measurements
+    assert one.directions["read"].iops == sum(float(line[7]) for line in lines[-clones:])
+    assert one.load.threads == clones
+    assert any("status-interval" in flag for flag in one.flags)
+
+
 def test_clones_in_terse_output_add_up_and_a_cut_line_is_told() -> None:
     text = content("fio-terse/v3-2jobs.txt")
     (one,) = fio_terse.parse(text, "x").measurements

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from diskbook.tools import fio_latency
@@ -33,6 +34,8 @@ _CPU = 5
 _DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 _MS = NS_PER_US / NS_PER_MS
 _MAX_FIELD = 400
+_GROWTH = 1.02
+"""Clones run equally long, or do the same; what fio prints as it goes on grows in both."""
 
 
 class _Layout(NamedTuple):
@@ -51,6 +54,16 @@ class _Job:
     group: str
     parts: dict[str, tuple[Direction, Latency | None]]
     depth_pct: tuple[float, ...]
+
+    @property
+    def runtime_ms(self) -> float:
+        """Time of the longer direction."""
+        return max(part.runtime_ms for part, _ in self.parts.values())
+
+    @property
+    def ios(self) -> float:
+        """Reads and writes together."""
+        return sum(part.ios for part, _ in self.parts.values())
 
 
 def is_terse(text: str) -> bool:
@@ -151,9 +164,39 @@ def _depths(fields: list[str], layout: _Layout) -> tuple[float, ...]:
     return ()
 
 
-def _measurement(jobs: list[_Job]) -> Measurement:
+def _last_round(jobs: list[_Job]) -> list[_Job]:
+    """Lines of one name that count: all, as clones, or the last of those that fio printed as it went on."""
+    for clones in range(1, len(jobs) // 2 + 1):
+        rounds = len(jobs) // clones
+        if all(_goes_on(jobs[first : rounds * clones : clones]) for first in range(clones)):
+            return jobs[(rounds - 1) * clones : rounds * clones]
+    return jobs
+
+
+def _goes_on(lines: list[_Job]) -> bool:
+    """Whether lines are of one job at several times: the last step may be shorter than the interval."""
+    first, last = lines[0], lines[-1]
+    steps = [
+        (after.runtime_ms - before.runtime_ms, after.ios - before.ios) for before, after in pairwise(lines)
+    ]
+    grown = last.runtime_ms > _GROWTH * first.runtime_ms and last.ios > _GROWTH * first.ios
+    return (
+        grown
+        and all(time >= 0 and ios >= 0 for time, ios in steps)
+        and all(time >= first.runtime_ms / 2 for time, _ in steps[:-1])
+    )
+
+
+def _measurement(lines: list[_Job]) -> Measurement:
     """Clones of a job together."""
     flags = ["terse output does not repeat the options: the load is taken from what was done"]
+    jobs = _last_round(lines)
+    if len(jobs) < len(lines):
+        flags.append("cumulative lines (status-interval): the last ones that are complete count")
+    if len(jobs) > 1:
+        flags.append(
+            "lines of one name are added up as clones of a job; if they are several runs, split them"
+        )
     directions = {}
     for name in ("read", "write"):
         parts = [job.parts[name] for job in jobs if name in job.parts]

@@ -56,6 +56,58 @@ def test_logs_of_every_io_give_the_totals_of_the_run() -> None:
     assert found.block_size_bytes == 4096
 
 
+def since_the_epoch(name: str) -> LogFile:
+    """A log as log_unix_epoch writes it: the same times, counted from 1970."""
+    lines = (SAMPLES / name).read_text().splitlines()
+    pairs = (line.split(",", 1) for line in lines)
+    return text_log("".join(f"{1_795_194_062_000 + int(time)},{rest}\n" for time, rest in pairs), name)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "interval_s", "block_size"),
+    [
+        ({"lat": "each_lat"}, None, None),
+        ({"lat": "mean_lat", "iops": "mean_iops"}, 0.5, None),
+        ({"lat": "mean_lat", "iops": "mean_iops"}, None, None),
+        ({"bw": "mean_bw"}, 0.5, 4096),
+        ({"clat_hist": "fine_clat_hist"}, None, None),
+    ],
+)
+def test_times_since_the_epoch_count_from_the_logs_begin(
+    kinds: dict[str, str], interval_s: float | None, block_size: int | None
+) -> None:
+    names = {kind: sorted(path.name for path in SAMPLES.glob(f"{of}.*.log")) for kind, of in kinds.items()}
+    asked = {"old": False, "interval_s": interval_s, "block_size": block_size}
+    plain = import_logs.read({kind: [log(name) for name in some] for kind, some in names.items()}, **asked)
+    epoch = {kind: [since_the_epoch(name) for name in some] for kind, some in names.items()}
+    found = import_logs.read(epoch, **asked)
+    assert found.series.keys() == plain.series.keys()
+    for name, series in found.series.items():
+        assert series.second == pytest.approx(plain.series[name].second, abs=0.02)
+        assert series.iops.sum() == pytest.approx(plain.series[name].iops.sum(), rel=0.02)
+
+
+def test_times_since_the_epoch_and_since_the_start_are_not_mixed() -> None:
+    with pytest.raises(UnusableError, match="line 2: this is no line of a log"):
+        summary("5, 1500, 0, 4096\n1795194062000, 500, 0, 4096\n")
+    with pytest.raises(UnusableError, match="s apart"):
+        summary("1795194062000, 1500, 0, 4096\n2795194062000, 500, 0, 4096\n")
+
+
+def test_the_interval_is_that_of_one_direction() -> None:
+    """Reads and writes of an interval may be logged a ms apart."""
+    lines = "".join(f"{500 * k}, 100, 0, 0\n{500 * k + 1}, 50, 1, 0\n" for k in range(1, 6))
+    found = import_logs.read({"iops": [text_log(lines)]}, old=False, interval_s=None, block_size=None)
+    assert found.series["write"].second.tolist() == [0.5, 1.0, 1.5, 2.0, 2.5]
+    assert found.block_size_bytes is None
+
+
+def test_bandwidth_and_iops_together_tell_the_block_size() -> None:
+    names = {kind: [log(f"mean_{kind}.{clone}.log") for clone in (1, 2)] for kind in ("iops", "bw")}
+    found = import_logs.read(names, old=False, interval_s=None, block_size=None)
+    assert found.block_size_bytes == 4096
+
+
 def test_bins_are_those_of_fio() -> None:
     values = np.array([0, 1, 63, 64, 127, 128, 129, 1000, 12345678, 2**40 + 7])
     index = fio_latency_log.bin_index(values)

@@ -45,7 +45,20 @@ class Entry:
 
 def collect(found: Sorted) -> list[Entry]:
     """All measurements whose load a scenario can tell; what cannot be used is added to `found.refused`."""
-    return _described(_entries(found), found)
+    entries = _described(_entries(found), found)
+    found.refused += _unused(found)
+    return entries
+
+
+def _unused(found: Sorted) -> list[str]:
+    """Logs that say nothing; told last, since they are no reason why an import fails."""
+    return [
+        f"{file.shown}: a log of {kind} is not used"
+        for kinds in found.logs.values()
+        for kind, files in kinds.items()
+        if kind not in import_logs.USED
+        for file in files
+    ]
 
 
 def _entries(found: Sorted) -> list[Entry]:
@@ -76,8 +89,6 @@ def _attach(
 ) -> None:
     """Read logs, and give them to the one job they belong to, or let them stand for themselves."""
     used = {kind: files for kind, files in kinds.items() if kind in import_logs.USED}
-    for kind in kinds.keys() - used.keys():
-        found.refused += [f"{file.shown}: a log of {kind} is not used" for file in kinds[kind]]
     files = {kind: [import_files.log_file(source) for source in sources] for kind, sources in used.items()}
     first = next(iter(next(iter(used.values()), [])), None)
     if first is None:

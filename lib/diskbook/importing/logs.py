@@ -9,7 +9,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 import numpy as np
@@ -32,6 +32,7 @@ from diskbook.tools.record import (
 NAME = re.compile(r"^(?P<prefix>.+?)_(?P<kind>(?:lat|clat|slat)_hist|lat|clat|slat|iops|bw)(?:\.\d+)?\.log$")
 USED = ("lat", "clat", "iops", "bw", "clat_hist")
 """Kinds that say something; of those that say the same the first is read."""
+_SECTOR = 512
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ def read(
     if latency and not _averaged(latency[0], interval_s):
         return _of_each_io(latency, old, "lat" not in logs)
     if logs.get("iops") and _averaged(logs["iops"][0], interval_s):
-        return _averages(latency, logs["iops"], interval_s, old)
+        found = _averages(latency, logs["iops"], interval_s, old)
+        return replace(found, block_size_bytes=block_size or _block_size(logs.get("bw", ()), logs["iops"]))
     if logs.get("clat_hist"):
         return _histograms(logs["clat_hist"])
     if logs.get("bw") and _averaged(logs["bw"][0], interval_s) and block_size:
@@ -152,8 +154,9 @@ def _averages(
     """Interval by interval, all clones together; the strict reader of live runs does it."""
     contents = [_whole(file) for file in iops]
     interval = interval_s or _interval_s(fio_log_read.read_rows(contents[0], iops[0].name)[0])
-    latency_text = b"".join(_whole(file) for file in latency).decode("ascii", "replace")
-    iops_text = b"".join(contents).decode("ascii", "replace")
+    start = _start_ms(contents, interval)
+    latency_text = "".join(_since(_whole(file), start) for file in latency)
+    iops_text = "".join(_since(content, start) for content in contents)
     series = fio_log.parse_logs(latency_text, iops_text, interval, iops[0].name)
     if not series:
         raise UnusableError(iops[0].name, "fewer than two intervals were logged")
@@ -165,6 +168,17 @@ def _averages(
     return Found(series, flags=flags)
 
 
+def _block_size(bandwidth: Sequence[LogFile], iops: Sequence[LogFile]) -> int | None:
+    """Bytes of an I/O, from averages of KiB/s and of IOPS over the same intervals; None without both."""
+    if len(bandwidth) != len(iops):
+        return None
+    kib_s, ios_s = (
+        sum(int(fio_log_read.read_rows(_whole(file), file.name)[0].value.sum()) for file in files)
+        for files in (bandwidth, iops)
+    )
+    return round(kib_s * 1024 / ios_s / _SECTOR) * _SECTOR or None if ios_s else None
+
+
 def _whole(file: LogFile) -> bytes:
     """Whole lines of a log of moderate size, checked."""
     content = file.content()
@@ -174,9 +188,25 @@ def _whole(file: LogFile) -> bytes:
     return content + b"\n" if content[end:].count(b",") >= fields > 0 else content[:end]
 
 
+def _start_ms(contents: Sequence[bytes], interval_s: float) -> int:
+    """When the interval began that ends with the first line, for times since the epoch; else 0."""
+    first = min(int(content.split(b",", 1)[0]) for content in contents)
+    return first - round(1000 * interval_s) if first >= fio_log_read.EPOCH_MS else 0
+
+
+def _since(content: bytes, start_ms: int) -> str:
+    """Lines of a log with their times since the start."""
+    text = content.decode("ascii", "replace")
+    if not start_ms:
+        return text
+    pairs = (line.split(",", 1) for line in text.splitlines() if line.strip())
+    return "".join(f"{max(int(time) - start_ms, 0)},{rest}\n" for time, rest in pairs)
+
+
 def _interval_s(rows: Rows) -> float:
-    """Distance of the lines of an averaged log."""
-    steps = np.diff(np.unique(rows.time_ms))
+    """Distance of the lines of an averaged log; reads and writes are a ms apart, so of one direction."""
+    steps = np.diff(rows.time_ms[rows.direction == rows.direction[0]])
+    steps = steps[steps > 1]
     return float(np.median(steps)) / 1000 if len(steps) else max(float(rows.time_ms.max()), 1.0) / 1000
 
 
@@ -198,9 +228,11 @@ def _histograms(files: Sequence[LogFile]) -> Found:
 
 def _bandwidth(files: Sequence[LogFile], interval_s: float | None, block_size: int) -> Found:
     """IOPS from KiB/s: a latency is not told."""
-    content = b"".join(_whole(file) for file in files)
+    contents = [_whole(file) for file in files]
+    interval = interval_s or _interval_s(fio_log_read.read_rows(contents[0], files[0].name)[0])
+    start = _start_ms(contents, interval)
+    content = "".join(_since(content, start) for content in contents).encode()
     rows, _ = fio_log_read.read_rows(content, files[0].name)
-    interval = interval_s or _interval_s(rows)
     scaled = io.StringIO()
     for time, value, code in zip(rows.time_ms, rows.value, rows.direction, strict=True):
         scaled.write(f"{time}, {value * 1024 / block_size:.3f}, {code}, 0\n")

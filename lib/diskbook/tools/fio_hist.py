@@ -18,13 +18,15 @@ import numpy.typing as npt
 
 from diskbook.tools.fio_latency import index_value
 from diskbook.tools.fio_latency_log import DIRECTIONS
-from diskbook.tools.fio_log_read import GREATEST_S
+from diskbook.tools.fio_log_read import EPOCH_MS, GREATEST_S
 from diskbook.tools.record import NS_PER_MS, NS_PER_US, Direction, Series, UnusableError, percentile_ns
 
 _GROUPS = {29: 1, 19: NS_PER_US}
 """Groups of 64 bins to the unit of the bins in ns."""
 _KEYS = 3
 _MOST_DIGITS = 15
+_ONE_INTERVAL_MS = 1000
+"""Taken for the only interval of a log, when its times are since the epoch and tell no length."""
 _COMMA, _NEWLINE = ord(","), ord("\n")
 _ALLOWED = b"0123456789, \r\n"
 
@@ -96,7 +98,7 @@ def read(content: bytes, source: str) -> Histograms:
     time_ms, direction, size_bytes = (_column(row, column, values, key, lines) for key in range(_KEYS))
     binned = column >= _KEYS
     histograms = Histograms(
-        time_ms=time_ms,
+        time_ms=_since_start(time_ms, direction),
         direction=direction,
         size_bytes=size_bytes,
         row=row[binned],
@@ -194,6 +196,17 @@ def _column(row: Ints, column: Ints, values: Ints, wanted: int, lines: int) -> I
     mine = column == wanted
     found[row[mine]] = values[mine]
     return found
+
+
+def _since_start(time_ms: Ints, direction: Ints) -> Ints:
+    """Times since the epoch (log_unix_epoch) as times since the interval began that the first line ends."""
+    if not len(time_ms) or time_ms[0] < EPOCH_MS:
+        return time_ms
+    steps = np.diff(time_ms[direction == direction[0]])
+    steps = steps[steps > 1]
+    interval = int(np.median(steps)) if len(steps) else _ONE_INTERVAL_MS
+    start: Ints = np.maximum(time_ms - (time_ms[0] - interval), 0)
+    return start
 
 
 def _check_values(log: Histograms, source: str) -> None:

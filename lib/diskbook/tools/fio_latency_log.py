@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 import numpy as np
 
 from diskbook.tools.fio_latency import index_value
-from diskbook.tools.fio_log_read import GREATEST_S, Ints, Rows, parsed
+from diskbook.tools.fio_log_read import EPOCH_MS, GREATEST_S, Ints, Rows, parsed
 from diskbook.tools.record import NS_PER_MS, Direction, Floats, Series, UnusableError, percentile_ns
 
 DIRECTIONS = {0: "read", 1: "write"}
@@ -67,7 +67,11 @@ def summarise(stream: BinaryIO, source: str, unit_ns: int = 1) -> LatencyLog:
     sums: dict[int, _Sums] = {}
     sizes: Ints | None = None
     flags: tuple[str, ...] = ()
-    for rows, block in parsed(stream, source):
+    start_ms: int | None = None
+    for read, block in parsed(stream, source):
+        if start_ms is None and len(read.time_ms):
+            start_ms = _start_ms(read)
+        rows = _since(read, start_ms, source) if start_ms else read
         if sizes is None and len(rows.size_bytes):
             sizes = np.unique(rows.size_bytes)
             if rows.averaged:
@@ -84,6 +88,19 @@ def summarise(stream: BinaryIO, source: str, unit_ns: int = 1) -> LatencyLog:
         int(sizes[0]) if len(sizes) == 1 and sizes[0] else None,
         flags,
     )
+
+
+def _start_ms(rows: Rows) -> int:
+    """Time that the log begins at: 0, or of its first I/O where times are since the epoch."""
+    first = int(rows.time_ms.min())
+    return first if first >= EPOCH_MS else 0
+
+
+def _since(rows: Rows, start_ms: int, source: str) -> Rows:
+    time_ms = np.maximum(rows.time_ms - start_ms, 0)
+    if len(time_ms) and time_ms.max() > GREATEST_S * 1000:
+        raise UnusableError(source, f"its times are more than {GREATEST_S:,} s apart")
+    return replace(rows, time_ms=time_ms)
 
 
 def bin_index(values: Ints) -> Ints:

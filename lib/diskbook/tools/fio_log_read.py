@@ -1,9 +1,9 @@
 """fio's latency, IOPS and bandwidth logs of any size, block by block.
 
-A line is time (ms since the start), value (latency in ns, in microseconds before fio 3; IOPS; KiB/s),
-direction (0 read, 1 write, 2 trim), block size in bytes (0 where values are averaged over an interval), and
-columns that differ between versions and are not used: the fifth is an offset where one was asked for in old
-versions, a priority in new ones::
+A line is time (ms since the start, or since the epoch), value (latency in ns, in microseconds before fio 3;
+IOPS; KiB/s), direction (0 read, 1 write, 2 trim), block size in bytes (0 where values are averaged over an
+interval), and columns that differ between versions and are not used: the fifth is an offset where one was
+asked for in old versions, a priority in new ones::
 
     500, 2160107, 1, 4096, 0
 
@@ -30,6 +30,9 @@ BLOCK_BYTES = 512 * 1024
 """Small enough for the processor's caches: blocks of 16 MiB take twice as long on two cores."""
 GREATEST_S = 1_000_000
 """Of a log: 11 days. A time beyond it is a damaged number."""
+EPOCH_MS = 1_000_000_000_000
+"""Times from here on are since the epoch (log_unix_epoch): from 2001 to `_LAST_MS`, 2096."""
+_LAST_MS = 4_000_000_000_000
 _GREATEST_VALUE = 2**53
 _WORKERS = 2
 _AHEAD = 8
@@ -178,7 +181,7 @@ def _without_cut_line(content: bytes, columns: int) -> tuple[bytes, tuple[str, .
 def _plausible(rows: Rows) -> bool:
     if not len(rows.value):
         return True
-    limits = (GREATEST_S * 1000, _GREATEST_VALUE, 3, 2**40)
+    limits = (_latest_ms(int(rows.time_ms[0])), _GREATEST_VALUE, 3, 2**40)
     columns = (rows.time_ms, rows.value, rows.direction, rows.size_bytes)
     return all(
         not len(column) or (column.min() >= 0 and column.max() <= most)
@@ -186,9 +189,16 @@ def _plausible(rows: Rows) -> bool:
     )
 
 
+def _latest_ms(first_ms: int) -> int:
+    """Greatest time that a log may have, of which one line is known."""
+    return _LAST_MS if EPOCH_MS <= first_ms <= _LAST_MS else GREATEST_S * 1000
+
+
 def _bad_line(block: Block, source: str, why: str) -> UnusableError:
     """Find the line that is wrong, now that speed no longer matters."""
-    limits = (GREATEST_S * 1000, _GREATEST_VALUE, 3, 2**40)
+    first = block.content.split(b",", 1)[0].strip()
+    latest = _latest_ms(int(first)) if first.isdigit() and len(first) < 19 else 0
+    limits = (latest or GREATEST_S * 1000, _GREATEST_VALUE, 3, 2**40)
     for number, line in enumerate(block.content.split(b"\n"), 1):
         fields = line.split(b",")
         if line.strip() and not (len(fields) == block.columns and _numbers(fields[:4], limits)):

@@ -22,6 +22,7 @@ from diskbook.importing import words as import_words
 from diskbook.importing.importer import Imported
 from diskbook.importing.scenario import Settings
 from diskbook.run import open_run
+from diskbook.tools import fio_latency
 
 SAMPLES = Path(__file__).parent / "samples"
 FIO = SAMPLES / "fio" / "json-group_reporting.json"
@@ -296,6 +297,22 @@ def test_histogram_logs_give_bins_to_the_job_that_wrote_them(tmp_path: Path) -> 
     bins = results.read(made.run.folder).bins
     assert 300 < bins["count"].sum() <= 600  # 200 a second for 3 s, whole intervals
     assert len(results.read(made.run.folder).series) >= 4
+
+
+def test_percentiles_that_a_log_mends_are_no_longer_said_to_be_missing(tmp_path: Path) -> None:
+    base = tmp_path / "in"
+    for clone in (1, 2):
+        put(base, SAMPLES / "fio-logs" / f"each_lat.{clone}.log")
+    told = json.loads(JSON_PLUS.read_text())
+    for job in told["jobs"]:
+        for name in ("read", "write"):
+            del job[name]["lat_ns"]["bins"]
+    (base / "each.json").write_text(json.dumps(told))
+    alone = make(tmp_path, base / "each.json")
+    assert any(fio_latency.NOT_JOINED in flag for flag in alone.flags)
+    made = importer.make([str(base)], f"{tmp_path}/with-logs")
+    assert not any(fio_latency.NOT_JOINED in flag for flag in made.flags)
+    assert rows(made)["lat_p99_ms"].notna().all()
 
 
 def test_logs_alone_are_a_measurement(tmp_path: Path) -> None:

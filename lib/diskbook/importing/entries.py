@@ -108,7 +108,6 @@ def _attach(
         )
         owner.measurement = with_logs(owner.measurement, logged)
         owner.logs = used
-        owner.measurement = replace(owner.measurement, flags=(*owner.measurement.flags, *logged.flags))
         return
     logged = import_logs.read(files, old=False, interval_s=None, block_size=None)
     clones = max(len(sources) for sources in used.values())

@@ -14,7 +14,7 @@ from diskbook.errors import DiskbookError
 from diskbook.importing import logs as import_logs
 from diskbook.importing.logs import LogFile
 from diskbook.raw import Trial, read_bytes
-from diskbook.tools import formats
+from diskbook.tools import fio_latency, formats
 from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError
 
 _CHUNK = 1 << 20
@@ -66,7 +66,29 @@ def with_logs(measurement: Measurement, found: import_logs.Found | None) -> Meas
         name: _with_bins(part, found.directions.get(name)) for name, part in measurement.directions.items()
     }
     series = {name: one for name, one in found.series.items() if name in directions}
-    return replace(measurement, directions=directions, series=series or measurement.series)
+    return replace(
+        measurement,
+        directions=directions,
+        series=series or measurement.series,
+        flags=_still_true(measurement, directions, found),
+    )
+
+
+def _still_true(
+    measurement: Measurement, directions: Mapping[str, Direction], found: import_logs.Found
+) -> tuple[str, ...]:
+    """Flags of a result without those of percentiles that a log has mended; then its own."""
+    mended = all(
+        part.bins and not measurement.directions[name].bins
+        for name, part in directions.items()
+        if name != "sync"
+    )
+    gone = {fio_latency.NOT_JOINED} if mended else set()
+    # A histogram log is of the completion latency; one of every I/O may be of the total.
+    if mended and not any("completion" in flag for flag in found.flags):
+        gone.add(fio_latency.COMPLETION)
+    kept = [flag for flag in measurement.flags if flag not in gone]
+    return tuple(dict.fromkeys([*kept, *found.flags]))
 
 
 def _with_bins(part: Direction, logged: Direction | None) -> Direction:

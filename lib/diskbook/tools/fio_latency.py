@@ -15,6 +15,8 @@ from diskbook.tools.record import NS_PER_MS, NS_PER_US, merge_bins, number, perc
 
 CAP_MS = 17_100.0
 """Greatest latency that fio's histogram tells apart (17.11 s)."""
+NOT_JOINED = "percentiles of several jobs cannot be joined and are left out (use json+)"
+COMPLETION = "percentiles are of the completion latency, means of the total latency"
 _UNITS = (("_ns", 1.0), ("", float(NS_PER_US)))
 _PLAT_BITS = 6
 _PLAT_VAL = 1 << _PLAT_BITS
@@ -77,11 +79,11 @@ def join(parts: Sequence[Latency], flags: list[str]) -> dict[str, Any]:
     bins = merge_bins([part.bins for part in parts]) if all(part.bins for part in parts) else {}
     percentiles = parts[0].percentiles_ms if len(parts) == 1 else {}
     if len(parts) > 1 and not bins and parts[0].percentiles_ms:
-        flags.append("percentiles of several jobs cannot be joined and are left out (use json+)")
+        flags.append(NOT_JOINED)
     p50, p99, p999 = _wanted(bins, percentiles)
     most = max(part.max_ms for part in parts)
     if parts[0].of == "clat" and not math.isnan(p50):
-        flags.append("percentiles are of the completion latency, means of the total latency")
+        flags.append(COMPLETION)
     if most > CAP_MS:
         flags.append("latencies above 17.11 s: fio's percentiles end there")
     if percentiles and max(percentiles.values()) > most * 1.04:  # the width of a bin at most

@@ -45,6 +45,25 @@ def test_the_lines_of_the_disk_options_article(
     assert (line.write_pct, line.targets, line.latency) == (write_pct, (), False)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "diskspd -c1G -t2 -Sh x.dat > out.txt",
+        "diskspd -c1G -t2 -Sh x.dat >>out.txt 2>&1",
+        "diskspd -c1G -t2 -Sh x.dat | Out-File out.txt",
+        r"& .\diskspd.exe -c1G -t2 -Sh x.dat",
+        r'& "C:\Program Files\DiskSpd\diskspd.exe" -c1G -t2 -Sh x.dat *> out.txt',
+    ],
+)
+def test_what_is_the_shells_is_no_target(line: str) -> None:
+    assert parse(line) == parse("diskspd -c1G -t2 -Sh x.dat")
+
+
+def test_a_distribution_of_offsets_is_written_as_it_is_read() -> None:
+    line = parse("diskspd -c1G -Su -r -rdpct90/10:10/90 x.dat")
+    assert parse_words(render(line)) == line
+
+
 @pytest.mark.parametrize("threads", [1, 18])
 def test_the_sweep_of_the_storage_spaces_article_leaves_the_other_settings_alone(threads: int) -> None:
     line = parse(f"diskspd -b64K -t{threads} -o8 -r -Sh -w100 -L t.dat")

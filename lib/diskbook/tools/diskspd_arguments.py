@@ -14,6 +14,8 @@ from typing import Any, Literal
 from diskbook.errors import UsageError
 from diskbook.tools.diskspd_flags import DEFAULT_BLOCK, read_flag, wrong
 
+# Where the output goes, up to the end of the line: the shell's part, none of DiskSpd's targets.
+_REDIRECTED = re.compile(r"\s(?:[12*]?>{1,2}|\|).*$", re.DOTALL)
 _TOKEN = re.compile(r'(?:[^\s"]|"[^"]*")+')
 
 
@@ -127,7 +129,9 @@ def parse(line: str) -> Arguments:
     """
     if line.count('"') % 2:
         raise UsageError(f"DiskSpd line '{line}': a quotation mark is not closed")
-    words = [match.group().replace('"', "") for match in _TOKEN.finditer(line)]
+    words = [match.group().replace('"', "") for match in _TOKEN.finditer(_REDIRECTED.sub("", line))]
+    if words[:1] == ["&"]:  # how PowerShell starts a program
+        words = words[1:]
     if words and not _is_flag(words[0]) and _is_program(words[0]):
         words = words[1:]
     return parse_words(words)

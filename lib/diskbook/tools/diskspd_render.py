@@ -63,7 +63,7 @@ def _pattern(arguments: Arguments) -> Iterator[str]:
         yield f"-rs{arguments.random_pct}"
     yield f"-r{align}"
     if arguments.distribution:
-        yield f"-r{arguments.distribution}"
+        yield f"-rd{arguments.distribution}"
 
 
 def _caches(arguments: Arguments) -> Iterator[str]:

@@ -334,6 +334,21 @@ def test_the_report_is_made_by_the_notebook(two_disks: Imported) -> None:
     assert "What do imported results say?" in page
     assert "No limit of this disk or machine is known" in page
     assert "EMULATED" not in page
+    assert '<figure id="percentiles">' in page
+
+
+def test_logs_that_say_nothing_are_one_sentence_and_no_reason_of_a_failure(tmp_path: Path) -> None:
+    base = tmp_path / "in"
+    lines = [f"{500 * k}, 1000, 0, 0\n" for k in range(1, 9)]
+    for name in ("a_slat.1.log", "a_slat.2.log", "a_lat.1.log"):
+        put(base, JSON_PLUS, name).write_text("".join(lines))
+    with pytest.raises(DiskbookError, match=r"imported: a_lat\.1\.log: alone"):
+        make(tmp_path, base)
+    put(base, JSON_PLUS, "a_iops.1.log").write_text("".join(lines))
+    put(base, JSON_PLUS, "a_bw.1.log").write_text("".join(line.replace(" 1000,", " 4000,") for line in lines))
+    made = make(tmp_path, base)
+    assert made.refused == ("a_slat.1.log and 1 more: a log of slat is not used",)
+    assert rows(made)["iops"].tolist() == [1000.0]
 
 
 # --- mistakes

@@ -51,14 +51,16 @@ def collect(found: Sorted) -> list[Entry]:
 
 
 def _unused(found: Sorted) -> list[str]:
-    """Logs that say nothing; told last, since they are no reason why an import fails."""
-    return [
-        f"{file.shown}: a log of {kind} is not used"
-        for kinds in found.logs.values()
-        for kind, files in kinds.items()
-        if kind not in import_logs.USED
-        for file in files
-    ]
+    """Logs that say nothing, a sentence a kind; told last, since they are no reason why an import fails."""
+    unused: dict[str, list[Source]] = {}
+    for kinds in found.logs.values():
+        for kind in kinds.keys() - set(import_logs.USED):
+            unused.setdefault(kind, []).extend(kinds[kind])
+    return [f"{_places(files)}: a log of {kind} is not used" for kind, files in sorted(unused.items())]
+
+
+def _places(files: list[Source]) -> str:
+    return files[0].shown + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 
 
 def _entries(found: Sorted) -> list[Entry]:

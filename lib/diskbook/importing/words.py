@@ -22,6 +22,7 @@ from diskbook.run import Run
 
 if TYPE_CHECKING:
     from diskbook.analysis import Analysis
+    from diskbook.figures.style import Picture
 
 _MOST_LINES = 40
 _MOST_PANELS = 4
@@ -105,14 +106,20 @@ def flags(ledger: Iterable[Mapping[str, Any]]) -> list[str]:
     return [f"{flag} ({n} measurement{'s' * (n != 1)})" for flag, n in told.items()] or ["nothing"]
 
 
+def tail(analysis: Analysis) -> Picture | None:
+    """Figure of the slow I/Os, at most four loads; None where no file tells percentiles."""
+    names = list(dict.fromkeys(analysis.percentiles["workload"]))[:_MOST_PANELS]
+    if not names:
+        return None
+    title = "The slow I/Os: percentiles of latency by arm"
+    drawn = (analysis.tables.bins, analysis.trials, analysis.looks, analysis.words, names, title)
+    return figures.tail(*drawn, analysis.folder.name)
+
+
 def write(analysis: Analysis) -> list[Path]:
     """Write comparisons.csv, and figures of what there is; return their paths."""
     path = analysis.folder.folder / "comparisons.csv"
     checked = schema.validate(schema.COMPARISONS, analysis.comparisons)
     analysis.folder.write(path.name, checked.to_csv(index=False, float_format="%.10g"))
-    names = list(dict.fromkeys(analysis.percentiles["workload"]))[:_MOST_PANELS]
-    if not names:
-        return [path]
-    title = "The slow I/Os: percentiles of latency by arm"
-    drawn = (analysis.tables.bins, analysis.trials, analysis.looks, analysis.words, names, title)
-    return [path, *export(figures.tail(*drawn, analysis.folder.name), analysis.folder.folder / "figures")]
+    picture = tail(analysis)
+    return [path, *(export(picture, analysis.folder.folder / "figures") if picture else [])]

@@ -235,6 +235,18 @@ def test_rates_are_totals_of_threads_and_directions() -> None:
     assert fio_options.load({**options, "rw": "randread"}, 1, math.nan, []).rate == 280
 
 
+def test_rates_in_bytes_are_iops_where_the_block_size_is_one() -> None:
+    options = {"rw": "randrw", "rate": "800k,400k", "bs": "8k", "numjobs": "2"}
+    flags: list[str] = []
+    assert fio_options.load(options, 1, math.nan, flags).rate == 300
+    assert fio_options.load({**options, "rate": "1m", "thinktime": "0"}, 1, math.nan, flags).rate == 512
+    assert not flags
+    # Blocks of several sizes, or writes without a limit, have no rate in IOPS.
+    assert fio_options.load({**options, "bs": "4k,8k"}, 1, math.nan, flags).rate is None
+    assert fio_options.load({**options, "rate": "800k,"}, 1, math.nan, flags).rate is None
+    assert flags.count("the rate was limited in a way that no IOPS can be told for") == 2
+
+
 @pytest.mark.parametrize(
     ("options", "sync"),
     [

@@ -113,7 +113,11 @@ def tail(analysis: Analysis) -> Picture | None:
         return None
     title = "The slow I/Os: percentiles of latency by arm"
     drawn = (analysis.tables.bins, analysis.trials, analysis.looks, analysis.words, names, title)
-    return figures.tail(*drawn, analysis.folder.name)
+    picture = figures.tail(*drawn, analysis.folder.name)
+    for axes in picture.figure.axes:
+        # Of the completion or the total latency: that differs from file to file, and the flags say it.
+        axes.set_ylabel(axes.get_ylabel().replace("Total latency", "Latency"))
+    return picture
 
 
 def write(analysis: Analysis) -> list[Path]:

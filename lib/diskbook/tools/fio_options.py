@@ -70,13 +70,14 @@ def load(options: Options, jobs: int, alone_pct: float, flags: list[str]) -> Loa
         return Load(threads=jobs if jobs > 1 else None)
     pattern, write_pct = _access(options, flags)
     threads = max(jobs, whole(options, "numjobs", 1) or 1)
+    block = _block(options, flags)
     return Load(
         pattern=pattern,
-        block_size_bytes=_block(options, flags),
+        block_size_bytes=block,
         write_pct=write_pct,
         threads=threads,
         queue_depth=_depth(options, alone_pct, flags),
-        rate=_rate(options, write_pct, threads, flags),
+        rate=_rate(options, write_pct, threads, block, flags),
         sync=_sync(options, write_pct, flags),
         size_bytes=size_bytes(str(options.get("size", ""))),
         ramp_s=seconds(str(options.get("ramp_time", "0"))),
@@ -141,16 +142,31 @@ def _depth(options: Options, alone_pct: float, flags: list[str]) -> int:
     return 1 if waits else asked
 
 
-def _rate(options: Options, write_pct: int | None, threads: int, flags: list[str]) -> float | None:
+def _rate(
+    options: Options, write_pct: int | None, threads: int, block: int | None, flags: list[str]
+) -> float | None:
     """Total rate in IOPS: of each thread and direction "reads,writes", one value for both."""
-    if any(options.get(name) for name in ("rate", "rate_process", "thinktime", "thinktime_iops")):
+    parts = _pair(str(options.get("rate_iops", "")).replace("k", "000"))
+    if parts is None and block and (in_bytes := _pair(str(options.get("rate", "")))):
+        parts = (in_bytes[0] / block, in_bytes[1] / block)
+    paused = any(
+        options.get(name, "0") not in ("", "0") for name in ("rate_process", "thinktime", "thinktime_iops")
+    )
+    half = parts is not None and 0 in parts and write_pct not in (0, 100)
+    if paused or half or (options.get("rate") and parts is None):
         flags.append("the rate was limited in a way that no IOPS can be told for")
-    told = str(options.get("rate_iops", "")).strip()
-    if not told or write_pct is None:
+    if parts is None or half or write_pct is None:
         return None
-    parts = [size_bytes(part) or 0 for part in told.replace("k", "000").split(",")][:2]
-    reads, writes = parts[0], parts[-1]
+    reads, writes = parts
     return float(((reads if write_pct < 100 else 0) + (writes if write_pct > 0 else 0)) * threads) or None
+
+
+def _pair(told: str) -> tuple[float, float] | None:
+    """Values for reads and writes, of which one may stand for both."""
+    if not told.strip():
+        return None
+    parts = [float(size_bytes(part) or 0) for part in told.split(",")][:2]
+    return parts[0], parts[-1]
 
 
 def _sync(options: Options, write_pct: int | None, flags: list[str]) -> Literal["fdatasync", "dsync"] | None:

@@ -260,6 +260,22 @@ def test_only_a_sync_of_every_write_is_a_commit(options: dict[str, str], sync: s
     assert fio_options.load(options, 1, math.nan, []).sync == sync
 
 
+def test_reads_and_writes_as_one_are_refused_with_that_reason() -> None:
+    told = json.loads(content("fio/json-group_reporting.json"))
+    for job in told["jobs"]:
+        job["mixed"] = job.pop("read")
+        del job["write"]
+    with pytest.raises(UnusableError, match="reported as one"):
+        fio_json.parse(json.dumps(told), "x")
+
+
+def test_logs_of_maxima_are_told() -> None:
+    told = json.loads(content("fio/json-group_reporting.json"))
+    told["global options"]["log_max_value"] = "1"
+    found = fio_json.parse(json.dumps(told), "x")
+    assert any("log_max_value" in flag for flag in found.measurements[0].flags)
+
+
 # --- terse
 
 

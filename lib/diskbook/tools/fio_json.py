@@ -185,12 +185,14 @@ def _measurement(job: _Job, document: Document) -> Measurement:
         if (part := _direction(job.entries, name, document.cut, flags)) is not None
     }
     if not directions.keys() & {"read", "write"}:
-        raise ValueError("fio did no I/O")
+        raise ValueError(_without_io(job.entries))
     if any(_number(_part(entry, "trim").get("total_ios")) for entry in job.entries):
         flags.append("trims are left out")
     load = fio_options.load(job.options, len(job.entries), _alone_pct(job.entries), flags)
     if job.options and fio_options.cached(job.options):
         flags.append(CACHED)
+    if str(job.options.get("log_max_value", "0")) not in ("0", "false"):
+        flags.append("latencies of its logs are the largest of each interval (log_max_value), not means")
     runtime_s = max(part.runtime_ms for part in directions.values()) / 1000
     if load.runtime_s and runtime_s < _SHORTEST * load.runtime_s:
         flags.append(f"measured for {runtime_s:g} s of {load.runtime_s:g} s")
@@ -205,6 +207,13 @@ def _measurement(job: _Job, document: Document) -> Measurement:
         logs={name: str(job.options[name])[:400] for name in _LOGS if job.options.get(name)},
         log_interval_s=_log_interval_s(job.options),
     )
+
+
+def _without_io(entries: list[Mapping[str, Any]]) -> str:
+    """Say why a job has neither reads nor writes."""
+    if any(_number(_part(entry, "mixed").get("total_ios")) for entry in entries):
+        return "reads and writes are reported as one (unified_rw_reporting) and cannot be told apart"
+    return "fio did no I/O"
 
 
 def _error_words(error: object) -> str:

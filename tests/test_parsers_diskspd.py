@@ -113,9 +113,17 @@ def test_two_time_spans_are_two_measurements_with_what_was_asked_of_each() -> No
 
 def test_two_runs_in_one_file_with_text_before_them() -> None:
     text = text_of("v2.1-rand-w30-L-D.xml")
-    found = diskspd_xml.parse(f"PS C:\\> .\\diskspd.exe\n{text}\nPS C:\\> again\n{text}", "x")
+    later = text.replace("08:58:", "09:58:")
+    found = diskspd_xml.parse(f"PS C:\\> .\\diskspd.exe\n{text}\nPS C:\\> again\n{later}", "x")
     assert len(found.measurements) == 2
     assert "the file holds 2 runs" in found.flags
+
+
+def test_one_run_twice_in_a_file_counts_once() -> None:
+    text = text_of("v2.1-rand-w30-L-D.xml")
+    found = diskspd_xml.parse(f"{text}\nPS C:\\> type out.xml\n{text}", "x")
+    assert len(found.measurements) == 1
+    assert found.flags == ("the same document is there twice and counts once",)
 
 
 def test_runs_of_different_versions_are_not_pooled() -> None:

@@ -61,8 +61,13 @@ def parse(text: str, source: str) -> Parsed:
     versions: list[str] = []
     measurements: list[Measurement] = []
     failed: list[tuple[str, int | None]] = []
+    seen: set[str] = set()
     for start, end in pairwise([*starts, len(text)]):
         line = text.count("\n", 0, start)
+        if (document := text[start:end].partition("</Results>")[0].strip()) in seen:
+            flags.append("the same document is there twice and counts once")
+            continue
+        seen.add(document)
         version, found, more, unusable = _document(text[start:end], source, line)
         versions.append(version)
         measurements += found
@@ -71,8 +76,8 @@ def parse(text: str, source: str) -> Parsed:
     if not measurements:
         why, where = failed[0] if failed else ("it holds no time span with results", None)
         raise UnusableError(source, why, where)
-    if len(starts) > 1:
-        flags.append(f"the file holds {len(starts)} runs")
+    if len(seen) > 1:
+        flags.append(f"the file holds {len(seen)} runs")
     flags += [f"line {where}: {why}" for why, where in failed]
     # A file with two versions in it is not told apart further: its measurements carry the first one's flag.
     if len(set(versions)) > 1:

@@ -276,6 +276,23 @@ def test_logs_of_maxima_are_told() -> None:
     assert any("log_max_value" in flag for flag in found.measurements[0].flags)
 
 
+def test_some_clones_of_a_cut_file_are_no_total(tmp_path: Path) -> None:
+    options = ["--name=c", "--ioengine=null", "--size=8m", "--rw=randread", "--bs=4k", "--numjobs=2"]
+    command = ["fio", *options, "--output-format=json"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
+    whole = fio_json.parse(text, "x").measurements[0].directions["read"].ios
+    assert whole == 2 * 2048
+    second = text.rindex('"jobname"')
+    for end in range(second - 10, len(text) - 200, 97):
+        try:
+            found = fio_json.parse(text[:end], "x").measurements[0].directions["read"].ios
+        except UnusableError:
+            continue
+        assert found == whole
+    with pytest.raises(UnusableError, match="holds 1 of its 2 clones"):
+        fio_json.parse(text[:second], "x")
+
+
 # --- terse
 
 

@@ -176,6 +176,7 @@ def _jobs(document: Document) -> list[_Job]:
 
 def _measurement(job: _Job, document: Document) -> Measurement:
     flags: list[str] = []
+    _check_whole(job, document.cut)
     failed = [entry.get("error") for entry in job.entries if entry.get("error")]
     if failed:
         raise ValueError(f"fio ended it with error {failed[0]}{_error_words(failed[0])}")
@@ -209,6 +210,13 @@ def _measurement(job: _Job, document: Document) -> Measurement:
     )
 
 
+def _check_whole(job: _Job, cut: bool) -> None:
+    """Refuse some clones of a file that was cut: their sum would pass for a smaller total."""
+    clones = fio_options.whole(job.options, "numjobs", 1) or 1
+    if cut and "group_reporting" not in job.options and len(job.entries) < clones:
+        raise ValueError(f"the file is cut, and holds {len(job.entries)} of its {clones} clones")
+
+
 def _without_io(entries: list[Mapping[str, Any]]) -> str:
     """Say why a job has neither reads nor writes."""
     if any(_number(_part(entry, "mixed").get("total_ios")) for entry in entries):
@@ -233,7 +241,8 @@ def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def _direction(entries: list[Mapping[str, Any]], name: str, cut: bool, flags: list[str]) -> Direction | None:
     """Join one direction of a job's clones; None when nothing was done in it."""
     parts = [part for entry in entries if (part := _part(entry, name))]
-    if cut and name != "sync" and any(_LAST_KEY not in part for part in parts):
+    broken = len(parts) < len(entries) or any(_LAST_KEY not in part for part in parts)
+    if cut and name != "sync" and broken:
         flags.append(f"{name}s are cut off and left out")
         return None
     counts = [int(number(part.get("total_ios", 0), "total_ios")) for part in parts]

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from diskbook.errors import DiskbookError
 from diskbook.importing import logs as import_logs
 from diskbook.importing.logs import LogFile
 from diskbook.tools import fio_hist, fio_json, fio_latency_log, fio_log_read
@@ -100,6 +101,12 @@ def test_the_interval_is_that_of_one_direction() -> None:
     found = import_logs.read({"iops": [text_log(lines)]}, old=False, interval_s=None, block_size=None)
     assert found.series["write"].second.tolist() == [0.5, 1.0, 1.5, 2.0, 2.5]
     assert found.block_size_bytes is None
+
+
+def test_one_line_without_an_end_is_too_little() -> None:
+    for kinds in ({"iops": [text_log("500, 100, 0, 0")]}, {"bw": [text_log("500, 100, 0, 0")]}):
+        with pytest.raises(DiskbookError):
+            import_logs.read(kinds, old=False, interval_s=0.5, block_size=4096)
 
 
 def test_bandwidth_and_iops_together_tell_the_block_size() -> None:

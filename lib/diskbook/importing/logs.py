@@ -182,25 +182,27 @@ def _block_size(bandwidth: Sequence[LogFile], iops: Sequence[LogFile]) -> int | 
 def _whole(file: LogFile) -> bytes:
     """Whole lines of a log of moderate size, checked."""
     content = file.content()
-    fio_log_read.read_rows(content, file.name)
     end = content.rfind(b"\n") + 1
-    fields = content[:end].split(b"\n", 1)[0].count(b",")
-    return content + b"\n" if content[end:].count(b",") >= fields > 0 else content[:end]
+    fields = content.split(b"\n", 1)[0].count(b",")
+    # A last line without an end counts when it has all fields, and is then checked with the others.
+    whole = content + b"\n" if content[end:].count(b",") >= fields > 0 else content[:end]
+    fio_log_read.read_rows(whole, file.name)
+    return whole
 
 
 def _start_ms(contents: Sequence[bytes], interval_s: float) -> int:
     """When the interval began that ends with the first line, for times since the epoch; else 0."""
-    first = min(int(content.split(b",", 1)[0]) for content in contents)
+    first = min(int(fio_log_read.read_rows(content, "log")[0].time_ms[0]) for content in contents)
     return first - round(1000 * interval_s) if first >= fio_log_read.EPOCH_MS else 0
 
 
 def _since(content: bytes, start_ms: int) -> str:
     """Lines of a log with their times since the start."""
-    text = content.decode("ascii", "replace")
     if not start_ms:
-        return text
-    pairs = (line.split(",", 1) for line in text.splitlines() if line.strip())
-    return "".join(f"{max(int(time) - start_ms, 0)},{rest}\n" for time, rest in pairs)
+        return content.decode("ascii", "replace")
+    rows, _ = fio_log_read.read_rows(content, "log")
+    columns = zip(np.maximum(rows.time_ms - start_ms, 0), rows.value, rows.direction, strict=True)
+    return "".join(f"{time}, {value}, {direction}, 0\n" for time, value, direction in columns)
 
 
 def _interval_s(rows: Rows) -> float:

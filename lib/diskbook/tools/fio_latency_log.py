@@ -71,7 +71,7 @@ def summarise(stream: BinaryIO, source: str, unit_ns: int = 1) -> LatencyLog:
     for read, block in parsed(stream, source):
         if start_ms is None and len(read.time_ms):
             start_ms = _start_ms(read)
-        rows = _since(read, start_ms, source) if start_ms else read
+        rows = _since(read, start_ms or 0, source)
         if sizes is None and len(rows.size_bytes):
             sizes = np.unique(rows.size_bytes)
             if rows.averaged:
@@ -97,7 +97,8 @@ def _start_ms(rows: Rows) -> int:
 
 
 def _since(rows: Rows, start_ms: int, source: str) -> Rows:
-    time_ms = np.maximum(rows.time_ms - start_ms, 0)
+    """Rows with times since the start; those of a log must all be of one kind."""
+    time_ms = np.maximum(rows.time_ms - start_ms, 0) if start_ms else rows.time_ms
     if len(time_ms) and time_ms.max() > GREATEST_S * 1000:
         raise UnusableError(source, f"its times are more than {GREATEST_S:,} s apart")
     return replace(rows, time_ms=time_ms)

@@ -14,6 +14,8 @@ from typing import Any
 
 from diskbook import paths
 from diskbook.importing import loads
+from diskbook.importing import logs as import_logs
+from diskbook.importing.logs import LogFile
 from diskbook.tools import (
     decode,
     diskspd_text,
@@ -35,6 +37,7 @@ _MOST_SEED_BYTES = 12 * 1024
 _BUCKET = re.compile(r"\s*<Bucket>.*?</Bucket>", re.DOTALL)
 _KEPT_BINS = 6
 _MOST_WHOLE = 10**19
+_EPOCH_MS = 1_795_194_062_000
 
 Parser = Callable[[bytes], object]
 
@@ -60,6 +63,7 @@ def targets() -> list[Target]:
         ("fio terse", _text(fio_terse.parse), "fio-terse/*"),
         ("fio latency log", _latency_log, "fio-logs/*_lat.*"),
         ("fio logs, averaged", _rows, "fio-logs/*"),
+        ("fio logs, imported", _imported_logs, "fio-logs/mean_*.log"),
         ("fio logs, live runs", _live_logs, "fio-logs/*"),
         ("fio histogram log", lambda content: _check(fio_hist.summarise(content, "f")), "fio-logs/*_hist.*"),
         ("DiskSpd XML", _text(diskspd_xml.parse), "diskspd/*.xml"),
@@ -74,7 +78,16 @@ def targets() -> list[Target]:
 def seeds(pattern: str) -> tuple[bytes, ...]:
     """Real results that match one of the patterns, with fewer bins, so that an input takes little time."""
     files = [path for part in pattern.split() for path in sorted(SAMPLES.glob(part)) if path.is_file()]
-    return tuple(dict.fromkeys(_small(path) for path in files))
+    found = [_small(path) for path in files]
+    found += [
+        _since_the_epoch(content) for path, content in zip(files, found, strict=True) if path.suffix == ".log"
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _since_the_epoch(log: bytes) -> bytes:
+    """The same log as log_unix_epoch writes it."""
+    return re.sub(rb"^(\d+)", lambda found: b"%d" % (_EPOCH_MS + int(found[1])), log, flags=re.MULTILINE)
 
 
 def _small(path: Path) -> bytes:
@@ -126,6 +139,18 @@ def _live(content: bytes) -> object:
 def _live_logs(content: bytes) -> object:
     text = content.decode("utf-8", "replace")
     return fio.parse_logs(text, text, 0.5, "f")
+
+
+def _imported_logs(content: bytes) -> object:
+    file = LogFile("f", lambda: io.BytesIO(content))
+    as_rates = {"iops": [file], "lat": [file], "bw": [file]}
+    as_bytes = {"bw": [file]}
+    for kinds, interval_s in ((as_rates, 0.5), (as_bytes, None)):
+        found = import_logs.read(
+            kinds, old=False, interval_s=interval_s, block_size=None if interval_s else 4096
+        )
+        _check(found)
+    return found
 
 
 def _rows(content: bytes) -> object:

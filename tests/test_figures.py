@@ -218,3 +218,17 @@ def test_a_run_without_a_finished_trial_is_still_drawn(tmp_path: Path, name: str
         name,
     )
     assert len(as_svg(found)) > 1000
+
+
+def test_loads_that_are_none_of_them_single_or_unheld_are_drawn_all_the_same(tmp_path: Path) -> None:
+    """A scenario of one's own may hold rates only, at any depth."""
+    run = synthetic.run_folder(tmp_path / "run", n_blocks=2)
+    manifest = run.manifest
+    for load in manifest["scenario"]["workload"]:
+        load |= {"queue_depth": 8, "rate": 1000.0}
+    (run.folder / "manifest.json").write_text(json.dumps(manifest))
+    found = analyse(run.folder)
+    for name in PLOTS:
+        assert len(picture(found, name).figure.axes) >= 1
+    assert "depth 8" in found.all_trials.title and "depth 8" in found.percentile_plot.title
+    assert len(found.iops_and_caps.data) > 0

@@ -149,16 +149,17 @@ class Analysis:
 
     @cached_property
     def all_trials(self) -> Picture:
-        """Dot strip of every trial at queue depth 1."""
-        names = [item.name for item in self.scenario.workload if item.outstanding == 1]
-        title = "Every trial at queue depth 1: the spread behind the ratios, block by block"
+        """Dot strip of every trial at queue depth 1, or the lowest depth there is."""
+        depth, names = _shallowest(self.scenario.workload)
+        title = f"Every trial at queue depth {depth}: the spread behind the ratios, block by block"
         return figures.strip(self.trials, self.looks, self.words, names, title, self.folder.name)
 
     @cached_property
     def percentile_plot(self) -> Picture:
-        """Latency percentiles at queue depth 1."""
-        single = [item.name for item in self.scenario.workload if item.outstanding == 1 and not item.sync]
-        title = "The slow I/Os at queue depth 1: percentiles of total latency by arm"
+        """Latency percentiles at queue depth 1, or the lowest depth there is."""
+        plain = [item for item in self.scenario.workload if not item.sync]
+        depth, single = _shallowest(plain or self.scenario.workload)
+        title = f"The slow I/Os at queue depth {depth}: percentiles of total latency by arm"
         return figures.tail(
             self.tables.bins, self.trials, self.looks, self.words, single, title, self.folder.name
         )
@@ -287,7 +288,13 @@ class Analysis:
         for item in self.scenario.workload:
             if item.sync != "fdatasync" and item.rate is None:
                 panels.setdefault(self.words[item.name].rpartition(",")[0], []).append(item.name)
-        return panels
+        return panels or {"every load": [item.name for item in self.scenario.workload]}
+
+
+def _shallowest(loads: Sequence[Workload]) -> tuple[int, list[str]]:
+    """Return the lowest number of outstanding I/Os, and the names of the loads that have it."""
+    depth = min(item.outstanding for item in loads)
+    return depth, [item.name for item in loads if item.outstanding == depth]
 
 
 def analyse(run: str | Path | Run) -> Analysis:

@@ -24,7 +24,7 @@ OVERRIDES: dict[str, dict[str, Any]] = {
         "workload.randwrite-qd256.blocks": 2,
     },
     "shared-zrs": {"all_workloads.blocks": 6, "all_workloads.runtime_s": 2.0, "workload.article.blocks": 3},
-    "disk-options": {"workload.access-time.blocks": 5, "workload.access-time.runtime_s": 4.0},
+    "disk-options": {"workload.access-time.blocks": 4, "workload.access-time.runtime_s": 4.0},
 }
 
 

@@ -30,9 +30,7 @@ def data_hash(data: pd.DataFrame) -> str:
 def as_svg(picture: Picture) -> bytes:
     """Render as SVG, with text as paths, so that it looks the same without our fonts. Rendered once."""
     if picture.figure not in _RENDERED:
-        drawn = _render(picture, "svg", {"Date": None, **_metadata(picture)})
-        # Line breaks and indentation are a seventh of what Matplotlib writes.
-        _RENDERED[picture.figure] = re.sub(rb"\s*\n\s*", b" ", drawn)
+        _RENDERED[picture.figure] = _compact(_render(picture, "svg", {"Date": None, **_metadata(picture)}))
     return _RENDERED[picture.figure]
 
 
@@ -75,6 +73,17 @@ def html(picture: Picture) -> str:
         f'<figure id="{picture.slug}"><img alt="{alt}" src="{_address(as_svg(picture))}">'
         f"<figcaption>{caption}</figcaption></figure>"
     )
+
+
+def _compact(svg: bytes) -> bytes:
+    """Take out what nobody sees: indentation, long names of glyphs, digits below a hundredth of a point.
+
+    Together a quarter of what Matplotlib writes. The metadata stay as they are.
+    """
+    head, end, drawing = re.sub(rb"\s*\n\s*", b" ", svg).partition(b"</metadata>")
+    drawing = drawing.replace(b"DejaVuSans-Bold-", b"b").replace(b"DejaVuSans-", b"g")
+    short = re.sub(rb"(?<!scale\()(?<![\d.])\d+\.\d{3,}", lambda found: b"%.2f" % float(found[0]), drawing)
+    return head + end + short
 
 
 def _address(svg: bytes) -> str:

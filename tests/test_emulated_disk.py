@@ -303,6 +303,16 @@ def test_a_cache_holds_no_more_than_its_size(make: MakeExport) -> None:
     assert export.sessions()[1].read_mean_ms > 0.9
 
 
+def test_what_a_prefill_wrote_is_in_the_host_cache(make: MakeExport) -> None:
+    export = make(plays=model(Latency(1.0), cache=Cache(Latency(0.1), 2**20)))
+    fio(export, "--rw=write", "--bs=64k", "--size=512k", unthrottled=True)
+    some_ios(export, "read", 64, 8, "--size=512k")
+    some_ios(export, "read", 64, 8, "--size=512k", "--offset=4m")
+    hit, miss = export.sessions()
+    assert hit.read_mean_ms == pytest.approx(0.1, rel=1e-6)
+    assert miss.read_mean_ms == pytest.approx(1.0, rel=1e-6)
+
+
 # ---- the process -----------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
@@ -19,7 +20,7 @@ from diskbook.analysis import Analysis, analyse
 from diskbook.figures import Picture
 from diskbook.figures.export import as_png, as_svg, data_hash
 from diskbook.figures.forest import rows as forest_rows
-from diskbook.figures.forest import value_words
+from diskbook.figures.forest import set_ticks, value_words
 from diskbook.figures.style import GREY
 
 PLOTS = ("ratios", "all_trials", "percentile_plot", "iops_and_caps")
@@ -159,6 +160,22 @@ def test_forest_rows_are_sorted_by_family_and_ratio(emulated: Analysis) -> None:
         assert known.is_monotonic_decreasing and group["ratio"].notna().tolist() == [True] * len(known) + [
             False
         ] * (len(group) - len(known))
+
+
+@pytest.mark.parametrize(
+    ("reach", "names"),
+    [
+        (1.2, ["0.5×", "0.71×", "1×", "1.4×", "2×"]),
+        (2.4, ["1/4×", "1/2×", "1×", "2×", "4×"]),
+        (5.0, ["1/16×", "1×", "16×"]),
+        (8.4, ["1/256×", "1×", "256×"]),
+    ],
+)
+def test_ticks_of_a_wide_axis_do_not_meet(reach: float, names: list[str]) -> None:
+    axes = Figure().subplots()
+    axes.set_xscale("log", base=2)
+    set_ticks(axes, reach)
+    assert [label.get_text() for label in axes.get_xticklabels()] == names
 
 
 def test_small_ratios_keep_their_digits() -> None:

@@ -794,6 +794,8 @@ disk_pwrite (void *handle, const void *buf, uint32_t count, uint64_t offset, uin
   }
   if (h->throttled)
     play (WRITE, count, offset, flags & NBDKIT_FLAG_FUA, now);
+  else if (cached_bits) /* a prefill passes through the host cache as any write does */
+    cache_touch (offset, count);
   return 0;
 }
 

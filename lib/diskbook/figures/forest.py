@@ -17,8 +17,10 @@ from diskbook.stats.ratios import LIKE_THESE, THESE
 FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
 ROW_IN, HEAD_IN = 0.40, 1.7
 MACHINES = "the machines may differ as well"
-STEPS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+STEPS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Distances between ticks, in powers of two."""
+WIDE = 2.0
+"""Ticks that far apart have long names, so there is room for one on each side only."""
 
 
 def forest(
@@ -130,10 +132,18 @@ def short(ratio: float) -> str:
     return f"{ratio:.{3 if ratio < 0.1 else 2}f}"
 
 
+def set_ticks(axes: Axes, reach: float) -> None:
+    """Set the ticks of a log axis that reaches as many powers of two to either side of 1."""
+    step = next((step for step in STEPS if reach / step <= (2.6 if step < WIDE else 1.9)), STEPS[-1])
+    powers = np.arange(-np.floor(reach / step), np.floor(reach / step) + 1) * step
+    axes.set_xticks(2.0**powers, [_tick(power, step) for power in powers])
+    axes.set_xticks([], minor=True)
+
+
 def _tick(power: float, step: float) -> str:
     """Name a power of two: "1/16×", "2×"; with digits where steps are less than a doubling."""
-    if step >= 1 and power < 0:
-        return f"1/{2.0**-power:.0f}×"
+    if step >= 1:
+        return f"1/{2.0**-power:.0f}×" if power < 0 else f"{2.0**power:.0f}×"
     return f"{2.0**power:.2g}×" if step >= 0.5 else f"{2.0**power:.2f}×"
 
 
@@ -145,10 +155,7 @@ def _axis(
     reach = max(1.2 * float(np.abs(np.log2(edges)).max()) if len(edges) else 1.0, 0.12)
     axes.set_xscale("log", base=2)
     axes.set_xlim(2.0**-reach, 2.0**reach)
-    step = next((step for step in STEPS if reach / step <= 2.6), STEPS[-1])
-    powers = np.arange(-np.floor(reach / step), np.floor(reach / step) + 1) * step
-    axes.set_xticks(2.0**powers, [_tick(power, step) for power in powers])
-    axes.set_xticks([], minor=True)
+    set_ticks(axes, reach)
     axes.axvline(1.0, color=INK, linewidth=1, zorder=0)
     axes.grid(axis="x", color=FAINT, linewidth=0.7, zorder=-1)
     axes.set_axisbelow(True)

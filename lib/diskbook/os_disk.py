@@ -22,7 +22,7 @@ SPARE_BYTES = 2**30
 # One line a fact, its name first. `room` counts what a file of an earlier trial holds.
 FACTS = """set -e; sudo -n mkdir -p {folder}
 echo "folder $(findmnt -n -o SOURCE -T {folder})"
-echo "root $(findmnt -n -o SOURCE /)"
+echo "root $(findmnt -n -o SOURCE -T {system})"
 held=$(sudo -n stat -c %s {folder}/{file} 2>/dev/null || echo 0)
 echo "held $held"
 echo "room $(($(df --output=avail -B1 {folder} | tail -n 1) + held))"
@@ -40,7 +40,7 @@ class OsDisk:
     held_bytes: int | None
 
 
-def find(connection: Connection, needed_bytes: int, folder: str = FOLDER) -> OsDisk:
+def find(connection: Connection, needed_bytes: int, folder: str = FOLDER, system: str = "/") -> OsDisk:
     """Return the ephemeral OS disk of a machine.
 
     Parameters
@@ -51,6 +51,8 @@ def find(connection: Connection, needed_bytes: int, folder: str = FOLDER) -> OsD
         Size of the file that is to be measured.
     folder
         Where the file lies.
+    system
+        A place on the OS disk.
 
     Raises
     ------
@@ -60,7 +62,7 @@ def find(connection: Connection, needed_bytes: int, folder: str = FOLDER) -> OsD
     listing = connection.run("command -v diskbook-disks >/dev/null && diskbook-disks")
     if listing.status == 0:
         return _emulated(connection, listing.stdout)
-    said = connection.check(FACTS.format(folder=folder, file=FILE)).decode()
+    said = connection.check(FACTS.format(folder=folder, file=FILE, system=system)).decode()
     facts = dict(line.partition(" ")[::2] for line in said.splitlines())
     name = connection.host.name
     try:

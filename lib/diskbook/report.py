@@ -23,7 +23,7 @@ STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0; color: #222; background: #fff; font: 16px/1.55 system-ui, "Segoe UI", Roboto, "DejaVu Sans",
   sans-serif; overflow-wrap: break-word; }
-main { max-width: 66rem; margin: 0 auto; padding: 1rem 1rem 4rem; }
+main { max-width: 72rem; margin: 0 auto; padding: 1rem 1rem 4rem; }
 p, ul, ol, h1, h2, h3, figure { max-width: 46rem; }
 h1 { font-size: 1.6rem; line-height: 1.25; } h2 { font-size: 1.25rem; margin-top: 2.2rem; }
 a { color: #00568a; } code { font-size: .9em; background: #f3f3f3; padding: 0 .2em; }

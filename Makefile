@@ -34,25 +34,25 @@ format: setup ## put code and notebooks into the project's style, strip notebook
 	@$(BIN)/nbstripout --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
 
 coverage: setup ## check the intervals against simulated truth (2 minutes)
-	@$(BIN)/python -m diskbook.upkeep.coverage
+	@$(BIN)/python -m diskbook.selftest.coverage
 
 faults: setup ## play some fifty faults, each in a whole run, and see what is left, lost or repeated
-	@$(BIN)/python -m diskbook.faults
+	@$(BIN)/python -m diskbook.selftest.faults
 
 bench-emulator: setup ## measure how closely the emulator plays what it is told
-	@$(BIN)/python -m diskbook.emulator.bench
+	@$(BIN)/python -m diskbook.selftest.bench_emulator
 
 bench-stats: setup ## measure how long the statistics take, beside the obvious alternatives
-	@$(BIN)/python -m diskbook.upkeep.bench_stats
+	@$(BIN)/python -m diskbook.selftest.bench_stats
 
 bench-import: setup ## measure how long large logs take to be read, beside pandas; ends with 1 when too long
-	@$(BIN)/python -m diskbook.upkeep.bench_import
+	@$(BIN)/python -m diskbook.selftest.bench_import
 
 fuzz: setup ## feed a million damaged results to every parser (30 minutes at most)
-	@$(BIN)/python -m diskbook.upkeep.fuzz
+	@$(BIN)/python -m diskbook.selftest.fuzz.run
 
 bench-provision: setup ## measure how long provisioning takes, against its longest chain (emulated, 2 minutes)
-	@$(BIN)/python -m diskbook.upkeep.bench_provision
+	@$(BIN)/python -m diskbook.selftest.bench_provision
 
 samples: setup ## make the sample runs and their figures again
 	@$(BIN)/diskbook sample

@@ -16,13 +16,14 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook import devices, own_emulator, stages
-from diskbook.azure import clients as azure
-from diskbook.azure import keys, requests
+from diskbook.azure import clients as azure, keys, requests
+from diskbook.cloud import emulator as own_emulator
 from diskbook.emulator import lifecycle
-from diskbook.hosts import Connection, Host
-from diskbook.run import Run
-from diskbook.scenario import Disk, Machine
+from diskbook.machines import disks as machine_disks
+from diskbook.machines.ssh import Connection, Host
+from diskbook.runs import stages
+from diskbook.scenario.model import Disk, Machine
+from diskbook.store.run import Run
 
 REGION = "westeurope"
 GROUP = "tests"
@@ -140,7 +141,7 @@ def fio(connection: Connection, lun: int, *options: str) -> dict[str, Any]:
 
     `prefill` among the options takes the export without latency and caps.
     """
-    device = devices.by_lun(connection)[lun]
+    device = machine_disks.by_lun(connection)[lun]
     target = device.prefill_target if "prefill" in options else device.target
     given = " ".join(f"--{option}" for option in options if option != "prefill")
     command = (

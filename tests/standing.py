@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from azure.core.rest import HttpRequest
 
-from diskbook import clouds, liveness
-from diskbook import run as runs
 from diskbook.azure import requests
 from diskbook.azure.clients import Clients
+from diskbook.cloud import connect
 from diskbook.emulator import lifecycle
-from diskbook.run import Run
-from diskbook.scenario import Disk
+from diskbook.scenario.model import Disk
+from diskbook.store import run as runs, session
+from diskbook.store.run import Run
 from emulated import leftovers
 
 REGION = "westeurope"
@@ -35,7 +35,7 @@ def a_place() -> Iterator[Path]:
         folder = Path(name)
         (folder / "runs").mkdir()
         patch.setenv("TMPDIR", name)
-        patch.setattr("diskbook.remnants.gettempdir", lambda: name)
+        patch.setattr("diskbook.runs.leftovers.gettempdir", lambda: name)
         patch.setenv("DISKBOOK_RUNS", str(folder / "runs"))
         yield folder
         for one in lifecycle.status():
@@ -46,7 +46,7 @@ def a_place() -> Iterator[Path]:
 def a_cloud(name: str = EMULATOR) -> Clients:
     """Start an emulator as a user would, and return clients for it."""
     lifecycle.start(name, profile="quiet", time_scale=0.001, owner=True)
-    return clouds.clients_of(manifest_of(name))
+    return connect.clients_of(manifest_of(name))
 
 
 def manifest_of(emulator: str) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def tags_of(
         "created": in_hours(-1), **changed,
     }  # fmt: skip
     if client is not None:
-        tags["client"] = liveness.client_mark(client)
+        tags["client"] = session.client_mark(client)
     return {f"diskbook-{key}": value for key, value in tags.items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""A small made-up run with known ratios, for tests of the analysis: tables as `diskbook.results` has them."""
+"""A small made-up run with known ratios, for tests: tables as `diskbook.store.tables` has them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook import results, scenario_file, schema
-from diskbook.run import Run
-from diskbook.scenario import Comparison
+from diskbook import load as scenarios
+from diskbook.scenario.model import Comparison
+from diskbook.store import tables as store_tables
+from diskbook.store.run import Run
+from diskbook.tables import schema
 
 CAP_IOPS = 5000.0
 OBSERVED_CAP = 5100.0
@@ -215,7 +217,7 @@ def checked(trials: pd.DataFrame) -> pd.DataFrame:
 
 def run_folder(folder: Path, provenance: str = "emulated", **options: Any) -> Run:
     """Write a run folder without raw results: manifest, ledger and tables of a made-up run."""
-    scenario = scenario_file.load("zone-disks", "quick")
+    scenario = scenarios.load("zone-disks", "quick")
     trials, bins, series = tables(provenance=provenance, **options)
     folder.mkdir(parents=True)
     run = Run(folder)
@@ -238,5 +240,5 @@ def run_folder(folder: Path, provenance: str = "emulated", **options: Any) -> Ru
     run.append("finding", name="lrs-attach-other-zone", replicate=1, ok=True, **refused)
     run.append("operation", name="attach", target="zrs", real_s=0.1, unscaled_s=10.0)
     order = [column.name for column in schema.TRIALS.columns]
-    results.write(results.Tables(trials[order], bins, series), folder)
+    store_tables.write(store_tables.Tables(trials[order], bins, series), folder)
     return run

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.scenario import Comparison
-from diskbook.stats import simulate, verdicts
+from diskbook.scenario.model import Comparison
+from diskbook.selftest import simulate
+from diskbook.selftest.simulate import LEVELS, Design, Level, Truth
+from diskbook.stats import verdicts
 from diskbook.stats.compare import compare
 from diskbook.stats.ratios import LIKE_THESE, THESE
-from diskbook.stats.simulate import LEVELS, Design, Level, Truth
 
 N_RUNS = 400
 MOST = 0.07

@@ -12,7 +12,7 @@ from azure.mgmt.resource.resources import ResourceManagementClient
 from cryptography import x509
 
 from arm_plane import HOST, LOCATION, SUBSCRIPTION, TOKEN, World, plane, refused, world
-from diskbook.azure import catalog
+from diskbook.reference import catalog
 
 __all__ = ["plane"]
 API = "api-version=2025-04-01"

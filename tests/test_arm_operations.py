@@ -10,8 +10,8 @@ import pytest
 from azure.core.exceptions import HttpResponseError, ServiceRequestError, ServiceResponseError
 
 from arm_plane import LOCATION, SUBSCRIPTION, World, plane, refused, world
+from diskbook.base.errors import UsageError
 from diskbook.emulator.arm import Settings, create_app
-from diskbook.errors import UsageError
 
 __all__ = ["plane"]
 

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import scenario_file
+from diskbook import load
 from diskbook.azure import graph, provision
 from diskbook.azure.clients import Clients, Cloud
 from diskbook.azure.create import Maker
 from diskbook.emulator.arm.settings import DEFAULT_DELAYS_S
-from diskbook.run import Run
-from diskbook.upkeep import bench_provision
-from diskbook.upkeep.bench_provision import Timing
+from diskbook.selftest import bench_provision
+from diskbook.selftest.bench_provision import Timing
+from diskbook.store.run import Run
 
 
 def _needs(replicates: int) -> dict[str, tuple[str, ...]]:
-    scenario = scenario_file.load("zone-disks", "quick", {"design.replicates": replicates})
+    scenario = load.load("zone-disks", "quick", {"design.replicates": replicates})
     place = provision.Place("group", scenario.region, {})
     maker = Maker(Clients(Cloud("emulator", "none", None)), Run(Path("none")), place, {})
     steps = provision.steps(maker, scenario, range(1, replicates + 1))

@@ -21,14 +21,15 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook import own_emulator, raw, results, stages
-from diskbook import run as runs
 from diskbook.azure.keys import run_key
-from diskbook.clouds import clients_of
+from diskbook.base.errors import DiskbookError
+from diskbook.cloud import emulator as own_emulator
+from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
-from diskbook.errors import DiskbookError
-from diskbook.hosts import Connection, Host
-from diskbook.run import Run
+from diskbook.machines.ssh import Connection, Host
+from diskbook.runs import stages
+from diskbook.store import raw, run as runs, tables
+from diskbook.store.run import Run
 from emulated import leftovers, soon
 
 SCENARIOS = Path(__file__).parent / "scenarios"
@@ -190,7 +191,7 @@ def test_both_checks_come_out_as_expected(lived: Lived) -> None:
 
 
 def test_tables_are_built_from_the_raw_files(lived: Lived) -> None:
-    trials = results.build(lived.run).trials
+    trials = tables.build(lived.run).trials
     assert set(trials.status) == {"ok"}
     assert set(trials.provenance) == {"emulated"}
     mean = trials.set_index(["arm", "workload", "direction"]).lat_mean_ms.sort_index()
@@ -247,7 +248,7 @@ def test_failed_trials_are_told_and_tried_once_more(tiny: Run) -> None:
     assert all("error=Input/output error" in row["error"] for row in writes[1:])
     assert [event["block"] for event in events(tiny, "block", status="complete")] == [1, 2]
 
-    table = results.build(tiny).trials
+    table = tables.build(tiny).trials
     failed = table[table.status == "failed"]
     assert sorted(failed.trial) == sorted(row["trial"] for row in [*writes, reads[0], reads[2]])
     assert set(failed.direction) == {"none"} and failed.lat_mean_ms.isna().all()
@@ -342,7 +343,7 @@ def test_a_full_disk_stops_the_run_and_loses_no_trial(small_disk: SmallDisk, sha
     stages.benchmark(run)
     assert run.ledger()[: len(kept)] == kept
     assert len(run.manifest["replicates"]) == 1
-    table = results.build(run).trials
+    table = tables.build(run).trials
     assert len(table[table.status == "ok"]) == 4
 
     small_disk.fill(left_bytes=0)
@@ -434,7 +435,7 @@ def test_a_trial_that_ended_without_its_client_is_not_lost(kept: Run) -> None:
     stages.benchmark(kept)  # it was the last of its block
     assert [row["status"] for row in events(kept, "block")] == ["begun", "complete"] * 2
     assert_each_trial_is_of_its_time(kept)
-    assert set(results.build(kept).trials.status) == {"ok"}
+    assert set(tables.build(kept).trials.status) == {"ok"}
     assert len(events(kept, "trial")) == 4
 
 
@@ -444,7 +445,7 @@ def test_what_a_cut_block_has_measured_is_kept_beside_its_repetition(kept: Run) 
     lost, *again = events(kept, "trial", block=2)
     assert [(row["position"], row["attempt"]) for row in (lost, *again)] == [(1, 1), (1, 2), (2, 1)]
     assert_each_trial_is_of_its_time(kept)
-    table = results.build(kept).trials.set_index("trial")
+    table = tables.build(kept).trials.set_index("trial")
     assert table.status[lost["trial"]] == "incomplete_block"
     assert sorted(table.status) == ["incomplete_block"] + ["ok"] * 4
 
@@ -471,7 +472,7 @@ def leave_behind(run: Run) -> None:
 
 
 def assert_block_two_was_repeated_whole(run: Run, killed: list[dict[str, Any]]) -> None:
-    table = results.build(run).trials.set_index("trial")
+    table = tables.build(run).trials.set_index("trial")
     assert sorted(table[table.status == "ok"].block) == [1, 1, 2, 2]
     (lost,) = [event["trial"] for event in killed if event["event"] == "trial" and event["block"] == 2]
     assert table.status[lost] == "incomplete_block"
@@ -489,7 +490,7 @@ def assert_each_trial_is_of_its_time(run: Run) -> None:
 def test_machines_that_are_gone_are_replaced_by_a_new_replicate(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("diskbook.hosts.RECONNECT_S", 1.0)
+    monkeypatch.setattr("diskbook.machines.ssh.RECONNECT_S", 1.0)
     run = begin("gone", QUIET, preset="standard")
     own_emulator.start(run, owner=True)
     name = run.manifest["emulator"]["name"]
@@ -517,5 +518,5 @@ def test_machines_that_are_gone_are_replaced_by_a_new_replicate(
     assert [(row["replicate"], row["origin"]) for row in (old, new)] == [(1, 1), (2, 1)]
     assert old["disks"]["lrs"]["unique_id"] != new["disks"]["lrs"]["unique_id"]
     assert events(run, "trial", block=1) == first
-    table = results.build(run).trials.query("status == 'ok'")
+    table = tables.build(run).trials.query("status == 'ok'")
     assert sorted(zip(table.replicate, table.block, strict=True)) == [(1, 1), (1, 1), (2, 2), (2, 2)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from diskbook.articles import claims, published
-from diskbook.errors import DiskbookError
+from diskbook.analysis.published import claims, figures as published
+from diskbook.base.errors import DiskbookError
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import papermill
 import pytest
 
 import synthetic
-from diskbook import paths
-from diskbook.analysis import analyse
+from diskbook.analysis.run import analyse
+from diskbook.base import paths
 
 NOTEBOOK = paths.NOTEBOOKS / "5-compare.ipynb"
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from diskbook import scenario_file
-from diskbook.azure import cost, prices, retail, spend
+from diskbook import load as scenarios
 from diskbook.azure.clients import Cloud
-from diskbook.azure.cost import Estimate, Line
-from diskbook.azure.prices import Meter, Price, PriceList
-from diskbook.errors import UsageError
-from diskbook.plan import planning
-from diskbook.scenario import Scenario
+from diskbook.base.errors import UsageError
+from diskbook.cost import budget, estimate as cost_estimate, retail
+from diskbook.cost.estimate import Estimate, Line
+from diskbook.plan import sample_size
+from diskbook.reference import prices
+from diskbook.reference.prices import Meter, Price, PriceList
+from diskbook.scenario.model import Scenario
 
 TODAY = date(2026, 11, 20)
 HALF_A_DAY = timedelta(hours=12)
@@ -43,7 +44,7 @@ def scenario(**changes: Any) -> Scenario:
         "workload": [{"name": "load", "block_size": "4K", "write_pct": 0, "ramp_s": 10, "runtime_s": 50}],
         "design": {"replicates": 2},
     }
-    return scenario_file.from_dict({**raw, **changes}, "example.toml")
+    return scenarios.from_dict({**raw, **changes}, "example.toml")
 
 
 def priced(usd: float = 1.0, **of: float) -> PriceList:
@@ -58,7 +59,7 @@ def line(estimate: Estimate, what: str) -> Line:
 
 
 def test_the_bill_of_materials_of_a_replicate() -> None:
-    found = {(item.what, item.meter): (item.count, item.by) for item in cost.items(scenario())}
+    found = {(item.what, item.meter): (item.count, item.by) for item in cost_estimate.items(scenario())}
     assert found == {
         ("machine Standard_D4as_v4", Meter("vm-linux", "Standard_D4as_v4")): (2, "second"),
         ("OS disk E4 (StandardSSD_LRS)", Meter("disk", "E4 LRS")): (2, "hour"),
@@ -71,9 +72,9 @@ def test_the_bill_of_materials_of_a_replicate() -> None:
 
 def test_machines_by_the_second_disks_by_the_begun_hour() -> None:
     example = scenario()
-    hours = cost.life_s(example) / 3600
+    hours = cost_estimate.life_s(example) / 3600
     assert 0.05 < hours < 1  # three trials of a minute, and what is around them
-    found = cost.estimate(example, priced(730.0, **{"vm-linux": 1.0}), 12)
+    found = cost_estimate.estimate(example, priced(730.0, **{"vm-linux": 1.0}), 12)
     assert line(found, "machine").usd == pytest.approx(2 * 2 * hours)
     assert line(found, "disk P30 (Premium_LRS)").usd == pytest.approx(2 * 1.0)  # one begun hour
     assert line(found, "machine").worst_usd == pytest.approx(2 * 2 * 12)
@@ -82,16 +83,16 @@ def test_machines_by_the_second_disks_by_the_begun_hour() -> None:
 
 
 def test_a_replicate_more_costs_as_much_again() -> None:
-    one = cost.estimate(scenario(design={"replicates": 1}), priced(), 12)
-    two = cost.estimate(scenario(design={"replicates": 2}), priced(), 12)
+    one = cost_estimate.estimate(scenario(design={"replicates": 1}), priced(), 12)
+    two = cost_estimate.estimate(scenario(design={"replicates": 2}), priced(), 12)
     assert two.usd == pytest.approx(2 * one.usd)
     assert two.hours == pytest.approx(one.hours)  # they run at the same time
-    assert cost.estimate(scenario(), priced(), 12, replicates=1).usd == pytest.approx(one.usd)
+    assert cost_estimate.estimate(scenario(), priced(), 12, replicates=1).usd == pytest.approx(one.usd)
 
 
 def test_the_life_of_machines_is_what_the_plan_says() -> None:
     example = scenario(design={"replicates": 1})
-    assert cost.life_s(example) == pytest.approx(3 * (10 + 50 + 0.6) + planning.around_s(example))
+    assert cost_estimate.life_s(example) == pytest.approx(3 * (10 + 50 + 0.6) + sample_size.around_s(example))
 
 
 def test_on_demand_bursting_is_billed_by_the_hour_and_by_use() -> None:
@@ -106,7 +107,7 @@ def test_on_demand_bursting_is_billed_by_the_hour_and_by_use() -> None:
         ],
         design={"replicates": 1},
     )
-    found = cost.estimate(example, priced(1.0), 12)
+    found = cost_estimate.estimate(example, priced(1.0), 12)
     assert line(found, "on-demand bursting").hours == 1
     assert line(found, "10,000 I/Os above the base").count == pytest.approx((8000 - 5000) * 60 / 1e4)
     assert (
@@ -123,7 +124,9 @@ def test_a_large_io_counts_as_several() -> None:
             arm=[{"name": "a", "disk": "d", "machine": "vm1"}],
             workload=[{"name": "w", "block_size": size, "write_pct": 0, "rate": 10, "runtime_s": 100}],
         )
-        counts.append(line(cost.estimate(example, priced(), 12, 1), "10,000 I/Os of StandardSSD_LRS").count)
+        counts.append(
+            line(cost_estimate.estimate(example, priced(), 12, 1), "10,000 I/Os of StandardSSD_LRS").count
+        )
     assert counts == pytest.approx([10 * 100 / 1e4, 4 * 10 * 100 / 1e4])
 
 
@@ -132,7 +135,7 @@ def test_a_load_costs_only_where_it_is_offered() -> None:
     arms = [{"name": name, "disk": "d", "machine": "vm1"} for name in ("a", "b")]
     load = {"name": "w", "block_size": "4K", "write_pct": 0, "rate": 10, "runtime_s": 100}
     both, one = (
-        cost.estimate(scenario(disk=[disk], arm=arms, workload=[{**load, **named}]), priced(), 12, 1)
+        cost_estimate.estimate(scenario(disk=[disk], arm=arms, workload=[{**load, **named}]), priced(), 12, 1)
         for named in ({}, {"arms": ["a"]})
     )
     assert line(both, "10,000 I/Os").count == pytest.approx(2 * line(one, "10,000 I/Os").count)
@@ -141,7 +144,7 @@ def test_a_load_costs_only_where_it_is_offered() -> None:
 def test_premium_v2_is_billed_for_what_is_above_the_included() -> None:
     disk = {"name": "d", "sku": "PremiumV2_LRS", "size_gib": 100, "zone": "1", "iops": 8000, "mb_s": 125}
     example = scenario(disk=[disk], arm=[{"name": "a", "disk": "d", "machine": "vm1"}])
-    found = {item.what: item.count for item in cost.items(example)}
+    found = {item.what: item.count for item in cost_estimate.items(example)}
     assert found["GiB of PremiumV2_LRS"] == 100
     assert found["IOPS of PremiumV2_LRS beyond the included"] == 5000
     assert not any(what.startswith("MB/s") for what in found)
@@ -152,16 +155,16 @@ def test_windows_takes_a_larger_os_disk_and_its_own_price() -> None:
     example = scenario(
         machine=machines, arm=[{"name": "a", "disk": "one", "machine": "vm1"}],
     )  # fmt: skip
-    meters = cost.meters(example)
+    meters = cost_estimate.meters(example)
     assert Meter("vm-windows", "Standard_D4as_v4") in meters
     assert Meter("disk", "E10 LRS") in meters
 
 
 def test_every_scenario_is_priced_in_every_region() -> None:
-    for name in scenario_file.names():
+    for name in scenarios.names():
         for preset in ("quick", "standard", "full"):
-            example = scenario_file.load(name, preset)
-            found = spend.estimated(example, None, HALF_A_DAY, TODAY)
+            example = scenarios.load(name, preset)
+            found = budget.estimated(example, None, HALF_A_DAY, TODAY)
             assert not found.unpriced, (name, preset)
             assert 0 < found.usd <= found.worst_usd
 
@@ -179,39 +182,39 @@ def estimate(usd: float = 10.0) -> Estimate:
 
 
 def test_the_limit_is_held_against_the_expected_cost_with_its_margin() -> None:
-    assert spend.too_dear(estimate(10), None) == ""
-    assert spend.too_dear(estimate(10), 15.02) == ""
-    said = spend.too_dear(estimate(10), 15.0)
+    assert budget.too_dear(estimate(10), None) == ""
+    assert budget.too_dear(estimate(10), 15.02) == ""
+    said = budget.too_dear(estimate(10), 15.0)
     assert "expected to cost 10.01 USD, 15.02 USD with a margin of 50 %, and may cost 15 USD" in said
     assert "4 x machine Standard_D4as_v4 for 2.5 h, 10.00 USD" in said
     assert said.endswith("--max-cost-usd 16")
 
 
 def test_the_limit_is_for_the_whole_run() -> None:
-    assert "after 10.00 USD for machines made before" in spend.too_dear(estimate(10), 20, spent=10)
-    assert spend.too_dear(estimate(10), 31, spent=10) == ""
+    assert "after 10.00 USD for machines made before" in budget.too_dear(estimate(10), 20, spent=10)
+    assert budget.too_dear(estimate(10), 31, spent=10) == ""
 
 
 def test_a_limit_cannot_be_held_without_a_price() -> None:
     lines = (Line("disk X", Meter("disk", "X"), 1, 1, None, None, None),)
     unknown = Estimate(1, 1, 12, lines, "a list", ())
-    assert "no price is known of disk X" in spend.too_dear(unknown, 1000)
-    assert spend.too_dear(unknown, None) == ""
+    assert "no price is known of disk X" in budget.too_dear(unknown, 1000)
+    assert budget.too_dear(unknown, None) == ""
 
 
 def test_which_limit_binds() -> None:
     free, limited = scenario(), scenario(design={"max_cost_usd": 7})
-    assert spend.limit_of(free, "emulator", None) is None
-    assert spend.limit_of(free, "azure", None) == spend.DEFAULT_LIMIT_USD == 50
-    assert spend.limit_of(limited, "emulator", None) == 7
-    assert spend.limit_of(limited, "azure", None) == 7
-    assert spend.limit_of(limited, "azure", 3) == 3
+    assert budget.limit_of(free, "emulator", None) is None
+    assert budget.limit_of(free, "azure", None) == budget.DEFAULT_LIMIT_USD == 50
+    assert budget.limit_of(limited, "emulator", None) == 7
+    assert budget.limit_of(limited, "azure", None) == 7
+    assert budget.limit_of(limited, "azure", 3) == 3
 
 
 @pytest.mark.parametrize("usd", [0, -1, float("nan"), float("inf")])
 def test_a_limit_is_an_amount(usd: float) -> None:
     with pytest.raises(UsageError, match="--max-cost-usd"):
-        spend.given_limit(usd)
+        budget.given_limit(usd)
     with pytest.raises(UsageError, match="max_cost_usd"):
         scenario(design={"max_cost_usd": usd})
 
@@ -220,18 +223,20 @@ def test_where_live_prices_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
     """An emulated run asks no server of the internet, also where it goes through the ways of Azure."""
     monkeypatch.delenv(retail.ENDPOINT, raising=False)
     cloud = Cloud("azure", "s", None)
-    assert spend.price_source(cloud) == retail.Endpoint("https://prices.azure.com/api/retail/prices")
-    assert spend.price_source(replace(cloud, kind="emulator")) is None
+    assert budget.price_source(cloud) == retail.Endpoint("https://prices.azure.com/api/retail/prices")
+    assert budget.price_source(replace(cloud, kind="emulator")) is None
     elsewhere = replace(cloud, endpoint="https://127.0.0.1:1")
-    assert spend.price_source(elsewhere) is None
-    emulated = spend.price_source(replace(elsewhere, emulated=True))
+    assert budget.price_source(elsewhere) is None
+    emulated = budget.price_source(replace(elsewhere, emulated=True))
     assert emulated == retail.Endpoint("https://127.0.0.1:1/api/retail/prices")
     monkeypatch.setenv(retail.ENDPOINT, "http://127.0.0.1:2/prices")
-    assert spend.price_source(replace(cloud, kind="emulator")) == retail.Endpoint("http://127.0.0.1:2/prices")
+    assert budget.price_source(replace(cloud, kind="emulator")) == retail.Endpoint(
+        "http://127.0.0.1:2/prices"
+    )
 
 
 def test_prices_are_recorded_with_source_and_date() -> None:
-    kept = spend.record(spend.estimated(scenario(), None, HALF_A_DAY, TODAY), None, "emulated")
+    kept = budget.record(budget.estimated(scenario(), None, HALF_A_DAY, TODAY), None, "emulated")
     assert kept["of"] == "what this run would cost on Azure"
     assert kept["source"].startswith("dated table")
     assert kept["limit_usd"] is None

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.scenario import Comparison
-from diskbook.stats import intervals, ratios, selfcheck, simulate
+from diskbook.scenario.model import Comparison
+from diskbook.selftest import coverage, coverage_cells, simulate
+from diskbook.selftest.coverage_cells import ANALYSIS, Condition
+from diskbook.selftest.simulate import LEVELS, Design, Level, Truth
+from diskbook.stats import intervals, ratios
 from diskbook.stats.compare import compare
 from diskbook.stats.ratios import LIKE_THESE, THESE
-from diskbook.stats.selfcheck import ANALYSIS, Condition
-from diskbook.stats.simulate import LEVELS, Design, Level, Truth
-from diskbook.upkeep import coverage
 
 MILD, OUTLIERS = LEVELS[1], LEVELS[3]
 QUIET = Level("quiet", 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
@@ -87,7 +87,7 @@ def test_the_check_computes_what_the_analysis_prints(design: Design) -> None:
     found = compare(trials.reset_index(drop=True), items)
     table = found.table.set_index(["scope", "workload"])
     failed = found.gates.pivot(index="workload", columns="gate", values="status").loc[names] == "failed"
-    for scope, outcome in selfcheck.outcomes(runs).items():
+    for scope, outcome in coverage_cells.outcomes(runs).items():
         printed = table.loc[scope].loc[names]
         for column in ("low", "high"):
             theirs = np.log(printed[f"ci_{column}"].to_numpy(float))
@@ -96,8 +96,8 @@ def test_the_check_computes_what_the_analysis_prints(design: Design) -> None:
         assert np.array_equal(outcome.noisy, failed["one-sided noise"].to_numpy())
 
 
-def measured(condition: Condition, design: Design, methods: selfcheck.Methods = ANALYSIS) -> dict:
-    return {row.scope: row for row in selfcheck.measure(condition, design, 4000, 1, methods)}
+def measured(condition: Condition, design: Design, methods: coverage_cells.Methods = ANALYSIS) -> dict:
+    return {row.scope: row for row in coverage_cells.measure(condition, design, 4000, 1, methods)}
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
@@ -181,7 +181,7 @@ def test_the_command_passes_with_the_intervals_of_the_analysis(capsys: pytest.Ca
     printed = capsys.readouterr().out
     assert "passed: no cell under 93 %" in printed
     assert "known limit" in printed and "where no gate warns" in printed
-    assert printed.count("disks like these  1           refused") == len(list(selfcheck.conditions()))
+    assert printed.count("disks like these  1           refused") == len(list(coverage_cells.conditions()))
 
 
 def test_same_functions_as_the_analysis() -> None:

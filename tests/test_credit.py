@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from diskbook import credit
-from diskbook.credit import Bucket, Credit
+from diskbook.throttling import credit
+from diskbook.throttling.credit import Bucket, Credit
 
 BEGAN = datetime(2026, 11, 20, 8, tzinfo=UTC)
 NO_BURST = {"iops": 5000, "mb_s": 200, "burst_iops": None, "burst_mb_s": None}

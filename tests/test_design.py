@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from diskbook import design, scenario_file
+from diskbook import load
+from diskbook.scenario import schedule
 
 
-def _plan(**overrides: object) -> list[design.Block]:
+def _plan(**overrides: object) -> list[schedule.Block]:
     changes = {key.replace("__", "."): value for key, value in overrides.items()}
-    return design.plan(scenario_file.load("zone-disks", "quick", changes))
+    return schedule.plan(load.load("zone-disks", "quick", changes))
 
 
 def test_every_cell_comes_as_often_as_its_blocks_and_repeats_say() -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import devices
-from diskbook.devices import MIB, Facts
+from diskbook.base.errors import DiskbookError
 from diskbook.emulator import lifecycle
-from diskbook.emulator.nbdtool import Export
-from diskbook.errors import DiskbookError
-from diskbook.hosts import Connection, Host
+from diskbook.machines import disks as machine_disks
+from diskbook.machines.disks import MIB, Facts
+from diskbook.machines.nbd import Export
+from diskbook.machines.ssh import Connection, Host
 from emulated import SMALL, Azure, leftovers
 
 OURS, OTHER = "cf8c35db-1111-4222-8333-444455556666", "00000000-1111-4222-8333-444455556666"
@@ -32,23 +32,23 @@ EMPTY = Facts((), (), bytes(4096))
     [
         (EMPTY, None),
         (replace(EMPTY, unique_id=OURS.upper()), None),
-        (replace(EMPTY, mark=devices.mark(OURS)), None),
+        (replace(EMPTY, mark=machine_disks.mark(OURS)), None),
         # After trials a disk of ours holds anything at all, even what looks like a partition table.
-        (Facts(("has a partition table (dos)",), (), devices.mark(OURS)), None),
+        (Facts(("has a partition table (dos)",), (), machine_disks.mark(OURS)), None),
         (replace(EMPTY, unique_id=OTHER), f"has the uniqueId {OTHER}, not {OURS}"),
-        (replace(EMPTY, mark=devices.mark(OTHER)), "carries the mark of another disk"),
+        (replace(EMPTY, mark=machine_disks.mark(OTHER)), "carries the mark of another disk"),
         (Facts(("has a file system (ext4)",), (), bytes(4096)), "has a file system (ext4)"),
-        (Facts((), ("is mounted at /data",), devices.mark(OURS)), "is mounted at /data"),
+        (Facts((), ("is mounted at /data",), machine_disks.mark(OURS)), "is mounted at /data"),
     ],
 )
 def test_only_an_empty_disk_or_a_marked_one_may_be_written(facts: Facts, why: str | None) -> None:
-    assert devices.refusal(facts, OURS) == why
+    assert machine_disks.refusal(facts, OURS) == why
 
 
 def test_the_mark_is_a_sector_that_names_the_disk() -> None:
-    assert len(devices.mark(OURS)) == 4096
-    assert OURS.encode() in devices.mark(OURS.upper())
-    assert devices.mark(OURS) != devices.mark(OTHER)
+    assert len(machine_disks.mark(OURS)) == 4096
+    assert OURS.encode() in machine_disks.mark(OURS.upper())
+    assert machine_disks.mark(OURS) != machine_disks.mark(OTHER)
 
 
 # --- what Azure machines say (shapes of util-linux 2.39)
@@ -86,8 +86,8 @@ def _said(
 
 
 def test_an_empty_azure_disk_is_fit_and_its_serial_is_told() -> None:
-    facts = devices.azure_facts(_said())
-    assert devices.refusal(facts, OURS) is None
+    facts = machine_disks.azure_facts(_said())
+    assert machine_disks.refusal(facts, OURS) is None
     assert (facts.serial, facts.wwn, facts.unique_id) == (_DISK["serial"], _DISK["wwn"], None)
 
 
@@ -107,24 +107,30 @@ PART = {"name": "sdc1", "type": "part", "mountpoints": ["/data", None]}
         (_said({"children": [PART]}), "has partitions and is mounted at /data"),
         (_said(special="resource"), "is the machine's own resource disk"),
         (_said({"type": "part"}), "is a part, not a disk"),
-        (_said({"children": [PART]}, mark=devices.mark(OURS)), "has partitions and is mounted at /data"),
-        (_said(head="0" * 64, tail="1" * 64, mark=devices.mark(OTHER)), "carries the mark of another disk"),
+        (
+            _said({"children": [PART]}, mark=machine_disks.mark(OURS)),
+            "has partitions and is mounted at /data",
+        ),
+        (
+            _said(head="0" * 64, tail="1" * 64, mark=machine_disks.mark(OTHER)),
+            "carries the mark of another disk",
+        ),
     ],
 )
 def test_an_azure_disk_that_is_not_ours_is_told_why(said: str, why: str) -> None:
-    assert devices.refusal(devices.azure_facts(said), OURS) == why
+    assert machine_disks.refusal(machine_disks.azure_facts(said), OURS) == why
 
 
 def test_a_measured_azure_disk_is_known_by_its_mark() -> None:
-    said = _said({"pttype": "dos"}, EXT4, "0" * 64, "1" * 64, devices.mark(OURS))
-    assert devices.refusal(devices.azure_facts(said), OURS) is None
+    said = _said({"pttype": "dos"}, EXT4, "0" * 64, "1" * 64, machine_disks.mark(OURS))
+    assert machine_disks.refusal(machine_disks.azure_facts(said), OURS) is None
 
 
 @pytest.mark.parametrize("line", ["lsblk", "wipefs", "head", "tail", "mark"])
 def test_a_machine_that_leaves_something_out_is_not_believed(line: str) -> None:
     said = "".join(row for row in _said().splitlines(True) if not row.startswith(line))
     with pytest.raises(ValueError, match=line):
-        devices.azure_facts(said)
+        machine_disks.azure_facts(said)
 
 
 def test_luns_come_from_both_kinds_of_links() -> None:
@@ -133,14 +139,14 @@ def test_luns_come_from_both_kinds_of_links() -> None:
         ["0", "/dev/disk/azure/data/by-lun/0", "/dev/sdc", "1024"],
         ["7", "/dev/disk/azure/data/by-lun/7", "/dev/nvme0n3", "2048"],
     ]
-    found = devices.azure_devices(rows, "vm1")
+    found = machine_disks.azure_devices(rows, "vm1")
     assert {lun: (device.target, device.size_bytes) for lun, device in found.items()} == {
         0: ("/dev/disk/azure/scsi1/lun0", 1024),
         7: ("/dev/disk/azure/data/by-lun/7", 2048),
     }
     rows[1][2] = "/dev/sdd"
     with pytest.raises(DiskbookError, match="/dev/sdc and /dev/sdd both claim to be LUN 0"):
-        devices.azure_devices(rows, "vm1")
+        machine_disks.azure_devices(rows, "vm1")
 
 
 # --- emulated disks, through their exports
@@ -186,7 +192,7 @@ def _ends(file: Path) -> bytes:
 
 
 def _put(connection: Connection, lun: int, offset: int, content: bytes) -> None:
-    with Export(devices.by_lun(connection)[lun].prefill_target) as export:
+    with Export(machine_disks.by_lun(connection)[lun].prefill_target) as export:
         export.write(offset, content)
         assert export.read(offset, len(content)) == content
 
@@ -197,13 +203,13 @@ def test_an_empty_disk_is_marked_once_and_known_in_another_zone(
     disk_id, made = _disk(azure, "fresh")
     azure.attach("vm1", disk_id, lun=2)
     with Connection(hosts[0]) as one, Connection(hosts[1]) as two:
-        seen = devices.ours(one, 2, **made)  # type: ignore[arg-type]
+        seen = machine_disks.ours(one, 2, **made)  # type: ignore[arg-type]
         assert seen.first and seen.device.lun == 2 and seen.facts.unique_id == made["unique_id"]
-        assert not devices.ours(one, 2, **made).first  # type: ignore[arg-type]
+        assert not machine_disks.ours(one, 2, **made).first  # type: ignore[arg-type]
         _put(one, 2, 0, b"\x55\xaa" * 512)  # as trials leave it
         azure.detach("vm1", disk_id)
         azure.attach("vm2", disk_id, lun=0)
-        assert not devices.ours(two, 0, **made).first  # type: ignore[arg-type]
+        assert not machine_disks.ours(two, 0, **made).first  # type: ignore[arg-type]
         azure.detach("vm2", disk_id)
 
 
@@ -217,7 +223,7 @@ def test_a_disk_with_foreign_data_is_refused_and_not_changed(
         _put(connection, 0, offset, b"\x53\xef data of somebody else")
         before = _bytes(azure)
         with pytest.raises(DiskbookError, match=rf"holds data in its {edge} MiB.*nothing was written"):
-            devices.ours(connection, 0, **made)  # type: ignore[arg-type]
+            machine_disks.ours(connection, 0, **made)  # type: ignore[arg-type]
         azure.detach("vm1", disk_id)
     assert _bytes(azure) == before
 
@@ -229,8 +235,8 @@ def test_another_disk_at_the_lun_is_refused_and_not_changed(azure: Azure, hosts:
     before = _bytes(azure)
     with Connection(hosts[0]) as connection:
         with pytest.raises(DiskbookError, match="has the uniqueId"):
-            devices.ours(connection, 0, **wanted)  # type: ignore[arg-type]
+            machine_disks.ours(connection, 0, **wanted)  # type: ignore[arg-type]
         with pytest.raises(DiskbookError, match="bytes, not the 1 of the one created"):
-            devices.ours(connection, 0, size_bytes=1, unique_id=str(wanted["unique_id"]))
+            machine_disks.ours(connection, 0, size_bytes=1, unique_id=str(wanted["unique_id"]))
         azure.detach("vm1", other_id)
     assert _bytes(azure) == before

@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 
 import emulated
-from diskbook import disk_options, present, results, scenario_file
-from diskbook.analysis import Analysis, analyse
-from diskbook.run import open_run
+from diskbook import load
+from diskbook.analysis import disk_options
+from diskbook.analysis.run import Analysis, analyse
+from diskbook.show import tables as show_tables
 from diskbook.stats import ratios
+from diskbook.store import tables
+from diskbook.store.run import open_run
 
 OPTIONS = str(Path(__file__).parent / "scenarios" / "options.toml")
 LEVEL = 0.999  # a 95 % interval is wrong one time in twenty by design
@@ -82,15 +85,17 @@ def test_words_and_costs(a: Analysis) -> None:
     assert np.allclose(costs["USD a month for 1,000 IOPS"], per_iops) and costs["USD a month"].min() > 20
     source = disk_options.price_source(a)
     assert "data/reference/prices.csv" in source and "inferred, not read: v2-iops" in source
-    assert "burst credit is used up" in present.preformatted(disk_options.why.text(disk_options.findings(a)))
+    assert "burst credit is used up" in show_tables.preformatted(
+        disk_options.diagnosis.text(disk_options.findings(a))
+    )
     assert list(disk_options.access_times(a)["Trials"]) == [4, 4, 4]
 
 
 @pytest.fixture(scope="module")
 def sample() -> Analysis:
     folder = open_run(Path(__file__).parents[1] / "data" / "runs" / "sample-disk-options")
-    scenario = scenario_file.from_dict(folder.manifest["scenario"], "manifest.json")
-    return Analysis(folder, scenario, folder.manifest, results.read(folder.folder))
+    scenario = load.from_dict(folder.manifest["scenario"], "manifest.json")
+    return Analysis(folder, scenario, folder.manifest, tables.read(folder.folder))
 
 
 def test_a_burst_is_not_priced_as_if_it_lasted_for_nothing(sample: Analysis) -> None:

@@ -12,13 +12,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook import scenario_file, tool_words
+from diskbook import load as scenarios
 from diskbook.azure import windows
-from diskbook.errors import UsageError
-from diskbook.plan import planning_words
-from diskbook.scenario import Workload
-from diskbook.tools import diskspd
-from diskbook.tools.diskspd_arguments import parse_words
+from diskbook.base.errors import UsageError
+from diskbook.plan import text as plan_text
+from diskbook.scenario.diskspd_line.arguments import parse_words
+from diskbook.scenario.model import Workload
+from diskbook.show import tool as show_tool
+from diskbook.tools.diskspd import command as diskspd
 from diskbook.tools.record import Load, UnusableError
 
 MIB = 1024**2
@@ -144,7 +145,7 @@ seed = 1
 def scenario(tmp_path: Path, line: str = ARTICLE, **overrides: Any) -> Any:
     path = tmp_path / "lines.toml"
     path.write_text(SCENARIO.replace("LINE", line))
-    return scenario_file.load(str(path), overrides=overrides)
+    return scenarios.load(str(path), overrides=overrides)
 
 
 def test_a_line_is_a_whole_workload_with_its_remarks(tmp_path: Path) -> None:
@@ -160,7 +161,7 @@ def test_a_line_is_a_whole_workload_with_its_remarks(tmp_path: Path) -> None:
 
 def test_a_manifest_gives_the_same_workload_back(tmp_path: Path) -> None:
     found = scenario(tmp_path)
-    assert scenario_file.from_dict(found.model_dump(mode="json"), "manifest.json") == found
+    assert scenarios.from_dict(found.model_dump(mode="json"), "manifest.json") == found
 
 
 @pytest.mark.parametrize(
@@ -279,17 +280,17 @@ def test_the_emulated_diskspd_names_what_it_does_not_take() -> None:
 
 def test_remarks_stand_in_the_plan_and_beside_every_comparison(tmp_path: Path) -> None:
     found = scenario(tmp_path, "diskspd -c1G -w30 -b8K -r -Sh -L t.dat")
-    plan = planning_words.plan_text(found, planning_words.Wanted(), planning_words.Sources(), "diskbook run")
+    plan = plan_text.plan_text(found, plan_text.Wanted(), plan_text.Sources(), "diskbook run")
     assert "the line: diskspd -c1G -w30 -b8K -r -Sh -L t.dat" in plan
     assert "reads may hit unwritten blocks" in plan
     table = pd.DataFrame({"workload": ["line", "other"], "warnings": ["first", None]})
-    flagged = tool_words.flagged(table, found)
+    flagged = show_tool.flagged(table, found)
     assert flagged["warnings"][0].startswith("first; -c makes the file anew: reads may hit unwritten blocks")
     assert flagged["warnings"][1] == ""
 
 
 def test_notes_of_trials_are_facts_of_the_run(tmp_path: Path) -> None:
     trial = {"event": "trial", "workload": "line", "notes": ["no FUA"]}
-    rows = tool_words.facts(scenario(tmp_path), [trial, trial, {"event": "block"}])
+    rows = show_tool.facts(scenario(tmp_path), [trial, trial, {"event": "block"}])
     assert ("load line", "no FUA (2 trials)") in rows
     assert ("load line", f"the line: {ARTICLE}") in rows

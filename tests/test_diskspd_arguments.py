@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from diskbook.errors import UsageError
-from diskbook.tools.diskspd_arguments import Arguments, parse, parse_words
-from diskbook.tools.diskspd_render import render
+from diskbook.base.errors import UsageError
+from diskbook.scenario.diskspd_line.arguments import Arguments, parse, parse_words
+from diskbook.scenario.diskspd_line.render import render
 
 GIB = 1024**3
 # The lines that the articles print, word for word; the second article gives no target.

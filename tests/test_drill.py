@@ -14,19 +14,21 @@ from typing import Any
 import pytest
 
 import emulated
-from diskbook import reservation_words, scenario_file, shared_zrs, stages
-from diskbook.analysis import Analysis, analyse
+from diskbook import load
+from diskbook.analysis import failover as failover_shown, reservations as reservations_shown, shared_zrs
+from diskbook.analysis.run import Analysis, analyse
 from diskbook.azure.attach import Attachments, group_and_name
 from diskbook.azure.clients import Clients
-from diskbook.clouds import clients_of
-from diskbook.drills import blocks, blocks_tool, drill, drill_words
-from diskbook.drills.blocks_tool import BLOCK
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.bench import blocks, blocks_remote, failover
+from diskbook.bench.blocks_remote import BLOCK
+from diskbook.bench.rig import Rig
+from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
-from diskbook.errors import DiskbookError, UsageError
-from diskbook.results import build
-from diskbook.rig import Rig
-from diskbook.run import Run
-from diskbook.scenario import Drill, Scenario
+from diskbook.runs import stages
+from diskbook.scenario.model import Drill, Scenario
+from diskbook.store.run import Run
+from diskbook.store.tables import build
 
 DRILLS = Path(__file__).parent / "scenarios" / "drills.toml"
 
@@ -59,7 +61,7 @@ class Stage:
     def play(self) -> dict[str, Any]:
         """Do the drill; the last event of it."""
         try:
-            drill.run_drills(self.rig, self.clients)
+            failover.run_drills(self.rig, self.clients)
         finally:
             self.rig.close()
         return outcomes(self.folder, self.rig.scenario.drill[0].name)[-1]
@@ -117,7 +119,7 @@ def test_a_reservation_was_shown_step_by_step(done: Run) -> None:
     (finding,) = [event for event in done.ledger() if event["event"] == "finding"]
     assert finding["ok"] and all(step["expected"] == step["observed"] for step in finding["steps"])
     refused = [step["step"] for step in finding["steps"] if step["observed"] == "refused"]
-    assert [step["step"] for step in finding["steps"]] == list(reservation_words.DONE)
+    assert [step["step"] for step in finding["steps"]] == list(reservations_shown.DONE)
     shown = shared_zrs.reservation_table(analyse(done))
     assert "keys of node2; reserved by node2" in shown and "no finding about Azure" in shown
     assert shown.count('<td class="short">yes</td>') == len(finding["steps"])
@@ -127,39 +129,39 @@ def test_a_reservation_was_shown_step_by_step(done: Run) -> None:
 def test_a_lost_block_is_found(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(done, "planted", "standby")
     (backing,) = lifecycle.connect("drills").folder.glob("disks/*.img")
-    fail = drill._Scene._fail
+    fail = failover._Scene._fail
 
-    def and_lose_a_block(scene: drill._Scene, writer: drill._Writer) -> None:
+    def and_lose_a_block(scene: failover._Scene, writer: failover._Writer) -> None:
         fail(scene, writer)
         with backing.open("r+b") as file:
             file.seek(blocks.region_offset(stage.rig.scenario) + 3 * BLOCK)
             file.write(bytes(BLOCK))
 
-    monkeypatch.setattr(drill._Scene, "_fail", and_lose_a_block)
+    monkeypatch.setattr(failover._Scene, "_fail", and_lose_a_block)
     event = stage.play()
     assert (event["status"], event["lost"], event["lost_blocks"]) == ("ok", 1, [3])
-    words = " ".join(drill_words.drill_words(analysis(done)))
+    words = " ".join(failover_shown.drill_words(analysis(done)))
     assert "1 were lost (RPO is not 0)" in words
 
 
 def test_acknowledgements_that_come_late_are_told(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that was taken for dead goes on: what it acknowledges then is in no count of lost blocks."""
     stage = Stage(done, "late", "standby")
-    fail, detach, writers = drill._Scene._fail, drill._Scene._detach, []
+    fail, detach, writers = failover._Scene._fail, failover._Scene._detach, []
 
-    def and_remember(scene: drill._Scene, writer: drill._Writer) -> None:
+    def and_remember(scene: failover._Scene, writer: failover._Writer) -> None:
         fail(scene, writer)
         writers.append(writer)
 
-    def and_go_on(scene: drill._Scene) -> None:
+    def and_go_on(scene: failover._Scene) -> None:
         writers[0].times += [writers[0].last + 0.1] * 2
         detach(scene)
 
-    monkeypatch.setattr(drill._Scene, "_fail", and_remember)
-    monkeypatch.setattr(drill._Scene, "_detach", and_go_on)
+    monkeypatch.setattr(failover._Scene, "_fail", and_remember)
+    monkeypatch.setattr(failover._Scene, "_detach", and_go_on)
     event = stage.play()
     assert (event["status"], event["lost"], event["late"]) == ("ok", 0, 2)
-    words = " ".join(drill_words.drill_words(analysis(done)))
+    words = " ".join(failover_shown.drill_words(analysis(done)))
     assert "2 more were acknowledged after the take-over had begun" in words
 
 
@@ -171,8 +173,8 @@ def test_a_drill_that_was_cut_is_repeated_whole(done: Run, monkeypatch: pytest.M
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(drill._Scene, "_take_over", killed)
-        patch.setattr(drill._Scene, "__exit__", lambda *_: None)
+        patch.setattr(failover._Scene, "_take_over", killed)
+        patch.setattr(failover._Scene, "__exit__", lambda *_: None)
         with pytest.raises(Killed):
             Stage(done, "cut", "shared").play()
     event = Stage(done, "cut", "shared").play()
@@ -191,7 +193,7 @@ def test_a_drill_that_fails_is_recorded_and_leaves_machines_running(
     event = Stage(done, "failing", "standby", "stop").play()
     assert (event["status"], event["error"]) == ("failed", "attach zrs to node2: no room")
     assert powers(done, clients_of(done.manifest, done)) == {"PowerState/running"}
-    assert "the drill failed" in " ".join(drill_words.drill_words(analysis(done)))
+    assert "the drill failed" in " ".join(failover_shown.drill_words(analysis(done)))
 
 
 def test_a_disk_that_is_not_let_go_is_taken_by_force(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,8 +227,8 @@ def test_words_table_and_figure_say_emulated(done: Run) -> None:
 
 def test_without_a_drill_that_is_said(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     a = analysis(done)
-    monkeypatch.setattr(drill_words, "drills", lambda _: [])
-    assert shared_zrs.drill_words(a) == [f"emulated: {drill_words.NONE}"]
+    monkeypatch.setattr(failover_shown, "drills", lambda _: [])
+    assert shared_zrs.drill_words(a) == [f"emulated: {failover_shown.NONE}"]
     assert "<tbody></tbody>" in shared_zrs.drill_table(a)
     assert "No drill to show" in shared_zrs.drill_picture(a).caption
 
@@ -244,7 +246,7 @@ def test_without_a_drill_that_is_said(done: Run, monkeypatch: pytest.MonkeyPatch
 )
 def test_what_a_drill_needs(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        scenario_file.load(str(DRILLS), "quick", changes)
+        load.load(str(DRILLS), "quick", changes)
 
 
 def test_blocks_on_a_device_with_nothing_but_python(tmp_path: Path) -> None:
@@ -254,7 +256,10 @@ def test_blocks_on_a_device_with_nothing_but_python(tmp_path: Path) -> None:
     def call(action: str, count: int) -> list[dict[str, Any]]:
         given = [action, str(disk), str(4 * BLOCK), tag, str(count), "0"]
         done = subprocess.run(
-            [sys.executable, "-I", blocks_tool.__file__, *given], capture_output=True, text=True, check=False
+            [sys.executable, "-I", blocks_remote.__file__, *given],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         return [json.loads(line) for line in done.stdout.splitlines()]
 

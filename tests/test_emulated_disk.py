@@ -17,14 +17,15 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook.emulator import bench, disk
-from diskbook.emulator.bench import Row, Target
-from diskbook.emulator.benchrig import run_fio
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.emulator import disk
 from diskbook.emulator.disk import Export, LimitsFile, build_plugin
 from diskbook.emulator.shm import ModelFile
 from diskbook.emulator.types import Cache, ExportModel, Latency, Limits
-from diskbook.errors import DiskbookError, UsageError
-from diskbook.tools.fio_parse import Direction
+from diskbook.selftest import bench_emulator
+from diskbook.selftest.bench_emulator import Row, Target
+from diskbook.selftest.bench_emulator_rig import run_fio
+from diskbook.tools.fio.json_output import Direction
 
 GIB = 2**30
 FAST = Latency(0.1, 0.2)
@@ -451,13 +452,13 @@ def test_bench_verdicts() -> None:
 def test_bench_exits_1_when_a_set_point_is_missed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def trial_of(value: float) -> bench.Check:
-        return bench.Check((Target("planted", 100.0, "IOPS", 0.01),), lambda rig: lambda: [value])
+    def trial_of(value: float) -> bench_emulator.Check:
+        return bench_emulator.Check((Target("planted", 100.0, "IOPS", 0.01),), lambda rig: lambda: [value])
 
-    monkeypatch.setattr(bench, "BUSY_CORES", math.inf)
+    monkeypatch.setattr(bench_emulator, "BUSY_CORES", math.inf)
     for value, code, verdict in ((100.5, 0, "ok"), (102.0, 1, "MISSED")):
-        monkeypatch.setattr(bench, "checks", lambda value=value: iter([trial_of(value)]))
-        assert bench.main(["--only", "planted"]) == code
+        monkeypatch.setattr(bench_emulator, "checks", lambda value=value: iter([trial_of(value)]))
+        assert bench_emulator.main(["--only", "planted"]) == code
         assert verdict in capsys.readouterr().out
 
 

@@ -15,12 +15,12 @@ import psutil
 import pytest
 from azure.core.exceptions import HttpResponseError
 
-from diskbook import devices
+from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.emulator import folders, lifecycle, network
 from diskbook.emulator.truth import TrialWindow, build_truth
-from diskbook.errors import DiskbookError, UsageError
-from diskbook.hosts import Connection
-from diskbook.scenario import Disk
+from diskbook.machines import disks as machine_disks
+from diskbook.machines.ssh import Connection
+from diskbook.scenario.model import Disk
 from emulated import Azure, fio, leftovers, python, soon
 
 WRITE = ("rw=write", "bs=64k", "size=1m", "verify=crc32c", "do_verify=0", "prefill")
@@ -49,10 +49,10 @@ def test_data_written_in_one_zone_are_read_in_another(place: Path) -> None:
     with Connection(one) as first, Connection(two) as second:
         assert fio(first, 0, *WRITE)["write"]["io_kbytes"] == 1024
         azure.detach("vm1", disk)
-        assert devices.by_lun(first) == {}
+        assert machine_disks.by_lun(first) == {}
         azure.attach("vm2", disk, lun=3)
         assert fio(second, 3, *VERIFY)["error"] == 0
-        (device,) = devices.by_lun(second).values()
+        (device,) = machine_disks.by_lun(second).values()
         assert device.size_bytes == 64 * 2**30
 
 
@@ -63,7 +63,7 @@ def test_a_zonal_disk_is_refused_in_another_zone(place: Path) -> None:
     with pytest.raises(HttpResponseError, match=r"VM zone: '2'. Disk zone: '1'"):
         azure.attach("vm2", disk)
     with Connection(host) as connection:
-        assert devices.by_lun(connection) == {}
+        assert machine_disks.by_lun(connection) == {}
 
 
 def test_truth_has_what_the_trials_met(place: Path) -> None:

@@ -13,11 +13,11 @@ import paramiko
 import pytest
 
 from diskbook.azure import keys
+from diskbook.base.errors import UsageError
 from diskbook.emulator import network, processes
 from diskbook.emulator.cloudinit import host_keys
 from diskbook.emulator.machine import Machine, login_user
 from diskbook.emulator.types import VmAddress, VmSpec
-from diskbook.errors import UsageError
 
 
 class Lab:

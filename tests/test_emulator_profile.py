@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from diskbook.base.errors import UsageError
 from diskbook.emulator.model import Model
 from diskbook.emulator.profile import DEFAULT, RELATIONS, load_profile, profile_names
 from diskbook.emulator.types import DiskSpec, VmSpec
-from diskbook.errors import UsageError
 
 ROW = '[[latency]]\nsku = "Premium_LRS"\nop = "read"\nmean_ms = 2.0\n'
 

@@ -13,15 +13,15 @@ import pytest
 import yaml
 from azure.core.rest import HttpRequest
 
-from diskbook import overview, stages, sweeping
 from diskbook.azure import expiry, keys, windows
 from diskbook.azure.clients import Clients
-from diskbook.benchmark import measure
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.bench.rig import Rig
+from diskbook.bench.trials import measure
 from diskbook.cli import main
 from diskbook.emulator import cloudinit
-from diskbook.errors import DiskbookError, UsageError
-from diskbook.rig import Rig
-from diskbook.run import Run
+from diskbook.runs import overview, stages, sweep as sweep_runs
+from diskbook.store.run import Run
 from emulated import soon
 from standing import EMULATOR, a_cloud, a_place, faults, groups
 
@@ -193,7 +193,7 @@ def test_machines_are_deallocated_at_expiry_and_the_run_goes_on_with_new_ones(
 def test_expiry_in_the_middle_of_a_trial_stops_the_run_and_starts_no_machine_again(
     cloud: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("diskbook.hosts.RECONNECT_S", 1.0)
+    monkeypatch.setattr("diskbook.machines.ssh.RECONNECT_S", 1.0)
     run = begin("midway", preset="full", kept=True)
     stages.provision(run)
     (row,) = run.manifest["resource_groups"]
@@ -223,9 +223,11 @@ def test_a_machine_shuts_itself_down_within_seconds_of_its_expiry(cloud: Clients
     assert told["deallocated_utc"]
     assert soon(lambda: power(cloud, run) == "stopped")
     assert expiry.is_past(run.manifest)
-    states = {group.name: group.state for place in sweeping.look("emulator").places for group in place.groups}
+    states = {
+        group.name: group.state for place in sweep_runs.look("emulator").places for group in place.groups
+    }
     assert states == {run.manifest["resource_groups"][0]["name"]: "expired"}
-    assert sweeping.remove(sweeping.look("emulator"), print) == []
+    assert sweep_runs.remove(sweep_runs.look("emulator"), print) == []
     assert groups(cloud) == []
     assert all(row["deleted_utc"] for row in run.manifest["resource_groups"])
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from diskbook import paths
+from diskbook.base import paths
 from diskbook.emulator.arm.faults import Faults
-from diskbook.faults.__main__ import line, main, rows
-from diskbook.faults.aftermath import lost_or_repeated
-from diskbook.faults.play import Row
-from diskbook.faults.table import BENCHMARK, FAULTS, PROVISION
-from diskbook.run import Run
+from diskbook.selftest.faults.__main__ import line, main, rows
+from diskbook.selftest.faults.aftermath import lost_or_repeated
+from diskbook.selftest.faults.play import Row
+from diskbook.selftest.faults.table import BENCHMARK, FAULTS, PROVISION
+from diskbook.store.run import Run
 
 
 def test_the_table_has_what_it_promises(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,11 +16,10 @@ from PIL import Image
 
 import synthetic
 from diskbook import figures
-from diskbook.analysis import Analysis, analyse
+from diskbook.analysis.run import Analysis, analyse
 from diskbook.figures import Picture
 from diskbook.figures.export import as_png, as_svg, data_hash
-from diskbook.figures.forest import rows as forest_rows
-from diskbook.figures.forest import set_ticks, value_words
+from diskbook.figures.forest import rows as forest_rows, set_ticks, value_words
 from diskbook.figures.style import GREY
 
 PLOTS = ("ratios", "all_trials", "percentile_plot", "iops_and_caps")

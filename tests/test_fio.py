@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diskbook.errors import UsageError
-from diskbook.scenario import Workload
+from diskbook.base.errors import UsageError
+from diskbook.scenario.model import Workload
 from diskbook.tools import fio
 from fio_jobs import run, run_on_memory
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.errors import DiskbookError
-from diskbook.upkeep import fuzz
-from diskbook.upkeep.fuzz_targets import Target, targets
+from diskbook.base.errors import DiskbookError
+from diskbook.selftest.fuzz import run as fuzz
+from diskbook.selftest.fuzz.targets import Target, targets
 
 COUNT = 20_000
 SEED = 20_261_120

@@ -8,11 +8,10 @@ from graphlib import CycleError
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from diskbook.azure.graph import Step, longest_chain, run
-from diskbook.azure.pace import Pace, wait_s
+from diskbook.azure.polling import Pace, wait_s
 
 
 def test_steps_get_what_they_need_and_nothing_else() -> None:

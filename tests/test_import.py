@@ -15,14 +15,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook import analysis, results, why
-from diskbook.errors import DiskbookError, UsageError
-from diskbook.importing import importer, names, write
-from diskbook.importing import words as import_words
-from diskbook.importing.importer import Imported
+from diskbook.analysis import run as analysis_run
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.importing import names, run as importer, text as import_text, write
+from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
-from diskbook.run import open_run
-from diskbook.tools import fio_latency
+from diskbook.store import tables
+from diskbook.store.run import open_run
+from diskbook.throttling import diagnosis
+from diskbook.tools.fio import latency as fio_latency
 
 SAMPLES = Path(__file__).parent / "samples"
 FIO = SAMPLES / "fio" / "json-group_reporting.json"
@@ -43,7 +44,7 @@ def put(folder: Path, sample: Path, name: str | None = None) -> Path:
 
 
 def rows(made: Imported) -> pd.DataFrame:
-    return results.read(made.run.folder).trials
+    return tables.read(made.run.folder).trials
 
 
 def diskbook(*arguments: str, runs: Path) -> subprocess.CompletedProcess[str]:
@@ -73,7 +74,7 @@ def test_a_folder_of_bench_fio(tmp_path: Path) -> None:
     trials = rows(made)
     assert set(trials["provenance"]) == {"imported"}
     assert set(trials["tool_version"]) == {"3.33"}
-    series = results.read(made.run.folder).series
+    series = tables.read(made.run.folder).series
     with_series = set(trials.loc[trials["trial"].isin(series["trial"]), "arm"])
     assert with_series == {"sdc"}
 
@@ -121,7 +122,7 @@ def test_originals_are_kept_untouched_and_the_tables_follow_from_them(tmp_path: 
     before = rows(made)
     for name in ("trials", "bins", "series"):
         (made.run.folder / f"{name}.parquet").unlink()
-    pd.testing.assert_frame_equal(results.build(open_run(made.run.folder)).trials, before)
+    pd.testing.assert_frame_equal(tables.build(open_run(made.run.folder)).trials, before)
 
 
 def test_a_changed_original_is_named(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_a_changed_original_is_named(tmp_path: Path) -> None:
     (raw,) = (made.run.folder / "raw").iterdir()
     raw.write_bytes(gzip.compress(gzip.decompress(raw.read_bytes()).replace(b"190878", b"190879")))
     with pytest.raises(DiskbookError, match=f"{raw.name} was changed"):
-        results.build(made.run)
+        tables.build(made.run)
 
 
 def test_a_changed_log_is_named(tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ def test_a_changed_log_is_named(tmp_path: Path) -> None:
     raw = next(path for path in (made.run.folder / "raw").iterdir() if "lat-1" in path.name)
     raw.write_bytes(gzip.compress(gzip.decompress(raw.read_bytes()) + b"1, 1, 0, 4096, 0\n"))
     with pytest.raises(DiskbookError, match=f"{raw.name} was changed"):
-        results.build(made.run)
+        tables.build(made.run)
 
 
 # --- what is told apart
@@ -229,7 +230,7 @@ def two_disks(tmp_path_factory: pytest.TempPathFactory) -> Imported:
 
 
 def test_arms_are_compared_and_littles_law_is_checked(two_disks: Imported) -> None:
-    found = analysis.analyse(two_disks.run)
+    found = analysis_run.analyse(two_disks.run)
     table = found.comparisons
     these = table[table["scope"] == "these disks"]
     assert set(these["direction"]) == {"read", "write"}
@@ -246,7 +247,7 @@ def test_arms_are_compared_and_littles_law_is_checked(two_disks: Imported) -> No
 def test_arms_that_are_said_to_share_a_machine_are_judged(two_disks: Imported, tmp_path: Path) -> None:
     paths_ = [str(Path(two_disks.run.folder).parent / "in")]
     made = importer.make(paths_, f"{tmp_path}/run", Settings(arms_by="folder", same_machine=True))
-    table = analysis.analyse(made.run).comparisons
+    table = analysis_run.analyse(made.run).comparisons
     these = table[table["scope"] == "these disks"]
     assert set(these["pairing"]) == {"same-machine"} and set(these["verdict"]) == {"difference"}
 
@@ -275,7 +276,7 @@ def test_machines_that_files_name_decide_the_pairing(tmp_path: Path) -> None:
 
 
 def test_without_limits_it_is_not_known_which_binds(two_disks: Imported) -> None:
-    text = why.of_run(str(two_disks.run.folder))
+    text = diagnosis.of_run(str(two_disks.run.folder))
     assert "unknown: 2 of 2 cells" in text
     assert "imported" in text
 
@@ -294,9 +295,9 @@ def test_histogram_logs_give_bins_to_the_job_that_wrote_them(tmp_path: Path) -> 
         put(base, sample)
     made = make(tmp_path, base)
     assert made.n_trials == 1 and not made.refused
-    bins = results.read(made.run.folder).bins
+    bins = tables.read(made.run.folder).bins
     assert 300 < bins["count"].sum() <= 600  # 200 a second for 3 s, whole intervals
-    assert len(results.read(made.run.folder).series) >= 4
+    assert len(tables.read(made.run.folder).series) >= 4
 
 
 def test_percentiles_that_a_log_mends_are_no_longer_said_to_be_missing(tmp_path: Path) -> None:
@@ -330,7 +331,7 @@ def test_logs_alone_are_a_measurement(tmp_path: Path) -> None:
 
 
 def test_the_report_is_made_by_the_notebook(two_disks: Imported) -> None:
-    page = import_words.report(two_disks.run).read_text()
+    page = import_text.report(two_disks.run).read_text()
     assert "What do imported results say?" in page
     assert "No limit of this disk or machine is known" in page
     assert "EMULATED" not in page

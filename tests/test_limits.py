@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import synthetic
-from diskbook import limits
+from diskbook.throttling import limits
 
 BIG_VM = {"cap_vm_iops": 51200.0, "cap_vm_burst_iops": 64000.0}
 

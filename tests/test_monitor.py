@@ -21,16 +21,18 @@ from azure.monitor.querymetrics import MetricsClient
 import emulated
 import synthetic
 from arm_plane import SUBSCRIPTION, World, world
-from diskbook import metrics, results, schema
-from diskbook.azure import clients as azure
-from diskbook.azure import metric_names, monitor
+from diskbook.azure import clients as azure, monitor
+from diskbook.base.errors import DiskbookError
 from diskbook.emulator import lifecycle
 from diskbook.emulator.types import Activity, DiskSpec, Limits, VmSpec
-from diskbook.errors import DiskbookError
-from diskbook.hosts import Connection
-from diskbook.run import Run
+from diskbook.machines.ssh import Connection
+from diskbook.reference import metrics as reference_metrics
+from diskbook.store import tables
+from diskbook.store.run import Run
+from diskbook.tables import schema
+from diskbook.throttling import platform as platform_metrics
 
-NAMESPACE = metric_names.NAMESPACE
+NAMESPACE = reference_metrics.NAMESPACE
 DISK_IOPS, DISK_MB_S = "Data Disk IOPS Consumed Percentage", "Data Disk Bandwidth Consumed Percentage"
 VM_IOPS = "VM Uncached IOPS Consumed Percentage"
 VM_CREDIT = "VM Remote Used Burst IO Credits Percentage"
@@ -209,7 +211,7 @@ def test_metrics_are_fetched_once_kept_as_they_came_and_read_back(plane: World, 
     answers = [
         json.loads(gzip.decompress((run.folder / item["path"]).read_bytes())) for item in event["files"]
     ]
-    found = metrics.table(answers, "emulated").set_index(["metric", "lun", "minute_utc"])["maximum"]
+    found = platform_metrics.table(answers, "emulated").set_index(["metric", "lun", "minute_utc"])["maximum"]
     first = pd.Timestamp(began(), unit="s", tz="UTC")
     assert found[DISK_IOPS, "0", first] == 102.0
     assert found[VM_IOPS].iloc[0] == pytest.approx(5100 / 64, abs=0.001)
@@ -297,11 +299,11 @@ def table(capped: float = 102.0, low: float = 9.0) -> pd.DataFrame:
         (VM_IOPS, ""): {1: 80.0, 2: 80.0, 11: low, 12: low},
         (VM_CREDIT, ""): {1: 30.0, 11: 40.0},
     }
-    return metrics.table([answer(disks)], "azure")
+    return platform_metrics.table([answer(disks)], "azure")
 
 
 def test_answers_become_a_table_of_which_the_later_value_stays() -> None:
-    found = metrics.table(
+    found = platform_metrics.table(
         [answer({(DISK_IOPS, "0"): {1: 5.0}}), answer({(DISK_IOPS, "0"): {1: 7.0}})], "azure"
     )
     assert len(found) == 1 and found.loc[0, "maximum"] == 7.0
@@ -311,7 +313,7 @@ def test_answers_become_a_table_of_which_the_later_value_stays() -> None:
 
 
 def test_only_whole_windows_within_a_trial_count() -> None:
-    found = metrics.of_trials(trials(), table()).set_index(["trial", "metric"])
+    found = platform_metrics.of_trials(trials(), table()).set_index(["trial", "metric"])
     assert found.loc[(CAPPED, DISK_IOPS), ["windows", "average", "maximum"]].tolist() == [4, 102.0, 102.0]
     assert found.loc[(LOW, DISK_IOPS), ["windows", "maximum"]].tolist() == [3, 9.0]
     assert bool(found.loc[(CAPPED, VM_CREDIT), "credit"]) and found.loc[(LOW, VM_CREDIT), "maximum"] == 40.0
@@ -319,12 +321,12 @@ def test_only_whole_windows_within_a_trial_count() -> None:
 
 
 def test_agreement_and_disagreement_with_our_own_reading() -> None:
-    found = metrics.evidence(trials(), table()).set_index("trial")
+    found = platform_metrics.evidence(trials(), table()).set_index("trial")
     assert found["agrees"].tolist() == ["yes", "yes", ""]
     assert found.loc[CAPPED, "platform"] == found.loc[CAPPED, "limit"] == "cap_disk_iops"
     assert found.loc[CAPPED, "words"] == f"{DISK_IOPS} 102 %"
     assert found.loc[SHORT, "words"] == "metric grain 60 s is longer than the trial"
-    against = metrics.evidence(trials(), table(capped=81.0, low=100.0)).set_index("trial")
+    against = platform_metrics.evidence(trials(), table(capped=81.0, low=100.0)).set_index("trial")
     assert against["agrees"].tolist() == ["no", "no", ""]
     assert (against.loc[CAPPED, "platform"], against.loc[LOW, "platform"]) == ("", "cap_disk_iops")
 
@@ -332,19 +334,21 @@ def test_agreement_and_disagreement_with_our_own_reading() -> None:
 def test_a_burst_above_its_base_is_no_limit_that_is_reached() -> None:
     bursting = trials().assign(iops=7000.0, throughput_mb_s=28.7, cap_disk_iops=20000.0)
     burst = {(DISK_IOPS, "0"): {1: 35.0}, (VM_IOPS, ""): {1: 109.4, 11: 109.4}}
-    found = metrics.evidence(bursting, metrics.table([answer(burst)], "azure")).set_index("trial")
+    found = platform_metrics.evidence(bursting, platform_metrics.table([answer(burst)], "azure")).set_index(
+        "trial"
+    )
     assert found.loc[CAPPED, ["limit", "platform", "agrees"]].tolist() == ["", "", "yes"]
 
 
 def test_without_metrics_that_is_all_there_is_to_say() -> None:
-    found = metrics.evidence(trials(), schema.empty(schema.METRICS))
+    found = platform_metrics.evidence(trials(), schema.empty(schema.METRICS))
     assert set(found["words"]) == {"no metrics"} and set(found["agrees"]) == {""}
-    assert metrics.consumed_by_cell(trials(), schema.empty(schema.METRICS)) == {}
+    assert platform_metrics.consumed_by_cell(trials(), schema.empty(schema.METRICS)) == {}
 
 
 def test_a_cell_takes_the_median_of_its_trials_for_each_limit() -> None:
     same = trials().assign(arm="a", workload="load")
-    found = metrics.consumed_by_cell(same, table())
+    found = platform_metrics.consumed_by_cell(same, table())
     assert found == {
         ("a", "load", "cap_disk_iops"): pytest.approx((102 + 9) / 2),
         ("a", "load", "cap_vm_iops"): pytest.approx((80 + 9) / 2),
@@ -355,7 +359,7 @@ def test_a_damaged_answer_is_named(run: Run) -> None:
     entry = run.write_raw("metrics-1.json", b'{"values": [{}]}')
     run.append("metrics", status="ok", files=[entry])
     with pytest.raises(DiskbookError, match=r"raw/metrics-\*\.json\.gz are no answers of Azure Monitor"):
-        results.build(run)
+        tables.build(run)
 
 
 # --- from a real load on an emulated disk

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from diskbook import paths
+from diskbook.base import paths
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 ANALYSES = {f"3-analyse-{name}" for name in ("zone-disks", "shared-zrs", "disk-options", "imported")}

@@ -13,19 +13,21 @@ from typing import Any
 import pytest
 
 import emulated
-from diskbook import disk_options, os_disk, scenario_file
-from diskbook.analysis import Analysis, analyse
-from diskbook.azure import cost, requests
-from diskbook.azure.prices import from_table, table
-from diskbook.benchmark import prefill
-from diskbook.devices import Device
-from diskbook.errors import DiskbookError, UsageError
-from diskbook.hosts import Output
-from diskbook.os_disk import OsDisk
-from diskbook.plan import plan_cost_words
-from diskbook.rig import Rig
-from diskbook.run import Run
-from diskbook.scenario import Scenario
+from diskbook import load
+from diskbook.analysis import disk_options
+from diskbook.analysis.run import Analysis, analyse
+from diskbook.azure import requests
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.bench.rig import Rig
+from diskbook.bench.trials import prefill
+from diskbook.cost import estimate, text as cost_text
+from diskbook.machines import os_disk
+from diskbook.machines.disks import Device
+from diskbook.machines.os_disk import OsDisk
+from diskbook.machines.ssh import Output
+from diskbook.reference.prices import from_table, table
+from diskbook.scenario.model import Scenario
+from diskbook.store.run import Run
 from diskbook.tools import fio
 
 LOCAL = str(Path(__file__).parent / "scenarios" / "local.toml")
@@ -50,7 +52,7 @@ MIB = 2**20
 )
 def test_what_cannot_be_is_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        scenario_file.load(LOCAL, "quick", changes)
+        load.load(LOCAL, "quick", changes)
     assert said in str(caught.value)
 
 
@@ -66,12 +68,12 @@ def test_it_takes_part_in_no_check_and_no_drill(tmp_path: Path, table: str) -> N
     more = f'{table}\nname = "moved"\ndisk = "os"\nmachine = "vm"\n'
     (tmp_path / "own.toml").write_text(f"{Path(LOCAL).read_text()}\n{more}")
     with pytest.raises(UsageError, match="the disk of 'moved' is to be attached, and an OS disk stays"):
-        scenario_file.load(str(tmp_path / "own.toml"), "quick")
+        load.load(str(tmp_path / "own.toml"), "quick")
 
 
 @pytest.fixture
 def scenario() -> Scenario:
-    return scenario_file.load(LOCAL, "quick")
+    return load.load(LOCAL, "quick")
 
 
 def test_the_machine_is_asked_for_with_it(scenario: Scenario) -> None:
@@ -89,22 +91,22 @@ def test_the_machine_is_asked_for_with_it(scenario: Scenario) -> None:
 
 
 def test_it_costs_nothing_beside_its_machine(scenario: Scenario) -> None:
-    prices = from_table(scenario.region, cost.meters(scenario), table())
-    assert cost.month(scenario.disk_named("os"), prices) == 0
-    what = [item.what for item in cost.items(scenario)]
+    prices = from_table(scenario.region, estimate.meters(scenario), table())
+    assert estimate.month(scenario.disk_named("os"), prices) == 0
+    what = [item.what for item in estimate.items(scenario)]
     assert not any(name.startswith("OS disk") for name in what) and "disk P30 (Premium_LRS)" in what
     ordinary = [arm for arm in scenario.arm if arm.disk != "os"]
     without = scenario.model_copy(update={"arm": tuple(ordinary)})
-    assert "OS disk E4 (StandardSSD_LRS)" in [item.what for item in cost.items(without)]
+    assert "OS disk E4 (StandardSSD_LRS)" in [item.what for item in estimate.items(without)]
 
 
 def test_the_plan_says_what_limits_it_and_that_it_stays_billed(scenario: Scenario) -> None:
-    assert plan_cost_words.lowest(scenario, scenario.arm_named("ephemeral")) == (
+    assert cost_text.lowest(scenario, scenario.arm_named("ephemeral")) == (
         "4 KiB: 19,000 IOPS (VM, local disk)"
     )
-    assert "local disk of Standard_E4ads_v5  19,000 IOPS, 250 MB/s" in plan_cost_words.limits(scenario)
-    prices = from_table(scenario.region, cost.meters(scenario), table())
-    said = plan_cost_words.created(scenario, cost.estimate(scenario, prices, 12))
+    assert "local disk of Standard_E4ads_v5  19,000 IOPS, 250 MB/s" in cost_text.limits(scenario)
+    prices = from_table(scenario.region, estimate.meters(scenario), table())
+    said = cost_text.created(scenario, estimate.estimate(scenario, prices, 12))
     assert "1 x Standard_E4ads_v5 with an ephemeral OS disk" in said
     assert "cannot be deallocated: it is billed until teardown" in said
 
@@ -223,7 +225,7 @@ def test_an_empty_one_is_filled_again(
     monkeypatch.setattr(os_disk, "find", lambda *_: OsDisk(device, held["bytes"]))
     monkeypatch.setattr(rig, "connection", lambda _: None)
     fills: list[str] = []
-    monkeypatch.setattr("diskbook.benchmark._fill", lambda rig, machine, disk, *_: fills.append(disk))
+    monkeypatch.setattr("diskbook.bench.trials._fill", lambda rig, machine, disk, *_: fills.append(disk))
     prefill(rig, "os", "vm")
     assert fills == []
     held["bytes"] = 0

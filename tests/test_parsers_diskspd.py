@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.tools import decode, diskspd_text, diskspd_xml, formats, record
+from diskbook.tools import decode, formats, record
+from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
 from diskbook.tools.record import Parsed, UnusableError, percentile_ns
 
 SAMPLES = Path(__file__).parent / "samples" / "diskspd"

@@ -10,19 +10,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diskbook.errors import DiskbookError
-from diskbook.importing import logs as import_logs
-from diskbook.importing.logs import LogFile
-from diskbook.tools import fio_hist, fio_json, fio_latency_log, fio_log_read
-from diskbook.tools.fio_latency import index_value
+from diskbook.base.errors import DiskbookError
+from diskbook.selftest import bench_import
+from diskbook.tools.fio import (
+    json_lenient,
+    log as fio_log,
+    log_histogram,
+    log_latency,
+    logs_of_a_job as job_logs,
+)
+from diskbook.tools.fio.latency import index_value
+from diskbook.tools.fio.logs_of_a_job import LogFile
 from diskbook.tools.record import Measurement, UnusableError
-from diskbook.upkeep import bench_import
 
 SAMPLES = Path(__file__).parent / "samples" / "fio-logs"
 
 
 def measured(name: str) -> Measurement:
-    return fio_json.parse((SAMPLES / f"{name}.json").read_text(), name).measurements[0]
+    return json_lenient.parse((SAMPLES / f"{name}.json").read_text(), name).measurements[0]
 
 
 def log(name: str) -> LogFile:
@@ -33,8 +38,8 @@ def text_log(text: str, name: str = "x.log") -> LogFile:
     return LogFile(name, lambda: io.BytesIO(text.encode()))
 
 
-def summary(text: str, unit_ns: int = 1) -> fio_latency_log.LatencyLog:
-    return fio_latency_log.summarise(io.BytesIO(text.encode()), "x.log", unit_ns)
+def summary(text: str, unit_ns: int = 1) -> log_latency.LatencyLog:
+    return log_latency.summarise(io.BytesIO(text.encode()), "x.log", unit_ns)
 
 
 # --- single I/Os
@@ -42,7 +47,7 @@ def summary(text: str, unit_ns: int = 1) -> fio_latency_log.LatencyLog:
 
 def test_logs_of_every_io_give_the_totals_of_the_run() -> None:
     told = measured("each").directions
-    found = import_logs.read(
+    found = job_logs.read(
         {"lat": [log("each_lat.1.log"), log("each_lat.2.log")]}, old=False, interval_s=None, block_size=None
     )
     for name in ("read", "write"):
@@ -79,9 +84,9 @@ def test_times_since_the_epoch_count_from_the_logs_begin(
 ) -> None:
     names = {kind: sorted(path.name for path in SAMPLES.glob(f"{of}.*.log")) for kind, of in kinds.items()}
     asked = {"old": False, "interval_s": interval_s, "block_size": block_size}
-    plain = import_logs.read({kind: [log(name) for name in some] for kind, some in names.items()}, **asked)
+    plain = job_logs.read({kind: [log(name) for name in some] for kind, some in names.items()}, **asked)
     epoch = {kind: [since_the_epoch(name) for name in some] for kind, some in names.items()}
-    found = import_logs.read(epoch, **asked)
+    found = job_logs.read(epoch, **asked)
     assert found.series.keys() == plain.series.keys()
     for name, series in found.series.items():
         assert series.second == pytest.approx(plain.series[name].second, abs=0.02)
@@ -98,7 +103,7 @@ def test_times_since_the_epoch_and_since_the_start_are_not_mixed() -> None:
 def test_the_interval_is_that_of_one_direction() -> None:
     """Reads and writes of an interval may be logged a ms apart."""
     lines = "".join(f"{500 * k}, 100, 0, 0\n{500 * k + 1}, 50, 1, 0\n" for k in range(1, 6))
-    found = import_logs.read({"iops": [text_log(lines)]}, old=False, interval_s=None, block_size=None)
+    found = job_logs.read({"iops": [text_log(lines)]}, old=False, interval_s=None, block_size=None)
     assert found.series["write"].second.tolist() == [0.5, 1.0, 1.5, 2.0, 2.5]
     assert found.block_size_bytes is None
 
@@ -106,18 +111,18 @@ def test_the_interval_is_that_of_one_direction() -> None:
 def test_one_line_without_an_end_is_too_little() -> None:
     for kinds in ({"iops": [text_log("500, 100, 0, 0")]}, {"bw": [text_log("500, 100, 0, 0")]}):
         with pytest.raises(DiskbookError):
-            import_logs.read(kinds, old=False, interval_s=0.5, block_size=4096)
+            job_logs.read(kinds, old=False, interval_s=0.5, block_size=4096)
 
 
 def test_bandwidth_and_iops_together_tell_the_block_size() -> None:
     names = {kind: [log(f"mean_{kind}.{clone}.log") for clone in (1, 2)] for kind in ("iops", "bw")}
-    found = import_logs.read(names, old=False, interval_s=None, block_size=None)
+    found = job_logs.read(names, old=False, interval_s=None, block_size=None)
     assert found.block_size_bytes == 4096
 
 
 def test_bins_are_those_of_fio() -> None:
     values = np.array([0, 1, 63, 64, 127, 128, 129, 1000, 12345678, 2**40 + 7])
-    index = fio_latency_log.bin_index(values)
+    index = log_latency.bin_index(values)
     centres = np.array([index_value(int(one)) for one in index])
     assert centres[:5].tolist() == values[:5].tolist()
     assert (np.abs(centres - values) <= np.maximum(values / 128, 0)).all()
@@ -150,18 +155,15 @@ def test_the_line_that_is_none_is_named_across_blocks(monkeypatch: pytest.Monkey
     lines = [f"{k}, 1000, 0, 4096, 0" for k in range(5000)]
     lines[3210] = "3210, oops, 0, 4096, 0"
     stream = io.BytesIO("\n".join(lines).encode())
-    monkeypatch.setattr(fio_log_read, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(fio_log, "BLOCK_BYTES", 4096)
     with pytest.raises(UnusableError, match=r"^x\.log, line 3211: .*'3210, oops, 0, 4096, 0'"):
-        [len(rows.value) for rows, _ in fio_log_read.parsed(stream, "x.log")]
+        [len(rows.value) for rows, _ in fio_log.parsed(stream, "x.log")]
 
 
 def test_blocks_do_not_change_what_is_read() -> None:
     content = (SAMPLES / "each_lat.1.log").read_bytes()
-    whole, _ = fio_log_read.read_rows(content, "x")
-    parts = [
-        fio_log_read.parse_block(block, "x")
-        for block in fio_log_read.blocks_of(io.BytesIO(content), "x", 777)
-    ]
+    whole, _ = fio_log.read_rows(content, "x")
+    parts = [fio_log.parse_block(block, "x") for block in fio_log.blocks_of(io.BytesIO(content), "x", 777)]
     assert len(parts) > 5
     assert np.array_equal(np.concatenate([part.value for part in parts]), whole.value)
 
@@ -189,7 +191,7 @@ def test_averaged_logs_give_the_series_of_all_clones() -> None:
     told = measured("mean")
     assert told.log_interval_s == 0.5
     logs = {kind: [log(f"mean_{kind}.{k}.log") for k in (1, 2)] for kind in ("lat", "iops", "bw")}
-    found = import_logs.read(logs, old=False, interval_s=0.5, block_size=4096)
+    found = job_logs.read(logs, old=False, interval_s=0.5, block_size=4096)
     for name in ("read", "write"):
         series, part = found.series[name], told.directions[name]
         assert np.allclose(np.diff(series.second), 0.5)
@@ -202,19 +204,19 @@ def test_averaged_logs_give_the_series_of_all_clones() -> None:
 
 def test_bandwidth_stands_in_for_iops() -> None:
     files = [log("mean_bw.1.log"), log("mean_bw.2.log")]
-    found = import_logs.read({"bw": files}, old=False, interval_s=0.5, block_size=4096)
+    found = job_logs.read({"bw": files}, old=False, interval_s=0.5, block_size=4096)
     assert found.series["read"].iops.mean() == pytest.approx(
         measured("mean").directions["read"].iops, rel=0.05
     )
     assert np.isnan(found.series["read"].lat_mean_ms).all()
     with pytest.raises(UnusableError, match="alone it tells no IOPS"):
-        import_logs.read({"bw": files}, old=False, interval_s=0.5, block_size=None)
+        job_logs.read({"bw": files}, old=False, interval_s=0.5, block_size=None)
 
 
 def test_averages_alone_make_a_measurement_without_percentiles() -> None:
     logs = {kind: [log(f"mean_{kind}.{k}.log") for k in (1, 2)] for kind in ("lat", "iops")}
-    found = import_logs.read(logs, old=False, interval_s=None, block_size=None)
-    one = import_logs.standalone(found, "mean", 2)
+    found = job_logs.read(logs, old=False, interval_s=None, block_size=None)
+    one = job_logs.standalone(found, "mean", 2)
     told = measured("mean").directions["read"]
     assert one.directions["read"].iops == pytest.approx(told.iops, rel=0.05)
     assert one.directions["read"].lat_mean_ms == pytest.approx(told.lat_mean_ms, rel=0.15)
@@ -226,7 +228,7 @@ def test_averages_alone_make_a_measurement_without_percentiles() -> None:
 
 @pytest.mark.parametrize(("name", "direction"), [("fine", "read"), ("hist", "write")])
 def test_histogram_logs_against_the_run(name: str, direction: str) -> None:
-    found = fio_hist.summarise((SAMPLES / f"{name}_clat_hist.1.log").read_bytes(), name)
+    found = log_histogram.summarise((SAMPLES / f"{name}_clat_hist.1.log").read_bytes(), name)
     told = json.loads((SAMPLES / f"{name}.json").read_text())["jobs"][0][direction]
     part = found.directions[direction]
     # fio logs whole intervals: the rest at the end is not in it.
@@ -246,7 +248,7 @@ def hist_line(time_ms: int, direction: int, counts: dict[int, int], bins: int = 
 
 def test_counts_go_into_their_bins_and_intervals() -> None:
     text = hist_line(1000, 0, {700: 3, 1855: 1}) + hist_line(1000, 1, {0: 5}) + hist_line(2000, 0, {700: 12})
-    found = fio_hist.summarise(text.encode(), "x")
+    found = log_histogram.summarise(text.encode(), "x")
     read = found.directions["read"]
     assert read.bins == {index_value(700): 15, round(index_value(1855)): 1}
     assert found.series["read"].iops.tolist() == [4, 12]
@@ -255,9 +257,9 @@ def test_counts_go_into_their_bins_and_intervals() -> None:
 
 
 def test_histograms_of_fio_2_are_microseconds_and_coarse_ones_have_wider_bins() -> None:
-    old = fio_hist.summarise(hist_line(1000, 0, {100: 1}, 1216).encode(), "x")
+    old = log_histogram.summarise(hist_line(1000, 0, {100: 1}, 1216).encode(), "x")
     assert list(old.directions["read"].bins) == [100_000]
-    coarse = fio_hist.summarise(hist_line(1000, 0, {100: 1}, 232).encode(), "x")
+    coarse = log_histogram.summarise(hist_line(1000, 0, {100: 1}, 232).encode(), "x")
     (value,) = coarse.directions["read"].bins
     assert index_value(800) <= value <= index_value(807)
 
@@ -278,18 +280,18 @@ def test_histograms_of_fio_2_are_microseconds_and_coarse_ones_have_wider_bins() 
 )
 def test_damaged_histograms_are_refused(text: str, message: str) -> None:
     with pytest.raises(UnusableError, match=message):
-        fio_hist.summarise(text.encode(), "x")
+        log_histogram.summarise(text.encode(), "x")
 
 
 def test_the_benchmarks_own_inputs_are_read_right(tmp_path: Path) -> None:
     bench_import.latency_log(tmp_path / "l.log", 20_000)
     with (tmp_path / "l.log").open("rb") as stream:
-        found = fio_latency_log.summarise(stream, "l.log")
+        found = log_latency.summarise(stream, "l.log")
     assert sum(part.ios for part in found.directions.values()) == 20_000
     assert found.directions["read"].lat_p50_ms == pytest.approx(math.exp(13.8) / 1e6, rel=0.05)
     timed = bench_import.measure("latency", str(tmp_path / "l.log"))
     assert timed["seconds"] > 0 and timed["peak_mb"] > 10
-    log = fio_hist.read(bench_import.histogram_log(20), "h")
+    log = log_histogram.read(bench_import.histogram_log(20), "h")
     lines = bench_import.histogram_log(20).decode().splitlines()
     assert log.count.sum() == sum(int(value) for line in lines for value in line.split(",")[3:])
     assert log.time_ms.tolist() == list(range(1000, 21000, 1000))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.tools import fio_json, formats, pkb, vmfleet
+from diskbook.tools import formats, perfkit, vmfleet
+from diskbook.tools.fio import json_lenient
 from diskbook.tools.record import UnusableError
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -18,8 +19,8 @@ def pkb_text(name: str = "fio") -> str:
 
 
 def test_samples_of_fio_give_back_the_run_they_were_made_of() -> None:
-    found = {one.name: one for one in pkb.parse(pkb_text(), "x").measurements}
-    told = fio_json.parse((SAMPLES / "fio" / "json-group_reporting.json").read_text(), "x").measurements
+    found = {one.name: one for one in perfkit.parse(pkb_text(), "x").measurements}
+    told = json_lenient.parse((SAMPLES / "fio" / "json-group_reporting.json").read_text(), "x").measurements
     assert list(found) == [one.name for one in told]
     for one in told:
         mine = found[one.name]
@@ -31,11 +32,11 @@ def test_samples_of_fio_give_back_the_run_they_were_made_of() -> None:
         load = ("block_size_bytes", "write_pct", "threads", "queue_depth")
         assert [getattr(mine.load, key) for key in load] == [getattr(one.load, key) for key in load]
         assert mine.target == "/dev/sdc"
-    assert pkb.parse(pkb_text(), "x").version == "3.33"
+    assert perfkit.parse(pkb_text(), "x").version == "3.33"
 
 
 def test_samples_of_diskspd() -> None:
-    found = pkb.parse(pkb_text("diskspd"), "x")
+    found = perfkit.parse(pkb_text("diskspd"), "x")
     (one,) = found.measurements
     write = one.directions["write"]
     assert (found.tool, write.iops, write.lat_mean_ms, write.lat_p99_ms) == ("diskspd", 5099, 7.83, 9.1)
@@ -47,11 +48,11 @@ def test_samples_of_diskspd() -> None:
 
 
 def test_a_run_that_comes_again_is_another_measurement() -> None:
-    assert len(pkb.parse(pkb_text() + pkb_text(), "x").measurements) == 6
+    assert len(perfkit.parse(pkb_text() + pkb_text(), "x").measurements) == 6
 
 
 def test_lines_that_are_no_samples_are_told() -> None:
-    found = pkb.parse(pkb_text() + '{"metric": "x"}\n{"metric": "rr:read:iops", "val', "x")
+    found = perfkit.parse(pkb_text() + '{"metric": "x"}\n{"metric": "rr:read:iops", "val', "x")
     assert len(found.measurements) == 3
     assert any(flag.endswith("and 1 more: no sample, left out") for flag in found.flags)
 
@@ -59,14 +60,14 @@ def test_lines_that_are_no_samples_are_told() -> None:
 def test_labels_may_be_an_object() -> None:
     lines = [json.loads(line) for line in pkb_text().splitlines()]
     for line in lines:
-        line["labels"] = pkb.labels_of(line["labels"])
+        line["labels"] = perfkit.labels_of(line["labels"])
     text = "\n".join(json.dumps(line) for line in lines)
-    assert pkb.parse(text, "x").measurements == pkb.parse(pkb_text(), "x").measurements
+    assert perfkit.parse(text, "x").measurements == perfkit.parse(pkb_text(), "x").measurements
 
 
 def test_samples_of_other_benchmarks_alone_are_refused() -> None:
     with pytest.raises(UnusableError, match="no sample of fio or DiskSpd"):
-        pkb.parse('{"metric": "Throughput", "value": 1.0, "unit": "Mbits/sec", "labels": ""}\n', "x")
+        perfkit.parse('{"metric": "Throughput", "value": 1.0, "unit": "Mbits/sec", "labels": ""}\n', "x")
 
 
 def test_vmfleets_tables() -> None:

@@ -15,9 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from diskbook import results, run
 from diskbook.cli import main
 from diskbook.emulator import lifecycle
+from diskbook.store import run as runs, tables
 
 SMALL = str(Path(__file__).parent / "scenarios" / "small.toml")
 Cli = Callable[..., "subprocess.Popen[str]"]
@@ -51,17 +51,17 @@ def _wait(process: subprocess.Popen[str], ready: Callable[[], bool]) -> None:
 
 
 def _events(name: str, kind: str) -> list[dict[str, object]]:
-    path = run.folder_of(name) / "ledger.jsonl"
+    path = runs.folder_of(name) / "ledger.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
     return [event for line in lines if (event := json.loads(line))["event"] == kind]
 
 
 def _left(name: str) -> list[str]:
     """Emulators, folders and processes of a run that are still there."""
-    manifest = json.loads((run.folder_of(name) / "manifest.json").read_text())
+    manifest = json.loads((runs.folder_of(name) / "manifest.json").read_text())
     emulator = manifest["emulator"]["name"]
     left = [row.name for row in lifecycle.status() if row.name == emulator]
-    own = (emulator, str(run.folder_of(name)), os.path.relpath(run.folder_of(name)))
+    own = (emulator, str(runs.folder_of(name)), os.path.relpath(runs.folder_of(name)))
     for process in psutil.process_iter(["cmdline"]):
         line = " ".join(process.info["cmdline"] or [])
         if process.pid != os.getpid() and any(word in line for word in own):
@@ -84,10 +84,10 @@ def test_a_run_from_nothing_to_the_report_and_again(cli: Cli) -> None:
     assert out.count(": as expected: ") == 2  # the checks of the scenario
     trials = len(_events("whole", "trial"))
     assert out.count("  trial ") == trials > 8
-    folder = run.open_run("whole")
+    folder = runs.open_run("whole")
     report = (folder.folder / "report.html").read_text()
     assert "EMULATED" in report and "http://" not in report.replace("http://www.w3.org", "")
-    assert (results.read(folder.folder).trials["status"] == "ok").all()
+    assert (tables.read(folder.folder).trials["status"] == "ok").all()
     executed = sorted(path.name for path in (folder.folder / "notebooks").iterdir())
     assert [name[0] for name in executed] == ["1", "2", "3", "4"]
     assert (folder.folder / "truth.json").exists()
@@ -160,7 +160,7 @@ def test_azures_refusal_is_one_sentence_and_the_users_emulator_stays(cli: Cli, t
         assert process.returncode == 1
         assert "create machine r1-vm" in err and "exceeding approved Cores quota." in err
         assert "Traceback" not in err
-        folder = run.open_run("refused")
+        folder = runs.open_run("refused")
         assert all(row["deleted_utc"] for row in folder.manifest["resource_groups"])
         assert name in [row.name for row in lifecycle.status() if row.state == "running"]
     finally:

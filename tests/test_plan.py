@@ -16,13 +16,17 @@ from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 import synthetic
-from diskbook import design, earlier, results, scenario_file
+from diskbook import load
+from diskbook.analysis import prior_runs as prior_runs_of
+from diskbook.base.errors import UsageError
 from diskbook.cli import main
-from diskbook.errors import UsageError
-from diskbook.plan import durations, planning
-from diskbook.plan.planning import Wanted
-from diskbook.run import Run
-from diskbook.stats import history, power, ratios
+from diskbook.cost import durations
+from diskbook.plan import sample_size
+from diskbook.plan.sample_size import Wanted
+from diskbook.scenario import schedule
+from diskbook.stats import power, prior_runs, ratios
+from diskbook.store import tables as store_tables
+from diskbook.store.run import Run
 
 
 def log_ratios(values: list[list[float]]) -> pd.Series:
@@ -146,21 +150,21 @@ def test_components_need_blocks() -> None:
 
 
 def test_moves_follow_the_order_of_trials() -> None:
-    scenario = scenario_file.load("zone-disks", "quick", {"all_workloads.blocks": 1})
+    scenario = load.load("zone-disks", "quick", {"all_workloads.blocks": 1})
     attached, detached = durations.moves(scenario)
     # Two LRS disks once each; the ZRS disk to its three machines, each once in a block.
     assert (attached, detached) == (5, 2)
 
 
 def test_time_grows_with_what_is_done() -> None:
-    scenario = scenario_file.load("zone-disks", "standard")
-    more = planning.with_numbers(scenario, 6, 10)
-    assert planning.trials(scenario) == sum(len(block.trials) for block in design.plan(scenario))
-    assert planning.trials(more) == sum(len(block.trials) for block in design.plan(more))
+    scenario = load.load("zone-disks", "standard")
+    more = sample_size.with_numbers(scenario, 6, 10)
+    assert sample_size.trials(scenario) == sum(len(block.trials) for block in schedule.plan(scenario))
+    assert sample_size.trials(more) == sum(len(block.trials) for block in schedule.plan(more))
     assert durations.around_s(more) > durations.around_s(scenario) > 168
-    many = planning.with_numbers(scenario, 1, 400)
+    many = sample_size.with_numbers(scenario, 1, 400)
     assert durations.around_s(many) == pytest.approx(
-        8 * durations.around_s(planning.with_numbers(scenario, 1, 50)), rel=0.2
+        8 * durations.around_s(sample_size.with_numbers(scenario, 1, 50)), rel=0.2
     )
 
 
@@ -168,13 +172,13 @@ def test_time_grows_with_what_is_done() -> None:
 
 
 def test_needs_take_the_worst_comparison_and_holms_step() -> None:
-    scenario = scenario_file.load("zone-disks", "standard")
-    calm = planning.Evidence("calm", power.assumed(0.001, 0.002), "")
-    rough = planning.Evidence("rough", power.assumed(0.01, 0.02), "")
+    scenario = load.load("zone-disks", "standard")
+    calm = sample_size.Evidence("calm", power.assumed(0.001, 0.002), "")
+    rough = sample_size.Evidence("rough", power.assumed(0.01, 0.02), "")
     wanted = Wanted(effect=0.02, power=0.8)
-    both = planning.needs(scenario, [calm, rough], wanted, family=3)
-    assert both == planning.needs(scenario, [rough], wanted, family=3)
-    alone = planning.needs(scenario, [rough], wanted, family=1)
+    both = sample_size.needs(scenario, [calm, rough], wanted, family=3)
+    assert both == sample_size.needs(scenario, [rough], wanted, family=3)
+    alone = sample_size.needs(scenario, [rough], wanted, family=1)
     assert both.these.blocks > alone.these.blocks
     assert both.cheapest.total_s == min(need.total_s for need in both.like_these)
     by_blocks = {need.blocks: need.replicates for need in both.like_these}
@@ -264,13 +268,13 @@ def test_a_plan_from_a_pilot(
 ) -> None:
     made(runs, "pilot", replicates=5)
     text = said(capsys, monkeypatch, "zone-disks", "--half-width", "1%", "--pilot", "pilot")
-    pilot = earlier.open_earlier("pilot")
-    scenario = scenario_file.load("zone-disks", "quick")
-    found, lacking = planning.from_pilot(pilot, scenario)
+    pilot = prior_runs_of.open_earlier("pilot")
+    scenario = load.load("zone-disks", "quick")
+    found, lacking = sample_size.from_pilot(pilot, scenario)
     assert len(found) == 3 and not lacking and "assumed" not in text
     # At the pilot's own blocks Stein's formula on the spread of its replicate means.
     worst = 0
-    for measured in pilot.measured(planning.headline(scenario)):
+    for measured in pilot.measured(sample_size.headline(scenario)):
         sd = max(
             measured.log_ratios.groupby(level=0).mean().std(ddof=1),
             power.measured(measured.log_ratios).sd_replicate(3),
@@ -297,10 +301,10 @@ def test_a_capped_pilot_comparison_is_left_out(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = made(runs, "pilot", replicates=2)
-    tables = earlier.open_earlier("pilot").tables
+    tables = prior_runs_of.open_earlier("pilot").tables
     writes = tables.trials["workload"] == "randwrite-qd1"
     tables.trials.loc[writes, "iops"] *= 0.8  # breaks Little's law
-    results.write(tables, run.folder)
+    store_tables.write(tables, run.folder)
     text = said(capsys, monkeypatch, "zone-disks", "--half-width", "2%", "--pilot", "pilot")
     assert "left out: zrs-z1 / lrs-z1, randwrite-qd1 (write): invalid" in text
 
@@ -322,31 +326,31 @@ def test_a_history_is_shown_with_what_it_saves(
         "the-second",
     )
     assert "with the history of first, the-second (emulated), disks like these:" in text
-    scenario = scenario_file.load("zone-disks", "quick")
-    old = [earlier.open_earlier(name) for name in ("first", "the-second")]
-    item = planning.headline(scenario)[0]
-    prior = earlier.history_of(old, scenario, [item])[item, "write"]
-    plain, with_it = history.expected_half_widths(2, prior)
+    scenario = load.load("zone-disks", "quick")
+    old = [prior_runs_of.open_earlier(name) for name in ("first", "the-second")]
+    item = sample_size.headline(scenario)[0]
+    prior = prior_runs_of.history_of(old, scenario, [item])[item, "write"]
+    plain, with_it = prior_runs.expected_half_widths(2, prior)
     assert prior.df == 4 and prior.runs == "first, the-second"
     assert f"2 replicates: ±{100 * with_it:.3g} % instead of ±{100 * plain:.3g} %" in text
-    values = old[0].measured(planning.headline(scenario))[0].log_ratios
+    values = old[0].measured(sample_size.headline(scenario))[0].log_ratios
     assert prior.pasts[0].variance == pytest.approx(values.groupby(level=0).mean().var(ddof=1))
 
 
-def refused(runs: list[earlier.Earlier], manifest: dict[str, Any] | None = None) -> str:
-    scenario = scenario_file.load("zone-disks", "quick")
+def refused(runs: list[prior_runs_of.Earlier], manifest: dict[str, Any] | None = None) -> str:
+    scenario = load.load("zone-disks", "quick")
     with pytest.raises(UsageError) as error:
-        earlier.history_of(runs, scenario, planning.headline(scenario)[:1], manifest)
+        prior_runs_of.history_of(runs, scenario, sample_size.headline(scenario)[:1], manifest)
     return str(error.value)
 
 
 def test_a_history_of_another_cell_is_refused(runs: Path) -> None:
-    def changed(name: str, kind: str, row: int, **values: Any) -> earlier.Earlier:
+    def changed(name: str, kind: str, row: int, **values: Any) -> prior_runs_of.Earlier:
         run = made(runs, name, provenance=values.pop("provenance", "emulated"))
         manifest = run.manifest
         manifest["scenario"][kind][row].update(values)
         run.write_manifest(manifest)
-        return earlier.open_earlier(name)
+        return prior_runs_of.open_earlier(name)
 
     same = changed("same", "disk", 0)
     now = {**same.manifest, "run": "now"}
@@ -364,16 +368,16 @@ def test_a_history_of_another_cell_is_refused(runs: Path) -> None:
     assert "not its own history" in refused([same], same.manifest)
     assert "named twice" in refused([same, same])
     assert "1 replicate, so it shows no spread" in refused(
-        [earlier.Earlier(made(runs, "one", replicates=1))], now
+        [prior_runs_of.Earlier(made(runs, "one", replicates=1))], now
     )
     assert "at least one run" in refused([])
 
 
 def test_a_run_is_analysed_with_its_named_history(runs: Path) -> None:
     names = ("first", "the-second")
-    old = [earlier.Earlier(made(runs, name)) for name in names]
-    new = earlier.Earlier(made(runs, "the-new-one", replicates=2))
-    found = earlier.with_history(new, old)
+    old = [prior_runs_of.Earlier(made(runs, name)) for name in names]
+    new = prior_runs_of.Earlier(made(runs, "the-new-one", replicates=2))
+    found = prior_runs_of.with_history(new, old)
     assert [measured.item.workload for measured, _ in found] == [
         "randwrite-qd1",
         "randread-qd1",
@@ -395,24 +399,24 @@ def test_a_run_is_analysed_with_its_named_history(runs: Path) -> None:
         assert one.estimate.high == pytest.approx(math.exp(means[2].mean() + half))
 
 
-def in_two_strata(runs: Path, name: str) -> earlier.Earlier:
+def in_two_strata(runs: Path, name: str) -> prior_runs_of.Earlier:
     """A run whose ZRS disk answers from zone 1 in its first replicate, and from zone 2 in the others."""
     run = made(runs, name, replicates=3)
-    tables = earlier.Earlier(run).tables
+    tables = prior_runs_of.Earlier(run).tables
     near = (tables.trials["arm"] == "zrs-z1") & (tables.trials["workload"] == "randread-qd1")
     near &= tables.trials["replicate"] == 1
     tables.trials.loc[near, "lat_mean_ms"] /= 4
     tables.trials.loc[near, "iops"] *= 4
-    results.write(tables, run.folder)
-    return earlier.Earlier(run)
+    store_tables.write(tables, run.folder)
+    return prior_runs_of.Earlier(run)
 
 
 def test_strata_are_no_spread(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mixed, same = in_two_strata(runs, "mixed"), earlier.Earlier(made(runs, "same"))
+    mixed, same = in_two_strata(runs, "mixed"), prior_runs_of.Earlier(made(runs, "same"))
     assert "lie in 2 strata, whose difference is no noise" in refused([mixed])
-    assert {one.refusal for _, one in earlier.with_history(mixed, [same])} == {
+    assert {one.refusal for _, one in prior_runs_of.with_history(mixed, [same])} == {
         "the replicates lie in 2 strata, each of which is judged apart"
     }
     text = said(capsys, monkeypatch, "zone-disks", "--half-width", "2%", "--pilot", "mixed")
@@ -464,9 +468,9 @@ def test_a_mistake_is_one_sentence(
 
 
 def test_a_scenario_without_headline_cannot_be_planned(tmp_path: Path) -> None:
-    scenario = scenario_file.load("zone-disks", "quick").model_copy(update={"comparison": ()})
+    scenario = load.load("zone-disks", "quick").model_copy(update={"comparison": ()})
     with pytest.raises(UsageError, match="names no headline comparison"):
-        planning.from_assumed(scenario, None, None)
+        sample_size.from_assumed(scenario, None, None)
 
 
 def test_planning_writes_nothing(

@@ -9,11 +9,11 @@ import pytest
 
 import identity_endpoint
 from arm_plane import SUBSCRIPTION, TOKEN, World, plane
-from diskbook import scenario_file
-from diskbook.azure import retail, signin
+from diskbook import load
+from diskbook.azure import signin
 from diskbook.cli import main
-from diskbook.plan import plan_cost
-from diskbook.plan import plan_cost_words as words
+from diskbook.cost import retail, text as cost_text
+from diskbook.plan import cost as plan_cost
 
 __all__ = ["plane"]
 
@@ -70,9 +70,9 @@ def test_a_limit_that_is_exceeded_is_said(
 
 
 def test_the_lowest_limit_depends_on_the_block_size() -> None:
-    example = scenario_file.load("disk-options")
+    example = load.load("disk-options")
     arm = example.arm_named("k-v2-40000")
-    assert words.lowest(example, arm) == (
+    assert cost_text.lowest(example, arm) == (
         "4 KiB: 25,600 IOPS (VM), bursting 40,000 IOPS (VM); "
         "128 KiB: 2,930 IOPS (VM, 384 MB/s), bursting 6,104 IOPS (VM, 800 MB/s)"
     )
@@ -130,4 +130,4 @@ def test_live_prices_without_an_account(
 
 def test_offline_sections_need_no_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
     identity_endpoint.forget(monkeypatch)
-    assert len(plan_cost.sections(scenario_file.load("zone-disks"))) == 4
+    assert len(plan_cost.sections(load.load("zone-disks"))) == 4

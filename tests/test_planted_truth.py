@@ -16,11 +16,13 @@ from typing import Any
 import pytest
 
 import emulated
-from diskbook import design, results, stages
-from diskbook.results import Tables
-from diskbook.run import Run
+from diskbook.runs import stages
+from diskbook.scenario import schedule
 from diskbook.stats import ratios
 from diskbook.stats.compare import compare
+from diskbook.store import tables as store_tables
+from diskbook.store.run import Run
+from diskbook.store.tables import Tables
 
 PLANTED = str(Path(__file__).parent / "scenarios" / "planted.toml")
 LEVEL = 0.999
@@ -40,7 +42,7 @@ def measured(name: str, profile: str, changes: dict[str, Any] | None = None) -> 
     """Run the planted scenario on a profile."""
     folder = emulated.measured(name, PLANTED, profile, changes)
     truth = json.loads((folder.folder / "truth.json").read_text())
-    return folder, results.build(folder), truth
+    return folder, store_tables.build(folder), truth
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +139,7 @@ def test_replicates_are_measured_at_once_and_each_in_its_own_order(two_percent: 
     measured_order = tables.trials.drop_duplicates("trial").sort_values(["replicate", "started_utc"])
     planned = [
         (trial.replicate, trial.arm, trial.workload)
-        for block in design.plan(stages.scenario_of(folder))
+        for block in schedule.plan(stages.scenario_of(folder))
         for trial in block.trials
     ]
     columns = ["replicate", "arm", "workload"]

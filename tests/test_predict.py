@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook import predict
+from diskbook.throttling import predict
 
 P30 = {"cap_disk_iops": 5000.0, "cap_disk_mb_s": 200.0}
 BURSTING = {**P30, "cap_disk_burst_iops": 30_000.0, "cap_disk_burst_mb_s": 1000.0}

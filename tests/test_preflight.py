@@ -13,12 +13,14 @@ import pytest
 
 import emulated
 from arm_plane import SUBSCRIPTION, TOKEN, World, world
-from diskbook import paths, scenario_file, stages
+from diskbook import load
 from diskbook.azure import clients, offers, preflight
 from diskbook.azure.offers import Offer, Region
+from diskbook.base import paths
+from diskbook.base.errors import DiskbookError
 from diskbook.emulator import lifecycle
-from diskbook.errors import DiskbookError
-from diskbook.scenario import Scenario
+from diskbook.runs import stages
+from diskbook.scenario.model import Scenario
 
 TODAY = date(2026, 11, 20)
 
@@ -40,12 +42,12 @@ def asked(plane: World, scenario: Scenario, replicates: int = 1, **offer: Any) -
 
 
 def zone_disks(**overrides: Any) -> Scenario:
-    return scenario_file.load("zone-disks", "quick", overrides)
+    return load.load("zone-disks", "quick", overrides)
 
 
 def test_nothing_stands_in_the_way_of_the_scenarios(plane: World) -> None:
-    for name in scenario_file.names():
-        assert asked(plane, scenario_file.load(name, "quick")) == [], name
+    for name in load.names():
+        assert asked(plane, load.load(name, "quick")) == [], name
 
 
 def test_a_quota_that_all_replicates_exceed_says_how_many_fit(plane: World) -> None:

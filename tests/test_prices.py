@@ -16,10 +16,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from arm_plane import World, plane  # noqa: F401  (a fixture)
-from diskbook.azure import catalog, prices, retail
-from diskbook.azure.prices import Meter
-from diskbook.errors import DiskbookError
-from diskbook.paths import REFERENCE
+from diskbook.base.errors import DiskbookError
+from diskbook.base.paths import REFERENCE
+from diskbook.cost import retail
+from diskbook.reference import catalog, prices
+from diskbook.reference.prices import Meter
 
 TODAY = date(2026, 11, 20)
 VM = Meter("vm-linux", "Standard_D4as_v4")

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from azure.core.rest import HttpRequest
 
-from diskbook import scenario_file, stages
+from diskbook import load
 from diskbook.azure.keys import run_key
-from diskbook.clouds import clients_of
+from diskbook.base.errors import DiskbookError
+from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
-from diskbook.errors import DiskbookError
-from diskbook.hosts import Connection, Host
-from diskbook.run import Run
+from diskbook.machines.ssh import Connection, Host
+from diskbook.runs import stages
+from diskbook.store.run import Run
 from emulated import leftovers
 
 SMALL = str(Path(__file__).parent / "scenarios" / "small.toml")
@@ -147,5 +148,5 @@ def test_what_was_complete_is_kept_when_a_machine_fails(shared: dict[str, Any]) 
 def test_a_measured_number_is_never_given_again(
     missing: list[int], used: list[int], numbers: dict[int, int]
 ) -> None:
-    scenario = scenario_file.load(SMALL, "quick", {"design.replicates": 3})
+    scenario = load.load(SMALL, "quick", {"design.replicates": 3})
     assert stages._numbered(scenario, missing, used) == numbers

@@ -6,8 +6,18 @@ import pandas as pd
 import pytest
 
 import synthetic
-from diskbook import figures, limits, paths, present, results, scenario_file
-from diskbook.articles import beside, claims, present_published, published, setups
+from diskbook import figures, load
+from diskbook.analysis.published import (
+    claims,
+    compared,
+    figures as published,
+    setups,
+    tables as published_tables,
+)
+from diskbook.base import paths
+from diskbook.show import tables as show_tables
+from diskbook.store import tables
+from diskbook.throttling import limits
 
 
 @pytest.fixture(scope="module")
@@ -176,9 +186,9 @@ def test_beside_measured(
     assessed: pd.DataFrame, provenance: str, calibrated: bool, verdicts: set[str]
 ) -> None:
     trials, _, series = synthetic.tables()
-    scenario = scenario_file.load("zone-disks", "quick")
+    scenario = load.load("zone-disks", "quick")
     zone_disks = assessed[assessed["article"] == "zone-disks"]
-    found = beside.beside(zone_disks, limits.label_cells(trials, series), scenario, provenance, calibrated)
+    found = compared.beside(zone_disks, limits.label_cells(trials, series), scenario, provenance, calibrated)
     assert len(found) == 16 and set(found["verdict"]) == verdicts
     row = found[(found["arm"] == "zrs-z3") & (found["load"] == "randwrite-qd1")].iloc[0]
     assert row["value"] == 4.8 and row["ratio"] == pytest.approx(1, abs=0.06)
@@ -198,9 +208,9 @@ def disk_options(assessed: pd.DataFrame) -> pd.DataFrame:
 def of_the_sample(assessed: pd.DataFrame, article: str) -> pd.DataFrame:
     """Figures of an article beside the cells of its sample run."""
     folder = paths.RUNS / f"sample-{article}"
-    cells = limits.label_cells(results.read(folder).trials)
-    return beside.beside(
-        assessed[assessed["article"] == article], cells, scenario_file.load(article, "quick"), "emulated"
+    cells = limits.label_cells(tables.read(folder).trials)
+    return compared.beside(
+        assessed[assessed["article"] == article], cells, load.load(article, "quick"), "emulated"
     )
 
 
@@ -210,7 +220,7 @@ def test_every_figure_of_both_articles_stands_beside_ours(
     for article, found in (("shared-zrs", shared_zrs), ("disk-options", disk_options)):
         assert len(found) == (assessed["article"] == article).sum()
         kinds = set(found["verdict"].str.partition(":")[0])
-        known = {beside.ARTEFACT, beside.CALIBRATION, beside.DERIVED, beside.NOT_COMPARABLE}
+        known = {compared.ARTEFACT, compared.CALIBRATION, compared.DERIVED, compared.NOT_COMPARABLE}
         assert kinds <= known and not found.isna().any(axis=None)
 
 
@@ -233,7 +243,7 @@ def test_a_rate_below_every_limit_is_not_compared_with_one_on_it(shared_zrs: pd.
 
 def test_stated_limits_stand_beside_the_highest_rate(disk_options: pd.DataFrame) -> None:
     stated = disk_options[disk_options["published"].str.endswith("stated limit")]
-    assert stated["value"].tolist() == [40_000, 800, 10_000] and set(stated["verdict"]) == {beside.ENFORCED}
+    assert stated["value"].tolist() == [40_000, 800, 10_000] and set(stated["verdict"]) == {compared.ENFORCED}
     assert stated["measured"].to_numpy() == pytest.approx([40_000, 800, 10_000], rel=0.05)
     assert not stated["arm"].eq("d-all-and-cache").any()  # its cache passes the limit by
 
@@ -244,25 +254,25 @@ def test_a_drive_has_its_letter_and_its_printed_value(disk_options: pd.DataFrame
         318.77, abs=0.01
     )
     assert "101 % if the limit counts MiB as well" in row["supports"]
-    shown = present.published(disk_options, {}, {name: name for name in disk_options["load"]})
+    shown = show_tables.published(disk_options, {}, {name: name for name in disk_options["load"]})
     assert "304 MiB/s = 318.8 MB/s" in shown and "5,101 IOPS" in shown
 
 
 def test_only_arms_that_were_measured_are_shown(assessed: pd.DataFrame) -> None:
     trials = synthetic.tables(n_blocks=1)[0]
     cells = limits.label_cells(trials[trials["arm"] == "lrs-z1"])
-    found = beside.beside(assessed, cells, scenario_file.load("zone-disks", "quick"), "emulated")
+    found = compared.beside(assessed, cells, load.load("zone-disks", "quick"), "emulated")
     assert set(found["arm"]) == {"lrs-z1"} and len(found) == 4
 
 
 def test_every_figure_and_claim_is_shown(assessed: pd.DataFrame) -> None:
     judged = claims.judge(assessed)
-    shown = "".join(present_published.figures_of(assessed, name) for name in assessed["article"].unique())
+    shown = "".join(published_tables.figures_of(assessed, name) for name in assessed["article"].unique())
     assert shown.count("<tr>") == len(assessed) + 5 and shown.count("(published)") == 5
     assert "40 outstanding / 5,100 IOPS = 7.84 ms" in shown and "nan" not in shown.lower()
-    said = present_published.claims_of(judged, "shared-zrs")
+    said = published_tables.claims_of(judged, "shared-zrs")
     assert said.count("<tr>") == 7 and "Capped" in said and "+22.5 %" in said
-    counts = present_published.verdict_counts(judged)
+    counts = published_tables.verdict_counts(judged)
     assert all(f">{verdict}</th>" in counts for verdict in claims.VERDICTS)
 
 

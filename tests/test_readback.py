@@ -15,9 +15,9 @@ from diskbook.azure import limits, readback, requests
 from diskbook.azure.attach import Attachments
 from diskbook.azure.clients import Clients, Cloud
 from diskbook.azure.create import Maker, Place
-from diskbook.errors import DiskbookError
-from diskbook.run import Run
-from diskbook.scenario import Disk, Machine
+from diskbook.base.errors import DiskbookError
+from diskbook.scenario.model import Disk, Machine
+from diskbook.store.run import Run
 
 __all__ = ["plane"]
 

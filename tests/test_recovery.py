@@ -11,12 +11,14 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook import hosts, results, stages
 from diskbook.azure.attach import group_and_name
-from diskbook.clouds import clients_of
+from diskbook.base.errors import DiskbookError
+from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
-from diskbook.errors import DiskbookError
-from diskbook.run import Run
+from diskbook.machines import ssh
+from diskbook.runs import stages
+from diskbook.store import tables
+from diskbook.store.run import Run
 from emulated import soon
 from test_benchmark import begin, events, job_folders, meanwhile, place, shared, tiny
 
@@ -26,9 +28,9 @@ __all__ = ["place", "shared", "tiny"]  # fixtures
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Look after a machine sooner than one would in Azure."""
-    monkeypatch.setattr(hosts, "LOOK_S", 0.2)
-    monkeypatch.setattr(hosts, "LOOK_EVERY_S", 0.5)
-    monkeypatch.setattr(hosts, "RECONNECT_S", 6.0)
+    monkeypatch.setattr(ssh, "LOOK_S", 0.2)
+    monkeypatch.setattr(ssh, "LOOK_EVERY_S", 0.5)
+    monkeypatch.setattr(ssh, "RECONNECT_S", 6.0)
     yield
 
 
@@ -61,7 +63,7 @@ def assert_first_trial_was_repeated(run: Run) -> None:
         (1, 2, "ok"),
         (2, 1, "ok"),
     ]
-    table = results.build(run).trials
+    table = tables.build(run).trials
     assert sorted(table.status) == ["failed", "ok", "ok"]
     assert set(table.disk_id) == {run.manifest["replicates"][-1]["disks"]["lrs"]["id"]}
 

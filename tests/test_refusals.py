@@ -11,12 +11,12 @@ import pytest
 from azure.core.exceptions import AzureError, HttpResponseError, ServiceRequestError
 
 from arm_plane import SUBSCRIPTION, TOKEN, World, plane
-from diskbook import run
 from diskbook.azure import refusals
 from diskbook.azure.attach import Attachments
 from diskbook.azure.clients import Clients, Cloud, StaticToken
-from diskbook.errors import DiskbookError
-from diskbook.scenario import Disk
+from diskbook.base.errors import DiskbookError
+from diskbook.scenario.model import Disk
+from diskbook.store import run as runs
 
 __all__ = ["plane"]
 
@@ -119,7 +119,7 @@ def test_a_disk_is_moved_although_an_operation_broke_off(plane: World, tmp_path:
     plane.faults()
     told: list[str] = []
     cloud = Cloud("emulator", SUBSCRIPTION, StaticToken(TOKEN), plane.url, plane.ca, 0.0)
-    folder = run.Run(tmp_path)
+    folder = runs.Run(tmp_path)
     disk = Disk(name="moved", sku="Premium_ZRS", size_gib=64)
     made = {"machines": {"vm": plane.vm("refusals", "vm")}, "disks": {}}
     made["disks"]["moved"] = plane.disk("refusals", "moved", "Premium_ZRS", 64)

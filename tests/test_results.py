@@ -11,10 +11,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook import results, schema
-from diskbook.errors import DiskbookError
-from diskbook.run import Run
-from diskbook.scenario import Workload
+from diskbook.base.errors import DiskbookError
+from diskbook.scenario.model import Workload
+from diskbook.store import tables as store_tables
+from diskbook.store.run import Run
+from diskbook.tables import schema
 from diskbook.tools import fio
 from fio_jobs import run_on_memory
 
@@ -92,7 +93,7 @@ def run(tmp_path: Path, outputs: dict[str, dict[str, bytes]]) -> Run:
     return made
 
 
-def row(tables: results.Tables, trial: str, direction: str) -> pd.Series:
+def row(tables: store_tables.Tables, trial: str, direction: str) -> pd.Series:
     found = tables.trials.query("trial == @trial and direction == @direction")
     assert len(found) == 1
     return found.iloc[0]
@@ -102,7 +103,7 @@ def row(tables: results.Tables, trial: str, direction: str) -> pd.Series:
 
 
 def test_each_direction_has_a_row_with_what_was_measured_and_where(run: Run, outputs: dict) -> None:
-    tables = results.build(run)
+    tables = store_tables.build(run)
     read = row(tables, "r1-b01-mixed-a1", "read")
     told = fio.parse(outputs["mixed"]["json"].decode(), "mixed").directions["read"]
     assert read.ios == told.ios > 0
@@ -131,12 +132,12 @@ def test_the_cached_limit_is_in_force_with_a_host_cache_only(
     told = run.manifest
     told["scenario"]["disk"] = [{"name": "zrs", "cache": cache}]
     run.write_manifest(told)
-    found = results.build(run).trials["cap_vm_cached_iops"].unique().tolist()
+    found = store_tables.build(run).trials["cap_vm_cached_iops"].unique().tolist()
     assert found == [limit] if limit else pd.isna(found).all()
 
 
 def test_a_commit_is_the_write_and_its_sync(run: Run) -> None:
-    tables = results.build(run)
+    tables = store_tables.build(run)
     write, sync, commit = (row(tables, "r1-b01-commit-a1", name) for name in ("write", "sync", "commit"))
     assert commit.lat_mean_ms == pytest.approx(write.lat_mean_ms + sync.lat_mean_ms)
     assert (commit.ios, commit.iops) == (write.ios, write.iops)
@@ -146,13 +147,13 @@ def test_a_commit_is_the_write_and_its_sync(run: Run) -> None:
 
 
 def test_a_failed_attempt_keeps_one_row_and_its_error(run: Run) -> None:
-    failed = row(results.build(run), "r1-b01-mixed-a0", "none")
+    failed = row(store_tables.build(run), "r1-b01-mixed-a0", "none")
     assert (failed.status, failed.error) == ("failed", "fio did no I/O")
     assert failed[["ios", "iops", "lat_mean_ms", "runtime_s", "raw_path"]].isna().all()
 
 
 def test_an_incomplete_block_is_flagged(run: Run) -> None:
-    trials = results.build(run).trials
+    trials = store_tables.build(run).trials
     assert set(trials[trials.block == 2].status) == {"incomplete_block"}
     assert set(trials[trials.block == 1].status) == {"ok", "failed"}
 
@@ -161,13 +162,13 @@ def test_a_block_begun_anew_counts_only_from_there(run: Run, outputs: dict) -> N
     run.append("block", replicate=1, block=2, status="started")
     add_trial(run, outputs["commit"], "commit", 2, trial="again")
     run.append("block", replicate=1, block=2, status="complete")
-    trials = results.build(run).trials
+    trials = store_tables.build(run).trials
     status = trials[trials.block == 2].groupby("trial").status.first()
     assert status.to_dict() == {"r1-b02-commit-a1": "incomplete_block", "again": "ok"}
 
 
 def test_bins_and_series_belong_to_their_trials(run: Run) -> None:
-    tables = results.build(run)
+    tables = store_tables.build(run)
     counts = tables.bins.groupby(["trial", "direction"])["count"].sum()
     for trial, direction in (("r1-b01-mixed-a1", "read"), ("r1-b02-commit-a1", "sync")):
         assert abs(counts[trial, direction] - row(tables, trial, direction).ios) <= 2
@@ -178,10 +179,10 @@ def test_bins_and_series_belong_to_their_trials(run: Run) -> None:
 
 def test_a_run_without_trials_gives_empty_tables(run: Run) -> None:
     (run.folder / "ledger.jsonl").unlink()
-    tables = results.build(run)
+    tables = store_tables.build(run)
     assert [len(part) for part in (tables.trials, tables.bins, tables.series)] == [0, 0, 0]
-    results.write(tables, run.folder)
-    assert list(results.read(run.folder).trials.columns) == [item.name for item in schema.TRIALS.columns]
+    store_tables.write(tables, run.folder)
+    assert list(store_tables.read(run.folder).trials.columns) == [item.name for item in schema.TRIALS.columns]
 
 
 # --- what is damaged is named
@@ -191,26 +192,26 @@ def test_a_changed_raw_file_is_named(run: Run) -> None:
     path = run.folder / "raw" / "r1-b01-mixed-a1.json.gz"
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).replace(b"4", b"5")))
     with pytest.raises(DiskbookError, match=r"r1-b01-mixed-a1\.json\.gz was changed after the trial"):
-        results.build(run)
+        store_tables.build(run)
 
 
 @pytest.mark.parametrize("content", [b"no gzip", b"\x1f\x8b\x08\x00cut"])
 def test_a_damaged_raw_file_is_named(run: Run, content: bytes) -> None:
     (run.folder / "raw" / "r1-b01-mixed-a1.lat.log.gz").write_bytes(content)
     with pytest.raises(DiskbookError, match=r"r1-b01-mixed-a1\.lat\.log\.gz cannot be unpacked"):
-        results.build(run)
+        store_tables.build(run)
 
 
 def test_a_missing_raw_file_is_named(run: Run) -> None:
     (run.folder / "raw" / "r1-b01-mixed-a1.json.gz").unlink()
     with pytest.raises(DiskbookError, match=r"r1-b01-mixed-a1\.json\.gz is missing"):
-        results.build(run)
+        store_tables.build(run)
 
 
 def test_a_finished_trial_without_output_is_refused(run: Run) -> None:
     add_trial(run, {}, "mixed", 2, trial="bare")
     with pytest.raises(DiskbookError, match="no raw file for the finished trial bare"):
-        results.build(run)
+        store_tables.build(run)
 
 
 @pytest.mark.parametrize(
@@ -225,53 +226,53 @@ def test_a_finished_trial_without_output_is_refused(run: Run) -> None:
 def test_a_manifest_that_does_not_fit_is_named(run: Run, key: str, value: Any, message: str) -> None:
     run.update_manifest(**{key: value})
     with pytest.raises(DiskbookError, match=rf"run small: manifest\.json .*{message}"):
-        results.build(run)
+        store_tables.build(run)
 
 
 def test_a_foreign_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(json.dumps({"schema": 7, "run": "other"}))
     with pytest.raises(DiskbookError, match="has schema 7"):
-        results.build(Run(tmp_path))
+        store_tables.build(Run(tmp_path))
 
 
 # --- files
 
 
 def test_tables_survive_writing_and_equal_tables_give_equal_bytes(run: Run, tmp_path: Path) -> None:
-    tables = results.build(run)
-    results.write(tables, run.folder)
-    again = results.read(run.folder)
+    tables = store_tables.build(run)
+    store_tables.write(tables, run.folder)
+    again = store_tables.read(run.folder)
     for name in ("trials", "bins", "series"):
         pd.testing.assert_frame_equal(getattr(tables, name), getattr(again, name))
     other = tmp_path / "other"
     other.mkdir()
-    results.write(results.build(run), other)
+    store_tables.write(store_tables.build(run), other)
     for name in ("trials.parquet", "bins.parquet", "series.parquet"):
         assert (other / name).read_bytes() == (run.folder / name).read_bytes()
 
 
 def test_a_damaged_table_is_named(run: Run) -> None:
-    results.write(results.build(run), run.folder)
+    store_tables.write(store_tables.build(run), run.folder)
     (run.folder / "bins.parquet").write_bytes(b"PAR1 nothing")
     with pytest.raises(DiskbookError, match=r"bins\.parquet cannot be read as parquet .*rebuild"):
-        results.read(run.folder)
+        store_tables.read(run.folder)
     (run.folder / "bins.parquet").unlink()
     with pytest.raises(DiskbookError, match=r"bins\.parquet is missing; rebuild"):
-        results.read(run.folder)
+        store_tables.read(run.folder)
 
 
 def test_what_breaks_its_schema_is_neither_written_nor_read(run: Run) -> None:
-    tables = results.build(run)
-    wrong = results.Tables(tables.trials.assign(direction="up"), tables.bins, tables.series)
+    tables = store_tables.build(run)
+    wrong = store_tables.Tables(tables.trials.assign(direction="up"), tables.bins, tables.series)
     with pytest.raises(
         DiskbookError, match=r"trials\.parquet: table trials, column 'direction', row 0: 'up'"
     ):
-        results.write(wrong, run.folder)
+        store_tables.write(wrong, run.folder)
     assert not (run.folder / "trials.parquet").exists()
-    results.write(tables, run.folder)
+    store_tables.write(tables, run.folder)
     tables.bins.drop(columns="count").to_parquet(run.folder / "bins.parquet")
     with pytest.raises(DiskbookError, match=r"bins\.parquet: table bins: column 'count' is missing"):
-        results.read(run.folder)
+        store_tables.read(run.folder)
 
 
 # --- schema
@@ -307,7 +308,7 @@ def test_a_bad_table_is_refused_with_place_and_remedy(frame: pd.DataFrame, messa
 
 
 def test_endless_numbers_and_bad_times_are_refused(run: Run) -> None:
-    trials = results.build(run).trials
+    trials = store_tables.build(run).trials
     with pytest.raises(DiskbookError, match="column 'iops', row 1: inf is not a finite number"):
         schema.validate(schema.TRIALS, trials.assign(iops=[None, *[float("inf")] * (len(trials) - 1)]))
     with pytest.raises(DiskbookError, match="column 'started_utc', row 0: 'noon' is not a time in UTC"):
@@ -346,18 +347,18 @@ def test_metrics_are_rebuilt_from_what_the_platform_answered(run: Run) -> None:
     for number, value in enumerate((40.0, 99.5), 1):
         run.append("metrics", status="ok", files=[run.write_raw(f"metrics-{number}.json", answer(value))])
     run.append("metrics", status="failed", error="the platform's metrics were not fetched: away")
-    tables = results.build(run)
+    tables = store_tables.build(run)
     (only,) = tables.metrics.to_dict("records")
     assert (only["machine_id"], only["lun"], only["maximum"], only["grain_s"]) == ("/vm1", "0", 99.5, 60)
     assert only["provenance"] == "emulated"
-    results.write(tables, run.folder)
-    pd.testing.assert_frame_equal(results.read(run.folder).metrics, tables.metrics)
+    store_tables.write(tables, run.folder)
+    pd.testing.assert_frame_equal(store_tables.read(run.folder).metrics, tables.metrics)
 
 
 def test_a_run_without_metrics_has_no_file_of_them(run: Run) -> None:
-    results.write(results.build(run), run.folder)
+    store_tables.write(store_tables.build(run), run.folder)
     assert not (run.folder / "metrics.parquet").exists()
-    assert results.read(run.folder).metrics.empty
+    assert store_tables.read(run.folder).metrics.empty
 
 
 def test_metrics_that_were_changed_are_refused(run: Run) -> None:
@@ -365,10 +366,10 @@ def test_metrics_that_were_changed_are_refused(run: Run) -> None:
     path = run.folder / "raw" / "metrics-1.json.gz"
     path.write_bytes(gzip.compress(answer(2.0)))
     with pytest.raises(DiskbookError, match=r"metrics-1\.json\.gz was changed"):
-        results.build(run)
+        store_tables.build(run)
 
 
 def test_the_lun_of_a_trial_is_kept(run: Run, outputs: dict) -> None:
     add_trial(run, outputs["commit"], "commit", 3, lun=1)
-    found = results.build(run).trials.set_index("trial")["lun"]
+    found = store_tables.build(run).trials.set_index("trial")["lun"]
     assert set(found["r1-b03-commit-a1"]) == {"1"} and pd.isna(found["r1-b01-mixed-a1"]).all()

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from arm_plane import LOCATION, World, plane, refused
-from diskbook import scenario_file
-from diskbook.azure import catalog
-from diskbook.azure.rules import check
-from diskbook.errors import UsageError
-from diskbook.scenario import Arm, Disk, Machine, Scenario
+from diskbook import load
+from diskbook.base.errors import UsageError
+from diskbook.reference import catalog
+from diskbook.reference.rules import check
+from diskbook.scenario.model import Arm, Disk, Machine, Scenario
 
 __all__ = ["plane"]
 TODAY = date(2026, 11, 20)
@@ -223,5 +223,5 @@ def test_a_disk_must_reach_the_machines_of_its_check() -> None:
 def zone_disks(**overrides: Any) -> Scenario:
     """The scenario of that name, held against the form but not yet against the rules."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scenario_file, "check", lambda scenario, where: scenario)
-        return scenario_file.load("zone-disks", "quick", overrides)
+        patch.setattr(load, "check", lambda scenario, where: scenario)
+        return load.load("zone-disks", "quick", overrides)

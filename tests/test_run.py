@@ -8,27 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import run
-from diskbook.errors import DiskbookError, UsageError
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.store import run as runs
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> run.Run:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> runs.Run:
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
-    made = run.create("one")
-    made.write_manifest({"schema": run.SCHEMA, "run": "one"})
+    made = runs.create("one")
+    made.write_manifest({"schema": runs.SCHEMA, "run": "one"})
     return made
 
 
-def test_an_existing_folder_is_never_taken(folder: run.Run) -> None:
+def test_an_existing_folder_is_never_taken(folder: runs.Run) -> None:
     with pytest.raises(UsageError, match="exists already"):
-        run.create("one")
+        runs.create("one")
 
 
 @pytest.mark.parametrize(
     "cut", ['{"event": "cut sho', '{"event": "trial", "files": {"json": {"path": "x"}}', "{"]
 )
-def test_the_ledger_survives_a_line_cut_by_a_crash(folder: run.Run, cut: str) -> None:
+def test_the_ledger_survives_a_line_cut_by_a_crash(folder: runs.Run, cut: str) -> None:
     folder.append("first")
     with (folder.folder / "ledger.jsonl").open("a") as file:
         file.write(cut)
@@ -37,19 +37,19 @@ def test_the_ledger_survives_a_line_cut_by_a_crash(folder: run.Run, cut: str) ->
     assert [event["event"] for event in folder.ledger()] == ["first", "second"]
 
 
-def test_a_line_that_lacks_its_end_alone_counts(folder: run.Run) -> None:
+def test_a_line_that_lacks_its_end_alone_counts(folder: runs.Run) -> None:
     (folder.folder / "ledger.jsonl").write_text('{"event": "first"}')
     folder.append("second")
     assert [event["event"] for event in folder.ledger()] == ["first", "second"]
 
 
-def test_a_damaged_ledger_line_is_named(folder: run.Run) -> None:
+def test_a_damaged_ledger_line_is_named(folder: runs.Run) -> None:
     (folder.folder / "ledger.jsonl").write_text('{"event": "a"}\n{"event" "b"}\n{"event": "c"}\n')
     with pytest.raises(DiskbookError, match="line 2 is damaged"):
         folder.ledger()
 
 
-def test_raw_files_are_written_once(folder: run.Run) -> None:
+def test_raw_files_are_written_once(folder: runs.Run) -> None:
     first = folder.write_raw("t.json", b"abc")
     assert folder.write_raw("t.json", b"abc") == first
     assert gzip.decompress((folder.folder / first["path"]).read_bytes()) == b"abc"
@@ -67,27 +67,27 @@ def test_raw_files_are_written_once(folder: run.Run) -> None:
         ('{"schema": 99, "run": "x"}', "has schema 99"),
     ],
 )
-def test_a_foreign_or_corrupt_folder_is_named(folder: run.Run, content: str | None, said: str) -> None:
+def test_a_foreign_or_corrupt_folder_is_named(folder: runs.Run, content: str | None, said: str) -> None:
     manifest = folder.folder / "manifest.json"
     manifest.unlink()
     if content is not None:
         manifest.write_text(content)
     with pytest.raises(DiskbookError, match=said):
-        run.open_run("one")
+        runs.open_run("one")
 
 
-def test_an_unknown_run_gets_the_nearest(folder: run.Run) -> None:
+def test_an_unknown_run_gets_the_nearest(folder: runs.Run) -> None:
     with pytest.raises(UsageError, match="did you mean 'one'"):
-        run.open_run("onne")
+        runs.open_run("onne")
 
 
-def test_only_one_process_works_on_a_run(folder: run.Run) -> None:
+def test_only_one_process_works_on_a_run(folder: runs.Run) -> None:
     with folder.locked(), pytest.raises(DiskbookError, match="another process"):
-        with run.Run(folder.folder).locked():
+        with runs.Run(folder.folder).locked():
             pass
 
 
-def test_a_failed_write_leaves_the_old_manifest(folder: run.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_the_old_manifest(folder: runs.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: Path, target: Path) -> None:
         raise OSError(28, "No space left on device")
 

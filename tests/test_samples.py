@@ -8,9 +8,11 @@ from pathlib import Path
 import papermill
 import pytest
 
-from diskbook import paths, samples, scenario_file
-from diskbook.analysis import Analysis, analyse
-from diskbook.run import Run
+from diskbook import load
+from diskbook.analysis.run import Analysis, analyse
+from diskbook.base import paths
+from diskbook.runs import samples
+from diskbook.store.run import Run
 
 MOST_BYTES = 3 * 1024**2
 DRAWN = {".png", ".svg", ""}  # stand in figures/ as well, and are not committed here
@@ -31,7 +33,7 @@ def a(copy: Run) -> Analysis:
 
 
 def test_a_scenario_with_a_sample_is_one_that_can_be_run() -> None:
-    assert set(NAMES) <= set(scenario_file.names())
+    assert set(NAMES) <= set(load.names())
 
 
 def test_a_sample_is_small_finished_and_emulated(copy: Run) -> None:
@@ -44,7 +46,7 @@ def test_a_sample_is_small_finished_and_emulated(copy: Run) -> None:
 
 def test_a_sample_was_made_by_the_scenario_as_it_stands(copy: Run) -> None:
     made, name = copy.manifest["scenario"], copy.manifest["scenario"]["name"]
-    now = scenario_file.load(name, "quick", samples.OVERRIDES[name]).model_dump(mode="json")
+    now = load.load(name, "quick", samples.OVERRIDES[name]).model_dump(mode="json")
     for kind in ("machine", "disk", "arm", "workload", "comparison"):
         assert len(made[kind]) == len(now[kind])
         for one, other in zip(made[kind], now[kind], strict=True):

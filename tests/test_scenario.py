@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import design, paths, scenario_file
-from diskbook.errors import UsageError
-from diskbook.plan import planning
-from diskbook.scenario import Scenario
+from diskbook import load
+from diskbook.base import paths
+from diskbook.base.errors import UsageError
+from diskbook.plan import sample_size
+from diskbook.scenario import schedule
+from diskbook.scenario.model import Scenario
 
 ZONE_DISKS = (paths.SCENARIOS / "zone-disks.toml").read_text("utf-8")
 
 
 def test_presets_change_the_workloads() -> None:
-    quick = scenario_file.load("zone-disks", "quick")
-    full = scenario_file.load("zone-disks", "full")
+    quick = load.load("zone-disks", "quick")
+    full = load.load("zone-disks", "full")
     assert quick.workload_named("randwrite-qd1").runtime_s == 1.0
     assert quick.workload_named("randwrite-qd256").blocks == 1
     # The article's 30 s on 30 GiB.
@@ -30,21 +32,21 @@ def test_overrides_win_over_the_preset() -> None:
         "all_workloads.runtime_s": 7,
         "workload.randread-qd1.block_size": "8K",
     }
-    found = scenario_file.load("zone-disks", "quick", overrides)
+    found = load.load("zone-disks", "quick", overrides)
     assert found.design.replicates == 2
     assert {item.runtime_s for item in found.workload} == {7.0}
     assert found.workload_named("randread-qd1").block_size_bytes == 8192
 
 
 def test_the_manifest_gives_the_same_scenario_back() -> None:
-    found = scenario_file.load("zone-disks", "quick")
-    assert scenario_file.from_dict(found.model_dump(mode="json"), "manifest") == found
+    found = load.load("zone-disks", "quick")
+    assert load.from_dict(found.model_dump(mode="json"), "manifest") == found
 
 
 def test_every_scenario_loads_in_every_preset() -> None:
-    for name in scenario_file.names():
+    for name in load.names():
         for preset in ("quick", "standard", "full"):
-            assert isinstance(scenario_file.load(name, preset), Scenario)
+            assert isinstance(load.load(name, preset), Scenario)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_every_scenario_loads_in_every_preset() -> None:
 )
 def test_a_mistake_is_named_with_its_place(overrides: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        scenario_file.load("zone-disks", "quick", overrides)
+        load.load("zone-disks", "quick", overrides)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -92,27 +94,27 @@ def test_a_broken_file_is_named(tmp_path: Path, change: tuple[str, str], said: s
     path = tmp_path / "broken.toml"
     path.write_text(ZONE_DISKS.replace(*change))
     with pytest.raises(UsageError, match=r"broken\.toml") as caught:
-        scenario_file.load(str(path), "quick")
+        load.load(str(path), "quick")
     assert said in str(caught.value)
 
 
 def test_unknown_names_get_the_nearest() -> None:
     with pytest.raises(UsageError, match="did you mean 'zone-disks'"):
-        scenario_file.load("zone-disk")
+        load.load("zone-disk")
     with pytest.raises(UsageError, match="did you mean 'quick'"):
-        scenario_file.load("zone-disks", "quik")
+        load.load("zone-disks", "quik")
     with pytest.raises(UsageError, match="there is no scenario file"):
-        scenario_file.load("nowhere/x.toml")
+        load.load("nowhere/x.toml")
 
 
 def test_a_workload_may_be_offered_to_some_arms_only() -> None:
     some = {"workload.randread-qd1.arms": ["zrs-z1", "lrs-z1", "lrs-b-z1", "zrs-z2", "zrs-z3"]}
-    every = scenario_file.load("zone-disks", "quick", some)
-    less = scenario_file.load("zone-disks", "quick", {"workload.randwrite-qd256.arms": ["zrs-z1", "lrs-z1"]})
+    every = load.load("zone-disks", "quick", some)
+    less = load.load("zone-disks", "quick", {"workload.randwrite-qd256.arms": ["zrs-z1", "lrs-z1"]})
     assert len(every.cells) == 25 and len(less.cells) == 22
-    planned = [trial for block in design.plan(less) for trial in block.trials]
+    planned = [trial for block in schedule.plan(less) for trial in block.trials]
     assert {trial.arm for trial in planned if trial.workload == "randwrite-qd256"} == {"zrs-z1", "lrs-z1"}
-    assert len(planned) == planning.trials(less) == planning.trials(every) - 3
+    assert len(planned) == sample_size.trials(less) == sample_size.trials(every) - 3
 
 
 @pytest.mark.parametrize(
@@ -121,4 +123,4 @@ def test_a_workload_may_be_offered_to_some_arms_only() -> None:
 )
 def test_a_workload_must_meet_the_arms_it_is_compared_on(arms: list[str], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        scenario_file.load("zone-disks", "quick", {"workload.randwrite-qd1.arms": arms})
+        load.load("zone-disks", "quick", {"workload.randwrite-qd1.arms": arms})

@@ -15,18 +15,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
 
 import emulated
-from diskbook import design, paths, scenario_file, stages
-from diskbook.azure import rules, spend
+from diskbook import load
+from diskbook.base import paths
+from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cli import main
+from diskbook.cost import budget, text as cost_text
 from diskbook.emulator import lifecycle
-from diskbook.errors import DiskbookError, UsageError
-from diskbook.plan import plan_cost_words, planning
-from diskbook.scenario import PRESETS
+from diskbook.plan import sample_size
+from diskbook.reference import rules
+from diskbook.runs import stages
+from diskbook.scenario import schedule
+from diskbook.scenario.model import PRESETS
 
 # Hypothesis keeps what it has worked out in a folder; not in this one.
 HOME = tempfile.TemporaryDirectory()
@@ -38,7 +41,7 @@ FIXED = settings(
     max_examples=250,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-FILES = [paths.SCENARIOS / f"{name}.toml" for name in scenario_file.names()]
+FILES = [paths.SCENARIOS / f"{name}.toml" for name in load.names()]
 FILES += [Path(__file__).parent / "scenarios" / f"{name}.toml" for name in ("local", "tiny")]
 KEYS = [
     "name", "size", "zone", "sku", "size_gib", "max_shares", "cache", "bursting", "performance_plus", "iops",
@@ -165,7 +168,7 @@ def hold(folder: Path, content: bytes, preset: str) -> bool:
     path.write_bytes(content)
     run = paths.RUNS / "random"
     try:
-        chosen = scenario_file.load(str(path), preset)
+        chosen = load.load(str(path), preset)
     except UsageError as error:
         said = str(error)
         assert said.isprintable() and 10 < len(said) < 700, said
@@ -175,10 +178,10 @@ def hold(folder: Path, content: bytes, preset: str) -> bool:
         return False
     # What is read can be planned, priced and begun.
     assert rules.check(chosen) == []
-    assert planning.trials(chosen) == sum(len(block.trials) for block in design.plan(chosen))
-    estimate = spend.estimated(chosen, None, timedelta(hours=12), date(2026, 11, 20))
+    assert sample_size.trials(chosen) == sum(len(block.trials) for block in schedule.plan(chosen))
+    estimate = budget.estimated(chosen, None, timedelta(hours=12), date(2026, 11, 20))
     assert estimate.usd > 0 and math.isfinite(estimate.worst_usd)
-    assert plan_cost_words.created(chosen, estimate) and plan_cost_words.limits(chosen)
+    assert cost_text.created(chosen, estimate) and cost_text.limits(chosen)
     try:
         made = stages.begin("random", str(path), "emulator", preset)
         assert stages.scenario_of(made) == chosen
@@ -235,7 +238,7 @@ def test_files_of_anything(folder: Path, content: bytes) -> None:
 def test_overrides_of_anything(key: str, value: Any) -> None:
     """As `--set` gives them."""
     try:
-        chosen = scenario_file.load("zone-disks", "quick", {key: value})
+        chosen = load.load("zone-disks", "quick", {key: value})
     except UsageError as error:
         assert str(error).isprintable() and len(str(error)) < 700
     else:

@@ -14,14 +14,16 @@ from typing import Any
 
 import pytest
 
-from diskbook import run, secrecy, stages
 from diskbook.azure import keys, requests
 from diskbook.azure.clients import Clients, Cloud, StaticToken
+from diskbook.base import redact
+from diskbook.base.errors import UsageError
 from diskbook.emulator import lifecycle
 from diskbook.emulator.arm import Settings
-from diskbook.errors import UsageError
-from diskbook.hosts import Host
-from diskbook.scenario import Machine
+from diskbook.machines.ssh import Host
+from diskbook.runs import stages
+from diskbook.scenario.model import Machine
+from diskbook.store import run as runs
 
 SMALL = str(Path(__file__).parent / "scenarios" / "small.toml")
 JWT = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (
@@ -75,13 +77,13 @@ def test_the_search_finds_what_it_looks_for() -> None:
 
 
 @pytest.fixture
-def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[run.Run, list[bytes]]]:
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[runs.Run, list[bytes]]]:
     """A run with secrets all around it, its machines still standing, and what it has said."""
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     for variable, value in PLANTED.items():
         monkeypatch.setenv(variable, value)
     done = _cli("run", SMALL, "--name", "open", "--keep")
-    folder = run.open_run("open")
+    folder = runs.open_run("open")
     try:
         assert done.returncode == 0, done.stderr.decode()
         yield folder, [done.stdout, done.stderr]
@@ -89,7 +91,7 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ru
         stages.teardown(folder)
 
 
-def test_a_whole_run_keeps_no_secret(opened: tuple[run.Run, list[bytes]]) -> None:
+def test_a_whole_run_keeps_no_secret(opened: tuple[runs.Run, list[bytes]]) -> None:
     folder, said = opened
     key = folder.folder / "keys" / "id_ed25519"
     secrets = {name: value.encode() for name, value in PLANTED.items()}
@@ -147,14 +149,14 @@ def test_a_parameter_that_looks_like_a_secret_is_refused(
 ) -> None:
     monkeypatch.setenv("AZURE_PASSWORD", "in-the-environment")
     with pytest.raises(UsageError) as caught:
-        secrecy.refuse(parameters)
+        redact.refuse(parameters)
     message = str(caught.value)
     assert said in message and "az login" in message and "\n" not in message
     assert not re.search(r"eyJ|sig=|AccountKey=|8Q~|BEGIN|environment-after", message)
 
 
 def test_ordinary_parameters_are_not_refused() -> None:
-    secrecy.refuse(
+    redact.refuse(
         {
             "design.replicates": 2,
             "workload.randwrite-qd1.blocks": 8,
@@ -183,8 +185,8 @@ def test_secrets_are_hidden_in_messages(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("AZURE_CLIENT_SECRET", "in-the-environment")
     pair = keys.new_pair("x")
     text = f"a {JWT} b in-the-environment c\n{pair.private}d ?sv=1&sig={'s' * 43} e"
-    hidden = secrecy.hide(text)
+    hidden = redact.hide(text)
     assert hidden == "a (hidden) b (hidden) c\n(hidden)\nd ?sv=1(hidden) e"
     monkeypatch.setenv("AZURE_CLIENT_SECRET", "a")  # too short to be one: it would hide every a
-    assert secrecy.hide("banana") == "banana"
+    assert redact.hide("banana") == "banana"
     assert os.environ["AZURE_CLIENT_SECRET"] == "a"

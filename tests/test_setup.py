@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import paths
+from diskbook.base import paths
 
 TOOLS = "bash basename cat dirname env flock gcc mkdir nbdkit python3 rm setsid sha256sum tail touch"
 # Refuses to install before its lists were updated, then "installs" fio.

@@ -11,11 +11,13 @@ import pandas as pd
 import pytest
 
 import emulated
-from diskbook import reservation_words, results, scenario_file, shared_zrs
-from diskbook.analysis import Analysis, analyse
-from diskbook.articles import beside, published
-from diskbook.run import Run
+from diskbook import load
+from diskbook.analysis import reservations as reservations_shown, shared_zrs
+from diskbook.analysis.published import compared, figures as published
+from diskbook.analysis.run import Analysis, analyse
 from diskbook.stats.zone_probe import probe
+from diskbook.store import tables
+from diskbook.store.run import Run
 
 SHARED = str(Path(__file__).parent / "scenarios" / "shared.toml")
 
@@ -65,7 +67,7 @@ def test_the_articles_load_sits_on_the_cap(measured: tuple[Analysis, dict[str, A
     # On a busy machine Little's law may fail as well, which weighs more.
     assert set(rows["verdict"]) <= {"capped", "invalid"} and rows["ratio"].isna().all()
     assert rows["warnings"].str.contains("40 outstanding / cap").all()
-    rows = beside.beside(published.assess(published.read("shared-zrs")), a.cells, a.scenario, "emulated")
+    rows = compared.beside(published.assess(published.read("shared-zrs")), a.cells, a.scenario, "emulated")
     verdicts = rows.set_index(["published", "unit"])["verdict"]
     assert verdicts[("ZRS, same zone, shared", "ms")] == "capped artefact"
     assert verdicts[("ZRS, remote zone, shared", "ms")].startswith("not comparable")
@@ -90,13 +92,13 @@ def with_findings(folder: Path, *findings: dict[str, Any]) -> Analysis:
     run = Run(folder)
     for finding in findings:
         run.append("finding", name="shared-reservation", kind="reservation", **finding)
-    scenario, nothing = scenario_file.load("shared-zrs", "quick"), pd.DataFrame()
-    return Analysis(run, scenario, {"provenance": "emulated"}, results.Tables(nothing, nothing, nothing))
+    scenario, nothing = load.load("shared-zrs", "quick"), pd.DataFrame()
+    return Analysis(run, scenario, {"provenance": "emulated"}, tables.Tables(nothing, nothing, nothing))
 
 
 def test_a_reservation_is_told_step_by_step_and_a_surprise_is_said(tmp_path: Path) -> None:
     a = with_findings(tmp_path / "run", {"replicate": 1, "ok": False, "steps": STEPS})
-    rows = reservation_words.steps(a).drop(columns=["Replicate", "Check"]).to_numpy().tolist()
+    rows = reservations_shown.steps(a).drop(columns=["Replicate", "Check"]).to_numpy().tolist()
     assert rows == [
         [1, "node1", "reserves the disk: from now on only registered machines may write",
          "keys of node1; reserved by node1", "yes"],
@@ -108,7 +110,7 @@ def test_a_reservation_is_told_step_by_step_and_a_surprise_is_said(tmp_path: Pat
 def test_of_a_check_that_was_done_again_the_last_counts(tmp_path: Path) -> None:
     first, second = {"ok": False, "steps": STEPS}, {"ok": True, "steps": STEPS[:1]}
     a = with_findings(tmp_path / "run", first | {"replicate": 1}, second | {"replicate": 1})
-    assert reservation_words.steps(a)["As expected"].tolist() == ["yes"]
+    assert reservations_shown.steps(a)["As expected"].tolist() == ["yes"]
     b = with_findings(tmp_path / "two", second | {"replicate": 1}, second | {"replicate": 2})
     assert ">Replicate</th>" in shared_zrs.reservation_table(b)
 

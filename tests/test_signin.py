@@ -13,11 +13,13 @@ import pytest
 
 import identity_endpoint
 from arm_plane import LOCATION, SUBSCRIPTION, TOKEN, World, plane
-from diskbook import clouds, show, stages
-from diskbook.azure import attempts, signin, ssh_source, subscription
+from diskbook.azure import signin, signin_attempts, ssh_source, subscription
 from diskbook.azure.clients import Clients, Cloud
+from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cli import main
-from diskbook.errors import DiskbookError, UsageError
+from diskbook.cloud import connect
+from diskbook.runs import stages
+from diskbook.show import html
 
 __all__ = ["plane"]
 
@@ -112,9 +114,9 @@ def test_the_reason_of_an_attempt_is_a_few_words(attempt: str, reason: str) -> N
         "DefaultAzureCredential failed to retrieve a token from the included credentials.\n"
         f"Attempted credentials:\n\t{attempt}\nTo mitigate this issue, please refer to https://aka.ms/x"
     )
-    assert attempts.is_page(page)
-    assert attempts.attempts(page) == [(attempt.partition(":")[0], reason)]
-    assert "\n" not in attempts.line(page) and "AADSTS" not in attempts.line(page)
+    assert signin_attempts.is_page(page)
+    assert signin_attempts.attempts(page) == [(attempt.partition(":")[0], reason)]
+    assert "\n" not in signin_attempts.line(page) and "AADSTS" not in signin_attempts.line(page)
 
 
 def test_a_credential_that_does_not_exist(nobody: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,14 +307,14 @@ def test_a_run_records_where_it_will_be_made(
         "provenance": "emulated",
     }
     assert manifest["provenance"] == "emulated"
-    shown = show.target(manifest)
+    shown = html.target(manifest)
     assert SUBSCRIPTION in shown and "tenant a-tenant" in shown and "region westeurope" in shown
     assert "emulated by" in shown and "SSH from 203.0.113.7/32" in shown
     # Later stages go where the run was begun, whatever the environment says by then.
     monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", OTHER)
     monkeypatch.setenv("DISKBOOK_SSH_SOURCE", "*")
     monkeypatch.delenv("DISKBOOK_ARM_ENDPOINT")
-    clients = clouds.clients_of(manifest, folder)
+    clients = connect.clients_of(manifest, folder)
     assert clients.cloud.subscription == SUBSCRIPTION and clients.cloud.ssh_source == "203.0.113.7/32"
     assert clients.cloud.provenance == "emulated"
     assert set(clients.zone_map(LOCATION)) == {"1", "2", "3"}
@@ -367,15 +369,15 @@ def test_a_run_goes_on_in_its_subscription(
     asked = {"subscription": SUBSCRIPTION, "ssh_source": "203.0.113.7"}
     folder = stages.begin("one", TINY, "azure", azure=asked)
     with pytest.raises(UsageError, match="a run stays in its subscription"):
-        clouds.go_on(folder, {"subscription": OTHER})
+        connect.go_on(folder, {"subscription": OTHER})
     with pytest.raises(UsageError, match="open the machines to everyone"):
-        clouds.go_on(folder, {"ssh_source": "*"})
-    clouds.go_on(folder, {"ssh_source": "198.51.100.4", "subscription": SUBSCRIPTION})
+        connect.go_on(folder, {"ssh_source": "*"})
+    connect.go_on(folder, {"ssh_source": "198.51.100.4", "subscription": SUBSCRIPTION})
     assert folder.manifest["azure"]["ssh_source"] == "198.51.100.4/32"
     emulated = stages.begin("two", TINY)
-    clouds.go_on(emulated, {})
+    connect.go_on(emulated, {})
     with pytest.raises(UsageError, match="goes with a run on Azure"):
-        clouds.go_on(emulated, {"ssh_source": "198.51.100.4"})
+        connect.go_on(emulated, {"ssh_source": "198.51.100.4"})
 
 
 def test_azures_parameters_are_not_for_the_emulator(runs: Path) -> None:
@@ -390,18 +392,18 @@ def test_azures_parameters_are_not_for_the_emulator(runs: Path) -> None:
 def test_an_endpoint_that_is_none(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISKBOOK_ARM_ENDPOINT", endpoint)
     with pytest.raises(UsageError, match="DISKBOOK_ARM_ENDPOINT is no address"):
-        clouds.azure_clients(SUBSCRIPTION)
+        connect.azure_clients(SUBSCRIPTION)
 
 
 def test_the_emulators_target_needs_no_cloud(runs: Path) -> None:
     manifest = stages.begin("one", TINY).manifest
-    said = show.target(manifest)
+    said = html.target(manifest)
     assert "emulated: region westeurope" in said and "no subscription, tenant or sign-in" in said
 
 
 def test_what_clients_tell_stands_in_the_ledger(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = stages.begin("one", TINY)
-    clouds._teller(folder)("Azure asks to wait 37 s (throttled)")
+    connect._teller(folder)("Azure asks to wait 37 s (throttled)")
     assert folder.ledger()[-1]["text"] == "Azure asks to wait 37 s (throttled)"
     assert folder.ledger()[-1]["event"] == "notice"
     assert capsys.readouterr().out == "Azure asks to wait 37 s (throttled)\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from diskbook import results
+from diskbook.selftest import bench_stats
 from diskbook.stats.compare import compare
-from diskbook.upkeep import bench_stats
+from diskbook.store import tables as store_tables
 
 
 def test_cells_and_trials_are_as_many_as_said() -> None:
@@ -20,6 +20,6 @@ def test_cells_and_trials_are_as_many_as_said() -> None:
 
 def test_files_are_of_a_real_fio_and_all_are_read(tmp_path: Path) -> None:
     run = bench_stats.many_files(tmp_path / "bench", 3)
-    tables = results.build(run)
+    tables = store_tables.build(run)
     assert len(tables.trials) == 3 and (tables.trials["status"] == "ok").all()
     assert len(tables.bins) > 3 * 20 and tables.bins["count"].sum() == tables.trials["ios"].sum()

@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 import synthetic
-from diskbook.stats import drift, series
+from diskbook.stats import drift
+from diskbook.tables import series
 
 RNG = np.random.default_rng(11)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import synthetic
-from diskbook.scenario import Comparison
-from diskbook.stats import ratios, tails
-from diskbook.stats.tail_ratios import COLUMNS, percentile_ratios
+from diskbook.scenario.model import Comparison
+from diskbook.stats import percentiles, ratios
+from diskbook.stats.percentile_ratios import COLUMNS, percentile_ratios
 
 ITEM = Comparison(arm="zrs-z1", base_arm="lrs-z1", workload="randwrite-qd1", pairing="same-machine")
 
@@ -27,7 +27,7 @@ def made(replicates: int = 3, draws: int = 20_000):
 def test_point_from_merged_bins_and_width_from_paired_trials() -> None:
     trials, bins = made()
     found = percentile_ratios(bins, trials, [ITEM]).set_index(["quantile", "scope"])
-    merged = tails.percentiles(bins, trials).set_index(["arm", "quantile"])["lat_ms"]
+    merged = percentiles.percentiles(bins, trials).set_index(["arm", "quantile"])["lat_ms"]
     row = found.loc[(0.99, "disks like these")]
     assert row["ratio"] == pytest.approx(merged["zrs-z1", 0.99] / merged["lrs-z1", 0.99])
     assert row["ratio"] == pytest.approx(3.2 / 1.3, rel=0.05)

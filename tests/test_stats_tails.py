@@ -7,22 +7,22 @@ import pandas as pd
 import pytest
 
 import synthetic
-from diskbook.figures.tail import apart, curves
-from diskbook.stats import tails
+from diskbook.figures.percentiles import apart, curves
+from diskbook.stats import percentiles
 
 
 @pytest.mark.parametrize(("quantile", "least"), [(0.5, 20), (0.99, 1000), (0.999, 10_000), (0.9999, 100_000)])
 def test_ten_ios_must_lie_beyond(quantile: float, least: int) -> None:
-    assert tails.needed(quantile) == least
+    assert percentiles.needed(quantile) == least
     lat_ms = np.array([1.0, 2.0])
-    assert np.isnan(tails.percentile(lat_ms, np.array([least - 2, 1]), quantile))
-    assert tails.percentile(lat_ms, np.array([least - 1, 1]), quantile) == 1.0
+    assert np.isnan(percentiles.percentile(lat_ms, np.array([least - 2, 1]), quantile))
+    assert percentiles.percentile(lat_ms, np.array([least - 1, 1]), quantile) == 1.0
 
 
 def test_percentile_by_hand() -> None:
     # 100 I/Os: 90 at 1 ms, 8 at 2 ms, 2 at 5 ms.
     lat_ms, count = np.array([1.0, 2.0, 5.0]), np.array([900, 80, 20])
-    assert [tails.percentile(lat_ms, count, q) for q in (0.5, 0.9, 0.98, 0.99)] == [1.0, 1.0, 2.0, 5.0]
+    assert [percentiles.percentile(lat_ms, count, q) for q in (0.5, 0.9, 0.98, 0.99)] == [1.0, 1.0, 2.0, 5.0]
 
 
 def test_merging_is_exact_and_averaging_is_not() -> None:
@@ -35,7 +35,7 @@ def test_merging_is_exact_and_averaging_is_not() -> None:
     for name, values in zip(trials["trial"], samples, strict=True):
         edges, counts = np.unique((values * 1e6).astype(np.int64), return_counts=True)
         parts.append(pd.DataFrame({"trial": name, "direction": "read", "lat_ns": edges, "count": counts}))
-    found = tails.percentiles(pd.concat(parts), trials, (0.99,)).iloc[0]
+    found = percentiles.percentiles(pd.concat(parts), trials, (0.99,)).iloc[0]
     exact = np.quantile(np.concatenate(samples), 0.99, method="inverted_cdf")
     averaged = np.mean([np.quantile(values, 0.99) for values in samples])
     assert found["lat_ms"] == pytest.approx(exact, rel=1e-5) and found["n_ios"] == 20_000
@@ -44,7 +44,7 @@ def test_merging_is_exact_and_averaging_is_not() -> None:
 
 def test_few_ios_print_nothing_but_the_reason() -> None:
     trials, bins, _ = synthetic.tables(n_blocks=1, loads=(synthetic.READ,), draws=500)
-    found = tails.percentiles(bins, trials).set_index(["arm", "quantile"])
+    found = percentiles.percentiles(bins, trials).set_index(["arm", "quantile"])
     assert found.loc[("lrs-z1", 0.5), "lat_ms"] > 0
     assert np.isnan(found.loc[("lrs-z1", 0.99), "lat_ms"])
     assert found.loc[("lrs-z1", 0.99), "reason"] == "needs 1,000 I/Os, has 500"
@@ -52,7 +52,7 @@ def test_few_ios_print_nothing_but_the_reason() -> None:
 
 def test_interval_comes_from_blocks() -> None:
     trials, bins, _ = synthetic.tables(loads=(synthetic.READ,))
-    found = tails.percentiles(bins, trials).set_index(["arm", "quantile"]).loc[("lrs-z1", 0.5)]
+    found = percentiles.percentiles(bins, trials).set_index(["arm", "quantile"]).loc[("lrs-z1", 0.5)]
     logs = np.log(trials.loc[trials["arm"] == "lrs-z1", "lat_p50_ms"])
     half = 3.182446 * logs.std() / 2  # t(0.975, 3), four blocks
     assert found["ci_high_ms"] / found["lat_ms"] == pytest.approx(np.exp(half), rel=1e-5)
@@ -60,7 +60,7 @@ def test_interval_comes_from_blocks() -> None:
 
 def test_a_line_ends_where_ten_ios_remain() -> None:
     trials, bins, _ = synthetic.tables(n_blocks=1, loads=(synthetic.READ,), draws=1000)
-    points = curves(tails.merge(bins, trials), ["randread-qd1"])
+    points = curves(percentiles.merge(bins, trials), ["randread-qd1"])
     line = points[points["arm"] == "lrs-z1"]
     assert line["quantile"].iloc[0] == pytest.approx(0.5)
     assert line["quantile"].iloc[-1] == pytest.approx(0.99)

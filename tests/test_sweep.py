@@ -16,15 +16,15 @@ import pytest
 
 import identity_endpoint
 from arm_plane import SUBSCRIPTION, TOKEN, World, plane
-from diskbook import liveness, sweep_words, sweeping
-from diskbook import run as runs
 from diskbook.azure import signin
 from diskbook.azure.clients import Clients
+from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cli import main
 from diskbook.emulator import lifecycle
-from diskbook.errors import DiskbookError, UsageError
-from diskbook.liveness import Life
-from diskbook.run import Run
+from diskbook.runs import sweep as sweep_runs, sweep_text
+from diskbook.store import run as runs, session
+from diskbook.store.run import Run
+from diskbook.store.session import Life
 from emulated import soon
 from standing import EMULATOR, REGION, a_cloud, a_group, a_place, a_run, faults, groups, in_hours, tags_of
 
@@ -61,14 +61,14 @@ def own(place: Path) -> Path:
 
 def listed(*words: str) -> dict[str, tuple[str, bool]]:
     """What a sweep says of each group: state, and whether it goes."""
-    found = sweeping.look("emulator", *words)
+    found = sweep_runs.look("emulator", *words)
     return {group.name: (group.state, group.goes) for place in found.places for group in place.groups}
 
 
 def swept() -> tuple[list[str], list[str]]:
     """Sweep; return what it said, and what it says is left."""
     said: list[str] = []
-    return said, sweeping.remove(sweeping.look("emulator", EMULATOR), said.append)
+    return said, sweep_runs.remove(sweep_runs.look("emulator", EMULATOR), said.append)
 
 
 def command(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -149,7 +149,7 @@ def test_without_a_live_run_a_group_of_this_client_goes(cloud: Clients, place: P
 def test_a_live_run_keeps_its_group(cloud: Clients, place: Path) -> None:
     folder = a_run("alive", "of-alive", kept=False)
     a_group(cloud, "of-alive", tags_of("alive", client=own(place)))
-    for hold in (liveness.session, Run.locked):  # of `diskbook run`, and of a stage
+    for hold in (session.session, Run.locked):  # of `diskbook run`, and of a stage
         with hold(folder):
             assert listed() == {"of-alive": ("live", False)}
             assert swept() == ([], []) and groups(cloud) == ["of-alive"]
@@ -194,7 +194,7 @@ def test_a_damaged_manifest_keeps_its_group_until_it_expires(cloud: Clients, pla
 def test_a_run_that_hangs_on_beyond_its_expiry_loses_its_group(cloud: Clients, place: Path) -> None:
     folder = a_run("hangs", "of-hangs", kept=False)
     a_group(cloud, "of-hangs", tags_of("hangs", hours=-1, client=own(place)))
-    with liveness.session(folder):
+    with session.session(folder):
         assert swept()[1] == [] and groups(cloud) == []
 
 
@@ -202,9 +202,9 @@ def test_the_same_name_twice_is_not_the_same_run(cloud: Clients, place: Path) ->
     """An older run's group: its folder was removed, and the name used again."""
     folder = a_run("again", "new-group", kept=False)
     a_group(cloud, "old-group", tags_of("again", client=own(place)))
-    with liveness.session(folder):
+    with session.session(folder):
         assert listed() == {"old-group": ("no live run", True)}
-    assert liveness.life(folder, "old-group") is Life.ABSENT
+    assert session.life(folder, "old-group") is Life.ABSENT
 
 
 # --- deleting
@@ -214,13 +214,13 @@ def test_tags_are_read_again_right_before_deletion(cloud: Clients, place: Path) 
     a_group(cloud, "prolonged", tags_of("a", hours=-1), disks=0)
     a_group(cloud, "adopted", tags_of("b", hours=-1), disks=0)
     a_group(cloud, "gone", tags_of("c", hours=-1), disks=0)
-    found = sweeping.look("emulator", EMULATOR)
+    found = sweep_runs.look("emulator", EMULATOR)
     assert found.goes == 3
     cloud.resource.resource_groups.create_or_update("prolonged", {"location": REGION, "tags": tags_of("a")})
     cloud.resource.resource_groups.create_or_update("adopted", {"location": REGION, "tags": {"team": "x"}})
     cloud.resource.resource_groups.begin_delete("gone").result()
     said: list[str] = []
-    left = sweeping.remove(found, said.append)
+    left = sweep_runs.remove(found, said.append)
     assert sorted(left) == [
         "resource group adopted was left alone: it is now not touched: no tag diskbook-run",
         "resource group prolonged was left alone: it is now until it expires: of another client",
@@ -232,9 +232,9 @@ def test_tags_are_read_again_right_before_deletion(cloud: Clients, place: Path) 
 def test_a_run_resumed_meanwhile_keeps_its_group(cloud: Clients, place: Path) -> None:
     folder = a_run("resumed", "of-resumed", kept=False)
     a_group(cloud, "of-resumed", tags_of("resumed", client=own(place)))
-    found = sweeping.look("emulator", EMULATOR)
-    with liveness.session(folder):
-        assert sweeping.remove(found, print) == ["resource group of-resumed was left alone: it is now live"]
+    found = sweep_runs.look("emulator", EMULATOR)
+    with session.session(folder):
+        assert sweep_runs.remove(found, print) == ["resource group of-resumed was left alone: it is now live"]
     assert groups(cloud) == ["of-resumed"]
 
 
@@ -285,11 +285,11 @@ def test_the_command_lists_by_default_and_tells_by_its_status(
 
 def test_wrong_words_are_told(place: Path, emulator: Clients) -> None:
     with pytest.raises(UsageError, match="did you mean 'azure'"):
-        sweeping.look("azur")
+        sweep_runs.look("azur")
     with pytest.raises(UsageError, match="nobodys does not run"):
-        sweeping.look(None, "nobodys")
+        sweep_runs.look(None, "nobodys")
     with pytest.raises(UsageError, match="leaves those out"):
-        sweeping.look("azure", EMULATOR)
+        sweep_runs.look("azure", EMULATOR)
 
 
 def test_a_client_is_a_folder_of_runs_on_one_computer(
@@ -297,15 +297,15 @@ def test_a_client_is_a_folder_of_runs_on_one_computer(
 ) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    mark = liveness.client_mark(tmp_path / "a")
-    assert mark == liveness.client_mark(tmp_path / "a") != liveness.client_mark(tmp_path / "b")
+    mark = session.client_mark(tmp_path / "a")
+    assert mark == session.client_mark(tmp_path / "a") != session.client_mark(tmp_path / "b")
     with monkeypatch.context() as patch:
         patch.setattr("socket.gethostname", lambda: "another")
-        assert liveness.client_mark(tmp_path / "a") != mark
+        assert session.client_mark(tmp_path / "a") != mark
     (tmp_path / "b" / ".client").write_text("")
-    assert liveness.known_mark(tmp_path / "b") is None
+    assert session.known_mark(tmp_path / "b") is None
     with pytest.raises(DiskbookError, match="is damaged: delete it"):
-        liveness.client_mark(tmp_path / "b")
+        session.client_mark(tmp_path / "b")
 
 
 # --- Azure, by the same code
@@ -328,11 +328,11 @@ def test_subscriptions_are_swept_as_emulators_are(azure: World, place: Path) -> 
     made("azure-old", {"location": REGION, "tags": tags_of("r", hours=-1)})
     made("azure-fresh", {"location": REGION, "tags": tags_of("r")})
     made("azure-others", {"location": REGION, "tags": {"team": "x"}})
-    found = sweeping.look("azure")
+    found = sweep_runs.look("azure")
     (seen,) = found.places
     assert seen.title == f"Azure, subscription {SUBSCRIPTION} at {azure.url} (emulated)"
     assert {group.name: group.goes for group in seen.groups} == {"azure-old": True, "azure-fresh": False}
-    assert sweeping.remove(found, print) == []
+    assert sweep_runs.remove(found, print) == []
     left = [one.name for one in azure.resource.resource_groups.list() if one.name.startswith("azure-")]
     assert sorted(left) == ["azure-fresh", "azure-others"]
 
@@ -347,11 +347,11 @@ def test_the_subscription_of_an_open_run_is_looked_at_too(
     )
     monkeypatch.delenv("AZURE_SUBSCRIPTION_ID")
     monkeypatch.setenv("AZURE_CONFIG_DIR", str(place / "no-profile"))
-    found = sweeping.look()
+    found = sweep_runs.look()
     states = {group.name: group.state for seen in found.places for group in seen.groups}
     assert states["azure-of-run"] == "no live run"
     assert [note for note in found.notes if note.startswith("not looked at: ")]
-    assert sweeping.remove(found, print) == []
+    assert sweep_runs.remove(found, print) == []
     assert folder.manifest["resource_groups"][0]["deleted_utc"]
 
 
@@ -361,8 +361,8 @@ def test_nobody_signed_in_is_a_note_unless_azure_was_asked_for(
     identity_endpoint.forget(monkeypatch)
     monkeypatch.setenv("AZURE_CONFIG_DIR", str(place / "no-profile"))
     with pytest.raises(UsageError, match="subscription"):
-        sweeping.look("azure")
-    (note,) = sweeping.look().notes
+        sweep_runs.look("azure")
+    (note,) = sweep_runs.look().notes
     assert note.startswith("not looked at: ")
 
 
@@ -388,10 +388,10 @@ def begun(name: str, *words: str) -> subprocess.Popen[str]:
 def killed(name: str, process: subprocess.Popen[str]) -> Run:
     """Kill the parent of a run, and wait until its stages have noticed."""
     folder = runs.open_run(name)
-    assert liveness.is_worked_on(folder)
+    assert session.is_worked_on(folder)
     process.kill()
     process.communicate()
-    assert soon(lambda: not liveness.is_worked_on(folder))
+    assert soon(lambda: not session.is_worked_on(folder))
     return folder
 
 
@@ -421,13 +421,13 @@ def test_a_killed_run_on_its_own_emulator_leaves_a_record_and_a_key_only(place: 
     folder = killed("alone", process)
     name = folder.manifest["emulator"]["name"]
     assert soon(lambda: name not in [row.name for row in lifecycle.status()])
-    found = sweeping.look("emulator")
+    found = sweep_runs.look("emulator")
     assert [remnant.goes for remnant in found.remnants if "run alone" in remnant.text] == [True]
     assert (folder.folder / "keys").exists()
-    assert sweeping.remove(found, print) == []
+    assert sweep_runs.remove(found, print) == []
     assert not (folder.folder / "keys").exists()
     assert all(row["deleted_utc"] for row in folder.manifest["resource_groups"])
-    assert sweeping.look("emulator").goes == 0
+    assert sweep_runs.look("emulator").goes == 0
 
 
 def test_a_killed_emulator_goes_unless_a_run_may_go_on_with_it(place: Path) -> None:
@@ -440,13 +440,13 @@ def test_a_killed_emulator_goes_unless_a_run_may_go_on_with_it(place: Path) -> N
 
     def remnant() -> Any:
         assert soon(lambda: [row.state for row in lifecycle.status() if row.name == "crashed"] == ["dead"])
-        return next(one for one in sweeping.look("emulator").remnants if "emulator crashed" in one.text)
+        return next(one for one in sweep_runs.look("emulator").remnants if "emulator crashed" in one.text)
 
     assert not remnant().goes and "run user may go on with it" in remnant().text
     user.update_manifest(kept=False)
-    found = sweeping.look("emulator")
-    assert remnant().goes and "goes   emulator crashed" in sweep_words.text_of(found)
-    assert sweeping.remove(found, print) == []
+    found = sweep_runs.look("emulator")
+    assert remnant().goes and "goes   emulator crashed" in sweep_text.text_of(found)
+    assert sweep_runs.remove(found, print) == []
     assert "crashed" not in [row.name for row in lifecycle.status()]
 
 
@@ -458,11 +458,11 @@ def test_a_dead_emulator_that_no_run_here_uses_stays_for_the_longest_lifetime(
     server.kill()
     server.wait()
     assert soon(lambda: [row.state for row in lifecycle.status() if row.name == "foreign"] == ["dead"])
-    (found,) = [one for one in sweeping.look("emulator").remnants if "emulator foreign" in one.text]
+    (found,) = [one for one in sweep_runs.look("emulator").remnants if "emulator foreign" in one.text]
     assert not found.goes
     config = lifecycle.status()[0].folder.parent / "foreign" / "config.json"
     os.utime(config, (0, 0))
-    (found,) = [one for one in sweeping.look("emulator").remnants if "emulator foreign" in one.text]
+    (found,) = [one for one in sweep_runs.look("emulator").remnants if "emulator foreign" in one.text]
     assert found.goes
     found.remove()
     assert "foreign" not in [row.name for row in lifecycle.status()]
@@ -476,9 +476,9 @@ def test_temporary_folders_of_dead_processes_go(place: Path) -> None:
     gone.mkdir()
     stays.mkdir()
     try:
-        found = sweeping.look("emulator")
+        found = sweep_runs.look("emulator")
         assert [str(gone) in remnant.text for remnant in found.remnants] == [True]
-        assert sweeping.remove(found, print) == []
+        assert sweep_runs.remove(found, print) == []
         assert not gone.exists() and stays.exists()
     finally:
         stays.rmdir()

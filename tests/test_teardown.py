@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from azure.core.rest import HttpRequest
 
-from diskbook import stages
 from diskbook.azure import teardown
 from diskbook.azure.clients import Clients
-from diskbook.errors import DiskbookError
-from diskbook.run import Run
+from diskbook.base.errors import DiskbookError
+from diskbook.runs import stages
+from diskbook.store.run import Run
 from emulated import soon
 from standing import a_cloud, a_group, a_place, a_run, faults, groups, tags_of
 

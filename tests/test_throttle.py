@@ -6,9 +6,11 @@ import pandas as pd
 import pytest
 
 import synthetic
-from diskbook import limits, metrics, present, schema, throttle
-from diskbook.azure.metric_names import METRICS
+from diskbook.reference.metrics import METRICS
+from diskbook.show import tables as show_tables
 from diskbook.stats.compare import compare
+from diskbook.tables import schema
+from diskbook.throttling import evidence, limits, platform as platform_metrics
 
 LABELS = {"lrs-z1": "LRS", "zrs-z1": "ZRS"}
 WORDS = {"randread-qd256": "deep read", "randread-qd1": "read"}
@@ -42,7 +44,7 @@ def reported(trials: pd.DataFrame, deep: float, provenance: str = "azure") -> pd
 
 
 def found(trials: pd.DataFrame, table: pd.DataFrame, **more: object) -> pd.DataFrame:
-    cells = throttle.with_evidence(limits.label_cells(trials), trials, table, **more)
+    cells = evidence.with_evidence(limits.label_cells(trials), trials, table, **more)
     return cells.set_index(["arm", "workload"])
 
 
@@ -68,14 +70,14 @@ def test_without_metrics_the_reason_is_said_once(trials: pd.DataFrame) -> None:
     ]
     cells = found(trials, schema.empty(schema.METRICS), ledger=ledger).reset_index()
     assert set(cells["platform"]) == {"not fetched"} and set(cells["agrees"]) == {""}
-    page = present.cells(cells, LABELS, WORDS)
+    page = show_tables.cells(cells, LABELS, WORDS)
     assert page.count("were not fetched: no") == 1 and "What limited each cell" in page
     assert "Trials that agree" not in page
 
 
 def test_emulated_metrics_are_said_to_be_emulated(trials: pd.DataFrame) -> None:
     cells = found(trials, reported(trials, 102.0, "emulated")).reset_index()
-    assert "metrics are emulated, not Azure&#x27;s" in present.cells(cells, LABELS, WORDS)
+    assert "metrics are emulated, not Azure&#x27;s" in show_tables.cells(cells, LABELS, WORDS)
 
 
 def test_credit_that_differs_within_a_cell_is_said(trials: pd.DataFrame) -> None:
@@ -92,7 +94,7 @@ def test_the_platform_corroborates_a_cap_in_the_comparison(trials: pd.DataFrame)
     trials = trials[trials["outstanding"] > 1]  # without a shallow cell to tell from
     item = [row for row in synthetic.comparisons() if row.workload == "randread-qd256"]
     by_rate = compare(trials, item).cells.set_index(["arm", "workload"])
-    told = metrics.consumed_by_cell(trials, reported(trials, 102.0))
+    told = platform_metrics.consumed_by_cell(trials, reported(trials, 102.0))
     by_platform = compare(trials, item, consumed_pct=told).cells.set_index(["arm", "workload"])
     place = ("zrs-z1", "randread-qd256")
     assert (by_rate.loc[place, "label"], by_platform.loc[place, "label"]) == ("near a cap", "capped")

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from diskbook import raw, results, scenario_file, stages
-from diskbook.analysis import Analysis, analyse
+from diskbook import load
+from diskbook.analysis.run import Analysis, analyse
 from diskbook.emulator import lifecycle
-from diskbook.run import Run
+from diskbook.runs import stages
+from diskbook.store import raw, tables as store_tables
+from diskbook.store.run import Run
 from emulated import leftovers
 
 SCENARIO = Path(__file__).parent / "scenarios" / "tools.toml"
@@ -63,7 +65,7 @@ def test_each_machine_is_measured_by_its_tool_and_the_xml_is_kept(run: Run) -> N
 
 
 def test_the_tables_hold_both_tools(run: Run) -> None:
-    tables = results.build(run)
+    tables = store_tables.build(run)
     rows = tables.trials.set_index(["arm", "workload", "direction"]).sort_index()
     for arm in ("fio", "diskspd"):
         row = rows.loc[(arm, "write-qd2", "write")]
@@ -105,7 +107,7 @@ def test_what_a_line_means_for_its_readers_is_shown(analysis: Analysis) -> None:
 
 def test_the_scenario_tool_check_is_an_ordinary_one() -> None:
     for preset in ("quick", "standard", "full"):
-        found = scenario_file.load("tool-check", preset)
+        found = load.load("tool-check", preset)
         tools = {arm.name: found.tool_of(arm) for arm in found.arm}
         assert tools == {"fio": "fio", "fio-b": "fio", "diskspd": "diskspd"}
         assert {item.pairing for item in found.comparison} == {"same-disk"}

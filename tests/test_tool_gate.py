@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import synthetic
-from diskbook.scenario import Comparison
+from diskbook.scenario.model import Comparison
 from diskbook.stats.compare import Compared, compare
-from diskbook.stats.tool_gate import tool_gate
+from diskbook.stats.gates_tool import tool_gate
 
 ARMS = ("new", "base")
 EMULATED = "diskspd 2.0.21 (emulated by fio-3.33)"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from diskbook.errors import UsageError
-from diskbook.scenario import Workload
+from diskbook.base.errors import UsageError
+from diskbook.scenario.diskspd_line.arguments import parse
+from diskbook.scenario.model import Workload
 from diskbook.tools import fio
-from diskbook.tools.diskspd_arguments import parse
 from fio_jobs import run, run_on_memory
 
 MIB = 1024**2

@@ -12,8 +12,8 @@ from azure.core.exceptions import HttpResponseError, ServiceRequestError, Servic
 
 from arm_plane import LOCATION, SUBSCRIPTION, TOKEN, World, plane, refused
 from diskbook.azure.clients import Clients, Cloud, StaticToken
-from diskbook.azure.waiting import CAP_S, Patience, kind_of
-from diskbook.errors import DiskbookError
+from diskbook.azure.retry import CAP_S, Patience, kind_of
+from diskbook.base.errors import DiskbookError
 
 __all__ = ["plane"]
 

@@ -15,14 +15,15 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 
 from arm_plane import World, plane, refused
-from diskbook import scenario_file, stages
+from diskbook import load
 from diskbook.azure import keys, requests, windows
 from diskbook.azure.keys import run_key
-from diskbook.clouds import clients_of
+from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
-from diskbook.hosts import Connection, Host
-from diskbook.run import Run
-from diskbook.scenario import Machine
+from diskbook.machines.ssh import Connection, Host
+from diskbook.runs import stages
+from diskbook.scenario.model import Machine
+from diskbook.store.run import Run
 from emulated import leftovers
 
 __all__ = ["plane"]
@@ -236,7 +237,7 @@ def run() -> Iterator[Run]:
         patch.setenv("DISKBOOK_RUNS", f"{name}/runs")
         scenario = Path(name) / "both.toml"
         scenario.write_text(SCENARIO)
-        assert scenario_file.load(str(scenario), "quick").machine[1].os == "windows"
+        assert load.load(str(scenario), "quick").machine[1].os == "windows"
         lifecycle.start("both", profile="quiet", time_scale=0.0, owner=True)
         made = stages.begin("both", str(scenario), "emulator", "quick", emulator={"name": "both"})
         stages.provision(made)

@@ -10,17 +10,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from diskbook import devices
 from diskbook.azure import keys, windows
-from diskbook.devices import Device
+from diskbook.base.errors import DiskbookError
 from diskbook.emulator.machine import Machine, login_user
 from diskbook.emulator.types import VmAddress, VmSpec
-from diskbook.errors import DiskbookError
-from diskbook.hosts import Host, JobLost
-from diskbook.scenario import Workload
-from diskbook.tools import diskspd
-from diskbook.windows_hosts import WindowsConnection
-from diskbook.windows_scripts import SCRIPTS, script
+from diskbook.machines import disks as machine_disks
+from diskbook.machines.disks import Device
+from diskbook.machines.powershell import SCRIPTS, script
+from diskbook.machines.ssh import Host, JobLost
+from diskbook.machines.ssh_windows import WindowsConnection
+from diskbook.scenario.model import Workload
+from diskbook.tools.diskspd import command as diskspd
 
 MIB = 1024**2
 OURS = "cf8c35db-1111-4222-8333-444455556666"
@@ -119,12 +119,12 @@ def test_the_machine_says_that_its_diskspd_is_emulated(connection: WindowsConnec
 
 @pytest.mark.usefixtures("disk")
 def test_a_disk_is_found_by_lun_marked_and_measured(connection: WindowsConnection) -> None:
-    seen = devices.ours(connection, 3, size_bytes=64 * MIB, unique_id=OURS)
+    seen = machine_disks.ours(connection, 3, size_bytes=64 * MIB, unique_id=OURS)
     assert seen.first
     assert seen.device == Device("windows", "#4", "#4:fill", 64 * MIB, 3)
-    assert not devices.ours(connection, 3, size_bytes=64 * MIB, unique_id=OURS).first
+    assert not machine_disks.ours(connection, 3, size_bytes=64 * MIB, unique_id=OURS).first
     with pytest.raises(DiskbookError, match="nothing was written"):
-        devices.ours(connection, 3, size_bytes=64 * MIB, unique_id=OURS.replace("1111", "2222"))
+        machine_disks.ours(connection, 3, size_bytes=64 * MIB, unique_id=OURS.replace("1111", "2222"))
 
     load = Workload(name="w", block_size=8192, write_pct=100, runtime_s=1, working_set_gib=1 / 32)
     job = diskspd.command(load, seen.device)
@@ -139,7 +139,7 @@ def test_a_disk_is_found_by_lun_marked_and_measured(connection: WindowsConnectio
 def test_two_disks_that_claim_one_lun_are_refused() -> None:
     rows = [{"lun": 0, "number": number, "size_bytes": MIB} for number in (1, 2)]
     with pytest.raises(DiskbookError, match="#1 and #2 both claim LUN 0"):
-        devices.windows_devices(rows, "win")
+        machine_disks.windows_devices(rows, "win")
 
 
 @pytest.mark.parametrize(
@@ -163,4 +163,4 @@ def test_what_a_windows_machine_says_of_a_disk(said: dict[str, object], why: str
         "tail": empty,
         "mark": "",
     }
-    assert devices.refusal(devices.windows_facts({**whole, **said}), OURS) == why
+    assert machine_disks.refusal(machine_disks.windows_facts({**whole, **said}), OURS) == why

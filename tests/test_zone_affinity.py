@@ -13,13 +13,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 import synthetic
-from diskbook import cli, zone_affinity, zone_baseline, zone_reads
-from diskbook.errors import DiskbookError, UsageError
+from diskbook import cli
+from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.stats.zone_probe import probe
 from diskbook.tools import fio
-from diskbook.zone_affinity import HOME, REMOTE, UNCLEAR
-from diskbook.zone_baseline import Baseline
-from diskbook.zone_reads import Probe
+from diskbook.zone_affinity import baseline, probe as zone_affinity_probe, verdict as zone_affinity_verdict
+from diskbook.zone_affinity.baseline import Baseline
+from diskbook.zone_affinity.probe import Probe
+from diskbook.zone_affinity.verdict import HOME, REMOTE, UNCLEAR
 
 KNOWN = Baseline(2.0, 3.0, "test", 4.3)
 DISK = Probe("disk")
@@ -69,7 +70,7 @@ def test_only_blocks_that_all_zones_have_count() -> None:
     ],
 )
 def test_the_whole_interval_must_lie_on_one_side(latencies, verdict: str, code: int, why: str) -> None:
-    found = zone_affinity.judge(latencies, KNOWN, DISK, "zone 1")
+    found = zone_affinity_verdict.judge(latencies, KNOWN, DISK, "zone 1")
     assert (found.verdict, found.exit_code) == (verdict, code)
     assert why in found.why and bool(why) == bool(found.why) and found.why in found.line
     if len(latencies) > 1:
@@ -81,8 +82,8 @@ def test_the_whole_interval_must_lie_on_one_side(latencies, verdict: str, code: 
 
 
 def test_slow_reads_are_a_remote_zone_where_the_farthest_is_not_known() -> None:
-    known = zone_baseline.by_hand(2.0, 3.0)
-    assert zone_affinity.judge([8.0, 9.0, 8.5], known, DISK, "zone 1").verdict == REMOTE
+    known = baseline.by_hand(2.0, 3.0)
+    assert zone_affinity_verdict.judge([8.0, 9.0, 8.5], known, DISK, "zone 1").verdict == REMOTE
 
 
 def looks(state: Path, *seen: tuple[str, float]) -> list[str]:
@@ -90,8 +91,10 @@ def looks(state: Path, *seen: tuple[str, float]) -> list[str]:
     told = []
     for place, latency in seen:
         around = [2.0, 3.0, 2.4, 2.6, 2.2] if math.isnan(latency) else [latency * f for f in (1, 1.01, 0.99)]
-        found = zone_affinity.judge(around, KNOWN, DISK, place, zone_affinity.last_clear(state))
-        zone_affinity.keep(state, found)
+        found = zone_affinity_verdict.judge(
+            around, KNOWN, DISK, place, zone_affinity_verdict.last_clear(state)
+        )
+        zone_affinity_verdict.keep(state, found)
         told.append(found.changed)
     return told
 
@@ -113,7 +116,7 @@ def test_a_foreign_state_file_is_not_overwritten(tmp_path: Path, content: bytes)
     state = tmp_path / "state"
     state.write_bytes(content)
     with pytest.raises(DiskbookError, match="no state of zone-affinity"):
-        zone_affinity.last_clear(state)
+        zone_affinity_verdict.last_clear(state)
     assert state.read_bytes() == content
 
 
@@ -123,17 +126,17 @@ def test_a_state_file_that_was_cut_off_counts_as_none(tmp_path: Path) -> None:
     whole = state.read_text()
     for length in range(len(whole) - 1):
         state.write_text(whole[:length])
-        assert zone_affinity.last_clear(state) == {}
+        assert zone_affinity_verdict.last_clear(state) == {}
     assert looks(state, ("1", 3.1), ("2", 2.0)) == ["", "it moved back"]
 
 
 def test_two_looks_at_once_tell_a_move_once(file: str, tmp_path: Path) -> None:
     state = tmp_path / "state"
     looks(state, ("zone 1", 3.1))
-    slow = zone_baseline.by_hand(*around(file))
+    slow = baseline.by_hand(*around(file))
     probe = Probe(file, 0.2, 1 / 1024)
     with ThreadPoolExecutor() as pool:
-        both = [pool.submit(zone_affinity.look, probe, slow, "2", state) for _ in range(2)]
+        both = [pool.submit(zone_affinity_verdict.look, probe, slow, "2", state) for _ in range(2)]
         told = sorted(one.result().changed for one in both)
     assert told == ["", "it moved back"]
     assert json.loads(state.read_text())["verdict"] == HOME
@@ -141,32 +144,32 @@ def test_two_looks_at_once_tell_a_move_once(file: str, tmp_path: Path) -> None:
 
 def test_a_state_that_cannot_be_written_is_told_before_the_reads(file: str, tmp_path: Path) -> None:
     with pytest.raises(DiskbookError, match="cannot be written: No such file or directory"):
-        zone_affinity.look(Probe(file, 600), KNOWN, "1", tmp_path / "nix" / "state")
+        zone_affinity_verdict.look(Probe(file, 600), KNOWN, "1", tmp_path / "nix" / "state")
 
 
 def test_the_baseline_comes_from_a_run() -> None:
-    found = zone_baseline.of_run("sample-zone-disks")
+    found = baseline.of_run("sample-zone-disks")
     assert 1.5 < found.near_ms < found.far_ms <= found.farthest_ms < 5
     assert "disk zrs (emulated)" in found.source and not found.zone
     with pytest.raises(UsageError, match="no disk 'lrs'"):
-        zone_baseline.of_run("sample-zone-disks", "lrs")
+        baseline.of_run("sample-zone-disks", "lrs")
 
 
 def test_zones_are_learned_one_after_another(tmp_path: Path) -> None:
     file = tmp_path / "zones.json"
     seen = {"1": [4.3, 4.4, 4.2], "2": [2.2, 2.21, 2.19], "3": [3.2, 3.1, 3.3]}
-    zone_baseline.learn(file, "1", DISK, seen["1"])
+    baseline.learn(file, "1", DISK, seen["1"])
     with pytest.raises(UsageError, match="knows one zone only"):
-        zone_baseline.of_file(file)
+        baseline.of_file(file)
     for zone in ("3", "2", "3"):
-        rows = zone_baseline.learn(file, zone, DISK, seen[zone])
+        rows = baseline.learn(file, zone, DISK, seen[zone])
     assert list(rows["zone"]) == ["2", "3", "1"]
-    found = zone_baseline.of_file(file)
+    found = baseline.of_file(file)
     assert found.zone == "2" and found.source.startswith("zones.json of 20")
     assert (found.near_ms, found.far_ms, found.farthest_ms) == pytest.approx((2.2, 3.2, 4.3), rel=0.01)
-    zone_baseline.learn(file, "2", DISK, [2.0, 3.0, 4.0])
+    baseline.learn(file, "2", DISK, [2.0, 3.0, 4.0])
     with pytest.raises(UsageError, match="the nearest zone is not clear"):
-        zone_baseline.of_file(file)
+        baseline.of_file(file)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +179,7 @@ def test_zones_are_learned_one_after_another(tmp_path: Path) -> None:
 def test_a_foreign_file_is_neither_read_nor_written(tmp_path: Path, content: str) -> None:
     file = tmp_path / "zones.json"
     file.write_text(content)
-    for attempt in (lambda: zone_baseline.of_file(file), lambda: zone_baseline.learn(file, "1", DISK, [2.0])):
+    for attempt in (lambda: baseline.of_file(file), lambda: baseline.learn(file, "1", DISK, [2.0])):
         with pytest.raises(UsageError, match="was not written by --learn, or is damaged"):
             attempt()
     assert file.read_text() == content
@@ -189,7 +192,7 @@ def command(*arguments: str) -> Result:
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A device that is read less often than others, for time's sake."""
-    monkeypatch.setattr(zone_reads, "READS", 3)
+    monkeypatch.setattr(zone_affinity_probe, "READS", 3)
     path = tmp_path / "device"
     path.write_bytes(bytes(1 << 20))
     return str(path)
@@ -197,7 +200,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def around(file: str) -> tuple[float, float]:
     """Latencies of a nearest zone and the next, very far apart, of which the file's own is the first."""
-    found = float(np.median(zone_reads.measure(Probe(file, 0.2, 1 / 1024))))
+    found = float(np.median(zone_affinity_probe.measure(Probe(file, 0.2, 1 / 1024))))
     return found, 1e6 * found
 
 
@@ -215,10 +218,10 @@ def test_reads_are_few_and_leave_nothing_where_they_run(file: str, tmp_path: Pat
     said = tmp_path / "said"
     via = f"""sh -c 'echo "$0" "$@" >>{said}; exec "$0" "$@"'"""
     Path(file).rename(tmp_path / "elsewhere")  # where it is there need not be here
-    zone_reads.measure(Probe(str(tmp_path / "elsewhere"), 0.2, 1 / 1024, via))
+    zone_affinity_probe.measure(Probe(str(tmp_path / "elsewhere"), 0.2, 1 / 1024, via))
     lines = said.read_text().splitlines()
-    assert len(lines) == zone_reads.READS
-    assert zone_reads._argv(fio.Job(("fio", "a b")), "ssh node2 sudo")[-2:] == [
+    assert len(lines) == zone_affinity_probe.READS
+    assert zone_affinity_probe._argv(fio.Job(("fio", "a b")), "ssh node2 sudo")[-2:] == [
         "sudo",
         "fio 'a b' --readonly",
     ]

@@ -16,12 +16,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 import emulated
-from diskbook import benchmark, cli, stages, zone_affinity
-from diskbook.clouds import clients_of
+from diskbook import cli
+from diskbook.bench import trials as bench_trials
+from diskbook.bench.rig import Rig
+from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
-from diskbook.rig import Rig
-from diskbook.zone_affinity import HOME, REMOTE, UNCLEAR, Lesson
-from diskbook.zone_reads import Probe
+from diskbook.runs import stages
+from diskbook.zone_affinity import verdict
+from diskbook.zone_affinity.probe import Probe
+from diskbook.zone_affinity.verdict import HOME, REMOTE, UNCLEAR, Lesson
 
 AFFINITY = str(Path(__file__).parent / "scenarios" / "affinity.toml")
 READ_MS = {"home": 4.0, "other-a": 8.0, "other-b": 12.0}
@@ -105,12 +108,11 @@ def cluster(lessons: dict[str, Lesson]) -> Iterator[Cluster]:
         rig = Rig.of(clients, folder, scenario, row, threading.Event())
         try:
             found = Cluster(rig, place)
-            benchmark.prefill(rig, "zrs", "node1")
+            bench_trials.prefill(rig, "zrs", "node1")
             probes = {node: found.probe(node) for node in ("node1", "node2", "node3")}
             with ThreadPoolExecutor() as pool:
                 learned = [
-                    pool.submit(zone_affinity.learn, probe, node[-1], found.zones)
-                    for node, probe in probes.items()
+                    pool.submit(verdict.learn, probe, node[-1], found.zones) for node, probe in probes.items()
                 ]
                 lessons.update({one.result().zone: one.result() for one in learned})
             yield found

@@ -11,8 +11,9 @@ from typing import Any
 
 import click
 
-from diskbook import __version__, paths, secrecy
-from diskbook.errors import DiskbookError, Stopped, UsageError
+from diskbook import __version__
+from diskbook.base import paths, redact
+from diskbook.base.errors import DiskbookError, Stopped, UsageError
 
 
 class Suggesting(click.Group):
@@ -21,7 +22,7 @@ class Suggesting(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command; say which one may have been meant."""
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            from diskbook.errors import unknown
+            from diskbook.base.errors import unknown
 
             raise unknown("command", args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)
@@ -40,9 +41,9 @@ def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> f
 
 
 def _usd(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    from diskbook.azure import spend
+    from diskbook.cost import budget
 
-    return None if value is None else spend.given_limit(value)
+    return None if value is None else budget.given_limit(value)
 
 
 _max_cost = click.option(
@@ -80,21 +81,22 @@ _max_cost = click.option(
 @click.option("--resume", metavar="RUN", help="Go on with a run that was cut short.")
 def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
     """Run SCENARIO: provision, benchmark, analyse, tear down."""
-    from diskbook import clouds, pipeline
-    from diskbook import run as runs
     from diskbook.azure import expiry
+    from diskbook.cloud import connect
+    from diskbook.runs import pipeline
+    from diskbook.store import run as runs
 
     if (scenario is None) == (resume is None):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
     folder = runs.open_run(resume) if resume else _begin(str(scenario), options, azure)
-    clouds.go_on(folder, azure)
+    connect.go_on(folder, azure)
     if options["expires"] is not None:
         folder.update_manifest(expires_h=options["expires"])
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
     if options["max_cost_usd"] is not None:
         folder.update_manifest(max_cost_usd=options["max_cost_usd"])
-    click.echo(clouds.target(folder.manifest))
+    click.echo(connect.target(folder.manifest))
     if folder.manifest["provenance"] == "imported":
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
     outcome = pipeline.execute(folder, keep=keep)
@@ -104,8 +106,8 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
 
 
 def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any:
-    from diskbook import run as runs
-    from diskbook import stages
+    from diskbook.runs import stages
+    from diskbook.store import run as runs
 
     overrides = dict(_setting(text) for text in options["settings"])
     name = options["name"] or runs.new_name(scenario.rsplit("/", 1)[-1].removesuffix(".toml"))
@@ -124,9 +126,9 @@ def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any
 def _setting(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
-        given = secrecy.hide(text)
+        given = redact.hide(text)
         raise UsageError(f"--set {given}: write KEY=VALUE, for example --set design.replicates=2")
-    secrecy.refuse({key: value}, "--set ")
+    redact.refuse({key: value}, "--set ")
     try:
         return key, json.loads(value)
     except json.JSONDecodeError:
@@ -153,14 +155,14 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
 
     Also how many replicates and blocks it needs for a wanted precision or power.
     """
-    from diskbook import scenario_file
-    from diskbook.plan import plan_cost, planning_words
+    from diskbook import load
+    from diskbook.plan import cost as plan_cost, text as plan_text
 
-    wanted = planning_words.wanted_of(options["half_width"], options["power"], options["effect"])
-    sources = planning_words.sources_of(
+    wanted = plan_text.wanted_of(options["half_width"], options["power"], options["effect"])
+    sources = plan_text.sources_of(
         options["pilot"], options["history"], options["sd_disk"], options["sd_run"]
     )
-    chosen = scenario_file.load(scenario, preset, dict(_setting(text) for text in settings))
+    chosen = load.load(scenario, preset, dict(_setting(text) for text in settings))
     words = ["diskbook", "run", scenario, "--preset", preset]
     words += [word for text in settings for word in ("--set", text)]
     creation = plan_cost.sections(
@@ -170,15 +172,16 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
         live=options["live_prices"],
         limit=options["max_cost_usd"],
     )
-    click.echo(planning_words.plan_text(chosen, wanted, sources, shlex.join(words), creation))
+    click.echo(plan_text.plan_text(chosen, wanted, sources, shlex.join(words), creation))
 
 
 @cli.command(name="list")
 def list_() -> None:
     """List scenarios, emulator profiles and runs."""
-    from diskbook import overview, scenario_file
+    from diskbook import load
+    from diskbook.runs import overview
 
-    click.echo("scenarios: " + ", ".join(scenario_file.names()))
+    click.echo("scenarios: " + ", ".join(load.names()))
     click.echo("emulator profiles: " + ", ".join(sorted(path.stem for path in paths.PROFILES.glob("*.toml"))))
     found = overview.runs_table()
     click.echo("runs:" if len(found) else "runs: none")
@@ -199,24 +202,23 @@ def list_() -> None:
 @click.option("--report", is_flag=True, help="Run the analysis notebook, too, and make report.html.")
 def import_(paths: tuple[str, ...], name: str | None, report: bool, **options: Any) -> None:
     """Make a run of results of fio and DiskSpd, also of bench_fio, VMFleet and PerfKitBenchmarker."""
-    from diskbook.importing import words as import_words
+    from diskbook.importing import text as import_text
 
-    run, words = import_words.run(paths, name, options)
+    run, words = import_text.run(paths, name, options)
     click.echo(words)
     if report:
-        click.echo(f"report: {import_words.report(run)}")
+        click.echo(f"report: {import_text.report(run)}")
 
 
 @cli.command()
 @click.argument("name", metavar="RUN")
 def tables(name: str) -> None:
     """Rebuild the tables of RUN from its raw results."""
-    from diskbook import results
-    from diskbook import run as runs
+    from diskbook.store import run as runs, tables as store_tables
 
     folder = runs.open_run(name)
-    built = results.build(folder)
-    results.write(built, folder.folder)
+    built = store_tables.build(folder)
+    store_tables.write(built, folder.folder)
     click.echo(
         f"{len(built.trials)} rows of trials, {len(built.bins)} of bins, {len(built.series)} of series"
     )
@@ -228,9 +230,9 @@ def tables(name: str) -> None:
 @click.option("--workload", metavar="NAME", help="Only this workload.")
 def why(name: str, arm: str | None, workload: str | None) -> None:
     """Say for every cell of RUN whether it was throttled, by which limit, and what would help."""
-    from diskbook import why as reasons
+    from diskbook.throttling import diagnosis
 
-    click.echo(reasons.of_run(name, arm, workload))
+    click.echo(diagnosis.of_run(name, arm, workload))
 
 
 @cli.command(name="zone-affinity")
@@ -287,18 +289,21 @@ def zone_affinity(
     \b
     diskbook zone-affinity ... || exit $(($? == 10 ? 1 : 3))
     """
-    from diskbook import zone_affinity as affinity
-    from diskbook import zone_baseline, zone_reads
+    from diskbook.zone_affinity import (
+        baseline as zone_affinity_baseline,
+        probe as zone_affinity_probe,
+        verdict,
+    )
 
-    probe, given = zone_reads.Probe(**reads), (baseline, disk, near_ms, far_ms)
-    found: affinity.Finding | affinity.Lesson
+    probe, given = zone_affinity_probe.Probe(**reads), (baseline, disk, near_ms, far_ms)
+    found: verdict.Finding | verdict.Lesson
     if learn is None:
-        known = zone_baseline.given(*given)
-        found = affinity.look(probe, known, zone, Path(state) if state else None)
+        known = zone_affinity_baseline.given(*given)
+        found = verdict.look(probe, known, zone, Path(state) if state else None)
     elif state or any(value is not None for value in given):
         raise UsageError("--learn makes a baseline; leave out --state and the baseline")
     else:
-        found = affinity.learn(probe, zone, Path(learn))
+        found = verdict.learn(probe, zone, Path(learn))
     click.echo(found.as_json if as_json else found.line)
     sys.exit(found.exit_code)
 
@@ -307,11 +312,11 @@ def zone_affinity(
 @click.argument("name", metavar="RUN")
 def teardown(name: str) -> None:
     """Delete whatever RUN has left standing."""
-    from diskbook import liveness, stages
-    from diskbook import run as runs
+    from diskbook.runs import stages
+    from diskbook.store import run as runs, session
 
     folder = runs.open_run(name)
-    with liveness.session(folder):
+    with session.session(folder):
         stages.teardown(folder, click.echo)
     click.echo("nothing of this run is left standing")
 
@@ -330,29 +335,29 @@ def sweep(cloud: str | None, emulator_name: str | None, delete: bool) -> None:
     Ends with 0 when nothing is left to go, with 3 when something is (listed, or not deleted), with 1 or 2
     when a cloud could not be looked at or the command was wrong.
     """
-    from diskbook import sweep_words, sweeping
+    from diskbook.runs import sweep as sweep_runs, sweep_text
 
-    found = sweeping.look(cloud, emulator_name)
-    click.echo(sweep_words.text_of(found))
+    found = sweep_runs.look(cloud, emulator_name)
+    click.echo(sweep_text.text_of(found))
     if not found.goes:
         return
     if not delete:
-        click.echo(f"{sweep_words.going(found)} to go: 'diskbook sweep --delete' deletes")
+        click.echo(f"{sweep_text.going(found)} to go: 'diskbook sweep --delete' deletes")
         sys.exit(3)
-    failed = sweeping.remove(found, click.echo)
+    failed = sweep_runs.remove(found, click.echo)
     for text in failed:
         click.echo(f"left: {text}", err=True)
     if failed:
         sys.exit(3)
-    click.echo(f"{sweep_words.going(found)} deleted, and read back")
+    click.echo(f"{sweep_text.going(found)} deleted, and read back")
 
 
 @cli.command()
 @click.argument("name", metavar="RUN")
 def figures(name: str) -> None:
     """Export the figures of RUN to figures/<scenario>, replacing those that are there."""
-    from diskbook import run as runs
-    from diskbook import samples
+    from diskbook.runs import samples
+    from diskbook.store import run as runs
 
     folder = runs.open_run(name)
     for path in samples.export_figures(folder, paths.FIGURES / folder.manifest["scenario"]["name"]):
@@ -363,8 +368,8 @@ def figures(name: str) -> None:
 @click.argument("scenarios", nargs=-1)
 def sample(scenarios: tuple[str, ...]) -> None:
     """Make the sample runs of SCENARIOS (default: all) and their figures again, on the emulator."""
-    from diskbook import samples
-    from diskbook.errors import unknown
+    from diskbook.base.errors import unknown
+    from diskbook.runs import samples
 
     for name in scenarios or tuple(samples.OVERRIDES):
         if name not in samples.OVERRIDES:

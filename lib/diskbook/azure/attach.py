@@ -8,9 +8,9 @@ from typing import Any
 from diskbook.azure import readback, refusals
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import operation
-from diskbook.errors import DiskbookError
-from diskbook.run import Run
-from diskbook.scenario import Disk
+from diskbook.base.errors import DiskbookError
+from diskbook.scenario.model import Disk
+from diskbook.store.run import Run
 
 _ID = re.compile(r"/resourcegroups/(?P<group>[^/]+)/providers/.*/(?P<name>[^/]+)$", re.IGNORECASE)
 

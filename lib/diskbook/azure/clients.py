@@ -15,8 +15,8 @@ from typing import Any
 from azure.core.credentials import AccessToken, AccessTokenInfo
 from azure.core.rest import HttpRequest
 
-from diskbook.azure.pace import Pace
-from diskbook.azure.waiting import POLL_S, Patience, Tell, Traffic, Wire
+from diskbook.azure.polling import Pace
+from diskbook.azure.retry import POLL_S, Patience, Tell, Traffic, Wire
 
 LOCATIONS_API = "2022-12-01"
 

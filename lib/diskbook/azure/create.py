@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.azure import expiry, guests, keys, limits, readback, refusals, requests, windows
+from diskbook.azure import expiry, inspect, keys, limits, readback, refusals, requests, windows
 from diskbook.azure.clients import Clients
 from diskbook.azure.operation import operation
-from diskbook.run import Run
-from diskbook.scenario import Disk, Machine
+from diskbook.scenario.model import Disk, Machine
+from diskbook.store.run import Run
 
 SSH_PORT_TAG = "diskbook-ssh-port"  # set by the emulator, whose machines cannot all have port 22
 
@@ -159,7 +159,7 @@ class Maker:
 
     def look(self, spec: Machine, machines: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
         """Complete a machine's entry of the manifest by what only the machine can tell."""
-        return {**machines[spec.name], **guests.look(self.run.folder, spec, machines)}
+        return {**machines[spec.name], **inspect.look(self.run.folder, spec, machines)}
 
     def disk(self, name: str, spec: Disk) -> dict[str, Any]:
         """Create a disk and read it back; return its entry of the manifest."""

@@ -20,10 +20,10 @@ from azure.core.exceptions import AzureError
 
 from diskbook.azure.clients import Clients
 from diskbook.azure.operation import azure_message
-from diskbook.design import Block
-from diskbook.errors import DiskbookError, UsageError
-from diskbook.run import Run
-from diskbook.scenario import Scenario
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.scenario.model import Scenario
+from diskbook.scenario.schedule import Block
+from diskbook.store.run import Run
 
 DEFAULT_H, LEAST_H, LONGEST_H = 12.0, 0.1, 72.0
 API = "2018-09-15"

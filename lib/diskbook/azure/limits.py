@@ -6,10 +6,10 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.azure import catalog
 from diskbook.azure.clients import Clients
-from diskbook.errors import DiskbookError
-from diskbook.scenario import Disk
+from diskbook.base.errors import DiskbookError
+from diskbook.reference import catalog
+from diskbook.scenario.model import Disk
 
 
 @dataclass(frozen=True)

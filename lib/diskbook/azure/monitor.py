@@ -15,11 +15,12 @@ from typing import Any
 
 from azure.core.exceptions import AzureError
 
-from diskbook.azure import metric_names, refusals
+from diskbook.azure import refusals
 from diskbook.azure.clients import Clients
-from diskbook.azure.metric_names import DISK_METRICS, LUN, MACHINE_METRICS, NAMESPACE, Metric
-from diskbook.errors import DiskbookError
-from diskbook.run import Run
+from diskbook.base.errors import DiskbookError
+from diskbook.reference import metrics as reference_metrics
+from diskbook.reference.metrics import DISK_METRICS, LUN, MACHINE_METRICS, NAMESPACE, Metric
+from diskbook.store.run import Run
 
 GRAIN_S = 60
 EMULATED_GRAINS_S = (60, 10, 1)
@@ -202,8 +203,8 @@ def _answers(monitor: _Monitor, asked: Wanted) -> Iterator[bytes]:
 
 
 def _batches(machines: Sequence[str]) -> Iterator[Sequence[str]]:
-    for first in range(0, len(machines), metric_names.RESOURCES_A_CALL):
-        yield machines[first : first + metric_names.RESOURCES_A_CALL]
+    for first in range(0, len(machines), reference_metrics.RESOURCES_A_CALL):
+        yield machines[first : first + reference_metrics.RESOURCES_A_CALL]
 
 
 def _epoch(text: str) -> float:

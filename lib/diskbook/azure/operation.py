@@ -10,8 +10,8 @@ from azure.core.exceptions import AzureError
 
 from diskbook.azure import refusals
 from diskbook.azure.clients import Clients
-from diskbook.errors import DiskbookError
-from diskbook.run import Run, now_utc
+from diskbook.base.errors import DiskbookError
+from diskbook.store.run import Run, now_utc
 
 azure_message = refusals.message
 

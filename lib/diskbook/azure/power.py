@@ -8,7 +8,7 @@ from typing import Any
 from diskbook.azure.attach import group_and_name
 from diskbook.azure.clients import Clients
 from diskbook.azure.operation import operation
-from diskbook.run import Run
+from diskbook.store.run import Run
 
 
 class Power:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from functools import cache
 
-from diskbook.azure import catalog, offers
+from diskbook.azure import offers
 from diskbook.azure.clients import Clients
 from diskbook.azure.offers import Offer, Quota, Region
-from diskbook.scenario import Disk, Machine, Scenario
+from diskbook.reference import catalog
+from diskbook.scenario.model import Disk, Machine, Scenario
 
 Elsewhere = Callable[[], list[Region]]
 # Names of the quota of public addresses; general knowledge, not seen on the wire.

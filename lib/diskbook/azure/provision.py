@@ -16,8 +16,8 @@ from diskbook.azure.clients import Clients
 from diskbook.azure.create import SSH_PORT_TAG, Maker, Place
 from diskbook.azure.graph import Step
 from diskbook.azure.operation import azure_message, operation
-from diskbook.run import Run
-from diskbook.scenario import Disk, Machine, Scenario
+from diskbook.scenario.model import Disk, Machine, Scenario
+from diskbook.store.run import Run
 
 __all__ = [
     "SSH_PORT_TAG",

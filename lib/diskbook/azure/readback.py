@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from diskbook import scenario
-from diskbook.azure import catalog
-from diskbook.errors import DiskbookError
+from diskbook.base.errors import DiskbookError
+from diskbook.reference import catalog
+from diskbook.scenario import model
 
 
 def disk(resource: Any) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def interface(resource: Any) -> dict[str, Any]:
     }
 
 
-def check_disk(asked: scenario.Disk, resource: Any) -> None:
+def check_disk(asked: model.Disk, resource: Any) -> None:
     """Compare a disk with what was asked for.
 
     The tier is compared where Azure names one, which it does for Premium SSD.
@@ -93,10 +93,10 @@ def check_disk(asked: scenario.Disk, resource: Any) -> None:
 
 
 def check_machine(
-    asked: scenario.Machine,
+    asked: model.Machine,
     body: Mapping[str, Any],
     resource: Any,
-    os_disk: scenario.Disk | None = None,
+    os_disk: model.Disk | None = None,
 ) -> None:
     """Compare a machine with what was asked for, by scenario and request; raises as `check_disk` does.
 

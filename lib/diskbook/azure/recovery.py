@@ -14,12 +14,12 @@ from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequ
 
 from diskbook.azure import expiry
 from diskbook.azure.attach import group_and_name
-from diskbook.azure.catalog import EPHEMERAL
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import SSH_PORT_TAG, operation
-from diskbook.errors import DiskbookError
-from diskbook.hosts import Host
-from diskbook.run import Run
+from diskbook.base.errors import DiskbookError
+from diskbook.machines.ssh import Host
+from diskbook.reference.catalog import EPHEMERAL
+from diskbook.store.run import Run
 
 STOPPED = ("stopped", "deallocated")
 CHANGING = ("starting", "stopping", "deallocating")

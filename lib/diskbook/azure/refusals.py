@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from azure.core.exceptions import AzureError, HttpResponseError
 
-from diskbook import secrecy
-from diskbook.azure import attempts
-from diskbook.azure.waiting import Tell
+from diskbook.azure import signin_attempts
+from diskbook.azure.retry import Tell
+from diskbook.base import redact
 
 Result = TypeVar("Result")
 
@@ -76,8 +76,8 @@ _ADVICE = {
 def message(error: AzureError) -> str:
     """Azure's own code and message in one line, without anything secret."""
     text = str(error.message)
-    if attempts.is_page(text):
-        return attempts.line(text)
+    if signin_attempts.is_page(text):
+        return signin_attempts.line(text)
     if isinstance(error, HttpResponseError) and (named := code(error)):
         body = _body(error)
         said = str(body.get("message") or "the operation was ended by Azure")
@@ -157,4 +157,4 @@ def _all_text(error: AzureError) -> str:
 def _line(text: str) -> str:
     """One line, without queries of URLs (they carry signatures) and secrets."""
     first = " ".join(text.split())
-    return secrecy.hide(re.sub(r"(/[^\s?'\"]*)\?[^\s'\")]+", r"\1", first))
+    return redact.hide(re.sub(r"(/[^\s?'\"]*)\?[^\s'\")]+", r"\1", first))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from diskbook.azure import catalog, windows
+from diskbook.azure import windows
 from diskbook.azure.keys import KeyPair, cloud_init
-from diskbook.scenario import Disk, Machine
+from diskbook.reference import catalog
+from diskbook.scenario.model import Disk, Machine
 
 # Images are names of Azure's marketplace; the emulator takes any.
 IMAGES = {

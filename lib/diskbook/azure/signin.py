@@ -18,7 +18,7 @@ from azure.core.rest import HttpRequest
 
 from diskbook.azure import refusals
 from diskbook.azure.clients import Clients
-from diskbook.errors import DiskbookError, UsageError
+from diskbook.base.errors import DiskbookError, UsageError
 
 SUBSCRIPTIONS_API = "2022-12-01"
 PROVENANCE_HEADER = "x-diskbook-provenance"  # every answer of an emulator has it

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 
-from diskbook.errors import UsageError
+from diskbook.base.errors import UsageError
 
 VARIABLE = "DISKBOOK_SSH_SOURCE"
 _WIDEST = 8  # bits; anything wider is as good as everyone

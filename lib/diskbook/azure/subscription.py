@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diskbook import secrecy
-from diskbook.errors import UsageError
+from diskbook.base import redact
+from diskbook.base.errors import UsageError
 
 VARIABLE = "AZURE_SUBSCRIPTION_ID"
 _NAME_ONE = f"name one with --subscription or {VARIABLE}"
@@ -56,7 +56,7 @@ def _id(text: str, where: str) -> str:
         return str(uuid.UUID(text.strip()))
     except ValueError:
         raise UsageError(
-            f"{where}: '{secrecy.hide(text)}' is no subscription id, which looks like "
+            f"{where}: '{redact.hide(text)}' is no subscription id, which looks like "
             "00000000-0000-0000-0000-000000000000; 'az account list --output table' shows yours"
         ) from None
 

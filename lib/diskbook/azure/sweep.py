@@ -14,11 +14,11 @@ from pathlib import Path
 
 from azure.core.exceptions import ResourceNotFoundError
 
-from diskbook import liveness
 from diskbook.azure import teardown
 from diskbook.azure.clients import Clients
-from diskbook.liveness import Life
-from diskbook.run import Run
+from diskbook.store import session
+from diskbook.store.run import Run
+from diskbook.store.session import Life
 
 PREFIX = "diskbook-"
 NEEDED = ("diskbook-run", "diskbook-owner", "diskbook-scenario", "diskbook-expires")
@@ -73,8 +73,8 @@ def label_of(tags: Mapping[str, str]) -> Label | str:
         owner=tags["diskbook-owner"],
         scenario=tags["diskbook-scenario"],
         expires=expires,
-        created=_time(tags.get(liveness.CREATED_TAG, "")),
-        client=tags.get(liveness.CLIENT_TAG),
+        created=_time(tags.get(session.CREATED_TAG, "")),
+        client=tags.get(session.CLIENT_TAG),
     )
 
 
@@ -92,10 +92,10 @@ def judge(group: str, label: Label, runs: Path, now: datetime) -> tuple[str, boo
     """
     if now >= label.expires:
         return "expired", True
-    if label.client is None or label.client != liveness.known_mark(runs):
+    if label.client is None or label.client != session.known_mark(runs):
         # Whether a process elsewhere still works on it cannot be seen from here.
         return "until it expires: of another client", False
-    life = liveness.life(Run(runs / label.run), group)
+    life = session.life(Run(runs / label.run), group)
     return (_WHY_KEPT[life], False) if life in _WHY_KEPT else ("no live run", True)
 
 

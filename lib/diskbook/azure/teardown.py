@@ -16,8 +16,8 @@ from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoun
 
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import azure_message, operation
-from diskbook.errors import DiskbookError
-from diskbook.run import Run
+from diskbook.base.errors import DiskbookError
+from diskbook.store.run import Run
 
 Say = Callable[[str], None]
 NEWS_S = 60.0  # how often a deletion that takes long says so

@@ -1,0 +1,1 @@
+"""The server side: a miniature Azure on loopback, with machines and disks."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diskbook.azure.catalog import EPHEMERAL
+from diskbook.base.errors import DiskbookError
 from diskbook.emulator import network
 from diskbook.emulator.disk import Export, LimitsFile
 from diskbook.emulator.machine import Machine
@@ -33,7 +33,7 @@ from diskbook.emulator.types import (
     VmAddress,
     VmSpec,
 )
-from diskbook.errors import DiskbookError
+from diskbook.reference.catalog import EPHEMERAL
 
 OS_LUN = -1  # where a machine's ephemeral OS disk is kept in the book; it has no LUN
 

@@ -16,9 +16,9 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
+from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.emulator.shm import LimitsFile, ModelFile
 from diskbook.emulator.types import ExportModel, Session
-from diskbook.errors import DiskbookError, UsageError
 
 __all__ = ["Export", "LimitsFile", "build_plugin"]
 

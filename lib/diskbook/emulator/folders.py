@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.emulator.types import Json
-from diskbook.errors import DiskbookError, UsageError, unknown
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 FOLDER_MAX = 90  # bytes; leaves room for a socket's name below it

@@ -23,10 +23,10 @@ from pathlib import Path
 
 import psutil
 
+from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.emulator import folders, processes
 from diskbook.emulator.profile import load_profile
 from diskbook.emulator.types import Json
-from diskbook.errors import DiskbookError, UsageError
 
 START_S = 60.0
 STOP_S = 20.0

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from diskbook.azure import catalog
-from diskbook.azure.metric_names import Metric
 from diskbook.emulator.types import Activity, DiskSpec, Limits, VmSpec
+from diskbook.reference import catalog
+from diskbook.reference.metrics import Metric
 
 Values = NDArray[np.float64]
 # Columns of the counts: I/Os and bytes of the disk, then those that the host cache answered.

@@ -19,10 +19,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from diskbook.emulator import nbdtool, network, processes
+from diskbook.base.errors import UsageError
+from diskbook.emulator import network, processes
 from diskbook.emulator.cloudinit import host_key_pair, host_keys, new_host_key
 from diskbook.emulator.types import VmAddress, VmSpec
-from diskbook.errors import UsageError
+from diskbook.machines import nbd
 
 SFTP_SERVERS = (
     "/usr/lib/openssh/sftp-server",
@@ -171,7 +172,7 @@ class Machine:
         _write(self.folder / "sshd_config", self._config(user), 0o600)
         _write(self.folder / "shell", self._shell(user, quoted), 0o700)
         _write(self.folder / "bin" / "diskbook-disks", _DISKS.format(folder=quoted), 0o700)
-        tool = shlex.quote(nbdtool.__file__)
+        tool = shlex.quote(nbd.__file__)
         look = _DISK.format(python=shlex.quote(sys.executable), tool=tool, folder=quoted)
         _write(self.folder / "bin" / "diskbook-disk", look, 0o700)
         if vm.os == "linux":

@@ -11,9 +11,9 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from diskbook.azure import catalog
 from diskbook.emulator.profile import DEFAULT, Noise, Profile
 from diskbook.emulator.types import Cache, DiskSpec, ExportModel, Latency, Limits, VmSpec
+from diskbook.reference import catalog
 
 SITE_TAG = "diskbook-site"
 CREDIT_TAG = "diskbook-credit-scale"

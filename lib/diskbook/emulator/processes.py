@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from diskbook.errors import UsageError
+from diskbook.base.errors import UsageError
 
 FOLDER_VARIABLE = "DISKBOOK_MACHINE_FOLDER"  # in the environment of all that runs on an emulated machine
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from diskbook.azure.catalog import EPHEMERAL, sku_names
+from diskbook.base.errors import UsageError, unknown
+from diskbook.base.paths import PROFILES
 from diskbook.emulator.types import Latency
-from diskbook.errors import UsageError, unknown
-from diskbook.paths import PROFILES
+from diskbook.reference.catalog import EPHEMERAL, sku_names
 
 DEFAULT = "default"
 SITES = (DEFAULT, "shared-zrs", "zone-disks", "s2d-azure", "disk-options", "nested-resiliency")

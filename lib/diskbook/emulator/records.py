@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from diskbook.base.errors import DiskbookError
 from diskbook.emulator.types import DiskSpec, Session, VmAddress, VmSpec
-from diskbook.errors import DiskbookError
 
 _GROUP = re.compile(r"/resourcegroups/(?P<group>[^/]+)/providers/(?P<rest>.+)")
 

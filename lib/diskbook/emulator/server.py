@@ -28,7 +28,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from diskbook import paths
+from diskbook.base import paths
+from diskbook.base.errors import UsageError
 from diskbook.emulator import folders, lifecycle, machine, network, processes
 from diskbook.emulator.arm import create_app
 from diskbook.emulator.arm.settings import Settings
@@ -39,7 +40,6 @@ from diskbook.emulator.profile import Profile, load_profile
 from diskbook.emulator.records import without_nan
 from diskbook.emulator.tls import make_ca_and_cert
 from diskbook.emulator.types import Json
-from diskbook.errors import UsageError
 
 HEAL_EVERY_S = 0.25
 KEEP_TLS_S = 20 * 24 * 3600  # certificates are valid for 30 days

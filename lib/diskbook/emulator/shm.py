@@ -17,8 +17,8 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.emulator.types import ExportModel, Latency, Limits, Session
-from diskbook.errors import DiskbookError, UsageError
 
 LIMITS_MAGIC = int.from_bytes(b"DSKLIM02", "little")
 MODEL_MAGIC = int.from_bytes(b"DSKMOD02", "little")

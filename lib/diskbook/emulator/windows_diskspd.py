@@ -20,13 +20,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.emulator import windows_xml
 from diskbook.emulator.processes import FOLDER_VARIABLE
-from diskbook.errors import DiskbookError, UsageError
-from diskbook.scenario import Workload
+from diskbook.scenario.diskspd_line.arguments import Arguments, parse_words
+from diskbook.scenario.diskspd_line.render import render
+from diskbook.scenario.model import Workload
 from diskbook.tools import fio
-from diskbook.tools.diskspd_arguments import Arguments, parse_words
-from diskbook.tools.diskspd_render import render
 
 FILL = ":fill"
 _TARGET = re.compile(r"#(?P<number>[0-9]+)(?P<fill>:fill)?")

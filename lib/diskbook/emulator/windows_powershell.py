@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from diskbook.windows_scripts import SCRIPTS
+from diskbook.machines.powershell import SCRIPTS
 
 Parameters = Mapping[str, Any]
 MIB = 1024**2

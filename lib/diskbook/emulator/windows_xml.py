@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from diskbook.tools.diskspd_arguments import Arguments
+from diskbook.scenario.diskspd_line.arguments import Arguments
 from diskbook.tools.fio import Direction, FioResult, Series, merge_bins, percentile_ns
 from diskbook.tools.record import NS_PER_MS, pooled
 

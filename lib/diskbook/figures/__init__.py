@@ -1,15 +1,15 @@
 """Figures of a run: drawn from tables, captioned from computed numbers, exported byte for byte the same."""
 
 from diskbook.figures.credit import credit
-from diskbook.figures.drill import drill
-from diskbook.figures.drives import drives
 from diskbook.figures.export import export, html
+from diskbook.figures.failover import drill
 from diskbook.figures.forest import forest
+from diskbook.figures.percentiles import tail
+from diskbook.figures.predicted import drives
+from diskbook.figures.published import shares
 from diskbook.figures.rates import rates
-from diskbook.figures.shares import shares
 from diskbook.figures.strip import strip
 from diskbook.figures.style import ArmLook, Picture, looks
-from diskbook.figures.tail import tail
 
 __all__ = [
     "ArmLook",

@@ -8,9 +8,9 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook import limits
 from diskbook.figures.style import FAINT, GREY, INK, RC, ArmLook, Picture, decorate, new_figure
-from diskbook.stats.series import diagnose
+from diskbook.tables.series import diagnose
+from diskbook.throttling import limits
 
 
 def credit(

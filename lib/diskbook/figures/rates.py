@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook import limits
 from diskbook.figures.style import GREY, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.throttling import limits
 
 NEAR = 1.7
 """Limits up to this multiple of the highest rate are drawn."""

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook import limits
 from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.throttling import limits
 
 SPREAD = 0.52
 """Height that the blocks of an arm take, of the distance between arms."""

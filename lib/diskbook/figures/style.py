@@ -15,8 +15,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from diskbook.azure.catalog import EPHEMERAL
-from diskbook.scenario import Scenario
+from diskbook.reference.catalog import EPHEMERAL
+from diskbook.scenario.model import Scenario
 
 WIDTH_IN = 7.2
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"

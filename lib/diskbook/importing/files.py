@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from diskbook.errors import DiskbookError, UsageError
-from diskbook.importing import logs as import_logs
-from diskbook.importing.logs import LogFile
+from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.tools import formats
+from diskbook.tools.fio import logs_of_a_job as job_logs
+from diskbook.tools.fio.logs_of_a_job import LogFile
 from diskbook.tools.record import Parsed, UnusableError
 
 _HEAD_BYTES = 100_000
@@ -156,7 +156,7 @@ def log_file(source: Source) -> LogFile:
 
 def _sort_one(source: Source, found: Sorted) -> None:
     head = source.head()
-    named = import_logs.prefix_and_kind(source.name)
+    named = job_logs.prefix_and_kind(source.name)
     if not formats.is_log(head):
         if named and not head.strip():
             raise UnusableError(source.shown, "the log is empty")

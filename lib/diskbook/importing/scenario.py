@@ -9,10 +9,9 @@ from importlib import metadata
 from itertools import groupby
 from typing import Any, Protocol
 
-from diskbook import run as runs
-from diskbook.errors import UsageError, unknown
-from diskbook.importing import loads
-from diskbook.importing import names as import_names
+from diskbook.base.errors import UsageError, unknown
+from diskbook.importing import loads, names as import_names
+from diskbook.store import run as runs
 from diskbook.tools.record import Measurement
 
 UNKNOWN = "unknown"
@@ -68,7 +67,7 @@ def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
     UsageError
         For a setting that names nothing.
     """
-    from diskbook.azure import catalog
+    from diskbook.reference import catalog
 
     if settings.arms_by not in import_names.WAYS:
         raise unknown("way to tell arms apart", settings.arms_by, import_names.WAYS)

@@ -8,14 +8,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from diskbook import scenario_file
-from diskbook.importing import files as import_files
-from diskbook.importing import names as import_names
-from diskbook.importing import scenario as import_scenario
-from diskbook.importing.entries import Entry
+from diskbook import load
+from diskbook.importing import files as import_files, names as import_names, scenario as import_scenario
 from diskbook.importing.files import Source
+from diskbook.importing.pairing import Entry
 from diskbook.importing.scenario import Settings
-from diskbook.run import Run
+from diskbook.store.run import Run
 
 _FAST = 1  # of gzip: a large log is packed ten times as fast, and little larger
 
@@ -47,7 +45,7 @@ def write(
     """
     kept = _keep(run, entries)
     scenario = import_scenario.derive(entries, arms, settings)
-    scenario_file.from_dict(scenario, run.name)
+    load.from_dict(scenario, run.name)
     manifest = import_scenario.manifest(run.name, scenario, arms, settings, limits)
     manifest["imported"] = {"paths": paths, "files": _files(entries, kept), "refused": refused}
     run.write_manifest(manifest)

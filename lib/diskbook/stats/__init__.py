@@ -1,0 +1,1 @@
+"""Ratios of trials with their intervals, gates and verdicts. Pure."""

@@ -13,7 +13,7 @@ import pandas as pd
 from diskbook.stats import gates, ratios, verdicts
 from diskbook.stats.gates import Gate
 from diskbook.stats.intervals import Interval
-from diskbook.stats.noise import FarRuns
+from diskbook.stats.outliers import FarRuns
 from diskbook.stats.view import Named, Pair, View, by_stratum
 
 __all__ = ["COLUMNS", "GATE_COLUMNS", "STRATA_COLUMNS", "Compared", "Named", "compare"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from diskbook.stats.grid import grid, mean_over_repeats
 from diskbook.stats.intervals import LEVEL, Interval, p_difference, student
 from diskbook.stats.verdicts import benjamini_hochberg
-from diskbook.totals import measured_rows
+from diskbook.tables.grid import grid, mean_over_repeats
+from diskbook.tables.totals import measured_rows
 
 COMMON = "all arms"
 COLUMNS = [

@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from diskbook.stats.checks import Places
-from diskbook.stats.noise import FAR, MIN_BLOCKS, MIN_REPLICATES, FarRuns
+from diskbook.stats.cell_checks import Places
+from diskbook.stats.outliers import FAR, MIN_BLOCKS, MIN_REPLICATES, FarRuns
 from diskbook.stats.strata import INFERRED, Strata
 
 Status = Literal["passed", "failed", "not assessable"]

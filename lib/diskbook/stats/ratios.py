@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from diskbook.stats import intervals
-from diskbook.stats.grid import grid, mean_over_repeats
 from diskbook.stats.intervals import LEVEL, Interval
-from diskbook.totals import measured_rows
+from diskbook.tables.grid import grid, mean_over_repeats
+from diskbook.tables.totals import measured_rows
 
 THESE = "these disks"
 LIKE_THESE = "disks like these"

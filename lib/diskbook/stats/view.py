@@ -8,15 +8,15 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from diskbook import limits
-from diskbook.stats import checks, gates, intervals, noise, ratios, strata, tool_gate
+from diskbook.stats import cell_checks, gates, gates_tool, intervals, outliers, ratios, strata
 from diskbook.stats.gates import Gate
-from diskbook.stats.grid import Grid, grid, mean_over_repeats
 from diskbook.stats.intervals import Interval
-from diskbook.stats.noise import FarRuns
-from diskbook.stats.series import samples
+from diskbook.stats.outliers import FarRuns
 from diskbook.stats.strata import Strata
-from diskbook.totals import measured_rows, trial_totals
+from diskbook.tables.grid import Grid, grid, mean_over_repeats
+from diskbook.tables.series import samples
+from diskbook.tables.totals import measured_rows, trial_totals
+from diskbook.throttling import limits
 
 DIRECTIONS = ("commit", "read", "write")
 Pair = tuple["Named", str]
@@ -24,7 +24,7 @@ Pair = tuple["Named", str]
 
 
 class Named(Protocol):
-    """A comparison named by the scenario before the run (`diskbook.scenario.Comparison`)."""
+    """A comparison named by the scenario before the run (`diskbook.scenario.model.Comparison`)."""
 
     arm: str
     base_arm: str
@@ -52,8 +52,8 @@ class View:
         self.mismatches = mismatches
         self.cells = limits.label_cells(trials, parts, consumed_pct, totals)
         self.labels = _by_cell(self.cells)
-        self.checks = _by_cell(checks.cell_checks(trials, parts, totals).reset_index())
-        self.places = checks.interleaving(trials, totals)
+        self.checks = _by_cell(cell_checks.cell_checks(trials, parts, totals).reset_index())
+        self.places = cell_checks.interleaving(trials, totals)
         self.provenance = "+".join(sorted(map(str, trials["provenance"].dropna().unique())))
         self._planned = _planned(trials)
         self._named = directions
@@ -92,7 +92,7 @@ class View:
 
     def far_runs(self, metric: str, pairs: Sequence[Pair]) -> list[FarRuns]:
         """Runs of each comparison that lie far out, of arm and base arm."""
-        found = noise.far_runs(*self._both(np.log(self.grid(metric).values), metric, pairs))
+        found = outliers.far_runs(*self._both(np.log(self.grid(metric).values), metric, pairs))
         return [FarRuns(*counts) for counts in zip(*found, strict=True)]
 
     def differences(
@@ -143,7 +143,7 @@ class View:
             gates.losses_gate(cells, int(there.sum()), int(planned.sum())),
             gates.noise_gate(arms, far, there),
             gates.zone_gate(arms, cells),
-            tool_gate.tool_gate(arms, cells, self.provenance),
+            gates_tool.tool_gate(arms, cells, self.provenance),
             gates.nearest_gate(self.strata(item), replicates),
             gates.pairing_gate(item.pairing, cells, replicates),
         ]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.stats import intervals
-from diskbook.totals import measured_rows
+from diskbook.tables.totals import measured_rows
 
 COLUMNS = [
     "replicate",

@@ -1,0 +1,1 @@
+"""Tools that measure, and the results of tools: commands, parsers, one record."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from diskbook.tools import decode, diskspd_text, diskspd_xml, fio_hist, fio_json, fio_terse, pkb, vmfleet
+from diskbook.tools import decode, perfkit, vmfleet
+from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
+from diskbook.tools.fio import json_lenient, log_histogram, terse
 from diskbook.tools.record import Parsed, UnusableError
 
 MOST_BYTES = 256 * 1024**2
@@ -21,7 +23,7 @@ _MAGIC = {
 
 def is_log(head: bytes) -> bool:
     """Whether a file that begins like this is a log of fio (latency, IOPS, bandwidth, histogram)."""
-    return _LOG_LINE.match(head) is not None or fio_hist.is_histogram(head)
+    return _LOG_LINE.match(head) is not None or log_histogram.is_histogram(head)
 
 
 def parse(content: bytes, source: str) -> Parsed:
@@ -53,13 +55,13 @@ def _parse_text(text: str, source: str) -> Parsed:
     if "<Results" in text:
         return diskspd_xml.parse(text, source)
     if '"fio version"' in text:
-        return fio_json.parse(text, source)
-    if pkb.is_samples(text):
-        return pkb.parse(text, source)
+        return json_lenient.parse(text, source)
+    if perfkit.is_samples(text):
+        return perfkit.parse(text, source)
     if vmfleet.is_table(text):
         return vmfleet.parse(text, source)
-    if fio_terse.is_terse(text):
-        return fio_terse.parse(text, source)
+    if terse.is_terse(text):
+        return terse.parse(text, source)
     if diskspd_text.is_text(text):
         return diskspd_text.parse(text, source)
     raise UnusableError(source, _unknown(text))
@@ -78,4 +80,4 @@ def _unknown(text: str) -> str:
 
 def is_histogram_log(head: bytes) -> bool:
     """Whether a log that begins like this holds histograms."""
-    return fio_hist.is_histogram(head)
+    return log_histogram.is_histogram(head)

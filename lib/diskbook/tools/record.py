@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from diskbook.errors import DiskbookError
+from diskbook.base.errors import DiskbookError
 
 NS_PER_MS = 1e6
 NS_PER_US = 1000

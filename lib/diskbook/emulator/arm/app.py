@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from diskbook.base.errors import UsageError
 from diskbook.emulator.arm import (
     disks,
     extensions,
@@ -41,7 +42,6 @@ from diskbook.emulator.arm.restore import restore
 from diskbook.emulator.arm.settings import Settings
 from diskbook.emulator.arm.state import Store
 from diskbook.emulator.types import Backend, Json
-from diskbook.errors import UsageError
 
 log = logging.getLogger(__name__)
 Handler = Callable[[ControlPlane, Call], Reply]

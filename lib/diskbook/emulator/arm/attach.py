@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 
-from diskbook.azure import catalog
-from diskbook.azure.rules import Violation, VmAsk, attach_violations
 from diskbook.emulator.arm import disks, ids
 from diskbook.emulator.arm.cleanup import DISK, running
 from diskbook.emulator.arm.disk_rules import check_new
@@ -16,6 +14,8 @@ from diskbook.emulator.arm.plane import ControlPlane
 from diskbook.emulator.arm.state import Resource
 from diskbook.emulator.arm.vm_body import data_disk
 from diskbook.emulator.types import Json
+from diskbook.reference import catalog
+from diskbook.reference.rules import Violation, VmAsk, attach_violations
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from diskbook.azure import catalog
-from diskbook.azure.rules import PREMIUM_SKUS, ZRS_SKUS, DiskAsk, Violation, disk_violations
 from diskbook.emulator.arm.errors import ArmError, bad_request, not_allowed
 from diskbook.emulator.arm.state import Resource
+from diskbook.reference import catalog
+from diskbook.reference.rules import PREMIUM_SKUS, ZRS_SKUS, DiskAsk, Violation, disk_violations
 
 BURSTING_LOCK = timedelta(hours=12)
 # scenario field: parameter as Azure names it

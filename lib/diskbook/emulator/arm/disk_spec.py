@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from diskbook.azure import catalog
-from diskbook.azure.rules import DiskAsk
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.state import Resource
 from diskbook.emulator.types import DiskSpec, Json
+from diskbook.reference import catalog
+from diskbook.reference.rules import DiskAsk
 
 GIB = 1024**3
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from diskbook.azure import catalog
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook.emulator.types import Json
+from diskbook.reference import catalog
 
 
 def physical_zones(seed: int, region: catalog.Region) -> dict[str, str]:

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from diskbook.azure import metric_names
-from diskbook.azure.metric_names import LUN, Metric
 from diskbook.emulator import load
 from diskbook.emulator.arm.errors import ArmError, bad_request
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook.emulator.arm.state import Resource
 from diskbook.emulator.load import Values, Windows
 from diskbook.emulator.types import Activity, Json
+from diskbook.reference import metrics
+from diskbook.reference.metrics import LUN, Metric
 
 DELAY_S = 90.0  # metrics take a minute or two to arrive; plausible, not read
 MOST_WINDOWS = 20_000
@@ -48,19 +48,19 @@ def get_batch(plane: ControlPlane, call: Call) -> Reply:
 
 def _metrics(call: Call) -> list[Metric]:
     """Metrics asked for; each must be one that machines have."""
-    if call.query.get("metricnamespace", "").lower() != metric_names.NAMESPACE.lower():
-        raise bad_request(f"The metric namespace must be {metric_names.NAMESPACE}.")
+    if call.query.get("metricnamespace", "").lower() != metrics.NAMESPACE.lower():
+        raise bad_request(f"The metric namespace must be {metrics.NAMESPACE}.")
     names = [name for name in call.query.get("metricnames", "").split(",") if name]
-    if not 1 <= len(names) <= metric_names.NAMES_A_CALL:
-        raise bad_request(f"Between 1 and {metric_names.NAMES_A_CALL} metric names must be given.")
+    if not 1 <= len(names) <= metrics.NAMES_A_CALL:
+        raise bad_request(f"Between 1 and {metrics.NAMES_A_CALL} metric names must be given.")
     for name in names:
-        if name.lower() not in metric_names.BY_NAME:
+        if name.lower() not in metrics.BY_NAME:
             # wording from our knowledge, not read
-            known = ",".join(metric.name for metric in metric_names.METRICS)
+            known = ",".join(metric.name for metric in metrics.METRICS)
             raise bad_request(
                 f"Failed to find metric configuration for metric: {name}, Valid metrics: {known}"
             )
-    return [metric_names.BY_NAME[name.lower()] for name in names]
+    return [metrics.BY_NAME[name.lower()] for name in names]
 
 
 def _luns(call: Call, wanted: Iterable[Metric]) -> set[str] | None:
@@ -90,14 +90,14 @@ def _windows(call: Call) -> Windows:
 
 def _resource_ids(call: Call) -> list[str]:
     found = call.body.get("resourceids")
-    if not isinstance(found, list) or not 1 <= len(found) <= metric_names.RESOURCES_A_CALL:
-        raise bad_request(f"resourceids must name 1 to {metric_names.RESOURCES_A_CALL} resources.")
+    if not isinstance(found, list) or not 1 <= len(found) <= metrics.RESOURCES_A_CALL:
+        raise bad_request(f"resourceids must name 1 to {metrics.RESOURCES_A_CALL} resources.")
     return [str(item) for item in found]
 
 
 def _machine(plane: ControlPlane, resource_id: str) -> Resource:
     found = plane.store.get(resource_id)
-    if found is None or found.type.lower() != metric_names.NAMESPACE.lower():
+    if found is None or found.type.lower() != metrics.NAMESPACE.lower():
         raise ArmError(404, "ResourceNotFound", f"The resource '{resource_id}' was not found.")
     return found
 
@@ -136,7 +136,7 @@ def _of_machine(
         "starttime": _iso(windows.start),
         "endtime": _iso(windows.end),
         "interval": f"PT{windows.grain_s}S" if windows.grain_s % 60 else f"PT{windows.grain_s // 60}M",
-        "namespace": metric_names.NAMESPACE.lower(),
+        "namespace": metrics.NAMESPACE.lower(),
         "resourceregion": machine.body.get("location", ""),
         "resourceid": machine.id,
         "value": rows,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from diskbook.azure import catalog
 from diskbook.emulator.arm import ids
 from diskbook.emulator.arm.errors import ArmError, group_not_found, not_found
 from diskbook.emulator.arm.faults import Faults
@@ -14,6 +13,7 @@ from diskbook.emulator.arm.operations import Operations
 from diskbook.emulator.arm.settings import Settings
 from diskbook.emulator.arm.state import Resource, Store, walk
 from diskbook.emulator.types import Backend, Json
+from diskbook.reference import catalog
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 
-from diskbook.azure import catalog
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook.emulator.arm.settings import Restriction
 from diskbook.emulator.arm.vm_rules import cores_used
 from diskbook.emulator.types import Json
+from diskbook.reference import catalog
 
 _LOCATION = re.compile(r"location\s+eq\s+'([^']*)'", re.IGNORECASE)
 # The service lists zones in no order.

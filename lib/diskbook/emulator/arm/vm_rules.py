@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import date
 
-from diskbook.azure import catalog
-from diskbook.azure.rules import FLEXIBLE_SKUS, VmAsk, machine_violations
 from diskbook.emulator.arm.cleanup import VM
 from diskbook.emulator.arm.errors import ArmError, bad_request, not_allowed, quota_exceeded
 from diskbook.emulator.arm.plane import ControlPlane
 from diskbook.emulator.arm.state import Resource
 from diskbook.emulator.types import Json
+from diskbook.reference import catalog
+from diskbook.reference.rules import FLEXIBLE_SKUS, VmAsk, machine_violations
 
 NIC = "Microsoft.Network/networkInterfaces"
 

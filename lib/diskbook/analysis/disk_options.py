@@ -1,0 +1,333 @@
+"""The analysis of `disk-options`: predicted limits beside measured rates, and what nobody can use."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from diskbook import figures
+from diskbook.analysis.published import claims, figures as published, tables as published_tables
+from diskbook.analysis.run import Analysis
+from diskbook.cost import estimate
+from diskbook.figures import Picture
+from diskbook.reference import catalog
+from diskbook.reference.prices import HOURS_A_MONTH, PriceList, from_table, table
+from diskbook.scenario.model import Disk
+from diskbook.show import sentences
+from diskbook.show.html import Html
+from diskbook.tables.series import diagnose
+from diskbook.throttling import diagnosis, predict
+from diskbook.throttling.limits import LIMITS
+
+ARTICLE = "disk-options"
+PANELS = {
+    "max-write-iops": ("iops", "Random writes of 4K, 512 outstanding"),
+    "max-throughput": ("mb_s", "Random writes of 128K, 512 outstanding"),
+    "max-read-iops": ("iops", "Random reads of 4K, 512 outstanding"),
+}
+BURST = "burst-until-dry"
+SINGLE = "access-time"
+_NAMES = {limit.column: limit for limit in LIMITS}
+
+
+def predictions(a: Analysis) -> pd.DataFrame:
+    """What should set the rate of every cell (`predict.predicted`)."""
+    return predict.predicted(a.trials, on_demand(a))
+
+
+def on_demand(a: Analysis) -> list[str]:
+    """Arms whose disk bursts on demand, without credit."""
+    return [arm.name for arm in a.scenario.arm if a.scenario.disk_named(arm.disk).bursting]
+
+
+def drives(a: Analysis) -> pd.DataFrame:
+    """Cells of many I/Os in flight: predicted and measured rate, limit predicted and limit in the data."""
+    found = predictions(a).merge(
+        a.cells[["arm", "workload", "label", "limit", "limit_value"]].rename(
+            columns={"limit": "binds", "limit_value": "binds_value"}
+        ),
+        on=["arm", "workload"],
+    )
+    found = found[found["workload"].isin([*PANELS, BURST])]
+    arms, loads = ([item.name for item in items] for items in (a.scenario.arm, a.scenario.workload))
+    found["place"] = found["workload"].map(loads.index) * len(arms) + found["arm"].map(arms.index)
+    rows = []
+    for row in found.sort_values("place").to_dict("records"):
+        kind = PANELS.get(row["workload"], ("iops",))[0]
+        unit = "MB/s" if kind == "mb_s" else "IOPS"
+        rows.append(
+            {
+                "Load": a.words[row["workload"]],
+                "Drive": a.labels[row["arm"]],
+                "Predicted limit": _by(row),
+                "Predicted": _rate(row[f"predicted_{kind}"], unit),
+                "Measured": _rate(row[f"measured_{kind}"], unit),
+                "Ratio": row["ratio"],
+                "In the data": _binding(row),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def access_times(a: Analysis) -> pd.DataFrame:
+    """Latency at queue depth 1 of every drive, in ms."""
+    cells = a.cells[a.cells["workload"] == SINGLE].set_index("arm")
+    rows = [
+        {
+            "Drive": label,
+            "Latency at depth 1, ms": cells.loc[arm, "lat_mean_ms"],
+            "Trials": cells.loc[arm, "n_trials"],
+        }
+        for arm, label in a.labels.items()
+        if arm in cells.index
+    ]
+    return pd.DataFrame(rows)
+
+
+def rates(a: Analysis) -> Picture:
+    """Figure: rates of all trials beside the predicted limits."""
+    found = predictions(a)
+    known = found[found["workload"].isin(list(PANELS)) & found["ratio"].notna()]
+    near = int(((known["ratio"] - 1).abs() <= 0.05).sum())
+    title = f"{near} of {len(known)} rates are those of the lowest limit in force: options buy limits"
+    return figures.drives(a.trials, found, a.looks, PANELS, title, a.folder.name)
+
+
+def access(a: Analysis) -> Picture:
+    """Figure: every trial of single reads."""
+    medians = access_times(a).sort_values("Latency at depth 1, ms")
+    ends = (
+        [
+            f"{row['Latency at depth 1, ms']:.2f} ms for {row['Drive']}"
+            for row in medians.iloc[[0, -1]].to_dict("records")
+        ]
+        if len(medians)
+        else []
+    )
+    title = f"Single reads take {' to '.join(ends)}" if ends else "No single reads were measured"
+    return figures.strip(a.trials, a.looks, a.words, [SINGLE], title, a.folder.name)
+
+
+def burst(a: Analysis) -> Picture:
+    """Figure: the moment a burst credit runs out."""
+    scale = a.scenario.scenario.emulated_credit_scale if a.provenance == "emulated" else 1.0
+    return figures.credit(a.trials, a.tables.series, a.looks, BURST, scale, a.folder.name)
+
+
+def pictures(a: Analysis) -> tuple[Picture, ...]:
+    """Figures of this analysis, in the order of the notebook."""
+    return (rates(a), access(a), a.ratios, burst(a))
+
+
+def unusable(a: Analysis) -> list[str]:
+    """Say of every disk that is paid for more than its machine lets through."""
+    disks, found = a.scenario.disk_named, []
+    for arm in a.scenario.arm:
+        spec, rows = disks(arm.disk), a.trials[a.trials["arm"] == arm.name]
+        if spec.iops is None or rows.empty:
+            continue
+        limits = {
+            kind: _highest(rows, f"cap_{kind}_iops", f"cap_{kind}_burst_iops") for kind in ("disk", "vm")
+        }
+        if not limits["disk"] > limits["vm"]:
+            continue
+        base, size = rows["cap_vm_iops"].median(), a.scenario.machine_named(arm.machine).size
+        best = a.cells.loc[a.cells["arm"] == arm.name, "iops"].max()
+        found.append(
+            f"{a.labels[arm.name]}: of the {spec.iops:,} IOPS that are paid for, {size} lets through "
+            f"{limits['vm']:,.0f} on credit and {base:,.0f} after it ({100 * base / spec.iops:.0f} %); "
+            f"{best:,.0f} were measured"
+        )
+    return found or ["every disk's limit lies within its machine's"]
+
+
+def credit_words(a: Analysis) -> list[str]:
+    """Say which credit the trials had, since all drives of a machine share its bucket."""
+    states = a.trials.drop_duplicates("trial")["credit_state"].value_counts(sort=False)
+    shares = (
+        a.trials["credit_left_share"].dropna() if "credit_left_share" in a.trials else pd.Series(dtype=float)
+    )
+    least = (
+        f"; least left at the start of a trial: {100 * shares.min():.0f} % of a bucket" if len(shares) else ""
+    )
+    return [
+        "credit of the trials: " + ", ".join(f"{state} {number}" for state, number in states.items()) + least
+    ]
+
+
+PAIRS = (("F", "G"), ("L", "H"))
+"""Drives of the article that differ by the label alone."""
+
+
+def label_claim(a: Analysis) -> list[str]:
+    """Set the claim that the label lowers access times against the article's own table and this run."""
+    printed = _printed_access_times()
+    changes = {one: 100 * (printed[one] / printed[other] - 1) for one, other in PAIRS}
+    parts = [
+        f"{one} {printed[one]:g} against {other} {printed[other]:g} ms ({changes[one]:+.0f} %)"
+        for one, other in PAIRS
+    ]
+    said = [f"published: {', but '.join(parts)}: the two pairs contradict each other"]
+    flagged = {arm.name for arm in a.scenario.arm if a.scenario.disk_named(arm.disk).accelerated_network}
+    rows = sentences.chosen(a.comparisons[a.comparisons["workload"] == SINGLE])
+    mine = rows[rows["arm"].isin(flagged) & (rows["family"] == "headline")].to_dict("records")
+    return said + [f"{row['provenance']}: {sentences.sentence(row, a.scenario)}" for row in mine]
+
+
+def _printed_access_times() -> dict[str, float]:
+    """Access times of the article by drive letter, in ms."""
+    rows = published.read(ARTICLE)
+    rows = rows[rows["metric"] == "access_time"]
+    drives_of = rows["note"].str.extract(r"drive ([A-Z])")[0]
+    return dict(zip(drives_of, rows["value"].astype(float), strict=True))
+
+
+def diagnosed(a: Analysis) -> pd.DataFrame:
+    """Time within the trials that burst until their credit is spent (`stats.series.diagnose`)."""
+    trials = a.trials.loc[a.trials["workload"] == BURST, "trial"]
+    return diagnose(a.tables.series[a.tables.series["trial"].isin(trials)])
+
+
+def findings(a: Analysis) -> list[diagnosis.Finding]:
+    """What holds every cell (`diagnosis.findings`)."""
+    return diagnosis.findings(a.trials, a.tables.series, a.cells, on_demand(a))
+
+
+def costs(a: Analysis) -> pd.DataFrame:
+    """List price of every drive a month, for 1,000 of the IOPS that it did most of, and of those that last.
+
+    A burst is cheap for as long as nobody pays for it: what lasts is the base of disk and machine, or with
+    on-demand bursting a rate of which every I/O above the base is billed.
+    """
+    prices = _prices(a)
+    rows = []
+    for arm in a.scenario.arm:
+        cells = a.cells[a.cells["arm"] == arm.name]
+        disk = a.scenario.disk_named(arm.disk)
+        month = _number(estimate.month(disk, prices))
+        most = float(cells["iops"].max()) if len(cells) else math.nan
+        lasting = _lasting_iops(a.trials[a.trials["arm"] == arm.name], disk.bursting)
+        billed = _burst_use(disk, lasting, prices)
+        rows.append(
+            {
+                "Drive": a.labels[arm.name],
+                "USD a month": month,
+                "Most IOPS measured": most,
+                "USD a month for 1,000 IOPS": 1000 * month / most,
+                "IOPS that last": lasting,
+                "USD a month for 1,000 that last": 1000 * (month + billed) / lasting,
+                "Besides": _besides(disk, billed),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _besides(disk: Disk, billed: float) -> str:
+    if disk.ephemeral:
+        return "comes with the machine, and goes with it"
+    return f"with {billed:,.0f} USD a month for I/Os above the base" if billed > 0 else ""
+
+
+def _lasting_iops(rows: pd.DataFrame, on_demand: bool) -> float:
+    """IOPS past the host cache that need no credit: the lower of the disk's and the machine's.
+
+    Of a disk within the machine, which has no limit of its own, those of the machine's local path.
+    """
+    disk = _highest(rows, "cap_disk_iops", *(["cap_disk_burst_iops"] if on_demand else []))
+    if math.isnan(disk):
+        return _highest(rows, "cap_vm_cached_iops")
+    return min(disk, _highest(rows, "cap_vm_iops"))
+
+
+def _burst_use(disk: Disk, iops: float, prices: PriceList) -> float:
+    """USD for a month of on-demand bursting at a rate; 0 for a disk without it."""
+    if not disk.bursting:
+        return 0.0
+    base = catalog.disk_tier(disk.sku, disk.size_gib).iops
+    price = prices.of("burst-transactions", disk.sku.partition("_")[2])
+    each = math.nan if price is None else price.usd / 1e4
+    return max(0.0, iops - base) * 3600 * HOURS_A_MONTH * each
+
+
+def price_source(a: Analysis) -> str:
+    """Where the prices are from, their dates, and which are inferred."""
+    prices = _prices(a)
+    inferred = sorted(str(meter) for meter, price in prices.prices.items() if price.quality == "inferred")
+    said = [f"{prices.source}, {a.scenario.region}", *prices.notes]
+    return "; ".join(said + [f"inferred, not read: {', '.join(inferred)}"] * bool(inferred))
+
+
+def _prices(a: Analysis) -> PriceList:
+    disks = [
+        meter for meter in estimate.meters(a.scenario) if not meter.kind.startswith(("vm-", "public-ip"))
+    ]
+    return from_table(a.scenario.region, disks, table())
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def claims_table(a: Analysis) -> Html:
+    """The article's claims with verdicts and reasons, and what this run says of each."""
+    judged = claims.judge(published.assess(published.read()))
+    return published_tables.claims_of(judged, ARTICLE, answers(a), a.provenance)
+
+
+def answers(a: Analysis) -> dict[str, str]:
+    """What this run says of each claim, by the claim's first words."""
+    return {
+        "the VM size caps": "; ".join(unusable(a)),
+        "accelerated networking lowers": "; ".join(label_claim(a)[1:]) or "not compared",
+        "Premium SSD v2 has the lowest": f"{_lowest(a)}; {a.said('j-v2-8000', 'h-plain', SINGLE)}",
+        "performance plus is free": _price_of_plus(a),
+        "bursting and performance plus add up": "; ".join(
+            (
+                a.said("e-burst-plus", "i-burst", "max-write-iops", "iops"),
+                a.said("e-burst-plus", "g-plus", "max-write-iops", "iops"),
+            )
+        ),
+    }
+
+
+def _lowest(a: Analysis) -> str:
+    times = access_times(a).sort_values("Latency at depth 1, ms")
+    if times.empty:
+        return "not measured"
+    first = times.iloc[0]
+    return f"the lowest is {first['Latency at depth 1, ms']:.3f} ms of {first['Drive']}"
+
+
+def _price_of_plus(a: Analysis) -> str:
+    """List price of two drives that differ in performance plus alone."""
+    month = costs(a).set_index("Drive")["USD a month"]
+    pair = [a.labels[name] for name in ("g-plus", "h-plain") if a.labels.get(name) in month.index]
+    if len(pair) < 2:
+        return "not compared"
+    return " and ".join(f"{name} costs {month[name]:,.2f} USD a month" for name in pair)
+
+
+def _highest(rows: pd.DataFrame, *columns: str) -> float:
+    known = [rows[name].median() for name in columns if name in rows]
+    return max((float(value) for value in known if not math.isnan(value)), default=math.nan)
+
+
+def _by(row: dict[Any, Any]) -> str:
+    if row["by"] in _NAMES:
+        return _NAMES[row["by"]].name
+    return {"concurrency": "outstanding / latency", "offered": "offered rate"}.get(row["by"], "not known")
+
+
+def _binding(row: dict[Any, Any]) -> str:
+    if row["binds"] == "":
+        return row["label"]
+    if row["binds"] == row["by"]:
+        return f"{row['label']}, as predicted"
+    words = _NAMES[row["binds"]].words(row["binds_value"])
+    return f"{row['label']}: {words}"
+
+
+def _rate(value: float, unit: str) -> str:
+    return "" if math.isnan(value) else f"{value:,.0f} {unit}"

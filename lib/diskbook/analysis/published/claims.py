@@ -1,0 +1,303 @@
+"""What articles claim, and whether their own figures can carry it: a verdict a claim, made from the numbers.
+
+The claims are those of published-setups.csv. Verdicts: `supported` (as far as one set-up goes), `not
+supported`, `capped` (the figures sit on a limit, so they cannot say), `not measured` (no figure bears on it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from diskbook.analysis.published import setups, support
+from diskbook.base import paths
+from diskbook.base.errors import DiskbookError
+
+SUPPORTED = "supported"
+NOT_SUPPORTED = "not supported"
+CAPPED = "capped"
+NOT_MEASURED = "not measured"
+VERDICTS = (SUPPORTED, NOT_SUPPORTED, CAPPED, NOT_MEASURED)
+
+Finding = tuple[str, str]
+"""Verdict and why."""
+Judge = Callable[[pd.DataFrame], Finding]
+
+
+def read(folder: Path = paths.REFERENCE) -> pd.DataFrame:
+    """Read the claims of every article, one a row: `article`, `claim`."""
+    rows = pd.read_csv(folder / "published-setups.csv", dtype=str, keep_default_na=False)
+    rows = rows[rows["element"] == "claims"]
+    claims = rows.assign(claim=rows["what"].str.split("; ")).explode("claim", ignore_index=True)
+    return claims[["article", "claim"]]
+
+
+def judge(assessed: pd.DataFrame, claims: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Judge every claim by the figures of its article.
+
+    Parameters
+    ----------
+    assessed
+        From `diskbook.analysis.published.figures.assess`, of all articles.
+    claims
+        From `read`, which is the default.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `article`, `claim`, `verdict` (one of `VERDICTS`), `why` (a sentence).
+
+    Raises
+    ------
+    DiskbookError
+        When the table of claims has one that nothing here judges.
+    """
+    claims = read() if claims is None else claims
+    found = [_judge(article, claim, assessed) for article, claim in claims.itertuples(index=False, name=None)]
+    return claims.assign(verdict=[verdict for verdict, _ in found], why=[why for _, why in found])
+
+
+def _judge(article: str, claim: str, assessed: pd.DataFrame) -> Finding:
+    for (of, start), answer in JUDGES.items():
+        if of == article and claim.startswith(start):
+            figures = assessed[assessed["article"] == article]
+            return (NOT_MEASURED, answer) if isinstance(answer, str) else answer(figures)
+    raise DiskbookError(
+        f"published-setups.csv: no rule judges the claim '{claim}' of {article}; "
+        "add one to diskbook.analysis.published.claims.JUDGES"
+    )
+
+
+def _one(figures: pd.DataFrame, **wanted: str) -> dict[Any, Any]:
+    """First figure with these values; `drive` is the letter that the disk-options article gives a disk."""
+    rows = _drive(figures, wanted.pop("drive", ""))
+    for name, value in wanted.items():
+        rows = rows[rows[name] == value]
+    return rows.iloc[0].to_dict()
+
+
+def _drive(figures: pd.DataFrame, letter: str) -> pd.DataFrame:
+    return figures[figures["note"].str.match(rf"drive {letter}\b")] if letter else figures
+
+
+def _pct(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+# --- shared-zrs
+
+
+def _two_percent(figures: pd.DataFrame) -> Finding:
+    lrs, zrs = (
+        _one(figures, metric="lat_mean", redundancy=name, disk_zone_relation="same zone")
+        for name in ("LRS", "ZRS")
+    )
+    ratio = _pct(zrs["base"] / lrs["base"])
+    if not (lrs["on_cap"] and zrs["on_cap"]):
+        return SUPPORTED, f"{zrs['base']:.2f} / {lrs['base']:.2f} ms is {ratio}; one run"
+    shares = f"{100 * lrs['share']:.0f} and {100 * zrs['share']:.0f} %"
+    queues = " and ".join(_queue(row) for row in (lrs, zrs))
+    return CAPPED, (
+        f"both disks sit on the {lrs['limit']} ({shares} of it), so {lrs['base']:.2f} and {zrs['base']:.2f} "
+        f"ms are outstanding / IOPS: {queues}; {ratio} compares two throttles"
+    )
+
+
+def _queue(row: dict[Any, Any]) -> str:
+    n, rate = row["outstanding"], row["iops"]
+    return f"{n:.0f} / {rate:,.0f} = {1000 * n / rate:.2f} ms"
+
+
+def _remote_zone(figures: pd.DataFrame) -> Finding:
+    lrs = _one(figures, metric="lat_mean", redundancy="LRS")
+    near = _one(figures, metric="lat_mean", redundancy="ZRS", disk_zone_relation="same zone")
+    far = _one(figures, metric="lat_mean", disk_zone_relation="remote zone")
+    ratio = f"{far['base']:.2f} / {lrs['base']:.2f} ms is {_pct(far['base'] / lrs['base'])}"
+    if not lrs["on_cap"]:
+        return SUPPORTED, f"{ratio}; one run"
+    another = support.suspected_limit(far, figures)
+    again = _pct(far["base"] / near["base"])
+    return CAPPED, (
+        f"{ratio}, but the baseline is capped: a lower bound at best ({again} against ZRS in the same zone, "
+        f"capped too); the remote row is at {100 * far['share']:.0f} % of the disk limit"
+        + (f", but {another}" if another else "")
+    )
+
+
+def _two_zones(figures: pd.DataFrame) -> Finding:
+    zones = figures.loc[figures["redundancy"] == "ZRS", "disk_zone_relation"].nunique()
+    return NOT_SUPPORTED, (
+        "zone-redundant storage keeps a disk in three zones, as Azure documents it; the article measured "
+        f"from {zones} of them, which cannot tell"
+    )
+
+
+# --- zone-disks
+
+
+def _reads_equal(figures: pd.DataFrame) -> Finding:
+    lrs, zrs = _by_redundancy(figures, "0")
+    return NOT_SUPPORTED, (
+        f"ZRS took {zrs.min() / lrs:.1f} to {zrs.max() / lrs:.1f} times as long, by zone; the closest is "
+        f"{zrs.min():g} against {lrs:g} ms, one run each on different machines: without a spread, equality "
+        "within a margin cannot be shown"
+    )
+
+
+def _writes_slower(figures: pd.DataFrame) -> Finding:
+    lrs, zrs = _by_redundancy(figures, "100")
+    return SUPPORTED if bool((zrs > lrs).all()) else NOT_SUPPORTED, (
+        f"ZRS took {zrs.min() / lrs:.1f} to {zrs.max() / lrs:.1f} times as long from {len(zrs)} zones, below "
+        "every cap; that is these two disks, one run each: no interval, and 'always' goes beyond them"
+    )
+
+
+def _by_redundancy(figures: pd.DataFrame, write_pct: str) -> tuple[float, pd.Series]:
+    """Latencies below every cap, in ms: of LRS, and of ZRS from each zone."""
+    rows = figures[
+        (figures["metric"] == "lat_mean") & (figures["write_pct"] == write_pct) & ~figures["on_cap"]
+    ]
+    values = rows.set_index("redundancy")["base"]
+    return float(values["LRS"]), values[["ZRS"]]
+
+
+def _same_iops(figures: pd.DataFrame) -> Finding:
+    rows = figures[figures["metric"] == "iops"]
+    low, high = rows["base"].min(), rows["base"].max()
+    if not rows["on_cap"].all():
+        return NOT_SUPPORTED, f"{low:,.0f} to {high:,.0f} IOPS, one run each: no interval"
+    first, times = rows.iloc[0], rows["lat_ms"]
+    return CAPPED, (
+        f"all {len(rows)} rows ({low:,.0f} to {high:,.0f} IOPS) sit on the {first['limit']}: "
+        f"{first['outstanding']:.0f} outstanding / IOPS = {times.min():.1f} to {times.max():.1f} ms; "
+        "the limit is the same, the disks were not asked"
+    )
+
+
+# --- s2d-azure
+
+
+def _few_threads(figures: pd.DataFrame) -> Finding:
+    rate = _one(figures, metric="iops", vm_size="Standard_D32s_v3")
+    vm = _one(figures, metric="vm_cap_iops")["base"]
+    threads = _one(figures, metric="threads_at_limit")
+    return NOT_SUPPORTED if rate["on_cap"] else SUPPORTED, (
+        f"1 thread of {rate['outstanding']:.0f} gave {rate['base']:,.0f} IOPS, {100 * rate['share']:.0f} % "
+        f"of the disks' limit and {100 * rate['base'] / vm:.0f} % of the VM's; {threads['supports']}; one run"
+    )
+
+
+def _minimum_latency(figures: pd.DataFrame) -> Finding:
+    rate = _one(figures, metric="iops", vm_size="Standard_D32s_v3")
+    n = rate["outstanding"]
+    return NOT_SUPPORTED, (
+        f"{n:.0f} / {rate['base']:,.0f} IOPS = {rate['lat_ms']:.2f} ms is the response time at {n:.0f} "
+        "outstanding; a minimum needs depth 1, which was not measured"
+    )
+
+
+def _cluster_close(figures: pd.DataFrame) -> Finding:
+    rate = _one(figures, metric="iops", vm_size="Standard_L16s")
+    if not rate["on_cap"]:
+        return NOT_SUPPORTED, "one run each: no interval"
+    return CAPPED, (
+        f"the cluster's one rate, {rate['base']:,.0f} IOPS, sits on the {rate['limit']}; the machines differ "
+        "as well"
+    )
+
+
+def _more_threads(figures: pd.DataFrame) -> Finding:
+    threads = _one(figures, metric="threads_at_limit")
+    return SUPPORTED, f"{threads['supports']}; more depth a thread would do as well as more threads"
+
+
+# --- disk-options
+
+
+def _vm_caps(figures: pd.DataFrame) -> Finding:
+    burst = _one(figures, metric="vm_burst_cap_iops", vm_size="Standard_E2as_v5")
+    base = setups.caps(burst)["cap_vm_iops"]
+    largest = _one(figures, drive="K", metric="iops")
+    return NOT_MEASURED, (
+        f"no rate on that size is printed; its burst limit is {burst['base']:,.0f} IOPS, and {base:,.0f} is "
+        f"what lasts (data/reference); on the size measured, {largest['base']:,.0f} IOPS sit on the "
+        f"{largest['limit']}"
+    )
+
+
+def _accelerated(figures: pd.DataFrame) -> Finding:
+    changes, words = [], []
+    for off, on in (("G", "F"), ("H", "L")):
+        without, with_it = (_one(figures, drive=name, metric="access_time")["base"] for name in (off, on))
+        changes.append(with_it / without)
+        words.append(f"{off} to {on} {_pct(changes[-1])} ({without:g} to {with_it:g} ms)")
+    if max(changes) < 1:
+        return SUPPORTED, f"both pairs agree: {'; '.join(words)}; no spread is printed"
+    how = "contradict each other" if min(changes) < 1 else "both speak against it"
+    return NOT_SUPPORTED, f"the two pairs of drives that differ in it alone {how}: {'; '.join(words)}"
+
+
+def _lowest_access(figures: pd.DataFrame) -> Finding:
+    rows = figures[figures["metric"] == "access_time"].sort_values("base")
+    lowest, newer = rows.iloc[0], rows["disk"].str.endswith("v2")
+    v2, others = rows.loc[newer, "base"], rows[~newer & ~rows["options"].str.contains(setups.CACHED)]["base"]
+    drive = lowest["note"].partition(";")[0]
+    return SUPPORTED if lowest["disk"].endswith("v2") else NOT_SUPPORTED, (
+        f"the lowest is {lowest['base']:g} ms on {drive} ({lowest['disk']}, {lowest['options']}); without a "
+        f"cache v2 has {v2.min():g} to {v2.max():g} ms against {others.min():g} to {others.max():g}, but v2 "
+        "is LRS and the others are ZRS, and no spread is printed"
+    )
+
+
+def _add_up(figures: pd.DataFrame) -> Finding:
+    both = _drive(figures, "E").query("metric == 'iops'")
+    alone = _one(figures, drive="I", metric="iops", write_pct="0")
+    if not (both["on_cap"].all() and alone["on_cap"]):
+        return NOT_SUPPORTED, "no spread is printed"
+    low, high = both["base"].min(), both["base"].max()
+    return CAPPED, (
+        f"with both, {low:,.0f} to {high:,.0f} IOPS sit on the {both['limit'].iloc[0]}, which bursting alone "
+        f"reaches too ({alone['base']:,.0f}): what the other option adds does not show"
+    )
+
+
+_NO_FIGURE = "no figure bears on it"
+_CHARTS = "the text prints no number (charts only)"
+
+JUDGES: dict[tuple[str, str], Judge | str] = {
+    ("shared-zrs", "2 % overhead"): _two_percent,
+    ("shared-zrs", "25 % more write latency"): _remote_zone,
+    ("shared-zrs", "not both zones fail alike"): f"{_NO_FIGURE}: no zone was made to fail",
+    ("shared-zrs", "no manual zone fail-over"): f"{_NO_FIGURE}: no zone was made to fail",
+    ("shared-zrs", "monitor the role's zone"): "advice, which rests on the +25 % above",
+    ("shared-zrs", "the disk is said to span two zones"): _two_zones,
+    ("zone-disks", "reads can equal LRS"): _reads_equal,
+    ("zone-disks", "writes are always slower"): _writes_slower,
+    ("zone-disks", "IOPS do not differ"): _same_iops,
+    ("zone-disks", "RPO 0"): f"{_NO_FIGURE}: what was written was not compared",
+    ("zone-disks", "RTO is the time"): f"{_NO_FIGURE}: no time to re-attach is printed",
+    ("zone-disks", "next: shared disk"): "an announcement",
+    ("s2d-azure", "documented limits are not reached"): _few_threads,
+    ("s2d-azure", "minimum latency about 4 ms"): _minimum_latency,
+    ("s2d-azure", "cluster and single server are close"): _cluster_close,
+    ("s2d-azure", "the network is not what costs"): f"{_NO_FIGURE}: the network was not timed",
+    ("s2d-azure", "more disks do not help"): "figures of one number of disks (four) are printed",
+    ("s2d-azure", "only more threads"): _more_threads,
+    ("disk-options", "the VM size caps"): _vm_caps,
+    ("disk-options", "accelerated networking lowers"): _accelerated,
+    ("disk-options", "Premium SSD v2 has the lowest"): _lowest_access,
+    ("disk-options", "performance plus is free"): (
+        "a price, not a measurement: by the list a disk costs what its size and redundancy do, with the "
+        "option or without; it is given to new disks of 513 GiB or more only"
+    ),
+    ("disk-options", "bursting and performance plus add up"): _add_up,
+    ("nested-resiliency", "little or no read loss"): _CHARTS,
+    ("nested-resiliency", "large read loss"): _CHARTS,
+    ("nested-resiliency", "write loss"): _CHARTS,
+    ("nested-resiliency", "heavy write loss"): _CHARTS,
+    ("nested-resiliency", "buy disks"): f"advice; {_CHARTS}",
+}
+"""What judges each claim, by article and the claim's first words: a function, or why nothing was measured."""

@@ -1,0 +1,134 @@
+"""A new machine seen from inside: set up or not, its system and tool, and how far the others are away."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from diskbook.azure import windows
+from diskbook.azure.keys import run_key
+from diskbook.base.errors import DiskbookError
+from diskbook.machines.ssh import Connection, Host
+from diskbook.scenario.model import Machine
+
+SETUP_S = 900  # cloud-init installs packages
+PROBES = 9
+
+# Times the handshake of TCP with port 22, which the machines' network lets in among themselves.
+_PROBE = """\
+import json, socket, sys, time
+found = []
+for place in sys.argv[2:]:
+    address, port = place.rsplit(":", 1)
+    times = []
+    for _ in range(int(sys.argv[1])):
+        began = time.perf_counter()
+        try:
+            socket.create_connection((address, int(port)), 5).close()
+        except OSError:
+            continue
+        times.append(time.perf_counter() - began)
+    found.append(times)
+print(json.dumps(found))
+"""
+
+
+def look(folder: Path, spec: Machine, machines: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Sign in to a machine, wait until it is set up, and ask what only it can tell.
+
+    Parameters
+    ----------
+    folder
+        Of the run.
+    spec
+        The machine as the scenario asks for it.
+    machines
+        Entries of the manifest of all machines of its replicate, by scenario name. `reached_at` is where
+        other machines reach one.
+
+    Returns
+    -------
+    dict
+        `kernel`, `tool_version` and `round_trips`: the way to each machine of another zone and back, with
+        `to`, both physical (else logical) zones, `median_ms`, `min_ms` and `n`. Where no probe got through,
+        and on a machine without Python, n is 0 and there are no times. Windows machines are not asked.
+
+    Raises
+    ------
+    DiskbookError
+        When it cannot be reached, or has no tool.
+    """
+    host = Host(**machines[spec.name]["host"], private_key=run_key(folder))
+    with Connection(host) as connection:
+        if spec.os == "windows":
+            return {**_windows_software(connection), "round_trips": []}
+        return {**_linux_software(connection), "round_trips": _round_trips(connection, spec.name, machines)}
+
+
+def _windows_software(connection: Connection) -> dict[str, str]:
+    lines = connection.check(windows.powershell(windows.FACTS), timeout_s=120)
+    system, version = _two_lines(lines, connection.host.name)
+    return {"kernel": system, "tool_version": f"diskspd {version}"}
+
+
+def _linux_software(connection: Connection) -> dict[str, str]:
+    # cloud-init installs fio on Azure; the emulated machine has neither need nor cloud-init.
+    wait = "if command -v cloud-init >/dev/null; then cloud-init status --wait >/dev/null; fi"
+    lines = connection.check(f"{wait}; uname -sr && fio --version", timeout_s=SETUP_S)
+    kernel, tool = _two_lines(lines, connection.host.name)
+    return {"kernel": kernel, "tool_version": tool}
+
+
+def _two_lines(output: bytes, name: str) -> tuple[str, str]:
+    lines = output.decode(errors="replace").splitlines()
+    if len(lines) < 2:
+        raise DiskbookError(f"machine {name} does not say which system and tool it has; it said {lines}")
+    return lines[0].strip(), lines[1].strip()
+
+
+def _round_trips(
+    connection: Connection, name: str, machines: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    here = machines[name]["logical_zone"]
+    others = [other for other, row in machines.items() if row["logical_zone"] != here]
+    times = _probe(connection, [machines[other]["reached_at"] for other in others])
+    return [
+        {
+            "to": other,
+            "from_zone": _zone(machines[name]),
+            "to_zone": _zone(machines[other]),
+            **_summary(seen),
+        }
+        for other, seen in zip(others, times, strict=True)
+    ]
+
+
+def _zone(row: Mapping[str, Any]) -> str | None:
+    return row.get("physical_zone") or row["logical_zone"]
+
+
+def _probe(connection: Connection, places: list[str]) -> list[list[float]]:
+    """Times in s of the handshakes with each place that got through."""
+    if not places:
+        return []
+    command = ["python3", "-c", _PROBE, str(PROBES), *places]
+    output = connection.run(shlex.join(command), timeout_s=60 + 5 * PROBES * len(places))
+    try:
+        times: list[list[float]] = json.loads(output.stdout)
+    except ValueError:
+        return [[] for _ in places]
+    return times
+
+
+def _summary(times_s: list[float]) -> dict[str, Any]:
+    if not times_s:
+        return {"median_ms": None, "min_ms": None, "n": 0}
+    return {
+        "median_ms": round(statistics.median(times_s) * 1000, 4),
+        "min_ms": round(min(times_s) * 1000, 4),
+        "n": len(times_s),
+    }

@@ -1,0 +1,15 @@
+"""Where the workbook keeps things, relative to the clone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+NOTEBOOKS = ROOT / "notebooks"
+DATA = ROOT / "data"
+SCENARIOS = DATA / "scenarios"
+PROFILES = DATA / "profiles"
+REFERENCE = DATA / "reference"
+RUNS = DATA / "runs"
+FIGURES = ROOT / "figures"
+CACHE = ROOT / ".tools" / "cache"  # what can be made again: the compiled plugin, matplotlib's list of fonts

@@ -1,0 +1,1 @@
+"""Measuring one replicate: trials, checks, reservations, failover tests."""

@@ -1,0 +1,105 @@
+"""One replicate while it is measured: connections to its machines, and its disks where they are wanted."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from diskbook.azure.attach import Attachments
+from diskbook.azure.clients import Clients
+from diskbook.azure.keys import run_key
+from diskbook.azure.recovery import Recovery
+from diskbook.machines import disks as machine_disks, os_disk
+from diskbook.machines.disks import Device
+from diskbook.machines.ssh import Connection, Host
+from diskbook.machines.ssh_windows import WindowsConnection
+from diskbook.scenario.model import Disk, Scenario
+from diskbook.store.run import Run
+
+GIB = 1024**3
+
+
+@dataclass
+class Rig:
+    """Connections and attachments of one replicate while it is measured."""
+
+    run: Run
+    scenario: Scenario
+    replicate: dict[str, Any]
+    attachments: Attachments
+    recovery: Recovery
+    stop: threading.Event = field(default_factory=threading.Event)  # set when another replicate has failed
+    connections: dict[str, Connection] = field(default_factory=dict)
+    prefilled: set[str] = field(default_factory=set)
+    _placed: dict[str, tuple[str, Device]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, clients: Clients, run: Run, scenario: Scenario, replicate: dict[str, Any], stop: threading.Event
+    ) -> Rig:
+        """Set up for a replicate of the manifest; connects when first needed."""
+        names = {row["id"]: name for name, row in replicate["disks"].items()}
+        events = [event for event in run.ledger() if event["event"] == "prefill"]
+        filled = {names[event["disk_id"]] for event in events if event["disk_id"] in names}
+        attachments, recovery = Attachments(clients, run, replicate), Recovery(clients, run, replicate)
+        return cls(run, scenario, replicate, attachments, recovery, stop, prefilled=filled)
+
+    @property
+    def number(self) -> int:
+        """Number of the replicate."""
+        return self.replicate["replicate"]
+
+    def connection(self, machine: str) -> Connection:
+        """Return the connection to a machine, by scenario name; what a killed run left there is ended."""
+        if machine not in self.connections:
+            self.connections[machine] = self.new_connection(machine)
+            self.connections[machine].end_jobs()
+        return self.connections[machine]
+
+    def new_connection(self, machine: str) -> Connection:
+        """Return another connection to a machine, which leaves alone what runs there."""
+
+        def care(host: Host, last: bool) -> Host | None:
+            found = self.recovery.visit(machine, host, last)
+            if found is not None:
+                self._placed.clear()
+            return found
+
+        host = Host(**self.replicate["machines"][machine]["host"], private_key=run_key(self.run.folder))
+        kind = WindowsConnection if self.scenario.machine_named(machine).os == "windows" else Connection
+        return kind(host, care)
+
+    def device(self, disk: str, machine: str) -> Device:
+        """Have the disk on the machine and return it as the machine sees it."""
+        if self._placed.get(disk, ("", None))[0] != machine:
+            spec = self.scenario.disk_named(disk)
+            found = self._os_disk(disk, machine) if spec.ephemeral else self._data_disk(spec, machine)
+            self._placed[disk] = (machine, found)
+        return self._placed[disk][1]
+
+    def _data_disk(self, spec: Disk, machine: str) -> Device:
+        lun = self.attachments.move(spec, machine)
+        row, connection = self.replicate["disks"][spec.name], self.connection(machine)
+        seen = machine_disks.ours(connection, lun, size_bytes=spec.size_gib * GIB, unique_id=row["unique_id"])
+        if seen.first:
+            names = {"serial": seen.facts.serial, "wwn": seen.facts.wwn}
+            self.run.append("marked", replicate=self.number, disk=spec.name, disk_id=row["id"], **names)
+        return seen.device
+
+    def _os_disk(self, disk: str, machine: str) -> Device:
+        """A machine that was moved to another host comes back with an empty one, to be filled again."""
+        needed = max(load.working_set_bytes for load in self.scenario.workload)
+        found = os_disk.find(self.connection(machine), needed)
+        if found.held_bytes is not None and found.held_bytes < needed:
+            self.prefilled.discard(disk)
+        return found.device
+
+    def forget(self, disk: str) -> None:
+        """Look again where the disk is before it is used next."""
+        self._placed.pop(disk, None)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self.connections.values():
+            connection.close()

@@ -1,0 +1,271 @@
+"""Run the planned trials: place the disk, prefill it once, run the tool, keep what it says.
+
+A block is the unit of completion. A trial that fails is recorded with the tool's own message and tried
+once more; the run goes on either way.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from diskbook.base.errors import DiskbookError
+from diskbook.bench import orphans
+from diskbook.bench.rig import Rig
+from diskbook.machines.disks import Device
+from diskbook.machines.ssh import JobLost
+from diskbook.scenario import schedule
+from diskbook.scenario.model import Arm, Scenario, Workload
+from diskbook.store.run import Run, now_utc
+from diskbook.tools import fio, registry
+from diskbook.tools.diskspd import command as diskspd
+from diskbook.tools.job import Job
+
+__all__ = ["Rig", "measure", "parse", "prefill", "run_job", "run_twice"]
+
+ATTEMPTS = 2
+PAUSE_S = 1.0  # before the next attempt: what broke one may be back in a moment
+FILLS = 4  # each longer than the one before
+START_S = 60.0  # a tool that has not ended this long after its time is taken for hung
+
+
+def measure(rig: Rig, blocks: Iterable[schedule.Block]) -> None:
+    """Measure blocks in order, each whole.
+
+    Raises
+    ------
+    DiskbookError
+        When the run cannot go on (no room for results, a machine gone); finished trials are kept.
+    """
+    for block in blocks:
+        mine = block.numbered(rig.number)
+        if not _was_cut_at_its_end(rig, mine) and not _block(rig, mine):
+            return
+        rig.run.append("block", replicate=rig.number, block=block.block, status="complete")
+
+
+def _block(rig: Rig, block: schedule.Block) -> bool:
+    """Measure a block; tell whether it was measured whole.
+
+    Raises
+    ------
+    DiskbookError
+        When not one of its trials succeeded: what is broken would break the others too.
+    """
+    used, succeeded = rig.run.trial_names(), False
+    rig.run.append("block", replicate=rig.number, block=block.block, status="begun")
+    for trial in block.trials:
+        if rig.stop.is_set():
+            return False
+        # A block cut short is repeated whole; what it left keeps its names.
+        first = next(number for number in range(1, 1000) if trial.name(number) not in used)
+        succeeded |= _attempts(rig, trial, first)
+    if not succeeded:
+        mine = [event for event in rig.run.ledger() if event.get("replicate") == rig.number]
+        raise DiskbookError(f"no trial of block {block.block} succeeded; the last one: {mine[-1]['error']}")
+    return True
+
+
+def _attempts(rig: Rig, trial: schedule.PlannedTrial, first: int) -> bool:
+    """Run a trial until it succeeds or has failed often enough."""
+    for attempt in range(first, first + ATTEMPTS):
+        if attempt > first:
+            time.sleep(PAUSE_S)
+        if _trial(rig, trial, attempt):
+            return True
+    return False
+
+
+def _was_cut_at_its_end(rig: Rig, block: schedule.Block) -> bool:
+    """Keep what the client of a cut block did not fetch; tell whether the block lacks no trial after that."""
+    missing = orphans.open_trials(rig.run.ledger(), block, ATTEMPTS)
+    if not missing:
+        return missing is not None
+    planned = missing[0]
+    arm, workload = rig.scenario.arm_named(planned.arm), rig.scenario.workload_named(planned.workload)
+    planned_s = workload.ramp_s + workload.runtime_s
+    files = [file for file in _tool(rig, arm).raw if file not in ("stdout", "stderr")]
+    left = orphans.left_on_machine(rig, arm.machine, planned, files, planned_s)
+    if left is None:
+        return False
+    times = left.started_utc, left.ended_utc
+    luns = [lun for machine, lun in rig.attachments.where(arm.disk) if machine == arm.machine]
+    how = {"lun": next(iter(luns), None), "adopted": True}
+    return _record(rig, planned, left.attempt, left.output, None, times, how) and len(missing) == 1
+
+
+def prefill(rig: Rig, disk: str, machine: str) -> None:
+    """Fill the working set of a disk once, so that reads meet written blocks; caps are lifted if emulated."""
+    needed = max(workload.prefill_bytes for workload in rig.scenario.workload)
+    device = rig.device(disk, machine)
+    if disk in rig.prefilled or not needed:
+        return
+    started = time.monotonic()
+    fill = _fill_by_time if device.engine == "windows" else _fill
+    fill(rig, machine, disk, device, needed)
+    rig.run.append(
+        "prefill",
+        replicate=rig.number,
+        disk=disk,
+        disk_id=rig.replicate["disks"][disk]["id"],
+        bytes=needed,
+        caps_lifted=device.prefill_target != device.target,
+        real_s=round(time.monotonic() - started, 3),
+    )
+    rig.prefilled.add(disk)
+
+
+def _fill(rig: Rig, machine: str, disk: str, device: Device, needed: int) -> None:
+    job = fio.prefill_command(needed, device.for_prefill)
+    # 50 MB/s is a slow disk; ten minutes more than that takes is a broken one.
+    output = run_twice(rig, machine, f"prefill-{disk}-{rig.number}", device, job, needed / 50e6 + 600)
+    parse(output, f"prefill of {disk}")
+
+
+def _fill_by_time(rig: Rig, machine: str, disk: str, device: Device, needed: int) -> None:
+    """Have DiskSpd write until it has written all of it in one go: it takes a time, not an amount."""
+    seconds: int | None = None
+    for attempt in range(1, FILLS + 1):
+        job = diskspd.prefill_command(needed, device.for_prefill, seconds=seconds)
+        name = f"prefill-{disk}-{rig.number}-{attempt}"
+        output = run_twice(rig, machine, name, device, job, (seconds or 60) + 600)
+        result = diskspd.parse_output(_text(output), f"prefill of {disk}")
+        found = result.measurement.directions["write"]
+        written = found.ios * diskspd.MIB
+        if written >= needed:
+            return
+        seconds = math.ceil(found.runtime_ms / 1000 * 1.3 * needed / written)
+    raise DiskbookError(f"prefill of {disk}: {written} of {needed} bytes were written in {FILLS} attempts")
+
+
+def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
+    """Run one trial and record it. Returns whether it succeeded."""
+    arm = rig.scenario.arm_named(planned.arm)
+    workload = rig.scenario.workload_named(planned.workload)
+    prefill(rig, arm.disk, arm.machine)
+    output, lost = {}, None
+    device = rig.device(arm.disk, arm.machine)
+    started_utc = now_utc()
+    job = _tool(rig, arm).command(workload, device, seed=_tool_seed(rig.scenario, planned))
+    try:
+        output = _run_tool(rig, arm, workload, planned.name(attempt), device, job)
+    except JobLost as failure:
+        lost = str(failure)
+    how = {"lun": device.lun, **({"notes": list(job.notes)} if job.notes else {})}
+    succeeded = _record(rig, planned, attempt, output, lost, (started_utc, now_utc()), how)
+    if not succeeded:
+        rig.forget(arm.disk)
+    return succeeded
+
+
+def _record(
+    rig: Rig,
+    planned: schedule.PlannedTrial,
+    attempt: int,
+    output: dict[str, bytes],
+    lost: str | None,
+    times_utc: tuple[str, str],
+    how: Mapping[str, Any] | None = None,
+) -> bool:
+    """Keep the raw files of a trial and write its line of the ledger. Returns whether it succeeded."""
+    arm = rig.scenario.arm_named(planned.arm)
+    workload = rig.scenario.workload_named(planned.workload)
+    name, error, seen, tool = planned.name(attempt), lost, None, _tool(rig, arm)
+    files = _keep(rig.run, name, output, tool)
+    if error is None:
+        text = {kind: _text(output).get(file, "") for file, (kind, _) in tool.raw.items()}
+        try:
+            seen = _seen(tool.read(text, f"{name}.{tool.main}", workload, whole=True))
+        except registry.ToolError as failure:
+            error = str(failure)
+    rig.run.append(
+        "trial",
+        trial=name,
+        replicate=rig.number,
+        block=planned.block,
+        repeat=planned.repeat,
+        position=planned.position,
+        arm=arm.name,
+        workload=workload.name,
+        attempt=attempt,
+        status="failed" if error else "ok",
+        error=error,
+        seen=seen,
+        started_utc=times_utc[0],
+        ended_utc=times_utc[1],
+        machine=arm.machine,
+        machine_id=rig.replicate["machines"][arm.machine]["id"],
+        disk=arm.disk,
+        disk_id=rig.replicate["disks"][arm.disk]["id"],
+        tool=rig.scenario.tool_of(arm),
+        files=files,
+        **{"lun": None, **(how or {})},
+    )
+    return error is None
+
+
+def _run_tool(
+    rig: Rig, arm: Arm, workload: Workload, name: str, device: Device, job: Job
+) -> dict[str, bytes]:
+    planned_s = workload.ramp_s + workload.runtime_s
+    return run_job(rig, arm.machine, name, device, job, planned_s, planned_s + START_S)
+
+
+def run_job(
+    rig: Rig, machine: str, name: str, device: Device, job: Job, expected_s: float, limit_s: float
+) -> dict[str, bytes]:
+    """Run a tool as a detached job and return its files: `stdout`, `stderr`, `status` and its logs."""
+    connection = rig.connection(machine)
+    connection.start_job(name, list(job.argv), root=device.needs_root)
+    return connection.finish_job(name, job.logs.values(), expected_s=expected_s, limit_s=limit_s)
+
+
+def run_twice(
+    rig: Rig, machine: str, name: str, device: Device, job: Job, limit_s: float
+) -> dict[str, bytes]:
+    """Run a tool as `run_job` does, once more where the machine was restarted under it."""
+    try:
+        return run_job(rig, machine, name, device, job, 0, limit_s)
+    except JobLost:
+        return run_job(rig, machine, f"{name}-again", device, job, 0, limit_s)
+
+
+def _keep(run: Run, name: str, output: dict[str, bytes], tool: registry.Tool) -> dict[str, dict[str, str]]:
+    """Write a trial's raw files."""
+    return {
+        kind: run.write_raw(f"{name}{ending}", output[file])
+        for file, (kind, ending) in tool.raw.items()
+        if output.get(file)
+    }
+
+
+def _tool(rig: Rig, arm: Arm) -> registry.Tool:
+    """Tool that the arm's machine has."""
+    return registry.TOOLS[rig.scenario.tool_of(arm)]
+
+
+def _text(output: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: content.decode("utf-8", "replace") for name, content in output.items()}
+
+
+def parse(output: dict[str, bytes], source: str, runtime_s: float | None = None) -> fio.FioResult:
+    """Read what a job left; raises FioError with the tool's own message."""
+    text = _text(output)
+    return fio.parse(text.get("stdout", ""), source, messages=text.get("stderr", ""), runtime_s=runtime_s)
+
+
+def _seen(result: registry.Reading) -> str:
+    """Say what the tool measured, for progress lines."""
+    parts = []
+    for name, part in result.directions.items():
+        latency = [] if math.isnan(part.lat_mean_ms) else [f"{part.lat_mean_ms:.3g} ms"]
+        rate = [] if name == "sync" else [f"{part.iops:,.0f} IOPS"]
+        parts.append(f"{name} {', '.join(latency + rate)}")
+    return "; ".join(parts)
+
+
+def _tool_seed(scenario: Scenario, planned: schedule.PlannedTrial) -> int:
+    """Seed of the tool's own random offsets: the same blocks for all arms of a block and repeat."""
+    return (scenario.design.seed * 1_000_003 + planned.block * 101 + planned.repeat) % (2**31)

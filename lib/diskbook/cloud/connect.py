@@ -1,0 +1,208 @@
+"""From a run's manifest to the clients of its cloud: the emulator it names, or Azure."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from diskbook.azure import signin, ssh_source, subscription
+from diskbook.azure.clients import Clients, Cloud, StaticToken
+from diskbook.base.errors import DiskbookError, UsageError, unknown
+from diskbook.emulator import lifecycle
+from diskbook.store.run import Run
+
+KINDS = ("emulator", "azure")
+# For clouds that the SDK does not know by name, such as Azure Stack Hub: where Azure Resource Manager is, and
+# the certificates to trust there (a PEM file) where the system's do not do. AZURE_SDK_CLOUD_CONF and
+# AZURE_AUTHORITY_HOST choose among the known ones.
+ENDPOINT, ENDPOINT_CA = "DISKBOOK_ARM_ENDPOINT", "DISKBOOK_ARM_CA"
+
+
+def check_kind(cloud: str) -> None:
+    """Raise UsageError for a cloud that does not exist."""
+    if cloud not in KINDS:
+        raise unknown("cloud", cloud, KINDS)
+
+
+def provenance(cloud: str) -> str:
+    """What results of that cloud are labelled with, everywhere."""
+    return "emulated" if cloud == "emulator" else "azure"
+
+
+def emulator_state(name: str) -> str:
+    """Return "running", "kept" (stopped, its state kept), "dead" (killed) or "absent"."""
+    return next((row.state for row in lifecycle.status() if row.name == name), "absent")
+
+
+def check_emulator_runs(name: str) -> None:
+    """Raise UsageError when an emulator that the user named does not run."""
+    if emulator_state(name) != "running":
+        raise UsageError(f"emulator {name} does not run; start it with 'diskbook emulator start {name}'")
+
+
+def choose_azure(asked: Mapping[str, Any], region: str) -> dict[str, Any]:
+    """Decide what a run on Azure uses, and ask Azure whether it may: nothing is created.
+
+    Parameters
+    ----------
+    asked
+        `subscription` and `ssh_source` as parameters gave them; others come from environment or `az` profile.
+    region
+        Where machines would be created.
+
+    Returns
+    -------
+    dict
+        For the manifest: subscription (id, name, where it was named), tenant, ssh_source, endpoint, and
+        provenance, which is "emulated" where the endpoint is an emulator's. Nothing secret.
+
+    Raises
+    ------
+    UsageError
+        In one line, when anything is missing or nobody is signed in.
+    """
+    source = ssh_source.find(asked.get("ssh_source"))
+    chosen = subscription.find(asked.get("subscription"))
+    endpoint = _endpoint()
+    found = signin.identity(Clients(_azure({"subscription": chosen.id, "endpoint": endpoint})), region)
+    return {
+        "subscription": chosen.id,
+        "subscription_name": found.subscription_name,
+        "subscription_from": chosen.source,
+        "tenant": found.tenant,
+        "ssh_source": source,
+        "endpoint": endpoint,
+        "provenance": found.provenance,
+    }
+
+
+def go_on(run: Run, asked: Mapping[str, Any]) -> None:
+    """Take up parameters that a run on Azure is resumed with: machines made from now on let in another SSH.
+
+    Raises
+    ------
+    UsageError
+        When they do not fit the run.
+    """
+    used = run.manifest.get("azure")
+    if not asked:
+        return
+    if used is None:
+        raise UsageError("a subscription or an SSH source goes with a run on Azure, not with this one")
+    if "subscription" in asked and subscription.find(asked["subscription"]).id != used["subscription"]:
+        raise UsageError(f"a run stays in its subscription, here {used['subscription']}; begin a new one")
+    if "ssh_source" in asked:
+        run.update_manifest(azure={**used, "ssh_source": ssh_source.find(asked["ssh_source"])})
+
+
+def azure_clients(subscription_id: str | None = None) -> Clients:
+    """Make clients of Azure for work without a run: prices, quota, a sweep.
+
+    Raises
+    ------
+    UsageError
+        When no subscription is named. Whether anybody is signed in shows at the first request.
+    """
+    chosen = subscription.find(subscription_id)
+    return Clients(_azure({"subscription": chosen.id, "endpoint": _endpoint()}))
+
+
+def clients_of(manifest: dict[str, Any], run: Run | None = None) -> Clients:
+    """Make the clients for the cloud that a manifest names.
+
+    With `run` given, what its user is told of waits goes to its ledger as well.
+
+    Raises
+    ------
+    UsageError
+        When its emulator does not run, or when nothing says which Azure subscription to use.
+    """
+    tell = _teller(run) if run else _say
+    if manifest["cloud"] == "emulator":
+        return Clients(_emulator(manifest), tell)
+    return Clients(_azure(_recorded(manifest)), tell)
+
+
+def target(manifest: dict[str, Any]) -> str:
+    """Say what a run uses: subscription, tenant and region, or its emulator. No cloud is asked."""
+    region = manifest["scenario"].get("scenario", {}).get("region", "?")
+    if manifest["cloud"] == "emulator":
+        played = manifest["emulator"]
+        return (
+            f"emulated: region {region} of the workbook's own emulator {played['name']} (profile "
+            f"{played['profile']}, seed {played['seed']}) on this machine; no subscription, tenant or sign-in"
+        )
+    if manifest["cloud"] != "azure":
+        return f"no cloud: {manifest['provenance']}"
+    used = manifest.get("azure") or {}
+    emulated = f"emulated by {used.get('endpoint')}: " if manifest["provenance"] == "emulated" else ""
+    return (
+        f"{emulated}subscription {used.get('subscription_name', '?')} ({used.get('subscription', '?')}, from "
+        f"{used.get('subscription_from', '?')}), tenant {used.get('tenant', '?')}, region {region}; machines "
+        f"let in SSH from {used.get('ssh_source', '?')}"
+    )
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _teller(run: Run) -> Callable[[str], None]:
+    """Print a line where it happens, and hand it to whoever follows the ledger."""
+
+    def tell(line: str) -> None:
+        _say(line)
+        with contextlib.suppress(DiskbookError):  # a full disk is told by what has to be kept
+            run.append("notice", text=line)
+
+    return tell
+
+
+def _emulator(manifest: dict[str, Any]) -> Cloud:
+    found = lifecycle.connect(manifest["emulator"]["name"])
+    return Cloud(
+        kind="emulator",
+        subscription=found.subscription_id,
+        credential=StaticToken(found.token),
+        endpoint=found.endpoint,
+        ca=found.ca_path,
+        time_scale=found.time_scale,
+        admin_user=found.admin_user,
+        ssh_source="127.0.0.0/8",
+    )
+
+
+def _recorded(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What the run has recorded, not the environment of now: its machines stand where they were made."""
+    return dict(manifest.get("azure") or {"subscription": subscription.find().id, "endpoint": _endpoint()})
+
+
+def _azure(used: Mapping[str, Any]) -> Cloud:
+    ca = os.environ.get(ENDPOINT_CA)
+    return Cloud(
+        "azure",
+        used["subscription"],
+        signin.credential(),
+        endpoint=used.get("endpoint"),
+        ca=Path(ca) if ca and used.get("endpoint") else None,
+        ssh_source=used.get("ssh_source", Cloud.ssh_source),
+        emulated=used.get("provenance") == "emulated",
+    )
+
+
+def _endpoint() -> str | None:
+    """Endpoint of the environment, checked; None for that of the SDK."""
+    endpoint = os.environ.get(ENDPOINT, "").strip().rstrip("/")
+    if not endpoint:
+        return None
+    parts = urlsplit(endpoint)
+    if parts.scheme != "https" or not parts.hostname or parts.path or parts.query or parts.username:
+        raise UsageError(f"{ENDPOINT} is no address of Azure Resource Manager; write https://HOST[:PORT]")
+    ca = os.environ.get(ENDPOINT_CA)
+    if ca and not Path(ca).is_file():
+        raise UsageError(f"{ENDPOINT_CA}: there is no file {ca}; name a PEM file of certificates to trust")
+    return endpoint

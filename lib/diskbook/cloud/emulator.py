@@ -1,0 +1,74 @@
+"""The emulator of a run: started for it, asked for the truth it played, and stopped with it.
+
+An emulator that the user named is used and left running.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from diskbook.cloud import connect
+from diskbook.emulator import lifecycle, truth
+from diskbook.store.run import Run
+
+
+def start(folder: Run, *, owner: bool) -> None:
+    """Start the run's own emulator unless it runs.
+
+    Parameters
+    ----------
+    folder
+        The run.
+    owner
+        The emulator ends with this process, however that ends.
+
+    Raises
+    ------
+    UsageError
+        When the run uses an emulator that the user named, and that one does not run.
+    """
+    wanted = folder.manifest["emulator"]
+    if wanted is None or connect.emulator_state(wanted["name"]) == "running":
+        return
+    if not wanted["own"]:
+        connect.check_emulator_runs(wanted["name"])
+    settings = {key: wanted[key] for key in ("profile", "seed", "time_scale")}
+    lifecycle.start(wanted["name"], **settings, owner=owner)
+
+
+def is_there(manifest: dict[str, Any]) -> bool:
+    """Whether anything of the run's own emulator is there, running or dead."""
+    wanted = manifest["emulator"]
+    return bool(wanted and wanted["own"] and connect.emulator_state(wanted["name"]) != "absent")
+
+
+def is_gone(manifest: dict[str, Any]) -> bool:
+    """Whether the emulator is gone, and all it held; one that the user named may have kept its state."""
+    wanted = manifest["emulator"]
+    return wanted is not None and (wanted["own"] or connect.emulator_state(wanted["name"]) == "absent")
+
+
+def stop(manifest: dict[str, Any]) -> None:
+    """Stop the run's own emulator, and remove what it has left."""
+    if is_there(manifest):
+        lifecycle.stop(manifest["emulator"]["name"])
+
+
+def keep_truth(folder: Run) -> None:
+    """Write what the emulator planted and played to truth.json, for tests; no analysis may read it."""
+    wanted = folder.manifest["emulator"]
+    if wanted is None:
+        return
+    windows = [_window(event) for event in folder.ledger() if event["event"] == "trial"]
+    played = truth.build_truth(lifecycle.read_truth(lifecycle.connect(wanted["name"])), windows)
+    earlier = folder.folder / "truth.json"
+    if earlier.exists():
+        played = truth.merge(json.loads(earlier.read_text("utf-8")), played)
+    folder.write("truth.json", json.dumps(played, indent=1) + "\n")
+
+
+def _window(event: dict[str, Any]) -> truth.TrialWindow:
+    started, ended = (datetime.fromisoformat(event[key]).timestamp() for key in ("started_utc", "ended_utc"))
+    return truth.TrialWindow(event["trial"], event["machine_id"], event["disk_id"], started, ended)

@@ -1,0 +1,1 @@
+"""What a run costs and how long it takes: prices, estimate, budget."""

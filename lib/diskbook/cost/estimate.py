@@ -1,0 +1,249 @@
+"""What a run costs: the bill of materials of a scenario, for the time that it is planned to take.
+
+Pure: prices come in as a `PriceList`. Machines are billed by the second, disks and addresses by the begun
+hour, on-demand bursting and the transactions of Standard disks by use. Left out, since small or unknown:
+outgoing traffic, taxes, the transactions of OS disks and of prefilling, discounts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from diskbook.cost import durations
+from diskbook.reference import catalog
+from diskbook.reference.prices import HOURS_A_MONTH, Meter, Price, PriceList
+from diskbook.scenario import schedule
+from diskbook.scenario.model import Arm, Disk, Scenario, Workload
+
+MARGIN = 1.5
+"""What a limit is held against: the expected cost times this.
+
+Times of operations on Azure are known from few recordings, a failed block is measured again, and prices may
+have changed since they were read. The worst case is no measure for a limit: it takes a run that nobody looks
+after until its machines end themselves.
+"""
+LEAST_LATENCY_S = 0.25e-3
+"""Well below the mean of any published trial; bounds the I/Os that a load can make."""
+IO_BYTES = 256 * 1024  # a larger I/O is billed as several
+FLEXIBLE = {"PremiumV2_LRS": ("v2", 3000, 125), "UltraSSD_LRS": ("ultra", 0, 0)}  # IOPS and MB/s included
+# The OS disk that provisioning asks for, by the size of the image: Ubuntu 30 GiB, Windows Server 127 GiB.
+OS_DISK = {"linux": "E4 LRS", "windows": "E10 LRS"}
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something billed. `count` is what one replicate has at a time, or uses in all where `by` is "use".
+
+    `by` is "second", "hour" (begun hours) or "use".
+    """
+
+    what: str
+    meter: Meter
+    count: float
+    by: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """An item for all replicates, priced; USD are None where no price is known."""
+
+    what: str
+    meter: Meter
+    count: float
+    hours: float | None
+    price: Price | None
+    usd: float | None
+    worst_usd: float | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run is expected to cost in USD, and what it would cost if it stood until it expires.
+
+    `hours` is how long the machines of one replicate are expected to live, `worst_hours` until they expire.
+    """
+
+    replicates: int
+    hours: float
+    worst_hours: float
+    lines: tuple[Line, ...]
+    source: str
+    notes: tuple[str, ...]
+
+    @property
+    def usd(self) -> float:
+        """Expected cost of what has a price."""
+        return math.fsum(line.usd or 0.0 for line in self.lines)
+
+    @property
+    def worst_usd(self) -> float:
+        """Cost until expiry of what has a price."""
+        return math.fsum(line.worst_usd or 0.0 for line in self.lines)
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """What no price is known of."""
+        return tuple(line.what for line in self.lines if line.usd is None)
+
+    @property
+    def dearest(self) -> Line:
+        """The line that costs most."""
+        return max(self.lines, key=lambda line: line.usd or 0.0)
+
+
+def items(scenario: Scenario) -> list[Item]:
+    """The bill of materials of one replicate."""
+    found = [*_machines(scenario), *_disks(scenario), *_use(scenario)]
+    together: dict[tuple[str, Meter, str], Item] = {}
+    for item in found:
+        key = (item.what, item.meter, item.by)
+        earlier = together.get(key)
+        together[key] = replace(item, count=item.count + earlier.count) if earlier else item
+    return list(together.values())
+
+
+def meters(scenario: Scenario) -> list[Meter]:
+    """Everything that has to be priced."""
+    return list(dict.fromkeys(item.meter for item in items(scenario)))
+
+
+def life_s(scenario: Scenario) -> float:
+    """Time that the machines of one replicate are expected to live, in seconds.
+
+    On Azure replicates are created, measured and deleted at the same time.
+    """
+    one = scenario.model_copy(update={"design": scenario.design.model_copy(update={"replicates": 1})})
+    return schedule.seconds(one) + durations.around_s(one)
+
+
+def estimate(scenario: Scenario, prices: PriceList, expires_h: float, replicates: int = 0) -> Estimate:
+    """Price a scenario.
+
+    Parameters
+    ----------
+    expires_h
+        Hours after which machines end themselves and the sweep deletes what is left.
+    replicates
+        How many are still to be made; by default all of the design.
+    """
+    number = replicates or scenario.design.replicates
+    hours = life_s(scenario) / 3600
+    lines = tuple(_line(item, number, hours, max(hours, expires_h), prices) for item in items(scenario))
+    return Estimate(number, hours, max(hours, expires_h), lines, prices.source, prices.notes)
+
+
+def _line(item: Item, replicates: int, hours: float, worst_h: float, prices: PriceList) -> Line:
+    price = prices.of(item.meter.kind, item.meter.name)
+    count = item.count * replicates
+    if item.by == "use":
+        usd = None if price is None else price.usd * count
+        return Line(item.what, item.meter, count, None, price, usd, usd)
+    billed, worst = (math.ceil(h) if item.by == "hour" else h for h in (hours, worst_h))
+    if price is None:
+        return Line(item.what, item.meter, count, billed, None, None, None)
+    each = price.usd_per_hour * count
+    return Line(item.what, item.meter, count, billed, price, each * billed, each * worst)
+
+
+def month(disk: Disk, prices: PriceList) -> float | None:
+    """List price of a disk a month in USD, without what is billed by use; None where a price is not known."""
+    total = 0.0
+    for item in _billed(disk, 1):
+        price = prices.of(item.meter.kind, item.meter.name)
+        if price is None:
+            return None
+        total += item.count * price.usd_per_hour * HOURS_A_MONTH
+    return total
+
+
+def _machines(scenario: Scenario) -> Iterator[Item]:
+    for machine in scenario.machine:
+        size = catalog.vm_sizes().get(machine.size.lower())
+        name = size.name if size else machine.size
+        system = "" if machine.os == "linux" else ", Windows"
+        yield Item(f"machine {name}{system}", Meter(f"vm-{machine.os}", name), 1, "second")
+        tier = OS_DISK[machine.os]
+        if scenario.os_disk_of(machine.name) is None:
+            yield Item(f"OS disk {tier.split()[0]} (StandardSSD_LRS)", Meter("disk", tier), 1, "hour")
+        yield Item("public address", Meter("public-ip", "Standard"), 1, "hour")
+
+
+def _disks(scenario: Scenario) -> Iterator[Item]:
+    for disk in scenario.disk:
+        yield from _billed(disk, _sharers(scenario, disk))
+
+
+def _billed(disk: Disk, sharers: int) -> Iterator[Item]:
+    """What a disk costs by the hour; an ephemeral OS disk comes with its machine."""
+    if not disk.ephemeral:
+        yield from _flexible(disk) if disk.sku in FLEXIBLE else _sized(disk, sharers)
+
+
+def _sharers(scenario: Scenario, disk: Disk) -> int:
+    users = {arm.machine for arm in scenario.arm if arm.disk == disk.name}
+    return max(1, min(disk.max_shares, len(users)))
+
+
+def _sized(disk: Disk, sharers: int) -> Iterator[Item]:
+    tier, redundancy = catalog.disk_tier(disk.sku, disk.size_gib).tier, disk.sku.partition("_")[2]
+    yield Item(f"disk {tier} ({disk.sku})", Meter("disk", f"{tier} {redundancy}"), 1, "hour")
+    if sharers > 1:
+        # The same price for LRS and ZRS.
+        yield Item(f"further mounts of {tier}", Meter("mount", f"{tier} LRS"), sharers - 1, "hour")
+    if disk.bursting:
+        yield Item("on-demand bursting", Meter("burst-enablement", redundancy), 1, "hour")
+
+
+def _flexible(disk: Disk) -> Iterator[Item]:
+    kind, free_iops, free_mb_s = FLEXIBLE[disk.sku]
+    limits = catalog.disk_limits(disk.sku, disk.size_gib, iops=disk.iops, mb_s=disk.mb_s)
+    parts = (
+        ("capacity", "GiB", disk.size_gib),
+        ("iops", "IOPS", limits.iops - free_iops),
+        ("mb-s", "MB/s", limits.mb_s - free_mb_s),
+    )
+    for part, unit, count in parts:
+        if count > 0:
+            above = " beyond the included" if part != "capacity" and free_iops else ""
+            yield Item(f"{unit} of {disk.sku}{above}", Meter(f"{kind}-{part}", disk.sku), count, "hour")
+
+
+def _use(scenario: Scenario) -> Iterator[Item]:
+    """I/Os that are billed: at most as many as the load, the disk and the machine allow."""
+    for arm in scenario.arm:
+        disk = scenario.disk_named(arm.disk)
+        if disk.ephemeral:
+            continue
+        for load in (one for one in scenario.workload if one.meets(arm.name)):
+            seconds = scenario.design.repeats * load.blocks * (load.ramp_s + load.runtime_s)
+            most = _most_iops(scenario, arm, load) * math.ceil(load.block_size_bytes / IO_BYTES)
+            yield from _billed_ios(disk, most, seconds)
+
+
+def _billed_ios(disk: Disk, iops: float, seconds: float) -> Iterator[Item]:
+    if disk.sku in FLEXIBLE:
+        return
+    tier = catalog.disk_tier(disk.sku, disk.size_gib)
+    if disk.bursting and iops > tier.iops:
+        redundancy = disk.sku.partition("_")[2]
+        count = (iops - tier.iops) * seconds / 1e4
+        yield Item("10,000 I/Os above the base", Meter("burst-transactions", redundancy), count, "use")
+    elif not disk.sku.startswith("Premium"):
+        meter = Meter("operations", f"{tier.tier} LRS")
+        yield Item(f"10,000 I/Os of {disk.sku}", meter, iops * seconds / 1e4, "use")
+
+
+def _most_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:
+    disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
+    limits = catalog.disk_limits(
+        disk.sku, disk.size_gib, disk.bursting, disk.performance_plus, max_shares=disk.max_shares
+    )
+    size = catalog.vm_sizes().get(machine.size.lower())
+    caps = [load.outstanding / LEAST_LATENCY_S, float(limits.burst_iops or limits.iops)]
+    if load.rate is not None:
+        caps.append(load.rate)
+    if size is not None:
+        caps.append(float(size.uncached_burst_iops or size.uncached_iops))
+    return min(caps)

@@ -1,0 +1,233 @@
+"""What `diskbook plan` says of creating and paying: what would stand, its limits, its price, its quota."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from diskbook.azure.offers import Quota
+from diskbook.cost.estimate import MARGIN, Estimate, Line
+from diskbook.reference import catalog
+from diskbook.reference.catalog import DiskLimits
+from diskbook.scenario.model import Arm, Disk, Machine, Scenario
+
+WIDTH = 52
+UNITS = ("GiB", "IOP", "MB/")
+"""Beginnings of what is counted in a unit of its own."""
+
+
+_LASTING = (
+    "  (one with an ephemeral OS disk cannot be deallocated: it is billed until teardown or 'diskbook sweep')"
+)
+
+
+def created(scenario: Scenario, estimate: Estimate) -> str:
+    """What would be created, where, and for how long."""
+    machines = Counter(_machine(scenario, machine) for machine in scenario.machine)
+    disks = Counter(_disk(disk) for disk in scenario.data_disks)
+    count = len(scenario.machine)
+    replicates = scenario.design.replicates
+    each = f"for each of {replicates} replicates" if replicates > 1 else "for its replicate"
+    return "\n".join(
+        [
+            f"would be created in {scenario.region}, in one resource group, {each}:",
+            f"  machines:{_counted(machines)}; each with OS disk, network interface and public address",
+            f"  data disks:{_counted(disks)}",
+            f"  all of it stands for about {duration(estimate.hours)}; {count * replicates} machines at a "
+            f"time, which shut themselves down after {estimate.worst_hours:g} h",
+            *(_LASTING for _ in _local(scenario)[:1]),
+        ]
+    )
+
+
+def _counted(names: Counter[str]) -> str:
+    texts = [f"{number} x {name}" for name, number in names.items()]
+    return f" {', '.join(texts)}" if len(texts) <= 3 else "".join(f"\n    {text}" for text in texts)
+
+
+def _machine(scenario: Scenario, machine: Machine) -> str:
+    if scenario.os_disk_of(machine.name) is not None:
+        return f"{machine.size} with an ephemeral OS disk"
+    return machine.size if machine.os == "linux" else f"{machine.size} with Windows"
+
+
+def _disk(disk: Disk) -> str:
+    extras = [
+        f"shared by up to {disk.max_shares}" if disk.max_shares > 1 else "",
+        "on-demand bursting" if disk.bursting else "",
+        "performance plus" if disk.performance_plus else "",
+        f"{disk.iops} IOPS" if disk.iops else "",
+        f"{disk.mb_s} MB/s" if disk.mb_s else "",
+        f"cache {disk.cache}" if disk.cache != "None" else "",
+    ]
+    said = ", ".join(extra for extra in extras if extra)
+    return f"{disk.sku} {disk.size_gib} GiB" + (f" ({said})" if said else "")
+
+
+# Limits
+
+
+def limits(scenario: Scenario) -> str:
+    """Documented limits of machines and disks, and the lowest one that each arm meets by block size."""
+    sizes = [catalog.vm_sizes().get(machine.size.lower()) for machine in scenario.machine]
+    rows = [(f"disk {disk.name}", _both(disk_limits(disk))) for disk in scenario.data_disks]
+    rows += [(f"local disk of {size.name}", _both(local_limits(size))) for size in _local(scenario)]
+    rows += [(size.name, _both(machine_limits(size))) for size in dict.fromkeys(sizes) if size]
+    arms = [(arm.name, lowest(scenario, arm)) for arm in scenario.arm]
+    return "\n".join(
+        [
+            "documented limits (of a machine: uncached):",
+            *_grouped(rows),
+            "the lowest limit of each arm, of disk and machine:",
+            *_grouped(arms),
+        ]
+    )
+
+
+def _grouped(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """One line for all names that share a text."""
+    together: dict[str, list[str]] = {}
+    for name, text in rows:
+        together.setdefault(text, []).append(name)
+    names = {text: ", ".join(found).replace(", disk ", ", ") for text, found in together.items()}
+    width = min(42, max(len(name) for name in names.values()))
+    return [f"  {name:<{width}}  {text}" for text, name in names.items()]
+
+
+def disk_limits(disk: Disk) -> DiskLimits:
+    """Limits of a disk as it is to be created."""
+    return catalog.disk_limits(
+        disk.sku, disk.size_gib, disk.bursting, disk.performance_plus,
+        iops=disk.iops, mb_s=disk.mb_s, max_shares=disk.max_shares,
+    )  # fmt: skip
+
+
+def _local(scenario: Scenario) -> list[catalog.VmSize]:
+    """Sizes of the machines whose OS disk is ephemeral, as far as they are known."""
+    holders = [item for item in scenario.machine if scenario.os_disk_of(item.name) is not None]
+    sizes = [catalog.vm_sizes().get(machine.size.lower()) for machine in holders]
+    return list(dict.fromkeys(size for size in sizes if size))
+
+
+def local_limits(size: catalog.VmSize) -> DiskLimits:
+    """Limits of a machine for its local disk and host cache together, in the form of a disk's."""
+    return DiskLimits(None, size.cached_iops or 0, round(size.cached_mb_s or 0))
+
+
+def machine_limits(size: catalog.VmSize) -> DiskLimits:
+    """Uncached limits of a machine, in the form of a disk's."""
+    burst_mb_s = None if size.uncached_burst_mb_s is None else round(size.uncached_burst_mb_s)
+    return DiskLimits(
+        None, size.uncached_iops, round(size.uncached_mb_s), size.uncached_burst_iops, burst_mb_s
+    )
+
+
+def _both(found: DiskLimits) -> str:
+    tier = f"{found.tier}, " if found.tier else ""
+    text = f"{tier}{found.iops:,} IOPS, {found.mb_s:,} MB/s"
+    if not found.iops:
+        return "not known"
+    if found.burst_iops is None or found.burst_mb_s is None:
+        return text
+    return f"{text}; bursts to {found.burst_iops:,} IOPS, {found.burst_mb_s:,} MB/s"
+
+
+def lowest(scenario: Scenario, arm: Arm) -> str:
+    """The lowest limit of an arm for each block size that it is measured with; burst limits in brackets."""
+    holders = _holders(scenario, arm)
+    sizes = {load.block_size_bytes for load in scenario.workload if load.meets(arm.name)}
+    texts = []
+    for block in sorted(sizes) if holders else ():
+        base = min(_iops(who, what.iops, what.mb_s, block) for who, what in holders)
+        burst = min(
+            _iops(who, what.burst_iops or what.iops, what.burst_mb_s or what.mb_s, block)
+            for who, what in holders
+        )
+        more = f", bursting {_said(burst)}" if burst != base else ""
+        texts.append(f"{block // 1024 or block / 1024:g} KiB: {_said(base)}{more}")
+    return "; ".join(texts) or "not known"
+
+
+def _holders(scenario: Scenario, arm: Arm) -> list[tuple[str, DiskLimits]]:
+    """Whose limits an arm meets, with them."""
+    size = catalog.vm_sizes().get(scenario.machine_named(arm.machine).size.lower())
+    disk = scenario.disk_named(arm.disk)
+    if disk.ephemeral:
+        return [("VM, local disk", local_limits(size))] if size and size.cached_iops else []
+    return [("disk", disk_limits(disk)), *([("VM", machine_limits(size))] if size else [])]
+
+
+def _iops(who: str, iops: float, mb_s: float, block: int) -> tuple[float, str]:
+    by_rate = mb_s * 1e6 / block
+    return (by_rate, f"{who}, {mb_s:,.0f} MB/s") if by_rate < iops else (float(iops), who)
+
+
+def _said(found: tuple[float, str]) -> str:
+    return f"{found[0]:,.0f} IOPS ({found[1]})"
+
+
+# Cost
+
+
+def cost(estimate: Estimate, limit: float | None, cloud: str) -> str:
+    """The cost as a table, with its source, its worst case and the limit."""
+    what = "cost" if cloud == "azure" else "cost, if it ran on Azure (on the emulator it costs nothing)"
+    head = f"  {'':<{WIDTH}}{'USD each':>18}{'hours':>7}{'expected':>10}{'at worst':>10}"
+    rows = [_row(line) for line in estimate.lines]
+    total = f"  {'in all, USD':<{WIDTH + 25}}{estimate.usd:>10.2f}{estimate.worst_usd:>10.2f}"
+    notes = [f"  prices: {estimate.source}", *(f"  {note}" for note in estimate.notes)]
+    guessed = sorted(
+        {line.what for line in estimate.lines if line.price and line.price.quality == "inferred"}
+    )
+    if guessed:
+        notes.append(f"  inferred, not read: the price of {'; '.join(guessed)}")
+    if estimate.unpriced:
+        notes.append(f"  no price is known of {'; '.join(estimate.unpriced)}: it is not in the sum")
+    notes.append(
+        f"  at worst: nobody looks after it until it expires after {estimate.worst_hours:g} h. Without "
+        "outgoing traffic, taxes and discounts"
+    )
+    return "\n".join([f"{what}:", head, *rows, total, *notes, f"  {_limit(estimate, limit)}"])
+
+
+def _row(line: Line) -> str:
+    what = f"{line.count:,.0f} {line.what}" if line.what[:3] in UNITS else f"{line.count:,.0f} x {line.what}"
+    each = "unknown" if line.price is None else f"{line.price.usd:.6g}{_per(line.price.unit)}"
+    hours = "" if line.hours is None else f"{line.hours:.1f}"
+    return f"  {what:<{WIDTH}}{each:>18}{hours:>7}{_usd(line.usd):>10}{_usd(line.worst_usd):>10}"
+
+
+def _per(unit: str) -> str:
+    return {"1 Hour": "/h", "1/Hour": "/h", "1 GiB/Hour": "/h", "1/Month": "/month", "10K": ""}[unit]
+
+
+def _usd(usd: float | None) -> str:
+    return "?" if usd is None else f"{usd:.2f}"
+
+
+def _limit(estimate: Estimate, limit: float | None) -> str:
+    weighed = estimate.usd * MARGIN
+    margin = f"{weighed:.2f} USD (expected and {100 * (MARGIN - 1):.0f} %)"
+    if limit is None:
+        return f"no limit binds here; --max-cost-usd or design.max_cost_usd is held against {margin}"
+    verdict = "is within" if weighed <= limit else "EXCEEDS"
+    return f"{margin} {verdict} the limit of {limit:g} USD" + (
+        "" if weighed <= limit else ": the run would stop before anything is created"
+    )
+
+
+# Quota
+
+
+def quota(need: Sequence[tuple[Quota, int]], names: Iterable[tuple[str, int]]) -> str:
+    """What the run takes of each quota, with what is free where the subscription was asked."""
+    if need:
+        rows = [f"  {item.name}: {number} of {item.free} free (limit {item.limit})" for item, number in need]
+        return "\n".join(["quota needed at a time, of this subscription:", *rows])
+    rows = [f"  {name}: {number}" for name, number in names]
+    return "\n".join(["quota needed at a time (--cloud azure asks what is free):", *rows])
+
+
+def duration(hours: float) -> str:
+    """Write hours as minutes where they are few."""
+    return f"{hours * 60:.0f} min" if hours < 1.5 else f"{hours:.1f} h"

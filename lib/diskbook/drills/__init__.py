@@ -1,1 +1,0 @@
-"""Zone drills: a machine fails while it writes numbered blocks, and another one takes its disk over."""

@@ -1,0 +1,131 @@
+"""The measurements of an import: those of result files with their logs, and those that logs alone tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from diskbook.base.errors import DiskbookError
+from diskbook.importing import files as import_files, loads
+from diskbook.importing.files import Sorted, Source
+from diskbook.store.raw_imported import with_logs
+from diskbook.tools.fio import logs_of_a_job as job_logs
+from diskbook.tools.record import Measurement
+
+
+@dataclass
+class Entry:
+    """One measurement on its way into the run: where it is from, and what it becomes."""
+
+    source: Source
+    measurement: Measurement
+    tool: str
+    version: str
+    part: int | None
+    logs: dict[str, list[Source]] = field(default_factory=dict)
+    workload: dict[str, Any] = field(default_factory=dict)
+    arm: str = ""
+
+    @property
+    def old(self) -> bool:
+        """Whether fio before version 3 wrote it."""
+        return self.tool == "fio" and self.version.startswith(("1.", "2."))
+
+    @property
+    def started(self) -> str:
+        """When it was measured, else when its file was last changed."""
+        if self.measurement.started_utc:
+            return self.measurement.started_utc
+        changed = self.source.path.stat().st_mtime
+        return datetime.fromtimestamp(changed, UTC).isoformat(timespec="microseconds")
+
+
+def collect(found: Sorted) -> list[Entry]:
+    """All measurements whose load a scenario can tell; what cannot be used is added to `found.refused`."""
+    entries = _described(_entries(found), found)
+    found.refused += _unused(found)
+    return entries
+
+
+def _unused(found: Sorted) -> list[str]:
+    """Logs that say nothing, a sentence a kind; told last, since they are no reason why an import fails."""
+    unused: dict[str, list[Source]] = {}
+    for kinds in found.logs.values():
+        for kind in kinds.keys() - set(job_logs.USED):
+            unused.setdefault(kind, []).extend(kinds[kind])
+    return [f"{_places(files)}: a log of {kind} is not used" for kind, files in sorted(unused.items())]
+
+
+def _places(files: list[Source]) -> str:
+    return files[0].shown + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+
+
+def _entries(found: Sorted) -> list[Entry]:
+    """All measurements, with the logs that belong to them, and those that logs alone tell."""
+    entries = [
+        Entry(source, one, parsed.tool, parsed.version, part)
+        for source, parsed in found.results
+        for part, one in enumerate(parsed.measurements)
+    ]
+    for (folder, prefix), kinds in found.logs.items():
+        owners = [entry for entry in entries if entry.source.path.parent == folder and _writes(entry, prefix)]
+        try:
+            _attach(owners, prefix, kinds, entries, found)
+        except DiskbookError as error:
+            found.refused.append(str(error))
+    return entries
+
+
+def _writes(entry: Entry, prefix: str) -> bool:
+    """Whether a job wrote logs of this name: as its options say, or named after the job."""
+    told = {Path(value).name for value in entry.measurement.logs.values()}
+    stem = entry.source.name.rsplit(".", 1)[0]
+    return prefix in told or (not told and entry.tool == "fio" and prefix in (entry.measurement.name, stem))
+
+
+def _attach(
+    owners: list[Entry], prefix: str, kinds: dict[str, list[Source]], entries: list[Entry], found: Sorted
+) -> None:
+    """Read logs, and give them to the one job they belong to, or let them stand for themselves."""
+    used = {kind: files for kind, files in kinds.items() if kind in job_logs.USED}
+    files = {kind: [import_files.log_file(source) for source in sources] for kind, sources in used.items()}
+    first = next(iter(next(iter(used.values()), [])), None)
+    if first is None:
+        return
+    if len(owners) > 1:
+        found.refused.append(
+            f"{first.shown}: these logs belong to several jobs of one name; they are left out"
+        )
+        return
+    if owners:
+        owner = owners[0]
+        logged = job_logs.read(
+            files,
+            old=owner.old,
+            interval_s=owner.measurement.log_interval_s,
+            block_size=owner.measurement.load.block_size_bytes,
+        )
+        owner.measurement = with_logs(owner.measurement, logged)
+        owner.logs = used
+        return
+    logged = job_logs.read(files, old=False, interval_s=None, block_size=None)
+    clones = max(len(sources) for sources in used.values())
+    one = job_logs.standalone(logged, prefix, clones)
+    flags = (*one.flags, "latencies are taken for nanoseconds, as of fio 3")
+    entries.append(Entry(first, replace(one, flags=flags), "fio", "unknown", None, used))
+
+
+def _described(entries: list[Entry], found: Sorted) -> list[Entry]:
+    """Entries whose load a scenario can tell; the others are refused."""
+    kept = []
+    for entry in entries:
+        try:
+            entry.workload, flags = loads.workload(entry.measurement, entry.tool)
+        except ValueError as error:
+            found.refused.append(f"{entry.source.shown}: '{entry.measurement.name}' cannot be used: {error}")
+            continue
+        entry.measurement = replace(entry.measurement, flags=(*entry.measurement.flags, *flags))
+        kept.append(entry)
+    return kept

@@ -1,0 +1,131 @@
+"""What `diskbook import` says: what was made of which files, what must be known, and what was left out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from diskbook import figures
+from diskbook.base import paths
+from diskbook.base.errors import DiskbookError
+from diskbook.figures.export import export
+from diskbook.importing import run as importer
+from diskbook.importing.scenario import ARTICLE, Settings
+from diskbook.store import run as runs
+from diskbook.store.run import Run
+from diskbook.tables import schema
+
+if TYPE_CHECKING:
+    from diskbook.analysis.run import Analysis
+    from diskbook.figures.style import Picture
+
+_MOST_LINES = 40
+_MOST_PANELS = 4
+
+
+def run(files: Sequence[str], name: str | None, options: Mapping[str, Any]) -> tuple[Run, str]:
+    """Import; return the run, and what came of it in words.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        See `importer.make`.
+    """
+    made = importer.make(files, name or runs.new_name("imported"), Settings(**options))
+    return made.run, text(made)
+
+
+def report(run: Run) -> Path:
+    """Execute the analysis notebook of an imported run, and make its report.
+
+    Raises
+    ------
+    DiskbookError
+        When the notebook fails; its last line says why.
+    """
+    from diskbook.analysis import report as reports
+
+    name = f"3-analyse-{ARTICLE}.ipynb"
+    executed = run.folder / "notebooks" / name
+    executed.parent.mkdir(exist_ok=True)
+    parameters = json.dumps({"run": str(run.folder.resolve())})
+    command = [
+        sys.executable,
+        "-m",
+        "diskbook.runs.execute_notebook",
+        str(paths.NOTEBOOKS / name),
+        str(executed.resolve()),
+    ]
+    done = subprocess.run([*command, parameters], check=False, capture_output=True, text=True, cwd=paths.ROOT)
+    if done.returncode:
+        lines = [line for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
+        raise DiskbookError(f"{name} stopped: {lines[-1].strip() if lines else 'without a word'}")
+    return reports.build(run)
+
+
+def text(made: importer.Imported) -> str:
+    """Say what was imported."""
+    arms = ", ".join(f"{name} ({count})" for name, count in made.arms.items())
+    lines = [
+        f"run {made.run.name} (imported), folder {made.run.folder}",
+        f"{made.n_trials} measurements of {len(made.arms)} arms: {arms}",
+        *_listed("know of them", made.flags),
+        *_listed("not used", made.refused),
+        f"next: 'diskbook why {made.run.name}', or notebooks/3-analyse-{ARTICLE}.ipynb (--report runs it)",
+    ]
+    return "\n".join(lines)
+
+
+def _listed(head: str, sentences: Sequence[str]) -> list[str]:
+    if not sentences:
+        return []
+    more = [f"  and {len(sentences) - _MOST_LINES} more"] if len(sentences) > _MOST_LINES else []
+    return [f"{head}:", *(f"  {sentence}" for sentence in sentences[:_MOST_LINES]), *more]
+
+
+def files_read(manifest: Mapping[str, Any]) -> pd.DataFrame:
+    """Files that an imported run was made of, one a row."""
+    columns = {"file": "File", "tool": "Tool", "tool_version": "Version", "measurements": "Measurements"}
+    rows = pd.DataFrame(manifest["imported"]["files"], columns=[*columns, "sha256"])
+    return rows.assign(sha256=rows["sha256"].str[:12]).rename(columns={**columns, "sha256": "SHA-256 begins"})
+
+
+def refused(manifest: Mapping[str, Any]) -> pd.DataFrame:
+    """What was not used, a row and sentence a file."""
+    return pd.DataFrame({"Not used, and why": manifest["imported"]["refused"] or ["every file was used"]})
+
+
+def flags(ledger: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What must be known of the measurements, each with their number."""
+    told = Counter(flag for event in ledger if event["event"] == "trial" for flag in event.get("flags", ()))
+    return [f"{flag} ({n} measurement{'s' * (n != 1)})" for flag, n in told.items()] or ["nothing"]
+
+
+def tail(analysis: Analysis) -> Picture | None:
+    """Figure of the slow I/Os, at most four loads; None where no file tells percentiles."""
+    names = list(dict.fromkeys(analysis.percentiles["workload"]))[:_MOST_PANELS]
+    if not names:
+        return None
+    title = "The slow I/Os: percentiles of latency by arm"
+    drawn = (analysis.tables.bins, analysis.trials, analysis.looks, analysis.words, names, title)
+    picture = figures.tail(*drawn, analysis.folder.name)
+    for axes in picture.figure.axes:
+        # Of the completion or the total latency: that differs from file to file, and the flags say it.
+        axes.set_ylabel(axes.get_ylabel().replace("Total latency", "Latency"))
+    return picture
+
+
+def write(analysis: Analysis) -> list[Path]:
+    """Write comparisons.csv, and figures of what there is; return their paths."""
+    path = analysis.folder.folder / "comparisons.csv"
+    checked = schema.validate(schema.COMPARISONS, analysis.comparisons)
+    analysis.folder.write(path.name, checked.to_csv(index=False, float_format="%.10g"))
+    picture = tail(analysis)
+    return [path, *(export(picture, analysis.folder.folder / "figures") if picture else [])]

@@ -1,0 +1,242 @@
+"""Reading scenario files: TOML, preset, overrides, and messages that name file, key and remedy."""
+
+from __future__ import annotations
+
+import reprlib
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from diskbook.base import paths
+from diskbook.base.errors import UsageError, unknown
+from diskbook.scenario.model import (
+    PRESETS,
+    Arm,
+    Check,
+    Comparison,
+    Design,
+    Disk,
+    Drill,
+    Machine,
+    Question,
+    Scenario,
+    Workload,
+)
+
+LISTS = frozenset({"machine", "disk", "arm", "workload", "comparison", "check", "drill"})
+LONGEST = 500
+"""Characters of a message; what a file holds may be longer."""
+
+
+def names() -> list[str]:
+    """Names of the scenarios that come with the workbook."""
+    return sorted(path.stem for path in paths.SCENARIOS.glob("*.toml"))
+
+
+def load(scenario: str, preset: str = "standard", overrides: Mapping[str, Any] | None = None) -> Scenario:
+    """Read a scenario, apply a preset and overrides, and check it whole.
+
+    Parameters
+    ----------
+    scenario
+        A name in data/scenarios, or the path of a TOML file.
+    preset
+        quick, standard or full.
+    overrides
+        Dotted keys and values that win over the preset, e.g. ``{"design.replicates": 2}``,
+        ``{"workload.randwrite-qd1.blocks": 8}`` or ``{"all_workloads.runtime_s": 10}``.
+
+    Raises
+    ------
+    UsageError
+        With one sentence naming file, key and remedy.
+    """
+    path = _find(scenario)
+    try:
+        return _load(path, preset, overrides or {})
+    except UsageError as error:
+        raise UsageError(_one_line(str(error))) from None
+
+
+def _load(path: Path, preset: str, overrides: Mapping[str, Any]) -> Scenario:
+    raw = _read(path)
+    _check_shape(raw, path.name)
+    if "name" in raw:
+        raise UsageError(f"{path.name}: a scenario has the name of its file; leave the key 'name' out")
+    presets = raw.pop("preset", {})
+    if preset not in PRESETS:
+        raise unknown("preset", preset, PRESETS)
+    for name, table in presets.items():
+        if name not in PRESETS:
+            raise unknown("preset", name, PRESETS, path.name)
+        _merge(_copy(raw), _table(table, f"{path.name}: [preset.{name}]"), f"{path.name}: [preset.{name}]")
+    _merge(raw, presets.get(preset, {}), f"{path.name}: [preset.{preset}]")
+    _merge(raw, _nested(overrides), "overrides")
+    return check(from_dict({"name": path.stem, "preset": preset, **raw}, path.name), path.name)
+
+
+def _check_shape(raw: Mapping[str, Any], where: str) -> None:
+    """Make sure that tables are tables and lists of tables are such, before presets are laid over them."""
+    for key in raw.keys() & {"design", "preset", "scenario"}:
+        _table(raw[key], f"{where}: [{key}]")
+    for key in raw.keys() & LISTS:
+        if not isinstance(raw[key], list):
+            raise UsageError(f"{where}: write [[{key}]], once for each; '{key}' is no list of tables")
+        for number, row in enumerate(raw[key], 1):
+            _table(row, f"{where}: [[{key}]] {number}")
+
+
+def _table(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{where}: this must be a table of keys, not {reprlib.repr(value)}")
+    return value
+
+
+def _one_line(text: str) -> str:
+    """A message with whatever a file holds in it: without control characters, and not endless."""
+    words = " ".join(text.split())
+    printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
+    half = LONGEST // 2
+    return printable if len(printable) <= LONGEST else f"{printable[:half]} ... {printable[-half:]}"
+
+
+def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
+    """Build a scenario from plain tables, as read from TOML or from a manifest."""
+    try:
+        return Scenario.model_validate(dict(raw))
+    except ValidationError as error:
+        raise UsageError(_one_line(f"{where}: {_sentence(error, raw)}")) from None
+
+
+def check(scenario: Scenario, where: str) -> Scenario:
+    """Hold a scenario against Azure's rules; raise UsageError with the first one it breaks."""
+    from diskbook.reference import rules
+    from diskbook.scenario import failover_rules
+    from diskbook.tools import registry
+
+    broken = [*rules.check(scenario), *registry.check(scenario), *failover_rules.check(scenario)]
+    if broken:
+        more = f" ({len(broken) - 1} more rule(s) broken)" if len(broken) > 1 else ""
+        raise UsageError(f"{where}: {broken[0]}{more}")
+    return scenario
+
+
+def _find(scenario: str) -> Path:
+    if scenario.endswith(".toml") or "/" in scenario:
+        path = Path(scenario)
+        if not path.is_file():
+            raise UsageError(f"there is no scenario file {scenario}")
+        return path
+    if scenario not in names():
+        raise unknown("scenario", scenario, names())
+    return paths.SCENARIOS / f"{scenario}.toml"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: this cannot be read: {error.strerror or error}") from None
+    except RecursionError:
+        raise UsageError(f"{path.name}: this is not valid TOML: its tables or lists are too deep") from None
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
+        raise UsageError(f"{path.name}: this is not valid TOML: {error}") from None
+
+
+def _copy(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, list) else value for key, value in raw.items()}
+
+
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, value in flat.items():
+        *parents, last = key.split(".")
+        node = tree
+        for part in parents:
+            node = node.setdefault(part, {})
+            if not isinstance(node, dict):
+                raise UsageError(f"overrides: '{key}' goes below a value that is set as well")
+        node[last] = value
+    return tree
+
+
+def _merge(raw: dict[str, Any], changes: Mapping[str, Any], where: str) -> None:
+    """Lay changes over the tables of a scenario, in place.
+
+    Keys are `design`, `scenario` (tables), `all_workloads` (every workload), and a kind with a name below
+    it (`workload.randread-qd1`).
+    """
+    kinds = {"machine", "disk", "arm", "workload", "check", "drill"}
+    for key, table in changes.items():
+        if not isinstance(table, Mapping):
+            raise UsageError(f"{where}: '{key}' needs a name below it, for example design.seed")
+        if key in ("design", "scenario"):
+            raw[key] = {**raw.get(key, {}), **table}
+        elif key == "all_workloads":
+            raw["workload"] = [{**row, **table} for row in raw.get("workload", [])]
+        elif key in kinds:
+            _merge_named(raw, key, table, where)
+        else:
+            raise unknown("key", key, {"design", "scenario", "all_workloads", *kinds}, where)
+
+
+def _merge_named(raw: dict[str, Any], kind: str, tables: Mapping[str, Any], where: str) -> None:
+    rows = raw.get(kind, [])
+    known = [str(row.get("name")) for row in rows]
+    for name, table in tables.items():
+        if name not in known:
+            raise unknown(kind, name, known, where)
+        if not isinstance(table, Mapping):
+            raise UsageError(f"{where}: {kind}.{name} needs a key below it, for example {kind}.{name}.zone")
+        position = known.index(name)
+        rows[position] = {**rows[position], **table}
+
+
+def _sentence(error: ValidationError, raw: Mapping[str, Any]) -> str:
+    """Say the first of pydantic's findings in one sentence, with its place in the file's own terms."""
+    first = error.errors()[0]
+    if first["type"] == "value_error" and not first["loc"]:
+        return str(first["ctx"]["error"])
+    where = _place(first["loc"], raw)
+    if first["type"] == "value_error" and isinstance(first["loc"][-1], int):
+        return f"{where}: {first['ctx']['error']}"
+    key = str(first["loc"][-1])
+    if first["type"] == "extra_forbidden":
+        return str(unknown("key", key, _fields(first["loc"]), where))
+    message = first["msg"].removeprefix("Value error, ")
+    shown = reprlib.repr(first["input"])  # a file may hold anything, of any depth
+    name = "use small letters, digits and hyphens, a letter first"
+    said = {
+        "missing": f"{where}: the key '{key}' is missing",
+        "too_short": f"write at least one [[{key}]]",
+        "string_pattern_mismatch": f"{where}: {shown} is not a name; {name}",
+    }
+    plain = f"{where}: {key}: {message[0].lower()}{message[1:]} (it is {shown})"
+    return said.get(first["type"], plain)
+
+
+def _place(loc: tuple[int | str, ...], raw: Mapping[str, Any]) -> str:
+    if len(loc) < 2:
+        return "top level"
+    kind, index = loc[0], loc[1]
+    if not isinstance(index, int):
+        return f"[{kind}]"
+    row = raw[str(kind)][index]
+    return f"[[{kind}]] {row.get('name', index + 1) if isinstance(row, Mapping) else index + 1}"
+
+
+def _fields(loc: tuple[int | str, ...]) -> Iterable[str]:
+    if len(loc) < 2:
+        return Scenario.model_fields
+    records: dict[str, type[BaseModel]] = {
+        "scenario": Question,
+        "machine": Machine,
+        "disk": Disk,
+        "arm": Arm,
+        "workload": Workload,
+    }
+    records |= {"design": Design, "comparison": Comparison, "check": Check, "drill": Drill}
+    return records.get(str(loc[0]), Scenario).model_fields

@@ -1,0 +1,95 @@
+"""Windows machines over SSH: detached jobs, and disks, by the scripts of `windows_scripts`."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from collections.abc import Iterable
+from typing import Any
+
+from diskbook.azure.windows import powershell
+from diskbook.base.errors import DiskbookError
+from diskbook.machines.powershell import script
+from diskbook.machines.ssh import Connection, JobLost, Output
+
+_READ, _READ_WRITE = 0x80000000, 0xC0000000
+_STREAMS = ("status", "stdout", "stderr")
+_WHY = {8: "ended without a status", 9: "is not there any more"}
+
+
+class WindowsConnection(Connection):
+    """An SSH connection to a Windows machine; see `hosts.Connection`."""
+
+    def start_job(self, name: str, command: list[str], *, root: bool = False) -> None:
+        """Start a detached job in a folder of its own; the connection has the administrator's rights."""
+        self._check("start", name=name, command=subprocess.list2cmdline(command))
+
+    def finish_job(
+        self, name: str, files: Iterable[str], *, expected_s: float, limit_s: float
+    ) -> dict[str, bytes]:
+        """Wait for a job and fetch its files; raises JobLost as `hosts.Connection.finish_job` does."""
+        output = self._powershell(
+            "finish",
+            timeout_s=limit_s + 60,
+            name=name,
+            files=[*_STREAMS, *files],
+            expected_ms=round(expected_s * 1000),
+            patience_ms=max(100, round((limit_s - expected_s) * 1000)),
+        )
+        if output.status in (7, 8, 9):
+            why = _WHY.get(output.status, f"took more than {limit_s:.0f} s and was ended")
+            raise JobLost(f"machine {self.host.name}: job {name} {why}")
+        if output.status != 0:
+            raise self._failed("finish", output)
+        rows = [line.split(" ", 1) for line in output.stdout.decode().splitlines() if line.strip()]
+        return {row[0]: base64.b64decode(row[1]) if len(row) > 1 else b"" for row in rows}
+
+    def jobs(self) -> list[str]:
+        """Names of the jobs that were started on the machine and not forgotten."""
+        return self._check("jobs").decode().split()
+
+    def job_times(self, name: str) -> tuple[str, str]:
+        """When a finished job began and ended, by the machine's clock, as ISO 8601 text in UTC."""
+        began, ended = self._check("times", name=name).decode().split()
+        return began, ended
+
+    def end_jobs(self) -> None:
+        """End what an earlier session left running on the machine, and forget all its jobs."""
+        self._check("end")
+
+    def disks(self) -> list[dict[str, Any]]:
+        """Data disks as the machine sees them: `lun`, `number` of the physical drive, `size_bytes`, `style`.
+
+        Emulated machines add `prefill_target`.
+        """
+        text = self._check("disks").decode().strip()
+        found = json.loads(text) if text else []
+        return [found] if isinstance(found, dict) else list(found)
+
+    def disk_facts(self, number: int) -> dict[str, Any]:
+        """Say what is on a physical drive: `style`, `partitions`, `own`, `head`, `tail`, `mark` (base64).
+
+        `head` and `tail` are digests of the first and the last MiB; `mark` is the block that the last begins
+        with. Emulated machines add `unique_id`.
+        """
+        found: dict[str, Any] = json.loads(self._check("facts", number=number, access=_READ))
+        return found
+
+    def write_mark(self, number: int, at: int, content: bytes) -> None:
+        """Write a block at a place of a physical drive; its trailing zeros need not travel."""
+        mark = base64.b64encode(content.rstrip(b"\0")).decode()
+        self._check("mark", number=number, access=_READ_WRITE, at=at, mark=mark, size=len(content))
+
+    def _check(self, which: str, /, **parameters: Any) -> bytes:
+        output = self._powershell(which, **parameters)
+        if output.status != 0:
+            raise self._failed(which, output)
+        return output.stdout
+
+    def _failed(self, which: str, output: Output) -> DiskbookError:
+        said = (output.stderr.decode(errors="replace").strip() or "it printed nothing").splitlines()[0]
+        return DiskbookError(f"machine {self.host.name}: script '{which}' ended with {output.status}: {said}")
+
+    def _powershell(self, which: str, /, *, timeout_s: float = 120.0, **parameters: Any) -> Output:
+        return self.run(powershell(script(which, **parameters)), timeout_s=timeout_s)

@@ -1,0 +1,87 @@
+"""What `diskbook plan` finds out about creating and paying: offline, unless Azure or its prices are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from azure.core.exceptions import AzureError
+
+from diskbook.azure import expiry, offers, preflight, refusals, signin
+from diskbook.azure.clients import Clients
+from diskbook.azure.offers import Quota, Region
+from diskbook.base.errors import DiskbookError
+from diskbook.cloud import connect
+from diskbook.cost import budget, retail, text as cost_text
+from diskbook.scenario.model import Scenario
+
+LIFE = timedelta(hours=expiry.DEFAULT_H)
+
+
+def sections(
+    scenario: Scenario,
+    cloud: str = "emulator",
+    *,
+    subscription: str | None = None,
+    live: bool = False,
+    limit: float | None = None,
+) -> list[str]:
+    """Sections of the plan: what would be created, limits, cost, quota, and what stands in the way.
+
+    Parameters
+    ----------
+    cloud
+        "azure" asks the subscription what it may have, and the Retail Prices API.
+    subscription
+        Id of the subscription to ask; by default as for a run.
+    live
+        Ask the Retail Prices API although the run would be emulated.
+    limit
+        What --max-cost-usd gave, in USD.
+
+    Raises
+    ------
+    DiskbookError
+        When Azure is asked and nobody is signed in, or it cannot be reached.
+    """
+    connect.check_kind(cloud)
+    clients = connect.azure_clients(subscription) if cloud == "azure" else None
+    asked = budget.price_source(clients.cloud) if clients else retail.endpoint()
+    estimate = budget.estimated(scenario, asked or (retail.Endpoint() if live else None), LIFE, date.today())
+    binding = budget.limit_of(scenario, cloud, limit)
+    found = [
+        cost_text.created(scenario, estimate),
+        cost_text.limits(scenario),
+        cost_text.cost(estimate, binding, cloud),
+    ]
+    return found + (_of_subscription(scenario, clients) if clients else [_quota(scenario)])
+
+
+def _quota(scenario: Scenario) -> str:
+    """Quota needed, from the table of sizes; names of address quotas differ, so that one is said in words."""
+    need = preflight.needed(scenario, Region(scenario.region))
+    replicates = scenario.design.replicates
+    rows = [(name, count * replicates) for name, count in need.items() if name not in preflight.ADDRESSES]
+    renamed = [
+        ("vCPUs of the region" if name == preflight.CORES else f"vCPUs, {name}", n) for name, n in rows
+    ]
+    return cost_text.quota([], [*renamed, ("public addresses", len(scenario.machine) * replicates)])
+
+
+def _of_subscription(scenario: Scenario, clients: Clients) -> list[str]:
+    """Ask the subscription: who is signed in, what is free, and what stands in the way."""
+    try:
+        identity = signin.identity(clients, scenario.region)
+        here = offers.ask(clients, scenario.region)
+        replicates = scenario.design.replicates
+        need: Sequence[tuple[Quota, int]] = preflight.quota_rows(scenario, here, replicates)
+        problems = preflight.problems_of(clients, scenario, replicates, date.today())
+    except AzureError as error:
+        raise DiskbookError(f"Azure cannot say what is free: {refusals.message(error)}") from error
+    lines = [f"  {problem}" for problem in problems] or [
+        "  nothing: sizes, zones, disks and quotas are to be had"
+    ]
+    return [
+        cost_text.quota(need, []),
+        "\n".join([f"what stands in the way ({identity}):", *lines]),
+    ]

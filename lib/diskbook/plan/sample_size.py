@@ -1,0 +1,244 @@
+"""Plan a run before it is made: the time it takes, and how many replicates and blocks it needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from diskbook.analysis.prior_runs import Earlier, Measured
+from diskbook.base.errors import UsageError
+from diskbook.cost.durations import around_s
+from diskbook.scenario import schedule
+from diskbook.scenario.model import Comparison, Scenario
+from diskbook.stats import power
+from diskbook.stats.power import Spread
+
+BLOCKS = (2, 3, 5, 10)
+MOST_REPLICATES = 99
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the run shall reach; relative (0.015 is 1.5 %), None where it was not asked for."""
+
+    half_width: float | None = None
+    effect: float | None = None
+    power: float | None = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything was asked for."""
+        return self.half_width is not None or self.effect is not None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The spread of one headline comparison, and where it is known from.
+
+    `least_replicates` and `least_blocks` (in all) are what a pilot measured: Stein's second stage has no
+    less.
+    """
+
+    label: str
+    spread: Spread
+    source: str
+    least_replicates: int = 2
+    least_blocks: int = 2
+
+
+@dataclass(frozen=True)
+class Need:
+    """One way to reach what is wanted."""
+
+    blocks: int
+    replicates: int
+    trials: int
+    replicate_s: float
+
+    @property
+    def total_s(self) -> float:
+        """Time of all replicates one after another, in seconds."""
+        return self.replicates * self.replicate_s
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Blocks in one replicate for "these disks"; for "disks like these" one way for each number of blocks."""
+
+    these: Need
+    like_these: tuple[Need, ...]
+
+    @property
+    def cheapest(self) -> Need:
+        """The way that takes the least time of machines."""
+        return min(self.like_these, key=lambda need: (need.total_s, need.replicates))
+
+
+def percent(text: str, option: str, most: float = 100.0, zero: bool = False) -> float:
+    """Read a percentage as a share: "1.5%" is 0.015.
+
+    Raises
+    ------
+    UsageError
+        When the sign is missing (1.5 or 0.015 could mean either), or the number makes no sense.
+    """
+    number = text.strip().removesuffix("%").strip()
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value) or not text.strip().endswith("%"):
+        raise UsageError(f"{option} {text}: write a percentage with its sign, for example 1.5%")
+    if not (value >= 0 if zero else value > 0) or value >= most:
+        low = "0 %" if zero else "more than 0 %"
+        raise UsageError(f"{option} {text}: it must be {low} and less than {most:g} %")
+    return value / 100
+
+
+def headline(scenario: Scenario) -> list[Comparison]:
+    """Comparisons that the numbers are planned for.
+
+    Raises
+    ------
+    UsageError
+        When the scenario names none.
+    """
+    found = [item for item in scenario.comparison if item.family == "headline"]
+    if not found:
+        raise UsageError(
+            f"scenario {scenario.name} names no headline comparison to plan for; "
+            'give one [[comparison]] family = "headline"'
+        )
+    return found
+
+
+def from_assumed(scenario: Scenario, sd_disk: float | None, sd_run: float | None) -> list[Evidence]:
+    """Evidence from assumed standard deviations, the same for all headline comparisons."""
+    disk = power.SD_DISK if sd_disk is None else sd_disk
+    run = power.SD_RUN if sd_run is None else sd_run
+    spread = power.assumed(disk, run, scenario.design.repeats)
+    source = f"assumed: s.d. between disk pairs {_pc(disk)}, of one tool run {_pc(run)}"
+    headline(scenario)
+    return [Evidence("every headline comparison", spread, source)]
+
+
+def from_pilot(
+    pilot: Earlier, scenario: Scenario, sd_disk: float | None = None
+) -> tuple[list[Evidence], list[str]]:
+    """Evidence from a pilot run: one for each headline comparison that it supports, and notes on the others.
+
+    A pilot of one replicate knows nothing about other disks: the s.d. between disk pairs stays assumed.
+
+    Raises
+    ------
+    UsageError
+        When the pilot supports none of them.
+    """
+    found, notes = [], []
+    for measured in pilot.measured(headline(scenario)):
+        try:
+            found.append(_evidence(pilot, measured, sd_disk))
+            if measured.strata:
+                notes.append(_mixed(measured))
+            if measured.hidden:
+                notes.append(f"{measured.label}: {measured.hidden}; no number of replicates mends that")
+        except ValueError as error:
+            notes.append(f"left out: {measured.label}: {error}")
+    if not found:
+        reason = notes[0].removeprefix("left out: ")
+        raise UsageError(f"--pilot {pilot.name}: no headline comparison can be planned from it: {reason}")
+    return found, notes
+
+
+def _mixed(measured: Measured) -> str:
+    return (
+        f"{measured.label}: the pilot's replicates lie in {len(measured.strata)} strata "
+        f"({' | '.join(measured.strata)}); the s.d. between disk pairs holds their difference, which "
+        "replicates do not average: strata are judged apart, and each needs replicates of its own"
+    )
+
+
+def _evidence(pilot: Earlier, measured: Measured, sd_disk: float | None) -> Evidence:
+    if measured.refusal:
+        raise ValueError(measured.refusal)
+    values = measured.log_ratios
+    spread, replicates = power.measured(values), values.index.get_level_values(0).nunique()
+    source = f"pilot {pilot.name}: s.d. between blocks {_pc(spread.sd_block)} (df {spread.df_block:.0f})"
+    if replicates > 1:
+        if sd_disk is not None:
+            raise UsageError("--sd-disk: the pilot measures this spread; give one of the two")
+        between = f"between disk pairs {_pc(spread.sd_disk)} (df {spread.df_disk:.0f})"
+    else:
+        disk = power.SD_DISK if sd_disk is None else sd_disk
+        spread = Spread(disk, spread.sd_block, math.inf, spread.df_block)
+        between = f"between disk pairs {_pc(disk)} assumed, since the pilot has one replicate"
+    return Evidence(measured.label, spread, f"{source}, {between}", max(2, replicates), len(values))
+
+
+def needs(scenario: Scenario, evidence: Iterable[Evidence], wanted: Wanted, family: int) -> Needs:
+    """Replicates and blocks that reach what is wanted for every comparison, in both scopes.
+
+    Parameters
+    ----------
+    family
+        Number of headline comparisons: the power is that of Holm's hardest step, at 5 % / family.
+    """
+    known = list(evidence)
+
+    def most(sds: Sequence[float], dfs: Sequence[float], least: Sequence[int]) -> int:
+        numbers = []
+        for sd, df, fewest in zip(sds, dfs, least, strict=True):
+            if wanted.half_width is not None:
+                numbers.append(power.for_half_width(sd, wanted.half_width, df, fewest))
+            if wanted.effect is not None and wanted.power is not None:
+                alpha = power.ALPHA / family
+                numbers.append(power.for_power(sd, wanted.effect, wanted.power, df, fewest, alpha))
+        return max(numbers)
+
+    blocks = most(
+        [item.spread.sd_block for item in known],
+        [item.spread.df_block for item in known],
+        [item.least_blocks for item in known],
+    )
+    ways = []
+    for number in sorted({*BLOCKS, planned_blocks(scenario)} - {1}):
+        replicates = most(
+            [item.spread.sd_replicate(number) for item in known],
+            [item.spread.df_disk for item in known],
+            [item.least_replicates for item in known],
+        )
+        ways.append(_need(scenario, replicates, number))
+    return Needs(_need(scenario, 1, blocks), tuple(ways))
+
+
+def _need(scenario: Scenario, replicates: int, blocks: int) -> Need:
+    changed = with_numbers(scenario, replicates, blocks)
+    one = with_numbers(scenario, 1, blocks)
+    return Need(blocks, replicates, trials(changed), schedule.seconds(one) + around_s(one))
+
+
+def with_numbers(scenario: Scenario, replicates: int, blocks: int) -> Scenario:
+    """Return the scenario with other numbers of replicates, and of blocks of its headline workloads."""
+    names = {item.workload for item in headline(scenario)}
+    workloads = tuple(
+        item.model_copy(update={"blocks": blocks}) if item.name in names else item
+        for item in scenario.workload
+    )
+    changed = scenario.design.model_copy(update={"replicates": replicates})
+    return scenario.model_copy(update={"design": changed, "workload": workloads})
+
+
+def planned_blocks(scenario: Scenario) -> int:
+    """Blocks that the scenario has for its headline workloads; the fewest of them."""
+    return min(scenario.workload_named(item.workload).blocks for item in headline(scenario))
+
+
+def trials(scenario: Scenario) -> int:
+    """Trials of a run, from its numbers."""
+    times = scenario.design.repeats * scenario.design.replicates
+    return times * sum(load.blocks for _, load in scenario.cells)
+
+
+def _pc(share: float) -> str:
+    return f"{100 * share:.3g} %"

@@ -1,0 +1,292 @@
+"""What `diskbook plan` prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from diskbook.analysis.prior_runs import Earlier, history_of, open_earlier
+from diskbook.base.errors import UsageError
+from diskbook.plan import sample_size
+from diskbook.plan.sample_size import Evidence, Need, Needs, Wanted
+from diskbook.scenario import schedule
+from diskbook.scenario.model import Arm, Scenario, Workload
+from diskbook.show import tool as show_tool
+from diskbook.stats import power, prior_runs
+from diskbook.stats.prior_runs import Prior
+
+UNKNOWN_DISKS = (
+    "The s.d. between disk pairs of Azure is unknown: a pilot of 5 replicates x 3 blocks must measure it "
+    "(--pilot RUN)."
+)
+FIXED = "These numbers are fixed before the run: a run that stops when it is significant proves nothing."
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the spread is known from: a pilot, a history, or assumed s.d. (shares; None for the default)."""
+
+    pilot: Earlier | None = None
+    history: tuple[Earlier, ...] = ()
+    sd_disk: float | None = None
+    sd_run: float | None = None
+
+
+def plan_text(
+    scenario: Scenario, wanted: Wanted, sources: Sources, command: str, creation: Sequence[str] = ()
+) -> str:
+    """All that `diskbook plan` prints.
+
+    Parameters
+    ----------
+    command
+        The run that it suggests numbers for.
+    creation
+        Sections about what would be created, and what it costs (`diskbook.plan.cost`).
+    """
+    parts = [_design(scenario), _time(scenario), *creation]
+    if any(item.family == "headline" for item in scenario.comparison) or wanted.anything:
+        family = len(sample_size.headline(scenario))
+        known, notes = _evidence(scenario, sources)
+        parts.append(_now(scenario, known, notes, family, wanted))
+        if wanted.anything:
+            found = sample_size.needs(scenario, known, wanted, family)
+            parts.append(_needs(found, wanted, family) + f"\n{_command(scenario, found.cheapest, command)}")
+            parts.append(FIXED)
+    if sources.history:
+        parts.append(_history(scenario, sources.history, wanted))
+    return "\n\n".join(parts)
+
+
+def _evidence(scenario: Scenario, sources: Sources) -> tuple[list[Evidence], list[str]]:
+    pilot = sources.pilot
+    if pilot is None:
+        return sample_size.from_assumed(scenario, sources.sd_disk, sources.sd_run), [UNKNOWN_DISKS]
+    if sources.sd_run is not None:
+        raise UsageError("--sd-run: the pilot measures this spread; give one of the two")
+    known, notes = sample_size.from_pilot(pilot, scenario, sources.sd_disk)
+    notes += _differences(scenario, pilot)
+    if pilot.manifest["provenance"] != "azure":
+        notes.append(
+            f"The pilot is {pilot.manifest['provenance']}: its spread is that of its disks, not of Azure's."
+        )
+    if any(math.isinf(item.spread.df_disk) for item in known):
+        notes.append(UNKNOWN_DISKS)
+    return known, notes
+
+
+def _differences(scenario: Scenario, pilot: Earlier) -> list[str]:
+    """Say where the pilot offered another load, since its spread is that of its own."""
+    notes = []
+    for name in dict.fromkeys(item.workload for item in sample_size.headline(scenario)):
+        now = scenario.workload_named(name)
+        for load in pilot.scenario.workload:
+            keys = [key for key in ("block_size", "write_pct", "outstanding", "ramp_s", "runtime_s")
+                    if load.name == name and getattr(load, key) != getattr(now, key)]  # fmt: skip
+            said = ", ".join(f"{key} {getattr(load, key):g}, here {getattr(now, key):g}" for key in keys)
+            notes += [f"The pilot's {name} differs ({said}): its spread may, too."] if keys else []
+    if pilot.scenario.design.repeats != scenario.design.repeats:
+        notes.append(
+            f"The pilot had {pilot.scenario.design.repeats} repeats in a block, this design has others."
+        )
+    return notes
+
+
+def _design(scenario: Scenario) -> str:
+    numbers = scenario.design
+    order = "all arms once, in random order"
+    if numbers.repeats > 1:
+        order = f"all arms {numbers.repeats} times, in random order and then its reverse"
+    arms, loads = (_widest(items) for items in (scenario.arm, scenario.workload))
+    lines = [
+        f"{scenario.name}, preset {scenario.preset}: {scenario.scenario.title}",
+        f"{_many(numbers.replicates, 'replicate')} of fresh machines and disks, "
+        f"{sample_size.trials(scenario)} trials in an order drawn from seed {numbers.seed}; "
+        f"each block has {order}",
+        "arms:",
+    ]
+    for arm in scenario.arm:
+        disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
+        zone = f", zone {machine.zone}" if machine.zone else ""
+        tool = ", DiskSpd" if scenario.tool_of(arm) == "diskspd" else ""
+        what = f"{disk.sku} {disk.size_gib} GiB on {machine.name} ({machine.size}{zone}{tool})"
+        lines.append(f"  {arm.name:<{arms}}  {what}")
+    lines.append("workloads:")
+    for item in scenario.workload:
+        lines.append(f"  {item.name:<{loads}}  {_load(item)}")
+        lines += [f"  {'':<{loads}}  {words}" for words in show_tool.of_workload(item)]
+    first = dict.fromkeys(trial.arm for trial in schedule.plan(scenario)[0].trials)
+    lines.append(f"order of arms in the first block: {', '.join(first)}")
+    return "\n".join(lines)
+
+
+def _widest(items: Iterable[Arm | Workload]) -> int:
+    return max(len(item.name) for item in items)
+
+
+def _load(item: Workload) -> str:
+    kind = {0: "reads", 100: "writes"}.get(item.write_pct, f"{item.write_pct} % writes")
+    rate = f", {item.rate:g} IOPS offered" if item.rate else ""
+    sync = f", {item.sync}" if item.sync else ""
+    return (
+        f"{item.pattern} {kind} of {item.block_size} bytes, {item.outstanding} outstanding{rate}{sync}; "
+        f"{_many(item.blocks, 'block')} of {item.ramp_s:g} s ramp + {item.runtime_s:g} s"
+    )
+
+
+def _time(scenario: Scenario) -> str:
+    trials_s, replicates = schedule.seconds(scenario), scenario.design.replicates
+    around_s = sample_size.around_s(scenario)
+    total = _duration(trials_s + replicates * around_s)
+    text = (
+        f"time: trials {_duration(trials_s)}; machines, disks, prefill, moves and teardown about "
+        f"{_duration(around_s)} a replicate on Azure; {total} in all"
+    )
+    if replicates > 1:
+        text += f", {_duration(trials_s / replicates + around_s)} with replicates in parallel"
+    return text + "\n  (on the emulator trials take as long, the rest a small part of it)"
+
+
+def _now(
+    scenario: Scenario, known: Sequence[Evidence], notes: Iterable[str], family: int, wanted: Wanted
+) -> str:
+    replicates, blocks = scenario.design.replicates, sample_size.planned_blocks(scenario)
+    lines = [f"as it stands, {_many(replicates, 'replicate')} x {_many(blocks, 'block')}:"]
+    for item in known:
+        lines += [f"  {item.label} ({item.source})"]
+        lines += [f"    {text}" for text in _expected(item, replicates, blocks, family, wanted)]
+    return "\n".join([*lines, *(f"  {note}" for note in notes)])
+
+
+def _expected(item: Evidence, replicates: int, blocks: int, family: int, wanted: Wanted) -> list[str]:
+    n, df = replicates * blocks, replicates * (blocks - 1)
+    these = power.half_width_of(item.spread.sd_block, n, df)
+    texts = [f"these disks: {_width(these)}"]
+    if replicates == 1:
+        return [*texts, "disks like these: refused with one replicate"]
+    sd = item.spread.sd_replicate(blocks)
+    text = f"disks like these: {_width(power.half_width_of(sd, replicates))}"
+    if wanted.effect is not None:
+        chance = power.power_of(sd, wanted.effect, replicates, power.ALPHA / family)
+        text += f"; finds {_pc(wanted.effect)} with {100 * chance:.0f} % probability"
+    return [*texts, text]
+
+
+def _needs(found: Needs, wanted: Wanted, family: int) -> str:
+    asked = [] if wanted.half_width is None else [f"±{_pc(wanted.half_width)} (95 %)"]
+    if wanted.effect is not None and wanted.power is not None:
+        level = f"5 %/{family}, Holm's hardest step" if family > 1 else "5 %"
+        asked.append(f"{_pc(wanted.power)} power for a difference of {_pc(wanted.effect)} (at {level})")
+    lines = [
+        f"needed for {' and '.join(asked)}:",
+        f"  these disks: {_many(found.these.blocks, 'block')} in one replicate, "
+        f"{found.these.trials} trials, {_duration(found.these.total_s)}",
+        "  disks like these:",
+        "    blocks  replicates  trials  one after another  in parallel",
+    ]
+    lines += [f"    {_row(need)}" for need in found.like_these]
+    return "\n".join(lines)
+
+
+def _row(need: Need) -> str:
+    beyond = "  (more than a scenario may have)" if need.replicates > sample_size.MOST_REPLICATES else ""
+    times = f"{_duration(need.total_s):>17}  {_duration(need.replicate_s):>11}"
+    return f"{need.blocks:>6}  {need.replicates:>10}  {need.trials:>6}  {times}{beyond}"
+
+
+def _command(scenario: Scenario, need: Need, command: str) -> str:
+    if need.replicates > sample_size.MOST_REPLICATES:
+        return (
+            f"No design of {sample_size.MOST_REPLICATES} replicates or fewer reaches that; "
+            "ask for less, or make runs longer."
+        )
+    names = dict.fromkeys(item.workload for item in sample_size.headline(scenario))
+    settings = [f"--set design.replicates={need.replicates}"]
+    settings += [f"--set workload.{name}.blocks={need.blocks}" for name in names]
+    return f"least time of machines: {command} {' '.join(settings)}"
+
+
+def _history(scenario: Scenario, runs: Sequence[Earlier], wanted: Wanted) -> str:
+    names = ", ".join(run.name for run in runs)
+    lines = [f"with the history of {names} ({runs[0].manifest['provenance']}), disks like these:"]
+    for (item, direction), prior in history_of(runs, scenario, sample_size.headline(scenario)).items():
+        lines.append(f"  {item.arm} / {item.base_arm}, {item.workload} ({direction}): {_prior(prior)}")
+        lines += [f"    {_saving(n, prior, wanted)}" for n in range(2, prior_runs.MOST_REPLICATES + 1)]
+    lines.append(
+        f"  The history counts {prior_runs.ALLOWANCE:g} times its s.d.; a run that is clearly noisier has "
+        "its own interval. Coverage is simulated: for a run as noisy as its history, and for one "
+        f"{prior_runs.TOLERATED:g} times as noisy."
+    )
+    return "\n".join(lines)
+
+
+def _prior(prior: Prior) -> str:
+    return f"s.d. between replicates {_pc(math.sqrt(prior.variance))}, {_many(prior.df, 'degree')} of freedom"
+
+
+def _saving(n: int, prior: Prior, wanted: Wanted) -> str:
+    plain, with_it = prior_runs.expected_half_widths(n, prior)
+    dfs = tuple(past.df for past in prior.pasts)
+    held = [100 * prior_runs.coverage(n, dfs, factor)[1] for factor in (1.0, prior_runs.TOLERATED)]
+    if with_it >= plain or min(held) < 100 * prior_runs.LEAST_COVERAGE:
+        return f"{n} replicates: ±{_pc(plain)}; the history saves nothing"
+    enough = " (enough)" if wanted.half_width is not None and with_it <= wanted.half_width else ""
+    covers = f"coverage {held[0]:.1f} % and {held[1]:.1f} %"
+    return f"{n} replicates: ±{_pc(with_it)} instead of ±{_pc(plain)}{enough}, {covers}"
+
+
+def wanted_of(half_width: str | None, chance: str | None, effect: str | None) -> Wanted:
+    """Read --half-width, --power and --effect.
+
+    Raises
+    ------
+    UsageError
+        When one is no percentage, or a power has no effect to find.
+    """
+    if chance is not None and effect is None:
+        raise UsageError("--power needs the difference to find; add for example --effect 2%")
+    found = None if half_width is None else sample_size.percent(half_width, "--half-width")
+    if effect is None:
+        return Wanted(found)
+    return Wanted(
+        found, sample_size.percent(effect, "--effect"), sample_size.percent(chance or "80%", "--power")
+    )
+
+
+def sources_of(
+    pilot: str | None, past_runs: Sequence[str], sd_disk: str | None, sd_run: str | None
+) -> Sources:
+    """Open the runs and read the percentages that were given.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        When a run does not exist or is damaged, or a percentage is none.
+    """
+    shares = [
+        None if text is None else sample_size.percent(text, option, zero=zero)
+        for text, option, zero in ((sd_disk, "--sd-disk", True), (sd_run, "--sd-run", False))
+    ]
+    earlier = tuple(open_earlier(name) for name in past_runs)
+    return Sources(None if pilot is None else open_earlier(pilot), earlier, *shares)
+
+
+def _width(half: float) -> str:
+    return "no interval: 2 blocks or more" if math.isnan(half) else f"±{_pc(half)}"
+
+
+def _many(number: int, unit: str) -> str:
+    return f"{number} {unit}{'' if number == 1 else 's'}"
+
+
+def _pc(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,1 @@
+"""Azure's documented facts, read from data/reference: sizes, limits, rules, prices, metrics."""

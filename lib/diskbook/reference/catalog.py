@@ -1,0 +1,384 @@
+"""Azure's documented limits of disks, VM sizes and regions, read from `data/reference`.
+
+Each row there names its source and the date it was read, and its note says what is inferred. The emulator
+builds its resource SKUs from these tables; the analysis takes limits from the resource SKUs of a run and the
+burst limits of VMs, which resource SKUs do not carry, from here.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+
+from diskbook.base.errors import unknown
+from diskbook.base.paths import REFERENCE
+
+ON_DEMAND_BURST_ABOVE_GIB = 512
+PERFORMANCE_PLUS_FROM_GIB = 513
+HOST_CACHE_UP_TO_GIB = 4095
+# What scenarios call an ephemeral OS disk; it is no SKU of managed disks.
+EPHEMERAL = "EphemeralOS"
+MB_PER_MIB = 1024**2 / 1e6
+
+
+@dataclass(frozen=True)
+class DiskTier:
+    """A size class of Premium SSD, Standard SSD or Standard HDD: disks of `above_gib` < size <= `up_to_gib`.
+
+    IOPS and MB/s are Azure's nominal figures, None where there is none. `burst_kind` is "credit",
+    "on-demand" or "".
+    """
+
+    family: str
+    tier: str
+    skus: tuple[str, ...]
+    above_gib: int
+    up_to_gib: int
+    iops: int
+    mb_s: int
+    burst_kind: str
+    burst_iops: int | None
+    burst_mb_s: int | None
+    burst_minutes: int | None
+    performance_plus_iops: int | None
+    performance_plus_mb_s: int | None
+    max_shares: int
+    source: str
+    read_on: str
+    note: str
+
+    @property
+    def credit_ios(self) -> int:
+        """I/Os a full credit bucket holds above the base: (burst - base) x burst time.
+
+        For P1 to P3 this gives the 6,084,000 I/Os of the resource SKUs; for other tiers it is inferred.
+        """
+        return self._credit(self.burst_iops, self.iops)
+
+    @property
+    def credit_mb(self) -> int:
+        """MB a full credit bucket holds above the base; P1 to P3: 261,000, listed as 255 GiB."""
+        return self._credit(self.burst_mb_s, self.mb_s)
+
+    def _credit(self, burst: int | None, base: int) -> int:
+        if self.burst_kind != "credit" or burst is None or self.burst_minutes is None:
+            return 0
+        return (burst - base) * self.burst_minutes * 60
+
+
+@dataclass(frozen=True)
+class FlexibleSku:
+    """Premium SSD v2 or Ultra: IOPS and MB/s are the user's choice within these ranges."""
+
+    sku: str
+    min_size_gib: int
+    max_size_gib: int
+    default_iops: int | None
+    default_mb_s: int | None
+    min_iops: int
+    max_iops: int
+    free_iops: int
+    iops_per_gib: int
+    min_mb_s: int
+    max_mb_s: int
+    mb_s_per_iops: float
+    logical_sector_bytes: int
+    max_shares: int
+    source: str
+    read_on: str
+    note: str
+
+    def iops_range(self, size_gib: int) -> tuple[int, int]:
+        """Smallest and largest IOPS that a disk of this size may be given."""
+        return self.min_iops, min(self.max_iops, max(self.free_iops, self.iops_per_gib * size_gib))
+
+    def mb_s_range(self, iops: int) -> tuple[int, int]:
+        """Smallest and largest MB/s that a disk with these IOPS may be given."""
+        return self.min_mb_s, int(min(self.max_mb_s, max(self.min_mb_s, self.mb_s_per_iops * iops)))
+
+
+@dataclass(frozen=True)
+class VmSize:
+    """A VM size and its disk limits; MB are 10^6 bytes, None where no limit is known."""
+
+    name: str
+    family: str
+    vcpus: int
+    memory_gib: int
+    max_data_disks: int
+    uncached_iops: int
+    uncached_mb_s: float
+    uncached_burst_iops: int | None
+    uncached_burst_mb_s: float | None
+    cached_iops: int | None
+    cached_mb_s: float | None
+    cache_gib: int
+    local_gib: int
+    max_nics: int
+    premium_io: bool
+    host_cache: bool
+    accelerated_networking: bool
+    ephemeral_os: bool
+    architecture: str
+    retires_on: str
+    substitute: str
+    source: str
+    read_on: str
+    note: str
+
+    def placement(self, size_gib: int) -> str | None:
+        """Where an ephemeral OS disk of a size can lie: on the local disk, in the host cache, or nowhere."""
+        if not self.ephemeral_os or size_gib > max(self.local_gib, self.cache_gib):
+            return None
+        return "ResourceDisk" if size_gib <= self.local_gib else "CacheDisk"
+
+    def retired(self, today: date) -> bool:
+        """Whether Azure has stopped the size by that day."""
+        return bool(self.retires_on) and date.fromisoformat(self.retires_on) <= today
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region: its logical zones and the disk SKUs that are not offered everywhere."""
+
+    name: str
+    display_name: str
+    zones: tuple[str, ...]
+    zrs_skus: tuple[str, ...]
+    premium_v2: bool
+    ultra: bool
+    source: str
+    read_on: str
+    note: str
+
+
+@dataclass(frozen=True)
+class DiskLimits:
+    """Limits of one disk. Bursting is None where the disk has none; `credit_*` 0 for on-demand bursting."""
+
+    tier: str | None
+    iops: int
+    mb_s: int
+    burst_iops: int | None = None
+    burst_mb_s: int | None = None
+    credit_ios: int = 0
+    credit_mb: int = 0
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    with (REFERENCE / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _int(text: str) -> int | None:
+    return int(text) if text else None
+
+
+def _float(text: str) -> float | None:
+    return float(text) if text else None
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split("|")) if text else ()
+
+
+@cache
+def disk_tiers() -> tuple[DiskTier, ...]:
+    """Read all sized tiers: P1 to P80, E1 to E80, S4 to S80."""
+    whole = {"above_gib", "up_to_gib", "iops", "mb_s", "max_shares"}
+    optional = {
+        "burst_iops",
+        "burst_mb_s",
+        "burst_minutes",
+        "performance_plus_iops",
+        "performance_plus_mb_s",
+    }
+    return tuple(
+        DiskTier(
+            **{  # type: ignore[arg-type]
+                key: int(text)
+                if key in whole
+                else _int(text)
+                if key in optional
+                else _words(text)
+                if key == "skus"
+                else text
+                for key, text in row.items()
+            }
+        )
+        for row in _rows("disk-skus.csv")
+    )
+
+
+@cache
+def flexible_skus() -> dict[str, FlexibleSku]:
+    """Read Premium SSD v2 and Ultra, by SKU name."""
+    text = {"sku", "source", "read_on", "note"}
+    found = {}
+    for row in _rows("disk-flexible.csv"):
+        numbers = {key: _int(value) for key, value in row.items() if key not in text | {"mb_s_per_iops"}}
+        words = {key: row[key] for key in text}
+        found[row["sku"]] = FlexibleSku(**numbers, **words, mb_s_per_iops=float(row["mb_s_per_iops"]))  # type: ignore[arg-type]
+    return found
+
+
+@cache
+def vm_sizes() -> dict[str, VmSize]:
+    """Read the VM sizes, by name in lower case."""
+    found = {}
+    for row in _rows("vm-sizes.csv"):
+        whole = (
+            "vcpus",
+            "memory_gib",
+            "max_data_disks",
+            "uncached_iops",
+            "cache_gib",
+            "local_gib",
+            "max_nics",
+        )
+        flags = ("premium_io", "host_cache", "accelerated_networking", "ephemeral_os")
+        values: dict[str, object] = dict(row)
+        values |= {key: int(row[key]) for key in whole}
+        values |= {key: row[key] == "yes" for key in flags}
+        values |= {key: _int(row[key]) for key in ("uncached_burst_iops", "cached_iops")}
+        values |= {key: _float(row[key]) for key in ("uncached_burst_mb_s", "cached_mb_s")}
+        values["uncached_mb_s"] = float(row["uncached_mb_s"])
+        found[row["name"].lower()] = VmSize(**values)  # type: ignore[arg-type]
+    return found
+
+
+@cache
+def regions() -> dict[str, Region]:
+    """Read the regions, by name."""
+    return {
+        row["name"]: Region(
+            name=row["name"],
+            display_name=row["display_name"],
+            zones=_words(row["zones"]),
+            zrs_skus=_words(row["zrs_skus"]),
+            premium_v2=row["premium_v2"] == "yes",
+            ultra=row["ultra"] == "yes",
+            source=row["source"],
+            read_on=row["read_on"],
+            note=row["note"],
+        )
+        for row in _rows("regions.csv")
+    }
+
+
+@cache
+def sku_names() -> tuple[str, ...]:
+    """All disk SKUs, e.g. Premium_ZRS."""
+    sized = {sku for tier in disk_tiers() for sku in tier.skus}
+    return tuple(sorted(sized | set(flexible_skus())))
+
+
+def sku_offered(sku: str, region: Region) -> bool:
+    """Whether disks of this SKU can be made in the region."""
+    if sku.endswith("_ZRS"):
+        return sku in region.zrs_skus
+    if sku == "PremiumV2_LRS":
+        return region.premium_v2
+    return region.ultra if sku == "UltraSSD_LRS" else True
+
+
+def tiers_of(sku: str) -> tuple[DiskTier, ...]:
+    """Return the tiers of a sized SKU, smallest first; empty for Premium SSD v2 and Ultra."""
+    return tuple(tier for tier in disk_tiers() if sku in tier.skus)
+
+
+def disk_tier(sku: str, size_gib: int) -> DiskTier:
+    """Find the tier of a disk: the smallest that holds its size.
+
+    Raises
+    ------
+    UsageError
+        If the SKU has no tiers or none is large enough.
+    """
+    for tier in tiers_of(sku):
+        if size_gib <= tier.up_to_gib:
+            return tier
+    raise unknown(
+        f"tier of {size_gib} GiB for disk SKU", sku, {name for t in disk_tiers() for name in t.skus}
+    )
+
+
+def premium_tier(size_gib: int) -> DiskTier:
+    """Find the Premium SSD tier of a size, e.g. P30 for 1,024 GiB."""
+    return disk_tier("Premium_LRS", size_gib)
+
+
+def tier_named(name: str) -> DiskTier:
+    """Find a tier by name, e.g. P40."""
+    for tier in disk_tiers():
+        if tier.tier == name:
+            return tier
+    raise unknown("disk tier", name, (tier.tier for tier in disk_tiers()))
+
+
+def vm_size(name: str) -> VmSize:
+    """Find a VM size by name, upper or lower case."""
+    try:
+        return vm_sizes()[name.lower()]
+    except KeyError:
+        raise unknown("VM size", name, (size.name for size in vm_sizes().values())) from None
+
+
+def region(name: str) -> Region:
+    """Find a region by name, e.g. westeurope."""
+    try:
+        return regions()[name]
+    except KeyError:
+        raise unknown("region", name, regions()) from None
+
+
+def disk_limits(
+    sku: str,
+    size_gib: int,
+    bursting: bool = False,
+    performance_plus: bool = False,
+    tier: str | None = None,
+    iops: int | None = None,
+    mb_s: int | None = None,
+    max_shares: int = 1,
+) -> DiskLimits:
+    """Limits of a disk with these settings.
+
+    Parameters
+    ----------
+    sku, size_gib
+        What the disk is.
+    bursting
+        On-demand bursting (Premium SSD above 512 GiB).
+    performance_plus
+        The option of that name (513 GiB or more).
+    tier
+        Performance tier chosen above the one of its size, e.g. P50; Premium SSD only.
+    iops, mb_s
+        What the user set; Premium SSD v2 and Ultra only.
+    max_shares
+        A shared disk does not burst.
+    """
+    if sku in flexible_skus():
+        return _flexible_limits(flexible_skus()[sku], size_gib, iops, mb_s)
+    sized = disk_tier(sku, size_gib)
+    played = tier_named(tier) if tier else sized
+    base = (played.iops, played.mb_s)
+    if performance_plus and sized.performance_plus_iops and sized.performance_plus_mb_s:
+        base = (max(base[0], sized.performance_plus_iops), max(base[1], sized.performance_plus_mb_s))
+    credit = sized.burst_kind == "credit" and not performance_plus and played is sized
+    if max_shares > 1 or not (credit or (bursting and sized.burst_kind == "on-demand")):
+        return DiskLimits(played.tier, *base)
+    return DiskLimits(
+        played.tier, *base, sized.burst_iops, sized.burst_mb_s, sized.credit_ios, sized.credit_mb
+    )
+
+
+def _flexible_limits(sku: FlexibleSku, size_gib: int, iops: int | None, mb_s: int | None) -> DiskLimits:
+    smallest, largest = sku.iops_range(size_gib)
+    # Ultra has no documented default: the emulator takes the smallest allowed.
+    chosen = iops or sku.default_iops or min(max(smallest, size_gib), largest)
+    least, most = sku.mb_s_range(chosen)
+    return DiskLimits(None, chosen, mb_s or sku.default_mb_s or min(max(least, 25), most))

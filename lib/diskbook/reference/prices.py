@@ -1,0 +1,163 @@
+"""List prices: a dated table, and Azure's Retail Prices API where it can be reached.
+
+The API is public: no account and no token. Its answers win, price by price; what it does not answer comes
+from `data/reference/prices.csv`, whose rows tell what was read and what is inferred. A region that the table
+lacks takes the dearest price of the others, and says so.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from diskbook.base.errors import DiskbookError
+from diskbook.base.paths import REFERENCE
+
+HOURS_A_MONTH = 730  # Azure's month, by which it bills disks for hours
+TABLE = "dated table data/reference/prices.csv"
+
+# Unit in which each kind of price is given.
+UNITS = {
+    "vm-linux": "1 Hour",
+    "vm-windows": "1 Hour",
+    "disk": "1/Month",
+    "mount": "1/Month",
+    "operations": "10K",
+    "burst-enablement": "1/Month",
+    "burst-transactions": "10K",
+    "v2-capacity": "1 GiB/Hour",
+    "v2-iops": "1/Hour",
+    "v2-mb-s": "1/Hour",
+    "ultra-capacity": "1 GiB/Hour",
+    "ultra-iops": "1/Hour",
+    "ultra-mb-s": "1/Hour",
+    "public-ip": "1 Hour",
+}
+
+
+@dataclass(frozen=True, order=True)
+class Meter:
+    """What is priced: a `kind` of UNITS and a name, e.g. ("disk", "P30 LRS") or ("vm-linux", a size)."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return self.name if self.kind.startswith("vm-") else f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True)
+class Price:
+    """US dollars for one unit. `quality` is "read", "inferred" or "live"; `as_of` None where not known."""
+
+    meter: Meter
+    usd: float
+    quality: str
+    as_of: date | None
+    note: str = ""
+
+    @property
+    def unit(self) -> str:
+        """The unit, as the API writes it."""
+        return UNITS[self.meter.kind]
+
+    @property
+    def usd_per_hour(self) -> float:
+        """Dollars an hour, for what is billed by time."""
+        return self.usd / HOURS_A_MONTH if self.unit == "1/Month" else self.usd
+
+
+@dataclass(frozen=True)
+class PriceList:
+    """Prices of a region with their source in words, and what had to be said about them."""
+
+    region: str
+    source: str
+    prices: Mapping[Meter, Price]
+    notes: tuple[str, ...] = ()
+
+    def of(self, kind: str, name: str) -> Price | None:
+        """The price of a meter, None where none is known."""
+        return self.prices.get(Meter(kind, name))
+
+
+# The table
+
+
+@cache
+def table() -> dict[str, dict[Meter, Price]]:
+    """Read the dated table: prices by region.
+
+    Raises
+    ------
+    DiskbookError
+        Where a row is not what it must be; a wrong price is worse than none.
+    """
+    return read_table(REFERENCE / "prices.csv")
+
+
+def read_table(path: Path) -> dict[str, dict[Meter, Price]]:
+    """Read a table of prices; each row is checked."""
+    found: dict[str, dict[Meter, Price]] = {}
+    with path.open(newline="", encoding="utf-8") as file:
+        for number, row in enumerate(csv.DictReader(file), 2):
+            try:
+                price = _row(row)
+            except (KeyError, TypeError, ValueError) as error:
+                raise DiskbookError(f"{path.name}, line {number}: {error}; mend the row") from None
+            prices = found.setdefault(row["region"], {})
+            if price.meter in prices:
+                raise DiskbookError(f"{path.name}, line {number}: {price.meter.name} is priced twice")
+            prices[price.meter] = price
+    return found
+
+
+def _row(row: Mapping[str, str]) -> Price:
+    if row["unit"] != UNITS[row["kind"]]:
+        raise ValueError(f"{row['kind']} is priced by {UNITS[row['kind']]}, not by {row['unit']}")
+    if row["quality"] not in ("read", "inferred"):
+        raise ValueError(f"quality is read or inferred, not '{row['quality']}'")
+    if not row["source"] or not row["region"] or not row["name"]:
+        raise ValueError("region, name and source may not be empty")
+    date.fromisoformat(row["read_on"])
+    as_of = date.fromisoformat(row["as_of"]) if row["as_of"] else None
+    return Price(Meter(row["kind"], row["name"]), dollars(row["usd"]), row["quality"], as_of, row["note"])
+
+
+def dollars(value: Any) -> float:
+    """Read an amount; ValueError where it is none."""
+    usd = float(value)
+    if isinstance(value, bool) or not math.isfinite(usd) or usd <= 0:
+        raise ValueError(f"'{value}' is no price")
+    return usd
+
+
+def from_table(region: str, meters: Iterable[Meter], known: Mapping[str, dict[Meter, Price]]) -> PriceList:
+    """Prices of a region out of a table; what it lacks takes the dearest of the other regions."""
+    found, elsewhere = {}, []
+    for meter in meters:
+        price = known.get(region, {}).get(meter) or _dearest(meter, known)
+        if price is not None:
+            found[meter] = price
+            elsewhere += [str(meter)] if meter not in known.get(region, {}) else []
+    dates = [price.as_of for price in found.values() if price.as_of]
+    when = f", prices of {min(dates)} to {max(dates)}" if dates else ""
+    notes = []
+    if elsewhere:
+        names = ", ".join(sorted(set(elsewhere)))
+        notes.append(f"no price of {region} for {names}: the dearest of the other regions is taken")
+    return PriceList(region, f"{TABLE}{when}", found, tuple(notes))
+
+
+def _dearest(meter: Meter, known: Mapping[str, dict[Meter, Price]]) -> Price | None:
+    rows = [(prices[meter], region) for region, prices in known.items() if meter in prices]
+    if not rows:
+        return None
+    price, region = max(rows, key=lambda row: row[0].usd)
+    return replace(price, quality="inferred", note=f"price of {region}")

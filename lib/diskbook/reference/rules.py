@@ -1,0 +1,404 @@
+"""Azure's rules for disks and machines, checked before anything is created.
+
+The functions are pure and know the documented tables of `catalog` only. A scenario is held against them
+before a run; the emulated control plane holds every request against the same ones, so the two
+cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from diskbook.reference import catalog
+from diskbook.reference.catalog import (
+    HOST_CACHE_UP_TO_GIB,
+    ON_DEMAND_BURST_ABOVE_GIB,
+    PERFORMANCE_PLUS_FROM_GIB,
+)
+from diskbook.scenario import ephemeral_rules
+
+if TYPE_CHECKING:
+    from diskbook.scenario.model import Scenario
+
+ZRS_SKUS = ("Premium_ZRS", "StandardSSD_ZRS")
+FLEXIBLE_SKUS = ("PremiumV2_LRS", "UltraSSD_LRS")
+PREMIUM_SKUS = ("Premium_LRS", "Premium_ZRS")
+CACHED_SKUS = (*PREMIUM_SKUS, "StandardSSD_LRS", "StandardSSD_ZRS")
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken rule: its name, the offending field and one sentence with the way out."""
+
+    rule: str
+    field: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class DiskAsk:
+    """A disk as asked for. `zone` None means regional (or ZRS); `tier` a performance tier of Premium SSD."""
+
+    sku: str
+    size_gib: int
+    zone: str | None = None
+    max_shares: int = 1
+    bursting: bool = False
+    performance_plus: bool = False
+    tier: str | None = None
+    iops: int | None = None
+    mb_s: int | None = None
+
+
+@dataclass(frozen=True)
+class VmAsk:
+    """A machine as asked for."""
+
+    size: str
+    zone: str | None = None
+
+
+def disk_violations(disk: DiskAsk, region: catalog.Region) -> list[Violation]:
+    """Rules a disk by itself breaks in a region, the most basic first.
+
+    Parameters
+    ----------
+    disk
+        The disk as asked for.
+    region
+        Where it is to be made.
+    """
+    if disk.sku not in catalog.sku_names():
+        known = ", ".join(catalog.sku_names())
+        return [Violation("sku", "sku", f"there is no disk SKU '{disk.sku}'; take one of {known}")]
+    return [found for rule in _DISK_RULES for found in rule(disk, region)]
+
+
+def machine_violations(vm: VmAsk, region: catalog.Region, today: date) -> list[Violation]:
+    """Rules a machine by itself breaks in a region on a day (sizes retire)."""
+    size = catalog.vm_sizes().get(vm.size.lower())
+    if size is None:
+        known = ", ".join(item.name for item in catalog.vm_sizes().values())
+        return [Violation("vm-size", "size", f"there is no VM size '{vm.size}' in the table; take {known}")]
+    found = list(_zone_exists(vm.zone, region))
+    if size.retired(today):
+        found.append(
+            Violation(
+                "vm-size-retired",
+                "size",
+                f"{size.name} was retired on {size.retires_on}; take its substitute {size.substitute}",
+            )
+        )
+    return found
+
+
+def attach_violations(disk: DiskAsk, vm: VmAsk, cache: str = "None") -> list[Violation]:
+    """Rules that attaching this disk to this machine would break. `cache`: None | ReadOnly | ReadWrite."""
+    return [*_attach_zone(disk, vm), *_attach_size(disk, vm), *_attach_cache(disk, vm, cache)]
+
+
+def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
+    """Hold a scenario against Azure's rules.
+
+    Parameters
+    ----------
+    scenario
+        Any object with the fields of `diskbook.scenario.model.Scenario`.
+    today
+        The day to judge retired sizes by, by default today.
+
+    Returns
+    -------
+    list of Violation
+        Empty when nothing is broken; `field` names table, entry and key, e.g. "[[disk]] zrs: zone".
+    """
+    region = catalog.regions().get(scenario.region)
+    if region is None:
+        known = ", ".join(catalog.regions())
+        return [
+            Violation(
+                "region", "[scenario] region", f"'{scenario.region}' is not in the table; take one of {known}"
+            )
+        ]
+    asks = {disk.name: _ask(disk) for disk in scenario.data_disks}
+    vms = {machine.name: VmAsk(machine.size, machine.zone) for machine in scenario.machine}
+    found: list[Violation] = []
+    for name, vm in vms.items():
+        found += _in("machine", name, machine_violations(vm, region, today or date.today()))
+    for name, ask in asks.items():
+        found += _in("disk", name, disk_violations(ask, region))
+    caches = {disk.name: disk.cache for disk in scenario.disk}
+    for arm in scenario.arm:
+        if arm.disk in asks and arm.machine in vms:
+            broken = attach_violations(asks[arm.disk], vms[arm.machine], caches[arm.disk])
+            found += _in("arm", arm.name, broken)
+    for one in scenario.check:
+        # A check that wants an attachment refused is there to break a rule.
+        if one.kind != "attach-refused" and one.disk in asks:
+            users = (one.machine, one.from_machine)
+            broken = [
+                rule for name in users if name in vms for rule in _attach_zone(asks[one.disk], vms[name])
+            ]
+            found += _in("check", one.name, broken)
+    for drill in scenario.drill:
+        if drill.disk not in asks:
+            continue  # an OS disk, said below
+        failing = [vms[name] for name in (drill.from_machine, drill.machine)]
+        broken = [rule for vm in failing for rule in attach_violations(asks[drill.disk], vm)]
+        found += _in("drill", drill.name, broken)
+    return found + _ephemeral(scenario) + _too_many_disks(scenario) + _working_sets(scenario)
+
+
+def _ephemeral(scenario: Scenario) -> list[Violation]:
+    return [
+        Violation("ephemeral-os", f"[[disk]] {disk}: {field}", sentence)
+        for disk, field, sentence in ephemeral_rules.problems(scenario)
+    ]
+
+
+def _ask(disk: object) -> DiskAsk:
+    fields = ("sku", "size_gib", "zone", "max_shares", "bursting", "performance_plus", "iops", "mb_s")
+    return DiskAsk(**{name: getattr(disk, name) for name in fields})
+
+
+def _in(table: str, name: str, found: list[Violation]) -> list[Violation]:
+    return [Violation(one.rule, f"[[{table}]] {name}: {one.field}", one.sentence) for one in found]
+
+
+def _too_many_disks(scenario: Scenario) -> list[Violation]:
+    found = []
+    for machine in scenario.machine:
+        size = catalog.vm_sizes().get(machine.size.lower())
+        disks = {arm.disk for arm in scenario.arm if arm.machine == machine.name}
+        disks &= {disk.name for disk in scenario.data_disks}
+        if size and len(disks) > size.max_data_disks:
+            found.append(
+                Violation(
+                    "max-data-disks",
+                    f"[[machine]] {machine.name}: size",
+                    f"{size.name} takes {size.max_data_disks} data disks and the arms need {len(disks)}; "
+                    "take a larger size or fewer disks",
+                )
+            )
+    return found
+
+
+def _working_sets(scenario: Scenario) -> list[Violation]:
+    """What is prefilled and measured lies on the disk, whole."""
+    found = []
+    for arm, load in scenario.cells:
+        size_gib = scenario.disk_named(arm.disk).size_gib
+        # The last MiB holds the mark by which the disk is known (machines/disks.py).
+        if load.working_set_bytes > size_gib * 1024**3 - 1024**2:
+            found.append(
+                Violation(
+                    "working-set",
+                    f"[[workload]] {load.name}: working_set_gib",
+                    f"{load.working_set_gib:g} GiB do not fit on the {size_gib} GiB of {arm.disk}; "
+                    "take a smaller working set or a larger disk",
+                )
+            )
+    return list(dict.fromkeys(found))
+
+
+def _zone_exists(zone: str | None, region: catalog.Region) -> Iterator[Violation]:
+    if zone is not None and zone not in region.zones:
+        zones = ", ".join(region.zones) or "none"
+        yield Violation(
+            "zone",
+            "zone",
+            f"{region.name} has no zone '{zone}' (it has {zones}); take another zone or region",
+        )
+
+
+def _disk_region(disk: DiskAsk, region: catalog.Region) -> Iterator[Violation]:
+    if not catalog.sku_offered(disk.sku, region):
+        yield Violation(
+            "sku-region",
+            "sku",
+            f"{disk.sku} is not offered in {region.name}; take another region or another SKU",
+        )
+
+
+def _disk_zone(disk: DiskAsk, region: catalog.Region) -> Iterator[Violation]:
+    if disk.sku in ZRS_SKUS and disk.zone is not None:
+        yield Violation(
+            "zrs-zone",
+            "zone",
+            f"a {disk.sku} disk spans the zones and is created without one; leave zone out",
+        )
+        return
+    yield from _zone_exists(disk.zone, region)
+    if disk.sku in FLEXIBLE_SKUS and disk.zone is None and region.zones:
+        yield Violation(
+            "zone-required", "zone", f"a {disk.sku} disk needs a zone; set zone to one of 1, 2, 3"
+        )
+
+
+def _disk_size(disk: DiskAsk, region: catalog.Region) -> Iterator[Violation]:
+    flexible = catalog.flexible_skus().get(disk.sku)
+    smallest = flexible.min_size_gib if flexible else 1
+    largest = flexible.max_size_gib if flexible else catalog.tiers_of(disk.sku)[-1].up_to_gib
+    if not smallest <= disk.size_gib <= largest:
+        yield Violation(
+            "size", "size_gib", f"a {disk.sku} disk has {smallest} to {largest} GiB, not {disk.size_gib}"
+        )
+
+
+def _disk_shares(disk: DiskAsk, region: catalog.Region) -> Iterator[Violation]:
+    flexible = catalog.flexible_skus().get(disk.sku)
+    most = flexible.max_shares if flexible else _tier(disk).max_shares
+    if not 1 <= disk.max_shares <= most:
+        yield Violation(
+            "max-shares",
+            "max_shares",
+            f"a {disk.sku} disk of {disk.size_gib} GiB may be shared by 1 to {most} machines, "
+            f"not {disk.max_shares}; lower max_shares or take a larger disk",
+        )
+
+
+def _disk_bursting(disk: DiskAsk, region: catalog.Region) -> Iterator[Violation]:
+    if not disk.bursting:
+        return
+    if disk.sku not in PREMIUM_SKUS or disk.size_gib <= ON_DEMAND_BURST_ABOVE_GIB:
+        yield Violation(
+            "bursting",
+            "bursting",
+            f"on-demand bursting is for Premium SSD above {ON_DEMAND_BURST_ABOVE_GIB} GiB, not for "
+            f"{disk.sku} of {disk.size_gib} GiB; switch it off or take a larger Premium SSD",
+        )
+    elif disk.max_shares > 1:
+        yield Violation(
+            "shared-bursting",
+            "bursting",
+            "a shared Premium SSD does not burst; switch bursting off or set max_shares to 1",
+        )
+
+
+def _disk_performance_plus(disk: DiskAsk, region: catalog.Region) -> Iterator[Violation]:
+    if disk.performance_plus and (disk.sku in FLEXIBLE_SKUS or disk.size_gib < PERFORMANCE_PLUS_FROM_GIB):
+        yield Violation(
+            "performance-plus",
+            "performance_plus",
+            "performance plus is for Premium SSD, Standard SSD and Standard HDD of "
+            f"{PERFORMANCE_PLUS_FROM_GIB} GiB or more, not for {disk.sku} of {disk.size_gib} GiB; "
+            "switch it off or take a larger disk",
+        )
+
+
+def _disk_tier(disk: DiskAsk, region: catalog.Region) -> Iterator[Violation]:
+    if disk.tier is None:
+        return
+    names = [tier.tier for tier in catalog.tiers_of("Premium_LRS")]
+    if disk.sku not in PREMIUM_SKUS or disk.tier not in names:
+        yield Violation(
+            "tier", "tier", f"'{disk.tier}' is no performance tier of a {disk.sku} disk; leave it out"
+        )
+        return
+    lowest = names.index(_tier(disk).tier)
+    # Tiers up to P50 may be raised to P50, P60 and up only among themselves.
+    highest = names.index("P50" if lowest <= names.index("P50") else "P80")
+    if not lowest <= names.index(disk.tier) <= highest:
+        yield Violation(
+            "tier",
+            "tier",
+            f"a disk of {disk.size_gib} GiB may have the tiers {names[lowest]} to {names[highest]}, "
+            f"not {disk.tier}; choose one of these",
+        )
+
+
+def _disk_performance(disk: DiskAsk, region: catalog.Region) -> Iterator[Violation]:
+    flexible = catalog.flexible_skus().get(disk.sku)
+    if flexible is None:
+        for field in ("iops", "mb_s"):
+            if getattr(disk, field) is not None:
+                yield Violation(
+                    "performance-fixed",
+                    field,
+                    f"{field} of a {disk.sku} disk follows from its size; leave it out or take PremiumV2_LRS",
+                )
+        return
+    low, high = flexible.iops_range(disk.size_gib)
+    if disk.iops is not None and not low <= disk.iops <= high:
+        yield Violation(
+            "iops-range",
+            "iops",
+            f"a {disk.sku} disk of {disk.size_gib} GiB takes {low} to {high} IOPS, not {disk.iops}",
+        )
+    low, high = flexible.mb_s_range(disk.iops or flexible.default_iops or high)
+    if disk.mb_s is not None and not low <= disk.mb_s <= high:
+        yield Violation(
+            "mb-s-range",
+            "mb_s",
+            f"a {disk.sku} disk with these IOPS takes {low} to {high} MB/s, not {disk.mb_s}; "
+            "more IOPS allow more MB/s",
+        )
+
+
+def _tier(disk: DiskAsk) -> catalog.DiskTier:
+    tiers = catalog.tiers_of(disk.sku)
+    return next((tier for tier in tiers if disk.size_gib <= tier.up_to_gib), tiers[-1])
+
+
+def _attach_zone(disk: DiskAsk, vm: VmAsk) -> Iterator[Violation]:
+    if disk.sku in ZRS_SKUS:
+        return
+    if disk.zone is not None and disk.zone != vm.zone:
+        yield Violation(
+            "attach-zone",
+            "machine",
+            f"a zonal {disk.sku} disk in zone {disk.zone} attaches only to a machine in that zone, not in "
+            f"{vm.zone or 'none'}; use a machine in zone {disk.zone} or a ZRS disk",
+        )
+    elif disk.zone is None and vm.zone is not None:
+        yield Violation(
+            "attach-zone",
+            "disk",
+            f"a {disk.sku} disk without zone does not attach to a machine in zone {vm.zone}; "
+            f"set the disk's zone to {vm.zone} or take a ZRS disk",
+        )
+
+
+def _attach_size(disk: DiskAsk, vm: VmAsk) -> Iterator[Violation]:
+    size = catalog.vm_sizes().get(vm.size.lower())
+    if size and not size.premium_io and disk.sku.startswith(("Premium", "Ultra")):
+        yield Violation("premium-io", "machine", f"{size.name} takes no premium disks; take a size that does")
+
+
+def _attach_cache(disk: DiskAsk, vm: VmAsk, cache: str) -> Iterator[Violation]:
+    if cache == "None":
+        return
+    size = catalog.vm_sizes().get(vm.size.lower())
+    if disk.max_shares > 1:
+        yield Violation("cache-shared", "cache", "a shared disk has no host cache; set cache to None")
+    elif disk.sku not in CACHED_SKUS:
+        yield Violation("cache-sku", "cache", f"a {disk.sku} disk has no host cache; set cache to None")
+    elif disk.size_gib > HOST_CACHE_UP_TO_GIB:
+        yield Violation(
+            "cache-size",
+            "cache",
+            f"host caching is for disks up to {HOST_CACHE_UP_TO_GIB} GiB, not {disk.size_gib}; "
+            "set cache to None or take a smaller disk",
+        )
+    elif size and not size.host_cache:
+        yield Violation(
+            "cache-vm", "cache", f"{size.name} has no host cache; set cache to None or take another size"
+        )
+
+
+_DISK_RULES: tuple[Callable[[DiskAsk, catalog.Region], Iterator[Violation]], ...] = (
+    _disk_region,
+    _disk_zone,
+    _disk_size,
+    _disk_shares,
+    _disk_bursting,
+    _disk_performance_plus,
+    _disk_tier,
+    _disk_performance,
+)

@@ -1,0 +1,131 @@
+"""The beginning of a run: its folder, and the manifest that every later stage reads."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from diskbook import load
+from diskbook.base import paths, redact
+from diskbook.base.errors import UsageError
+from diskbook.cloud import connect
+from diskbook.emulator import lifecycle
+from diskbook.emulator.profile import load_profile
+from diskbook.scenario.model import Scenario
+from diskbook.store import run as runs
+from diskbook.store.run import Run
+
+PACKAGES = ("diskbook", "azure-mgmt-compute", "fabric", "papermill", "pandas", "scipy", "matplotlib")
+TIME_SCALE = 0.01  # of Azure's delays, slept by the emulator
+
+
+def begin(
+    name: str,
+    scenario: str,
+    cloud: str = "emulator",
+    preset: str = "quick",
+    overrides: Mapping[str, Any] | None = None,
+    emulator: Mapping[str, Any] | None = None,
+    azure: Mapping[str, Any] | None = None,
+) -> Run:
+    """Make the run folder with its manifest, or open it when it is there.
+
+    Parameters
+    ----------
+    name
+        Name of the run, or path of its folder.
+    scenario, preset, overrides
+        As for `load.load`. On an existing run they are not looked at: the manifest decides.
+    cloud
+        "emulator" or "azure".
+    emulator
+        `name`, `profile`, `seed`, `time_scale` of the emulator to use; by default one of the run's own.
+    azure
+        `subscription` (an id) and `ssh_source` (an address or CIDR) of a run on Azure; by default those of
+        the environment, or the subscription of the Azure CLI.
+
+    Raises
+    ------
+    UsageError
+        For anything that does not fit, before anything is created.
+    """
+    if (runs.folder_of(name) / "manifest.json").exists():
+        return runs.open_run(name)
+    redact.refuse({"run": name, "scenario": scenario, **(overrides or {}), **(azure or {})})
+    connect.check_kind(cloud)
+    if azure and cloud != "azure":
+        raise UsageError(f"a subscription or an SSH source goes with --cloud azure, not with {cloud}")
+    loaded = load.load(scenario, preset, overrides)
+    if not (paths.NOTEBOOKS / f"{loaded.analysis_notebook}.ipynb").exists():
+        raise UsageError(
+            f"scenario {loaded.name}: there is no notebook {loaded.analysis_notebook} to analyse it; "
+            'name one in [scenario], for example analysis = "zone-disks"'
+        )
+    played = _emulator(runs.folder_of(name), loaded, emulator or {}) if cloud == "emulator" else None
+    used = connect.choose_azure(azure or {}, loaded.region) if cloud == "azure" else None
+    folder = runs.create(name)
+    folder.write_manifest(_manifest(folder, loaded, cloud, dict(overrides or {}), played, used))
+    folder.append("begin", scenario=loaded.name, preset=preset, cloud=cloud)
+    return folder
+
+
+def scenario_of(folder: Run) -> Scenario:
+    """Return the scenario as the manifest records it."""
+    return load.from_dict(folder.manifest["scenario"], f"{folder.name}/manifest.json")
+
+
+def _emulator(folder: Path, scenario: Scenario, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of the emulator, checked; `own` says that it is the run's own and ends with it."""
+    if "name" in asked:
+        return {**_of_running(asked), "own": False}
+    # Short, since the paths of an emulator's sockets are limited; the folder makes it unique on the machine.
+    own = "run-" + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
+    defaults = {"name": own, "profile": "default", "seed": scenario.design.seed, "time_scale": TIME_SCALE}
+    load_profile(asked.get("profile", "default"))
+    return {**defaults, **asked, "own": True}
+
+
+def _of_running(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of an emulator that the user named; what it plays was decided when it was started."""
+    connect.check_emulator_runs(asked["name"])
+    found = lifecycle.connect(asked["name"])
+    settings = {key: getattr(found, key) for key in ("name", "profile", "seed", "time_scale")}
+    for key, value in asked.items():
+        if settings[key] != value:
+            raise UsageError(
+                f"emulator {found.name} runs with {key} {settings[key]}, not {value}; leave that out, "
+                "or start another emulator"
+            )
+    return settings
+
+
+def _manifest(
+    folder: Run,
+    scenario: Scenario,
+    cloud: str,
+    overrides: dict[str, Any],
+    emulator: dict[str, Any] | None,
+    azure: dict[str, Any] | None,
+) -> dict[str, Any]:
+    versions = {name: metadata.version(name) for name in PACKAGES}
+    return {
+        "schema": runs.SCHEMA,
+        "run": folder.name,
+        "created_utc": runs.now_utc(),
+        "provenance": azure["provenance"] if azure else connect.provenance(cloud),
+        "cloud": cloud,
+        "site": scenario.site,
+        "preset": scenario.preset,
+        "overrides": overrides,
+        "scenario": scenario.model_dump(mode="json"),
+        "emulator": emulator,
+        "azure": azure,
+        "versions": {"python": platform.python_version(), **versions},
+        "zone_map": {},
+        "resource_groups": [],
+        "replicates": [],
+    }

@@ -1,0 +1,125 @@
+"""What runs that ended badly have left on this computer: killed emulators, keys, temporary folders."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import gettempdir
+
+import psutil
+
+from diskbook.azure import expiry
+from diskbook.base.errors import DiskbookError
+from diskbook.cloud import connect
+from diskbook.emulator import folders, lifecycle
+from diskbook.runs import stages
+from diskbook.store import run as runs, session
+from diskbook.store.run import Run
+
+SCRATCH = "diskbook-scratch-"  # and the process that writes there
+
+
+@dataclass(frozen=True)
+class Remnant:
+    """Something that is left; `goes` says that a sweep removes it."""
+
+    text: str
+    goes: bool
+    remove: Callable[[], object] = field(repr=False)
+
+
+def find() -> list[Remnant]:
+    """Find all that is left on this computer."""
+    return [*_records(), *_dead_emulators(), *_scratch()]
+
+
+def has_ended(run: Run) -> bool:
+    """Whether nobody works on a run, and its machines were not kept, or have expired."""
+    if session.is_worked_on(run):
+        return False
+    return not run.manifest.get("kept", True) or expiry.is_past(run.manifest)
+
+
+def clear_scratch() -> None:
+    """Remove the temporary folders of processes that were killed."""
+    for remnant in _scratch():
+        remnant.remove()
+
+
+def local_runs() -> Iterator[Run]:
+    """Runs in the folder of runs, less those whose manifest cannot be read."""
+    for path in sorted(runs.runs_root().glob("*/manifest.json")):
+        run = Run(path.parent)
+        with contextlib.suppress(DiskbookError):
+            if run.manifest:
+                yield run
+
+
+def _emulator_of(run: Run) -> str | None:
+    wanted = run.manifest.get("emulator")
+    return wanted["name"] if wanted else None
+
+
+def _records() -> Iterator[Remnant]:
+    """Runs that were killed and whose own emulator has ended with them: a record of groups, and a key."""
+    for run in local_runs():
+        manifest = run.manifest
+        own = (manifest.get("emulator") or {}).get("own", False)
+        if not own or connect.emulator_state(manifest["emulator"]["name"]) == "running" or not has_ended(run):
+            continue
+        stand = any(not row["deleted_utc"] for row in manifest["resource_groups"])
+        if stand or (run.folder / "keys").exists():
+            yield Remnant(
+                f"key and open record of run {run.name}, which was killed", True, partial(_close, run)
+            )
+
+
+def _close(run: Run) -> None:
+    with session.session(run):
+        stages.teardown(run)
+        shutil.rmtree(run.folder / "keys", ignore_errors=True)
+
+
+def _dead_emulators() -> Iterator[Remnant]:
+    users: dict[str | None, list[Run]] = {}
+    for run in local_runs():
+        users.setdefault(_emulator_of(run), []).append(run)
+    for row in lifecycle.status():
+        if row.state != "dead":
+            continue
+        needed = [run.name for run in users.get(row.name, []) if not has_ended(run)]
+        text = f"emulator {row.name}, which was killed, with its folder {row.folder}"
+        remove = partial(_stop, row.name)
+        if needed:
+            yield Remnant(f"{text}: run {needed[0]} may go on with it", False, remove)
+        elif row.name not in users and _age_s(row.folder) < expiry.LONGEST_H * 3600:
+            yield Remnant(f"{text}: no run here uses it, one elsewhere may", False, remove)
+        else:
+            yield Remnant(text, True, remove)
+
+
+def _stop(emulator: str) -> None:
+    """Remove a killed emulator, unless that has been done with its run's record."""
+    if connect.emulator_state(emulator) == "dead":
+        lifecycle.stop(emulator)
+
+
+def _age_s(state: Path) -> float:
+    with contextlib.suppress(OSError):
+        return time.time() - (state / folders.CONFIG).stat().st_mtime
+    return 0.0
+
+
+def _scratch() -> Iterator[Remnant]:
+    """Folders that Jupyter wrote in, of processes that were killed."""
+    for path in sorted(Path(gettempdir()).glob(f"{SCRATCH}*-*")):
+        pid = path.name.removeprefix(SCRATCH).partition("-")[0]
+        with contextlib.suppress(OSError):
+            if pid.isdigit() and not psutil.pid_exists(int(pid)) and path.stat().st_uid == os.getuid():
+                yield Remnant(f"temporary folder {path}", True, partial(shutil.rmtree, path, True))

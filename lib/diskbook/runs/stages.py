@@ -1,0 +1,303 @@
+"""The stages of a run, as the notebooks and the command line call them.
+
+Each looks at what the run folder records first: on a finished run nothing is created, measured or deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequestError, ServiceResponseError
+
+from diskbook.azure import expiry, monitor, provision as provisioning, teardown as deletion
+from diskbook.azure.attach import group_and_name
+from diskbook.azure.clients import Clients
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.bench import checks, failover
+from diskbook.bench.trials import Rig, measure
+from diskbook.cloud import connect, emulator as own_emulator
+from diskbook.cost import budget
+from diskbook.reference.catalog import EPHEMERAL
+from diskbook.runs.begin import begin, scenario_of
+from diskbook.scenario import schedule
+from diskbook.scenario.model import Scenario
+from diskbook.store import run as runs, session
+from diskbook.store.run import Run
+
+__all__ = ["begin", "benchmark", "finished", "provision", "remaining", "scenario_of", "standing", "teardown"]
+
+
+def finished(folder: Run) -> bool:
+    """Whether every planned block has been measured."""
+    return folder.done("benchmark")
+
+
+def provision(folder: Run) -> None:
+    """Create machines and disks for what is still to be measured, unless they stand already.
+
+    Machines that are gone are replaced by a fresh set, which is a new replicate.
+
+    Raises
+    ------
+    DiskbookError
+        With Azure's own message, or the setting that is not what was asked for.
+    """
+    if finished(folder):
+        return
+    with folder.locked(), _cloud_told(folder):
+        own_emulator.start(folder, owner=False)
+        clients, scenario = connect.clients_of(folder.manifest, folder), scenario_of(folder)
+        missing = [
+            origin
+            for origin in origins(scenario)
+            if (remaining(folder, scenario, origin) or failover.remaining(folder, scenario, origin))
+            and standing(folder, clients, origin) is None
+        ]
+        if missing:
+            _drop_expired(folder, clients)
+            left = [block for origin in missing for block in remaining(folder, scenario, origin)]
+            parallel = at_once(folder.manifest["cloud"], len(missing))
+            expiry.check_fits(folder.manifest, scenario, left, parallel)
+            budget.check(folder, clients, scenario, len(missing))
+            _create(folder, clients, scenario, missing)
+        folder.append("stage", stage="provision", requests=dict(clients.requests))
+
+
+def benchmark(folder: Run) -> None:
+    """Do the scenario's checks, measure every block that is not complete, and do the drills.
+
+    Raises
+    ------
+    DiskbookError
+        When the run cannot go on; finished trials are kept and it can be resumed.
+    """
+    if finished(folder):
+        return
+    with folder.locked(), _cloud_told(folder):
+        scenario = scenario_of(folder)
+        left = {origin: remaining(folder, scenario, origin) for origin in origins(scenario)}
+        drills = {origin for origin in left if failover.remaining(folder, scenario, origin)}
+        left = {origin: blocks for origin, blocks in left.items() if blocks or origin in drills}
+        _measure_all(folder, scenario, left)
+        monitor.keep(folder, connect.clients_of(folder.manifest, folder))
+        folder.append("stage", stage="benchmark")
+
+
+def teardown(folder: Run, say: deletion.Say | None = None) -> None:
+    """Delete what the run created, by reading back; write truth.json first where it was emulated.
+
+    Safe to call at any time and more than once.
+
+    Parameters
+    ----------
+    folder
+        The run.
+    say
+        Takes progress lines; they also go into the ledger.
+
+    Raises
+    ------
+    DiskbookError
+        When something is left.
+    """
+    manifest = folder.manifest
+    groups = [row["name"] for row in manifest["resource_groups"] if not row["deleted_utc"]]
+    if not groups and not own_emulator.is_there(manifest):
+        return
+    # A kernel whose parent was killed takes a moment to notice, and holds the run until then.
+    with folder.locked(patience_s=20), _cloud_told(folder):
+        try:
+            clients = connect.clients_of(manifest, folder)
+        except UsageError:
+            if not own_emulator.is_gone(manifest):
+                raise
+            _mark_deleted(folder, groups)
+            own_emulator.stop(manifest)
+        else:
+            _delete_all(folder, clients, groups, say)
+        shutil.rmtree(folder.folder / "keys", ignore_errors=True)
+        folder.append("stage", stage="teardown")
+
+
+def _delete_all(folder: Run, clients: Clients, groups: list[str], say: deletion.Say | None) -> None:
+    """Keep the truth, delete the groups, stop the emulator: each also when the ones before failed.
+
+    A full disk, for one, is no reason to leave machines standing.
+    """
+    with contextlib.ExitStack() as steps:  # taken from the last to the first
+        steps.callback(own_emulator.stop, folder.manifest)
+        steps.callback(_drop_keys, folder, clients, groups)
+        steps.callback(deletion.check_elsewhere, clients, folder)
+        for group in reversed(groups):
+            steps.callback(_delete_group, folder, clients, group, say)
+        own_emulator.keep_truth(folder)
+
+
+def _drop_keys(folder: Run, clients: Clients, groups: list[str]) -> None:
+    """Remove the run's keys when no machine is left that they open, also where nothing can be recorded."""
+    with contextlib.suppress(AzureError):
+        if not any(clients.resource.resource_groups.check_existence(group) for group in groups):
+            shutil.rmtree(folder.folder / "keys", ignore_errors=True)
+
+
+def _drop_expired(folder: Run, clients: Clients) -> None:
+    """Delete groups of an earlier session whose machines are down: they cost, and count against the quota."""
+    for group in expiry.expired_groups(folder.manifest):
+        _delete_group(folder, clients, group, None)
+
+
+def _delete_group(folder: Run, clients: Clients, group: str, say: deletion.Say | None) -> None:
+    deletion.delete_group(clients, folder, group, say)
+    _mark_deleted(folder, [group])
+
+
+@contextlib.contextmanager
+def _cloud_told(folder: Run) -> Iterator[None]:
+    """Put into one sentence what the cloud refuses, or that it is away, where no operation did so before."""
+    try:
+        yield
+    except AzureError as error:
+        away = isinstance(error, ServiceRequestError | ServiceResponseError)
+        what = "cannot be reached" if away else "refuses"
+        raise DiskbookError(
+            f"the cloud {what} ({provisioning.azure_message(error)}); what is finished is kept: "
+            f"'diskbook run --resume {folder.name}' goes on"
+        ) from error
+
+
+def remaining(folder: Run, scenario: Scenario, origin: int) -> list[schedule.Block]:
+    """Blocks of a planned replicate that are not complete on any machines it was measured on."""
+    actual = {row["replicate"] for row in folder.manifest["replicates"] if row["origin"] == origin}
+    complete = {
+        event["block"]
+        for event in folder.ledger()
+        if event["event"] == "block" and event["status"] == "complete" and event["replicate"] in actual
+    }
+    return [
+        block
+        for block in schedule.plan(scenario)
+        if block.replicate == origin and block.block not in complete
+    ]
+
+
+def standing(folder: Run, clients: Clients, origin: int) -> dict[str, Any] | None:
+    """Return the latest machines of a planned replicate if they still stand, with the same disks."""
+    manifest = folder.manifest
+    rows = [row for row in manifest["replicates"] if row["origin"] == origin]
+    if not rows or rows[-1]["resource_group"] in expiry.expired_groups(manifest):
+        return None
+    return rows[-1] if _stands(clients, rows[-1]) else None
+
+
+def _stands(clients: Clients, row: dict[str, Any]) -> bool:
+    try:
+        for machine in row["machines"].values():
+            clients.compute.virtual_machines.get(*group_and_name(machine["id"]))
+        return all(
+            clients.compute.disks.get(*group_and_name(disk["id"])).unique_id == disk["unique_id"]
+            for disk in row["disks"].values()
+            if disk["sku"] != EPHEMERAL  # stands with its machine
+        )
+    except ResourceNotFoundError:  # anything else does not say that they are gone
+        return False
+
+
+def _create(folder: Run, clients: Clients, scenario: Scenario, missing: list[int]) -> None:
+    """Create machines and disks of planned replicates, all in one new resource group."""
+    manifest = folder.manifest
+    measured = {event["replicate"] for event in folder.ledger() if event["event"] == "trial"}
+    kept = [
+        row for row in manifest["replicates"] if row["replicate"] in measured or row["origin"] not in missing
+    ]
+    origin_of = _numbered(scenario, missing, [row["replicate"] for row in kept])
+    group = f"diskbook-{folder.name}-{len(manifest['resource_groups']) + 1}"
+    expires = expiry.from_now(manifest)
+    tags = provisioning.group_tags(folder.name, scenario, expires) | session.tags(folder)
+    place = provisioning.Place(group, scenario.region, tags)
+    # Recorded before it is created: what is on record can always be found and deleted.
+    row = {"name": group, "expires_utc": expires, "deleted_utc": None}
+    groups = [*manifest["resource_groups"], row]
+    zone_map = clients.zone_map(scenario.region)
+    folder.update_manifest(resource_groups=groups, replicates=kept, zone_map=zone_map)
+    provisioning.create_group(clients, folder, place)
+
+    def keep(entry: dict[str, Any]) -> None:
+        rows = [*folder.manifest["replicates"], {"origin": origin_of[entry["replicate"]], **entry}]
+        folder.update_manifest(replicates=sorted(rows, key=lambda row: row["replicate"]))
+
+    provisioning.replicates(clients, folder, scenario, place, zone_map, list(origin_of), keep)
+
+
+def _numbered(scenario: Scenario, missing: list[int], used: list[int]) -> dict[int, int]:
+    """Number fresh replicates: as planned, or with the next free number where that one has been measured."""
+    found: dict[int, int] = {}
+    for origin in missing:
+        taken = [*used, *found]
+        number = origin if origin not in taken else max([scenario.design.replicates, *taken]) + 1
+        found[number] = origin
+    return found
+
+
+def at_once(cloud: str, replicates: int) -> int:
+    """How many replicates are measured at the same time.
+
+    Replicates share no limit of Azure's, so all of them. Emulated ones share this machine's cores, and each
+    needs about two for its tool and its disk when it sits on a cap.
+    """
+    return replicates if cloud == "azure" else max(1, min(replicates, (os.cpu_count() or 1) // 2))
+
+
+def _measure_all(folder: Run, scenario: Scenario, left: dict[int, list[schedule.Block]]) -> None:
+    """Measure what is left of each replicate; when one fails the others end with their current trial."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(at_once(folder.manifest["cloud"], max(1, len(left)))) as pool:
+        running = [
+            pool.submit(_measure_replicate, folder, scenario, origin, blocks, stop)
+            for origin, blocks in left.items()
+        ]
+        try:
+            for future in as_completed(running):
+                future.result()
+        except BaseException:
+            stop.set()
+            raise
+
+
+def _measure_replicate(
+    folder: Run, scenario: Scenario, origin: int, blocks: list[schedule.Block], stop: threading.Event
+) -> None:
+    # Clients of its own: they add up the waiting of this replicate's operations only.
+    clients = connect.clients_of(folder.manifest, folder)
+    row = standing(folder, clients, origin)
+    if row is None:
+        raise DiskbookError(
+            f"the machines of replicate {origin} are gone; make new ones: diskbook run --resume {folder.name}"
+        )
+    rig = Rig.of(clients, folder, scenario, row, stop)
+    try:
+        checks.run_checks(rig)
+        measure(rig, blocks)
+        failover.run_drills(rig, clients)
+    finally:
+        rig.close()
+
+
+def origins(scenario: Scenario) -> range:
+    """Numbers of the planned replicates."""
+    return range(1, scenario.design.replicates + 1)
+
+
+def _mark_deleted(folder: Run, groups: list[str]) -> None:
+    rows = folder.manifest["resource_groups"]
+    folder.update_manifest(
+        resource_groups=[
+            {**row, "deleted_utc": runs.now_utc(), "deletion": None} if row["name"] in groups else row
+            for row in rows
+        ]
+    )

@@ -1,0 +1,198 @@
+"""`diskbook sweep`: what runs have left anywhere, in clouds and on this computer, and its removal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from azure.core.exceptions import AzureError
+
+from diskbook.azure import signin, sweep, teardown
+from diskbook.azure.clients import Clients
+from diskbook.azure.provision import azure_message
+from diskbook.azure.sweep import Group
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.cloud import connect
+from diskbook.emulator import lifecycle
+from diskbook.runs import leftovers, stages
+from diskbook.runs.leftovers import Remnant
+from diskbook.store import run as runs, session
+from diskbook.store.run import Run
+from diskbook.store.session import Life
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One cloud that was looked at."""
+
+    title: str
+    clients: Clients
+    groups: list[Group]
+
+
+@dataclass(frozen=True)
+class Found:
+    """All that runs have left. `notes` tell what could not be looked at."""
+
+    places: list[Place]
+    remnants: list[Remnant]
+    notes: list[str]
+
+    @property
+    def goes(self) -> int:
+        """How many things a sweep removes."""
+        groups = sum(group.goes for place in self.places for group in place.groups)
+        return groups + sum(remnant.goes for remnant in self.remnants)
+
+
+def look(cloud: str | None = None, emulator: str | None = None) -> Found:
+    """Find what runs have left.
+
+    Parameters
+    ----------
+    cloud
+        "azure" or "emulator"; by default both, Azure only where it can be reached.
+    emulator
+        Look at this emulator only.
+
+    Raises
+    ------
+    UsageError
+        For a cloud or emulator that does not exist.
+    DiskbookError
+        When a cloud that was asked for cannot be looked at.
+    """
+    if cloud is not None:
+        connect.check_kind(cloud)
+    if emulator is not None:
+        if cloud == "azure":
+            raise UsageError("--emulator names an emulator, but --cloud azure leaves those out")
+        connect.check_emulator_runs(emulator)
+        return Found([_emulator(emulator)], [], [])
+    azure, notes = ([], []) if cloud == "emulator" else _azure(must=cloud == "azure")
+    if cloud == "azure":
+        return Found(azure, [], notes)
+    rows = lifecycle.status()
+    emulators = [_emulator(row.name) for row in rows if row.state == "running"]
+    notes += [
+        f"emulator {row.name} is stopped with its state kept: it was not looked into"
+        for row in rows
+        if row.state == "kept"
+    ]
+    return Found([*azure, *emulators], leftovers.find(), notes)
+
+
+def _azure(must: bool) -> tuple[list[Place], list[str]]:
+    """Look at the subscriptions that runs here have used and not left, and at the one that is named.
+
+    Where none need be, a note says why one was not looked at.
+    """
+    places: dict[tuple[str | None, str], Place] = {}
+    notes: list[str] = []
+    sources: list[Callable[[], Clients]] = [
+        partial(connect.clients_of, run.manifest) for run in leftovers.local_runs() if _used_azure(run)
+    ]
+    for clients_of in [*sources, connect.azure_clients]:
+        try:
+            clients = clients_of()
+            key = (clients.cloud.endpoint, clients.cloud.subscription)
+            if key not in places:
+                places[key] = _place(_title(clients), clients)
+        except DiskbookError as error:
+            if must:
+                raise
+            notes.append(f"not looked at: {error}")
+    return list(places.values()), list(dict.fromkeys(notes))
+
+
+def _title(clients: Clients) -> str:
+    """Name a subscription; an endpoint other than Azure's own says itself whether it is emulated."""
+    title = f"Azure, subscription {clients.cloud.subscription}"
+    if clients.cloud.endpoint is None:
+        return title
+    provenance = signin.identity(clients, "any").provenance
+    return f"{title} at {clients.cloud.endpoint}{' (emulated)' if provenance == 'emulated' else ''}"
+
+
+def _used_azure(run: Run) -> bool:
+    manifest = run.manifest
+    return manifest["cloud"] == "azure" and any(not row["deleted_utc"] for row in manifest["resource_groups"])
+
+
+def remove(found: Found, say: Say) -> list[str]:
+    """Remove what is to go, in parallel, and make sure that it has gone.
+
+    Returns
+    -------
+    list of str
+        A sentence for each thing that is left.
+    """
+    tasks: list[Callable[[], None]] = []
+    for place in found.places:
+        by_run: dict[str, list[Group]] = {}
+        for group in place.groups:
+            if group.goes and group.label:
+                by_run.setdefault(group.label.run, []).append(group)
+        # The groups of one run share a manifest: one after the other.
+        tasks += [_removal(place.clients, groups, say) for groups in by_run.values()]
+    with ThreadPoolExecutor(sweep.WORKERS) as pool:
+        failed = [text for text in pool.map(_tried, tasks) if text]
+    # In the order found, one after the other: closing a run's record also removes its emulator.
+    for remnant in found.remnants:
+        if remnant.goes:
+            say(f"removing {remnant.text}")
+            failed += [text for text in [_tried(remnant.remove)] if text]
+    return failed
+
+
+def _tried(task: Callable[[], object]) -> str | None:
+    try:
+        task()
+    except DiskbookError as error:
+        return str(error)
+    except AzureError as error:
+        return azure_message(error)
+    return None
+
+
+def _emulator(name: str) -> Place:
+    clients = connect.clients_of({"cloud": "emulator", "emulator": {"name": name}})
+    return _place(f"emulator {name} (emulated)", clients)
+
+
+def _place(title: str, clients: Clients) -> Place:
+    try:
+        return Place(title, clients, sweep.look(clients, runs.runs_root()))
+    except AzureError as error:
+        raise DiskbookError(f"{title}: {azure_message(error)}") from error
+
+
+def _removal(clients: Clients, groups: list[Group], say: Say) -> Callable[[], None]:
+    def task() -> None:
+        for group in groups:
+            _remove_group(clients, group.name, say)
+
+    return task
+
+
+def _remove_group(clients: Clients, name: str, say: Say) -> None:
+    """Delete a group if it still is what the list said."""
+    now = sweep.look_again(clients, name, runs.runs_root())
+    if now is None:
+        say(f"resource group {name} has gone meanwhile")
+        return
+    if not now.goes or now.label is None:
+        raise DiskbookError(f"resource group {name} was left alone: it is now {now.state}")
+    folder = Run(runs.runs_root() / now.label.run)
+    # Another group of the same run may have longer to live: then only this one goes.
+    if session.life(folder, name) in (Life.ENDED, Life.KEPT) and leftovers.has_ended(folder):
+        with session.session(folder):  # a run that is resumed at this moment is told to wait
+            stages.teardown(folder, say)
+    # Also what no run here has on record, or what a run hangs on to beyond its expiry.
+    if teardown.find(clients, name) is not None:
+        teardown.remove(clients, name, again="'diskbook sweep --delete'", say=say)
+    say(f"resource group {name} is gone")

@@ -1,0 +1,49 @@
+"""What a sweep has found, as text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from diskbook.azure.expiry import span
+from diskbook.azure.sweep import Group
+from diskbook.runs.sweep import Found, Place
+
+
+def text_of(found: Found) -> str:
+    """Write what was found as text: a table a cloud, then the rest."""
+    parts = [_place_text(place) for place in found.places if place.groups]
+    empty = [place.title for place in found.places if not place.groups]
+    if empty:
+        parts.append(f"nothing of ours: {', '.join(empty)}")
+    if found.remnants:
+        lines = [f"  {'goes ' if one.goes else 'stays'}  {one.text}" for one in found.remnants]
+        parts.append("\n".join(["on this computer:", *lines]))
+    return "\n".join([*parts, *found.notes]) or "nothing was looked at: no emulator runs"
+
+
+def _place_text(place: Place) -> str:
+    head = ("group", "run", "owner", "scenario", "age", "expires", "holds", "state")
+    rows = [head, *(_row(group) for group in place.groups)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join([f"{place.title}:", *(f"  {line}".rstrip() for line in lines)])
+
+
+def _row(group: Group) -> tuple[str, ...]:
+    label, now = group.label, datetime.now(UTC)
+    if label is None:
+        return (group.name, "-", "-", "-", "-", "-", group.holds, group.state)
+    age = span((now - label.created).total_seconds()) if label.created else "?"
+    left_s = (label.expires - now).total_seconds()
+    when = f"in {span(left_s)}" if left_s > 0 else f"{span(-left_s)} ago"
+    state = f"{group.state}: goes" if group.goes else group.state
+    expires = f"{label.expires.astimezone(UTC):%Y-%m-%d %H:%M} UTC, {when}"
+    return (group.name, label.run, label.owner, label.scenario, age, expires, group.holds, state)
+
+
+def going(found: Found) -> str:
+    """Count what goes: "2 groups, 1 other"."""
+    groups = sum(group.goes for place in found.places for group in place.groups)
+    others = found.goes - groups
+    parts = [f"{groups} {'group' if groups == 1 else 'groups'}"] if groups else []
+    return ", ".join([*parts, *([f"{others} on this computer"] if others else [])])

@@ -1,0 +1,1 @@
+"""A DiskSpd command line as a workload: its flags, read and written."""

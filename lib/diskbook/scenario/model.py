@@ -1,0 +1,376 @@
+"""Scenarios: a question with its set-up, as frozen records that are consistent among themselves.
+
+`diskbook.load` reads them from TOML and holds them against Azure's own rules.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from diskbook.base.errors import unknown
+from diskbook.reference.catalog import EPHEMERAL
+from diskbook.scenario.diskspd_line import workload as diskspd_line_workload
+from diskbook.scenario.diskspd_line.arguments import parse
+
+PRESETS = ("quick", "standard", "full")
+MOST_TRIALS = 100_000
+_SIZES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
+
+
+def block_bytes(text: Any) -> Any:
+    """Turn "4K", "128K" or "1M" (powers of 1024, as fio reads them) into bytes; leave numbers alone."""
+    if not isinstance(text, str):
+        return text
+    number, unit = text.rstrip("KMGkmg"), text[len(text.rstrip("KMGkmg")) :].upper()
+    if not number.isdigit() or unit not in _SIZES:
+        raise ValueError(f'\'{text}\' is not a block size; write for example "4K" or "128K"')
+    return int(number) * _SIZES[unit]
+
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
+Zone = Literal["1", "2", "3"]
+
+
+class Record(BaseModel):
+    """A part of a scenario: frozen, and strict about its keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Question(Record):
+    """What the scenario asks, and where."""
+
+    title: str
+    article: str
+    question: str
+    region: str
+    # The article whose conditions the emulator plays; one kind of disk had other latencies elsewhere.
+    site: Name = "default"
+    # The notebook that analyses it, notebooks/3-analyse-<analysis>.ipynb; by default the scenario's own name.
+    analysis: Name | None = None
+    # Share of Azure's burst buckets that the emulator gives machines and disks, since its trials are shorter
+    # too; Azure's own are what they are.
+    emulated_credit_scale: Annotated[float, Field(gt=0, le=1, strict=False)] = 1.0
+
+
+class Machine(Record):
+    """A virtual machine. `substitute` is a documented size for when `size` is retired.
+
+    `accelerated_networking` is asked for where the size has it.
+    """
+
+    name: Name
+    size: str
+    zone: Zone | None = None
+    os: Literal["linux", "windows"] = "linux"
+    substitute: str | None = None
+    accelerated_networking: bool = True
+
+
+class Disk(Record):
+    """A managed disk. `zone` must be empty for ZRS; `iops` and `mb_s` are for Premium SSD v2 and Ultra.
+
+    With `sku` "EphemeralOS" it is no disk of its own, but the OS disk of the machine that its arms name, on
+    that machine's local storage; it is measured by a file.
+
+    `accelerated_network` is the disk's label of that name, made for images; a machine's own setting is
+    `Machine.accelerated_networking`.
+    """
+
+    name: Name
+    sku: str
+    size_gib: Annotated[int, Field(gt=0)]
+    zone: Zone | None = None
+    max_shares: Annotated[int, Field(ge=1)] = 1
+    cache: Literal["None", "ReadOnly", "ReadWrite"] = "None"
+    bursting: bool = False
+    performance_plus: bool = False
+    accelerated_network: bool = False
+    iops: Annotated[int, Field(gt=0)] | None = None
+    mb_s: Annotated[int, Field(gt=0)] | None = None
+
+    @property
+    def ephemeral(self) -> bool:
+        """Whether it is a machine's ephemeral OS disk."""
+        return self.sku == EPHEMERAL
+
+
+class Arm(Record):
+    """A disk as seen from a machine; `label` names it in words where redundancy and zone do not tell it."""
+
+    name: Name
+    disk: str
+    machine: str
+    label: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+
+
+class Workload(Record):
+    """What is offered to an arm; to all of them, or to those named in `arms`.
+
+    `rate` is the total in IOPS, `blocks` the number of blocks it is measured in, `series_s` the grain of
+    the series kept. `tool` is "any" for what the arm's machine has: fio on Linux, DiskSpd on Windows.
+    `verbatim` is a whole load as a line of DiskSpd; what it means is in the other keys, and `remarks` holds
+    what a reader of its results must know.
+    """
+
+    name: Name
+    tool: Literal["any", "fio", "diskspd"] = "any"
+    verbatim: str | None = None
+    remarks: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    pattern: Literal["random", "sequential"] = "random"
+    block_size: Annotated[int, BeforeValidator(block_bytes), Field(gt=0, le=64 * 1024**2, multiple_of=512)]
+    write_pct: Annotated[int, Field(ge=0, le=100)]
+    threads: Annotated[int, Field(ge=1, le=64)] = 1
+    queue_depth: Annotated[int, Field(ge=1, le=1024)] = 1
+    rate: Annotated[float, Field(gt=0, le=1e7, strict=False)] | None = None
+    sync: Literal["fdatasync", "dsync"] | None = None
+    working_set_gib: Annotated[float, Field(gt=0, le=65536, strict=False)] = 1.0
+    ramp_s: Annotated[float, Field(ge=0, le=86400, strict=False)] = 0.0
+    runtime_s: Annotated[float, Field(gt=0, le=86400, strict=False)] = 30.0
+    blocks: Annotated[int, Field(ge=1, le=1000)] = 1
+    series_s: Annotated[float, Field(gt=0, le=3600, strict=False)] = 1.0
+    arms: Annotated[tuple[str, ...], Field(strict=False)] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_line(cls, raw: Any) -> Any:
+        return diskspd_line_workload.expand(raw)
+
+    def meets(self, arm: str) -> bool:
+        """Whether the arm is measured with this workload."""
+        return not self.arms or arm in self.arms
+
+    @property
+    def outstanding(self) -> int:
+        """I/Os in flight: threads x queue depth."""
+        return self.threads * self.queue_depth
+
+    @property
+    def block_size_bytes(self) -> int:
+        """Block size in bytes."""
+        return self.block_size
+
+    @property
+    def prefill_bytes(self) -> int:
+        """What is prefilled for it: nothing where a line makes its file anew, as its author had it."""
+        made_anew = self.verbatim is not None and parse(self.verbatim).create_bytes is not None
+        return 0 if made_anew else self.working_set_bytes
+
+    @property
+    def working_set_bytes(self) -> int:
+        """Part of the disk that is prefilled and measured, in bytes, whole MiB."""
+        return max(1, round(self.working_set_gib * 1024)) * 1024**2
+
+
+class Design(Record):
+    """How often: fresh machines and disks (`replicates`), and trials of a cell in a block (`repeats`)."""
+
+    replicates: Annotated[int, Field(ge=1, le=99)] = 1
+    repeats: Annotated[int, Field(ge=1, le=10)] = 1
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    # No run starts that is expected to cost more, with a margin; see diskbook.cost.budget.
+    max_cost_usd: Annotated[float, Field(gt=0, strict=False, allow_inf_nan=False)] | None = None
+
+
+class Comparison(Record):
+    """A ratio of two arms, named before the run. `margin` is the relative difference that matters."""
+
+    arm: str
+    base_arm: str
+    workload: str
+    metric: Literal["lat_mean_ms", "lat_p50_ms", "lat_p99_ms", "iops", "throughput_mb_s"] = "lat_mean_ms"
+    pairing: Literal["same-machine", "same-disk", "replicate"]
+    family: Literal["headline", "exploratory", "control"] = "exploratory"
+    margin: Annotated[float, Field(gt=0, lt=1)] = 0.05
+
+
+class Check(Record):
+    """Something to show besides rates and latencies.
+
+    attach-refused: attaching `disk` to `machine` must fail with Azure's error `error_code`.
+    data-intact: what is written from `from_machine` is verified, block by block, from `machine`.
+    reservation: a persistent reservation of `from_machine` keeps `machine` out, until that takes it over.
+    """
+
+    name: Name
+    kind: Literal["attach-refused", "data-intact", "reservation"]
+    disk: str
+    machine: str
+    from_machine: str | None = None
+    error_code: str = "BadRequest"
+    size_mib: Annotated[int, Field(ge=1, le=65536)] = 64
+
+
+class Drill(Record):
+    """A machine fails while it writes, and another one takes its disk over.
+
+    cold: `machine` is deallocated before, started then, and the disk attached to it; standby: it runs, and
+    the disk is moved to it; shared: it has the disk all the time. crash: power cut; stop: shutdown;
+    deallocate: shutdown, and the machine gives its place up. `write_s` is for how long `from_machine` writes
+    before it fails.
+    """
+
+    name: Name
+    disk: str
+    kind: Literal["cold", "standby", "shared"]
+    failure: Literal["crash", "stop", "deallocate"]
+    from_machine: str
+    machine: str
+    write_s: Annotated[float, Field(gt=0, le=60, strict=False)] = 1.0
+
+
+class Scenario(Record):
+    """A whole scenario with a preset applied."""
+
+    name: Name
+    preset: str
+    scenario: Question
+    machine: Annotated[tuple[Machine, ...], Field(min_length=1)]
+    disk: Annotated[tuple[Disk, ...], Field(min_length=1)]
+    arm: Annotated[tuple[Arm, ...], Field(min_length=1)]
+    workload: Annotated[tuple[Workload, ...], Field(min_length=1)]
+    design: Design
+    comparison: tuple[Comparison, ...] = ()
+    check: tuple[Check, ...] = ()
+    drill: tuple[Drill, ...] = ()
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+    @property
+    def region(self) -> str:
+        """Azure region."""
+        return self.scenario.region
+
+    @property
+    def site(self) -> str:
+        """The article whose conditions the emulator plays."""
+        return self.scenario.site
+
+    @property
+    def analysis_notebook(self) -> str:
+        """Name of the notebook that analyses a run of this scenario."""
+        return f"3-analyse-{self.scenario.analysis or self.name}"
+
+    @property
+    def cells(self) -> list[tuple[Arm, Workload]]:
+        """Every arm with each workload that it is measured with."""
+        return [(arm, load) for arm in self.arm for load in self.workload if load.meets(arm.name)]
+
+    def tool_of(self, arm: Arm) -> Literal["fio", "diskspd"]:
+        """Tool that an arm is measured with: the one that its machine has."""
+        return "diskspd" if self.machine_named(arm.machine).os == "windows" else "fio"
+
+    def machine_named(self, name: str) -> Machine:
+        """Return the machine of that name."""
+        return next(item for item in self.machine if item.name == name)
+
+    def disk_named(self, name: str) -> Disk:
+        """Return the disk of that name."""
+        return next(item for item in self.disk if item.name == name)
+
+    def arm_named(self, name: str) -> Arm:
+        """Return the arm of that name."""
+        return next(item for item in self.arm if item.name == name)
+
+    def workload_named(self, name: str) -> Workload:
+        """Return the workload of that name."""
+        return next(item for item in self.workload if item.name == name)
+
+    @property
+    def data_disks(self) -> list[Disk]:
+        """Disks that are created by themselves, and attached."""
+        return [disk for disk in self.disk if not disk.ephemeral]
+
+    def os_disk_of(self, machine: str) -> Disk | None:
+        """Return the ephemeral OS disk that a machine is to have; None for an ordinary one."""
+        names = {arm.disk for arm in self.arm if arm.machine == machine}
+        return next((disk for disk in self.disk if disk.ephemeral and disk.name in names), None)
+
+    @property
+    def zone_redundant_arms(self) -> frozenset[str]:
+        """Arms on zone-redundant disks, which answer from a zone that Azure does not tell."""
+        return frozenset(arm.name for arm in self.arm if self.disk_named(arm.disk).sku.endswith("_ZRS"))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Scenario:
+        for kind in ("machine", "disk", "arm", "workload", "check", "drill"):
+            _unique(kind, [item.name for item in getattr(self, kind)])
+        for arm in self.arm:
+            self._refer(f"[[arm]] {arm.name}", disk=arm.disk, machine=arm.machine)
+        for load in self.workload:
+            for name in load.arms:
+                self._refer(f"[[workload]] {load.name}", arm=name)
+        for item in self.comparison:
+            where = f"[[comparison]] {item.arm} / {item.base_arm}"
+            self._refer(where, arm=item.arm, workload=item.workload)
+            self._refer(where, arm=item.base_arm)
+            self._meet(item, where)
+            _check_pairing(self, item, where)
+        self._have_tools()
+        self._have_partners()
+        if sum(item.family == "headline" for item in self.comparison) > 5:
+            raise ValueError("[[comparison]]: at most 5 may be headline; call the others exploratory")
+        self._planned()
+        return self
+
+    def _have_partners(self) -> None:
+        for check in self.check:
+            self._refer(f"[[check]] {check.name}", disk=check.disk, machine=check.machine)
+            if check.kind != "attach-refused":
+                if check.from_machine is None:
+                    raise ValueError(f"[[check]] {check.name}: a {check.kind} check needs from_machine")
+                self._refer(f"[[check]] {check.name}", machine=check.from_machine)
+        for drill in self.drill:
+            self._refer(f"[[drill]] {drill.name}", disk=drill.disk, machine=drill.machine)
+            self._refer(f"[[drill]] {drill.name}", machine=drill.from_machine)
+
+    def _have_tools(self) -> None:
+        for arm, load in self.cells:
+            has = self.tool_of(arm)
+            if load.tool not in ("any", has):
+                raise ValueError(
+                    f"[[workload]] {load.name}: the machine of {arm.name} has {has}, not {load.tool}; "
+                    "leave tool out, or set arms"
+                )
+
+    def _planned(self) -> None:
+        times = self.design.replicates * self.design.repeats * len(self.arm)
+        trials = times * sum(load.blocks for load in self.workload)
+        if trials > MOST_TRIALS:
+            raise ValueError(
+                f"[design]: replicates, repeats and blocks make {trials} trials; "
+                f"at most {MOST_TRIALS}, take fewer"
+            )
+
+    def _meet(self, item: Comparison, where: str) -> None:
+        for arm in (item.arm, item.base_arm):
+            if not self.workload_named(item.workload).meets(arm):
+                raise ValueError(f"{where}: {item.workload} is not offered to {arm}; add it to its arms")
+
+    def _refer(self, where: str, **references: str) -> None:
+        for kind, name in references.items():
+            known = [item.name for item in getattr(self, kind)]
+            if name not in known:
+                raise ValueError(str(unknown(kind, name, known, where)))
+
+
+def _unique(kind: str, names: list[str]) -> None:
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"[[{kind}]]: the name '{min(twice)}' is used twice; names must differ")
+
+
+def _check_pairing(scenario: Scenario, item: Comparison, where: str) -> None:
+    arm, base = scenario.arm_named(item.arm), scenario.arm_named(item.base_arm)
+    if item.pairing == "same-machine" and arm.machine != base.machine:
+        raise ValueError(
+            f"{where}: pairing same-machine, but the arms are on {arm.machine} and {base.machine}; "
+            "use same-disk or replicate"
+        )
+    if item.pairing == "same-disk" and arm.disk != base.disk:
+        raise ValueError(
+            f"{where}: pairing same-disk, but the arms use {arm.disk} and {base.disk}; "
+            "use same-machine or replicate"
+        )

@@ -1,0 +1,98 @@
+"""The plan of a run: which trial comes when, drawn from the seed and fixed before the first one.
+
+A block holds every cell `repeats` times, close in time: arms in a random order, then in its reverse, and
+so on in turn, so that a drift within the block meets all arms alike. Each arm's workloads come in random
+order. See the definitions in the README's glossary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from diskbook.scenario.model import Scenario, Workload
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """One trial to be run. Numbers count from 1; `position` counts within the block."""
+
+    replicate: int
+    block: int
+    repeat: int
+    position: int
+    arm: str
+    workload: str
+
+    def name(self, attempt: int) -> str:
+        """Identify the trial and its attempt; also the name of its raw files."""
+        place = f"r{self.replicate}-b{self.block:02d}-p{self.position:03d}"
+        return f"{place}-{self.arm}-{self.workload}-a{attempt}"
+
+
+@dataclass(frozen=True)
+class Block:
+    """The unit of completion: a block that is cut short is repeated whole."""
+
+    replicate: int
+    block: int
+    trials: tuple[PlannedTrial, ...]
+
+    def numbered(self, replicate: int) -> Block:
+        """Return the same block as part of another replicate: the one that a resumed run measures it on."""
+        trials = tuple(replace(trial, replicate=replicate) for trial in self.trials)
+        return Block(replicate, self.block, trials)
+
+
+def plan(scenario: Scenario) -> list[Block]:
+    """Draw the order of all trials from the scenario's seed.
+
+    Parameters
+    ----------
+    scenario
+        With `design.seed`, `design.replicates` and `design.repeats`; a workload's `blocks` says in how
+        many blocks, counted from the first, it is measured.
+
+    Returns
+    -------
+    list of Block
+        In the order of execution. Equal scenarios give equal plans.
+    """
+    last = max((workload.blocks for workload in scenario.workload), default=0)
+    replicates = range(1, scenario.design.replicates + 1)
+    return [_block(scenario, replicate, block) for replicate in replicates for block in range(1, last + 1)]
+
+
+def _block(scenario: Scenario, replicate: int, block: int) -> Block:
+    # A generator a block: the plan of a block does not depend on how many were drawn before it.
+    rng = np.random.default_rng([scenario.design.seed, replicate, block])
+    workloads = [workload for workload in scenario.workload if block <= workload.blocks]
+    order = [arm.name for arm in scenario.arm]
+    rng.shuffle(order)
+    steps = _steps(order, workloads, scenario.design.repeats, rng)
+    trials = tuple(
+        PlannedTrial(replicate, block, repeat, position, arm, workload)
+        for position, (repeat, arm, workload) in enumerate(steps, 1)
+    )
+    return Block(replicate, block, trials)
+
+
+def _steps(
+    order: list[str], workloads: list[Workload], repeats: int, rng: np.random.Generator
+) -> Iterator[tuple[int, str, str]]:
+    for repeat in range(1, repeats + 1):
+        for arm in order if repeat % 2 else reversed(order):
+            names = [workload.name for workload in workloads if workload.meets(arm)]
+            for index in rng.permutation(len(names)):
+                yield repeat, arm, names[index]
+
+
+def seconds(scenario: Scenario, start_s: float = 0.6) -> float:
+    """Time that the trials of one run take, in seconds, without provisioning.
+
+    `start_s` is what a tool's start and the fetching of its output cost.
+    """
+    times = scenario.design.repeats * scenario.design.replicates
+    return times * sum(load.blocks * (load.ramp_s + load.runtime_s + start_s) for _, load in scenario.cells)

@@ -1,0 +1,1 @@
+"""For those who work on diskbook itself: benchmarks, fuzzing, faults, coverage, as `make` calls them."""

@@ -1,0 +1,335 @@
+"""Check the emulated disk against its set points with real fio: `python -m diskbook.selftest.bench_emulator`.
+
+Prints a row a set point: measured (median of the trials), error, limit, verdict. A row that misses its limit
+while others used more than 0.3 of a core is marked "machine busy": it says nothing about the emulator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from diskbook.base.errors import DiskbookError
+from diskbook.emulator.disk import Export
+from diskbook.emulator.types import Cache, Latency, Limits
+from diskbook.selftest.bench_emulator_rig import OtherCpu, Rig, run_fio, run_fio_together
+from diskbook.tools.fio.json_output import Direction, FioResult
+
+TRIALS = 3
+BUSY_CORES = 0.3
+FAST = Latency(0.2, 0.3)  # where a cap is what matters
+
+Values = list[float]
+Trial = Callable[[], Values]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A set point. The measured value may be off by `relative` of it plus `absolute`."""
+
+    label: str
+    set_point: float
+    unit: str
+    relative: float
+    absolute: float = 0.0
+
+    @property
+    def limit(self) -> float:
+        """Largest error allowed, in the target's unit."""
+        return self.relative * self.set_point + self.absolute
+
+
+@dataclass(frozen=True)
+class Check:
+    """Targets measured together. `prepare` sets the disks up and returns what makes one trial."""
+
+    targets: tuple[Target, ...]
+    prepare: Callable[[Rig], Trial]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A target and what the trials gave."""
+
+    target: Target
+    measured: float
+    other_cores: float
+
+    @property
+    def error(self) -> float:
+        """Measured less set point."""
+        return self.measured - self.target.set_point
+
+    @property
+    def verdict(self) -> str:
+        """`ok`, `MISSED`, or `machine busy` where others may be the reason."""
+        if abs(self.error) <= self.target.limit:
+            return "ok"
+        return "machine busy" if self.other_cores > BUSY_CORES else "MISSED"
+
+
+# ---- one fio run -----------------------------------------------------------------------------------------
+
+
+def _timed(runtime_s: float, ramp_s: float = 0.0) -> list[str]:
+    """Options for a time; in ms, since fio cuts fractions of seconds off.
+
+    After a ramp fio leaves out the I/Os then in flight, so a rate comes out low by depth / I/Os; the emulated
+    disk needs no ramp.
+    """
+    times = [f"--runtime={1e3 * runtime_s:.0f}ms", f"--ramp_time={1e3 * ramp_s:.0f}ms"]
+    return ["--time_based", *times, "--norandommap"]
+
+
+def _load(direction: str, block: str, jobs: int, depth: int) -> list[str]:
+    return [f"--rw=rand{direction}", f"--bs={block}", f"--numjobs={jobs}", f"--iodepth={depth}"]
+
+
+def _only(result: FioResult) -> Direction:
+    (direction,) = result.directions.values()
+    return direction
+
+
+def _rates(exports: list[Export], block_kib: int, unit: str, options: list[str]) -> Values:
+    """Rates of the exports, measured at the same time."""
+    scale = block_kib * 1024 / 1e6 if unit == "MB/s" else 1.0
+    return [_only(result).iops * scale for result in run_fio(exports, *options)]
+
+
+# ---- the checks ------------------------------------------------------------------------------------------
+
+
+def _latency_check(mean_ms: float, direction: str) -> Check:
+    def prepare(rig: Rig) -> Trial:
+        disk = rig.disk(Latency(mean_ms, 0.2))
+        options = [*_load(direction, "4k", 1, 1), *_timed(1.2)]
+        return lambda: [_only(run_fio([disk], *options)[0]).lat_mean_ms]
+
+    return Check((Target(f"{direction} latency, depth 1", mean_ms, "ms", 0.03, 0.08),), prepare)
+
+
+def _cap(unit: str, value: float) -> Limits:
+    return Limits(iops=value) if unit == "IOPS" else Limits(mb_s=value)
+
+
+def _cap_check(value: float, unit: str, jobs: int, depth: int, relative: float, disks: int = 1) -> Check:
+    block_kib = 4 if unit == "IOPS" else 128
+    load = f"cap, {jobs} x {depth}, {block_kib}K read"
+    if disks == 1:
+        labels = [load]
+    else:
+        labels = [f"{load}, disk {number} of {disks} at once" for number in range(1, disks + 1)]
+
+    def prepare(rig: Rig) -> Trial:
+        exports = [rig.disk(FAST, _cap(unit, value), data="ab"[number]) for number in range(disks)]
+        options = [*_load("read", f"{block_kib}k", jobs, depth), *_timed(2.5)]
+        return lambda: _rates(exports, block_kib, unit, options)
+
+    return Check(tuple(Target(label, value, unit, relative) for label in labels), prepare)
+
+
+def _credit_check() -> Check:
+    """Measure before the credit is used up, throughout, and after."""
+    base, burst, credit = 500, 2000, 1500  # lasts 1 s
+    limits = Limits(iops=base, burst_iops=burst, credit_ios=credit)
+    load = _load("read", "4k", 1, 4)
+
+    def prepare(rig: Rig) -> Trial:
+        def with_full_credit(timed: list[str]) -> Direction:
+            disk = rig.disk(FAST, limits)
+            result = _only(run_fio([disk], *load, *timed)[0])
+            disk.stop()
+            return result
+
+        def trial() -> Values:
+            peak = with_full_credit(_timed(0.6)).iops
+            whole = with_full_credit(_timed(2.0))
+            after = with_full_credit(_timed(1.5, 1.5)).iops
+            return [peak, whole.ios - base * whole.runtime_ms / 1e3, after]
+
+        return trial
+
+    return Check(
+        (
+            Target("burst while credit lasts", burst, "IOPS", 0.02),
+            Target("I/Os beyond the base rate: the credit", credit, "I/Os", 0.02),
+            Target("base rate when credit is used up", base, "IOPS", 0.02),
+        ),
+        prepare,
+    )
+
+
+def _vm_cap_check() -> Check:
+    vm_iops = 3000
+
+    def prepare(rig: Rig) -> Trial:
+        vm = rig.limits(Limits(iops=vm_iops))
+        exports = [rig.disk(FAST, Limits(iops=5000), data=data, vm_uncached=vm) for data in "ab"]
+        options = [*_load("read", "4k", 1, 32), *_timed(2.5)]
+
+        def trial() -> Values:
+            together = _only(run_fio_together(exports, *options)).iops
+            first, second = (export.sessions()[-1].reads for export in exports)
+            return [together, first / (first + second)]
+
+        return trial
+
+    targets = (
+        Target("VM cap over two disks, together", vm_iops, "IOPS", 0.01),
+        Target("VM cap over two disks, share of the first", 0.5, "", 0.05),
+    )
+    return Check(targets, prepare)
+
+
+def _cache_check() -> Check:
+    cap, hit_ms = 5000, 0.3
+
+    def prepare(rig: Rig) -> Trial:
+        cached = rig.limits(Limits(iops=cap))
+        cache = Cache(Latency(hit_ms, 0.2), size_bytes=2**30)
+        disk = rig.disk(Latency(2.2, 0.3), Limits(iops=500), cache=cache, vm_cached=cached)
+        small = ["--size=16m"]
+        run_fio([disk], "--rw=read", "--bs=1m", "--iodepth=16", *small)
+
+        def trial() -> Values:
+            alone = _only(run_fio([disk], *_load("read", "4k", 1, 1), *_timed(1.2), *small)[0])
+            many = _only(run_fio([disk], *_load("read", "4k", 1, 16), *_timed(1.5), *small)[0])
+            return [alone.lat_mean_ms, many.iops]
+
+        return trial
+
+    targets = (
+        Target("cached read latency, depth 1", hit_ms, "ms", 0.03, 0.08),
+        Target("VM's cached cap (disk's is 500)", cap, "IOPS", 0.01),
+    )
+    return Check(targets, prepare)
+
+
+def _parallelism_check() -> Check:
+    servers, mean_ms = 4, 2.0
+
+    def prepare(rig: Rig) -> Trial:
+        disk = rig.disk(Latency(mean_ms, 0.0, servers))
+
+        def trial() -> Values:
+            alone = _only(run_fio([disk], *_load("read", "4k", 1, 1), *_timed(1.2))[0])
+            many = _only(run_fio([disk], *_load("read", "4k", 1, 32), *_timed(2.0))[0])
+            return [alone.lat_mean_ms, many.iops]
+
+        return trial
+
+    targets = (
+        Target(f"{servers} internal servers: latency, depth 1", mean_ms, "ms", 0.03, 0.08),
+        Target(f"{servers} internal servers: rate, depth 32", servers / mean_ms * 1e3, "IOPS", 0.02),
+    )
+    return Check(targets, prepare)
+
+
+def checks() -> Iterator[Check]:
+    """Yield every check, the table's order."""
+    for mean_ms in (0.35, 1.3, 2.2, 4.8):
+        yield _latency_check(mean_ms, "read")
+        yield _latency_check(mean_ms, "write")
+    yield _cap_check(500, "IOPS", 1, 32, 0.01)
+    yield _cap_check(5000, "IOPS", 1, 64, 0.01)
+    yield _cap_check(25, "MB/s", 1, 32, 0.01)
+    yield _cap_check(200, "MB/s", 1, 32, 0.01)
+    for depth in (64, 5):
+        yield _cap_check(20_000, "IOPS", 8, depth, 0.02)
+        yield _cap_check(40_000, "IOPS", 8, depth, 0.02)
+        yield _cap_check(800, "MB/s", 8, depth, 0.02)
+    yield _cap_check(5000, "IOPS", 1, 64, 0.01, disks=2)
+    yield _cap_check(200, "MB/s", 1, 32, 0.01, disks=2)
+    yield _credit_check()
+    yield _vm_cap_check()
+    yield _cache_check()
+    yield _parallelism_check()
+
+
+# ---- the run ---------------------------------------------------------------------------------------------
+
+
+def measure(check: Check, rig: Rig, trials: int) -> list[Row]:
+    """Make the trials of a check and take medians, of the quiet trials where there are any."""
+    trial = check.prepare(rig)
+    made: list[tuple[float, Values]] = []
+    for _ in range(trials):
+        with OtherCpu() as other:
+            values = trial()
+        made.append((other.cores, values))
+    used = [one for one in made if one[0] <= BUSY_CORES] or made
+    cores = statistics.median(cores for cores, _ in used)
+    return [
+        Row(target, statistics.median(values[column] for _, values in used), cores)
+        for column, target in enumerate(check.targets)
+    ]
+
+
+def _line(row: Row) -> str:
+    target = row.target
+    return (
+        f"{target.label:<46} {target.set_point:>9,.6g} {row.measured:>10,.5g} {target.unit:<5}"
+        f"{row.error / target.set_point:>+8.2%} {target.limit / target.set_point:>7.2%}"
+        f"{row.other_cores:>7.2f}  {row.verdict}"
+    )
+
+
+HEADER = (
+    f"{'emulated disk':<46} {'set point':>9} {'measured':>10} {'unit':<5}"
+    f"{'error':>8} {'limit':>7}{'others':>7}  verdict"
+)
+
+
+def _selected(pattern: str | None) -> list[Check]:
+    return [
+        check
+        for check in checks()
+        if pattern is None
+        or any(fnmatch.fnmatch(f"{t.label} {t.set_point:g} {t.unit}", f"*{pattern}*") for t in check.targets)
+    ]
+
+
+def _run(pattern: str | None, trials: int) -> list[Row]:
+    selected = _selected(pattern)
+    rows: list[Row] = []
+    print(f"{len(selected)} checks, median of {trials} trials; others: cores used by others meanwhile")
+    print(HEADER, flush=True)
+    with tempfile.TemporaryDirectory(prefix="diskbench-") as folder:
+        rig = Rig(Path(folder))
+        for number, check in enumerate(selected, 1):
+            print(f"[{number}/{len(selected)}] {check.targets[0].label} ...", file=sys.stderr, flush=True)
+            with rig:
+                new = measure(check, rig, trials)
+            rows += new
+            for row in new:
+                print(_line(row), flush=True)
+    return rows
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the checks; return 1 when one is missed, 2 when it cannot be run."""
+    parser = argparse.ArgumentParser(
+        prog="python -m diskbook.selftest.bench_emulator", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--only", metavar="PATTERN", help="checks whose label, set point and unit match")
+    parser.add_argument("--trials", type=int, default=TRIALS)
+    options = parser.parse_args(arguments)
+    try:
+        rows = _run(options.only, options.trials)
+    except DiskbookError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    verdicts = [row.verdict for row in rows]
+    missed, busy = verdicts.count("MISSED"), verdicts.count("machine busy")
+    print(f"{verdicts.count('ok')} ok, {missed} missed, {busy} not judged (machine busy)")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+"""What a check of the emulated disk needs: disks, fio, and who else used the processors meanwhile."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psutil
+
+from diskbook.base.errors import UsageError
+from diskbook.emulator.disk import Export, LimitsFile, build_plugin
+from diskbook.emulator.types import Cache, ExportModel, Latency, Limits
+from diskbook.tools.fio.json_output import FioResult, parse
+
+DISK_BYTES = 2**40
+WORKING_SET_MIB = 256
+NO_LIMITS = Limits()
+
+
+class Rig:
+    """Emulated disks in a folder, prefilled, each with its own nbdkit.
+
+    Leaving its `with` block ends the disks; their data stay for the next block.
+
+    Parameters
+    ----------
+    folder
+        An empty folder with a short path; about 600 MB are written to it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if shutil.which("fio") is None:
+            raise UsageError("fio is missing; install the Debian package 'fio'.")
+        self.folder = folder
+        self._plugin = build_plugin(folder)
+        self._exports = ExitStack()
+        self._made = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._exports.close()
+
+    def limits(self, limits: Limits) -> Path:
+        """Make a limits file; return its path."""
+        self._made += 1
+        return LimitsFile.create(self.folder / f"limits-{self._made}", limits).path
+
+    def disk(
+        self,
+        latency: Latency,
+        limits: Limits = NO_LIMITS,
+        *,
+        data: str = "a",
+        cache: Cache | None = None,
+        vm_uncached: Path | None = None,
+        vm_cached: Path | None = None,
+    ) -> Export:
+        """Start an emulated disk. `data` names the backing file, shared by all disks of that name."""
+        self._made += 1
+        work_dir = self.folder / f"disk-{self._made}"
+        backing = self.folder / f"{data}.img"
+        fresh = not backing.exists()
+        export = Export(
+            work_dir.with_suffix(".sock"),
+            backing,
+            DISK_BYTES,
+            ExportModel(latency, latency, latency, cache=cache),
+            self.limits(limits),
+            vm_uncached,
+            vm_cached,
+            self._plugin,
+            work_dir,
+        )
+        export.start()
+        self._exports.callback(export.stop)
+        if fresh:
+            run_fio([export], "--rw=write", "--bs=1m", "--iodepth=4", unthrottled=True)
+        return export
+
+
+def run_fio(exports: Sequence[Export], *options: str, unthrottled: bool = False) -> list[FioResult]:
+    """Run one fio on each export, all at the same time, and return what each measured."""
+    common = [
+        "fio",
+        "--name=bench",
+        "--ioengine=nbd",
+        "--group_reporting",
+        "--output-format=json",
+    ]
+    common += [f"--size={WORKING_SET_MIB}m", "--verify_state_save=0", *options]
+    running = [
+        subprocess.Popen(
+            [*common, f"--uri={export.uri(unthrottled)}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for export in exports
+    ]
+    outputs = [process.communicate() for process in running]
+    return [
+        parse(out, export.socket.name, messages=err)
+        for export, (out, err) in zip(exports, outputs, strict=True)
+    ]
+
+
+def run_fio_together(exports: Sequence[Export], *options: str) -> FioResult:
+    """Run one fio with a job for each export, which start and end together; return the sum."""
+    command = ["fio", "--output-format=json", "--group_reporting", f"--size={WORKING_SET_MIB}m", *options]
+    for export in exports:
+        command += [f"--name={export.socket.stem}", "--ioengine=nbd", f"--uri={export.uri()}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return parse(done.stdout, "all disks", messages=done.stderr)
+
+
+class OtherCpu:
+    """Processors used by others than this process and its children, as a context manager.
+
+    Two estimates are made and the higher one taken: all that /proc/stat says was busy, less our own (it is
+    sampled, and blind to work in step with the timer); and the sum over all other processes that live at the
+    end (exact, but blind to those that came and went).
+
+    Attributes
+    ----------
+    cores
+        Mean number of cores, once the block has ended.
+    """
+
+    cores = 0.0
+
+    def __enter__(self) -> Self:
+        self._start = time.monotonic()
+        self._before = _cpu_by_process()
+        self._busy, self._own = _busy_s(), _own_s()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        elapsed = time.monotonic() - self._start
+        by_stat = (_busy_s() - self._busy) - (_own_s() - self._own)
+        by_process = sum(used - self._before.get(key, 0.0) for key, used in _cpu_by_process().items())
+        self.cores = max(0.0, by_stat, by_process) / elapsed
+
+
+def _busy_s() -> float:
+    """All processors' busy seconds; what a hypervisor took away counts too."""
+    times = psutil.cpu_times()
+    return times.user + times.nice + times.system + times.irq + times.softirq + times.steal
+
+
+def _own_s() -> float:
+    """Seconds used by this process, its children alive, and those waited for."""
+    me = psutil.Process()
+    total = sum(me.cpu_times()[:4])
+    for child in me.children(recursive=True):
+        try:
+            total += sum(child.cpu_times()[:4])
+        except psutil.NoSuchProcess:
+            continue
+    return total
+
+
+def _cpu_by_process() -> dict[tuple[int, float], float]:
+    """Seconds used so far by every process that is not ours."""
+    ours = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
+    used = {}
+    for process in psutil.process_iter(["pid", "create_time", "cpu_times"]):
+        times = process.info["cpu_times"]
+        if process.pid not in ours and times is not None:
+            used[process.pid, process.info["create_time"]] = times.user + times.system
+    return used

@@ -1,0 +1,180 @@
+"""How long large logs take to be read, beside pandas.read_csv, in one run: `make bench-import`.
+
+Ends with 1 when a task takes longer, or more memory, than it may. Inputs are made in a temporary folder; each
+reader runs in a process of its own, so that its memory can be told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROWS = 20_000_000
+HOUR_S = 3600
+SEED = 1
+ROUNDS = 3
+_BLOCK_ROWS = 500_000
+_BINS = 29 * 64
+_FILLED_BINS = 200
+"""Bins above 0 in a line of a histogram log; fio at 3,000 IOPS on an SSD fills about as many."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something to read: by whom, and what it may take (None: no limit)."""
+
+    name: str
+    file: str
+    reader: str
+    most_s: float | None
+    most_mb: float | None
+
+
+TASKS = (
+    Task("1 h of histogram log", "hour_clat_hist.1.log", "histogram", 0.4, None),
+    Task("  pandas.read_csv alone", "hour_clat_hist.1.log", "pandas_histogram", None, None),
+    Task("20 million rows of latency log", "rows_lat.1.log", "latency", 3.5, 1200.0),
+    Task("  pandas.read_csv alone", "rows_lat.1.log", "pandas_latency", None, None),
+)
+
+
+def main() -> int:
+    """Make the inputs, read them, print the times. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="diskbook.selftest.bench_import", description=__doc__)
+    parser.add_argument("--read", nargs=2, metavar=("READER", "FILE"), help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.read:
+        print(json.dumps(measure(*asked.read)))
+        return 0
+    with tempfile.TemporaryDirectory(prefix="diskbook-bench-") as scratch:
+        folder = Path(scratch)
+        (folder / "hour_clat_hist.1.log").write_bytes(histogram_log())
+        latency_log(folder / "rows_lat.1.log", ROWS)
+        return _all(folder)
+
+
+def _all(folder: Path) -> int:
+    print(f"{'task':<34}{'MB':>6}{'s':>8}{'at most':>9}{'cpu s':>8}{'peak MB':>9}{'at most':>9}")
+    missed = 0
+    for task in TASKS:
+        path = folder / task.file
+        rounds = ROUNDS if task.most_s else 1
+        found = min((_in_process(task.reader, path) for _ in range(rounds)), key=lambda row: row["seconds"])
+        late = task.most_s is not None and found["seconds"] > task.most_s
+        large = task.most_mb is not None and found["peak_mb"] > task.most_mb
+        missed += late or large
+        limits = [f"{limit:.4g}" if limit else "" for limit in (task.most_s, task.most_mb)]
+        verdict = "   missed" if late or large else ""
+        print(
+            f"{task.name:<34}{path.stat().st_size / 1e6:>6.0f}{found['seconds']:>8.2f}{limits[0]:>9}"
+            f"{found['cpu_s']:>8.2f}{found['peak_mb']:>9.0f}{limits[1]:>9}{verdict}"
+        )
+    print(f"\nbest of {ROUNDS}; seconds without the start of the process, peak with it")
+    return 1 if missed else 0
+
+
+def _in_process(reader: str, path: Path) -> dict[str, float]:
+    command = [sys.executable, "-m", "diskbook.selftest.bench_import", "--read", reader, str(path)]
+    found: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return found
+
+
+def measure(reader: str, path: str) -> dict[str, float]:
+    """Read a file once; return seconds, processor seconds and peak memory (10^6 bytes) of this process."""
+    read = READERS[reader]()
+    started, worked = time.perf_counter(), time.process_time()
+    read(Path(path))
+    seconds, cpu_s = time.perf_counter() - started, time.process_time() - worked
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # KiB on Linux
+    return {"seconds": seconds, "cpu_s": cpu_s, "peak_mb": peak / 1e6}
+
+
+def histogram_log(seconds: int = HOUR_S, seed: int = SEED) -> bytes:
+    """Make a log of one job, one direction, a line a second, as fio 3 writes it."""
+    random = np.random.default_rng(seed)
+    lines = []
+    for second in range(1, seconds + 1):
+        counts = np.zeros(_BINS, np.int64)
+        filled = np.clip(random.normal(900, 60, _FILLED_BINS).astype(int), 0, _BINS - 1)
+        np.add.at(counts, filled, random.integers(1, 40, _FILLED_BINS))
+        lines.append(f"{1000 * second}, 0, 4096, " + ", ".join(map(str, counts.tolist())))
+    return ("\n".join(lines) + "\n").encode()
+
+
+def latency_log(path: Path, rows: int, seed: int = SEED) -> None:
+    """Make a log of single I/Os over an hour, reads and writes, as fio 3 writes it."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    random = np.random.default_rng(seed)
+    with path.open("wb") as file:
+        for start in range(0, rows, _BLOCK_ROWS):
+            n = min(_BLOCK_ROWS, rows - start)
+            table = pa.table(
+                {
+                    "time": (start + np.arange(n)) * HOUR_S * 1000 // rows,
+                    "value": random.lognormal(13.8, 0.5, n).astype(np.int64),
+                    "direction": random.integers(0, 2, n),
+                    "size": np.full(n, 4096),
+                    "priority": np.zeros(n, np.int64),
+                }
+            )
+            block = io.BytesIO()
+            csv.write_csv(table, block, csv.WriteOptions(include_header=False))
+            file.write(block.getvalue().replace(b",", b", "))
+
+
+Reader = Callable[[Path], Any]
+
+
+def _histogram() -> Reader:
+    from diskbook.tools.fio import log_histogram
+
+    return lambda path: log_histogram.summarise(path.read_bytes(), path.name)
+
+
+def _latency() -> Reader:
+    from diskbook.tools.fio import log_latency
+
+    def read(path: Path) -> Any:
+        with path.open("rb") as stream:
+            return log_latency.summarise(stream, path.name)
+
+    return read
+
+
+def _pandas_histogram() -> Reader:
+    import pandas as pd
+
+    return lambda path: pd.read_csv(path, header=None)
+
+
+def _pandas_latency() -> Reader:
+    import pandas as pd
+
+    names = ["time_ms", "value", "direction", "size", "priority"]
+    return lambda path: pd.read_csv(path, header=None, names=names, usecols=names[:3])
+
+
+# Each imports what it needs first: that is not timed.
+READERS: dict[str, Callable[[], Reader]] = {
+    "histogram": _histogram,
+    "latency": _latency,
+    "pandas_histogram": _pandas_histogram,
+    "pandas_latency": _pandas_latency,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

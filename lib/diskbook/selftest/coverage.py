@@ -1,0 +1,158 @@
+"""Check the intervals against simulated truth: `python -m diskbook.selftest.coverage`.
+
+Simulates designs with a known overhead, puts them through the functions that the analysis uses, and prints
+for each scope how many intervals cover the truth, how wide they are, and how often they see a difference
+where there is none. Exit status 1 when intervals that are printed without a flag cover less than 93 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
+
+from diskbook.selftest import coverage_cells
+from diskbook.selftest.coverage_cells import Condition, Methods, Row
+from diskbook.selftest.simulate import Design
+
+
+class Grid(NamedTuple):
+    """Numbers of replicates and blocks that are simulated, and runs of each design."""
+
+    replicates: tuple[int, ...]
+    blocks: tuple[int, ...]
+    runs: int
+
+
+FULL = Grid((1, 2, 3, 5, 10), (2, 3, 5, 10), 10_000)
+QUICK = Grid((1, 3), (2, 5), 4_000)
+
+LEGEND = """\
+Each cell: coverage of nominal 95 % intervals in %, median half-width in %, false positives in % where there
+is no difference. Marks: ! under 93 % (FAILED), + above 97 % (conservative), ? under 93 % where nothing in the
+data can show it (known limit). Per cent of the runs: r refused, f flagged by a gate (neither is judged; in
+brackets the coverage where nearly all are flagged), n printed with the warning of one-sided noise.
+"""
+MARKS = {"FAILED": " !", "conservative": " +", "known limit": " ?"}
+JUDGED = ("ok", "conservative", "FAILED")
+WIDTH = 28
+
+
+def table(rows: Sequence[Row]) -> str:
+    """One condition as a table: scopes and replicates down, blocks across."""
+    blocks = sorted({row.design.blocks for row in rows})
+    heads = "".join(f"{f'{number} blocks':{WIDTH}}" for number in blocks)
+    lines = [rows[0].condition.name, f"  {'scope':18}{'replicates':12}{heads}"]
+    cells = {(row.scope, row.design.replicates, row.design.blocks): cell(row) for row in rows}
+    for scope, replicates in dict.fromkeys(
+        (row.scope, row.design.replicates) for row in sorted(rows, key=_place)
+    ):
+        across = "".join(f"{cells[scope, replicates, number]:{WIDTH}}" for number in blocks)
+        lines.append(f"  {scope:18}{replicates:<12}{across}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def cell(row: Row) -> str:
+    """One cell of the table: "95.1 ±1.52 4.9", with its marks."""
+    if row.status == "refused":
+        return "refused"
+    if row.status == "flagged":
+        return f"flagged by gate ({100 * row.coverage_flagged:.1f})"
+    numbers = f"{100 * row.coverage:5.1f} ±{100 * row.half_width:.2f} {100 * row.false_positive:.1f}"
+    shares = [("r", row.refused), ("f", row.flagged), ("n", row.noisy)]
+    withheld = "".join(f" {letter}{100 * share:.0f}" for letter, share in shares if share >= 0.01)
+    return numbers + MARKS.get(row.status, "") + withheld
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Say in a few lines what the check found; what falls short is named."""
+    lines = []
+    for scope in dict.fromkeys(row.scope for row in rows):
+        mine = [row for row in rows if row.scope == scope and not row.condition.known_limit]
+        judged = [row for row in mine if row.status in JUDGED]
+        if judged:
+            lines.append(_range(scope, judged))
+    lines += _known_limits(rows)
+    lines += [f"FAILED: {_named(row)}" for row in rows if row.status == "FAILED"]
+    failed = sum(row.status == "FAILED" for row in rows)
+    lowest = f"{100 * coverage_cells.LOWEST:.0f} %"
+    lines.append(f"FAILED: {failed} cells under {lowest}" if failed else f"passed: no cell under {lowest}")
+    return "\n".join(lines)
+
+
+def _range(scope: str, rows: Sequence[Row]) -> str:
+    coverages = [100 * row.coverage for row in rows]
+    wrong = 100 * max(row.false_positive for row in rows)
+    conservative = sum(row.status == "conservative" for row in rows)
+    return (
+        f"{scope}: coverage {min(coverages):.1f} to {max(coverages):.1f} % in {len(rows)} cells "
+        f"({conservative} conservative), false positives at most {wrong:.1f} %"
+    )
+
+
+def _known_limits(rows: Sequence[Row]) -> list[str]:
+    """One line a condition and scope: how many cells fall short, the worst, and why no gate can help."""
+    lines = []
+    short = [row for row in rows if row.status == "known limit"]
+    for condition, scope in dict.fromkeys((row.condition, row.scope) for row in short):
+        here = [row for row in short if (row.condition, row.scope) == (condition, scope)]
+        worst = min(here, key=lambda row: row.coverage)
+        quiet = f", {100 * worst.coverage_quiet:.1f} % where no gate warns" if worst.noisy else ""
+        words = f"{len(here)} cells under 93 %, lowest {_named(worst)}{quiet}; {condition.known_limit}"
+        lines.append(f"known limit: {words}")
+    return lines
+
+
+def _named(row: Row) -> str:
+    design = f"{row.design.replicates} replicates x {row.design.blocks} blocks"
+    return f"{row.condition.name}, {design}, {row.scope}: {100 * row.coverage:.1f} %"
+
+
+def _place(row: Row) -> tuple[bool, int]:
+    return row.scope == "these disks", row.design.replicates
+
+
+def run(grid: Grid, seed: int, jobs: int, methods: Methods) -> list[Row]:
+    """Simulate every condition in every design of the grid; prints each table when it is done."""
+    part = functools.partial(_condition, grid=grid, seed=seed, methods=methods)
+    rows: list[Row] = []
+    with contextlib.ExitStack() as stack:
+        mapped = stack.enter_context(ProcessPoolExecutor(jobs)).map if jobs > 1 else map
+        for found in mapped(part, list(coverage_cells.conditions())):
+            print(table(found), end="\n\n", flush=True)
+            rows += found
+    return rows
+
+
+def _condition(condition: Condition, grid: Grid, seed: int, methods: Methods) -> list[Row]:
+    sizes = [(replicates, blocks) for replicates in grid.replicates for blocks in grid.blocks]
+    designs = [Design(*size, condition.repeats, condition.failed) for size in sizes]
+    return [
+        row for one in designs for row in coverage_cells.measure(condition, one, grid.runs, seed, methods)
+    ]
+
+
+def main(arguments: Sequence[str] | None = None, methods: Methods = coverage_cells.ANALYSIS) -> int:
+    """Run the check and print it; 1 when an interval that is printed covers too little."""
+    parser = argparse.ArgumentParser(prog="python -m diskbook.selftest.coverage", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help=f"fewer designs, {QUICK.runs:,} runs of each")
+    parser.add_argument("--runs", type=int, help=f"simulated runs of each design (default {FULL.runs:,})")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
+    options = parser.parse_args(arguments)
+    grid, began = QUICK if options.quick else FULL, time.monotonic()
+    grid = grid._replace(runs=options.runs or grid.runs)
+    print(f"{grid.runs:,} simulated runs a design, seed {options.seed}\n{LEGEND}")
+    rows = run(grid, options.seed, options.jobs, methods)
+    print(summary(rows))
+    print(f"{len(rows):,} cells in {time.monotonic() - began:.0f} s")
+    return int(any(row.status == "FAILED" for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,251 @@
+"""Coverage of the analysis's own intervals on simulated runs: the compute part of `make coverage`.
+
+Simulated runs go through the functions that the analysis uses. "These disks" is held against the realised
+ratio of the very disks drawn, "disks like these" against the ratio of the kind. Whether an interval is
+printed, flagged or refused is for the gates of the analysis to say: it depends on the data alone, never on
+the noise that was planted.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from diskbook.selftest import simulate
+from diskbook.selftest.simulate import Design, Level, Simulated, Truth
+from diskbook.stats import gates, intervals, outliers
+from diskbook.stats.intervals import Interval
+from diskbook.stats.outliers import FarRuns
+from diskbook.stats.ratios import LIKE_THESE, THESE
+from diskbook.stats.strata import Strata
+
+LOWEST, HIGHEST = 0.93, 0.97
+FEW_PRINTED = 0.2
+"""Printed intervals for each simulated run below which they are too few to judge."""
+
+UNSEEN_NOISE = "noise that did not happen to occur shows in no data"
+
+Zones = Literal["apart", "pooled", "unprobed", "unknown"]
+Methods = Mapping[str, Callable[[np.ndarray], Interval]]
+ANALYSIS: Methods = {LIKE_THESE: intervals.over_replicates, THESE: intervals.within_replicates}
+"""What the analysis computes in each scope (`diskbook.stats.ratios`)."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What is simulated in every design.
+
+    Attributes
+    ----------
+    zones
+        Where a hidden zone answers: "apart" compares replicates of each nearest zone by themselves, "pooled"
+        all of them with the nearest zones known, "unprobed" all of them without, the analysis being told that
+        the disk is zone-redundant, "unknown" without its being told.
+    known_limit
+        Why intervals may cover too little here where nothing in the data can show it; printed, not judged.
+    """
+
+    name: str
+    level: Level
+    repeats: int = 2
+    failed: float = 0.0
+    truth: Truth = field(default_factory=Truth)
+    zones: Zones = "unknown"
+    known_limit: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one scope of a design gave.
+
+    Attributes
+    ----------
+    n_runs, n_printed
+        Simulated runs, and intervals printed (up to three a run where zones are compared apart).
+    refused, flagged, noisy
+        Shares of the runs (or zones): without an interval, with one that a gate flags, and with one that the
+        gate of one-sided noise warns of (these are printed and judged).
+    coverage, half_width, false_positive
+        Of the intervals printed: share that holds the truth, median half-width (relative), and, with no true
+        difference, the share that sees one.
+    coverage_quiet, coverage_flagged
+        Share that holds the truth where the gate of one-sided noise saw nothing, and of flagged intervals.
+    """
+
+    condition: Condition
+    design: Design
+    scope: str
+    n_runs: int
+    n_printed: int
+    refused: float
+    flagged: float
+    noisy: float
+    coverage: float
+    coverage_quiet: float
+    coverage_flagged: float
+    half_width: float
+    false_positive: float
+
+    @property
+    def status(self) -> str:
+        """Verdict on the printed intervals."""
+        if self.n_printed < FEW_PRINTED * self.n_runs:
+            return "flagged" if self.flagged > self.refused else "refused"
+        if self.coverage < LOWEST:
+            return "known limit" if self.condition.known_limit else "FAILED"
+        return "conservative" if self.coverage > HIGHEST else "ok"
+
+
+def conditions() -> Iterator[Condition]:
+    """List what is simulated: noise levels, failed trials, one-sided noise and the hidden nearest zone."""
+    for repeats in (2, 1):
+        for failed in (0.0, 0.1):
+            lost = ", one trial in ten failed" if failed else ""
+            for level in simulate.LEVELS:
+                words = f"{level.name}, {repeats} repeat{'s' * (repeats > 1)}{lost}"
+                yield Condition(words, level, repeats, failed)
+    for failed, lost in ((0.0, ""), (0.1, ", one trial in ten failed")):
+        words = f"{simulate.ONE_SIDED.name}, 2 repeats{lost}"
+        yield Condition(words, simulate.ONE_SIDED, failed=failed, known_limit=UNSEEN_NOISE)
+    mild, truth = simulate.LEVELS[1], Truth(hidden_zone=True)
+    yield Condition(f"{mild.name}, hidden zone, each zone apart", mild, truth=truth, zones="apart")
+    yield Condition(f"{mild.name}, hidden zone, zones pooled", mild, truth=truth, zones="pooled")
+    yield Condition(f"{mild.name}, hidden zone, read from one zone only", mild, truth=truth, zones="unprobed")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Intervals of one scope over all runs, their truth, and what gates say; arrays of one shape.
+
+    Attributes
+    ----------
+    found, truth
+        Intervals of the log ratio, and what they should hold.
+    flagged, noisy
+        Whether a gate flags the interval, and whether that of one-sided noise warns of it.
+    """
+
+    found: Interval
+    truth: np.ndarray
+    flagged: np.ndarray
+    noisy: np.ndarray
+
+    @property
+    def there(self) -> np.ndarray:
+        """Runs that have an interval."""
+        return ~np.isnan(self.found.low)
+
+    @property
+    def printed(self) -> np.ndarray:
+        """Runs whose interval is shown without a flag."""
+        return self.there & ~self.flagged
+
+    @property
+    def covers(self) -> np.ndarray:
+        """Runs whose interval holds the truth."""
+        return (self.found.low <= self.truth) & (self.truth <= self.found.high)
+
+
+def outcomes(
+    simulated: Simulated, zones: Zones = "unknown", methods: Methods = ANALYSIS
+) -> dict[str, Outcome]:
+    """Put simulated runs of one design through the analysis, in each scope of `methods`."""
+    log_ratios = simulate.block_log_ratios(simulated.log_latency)
+    noisy, pair, nearest = _noisy(simulated, log_ratios), simulated.pair, simulated.nearest
+    planned = np.ones(pair.shape, dtype=bool)
+    general, mixed = np.full(len(pair), simulated.population), np.zeros(1, dtype=bool)
+    if zones == "apart":
+        every = len(simulated.by_zone)
+        planned = np.concatenate([nearest == zone for zone in range(every)])
+        log_ratios = np.where(planned[..., None], np.tile(log_ratios, (every, 1, 1)), np.nan)
+        noisy, pair = np.tile(noisy, every), np.tile(pair, (every, 1))
+        general = np.repeat(simulated.by_zone, len(nearest))
+    elif zones == "pooled":
+        mixed = np.array([_mixed(tuple(row)) for row in nearest.tolist()])
+        general = np.where(mixed, general, simulated.by_zone[nearest[:, 0]])
+    elif zones == "unprobed" and _hides_general(pair.shape[-1]):
+        methods = {**methods, LIKE_THESE: _no_interval}
+    flagged = mixed | _lost(log_ratios, planned)
+    present = ~np.isnan(log_ratios).all(axis=-1)
+    with np.errstate(invalid="ignore"):
+        these = np.where(present, pair, 0.0).sum(axis=-1) / present.sum(axis=-1)
+    truths = {LIKE_THESE: general, THESE: these}
+    return {
+        scope: Outcome(method(log_ratios), truths[scope], flagged, noisy) for scope, method in methods.items()
+    }
+
+
+def _lost(log_ratios: np.ndarray, planned: np.ndarray) -> np.ndarray:
+    """Runs with too many failed trials, as the gate of the analysis sees it."""
+    blocks = (~np.isnan(log_ratios)).sum(axis=(-2, -1))
+    all_blocks = planned.sum(axis=-1) * log_ratios.shape[-1]
+    return np.array([_losses_fail(*pair) for pair in zip(blocks.tolist(), all_blocks.tolist(), strict=True)])
+
+
+@functools.cache
+def _losses_fail(n_blocks: int, n_blocks_all: int) -> bool:
+    return gates.losses_gate([], n_blocks, n_blocks_all).status == "failed"
+
+
+@functools.cache
+def _mixed(nearest: tuple[int, ...]) -> bool:
+    """Whether replicates with these nearest zones are a mixture, as the gate of the analysis sees it."""
+    found = Strata({number: f"zone {zone}" for number, zone in enumerate(nearest)}, inferred=True)
+    return gates.nearest_gate(found, len(nearest)).status == "failed"
+
+
+def _hides_general(replicates: int) -> bool:
+    """Whether the analysis refuses a general interval for a disk that was read from one zone only."""
+    found = Strata(dict.fromkeys(range(replicates), "zone"), inferred=False, unprobed=("arm",))
+    return bool(gates.hides_general([gates.nearest_gate(found, replicates)]))
+
+
+def _no_interval(log_ratios: np.ndarray) -> Interval:
+    return Interval(*[np.full(log_ratios.shape[:-2], np.nan)] * 5)
+
+
+def _noisy(simulated: Simulated, log_ratios: np.ndarray) -> np.ndarray:
+    """Runs that the gate of one-sided noise warns of."""
+    logs, there = simulated.log_latency, ~np.isnan(log_ratios)
+    far = outliers.far_runs(logs[..., simulate.ARM], logs[..., simulate.BASE])
+    warned = np.zeros(len(logs), dtype=bool)
+    for run in np.flatnonzero(far.one_sided).tolist():
+        one = FarRuns(far.arm[run], far.base[run])
+        warned[run] = gates.noise_gate(("arm", "base"), one, there[run]).status == "failed"
+    return warned
+
+
+def measure(condition: Condition, design: Design, n_runs: int, seed: int, methods: Methods) -> list[Row]:
+    """Simulate one cell: coverage and width at the true overhead, false positives at none."""
+    rng = np.random.default_rng([seed, *condition.name.encode(), design.replicates, design.blocks])
+    runs = simulate.simulate(condition.level, design, condition.truth, n_runs, rng)
+    equal = Truth(0.0, condition.truth.hidden_zone)
+    nulls = simulate.simulate(condition.level, design, equal, n_runs, rng)
+    found = outcomes(runs, condition.zones, methods)
+    null = outcomes(nulls, condition.zones, methods)
+    return [_row((condition, design, scope, n_runs), found[scope], null[scope]) for scope in methods]
+
+
+def _row(cell: tuple[Condition, Design, str, int], one: Outcome, null: Outcome) -> Row:
+    printed = one.printed
+    half_widths = np.expm1((one.found.high - one.found.low) / 2)[printed]
+    return Row(
+        *cell,
+        n_printed=int(printed.sum()),
+        refused=float((~one.there).mean()),
+        flagged=float((one.flagged & one.there).mean()),
+        noisy=float((one.noisy & printed).mean()),
+        coverage=_mean(one.covers[printed]),
+        coverage_quiet=_mean(one.covers[printed & ~one.noisy]),
+        coverage_flagged=_mean(one.covers[one.flagged & one.there]),
+        half_width=float(np.median(half_widths)) if printed.any() else float("nan"),
+        false_positive=_mean(~null.covers[null.printed]),
+    )
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if values.size else float("nan")

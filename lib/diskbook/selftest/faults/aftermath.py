@@ -1,0 +1,138 @@
+"""What a run has left when it is over: nothing but its results, and these whole."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import time
+from collections import Counter
+from pathlib import Path
+
+import psutil
+
+from diskbook.cloud import connect
+from diskbook.emulator import lifecycle
+from diskbook.emulator.types import Json
+from diskbook.runs import stages
+from diskbook.scenario import schedule
+from diskbook.selftest.faults.scene import EMULATOR, Scene, line_of
+from diskbook.store import tables
+from diskbook.store.run import Run
+
+PATIENCE_S = 60.0  # what has lost its parent takes a moment to end
+
+
+def left_over(scene: Scene) -> list[str]:
+    """Resources, processes, folders and keys that should be gone, given a moment to go."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (left := _left_over(scene)) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return left
+
+
+def _left_over(scene: Scene) -> list[str]:
+    left = [f"resource group {name}" for name in groups(scene)]
+    left += [f"emulator {row.name} {row.state}" for row in lifecycle.status() if row.name != EMULATOR]
+    left += [f"process {line[:60]}" for line in _processes(scene)]
+    kept = {"runs", "out", "err", "matplotlib", f"diskbook-{os.getuid()}"}
+    left += [f"folder {path.name}" for path in scene.folder.iterdir() if path.name not in kept]
+    if (scene.run.folder / "keys").exists():
+        left.append("keys")
+    return left
+
+
+def groups(scene: Scene) -> list[str]:
+    """Resource groups on the emulator that was started by hand."""
+    if not scene.named:
+        return []
+    found = connect.clients_of({"cloud": "emulator", "emulator": {"name": EMULATOR}}).resource.resource_groups
+    return [group.name for group in found.list()]
+
+
+def _processes(scene: Scene) -> list[str]:
+    """Command lines of what still runs of the scene, but for the named emulator without any machine."""
+    spared = {os.getpid()}
+    if scene.named:
+        server = lifecycle.connect(EMULATOR).pid
+        spared |= {server, *(one.pid for one in _watchdogs(scene.folder))}
+    found = []
+    for process in psutil.process_iter():
+        if process.pid not in spared and _belongs(process, str(scene.folder)):
+            found.append(line_of(process))
+    return found
+
+
+def _watchdogs(folder: Path) -> list[psutil.Process]:
+    return [
+        one
+        for one in psutil.process_iter()
+        if "diskbook-watchdog" in line_of(one) and str(folder) in line_of(one)
+    ]
+
+
+def _belongs(process: psutil.Process, folder: str) -> bool:
+    try:
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        here = process.environ().get("TMPDIR", "") == folder
+        return here or folder in line_of(process) or process.cwd().startswith(folder)
+    except (psutil.Error, OSError):
+        return False
+
+
+def lost_or_repeated(run: Run, before: list[Json]) -> list[str]:
+    """Compare the ledger with the plan, with what it was when the run was cut, and with the raw files.
+
+    Parameters
+    ----------
+    run
+        The run, complete.
+    before
+        Its ledger when it was cut; empty where it never was.
+    """
+    events = run.ledger()
+    wrong = [] if events[: len(before)] == before else ["earlier lines of the ledger have changed"]
+    changed = _raw(run, events)
+    return wrong + (changed or _against_plan(run, events))  # no tables can be made of changed files
+
+
+def _against_plan(run: Run, events: list[Json]) -> list[str]:
+    """Every planned block complete exactly once, with every trial in it; all else flagged."""
+    scenario = stages.scenario_of(run)
+    origin = {row["replicate"]: row["origin"] for row in run.manifest["replicates"]}
+    complete = Counter(
+        (origin.get(event["replicate"]), event["block"])
+        for event in events
+        if event["event"] == "block" and event["status"] == "complete"
+    )
+    planned = schedule.plan(scenario)
+    wrong = [
+        f"block {block.block} is complete {count} times"
+        for block in planned
+        if (count := complete[block.replicate, block.block]) != 1
+    ]
+    table = tables.build(run).trials
+    measured = Counter(
+        (origin[row.replicate], row.block, row.position)
+        for row in table[table.status == "ok"].drop_duplicates("trial").itertuples()
+    )
+    wanted = Counter(
+        (block.replicate, block.block, trial.position) for block in planned for trial in block.trials
+    )
+    wrong += [f"trial {key} was measured {measured[key]} times" for key in wanted if measured[key] != 1]
+    ended = {event["trial"] for event in events if event["event"] == "trial"}
+    wrong += [] if ended == set(table.trial) else ["the tables lack trials of the ledger"]
+    twice = [name for name, count in Counter(table.drop_duplicates("trial").trial).items() if count > 1]
+    return wrong + [f"trial {name} is there twice" for name in twice]
+
+
+def _raw(run: Run, events: list[Json]) -> list[str]:
+    """Raw files against the hashes in the ledger."""
+    wrong = []
+    for event in events:
+        for entry in (event.get("files") or {}).values() if event["event"] == "trial" else ():
+            content = gzip.decompress((run.folder / entry["path"]).read_bytes())
+            if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+                wrong.append(f"{entry['path']} has changed")
+    return wrong

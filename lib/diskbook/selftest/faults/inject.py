@@ -1,0 +1,227 @@
+"""The harm that is done: to processes, sessions, machines, tools and disks. Each waits for its moment."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+
+from diskbook.azure.attach import group_and_name
+from diskbook.cloud import connect
+from diskbook.emulator import lifecycle
+from diskbook.emulator.types import Json
+from diskbook.selftest.faults.aftermath import groups
+from diskbook.selftest.faults.moments import Moment, Trial, creating, hold, kernel, release
+from diskbook.selftest.faults.play import Act
+from diskbook.selftest.faults.scene import EMULATOR, PLAYED, NotStruck, Scene, line_of
+
+_NAMED = {"cloud": "emulator", "emulator": {"name": EMULATOR}}
+
+# --- processes
+
+
+def kill_client(moment: Moment) -> Act:
+    """Kill -9 the command, as when its machine loses power."""
+
+    def act(scene: Scene) -> None:
+        moment(scene)
+        family = scene.family()
+        assert scene.process is not None
+        scene.process.kill()
+        scene.process.wait()
+        psutil.wait_procs(family, 20)  # what it started ends by itself
+
+    return act
+
+
+def kill_kernel(moment: Moment) -> Act:
+    """Kill -9 the kernel of a notebook."""
+
+    def act(scene: Scene) -> None:
+        moment(scene)
+        kernel(scene).kill()
+
+    return act
+
+
+def kill_stage(moment: Moment) -> Act:
+    """Kill -9 the process that executes a notebook."""
+
+    def act(scene: Scene) -> None:
+        moment(scene)
+        scene.family("diskbook.runs.execute_notebook")[-1].kill()
+
+    return act
+
+
+def send(number: signal.Signals, moment: Moment) -> Act:
+    """Send the command a signal."""
+
+    def act(scene: Scene) -> None:
+        moment(scene)
+        assert scene.process is not None
+        scene.process.send_signal(number)
+
+    return act
+
+
+def kill_emulated(name: str, moment: Trial) -> Act:
+    """Kill -9 the emulator's processes of a name: its sshd listeners, its disks."""
+
+    def act(scene: Scene) -> None:
+        fio = hold(scene, moment(scene))
+        folder = str(scene.emulator.folder)
+        killed = 0
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.name() == name and folder in line_of(process):
+                    process.kill()
+                    killed += 1
+        release(fio)
+        if not killed:
+            raise NotStruck(f"no {name} ran")
+
+    return act
+
+
+def kill_emulator(moment: Moment) -> Act:
+    """Kill -9 the emulator itself: all machines and disks are gone with it."""
+
+    def act(scene: Scene) -> None:
+        moment(scene)
+        os.kill(scene.emulator.pid, signal.SIGKILL)
+
+    return act
+
+
+def restart_emulator(moment: Trial) -> Act:
+    """Stop the emulator and start it again with its state: machines reboot, the control plane was away."""
+
+    def act(scene: Scene) -> None:
+        hold(scene, moment(scene))
+        lifecycle.stop(EMULATOR, keep_state=True)
+        lifecycle.start(EMULATOR, **PLAYED, owner=True)
+
+    return act
+
+
+def sweep(scene: Scene) -> None:
+    """Have leftovers deleted, as a person does after a lost run."""
+    if not groups(scene):
+        raise NotStruck("the killed run left nothing to sweep")
+    scene.diskbook("sweep", "--delete", "--cloud", "emulator", "--emulator", EMULATOR)
+    if left := groups(scene):
+        raise NotStruck(f"the sweep left {left}")
+
+
+# --- SSH
+
+
+def _machine_of(job: Path) -> Path:
+    return job.parents[2]
+
+
+def _listener(machine: Path) -> psutil.Process:
+    return psutil.Process(int((machine / "sshd.pid").read_text()))
+
+
+def cut_ssh(moment: Trial, seconds: float) -> Act:
+    """Cut all sessions of the machine that measures, and let nobody in for a while."""
+
+    def act(scene: Scene) -> None:
+        job = moment(scene)
+        listener = _listener(_machine_of(job))
+        fio = hold(scene, job)
+        listener.suspend()
+        sessions = listener.children()
+        for session in sessions:
+            session.kill()
+        release(fio)
+        time.sleep(seconds)
+        listener.resume()
+        if not sessions:
+            raise NotStruck("there was no session to cut")
+
+    return act
+
+
+def late_ssh(seconds: float) -> Act:
+    """Have a new machine's sshd not answer at first."""
+
+    def act(scene: Scene) -> None:
+        creating(scene)
+        machine = next(scene.emulator.folder.glob("vms/*/sshd.pid")).parent
+        listener = _listener(machine)
+        listener.suspend()
+        time.sleep(seconds)
+        listener.resume()
+
+    return act
+
+
+def hang_ssh(moment: Trial) -> Act:
+    """Hang the machine's sshd for good."""
+
+    def act(scene: Scene) -> None:
+        job = moment(scene)
+        listener = _listener(_machine_of(job))
+        hold(scene, job)
+        listener.suspend()
+        for session in listener.children():
+            session.kill()
+
+    return act
+
+
+def close_lid(moment: Trial) -> Act:
+    """Suspend the client until its trial has ended and its connection is gone; then wake it."""
+
+    def act(scene: Scene) -> None:
+        job = moment(scene)
+        fio = hold(scene, job)
+        family = scene.family()
+        for process in family:
+            with contextlib.suppress(psutil.Error):
+                process.suspend()
+        for session in _listener(_machine_of(job)).children():
+            session.kill()
+        release(fio)
+        deadline = time.monotonic() + 30
+        while not (job / "status").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(3.0)
+        release(family[::-1])
+
+    return act
+
+
+# --- machines
+
+
+def power(action: str, moment: Trial, refuse_start: Json | None = None) -> Act:
+    """Do something through Azure to the machine that measures: "deallocate", "restart", "delete"."""
+
+    def act(scene: Scene) -> None:
+        machines = connect.clients_of(
+            _NAMED
+        ).compute.virtual_machines  # takes a second; a trial is not longer
+        job = moment(scene)
+        hold(scene, job)
+        rows = scene.run.manifest["replicates"][-1]["machines"].values()
+        places = [group_and_name(row["id"]) for row in rows]
+        place = next(place for place in places if _machine_of(job).name.startswith(f"{place[1]}-"))
+        if refuse_start is not None:
+            match = {"method": "POST", "path_regex": "/start$"}
+            lifecycle.plant(scene.emulator, [{"match": match, "times": 0, "action": refuse_start}])
+        getattr(machines, f"begin_{action}")(*place).result()
+
+    return act
+
+
+def pardon(scene: Scene) -> None:
+    """Take back what the control plane was told to refuse."""
+    lifecycle.plant(scene.emulator, [])

@@ -1,0 +1,1 @@
+"""Damaged results for every parser."""

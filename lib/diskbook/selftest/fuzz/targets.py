@@ -1,0 +1,209 @@
+"""The parsers under test, the real results they are fed with, and what must hold of all they return."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from diskbook.base import paths
+from diskbook.importing import loads
+from diskbook.tools import decode, fio, formats, perfkit, vmfleet
+from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
+from diskbook.tools.fio import (
+    json_lenient,
+    log as fio_log,
+    log_histogram,
+    log_latency,
+    logs_of_a_job as job_logs,
+    terse,
+)
+from diskbook.tools.fio.logs_of_a_job import LogFile
+from diskbook.tools.record import Direction, Measurement, Parsed, Series
+
+SAMPLES = paths.ROOT / "tests" / "samples"
+_MOST_SEED_BYTES = 12 * 1024
+_BUCKET = re.compile(r"\s*<Bucket>.*?</Bucket>", re.DOTALL)
+_KEPT_BINS = 6
+_MOST_WHOLE = 10**19
+_EPOCH_MS = 1_795_194_062_000
+
+Parser = Callable[[bytes], object]
+
+
+class BrokenPromise(Exception):
+    """A parser returned what it must not: an infinite or negative number, a histogram of nothing."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A parser and the files it is fed with."""
+
+    name: str
+    parse: Parser
+    seeds: tuple[bytes, ...]
+
+
+def targets() -> list[Target]:
+    """All parsers with their seeds, read from the tests' samples."""
+    found = [
+        ("fio JSON", _text(json_lenient.parse), "fio/*.json fio/*.txt fio-2.16/*"),
+        ("fio JSON, live runs", _live, "fio/*.json fio/*.txt"),
+        ("fio terse", _text(terse.parse), "fio-terse/*"),
+        ("fio latency log", _latency_log, "fio-logs/*_lat.*"),
+        ("fio logs, averaged", _rows, "fio-logs/*"),
+        ("fio logs, imported", _imported_logs, "fio-logs/mean_*.log"),
+        ("fio logs, live runs", _live_logs, "fio-logs/*"),
+        (
+            "fio histogram log",
+            lambda content: _check(log_histogram.summarise(content, "f")),
+            "fio-logs/*_hist.*",
+        ),
+        ("DiskSpd XML", _text(diskspd_xml.parse), "diskspd/*.xml"),
+        ("DiskSpd text", _text(diskspd_text.parse), "diskspd/*.txt"),
+        ("PerfKitBenchmarker", _text(perfkit.parse), "pkb/*"),
+        ("VMFleet", _text(vmfleet.parse), "vmfleet/*.tsv"),
+        ("any format", lambda content: _check(formats.parse(content, "f")), "*/*"),
+    ]
+    return [Target(name, parse, seeds(pattern)) for name, parse, pattern in found]
+
+
+def seeds(pattern: str) -> tuple[bytes, ...]:
+    """Real results that match one of the patterns, with fewer bins, so that an input takes little time."""
+    files = [path for part in pattern.split() for path in sorted(SAMPLES.glob(part)) if path.is_file()]
+    found = [_small(path) for path in files]
+    found += [
+        _since_the_epoch(content) for path, content in zip(files, found, strict=True) if path.suffix == ".log"
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _since_the_epoch(log: bytes) -> bytes:
+    """The same log as log_unix_epoch writes it."""
+    return re.sub(rb"^(\d+)", lambda found: b"%d" % (_EPOCH_MS + int(found[1])), log, flags=re.MULTILINE)
+
+
+def _small(path: Path) -> bytes:
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    if b"<Bucket>" in content:
+        text = content.decode("utf-8", "replace")
+        buckets = _BUCKET.findall(text)
+        dropped = set(buckets) - set(buckets[:: max(1, len(buckets) // 12)])
+        content = _BUCKET.sub(lambda found: "" if found.group() in dropped else found.group(), text).encode()
+    elif b'"bins"' in content and len(content) > _MOST_SEED_BYTES:
+        content = _with_few_bins(content)
+    return content
+
+
+def _with_few_bins(content: bytes) -> bytes:
+    """Leave a few bins of each histogram, when the file is JSON as a whole."""
+    try:
+        document = json.loads(content)
+    except ValueError:
+        return content[:_MOST_SEED_BYTES]
+    _thin(document)
+    return json.dumps(document, indent=1).encode()
+
+
+def _thin(node: Any) -> None:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key == "bins" and isinstance(value, dict):
+                kept = [*list(value)[:_KEPT_BINS], *list(value)[-3:]]
+                node[key] = {name: value[name] for name in kept}
+            else:
+                _thin(value)
+    elif isinstance(node, list):
+        for item in node:
+            _thin(item)
+
+
+def _text(parse: Callable[[str, str], Parsed]) -> Parser:
+    return lambda content: _check(parse(decode.text_of(content)[0], "f"))
+
+
+def _live(content: bytes) -> object:
+    result = fio.parse(content.decode("utf-8", "replace"), "f")
+    for part in result.directions.values():
+        _check_direction(part)
+    return result
+
+
+def _live_logs(content: bytes) -> object:
+    text = content.decode("utf-8", "replace")
+    return fio.parse_logs(text, text, 0.5, "f")
+
+
+def _imported_logs(content: bytes) -> object:
+    file = LogFile("f", lambda: io.BytesIO(content))
+    as_rates = {"iops": [file], "lat": [file], "bw": [file]}
+    as_bytes = {"bw": [file]}
+    for kinds, interval_s in ((as_rates, 0.5), (as_bytes, None)):
+        found = job_logs.read(
+            kinds, old=False, interval_s=interval_s, block_size=None if interval_s else 4096
+        )
+        _check(found)
+    return found
+
+
+def _rows(content: bytes) -> object:
+    return fio_log.read_rows(content, "f")
+
+
+def _latency_log(content: bytes) -> object:
+    return _check(log_latency.summarise(io.BytesIO(content), "f"))
+
+
+def _check(found: Any) -> object:
+    """Hold a result against what every parser promises."""
+    if isinstance(found, Parsed):
+        if not found.measurements:
+            raise BrokenPromise("no measurement, and no error")
+        for one in found.measurements:
+            _check_measurement(one, found.tool)
+        return found
+    for part in found.directions.values():
+        _check_direction(part)
+    for series in found.series.values():
+        _check_series(series)
+    return found
+
+
+def _check_measurement(one: Measurement, tool: str) -> None:
+    if not one.directions:
+        raise BrokenPromise("a measurement without a direction")
+    for part in one.directions.values():
+        _check_direction(part)
+    for series in one.series.values():
+        _check_series(series)
+    try:
+        loads.workload(one, tool)
+    except ValueError:
+        return  # its documented way to say that a scenario cannot tell the load
+
+
+def _check_direction(part: Direction) -> None:
+    for item in fields(part):
+        value = getattr(part, item.name)
+        most = math.inf if isinstance(value, float) else _MOST_WHOLE
+        if isinstance(value, int | float) and not (
+            0 <= value < most or (most == math.inf and math.isnan(value))
+        ):
+            raise BrokenPromise(f"{item.name} is {str(value)[:40]}")
+    if any(count <= 0 or value < 0 for value, count in part.bins.items()):
+        raise BrokenPromise("a bin has no I/O in it, or a negative latency")
+    if any(not 0 <= value < math.inf for value in part.percentiles_ms.values()):
+        raise BrokenPromise("a percentile is negative or infinite")
+
+
+def _check_series(series: Series) -> None:
+    if not len(series.second) == len(series.iops) == len(series.lat_mean_ms):
+        raise BrokenPromise("the columns of a series differ in length")
+    if not ((series.iops >= 0) & (series.iops < math.inf) & (series.second >= 0)).all():
+        raise BrokenPromise("a series has a rate or time that is none")

@@ -1,0 +1,1 @@
+"""Tables and sentences, as notebooks and reports show them."""

@@ -1,0 +1,78 @@
+"""Tables and boxes as HTML: what notebooks show and reports keep. Small and quick to import."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import Any
+
+import pandas as pd
+
+EMULATED = "EMULATED. These numbers come from the workbook's own emulator. They say nothing about Azure."
+SHORT = 34
+"""Characters up to which text stays on one line of a table."""
+
+
+class Html(str):
+    """Text that a notebook shows as HTML."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} characters of HTML>"
+
+
+def banner(provenance: str) -> Html:
+    """Say where the numbers come from; a visible box on anything emulated."""
+    if "emulated" not in provenance:
+        return Html(f"<p>Provenance: {html.escape(provenance)}.</p>")
+    style = "border:2px solid #8A2F66;color:#8A2F66;padding:.5em .8em;font-weight:bold;background:#fff"
+    return Html(f'<div class="emulated" role="note" style="{style}">{EMULATED}</div>')
+
+
+def target(manifest: dict[str, Any]) -> Html:
+    """Say which subscription, tenant and region a run uses, or that it is emulated on this machine."""
+    from diskbook.cloud import connect
+
+    said = connect.target(manifest)
+    return Html(f"<p>This run uses {html.escape(said)}.</p>")
+
+
+def table(frame: pd.DataFrame, caption: str = "") -> Html:
+    """Show a small table. Text is escaped; numbers are right-aligned."""
+    head = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    classes = [_class(frame[name]) for name in frame.columns]
+    names = "".join(f'<th scope="col">{html.escape(str(name))}</th>' for name in frame.columns)
+    rows = "".join(
+        "<tr>"
+        + "".join(f'<td class="{kind}">{_cell(value)}</td>' for kind, value in zip(classes, row, strict=True))
+        + "</tr>"
+        for row in frame.itertuples(index=False, name=None)
+    )
+    body = f"<table>{head}<thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
+    return Html(f'<div class="table" tabindex="0">{body}</div>')
+
+
+def recorded(frame: pd.DataFrame, caption: str, provenance: str) -> Html:
+    """Show what a run has recorded, index included, with its provenance in the caption."""
+    return table(frame.reset_index(), f"{caption} ({provenance})")
+
+
+def _class(values: pd.Series) -> str:
+    """How a column is set: numbers to the right, short text on one line, long text wrapped."""
+    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+        return "number"
+    longest = max((len(str(value)) for value in values), default=0)
+    return "short" if longest <= SHORT else "long"
+
+
+def _cell(value: object) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "&ndash;"
+    if isinstance(value, float):
+        size = abs(value)
+        return f"{value:,.{0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 3}f}"
+    return html.escape(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))

@@ -1,0 +1,99 @@
+"""What a run folder records, as small tables for the notebooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from diskbook.runs.begin import scenario_of
+from diskbook.scenario import schedule
+from diskbook.store.run import Run
+
+
+def design_table(folder: Run) -> pd.DataFrame:
+    """Cells of the scenario, one row a workload, with the number of trials that are planned for it."""
+    scenario = scenario_of(folder)
+    planned = pd.Series([trial.workload for block in schedule.plan(scenario) for trial in block.trials])
+    rows = [
+        {
+            "workload": item.name,
+            "block_size_bytes": item.block_size_bytes,
+            "write_pct": item.write_pct,
+            "outstanding": item.outstanding,
+            "sync": item.sync or "",
+            "ramp_s": item.ramp_s,
+            "runtime_s": item.runtime_s,
+            "blocks": item.blocks,
+            "trials": int((planned == item.name).sum()),
+        }
+        for item in scenario.workload
+    ]
+    return pd.DataFrame(rows).set_index("workload")
+
+
+def machines(folder: Run) -> pd.DataFrame:
+    """Machines with zones and the limits of their uncached and cached paths."""
+    return _resources(folder, "machines", ["size", "logical_zone", "physical_zone"])
+
+
+def disks(folder: Run) -> pd.DataFrame:
+    """Disks with zones and limits."""
+    return _resources(folder, "disks", ["sku", "logical_zone", "physical_zone"])
+
+
+def read_back(folder: Run) -> pd.DataFrame:
+    """Settings of each disk as Azure reports them, one row a disk."""
+    rows = [
+        {"replicate": row["replicate"], "disk": name, **disk["read_back"]}
+        for row in folder.manifest["replicates"]
+        for name, disk in row["disks"].items()
+    ]
+    return _frame(rows, ["replicate", "disk"])
+
+
+def operations(folder: Run) -> pd.DataFrame:
+    """Control-plane operations: how often, and their times in seconds. Emulated times are the profile's."""
+    rows = [event for event in folder.ledger() if event["event"] == "operation"]
+    if not rows:
+        return pd.DataFrame(columns=["count", "real_s_median", "unscaled_s_median"])
+    grouped = pd.DataFrame(rows).groupby("name", sort=False)
+    return pd.DataFrame(
+        {
+            "count": grouped.size(),
+            "real_s_median": grouped["real_s"].median(),
+            "unscaled_s_median": grouped["unscaled_s"].apply(lambda s: s.astype(float).median()),
+        }
+    )
+
+
+def findings(folder: Run) -> pd.DataFrame:
+    """What the scenario's checks showed."""
+    columns = ["replicate", "name", "ok", "expected", "observed", "text"]
+    rows = [event for event in folder.ledger() if event["event"] == "finding"]
+    return pd.DataFrame(rows, columns=columns).set_index("name")
+
+
+def trials(folder: Run) -> pd.DataFrame:
+    """Trials as they were run, in order."""
+    columns = ["replicate", "block", "position", "arm", "workload", "attempt", "status", "seen", "error"]
+    rows = [event for event in folder.ledger() if event["event"] == "trial"]
+    return pd.DataFrame(rows, columns=["trial", *columns]).set_index("trial")
+
+
+def groups(folder: Run) -> pd.DataFrame:
+    """Resource groups of the run, and when each was deleted."""
+    return _frame(folder.manifest["resource_groups"], ["name"])
+
+
+def _resources(folder: Run, kind: str, columns: list[str]) -> pd.DataFrame:
+    rows: list[dict[str, Any]] = []
+    for row in folder.manifest["replicates"]:
+        for name, item in row[kind].items():
+            shown = {column: item[column] for column in columns}
+            rows.append({"replicate": row["replicate"], "name": name, **shown, **item["limits"]})
+    return _frame(rows, ["replicate", "name"])
+
+
+def _frame(rows: list[dict[str, Any]], index: list[str]) -> pd.DataFrame:
+    return pd.DataFrame(rows).set_index(index) if rows else pd.DataFrame(columns=index).set_index(index)

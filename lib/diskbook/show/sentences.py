@@ -1,0 +1,255 @@
+"""Sentences made from verdicts: the answer, the noise floor, what more measuring would bring."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from scipy import stats
+
+from diskbook.figures.style import label
+from diskbook.scenario.model import Scenario, Workload
+from diskbook.stats.gates import unpaired
+from diskbook.stats.ratios import LIKE_THESE, THESE
+
+Row = Mapping[Any, Any]
+METRIC_WORDS = {
+    "lat_p50_ms": "median latency",
+    "lat_p99_ms": "99th percentile of latency",
+    "iops": "rate in IOPS",
+    "throughput_mb_s": "throughput",
+}
+
+
+def workload_words(scenario: Scenario) -> dict[str, str]:
+    """Every workload in words, e.g. "4K random write, depth 1"."""
+    return {item.name: _workload(item) for item in scenario.workload}
+
+
+def load_words(item: Workload) -> str:
+    """What is waited for at a workload, e.g. "write latency at queue depth 1"."""
+    if item.rate is not None:
+        return f"{_operation(item)} latency at {item.rate:,.0f} IOPS offered"
+    return f"{_operation(item)} latency at queue depth {item.outstanding}"
+
+
+def _arm(scenario: Scenario, name: str) -> str:
+    """Arm as a sentence names it: "ZRS from zone 1"."""
+    return label(scenario, name).replace(", zone", " from zone")
+
+
+def _workload(item: Workload) -> str:
+    size = f"{item.block_size // 1024}K"
+    if item.sync == "fdatasync":
+        return f"{size} write + fdatasync, depth {item.outstanding}"
+    held = "" if item.rate is None else f", {item.rate:,.0f}/s"
+    operation = _operation(item).removesuffix(" write")  # of a write-through write
+    return f"{size} {item.pattern} {operation}, depth {item.outstanding}{held}"
+
+
+def _operation(item: Workload) -> str:
+    if item.sync == "fdatasync":
+        return "commit"
+    if item.sync == "dsync":
+        return "write-through write"
+    return {0: "read", 100: "write"}.get(item.write_pct, f"mixed ({item.write_pct} % writes)")
+
+
+def scope_words(row: Row, scenario: Scenario) -> str:
+    """Scope in words: these two disks, this disk, these disks, disks like these; machines where they differ.
+
+    With one replicate nothing tells a disk, or a zone, from the machine that it was measured from.
+    """
+    if row["scope"] == LIKE_THESE:
+        return LIKE_THESE
+    if row["n_replicates"] > 1:
+        return THESE
+    machines = {scenario.arm_named(row[role]).machine for role in ("arm", "base_arm")}
+    if row["pairing"] == "same-disk":
+        return "this disk from these two machines" if len(machines) > 1 else "this disk"
+    return "these two disks and their machines" if _unpaired(row) else "these two disks"
+
+
+def interval_words(row: Row, scenario: Scenario) -> str:
+    """Interval with scope and number, e.g. "95 % CI 2.41..2.51, these two disks, 4 blocks"."""
+    several = f", {row['n_replicates']} replicates" if row["n_replicates"] > 1 else ""
+    blocks = f"{row['n_blocks']} block{'s' * (row['n_blocks'] != 1)}"
+    if math.isnan(row["ci_low"]):
+        return f"no interval, {scope_words(row, scenario)}{several}, {blocks}"
+    level = f"{100 * row['level']:.0f} % CI"
+    scope = scope_words(row, scenario)
+    return f"{level} {row['ci_low']:.2f}..{row['ci_high']:.2f}, {scope}{several}, {blocks}"
+
+
+def sentence(row: Row, scenario: Scenario) -> str:
+    """Say one comparison in a sentence made from its verdict; never a bare p-value."""
+    arm, base = _arm(scenario, row["arm"]), _arm(scenario, row["base_arm"])
+    item = scenario.workload_named(row["workload"])
+    what = f"{load_words(item)} of {arm}"
+    if row["metric"] != "lat_mean_ms":
+        what = f"{METRIC_WORDS[row['metric']]} of {arm} ({_workload(item)})"
+    verdict = row["verdict"]
+    if verdict == "capped" and not row["metric"].startswith("lat") and not math.isnan(row["ratio"]):
+        where = row["warnings"].partition(", so that latency")[0]
+        return f"{what} is {row['ratio']:.2f} times that of {base}, a ratio of limits: {where}"
+    if verdict in ("capped", "invalid") or math.isnan(row["ratio"]):
+        return f"no ratio for the {what} to {base} ({verdict}): {row['warnings']}"
+    times, interval = f"{row['ratio']:.2f} times{_milliseconds(row)}", interval_words(row, scenario)
+    if verdict == "difference":
+        return f"{what} is {times} that of {base} ({interval})"
+    if verdict.startswith("equivalent"):
+        return f"{what} is {verdict.replace('equivalent', 'equal')} to that of {base}: {times} ({interval})"
+    why = f"; {row['warnings']}" if row["warnings"] else ""
+    return f"{what} may or may not differ from that of {base}: {times} ({interval}){why}"
+
+
+def _unpaired(row: Row) -> bool:
+    return unpaired(row["pairing"], row["n_replicates"])
+
+
+def _milliseconds(row: Row) -> str:
+    """Difference in ms beside a ratio, e.g. " (+2.15 ms)"; empty where there is none."""
+    difference = row.get("diff_ms", math.nan)
+    return "" if math.isnan(difference) else f" ({difference:+.2f} ms)"
+
+
+def chosen(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """One row a comparison: the general scope where it has an interval, else these disks."""
+    general = comparisons[(comparisons["scope"] == LIKE_THESE) & comparisons["ci_low"].notna()]
+    keys = ["arm", "base_arm", "workload", "direction", "metric"]
+    known = set(map(tuple, general[keys].to_numpy()))
+    is_general = pd.Series(
+        [tuple(row) in known for row in comparisons[keys].to_numpy()], index=comparisons.index, dtype=bool
+    )
+    wanted = is_general.map({True: LIKE_THESE, False: THESE})
+    return comparisons[comparisons["scope"] == wanted]
+
+
+def headline(comparisons: pd.DataFrame, scenario: Scenario) -> str:
+    """Answer in one sentence: the first headline comparison, with interval, scope and provenance."""
+    rows = chosen(comparisons[comparisons["family"] == "headline"])
+    if rows.empty:
+        return "no headline: the scenario names no headline comparison, or nothing was measured"
+    first = rows.iloc[0].to_dict()
+    return f"{first['provenance']}: {sentence(first, scenario)}"
+
+
+def answers(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
+    """All headline comparisons, one sentence each."""
+    rows = chosen(comparisons[comparisons["family"] == "headline"])
+    return [f"{row['provenance']}: {sentence(row, scenario)}" for row in rows.to_dict("records")]
+
+
+def noise_floor(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
+    """Say how far two disks of one kind differ: the floor below which a difference means little."""
+    found = []
+    for row in chosen(comparisons[comparisons["family"] == "control"]).to_dict("records"):
+        load = load_words(scenario.workload_named(row["workload"]))
+        if math.isnan(row["ratio"]) or math.isnan(row["ci_low"]) or _unpaired(row):
+            found.append(f"{load}: no estimate of the disk-to-disk difference; {row['warnings']}")
+            continue
+        found.append(
+            f"{load}: two disks of one kind differ by {100 * (row['ratio'] - 1):+.1f} % "
+            f"({interval_words(row, scenario)}); verdict: {row['verdict']}"
+        )
+    unknown = "no control comparison is named: how far two disks of one kind differ is not known here"
+    return found or [unknown]
+
+
+def gates_in_words(gates: pd.DataFrame) -> list[str]:
+    """Say how many checks passed, which failed and which could not be made."""
+    found = [f"{(gates['status'] == 'passed').sum()} of {len(gates)} checks passed"]
+    for status, words in (("failed", "failed"), ("not assessable", "could not be made")):
+        names = gates.loc[gates["status"] == status, "gate"].value_counts(sort=False)
+        if len(names):
+            which = ", ".join(f"{name} ({number})" for name, number in names.items())
+            found.append(f"{names.sum()} {words}: {which}")
+    return found
+
+
+def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
+    """Say how narrow each headline interval would get with more of the same, if the spread stays.
+
+    Half-width of n + m units: that of n, times t(n + m - 1) / t(n - 1), times the root of n / (n + m).
+    With one replicate more blocks narrow "these disks" only.
+    """
+    found = []
+    rows = chosen(comparisons[comparisons["family"] == "headline"])
+    several = rows["workload"].duplicated(keep=False)
+    for row, shared in zip(rows.to_dict("records"), several, strict=True):
+        load = _measured(row, scenario)
+        if shared:
+            load += f", {_arm(scenario, row['arm'])} / {_arm(scenario, row['base_arm'])}"
+        if row["verdict"] == "capped":
+            found.append(f"{load}: capped; more of the same would measure the limits, not the disks")
+            continue
+        if math.isnan(row["ci_low"]):
+            found.append(f"{load}: no interval to narrow; {row['warnings']}")
+            continue
+        if _unpaired(row):
+            found.append(f"{load}: more blocks do not help; {row['warnings']}")
+            continue
+        general = row["scope"] == LIKE_THESE
+        unit, n = ("replicates", row["n_replicates"]) if general else ("blocks", row["n_blocks"])
+        now = math.log(row["ci_high"] / row["ci_low"]) / 2
+        first, second = (_percent(_narrowed(now, n, n + more, row["level"])) for more in MORE)
+        found.append(
+            f"{load}: {_percent(now)} for {scope_words(row, scenario)} with {n} {unit}; "
+            f"{MORE[0]} {unit} more narrow it to {first}, {MORE[1]} more to {second}"
+            f"{_of_blocks(row, comparisons)}"
+        )
+    if comparisons["n_replicates"].max() < 2:
+        found.append(
+            "No number of blocks makes this a statement about disks like these: "
+            "the spread between disks has not been measured. That takes 2 replicates or more, better 5."
+        )
+    return found
+
+
+def _measured(row: Row, scenario: Scenario) -> str:
+    """What a comparison measured: the latency of its load, or another metric and the load."""
+    item = scenario.workload_named(row["workload"])
+    if row["metric"] == "lat_mean_ms":
+        return load_words(item)
+    return f"{METRIC_WORDS[row['metric']]} ({_workload(item)})"
+
+
+MORE = (5, 15)
+"""Replicates, or blocks, more that a reader is told about."""
+
+
+def _of_blocks(row: Row, comparisons: pd.DataFrame) -> str:
+    """What twice the blocks would do for the general interval: only the part within replicates shrinks."""
+    keys = ["arm", "base_arm", "workload", "direction", "metric"]
+    same = (comparisons[keys] == [row[key] for key in keys]).all(axis=1)
+    within = comparisons[same & (comparisons["scope"] == THESE) & comparisons["ci_low"].notna()]
+    df = row["n_blocks"] - row["n_replicates"]
+    if row["scope"] != LIKE_THESE or within.empty or df < 1:
+        return ""
+    one = within.iloc[0]
+    general_se = math.log(row["ci_high"] / row["ci_low"]) / 2 / _t(row["level"], row["n_replicates"] - 1)
+    within_se = math.log(one["ci_high"] / one["ci_low"]) / 2 / _t(one["level"], df)
+    if general_se < within_se:
+        return (
+            "; these replicates agree more closely than their own blocks do, by chance: plan on a wider one"
+        )
+    # The part within replicates halves, the part between them stays.
+    half = _t(row["level"], row["n_replicates"] - 1) * math.sqrt(general_se**2 - within_se**2 / 2)
+    return f"; twice the blocks, in place of that, to {_percent(half)}"
+
+
+def _narrowed(half: float, n: int, wanted: int, level: float = 0.95) -> float:
+    """Half-width (log) with `wanted` units in place of `n`, at the spread seen."""
+    spread = half * math.sqrt(n) / _t(level, n - 1)
+    return _t(level, wanted - 1) * spread / math.sqrt(wanted)
+
+
+def _t(level: float, df: float) -> float:
+    """Quantile of Student's t that a two-sided interval takes."""
+    return float(stats.t.ppf(0.5 + level / 2, df))
+
+
+def _percent(half: float) -> str:
+    return f"±{100 * math.expm1(half):.1f} %"

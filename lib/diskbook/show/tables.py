@@ -1,0 +1,305 @@
+"""Tables and boxes as HTML for notebooks and reports: few columns, units in heads, scrolled on a phone."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from diskbook.scenario.model import Scenario
+from diskbook.show.html import Html, table
+from diskbook.show.sentences import chosen, sentence
+from diskbook.stats.percentiles import needed
+from diskbook.stats.ratios import LIKE_THESE, THESE
+
+METRICS = {
+    "lat_mean_ms": "mean latency",
+    "lat_p50_ms": "p50",
+    "lat_p99_ms": "p99",
+    "iops": "IOPS",
+    "throughput_mb_s": "MB/s",
+}
+
+
+def sentences(items: Sequence[str]) -> Html:
+    """Sentences as a list."""
+    return Html("<ul>" + "".join(f"<li>{html.escape(capital(item))}</li>" for item in items) + "</ul>")
+
+
+def preformatted(text: str) -> Html:
+    """Text of a command, as it prints it."""
+    return Html(f"<pre>{html.escape(text)}</pre>")
+
+
+def answer(items: Sequence[str]) -> Html:
+    """Show the answer large, further headline comparisons below it."""
+    first, rest = items[0] if items else "nothing to answer with", items[1:]
+    return Html(f'<p class="answer">{html.escape(capital(first))}.</p>' + (sentences(rest) if rest else ""))
+
+
+def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, str]) -> Html:
+    """Every comparison with its ratio in both scopes and its verdict; reasons are footnotes."""
+    if frame.empty:
+        return Html("<p>The scenario names no comparison.</p>")
+    notes: dict[str, int] = {}
+    keys = ["family", "arm", "base_arm", "workload", "direction", "metric"]
+    single = METRICS.get(frame["metric"].iloc[0], "") if frame["metric"].nunique() == 1 else ""
+    picked: dict[Any, dict[Any, Any]] = chosen(frame).set_index(keys).to_dict("index")
+    rows = []
+    for key, group in frame.groupby(keys, sort=False):
+        family, arm, base_arm, workload, _, metric = map(str, key)
+        scopes = {row["scope"]: row for row in group.to_dict("records")}
+        rows.append(
+            {
+                "Family": family,
+                "Load": words[workload] + ("" if single else f": {METRICS.get(metric, metric)}"),
+                "Arms": f"{labels[arm]} / {labels[base_arm]}",
+                **{
+                    f"{scope[0].upper()}{scope[1:]}": _ratio_words(scopes[scope], notes)
+                    for scope in (THESE, LIKE_THESE)
+                },
+                "Difference, ms": _difference_words(picked[key]),
+                "p, adjusted": _p_words(picked[key]["p_adjusted"]),
+                "Verdict": picked[key]["verdict"],
+            }
+        )
+    caption = (
+        f"Ratios{f' of {single}' if single else ''} with intervals in both scopes, {_numbers(frame)} "
+        f"({'+'.join(sorted(set(frame['provenance'])))})"
+    )
+    shown = pd.DataFrame(rows)
+    empty = [name for name in ("Difference, ms", "p, adjusted") if shown[name].eq("").all()]
+    shown = shown.drop(columns=empty)
+    return Html(table(shown, caption) + footnotes(notes))
+
+
+def _numbers(frame: pd.DataFrame) -> str:
+    """How many replicates, and blocks a comparison, e.g. "1 replicate, 2 to 6 blocks"."""
+    found = []
+    for name, column in (("replicate", "n_replicates"), ("block", "n_blocks")):
+        low, high = int(frame[column].min()), int(frame[column].max())
+        number = f"{high}" if low == high else f"{low} to {high}"
+        found.append(f"{number} {name}{'s' * (high != 1)}")
+    return ", ".join(found)
+
+
+def _difference_words(row: Mapping[Any, Any]) -> str:
+    """Difference in ms of the scope that the verdict speaks of, with its interval; empty without."""
+    middle, low, high = (row.get(name, math.nan) for name in ("diff_ms", "diff_low_ms", "diff_high_ms"))
+    if math.isnan(middle):
+        return ""
+    # Adding 0.0 turns a rounded "-0.00" into "+0.00".
+    shown = f"{round(middle, 2) + 0.0:+.2f}"
+    return shown if math.isnan(low) else f"{shown} ({low:.2f} to {high:.2f})"
+
+
+def _p_words(p: float) -> str:
+    """p of "no difference" within its family; empty where nothing was tested."""
+    if math.isnan(p):
+        return ""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def footnotes(notes: dict[str, int]) -> str:
+    """Notes as a numbered list; tables refer to them by [number]."""
+    return (
+        '<ol class="notes">' + "".join(f"<li>{html.escape(capital(note))}.</li>" for note in notes) + "</ol>"
+    )
+
+
+def mark(note: str, notes: dict[str, int]) -> str:
+    """Number of a footnote, in brackets; empty for no note."""
+    return f"[{notes.setdefault(note, len(notes) + 1)}]" if note else ""
+
+
+def _ratio_words(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
+    """Ratio and interval, or that it is refused, with the number of the footnote that says why."""
+    note = f" {mark(row['warnings'], notes)}".rstrip()
+    if math.isnan(row["ratio"]):
+        return f"refused{note}"
+    if math.isnan(row["ci_low"]):
+        return f"{row['ratio']:.3f}, no interval{note}"
+    return f"{row['ratio']:.3f} ({row['ci_low']:.3f} to {row['ci_high']:.3f}){note}"
+
+
+def strata(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Each stratum apart: replicates of one VM zone and nearest zone are never pooled with others."""
+    if frame.empty:
+        return Html("<p>All replicates are of one stratum: there is nothing to tell apart.</p>")
+    notes: dict[str, int] = {}
+    rows = [
+        {
+            "Load": words[row["workload"]],
+            "Arms": f"{labels[row['arm']]} / {labels[row['base_arm']]}",
+            "Stratum": row["stratum"],
+            "Replicates": row["n_replicates"],
+            "Ratio": _ratio_words({**row, "warnings": row["reason"]}, notes),
+        }
+        for row in frame.to_dict("records")
+    ]
+    return Html(table(pd.DataFrame(rows), "Ratios by stratum, disks like these") + footnotes(notes))
+
+
+def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Gates: how often each passed, and every one that did not, with cause and remedy."""
+    counts = frame.groupby(["gate", "status"], sort=False).size().unstack(fill_value=0)
+    counts = counts.reindex(columns=["passed", "failed", "not assessable"], fill_value=0).reset_index()
+    counts = counts.rename(columns={"gate": "Gate"})
+    open_ = frame[frame["status"] != "passed"]
+    rows = pd.DataFrame(
+        {
+            "Gate": open_["gate"],
+            "Status": open_["status"],
+            "Comparison": [
+                f"{labels[arm]} / {labels[base]}, {words[load]}"
+                for arm, base, load in zip(open_["arm"], open_["base_arm"], open_["workload"], strict=True)
+            ],
+            "Cause": open_["cause"],
+            "Remedy": open_["remedy"],
+        }
+    )
+    grouped = rows.groupby(["Gate", "Status", "Cause", "Remedy"], sort=False, as_index=False)
+    rows = grouped.agg(Comparisons=("Comparison", _listed))
+    return Html(table(counts, "Gates by outcome, over comparisons") + table(rows, "Gates that did not pass"))
+
+
+def _listed(names: pd.Series) -> str:
+    """Name up to three, count more."""
+    return "; ".join(names) if len(names) <= 3 else f"{len(names)} comparisons"
+
+
+def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Every cell with its label: below cap, or capped and by which limit, with the evidence.
+
+    Below it stands what else is known of the limits, where `throttle.with_evidence` added that.
+    """
+    order = frame["arm"].map(list(labels).index) * len(words) + frame["workload"].map(list(words).index)
+    frame = frame.iloc[order.argsort(kind="stable")]
+    notes: dict[str, int] = {}
+    rows = [
+        {
+            "Arm": labels[row["arm"]],
+            "Load": words[row["workload"]],
+            "Trials": row["n_trials"],
+            "IOPS": row["iops"],
+            "Latency, ms": row["lat_mean_ms"],
+            "Label": "no limit is known" if math.isnan(row["share"]) else row["label"],
+            "Rate set by": row["binds"].partition(":")[0],
+            "Outstanding / cap, ms": row["predicted_lat_ms"],
+            "Evidence": mark(row["evidence"], notes),
+        }
+        for row in frame.to_dict("records")
+    ]
+    caption = "Cells: medians over trials, and what sets the rate of each"
+    limited = _limited(frame, labels, words) if "in_force" in frame else ""
+    return Html(table(pd.DataFrame(rows), caption) + footnotes(notes) + limited)
+
+
+def _limited(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> str:
+    """What limited each cell: limit, credit, and the platform's own word (from `throttle.with_evidence`)."""
+    shown = pd.DataFrame(
+        {
+            "Arm": frame["arm"].map(labels),
+            "Load": frame["workload"].map(words),
+            "Lowest limit in force": frame["in_force"],
+            "Of it": ["" if math.isnan(share) else f"{100 * share:.0f} %" for share in frame["of_limit"]],
+            "Burst credit": frame["credit"],
+            "Platform's metrics": frame["platform"],
+            "Trials that agree": frame["agrees"],
+        }
+    )
+    caption = "What limited each cell: limit, credit, and the share consumed as the platform reports it"
+    if shown["Trials that agree"].eq("").all():
+        shown = shown.drop(columns="Trials that agree")
+    else:
+        caption += "; a trial agrees where its rate and the platform say the same of the limit"
+    return table(shown, caption) + footnotes(dict.fromkeys(filter(None, frame["platform_note"]), 1))
+
+
+def percentiles(
+    frame: pd.DataFrame, cells: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
+) -> Html:
+    """Percentiles of cells below caps; one without enough I/Os behind it is not printed."""
+    below = cells.loc[cells["label"] == "below cap", ["arm", "workload"]]
+    frame = frame.merge(below, on=["arm", "workload"])
+    wide = frame.pivot_table(
+        index=["workload", "arm", "direction", "n_ios"],
+        columns="quantile",
+        values="lat_ms",
+        dropna=False,
+        sort=False,
+    )
+    wide = wide.dropna(how="all").reset_index()
+    rows = pd.DataFrame(
+        {
+            "Load": wide["workload"].map(words),
+            "Direction": wide["direction"],
+            "Arm": wide["arm"].map(labels),
+            "I/Os": wide["n_ios"],
+            **{f"p{100 * q:g}, ms": wide[q] for q in sorted(set(frame["quantile"]))},
+        }
+    )
+    return table(
+        rows, f"Percentiles of cells below caps, merged histograms (p99.9 needs {needed(0.999):,} I/Os)"
+    )
+
+
+def percentile_ratios(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Ratios of percentiles with paired intervals, one row a comparison; reasons are footnotes."""
+    notes: dict[str, int] = {}
+    rows = []
+    known = frame.groupby("quantile")["ratio"].transform("count") > 0
+    for key, group in frame[known].groupby(["arm", "base_arm", "workload", "direction", "scope"], sort=False):
+        arm, base_arm, workload, _, scope = map(str, key)
+        shown = {
+            f"p{100 * row['quantile']:g}": _ratio_words({**row, "warnings": row["reason"]}, notes)
+            for row in group.to_dict("records")
+        }
+        arms = f"{labels[arm]} / {labels[base_arm]}"
+        rows.append({"Load": words[workload], "Arms": arms, "Scope": scope, **shown})
+    caption = "Ratios of percentiles: point from merged histograms, interval from pairs within blocks"
+    return Html(table(pd.DataFrame(rows), caption) + footnotes(notes))
+
+
+def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Published figures beside measured ones; what each supports is a footnote."""
+    notes: dict[str, int] = {}
+    rows = pd.DataFrame(
+        {
+            "Published": frame["published"],
+            "Load": frame["load"].map(words),
+            "Value": [
+                f"{printed} = {value:,.1f} {unit}" if printed else f"{value:,.10g} {unit}"
+                for printed, value, unit in zip(frame["printed"], frame["value"], frame["unit"], strict=True)
+            ],
+            "By Little's law": frame["little"],
+            "Here": [
+                f"{value:,.{0 if unit == 'IOPS' else 2}f} {unit}"
+                for value, unit in zip(frame["measured"], frame["unit"], strict=True)
+            ],
+            "Ratio": frame["ratio"],
+            "Verdict": frame["verdict"],
+            "Note": [mark(note, notes) for note in frame["supports"]],
+        }
+    )
+    return Html(table(rows, "Published figures beside the measured medians") + footnotes(notes))
+
+
+def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:
+    """Say why comparisons of capped cells have no latency ratio."""
+    rows = chosen(frame[frame["verdict"] == "capped"]).to_dict("records")
+    return sentences([sentence(row, scenario) for row in rows] or ["no comparison sits on a cap"])
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def files(paths: Sequence[Path], folder: Path) -> pd.DataFrame:
+    """Files with their sizes, by their path in the run folder."""
+    rows = [(str(path.relative_to(folder)), path.stat().st_size) for path in paths]
+    return pd.DataFrame(rows, columns=["File", "Bytes"])

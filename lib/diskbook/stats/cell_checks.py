@@ -1,0 +1,173 @@
+"""Per-cell counts that the gates judge: computed once for all cells, vectorised over trials."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from diskbook.stats.stationarity import halves
+from diskbook.tables.series import Samples, falls, samples
+from diskbook.tables.totals import little_error, little_ok, measured_rows, trial_totals
+from diskbook.throttling import limits
+from diskbook.throttling.limits import cell_codes
+
+KEYS = ["arm", "workload"]
+SETS = {
+    "credit": "credit_state",
+    "zones": "physical_zone",
+    "machines": "machine_id",
+    "disks": "disk_id",
+    "tools": "tool_version",
+}
+
+Places = dict[tuple[str, str], dict[int, tuple[int, int, int]]]
+"""By cell and replicate: first and last place in time, number of trials."""
+
+
+def cell_checks(
+    trials: pd.DataFrame,
+    series: pd.DataFrame | list[Samples] | None = None,
+    totals: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Count, for each cell, what its gates need.
+
+    Parameters
+    ----------
+    trials, series
+        Tables of a run.
+    totals
+        `trial_totals(trials)`, where it is known already.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Index (arm, workload). Counts of trials (`n_trials`, `n_failed`, `n_lost` without a later success,
+        `n_repeated_rows`), `n_rated` with an offered rate and `rate_worst` (achieved / offered - 1),
+        `n_rate_bad`, of the others `n_little_bad`, `n_little_unknown` and `little_worst`, `n_assessable`,
+        `n_moved`, `change_worst`, `fell` (in words, when the rate of a trial that moved fell for good), and
+        tuples of words: `credit`, `zones`, `machines`, `disks`, `tools`; `draws_credit` when a trial went
+        above a base limit that has a burst limit over it.
+    """
+    totals = _judged(trial_totals(trials) if totals is None else totals, samples(series))
+    code, names = cell_codes(totals)
+    counted = ["rated", "rate_bad", "little_bad", "little_unknown", "assessable", "moved", "above_base"]
+    counts = {name: np.bincount(code, totals[name], len(names)).astype(int) for name in counted}
+    checks = pd.DataFrame({"trials": np.bincount(code, minlength=len(names)), **counts}).add_prefix("n_")
+    checks["draws_credit"] = checks.pop("n_above_base") > 0
+    for name in ("rate", "little", "change"):
+        column = "change" if name == "change" else f"{name}_error"
+        checks[f"{name}_worst"] = _worst(code, totals[column].to_numpy(float), len(names))
+    for name, column in SETS.items():
+        checks[name] = _distinct(code, totals[column], len(names))
+    checks["fell"] = _falls(totals, code, samples(series), len(names))
+    checks.index = pd.MultiIndex.from_frame(names)
+    return _with_losses(checks, trials)
+
+
+def interleaving(trials: pd.DataFrame, totals: pd.DataFrame | None = None) -> Places:
+    """First and last place in time, and number, of each cell's trials, by replicate."""
+    rows = measured_rows(trials).drop_duplicates("trial") if totals is None else totals
+    by_clock = "started_utc" in rows and rows["started_utc"].notna().all()
+    order = rows.sort_values(
+        ["started_utc"] if by_clock else ["replicate", "block", "position"], kind="stable"
+    )
+    code, names = cell_codes(order)
+    place = pd.DataFrame({"replicate": order["replicate"].to_numpy(), "cell": code})
+    found = place.assign(place=np.arange(len(order))).groupby(["replicate", "cell"])["place"]
+    pairs = list(names.itertuples(index=False, name=None))
+    places: Places = {}
+    summary = found.agg(["min", "max", "size"])
+    for (replicate, cell), numbers in zip(summary.index, summary.to_numpy().tolist(), strict=True):
+        places.setdefault(pairs[cell], {})[replicate] = (numbers[0], numbers[1], numbers[2])
+    return places
+
+
+def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
+    """Add to every trial what was found of it."""
+    rated, ok = totals["rate_offered"].notna(), little_ok(totals)
+    judged = totals.assign(
+        rated=rated,
+        rate_bad=rated & ~ok,
+        little_bad=~rated & ~ok & totals["in_flight"].notna(),
+        little_unknown=~rated & totals["in_flight"].isna(),
+        rate_error=totals["iops"] / totals["rate_offered"] - 1.0,
+        little_error=little_error(totals).where(~rated),
+        above_base=_above_base(totals),
+        change=np.nan,
+        moved=False,
+    )
+    if not parts:
+        return judged.assign(assessable=False)
+    judged = judged.drop(columns=["change", "moved"]).join(halves(parts), on="trial")
+    return judged.assign(assessable=judged["change"].notna(), moved=judged["moved"].eq(True))
+
+
+def _distinct(code: np.ndarray, values: pd.Series, n_cells: int) -> list[tuple[str, ...]]:
+    """Distinct values of a column as a sorted tuple of words, by cell."""
+    found: list[set[str]] = [set() for _ in range(n_cells)]
+    value, names = pd.factorize(values)
+    for pair in np.unique(code[value >= 0] * (len(names) + 1) + value[value >= 0]).tolist():
+        found[pair // (len(names) + 1)].add(str(names[pair % (len(names) + 1)]))
+    return [tuple(sorted(words)) for words in found]
+
+
+def _above_base(totals: pd.DataFrame) -> np.ndarray:
+    """Whether a trial ran above a base limit over which there is a burst limit, and so drew credit."""
+    above = np.zeros(len(totals), dtype=bool)
+    for limit in limits.LIMITS:
+        if limit.burst_column is not None:
+            base, burst = (limits.limit_values(totals, name) for name in (limit.column, limit.burst_column))
+            above |= (burst > base) & (totals[limit.counts].to_numpy(float) > base)
+    return above
+
+
+def _worst(code: np.ndarray, values: np.ndarray, n_cells: int) -> np.ndarray:
+    """Value farthest from zero, by cell; NaN where none is known."""
+    worst = np.full(n_cells, np.nan)
+    order = np.argsort(np.abs(values), kind="stable")
+    known = order[~np.isnan(values[order])]
+    worst[code[known]] = values[known]
+    return worst
+
+
+def _falls(totals: pd.DataFrame, code: np.ndarray, parts: list[Samples], n_cells: int) -> list[str]:
+    """For each cell, when the rate fell for good in the first of its trials that moved; "" if in none."""
+    words = [""] * n_cells
+    moved = totals["moved"].to_numpy(bool)
+    if not moved.any():
+        return words
+    cell_of = dict(zip(totals.loc[moved, "trial"], code[moved], strict=True))
+    found = []
+    for part in parts:
+        chosen = np.array([name in cell_of for name in part.trial])
+        mine = Samples(part.trial[chosen], part.second[chosen], part.iops[chosen])
+        found += list(falls(mine).dropna().itertuples(name=None))
+    for trial, at_s, before, after in sorted(found):
+        cell = cell_of[trial]
+        words[cell] = words[cell] or f"from {before:,.0f} to {after:,.0f} IOPS after {at_s:g} s in {trial}"
+    return words
+
+
+def _with_losses(checks: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
+    """Add failed attempts, places without a finished trial, and rows that occur twice."""
+    place = [*KEYS, "replicate", "block", "repeat"]
+    trials = trials[[*place, "trial", "direction", "status"]]
+    ok = trials["status"] == "ok"
+    failed = trials[trials["status"] == "failed"]
+    failed = failed.drop_duplicates("trial") if len(failed) else failed
+    lost = failed[place].drop_duplicates()
+    if len(lost):
+        finished = trials.loc[ok, place].drop_duplicates()
+        lost = lost.merge(finished, on=place, how="left", indicator=True)
+        lost = lost[lost["_merge"] == "left_only"]
+    twice = trials[ok & trials.duplicated(["trial", "direction"])]
+    counts = {"n_failed": failed, "n_lost": lost, "n_repeated_rows": twice}
+    every = pd.MultiIndex.from_frame(cell_codes(trials)[1])
+    if len(every) > len(checks):
+        checks = checks.reindex(checks.index.union(every, sort=False))
+    for name, table in counts.items():
+        checks[name] = table.groupby(KEYS).size().reindex(checks.index, fill_value=0) if len(table) else 0
+    if checks.isna().any(axis=None):
+        numbers = [name for name in checks.columns if name.startswith("n_")]
+        checks[numbers] = checks[numbers].fillna(0).astype(int)
+    return checks

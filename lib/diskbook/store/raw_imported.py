@@ -1,0 +1,143 @@
+"""Reading the trials of an imported run back from its raw files: any tool and format, with their logs."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from diskbook.base.errors import DiskbookError
+from diskbook.store.raw import Trial, read_bytes
+from diskbook.tools import formats
+from diskbook.tools.fio import latency as fio_latency, logs_of_a_job as job_logs
+from diskbook.tools.fio.logs_of_a_job import LogFile
+from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError
+
+_CHUNK = 1 << 20
+
+
+def read_trial(folder: Path, event: Mapping[str, Any]) -> Trial:
+    """Read a trial of an imported run.
+
+    Parameters
+    ----------
+    folder
+        The run folder.
+    event
+        Its line of the ledger: `imported` says which part of which file it is, and which logs go with it.
+
+    Raises
+    ------
+    DiskbookError
+        When a raw file is missing, was changed, or does not say any more what it said when it was imported.
+    """
+    told, files = event["imported"], event["files"]
+    logs = {
+        kind: [_log_file(folder, files[key]) for key in keys] for kind, keys in told.get("logs", {}).items()
+    }
+    settings = {"old": told["old"], "interval_s": told["interval_s"], "block_size": told["block_size"]}
+    found = job_logs.read(logs, **settings) if logs else None
+    if told["part"] is None:
+        assert found is not None
+        measurement, version = job_logs.standalone(found, event["trial"], 1), None
+    else:
+        parsed = _parsed(
+            folder, files["json"]["path"], files["json"]["sha256"], _stamp(folder, files["json"])
+        )
+        if told["part"] >= len(parsed.measurements):
+            raise DiskbookError(
+                f"{folder / files['json']['path']}: this version reads fewer measurements from it than were "
+                "imported; import it again"
+            )
+        measurement, version = parsed.measurements[told["part"]], parsed.version
+    whole = with_logs(measurement, found)
+    return Trial(whole.directions, whole.series, version)
+
+
+def with_logs(measurement: Measurement, found: job_logs.Found | None) -> Measurement:
+    """Add what logs say to what the result says: series, and histograms where it has none."""
+    if found is None:
+        return measurement
+    directions = {
+        name: _with_bins(part, found.directions.get(name)) for name, part in measurement.directions.items()
+    }
+    series = {name: one for name, one in found.series.items() if name in directions}
+    return replace(
+        measurement,
+        directions=directions,
+        series=series or measurement.series,
+        flags=_still_true(measurement, directions, found),
+    )
+
+
+def _still_true(
+    measurement: Measurement, directions: Mapping[str, Direction], found: job_logs.Found
+) -> tuple[str, ...]:
+    """Flags of a result without those of percentiles that a log has mended; then its own."""
+    mended = all(
+        part.bins and not measurement.directions[name].bins
+        for name, part in directions.items()
+        if name != "sync"
+    )
+    gone = {fio_latency.NOT_JOINED} if mended else set()
+    # A histogram log is of the completion latency; one of every I/O may be of the total.
+    if mended and not any("completion" in flag for flag in found.flags):
+        gone.add(fio_latency.COMPLETION)
+    kept = [flag for flag in measurement.flags if flag not in gone]
+    return tuple(dict.fromkeys([*kept, *found.flags]))
+
+
+def _with_bins(part: Direction, logged: Direction | None) -> Direction:
+    if logged is None or part.bins or not logged.bins:
+        return part
+    return replace(
+        part,
+        bins=logged.bins,
+        lat_p50_ms=logged.lat_p50_ms,
+        lat_p99_ms=logged.lat_p99_ms,
+        lat_p999_ms=logged.lat_p999_ms,
+    )
+
+
+def _stamp(folder: Path, entry: Mapping[str, str]) -> int:
+    """When the raw file was last changed: a file that was, is read and checked again."""
+    try:
+        return (folder / entry["path"]).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=16)
+def _parsed(folder: Path, path: str, sha256: str, _changed_ns: int) -> Parsed:
+    """Read a raw file once for all its parts."""
+    try:
+        return formats.parse(read_bytes(folder, {"path": path, "sha256": sha256}), path)
+    except UnusableError as error:
+        raise DiskbookError(f"{folder.name}: {error}; import it again") from None
+
+
+def _log_file(folder: Path, entry: Mapping[str, str]) -> LogFile:
+    """A raw log, which may be large: checked against its hash, never held as a whole."""
+    path = folder / entry["path"]
+    _check(path, entry["sha256"])
+    return LogFile(entry["path"], lambda: cast("BinaryIO", gzip.open(path)))
+
+
+def _check(path: Path, sha256: str) -> None:
+    digest = hashlib.sha256()
+    try:
+        with gzip.open(path) as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    except FileNotFoundError:
+        raise DiskbookError(f"{path} is missing; restore the raw results of this run") from None
+    except (OSError, EOFError) as error:
+        raise DiskbookError(f"{path} cannot be unpacked ({error}); restore the raw results") from None
+    if digest.hexdigest() != sha256:
+        raise DiskbookError(
+            f"{path} was changed after it was imported: its hash differs from the ledger's; restore it"
+        )

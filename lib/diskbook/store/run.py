@@ -1,0 +1,277 @@
+"""The run folder: manifest, ledger and raw results of one execution of a scenario.
+
+Everything a stage hands on is a file here. The manifest is replaced whole, the ledger only grows, a raw
+file is written once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import gzip
+import hashlib
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from diskbook.base import paths
+from diskbook.base.errors import DiskbookError, UsageError, unknown
+
+SCHEMA = 1
+_CUT = "...cut short"  # ends a ledger line that was not written whole
+
+
+def now_utc() -> str:
+    """Return the time as ISO 8601 text in UTC, to the microsecond."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def runs_root() -> Path:
+    """Folder that holds the runs: $DISKBOOK_RUNS, else data/runs of the clone."""
+    return Path(os.environ.get("DISKBOOK_RUNS", paths.RUNS))
+
+
+def folder_of(name: str | Path) -> Path:
+    """Folder of a run given by name, or by a path (anything with a slash)."""
+    return Path(name) if os.sep in str(name) else runs_root() / name
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder. Cheap to make; nothing is read before it is asked for."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+        return self.folder.name
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest, read afresh.
+
+        Raises
+        ------
+        DiskbookError
+            When it is missing, not JSON, or not one of ours.
+        """
+        path = self.folder / "manifest.json"
+        try:
+            manifest = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            raise DiskbookError(f"{self.folder} is not a run: it has no manifest.json") from None
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise DiskbookError(f"{path} is damaged ({error}); restore it or start a new run") from None
+        if not isinstance(manifest, dict) or "schema" not in manifest or "run" not in manifest:
+            raise DiskbookError(f"{path} is not a manifest of this workbook; choose another folder")
+        if manifest["schema"] != SCHEMA:
+            raise DiskbookError(
+                f"{path} has schema {manifest['schema']}, this version reads {SCHEMA}; use that version"
+            )
+        return manifest
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """Replace the manifest as a whole."""
+        self.write("manifest.json", json.dumps(manifest, indent=1, sort_keys=False) + "\n")
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Write a file of the run folder, whole or not at all.
+
+        Raises
+        ------
+        DiskbookError
+            When there is no room, or the folder cannot be written.
+        """
+        with self._writing():
+            write_atomic(self.folder / name, content)
+
+    def update_manifest(self, **changes: Any) -> None:
+        """Set top-level keys of the manifest."""
+        self.write_manifest({**self.manifest, **changes})
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """Return all events, oldest first. A last line cut short by a crash is left out."""
+        path = self.folder / "ledger.jsonl"
+        if not path.exists():
+            return []
+        lines = path.read_text("utf-8").splitlines()
+        return [event for number, line in enumerate(lines, 1) if (event := _event(path, number, line, lines))]
+
+    def append(self, event: str, **fields: Any) -> None:
+        """Add one line to the ledger and make it durable.
+
+        Raises
+        ------
+        DiskbookError
+            When there is no room, or the folder cannot be written.
+        """
+        line = json.dumps({"event": event, "time_utc": now_utc(), **fields}) + "\n"
+        with self._writing(), (self.folder / "ledger.jsonl").open("a+b") as file:
+            _finish_cut_line(file)
+            file.write(line.encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def write_raw(self, name: str, content: bytes) -> dict[str, str]:
+        """Keep a tool's output, gzipped, once.
+
+        Returns
+        -------
+        dict
+            `path` relative to the run folder, `sha256` of the uncompressed bytes.
+
+        Raises
+        ------
+        DiskbookError
+            When a raw file of that name exists with other content, or this one cannot be written.
+        """
+        path = self.folder / "raw" / f"{name}.gz"
+        digest = hashlib.sha256(content).hexdigest()
+        if path.exists():
+            if hashlib.sha256(gzip.decompress(path.read_bytes())).hexdigest() != digest:
+                raise DiskbookError(f"{path} exists with other content; raw results are never overwritten")
+        else:
+            with self._writing():
+                path.parent.mkdir(exist_ok=True)
+                write_atomic(path, gzip.compress(content, mtime=0))
+        return {"path": str(path.relative_to(self.folder)), "sha256": digest}
+
+    def trial_names(self) -> set[str]:
+        """Names that trials have had, also those of which a run that was cut short left but a raw file."""
+        recorded = {event["trial"] for event in self.ledger() if event["event"] == "trial"}
+        raw = {re.split(r"[._]", path.name)[0] for path in (self.folder / "raw").glob("*.gz")}
+        return recorded | raw
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Put it into one sentence when the run folder cannot be written."""
+        try:
+            yield
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            what, remedy = ("the disk is full", "make room") if full else (str(error), "mend that")
+            raise DiskbookError(
+                f"cannot write to {self.folder}: {what}; finished trials are kept: {remedy}, then "
+                f"'diskbook run --resume {self.name}'"
+            ) from error
+
+    def done(self, stage: str) -> bool:
+        """Whether the stage has recorded its end. papermill's own status fields are no evidence of it."""
+        return any(event["event"] == "stage" and event.get("stage") == stage for event in self.ledger())
+
+    @contextlib.contextmanager
+    def locked(self, patience_s: float = 0.0) -> Iterator[None]:
+        """Hold the run for one process, waiting that long for another one to let go of it.
+
+        Raises
+        ------
+        DiskbookError
+            When another process works on this run.
+        """
+        deadline = time.monotonic() + patience_s
+        with (self.folder / ".lock").open("a") as file:
+            while not _lock(file):
+                if time.monotonic() >= deadline:
+                    raise DiskbookError(f"run {self.name} is being worked on by another process")
+                time.sleep(0.1)
+            yield
+
+
+def create(name: str) -> Run:
+    """Make a new run folder.
+
+    Raises
+    ------
+    UsageError
+        When a folder of that name exists; it is left as it is.
+    """
+    folder = folder_of(name)
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise UsageError(f"{folder} exists already; it is not overwritten: choose another run name") from None
+    return Run(folder)
+
+
+def open_run(name: str | Path) -> Run:
+    """Open an existing run by name or path, and make sure that it is one.
+
+    Raises
+    ------
+    UsageError
+        When there is none, with the nearest name.
+    DiskbookError
+        When the folder is damaged or foreign.
+    """
+    folder = folder_of(name)
+    if not folder.is_dir():
+        known = [path.parent.name for path in runs_root().glob("*/manifest.json")]
+        raise unknown("run", str(name), known)
+    run = Run(folder)
+    run.manifest  # noqa: B018  raises when the folder is not one of ours
+    return run
+
+
+def new_name(scenario: str) -> str:
+    """Name for a new run: scenario, UTC time, and four random digits against collisions."""
+    return f"{scenario}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Write a file so that it is either whole or not there, also on a full disk."""
+    data = content.encode() if isinstance(content, str) else content
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _lock(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _event(path: Path, number: int, line: str, lines: list[str]) -> dict[str, Any] | None:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError:
+        if number == len(lines) or line.endswith(_CUT):
+            return None
+        raise DiskbookError(f"{path}, line {number} is damaged; restore the file") from None
+
+
+def _finish_cut_line(file: Any) -> None:
+    """Mark a line that a crash or a full disk cut short, so that the next event starts on its own."""
+    if file.seek(0, os.SEEK_END) == 0:
+        return
+    file.seek(-1, os.SEEK_END)
+    if file.read(1) == b"\n":
+        return
+    file.seek(0)
+    line = file.read().decode("utf-8", "replace").splitlines()[-1]
+    file.write(b"\n" if _is_json(line) else f"{_CUT}\n".encode())
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except json.JSONDecodeError:
+        return False
+    return True

@@ -1,0 +1,146 @@
+"""Whether somebody works on a run, and which client a resource group belongs to.
+
+A client is a folder of runs on one computer: only there can it be seen whether the process of a run still
+lives. Its mark goes into the tag `diskbook-client` of every group; a sweep from anywhere else leaves the
+group alone until it expires.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+
+from diskbook.base.errors import DiskbookError
+from diskbook.store.run import Run, now_utc
+
+CLIENT_TAG, CREATED_TAG = "diskbook-client", "diskbook-created"
+_CLIENT = ".client"  # in the folder of runs: a random id
+_ID_BYTES = 16
+_SESSION = ".session"  # in a run's folder: locked for as long as `diskbook run` works on it
+
+
+class Life(Enum):
+    """What this client knows of the run that a resource group is tagged with."""
+
+    LIVE = "live"  # a process works on it
+    KEPT = "kept"  # its machines were left standing on purpose, or are used from notebooks by hand
+    ENDED = "ended"  # it was to tear itself down, and no process is left that would
+    UNREADABLE = "unreadable"  # its manifest is damaged
+    ABSENT = "absent"  # no run here has such a group
+
+
+def client_mark(runs: Path) -> str:
+    """Mark of this client, made on first use.
+
+    Parameters
+    ----------
+    runs
+        The folder of runs. The computer's name is part of the mark: on a shared folder locks of other
+        computers cannot be relied on.
+
+    Raises
+    ------
+    DiskbookError
+        When the file that holds it is damaged.
+    """
+    path = runs / _CLIENT
+    with contextlib.suppress(FileExistsError):
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_hex(_ID_BYTES))
+    for _ in range(20):
+        mark = known_mark(runs)
+        if mark is not None:
+            return mark
+        time.sleep(0.05)  # another process may be about to write it
+    raise DiskbookError(f"{path} is damaged: delete it; groups made so far then stay until they expire")
+
+
+def known_mark(runs: Path) -> str | None:
+    """Mark of this client, None where it has none yet; nothing is written."""
+    try:
+        own = (runs / _CLIENT).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    if len(own) != 2 * _ID_BYTES:
+        return None
+    return hashlib.sha256(f"{own}@{socket.gethostname()}".encode()).hexdigest()[:16]
+
+
+def tags(folder: Run) -> dict[str, str]:
+    """Tags that let a sweep tell this client's groups from others', and their age."""
+    return {CLIENT_TAG: client_mark(folder.folder.parent), CREATED_TAG: now_utc()[:19] + "+00:00"}
+
+
+@contextlib.contextmanager
+def session(folder: Run) -> Iterator[None]:
+    """Say for the length of a with block that a process works on a run, also between its stages.
+
+    Raises
+    ------
+    DiskbookError
+        When another process works on it.
+    """
+    with (folder.folder / _SESSION).open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DiskbookError(f"run {folder.name} is being worked on by another process") from None
+        yield
+
+
+def record_kept(folder: Run, keep: bool) -> None:
+    """Record whether machines are to be left standing; a sweep asks for it should the process be killed."""
+    manifest = folder.manifest
+    stand = any(not row["deleted_utc"] for row in manifest["resource_groups"])
+    if stand or not folder.done("benchmark"):  # a finished run, sample runs among them, stays as it is
+        folder.update_manifest(kept=keep)
+
+
+def is_worked_on(folder: Run) -> bool:
+    """Whether a process works on a run: `diskbook run`, or one of its stages."""
+    return any(_is_locked(folder.folder / name) for name in (_SESSION, ".lock"))
+
+
+def life(folder: Run, group: str) -> Life:
+    """Say what is known here of the run that a resource group is tagged with.
+
+    Parameters
+    ----------
+    folder
+        Where the run would be.
+    group
+        Name of the group; an earlier run of the same name does not speak for it.
+    """
+    if not (folder.folder / "manifest.json").exists():
+        return Life.ABSENT
+    try:
+        manifest = folder.manifest
+    except DiskbookError:
+        return Life.UNREADABLE
+    if group.lower() not in (row["name"].lower() for row in manifest["resource_groups"]):
+        return Life.ABSENT
+    if is_worked_on(folder):
+        return Life.LIVE
+    # Only `diskbook run` writes `kept`. Without it the notebooks are used by hand, and nobody says when
+    # that has ended.
+    return Life.KEPT if manifest.get("kept", True) else Life.ENDED
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False

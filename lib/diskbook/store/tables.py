@@ -1,0 +1,302 @@
+"""The results of a run as tables, rebuilt by one function from manifest, ledger and raw files.
+
+Schemas are in `tables.schema`. `build` reads raw files through `store.raw` and computes the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from diskbook.base.errors import DiskbookError
+from diskbook.reference.catalog import EPHEMERAL
+from diskbook.scenario.model import Workload
+from diskbook.store import raw
+from diskbook.store.run import Run, write_atomic
+from diskbook.tables import schema
+from diskbook.tables.schema import validate
+from diskbook.throttling import credit, platform as platform_metrics
+from diskbook.tools.fio import Direction
+
+__all__ = ["Tables", "build", "read", "tables_of", "validate", "write"]
+
+Event = Mapping[str, Any]
+Reader = Callable[[Event, Workload], raw.Trial]
+_ALWAYS = (schema.TRIALS, schema.BINS, schema.SERIES)
+_LIMITS = ("iops", "mb_s", "burst_iops", "burst_mb_s")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables of a run.
+
+    `trials` (a row a trial and direction), `bins` (latency histograms), `series` (by interval), `metrics` (of
+    the platform, by minute; without rows where none were fetched).
+    """
+
+    trials: pd.DataFrame
+    bins: pd.DataFrame
+    series: pd.DataFrame
+    metrics: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.METRICS))
+
+
+def build(run: Run) -> Tables:
+    """Rebuild the tables of a run from its manifest, ledger and raw files.
+
+    Trials of a block that was not completed have the status incomplete_block; a failed attempt keeps one
+    row with direction "none", its error and no numbers.
+
+    Raises
+    ------
+    DiskbookError
+        Manifest or ledger lack something, or a raw file is missing, changed or unreadable; the file is named.
+    """
+    manifest, ledger = run.manifest, run.ledger()
+    tables = tables_of(manifest, ledger, lambda event, workload: raw.read_trial(run.folder, event, workload))
+    return replace(tables, metrics=_platform(run, manifest["provenance"], ledger))
+
+
+def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: Reader) -> Tables:
+    """Compute the tables; `read_trial` gives the raw result of a finished trial."""
+    events = list(ledger)
+    complete = _complete(events)
+    trials: list[dict[str, Any]] = []
+    measured: list[tuple[str, raw.Trial]] = []
+    demands: dict[str, tuple[float, float, float]] = {}
+    for number, event in enumerate(events, 1):
+        if event["event"] != "trial":
+            continue
+        workload, common = _described(manifest, event, number, number in complete)
+        if event["status"] != "ok":
+            trials.append({**common, "direction": "none"})
+            continue
+        result = read_trial(event, workload)
+        measured.append((event["trial"], result))
+        demands[event["trial"]] = _demand(result.directions, workload)
+        common["tool_version"] = result.tool_version
+        trials.extend({**common, **row} for row in _rows(result.directions, workload))
+    if trials:
+        _add_credit(trials, credit.trial_credits(manifest, events, demands))
+    return Tables(schema.from_rows(schema.TRIALS, trials), _bins(measured), _series(measured))
+
+
+def _platform(run: Run, provenance: str, ledger: Iterable[Event]) -> pd.DataFrame:
+    """Read what the platform answered when its metrics were asked for."""
+    entries = [entry for event in ledger if event["event"] == "metrics" for entry in event.get("files") or ()]
+    try:
+        answers = [json.loads(raw.read_bytes(run.folder, entry)) for entry in entries]
+        return platform_metrics.table(answers, provenance)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DiskbookError(
+            f"run {run.name}: raw/metrics-*.json.gz are no answers of Azure Monitor ({error}); restore them"
+        ) from None
+
+
+def write(tables: Tables, folder: Path) -> None:
+    """Check the tables and write them as <table>.parquet; equal tables give equal bytes."""
+    for table in (*_ALWAYS, *([schema.METRICS] if len(tables.metrics) else [])):
+        path = folder / f"{table.name}.parquet"
+        checked = validate(table, getattr(tables, table.name), str(path))
+        buffer = pa.BufferOutputStream()
+        pq.write_table(pa.Table.from_pandas(checked, preserve_index=False), buffer, compression="zstd")
+        write_atomic(path, buffer.getvalue().to_pybytes())
+
+
+def read(folder: Path) -> Tables:
+    """Read the tables and check them; metrics.parquet is there only where metrics were fetched.
+
+    Raises
+    ------
+    DiskbookError
+        When a file is missing, is not parquet, or breaks its schema.
+    """
+    tables = Tables(*(_read(table, folder) for table in _ALWAYS))
+    if not (folder / "metrics.parquet").exists():
+        return tables
+    return replace(tables, metrics=_read(schema.METRICS, folder))
+
+
+def _read(table: schema.Table, folder: Path) -> pd.DataFrame:
+    path = folder / f"{table.name}.parquet"
+    try:
+        frame = pq.read_table(path).to_pandas()
+    except FileNotFoundError:
+        raise DiskbookError(f"{path} is missing; {table.remedy}") from None
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise DiskbookError(f"{path} cannot be read as parquet ({reason}); {table.remedy}") from None
+    return validate(table, frame, str(path))
+
+
+def _complete(events: list[Event]) -> set[int]:
+    """Ledger lines (from 1) of the trials of completed blocks.
+
+    Any other line of a block says that it begins anew, and drops the trials it had before.
+    """
+    complete: set[int] = set()
+    pending: dict[tuple[int, int], list[int]] = {}
+    for number, event in enumerate(events, 1):
+        key = (event.get("replicate", 0), event.get("block", 0))
+        if event["event"] == "trial":
+            pending.setdefault(key, []).append(number)
+        elif event["event"] == "block" and event.get("status") == "complete":
+            complete.update(pending.pop(key, []))
+        elif event["event"] == "block":
+            pending.pop(key, None)
+    return complete
+
+
+def _described(
+    manifest: Mapping[str, Any], event: Event, line: int, complete: bool
+) -> tuple[Workload, dict[str, Any]]:
+    """Workload of a trial, and what all its rows have in common."""
+    try:
+        workloads = {item["name"]: item for item in manifest["scenario"]["workload"]}
+        workload = Workload.model_validate(workloads[event["workload"]])
+        return workload, _common(manifest, event, workload, complete)
+    except KeyError as error:
+        what = f"manifest.json or line {line} of ledger.jsonl lacks {error}"
+    except (TypeError, AttributeError, ValidationError) as error:
+        what = f"manifest.json does not fit line {line} of ledger.jsonl ({str(error).splitlines()[0]})"
+    raise DiskbookError(f"run {manifest.get('run', '?')}: {what}; restore the run folder")
+
+
+def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, complete: bool) -> dict[str, Any]:
+    replicate = next(
+        (part for part in manifest["replicates"] if part["replicate"] == event["replicate"]), None
+    )
+    if replicate is None:
+        raise KeyError(f"replicate {event['replicate']}")
+    machine, disk = replicate["machines"][event["machine"]], replicate["disks"][event["disk"]]
+    status = "incomplete_block" if event["status"] == "ok" and not complete else event["status"]
+    files = event.get("files") or {}
+    output = files.get("json") or files.get("xml") or {}
+    return {
+        "run": manifest["run"],
+        "scenario": manifest["scenario"]["name"],
+        "provenance": manifest["provenance"],
+        "site": manifest["site"],
+        **{
+            key: event[key] for key in ("replicate", "block", "repeat", "position", "trial", "arm", "attempt")
+        },
+        "workload": workload.name,
+        "tool": event.get("tool") or ("fio" if workload.tool == "any" else workload.tool),
+        "machine_id": event["machine_id"],
+        "disk_id": event["disk_id"],
+        "vm_size": machine["size"],
+        "lun": None if event.get("lun") is None else str(event["lun"]),
+        "logical_zone": machine.get("logical_zone"),
+        "physical_zone": machine.get("physical_zone"),
+        "status": status,
+        "error": event.get("error"),
+        "started_utc": event["started_utc"],
+        "ramp_s": workload.ramp_s,
+        "outstanding": workload.outstanding,
+        "block_size_bytes": workload.block_size_bytes,
+        "rate_offered": workload.rate,
+        **_caps("disk", disk["limits"]),
+        **_caps("vm", {} if disk.get("sku") == EPHEMERAL else machine["limits"]),
+        **_cached_caps(manifest, event["disk"], machine["limits"]),
+        "raw_path": output.get("path"),
+        "raw_sha256": output.get("sha256"),
+    }
+
+
+def _caps(whose: str, limits: Mapping[str, Any]) -> dict[str, float | None]:
+    return {f"cap_{whose}_{kind}": limits.get(kind) for kind in _LIMITS}
+
+
+def _cached_caps(
+    manifest: Mapping[str, Any], disk: str, limits: Mapping[str, Any]
+) -> dict[str, float | None]:
+    """Cached limits of the VM: in force for a disk whose host cache is on, and for its own local disk."""
+    specs = {item["name"]: item for item in manifest["scenario"].get("disk", ())}
+    spec = specs.get(disk, {})
+    on = spec.get("cache", "None") != "None" or spec.get("sku") == EPHEMERAL
+    return {f"cap_vm_{kind}": limits.get(kind) if on else None for kind in ("cached_iops", "cached_mb_s")}
+
+
+def _demand(directions: Mapping[str, Direction], workload: Workload) -> tuple[float, float, float]:
+    """Seconds under load, IOPS and MB/s of reads and writes; the ramp counts at the rate after it."""
+    parts = [part for name, part in directions.items() if name in ("read", "write")]
+    iops = sum(part.iops for part in parts)
+    seconds = workload.ramp_s + max((part.runtime_ms / 1000 for part in parts), default=0.0)
+    return seconds, iops, iops * workload.block_size_bytes / 1e6
+
+
+def _add_credit(rows: list[dict[str, Any]], credits: Mapping[str, credit.Credit]) -> None:
+    for row in rows:
+        found = credits[row["trial"]]
+        row |= {"credit_state": found.state, "credit_left_share": found.left_share}
+
+
+def _rows(directions: Mapping[str, Direction], workload: Workload) -> list[dict[str, Any]]:
+    rows = [{"direction": name, **_metrics(part, name, workload)} for name, part in directions.items()]
+    if workload.sync == "fdatasync" and {"write", "sync"} <= directions.keys():
+        rows.append({"direction": "commit", **_commit(directions["write"], directions["sync"], workload)})
+    return rows
+
+
+def _metrics(part: Direction, direction: str, workload: Workload) -> dict[str, Any]:
+    # Not fio's own bytes a second: they hold what was in flight when the ramp ended (see `Direction`).
+    throughput_mb_s = part.iops * workload.block_size_bytes / 1e6
+    return {
+        "runtime_s": part.runtime_ms / 1000,
+        "ios": part.ios,
+        "iops": part.iops,
+        "throughput_mb_s": math.nan if direction == "sync" else throughput_mb_s,
+        "lat_mean_ms": part.lat_mean_ms,
+        "lat_p50_ms": part.lat_p50_ms,
+        "lat_p99_ms": part.lat_p99_ms,
+        "lat_p999_ms": part.lat_p999_ms,
+    }
+
+
+def _commit(write: Direction, sync: Direction, workload: Workload) -> dict[str, Any]:
+    """A commit is a write and the sync after it: means add up, percentiles do not."""
+    commit = {**_metrics(write, "write", workload), "lat_mean_ms": write.lat_mean_ms + sync.lat_mean_ms}
+    return commit | dict.fromkeys(("lat_p50_ms", "lat_p99_ms", "lat_p999_ms"), math.nan)
+
+
+def _bins(measured: list[tuple[str, raw.Trial]]) -> pd.DataFrame:
+    parts = [
+        (trial, name, list(part.bins), list(part.bins.values()))
+        for trial, result in measured
+        for name, part in result.directions.items()
+        if part.bins
+    ]
+    return _long(schema.BINS, [(*keys, {"lat_ns": ns, "count": counts}) for *keys, ns, counts in parts])
+
+
+def _series(measured: list[tuple[str, raw.Trial]]) -> pd.DataFrame:
+    parts = [
+        (trial, name, {"second": part.second, "iops": part.iops, "lat_mean_ms": part.lat_mean_ms})
+        for trial, result in measured
+        for name, part in result.series.items()
+    ]
+    return _long(schema.SERIES, parts)
+
+
+def _long(table: schema.Table, parts: list[Any]) -> pd.DataFrame:
+    """Stack (trial, direction, columns) into one table, without a DataFrame for each."""
+    if not parts:
+        return schema.empty(table)
+    names = list(parts[0][2])
+    lengths = [len(columns[names[0]]) for _, _, columns in parts]
+    frame = pd.DataFrame({name: np.concatenate([columns[name] for _, _, columns in parts]) for name in names})
+    for position, name in enumerate(("trial", "direction")):
+        codes, labels = pd.factorize(np.array([part[position] for part in parts], dtype=object))
+        frame.insert(
+            position, name, pd.Series(labels, dtype="str").take(np.repeat(codes, lengths)).to_numpy()
+        )
+    return validate(table, frame)

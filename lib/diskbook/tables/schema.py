@@ -1,0 +1,260 @@
+"""The tables of a run: their columns, and the check that a table is what it should be. No I/O here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from diskbook.base.errors import DiskbookError
+from diskbook.throttling.credit import DRAINED, EMPTY, FULL, NONE, PARTIAL, UNKNOWN
+
+Dtype = Literal["str", "int64", "float64", "datetime64[us, UTC]"]
+_WORDS = {
+    "str": "text",
+    "int64": "a whole number",
+    "float64": "a number",
+    "datetime64[us, UTC]": "a time in UTC",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its type, whether it may be empty, its unit, and the values or the least value allowed."""
+
+    name: str
+    dtype: Dtype = "float64"
+    nullable: bool = False
+    unit: str = ""
+    values: tuple[str, ...] = ()
+    least: float | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table's columns, in order, and those that together name a row."""
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    remedy: str
+
+
+def _text(*names: str, nullable: bool = False, values: tuple[str, ...] = ()) -> list[Column]:
+    return [Column(name, "str", nullable, "", values) for name in names]
+
+
+def _whole(*names: str, unit: str = "", least: float = 0) -> list[Column]:
+    return [Column(name, "int64", False, unit, (), least) for name in names]
+
+
+def _number(*names: str, unit: str = "", nullable: bool = True, least: float | None = 0.0) -> list[Column]:
+    return [Column(name, "float64", nullable, unit, (), least) for name in names]
+
+
+PROVENANCES = ("azure", "emulated", "inventory", "imported", "published")
+STATUSES = ("ok", "failed", "incomplete_block")
+DIRECTIONS = ("read", "write", "sync", "commit")
+_REBUILD = "rebuild the tables from the raw results"
+
+TRIALS = Table(
+    "trials",
+    (
+        *_text("run", "scenario"),
+        *_text("provenance", values=PROVENANCES),
+        *_text("site"),
+        *_whole("replicate", "block", "repeat", "position", least=1),
+        *_text("trial", "arm", "workload", "tool"),
+        *_text("tool_version", nullable=True),
+        *_text("direction", values=(*DIRECTIONS, "none")),
+        *_text("machine_id", "disk_id", "vm_size"),
+        *_text("lun", nullable=True),
+        *_text("logical_zone", "physical_zone", nullable=True),
+        *_whole("attempt", least=1),
+        *_text("status", values=STATUSES),
+        *_text("error", nullable=True),
+        Column("started_utc", "datetime64[us, UTC]"),
+        *_number("ramp_s", unit="s", nullable=False),
+        *_number("runtime_s", unit="s"),
+        *_whole("outstanding", unit="I/Os", least=1),
+        *_whole("block_size_bytes", unit="bytes", least=1),
+        *_number("ios", unit="I/Os"),
+        *_number("iops", unit="1/s"),
+        *_number("throughput_mb_s", unit="10^6 bytes/s"),
+        *_number("lat_mean_ms", "lat_p50_ms", "lat_p99_ms", "lat_p999_ms", unit="ms"),
+        *_number("rate_offered", unit="1/s"),
+        *_number("cap_disk_iops", unit="1/s"),
+        *_number("cap_disk_mb_s", unit="10^6 bytes/s"),
+        *_number("cap_disk_burst_iops", unit="1/s"),
+        *_number("cap_disk_burst_mb_s", unit="10^6 bytes/s"),
+        *_number("cap_vm_iops", unit="1/s"),
+        *_number("cap_vm_mb_s", unit="10^6 bytes/s"),
+        *_number("cap_vm_burst_iops", unit="1/s"),
+        *_number("cap_vm_burst_mb_s", unit="10^6 bytes/s"),
+        *_number("cap_vm_cached_iops", unit="1/s"),
+        *_number("cap_vm_cached_mb_s", unit="10^6 bytes/s"),
+        *_text("credit_state", values=(NONE, FULL, PARTIAL, EMPTY, DRAINED, UNKNOWN)),
+        *_number("credit_left_share"),
+        *_text("raw_path", "raw_sha256", nullable=True),
+    ),
+    key=("trial", "direction"),
+    remedy=_REBUILD,
+)
+
+BINS = Table(
+    "bins",
+    (
+        *_text("trial"),
+        *_text("direction", values=DIRECTIONS),
+        *_whole("lat_ns", unit="ns"),
+        *_whole("count", unit="I/Os", least=1),
+    ),
+    key=("trial", "direction", "lat_ns"),
+    remedy=_REBUILD,
+)
+
+SERIES = Table(
+    "series",
+    (
+        *_text("trial"),
+        *_text("direction", values=DIRECTIONS),
+        *_number("second", unit="s", nullable=False),
+        *_number("iops", unit="1/s", nullable=False),
+        *_number("lat_mean_ms", unit="ms"),
+    ),
+    key=("trial", "direction", "second"),
+    remedy=_REBUILD,
+)
+
+METRICS = Table(
+    "metrics",
+    (
+        *_text("machine_id"),
+        *_text("lun", nullable=True),
+        *_text("metric"),
+        Column("minute_utc", "datetime64[us, UTC]"),
+        *_whole("grain_s", unit="s", least=1),
+        *_number("average", "maximum", unit="%"),
+        *_text("provenance", values=PROVENANCES),
+    ),
+    key=("machine_id", "lun", "metric", "minute_utc"),
+    remedy=_REBUILD,
+)
+
+COMPARISONS = Table(
+    "comparisons",
+    (
+        *_text("arm", "base_arm", "workload"),
+        *_text("direction", values=DIRECTIONS),
+        *_text("metric", "scope"),
+        *_number("ratio", "ci_low", "ci_high"),
+        *_number("level"),
+        *_text("method", "pairing"),
+        *_whole("n_replicates", "n_blocks"),
+        *_text("family"),
+        *_number("p_adjusted"),
+        *_text("verdict"),
+        *_text("warnings", nullable=True),
+        *_text("provenance", values=PROVENANCES),
+        *_number("diff_ms", "diff_low_ms", "diff_high_ms", unit="ms", least=None),
+    ),
+    key=("arm", "base_arm", "workload", "direction", "metric", "scope"),
+    remedy="run the analysis again",
+)
+
+
+def validate(table: Table, frame: pd.DataFrame, source: str = "") -> pd.DataFrame:
+    """Check a table, and return it with the columns in order and of their types.
+
+    Parameters
+    ----------
+    table
+        What it should be.
+    frame
+        What it is; not changed.
+    source
+        File it came from, for messages.
+
+    Raises
+    ------
+    DiskbookError
+        Names table, column, row (from 0) and remedy.
+    """
+    where = f"{source}: table {table.name}" if source else f"table {table.name}"
+    _check_names(table, frame, where)
+    checked = pd.DataFrame(
+        {column.name: _conform(table, column, frame[column.name], where) for column in table.columns}
+    )
+    twice = checked.duplicated(list(table.key))
+    if twice.any():
+        row = int(np.flatnonzero(twice)[0])
+        what = ", ".join(f"{name} {checked[name].iloc[row]}" for name in table.key)
+        raise DiskbookError(f"{where}, row {row}: {what} is there twice; {table.remedy}")
+    return checked
+
+
+def empty(table: Table) -> pd.DataFrame:
+    """Return the table without rows."""
+    return pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in table.columns})
+
+
+def from_rows(table: Table, rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    """Make a checked table of records."""
+    names = [column.name for column in table.columns]
+    listed = list(rows)
+    return validate(table, pd.DataFrame(listed, columns=names)) if listed else empty(table)
+
+
+def _check_names(table: Table, frame: pd.DataFrame, where: str) -> None:
+    wanted = [column.name for column in table.columns]
+    for name in wanted:
+        if name not in frame.columns:
+            raise DiskbookError(f"{where}: column '{name}' is missing; {table.remedy}")
+    for name in frame.columns:
+        if name not in wanted:
+            raise DiskbookError(f"{where}: there is a column '{name}' that does not belong; {table.remedy}")
+
+
+def _conform(table: Table, column: Column, values: pd.Series, where: str) -> pd.Series:
+    values = values.reset_index(drop=True)
+
+    def refuse(bad: pd.Series, why: str) -> None:
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            value = values.iloc[row]
+            shown = repr(value.item() if isinstance(value, np.generic) else value)
+            raise DiskbookError(f"{where}, column '{column.name}', row {row}: {shown} {why}; {table.remedy}")
+
+    missing = values.isna()
+    if not column.nullable:
+        refuse(missing, "is empty, but a value is needed")
+    converted = _convert(column.dtype, values, missing)
+    refuse(converted.isna() & ~missing, f"is not {_WORDS[column.dtype]}")
+    if column.values:
+        refuse(~converted.isin(column.values) & ~missing, f"is none of {', '.join(column.values)}")
+    if column.dtype == "float64":
+        refuse(pd.Series(np.isinf(converted)), "is not a finite number")
+    if column.least is not None:
+        refuse(converted < column.least, f"is less than {column.least:g}")
+    return converted.astype(column.dtype)
+
+
+def _convert(dtype: Dtype, values: pd.Series, missing: pd.Series) -> pd.Series:
+    """Values of that type; missing where they are not."""
+    if values.dtype == dtype:
+        return values
+    if dtype == "str":
+        return values if missing.all() else values.where(values.map(lambda value: isinstance(value, str)))
+    if dtype.startswith("datetime"):
+        return _times(values)
+    numbers = pd.to_numeric(values, errors="coerce").astype("float64")
+    return numbers.where(numbers % 1 == 0) if dtype == "int64" else numbers
+
+
+def _times(values: pd.Series) -> pd.Series:
+    if isinstance(values.dtype, pd.DatetimeTZDtype):
+        return values.dt.tz_convert("UTC")
+    return pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")

@@ -1,0 +1,1 @@
+"""Which limit holds a cell: limits, credit, prediction, evidence and diagnosis. Pure."""

@@ -1,0 +1,274 @@
+"""Am I throttled, and by which limit? One finding a cell, in words, for any run that has trials.
+
+It stands on what the analysis computes: `limits.label_cells` says which cells sit on a limit and what
+corroborates that, `predict.predicted` what should bind. Pure but for `of_run`: tables in, words out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from diskbook.base.errors import unknown
+from diskbook.tables.series import diagnose
+from diskbook.throttling import limits, predict
+from diskbook.throttling.limits import LIMITS
+
+THROTTLED, PERHAPS, DRAINED, FREE, UNKNOWN = (
+    "throttled",
+    "perhaps",
+    "credit ran out",
+    "not throttled",
+    "unknown",
+)
+VERDICTS = (THROTTLED, DRAINED, PERHAPS, UNKNOWN, FREE)
+"""From what needs attention to what does not."""
+
+_LARGER_DISK = (
+    "a larger disk, performance plus or bursting above 512 GiB, or Premium SSD v2 with a higher limit"
+)
+_CREDIT = (
+    "a larger disk or Premium SSD v2: this is the burst already, and it lasts only as long as its credit"
+)
+_ON_DEMAND = "Premium SSD v2 with a higher limit: this is on-demand bursting already"
+_NAME_IT = "the limits of disk and machine: 'diskbook import' takes --disk-sku, --size-gib and --vm-size"
+_REMEDIES = {
+    "cap_disk_iops": _LARGER_DISK,
+    "cap_disk_mb_s": _LARGER_DISK,
+    "cap_disk_burst_iops": _CREDIT,
+    "cap_disk_burst_mb_s": _CREDIT,
+    "cap_vm_iops": "a larger VM size",
+    "cap_vm_mb_s": "a larger VM size",
+    "cap_vm_burst_iops": "a larger VM size, also since this burst ends when the VM's credit does",
+    "cap_vm_burst_mb_s": "a larger VM size, also since this burst ends when the VM's credit does",
+    "cap_vm_cached_iops": "a larger VM size or, where a host cache is on, none for this disk",
+    "cap_vm_cached_mb_s": "a larger VM size or, where a host cache is on, none for this disk",
+}
+_AT_BASE = 0.1
+"""A rate this share around a base limit is at it, once the credit is used up."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What holds one cell: `verdict` (one of `VERDICTS`), and cause and remedy in words."""
+
+    arm: str
+    workload: str
+    verdict: str
+    cause: str
+    remedy: str = ""
+
+    @property
+    def words(self) -> str:
+        """The finding as one line."""
+        advice = f" What helps: {self.remedy}." if self.remedy else ""
+        return (
+            f"{self.arm}, {self.workload}: {self.verdict}. {self.cause[:1].upper()}{self.cause[1:]}.{advice}"
+        )
+
+
+def of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:
+    """Findings of a run in words, of one arm or workload where they are named.
+
+    Raises
+    ------
+    UsageError
+        When there is no such run, arm or workload.
+    """
+    from diskbook.analysis.run import analyse
+
+    run = analyse(name)
+    on_demand = [item.name for item in run.scenario.arm if run.scenario.disk_named(item.disk).bursting]
+    found = findings(run.trials, run.tables.series, run.cells, on_demand)
+    for kind, wanted in (("arm", arm), ("workload", workload)):
+        known = sorted({getattr(one, kind) for one in found})
+        if wanted is not None and wanted not in known:
+            raise unknown(kind, wanted, known, f"run {run.folder.name}")
+    mine = [one for one in found if arm in (None, one.arm) and workload in (None, one.workload)]
+    return f"{run.provenance}: run {run.folder.name}; a cell is one arm under one workload\n{text(mine)}"
+
+
+def findings(
+    trials: pd.DataFrame,
+    series: pd.DataFrame | None = None,
+    cells: pd.DataFrame | None = None,
+    on_demand: Collection[str] = (),
+) -> list[Finding]:
+    """Say for every cell whether a limit holds it, which one, and what would help.
+
+    Parameters
+    ----------
+    trials, series
+        Tables of a run.
+    cells
+        `limits.label_cells(trials, series)`, where it is known already.
+    on_demand
+        Arms whose disk bursts on demand, without credit.
+    """
+    labelled = limits.label_cells(trials, series) if cells is None else cells
+    rows = labelled.merge(
+        predict.predicted(trials, on_demand), on=["arm", "workload"], suffixes=("", "_predicted")
+    )
+    caps = _caps(trials)
+    fell = _fell(trials, series, on_demand)
+    found = [
+        _finding(
+            {**row, "on_demand": row["arm"] in on_demand},
+            caps.get(row["arm"], {}),
+            fell.get((row["arm"], row["workload"])),
+        )
+        for row in rows.to_dict("records")
+    ]
+    return sorted(found, key=lambda one: VERDICTS.index(one.verdict))
+
+
+def text(found: list[Finding]) -> str:
+    """All findings, one line a cell, under their verdicts; what helps stands below those it helps."""
+    lines = []
+    for verdict in VERDICTS:
+        mine = [one for one in found if one.verdict == verdict]
+        if not mine:
+            continue
+        lines.append(f"{verdict}: {len(mine)} of {len(found)} cells")
+        for remedy in dict.fromkeys(one.remedy for one in mine):
+            lines += [f"  {one.arm}, {one.workload}: {one.cause}" for one in mine if one.remedy == remedy]
+            lines += [f"    what helps: {remedy}"] if remedy else []
+    return "\n".join(lines) or "nothing was measured yet"
+
+
+def _finding(row: Mapping[Any, Any], caps: Mapping[str, float], fall: _Fall | None) -> Finding:
+    name = (str(row["arm"]), str(row["workload"]))
+    if fall and fall.base:
+        return Finding(
+            *name, DRAINED, fall.words, "a wait for the credit to refill, or a load that stays below the base"
+        )
+    found = _ordinary(name, row, caps)
+    return replace(found, cause=f"{found.cause}; {fall.words}") if fall else found
+
+
+def _ordinary(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, float]) -> Finding:
+    """Finding of a cell whose credit did not run out."""
+    if row["label"] in ("capped", "near a cap"):
+        return _held(name, row, caps)
+    if row["limit_predicted"] == "":
+        cause = f"no limit of this disk or machine is known; {_binds(row)}"
+        return Finding(*name, UNKNOWN, cause, _NAME_IT)
+    return Finding(*name, FREE, f"{_binds(row)}; {_nearest(row)}", _more(row))
+
+
+def _held(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, float]) -> Finding:
+    limit = next(item for item in LIMITS if item.column == row["limit"])
+    measured = row["iops"] if limit.counts == "iops" else row["mb_s"]
+    share = f"{measured:,.0f} {limit.unit}, {100 * row['share']:,.0f} % of the {limits.limit_words(row)}"
+    if row["share"] > limits.OVERSHOOT:
+        why = "it did not apply: a cache answered, or disk or machine are not the ones named"
+        return Finding(*name, UNKNOWN, f"{share}, so {why}")
+    if row["label"] == "near a cap":
+        remedy = "a second depth or a longer trial would show it"
+        return Finding(*name, PERHAPS, f"{share}, but nothing else speaks for it", remedy)
+    latency = (
+        f"its {row['lat_mean_ms']:.3g} ms say nothing of the disk: at that limit "
+        f"{row['outstanding']:.0f} in flight take {row['predicted_lat_ms']:.3g} ms"
+    )
+    on_demand = row["on_demand"] and "disk_burst" in limit.column
+    after = "" if on_demand else _after_credit(limit, caps)
+    cause = f"{share}{after}; {row['evidence']}; {latency}{_unused(limit, caps)}"
+    return Finding(*name, THROTTLED, cause, _ON_DEMAND if on_demand else _REMEDIES[limit.column])
+
+
+def _after_credit(limit: limits.Limit, caps: Mapping[str, float]) -> str:
+    """Say what is left of a burst once its credit is used up."""
+    base = caps.get(limit.column.replace("_burst", ""), math.nan)
+    return f" ({base:,.0f} without credit)" if "burst" in limit.column and base > 0 else ""
+
+
+def _unused(limit: limits.Limit, caps: Mapping[str, float]) -> str:
+    """Say what the disk is paid for and the machine does not let through."""
+    if not limit.column.startswith("cap_vm"):
+        return ""
+    both = [caps.get(f"cap_disk_{kind}{limit.counts}", math.nan) for kind in ("burst_", "")]
+    own = max((value for value in both if not math.isnan(value)), default=math.nan)
+    machine = caps.get(limit.column, math.nan)
+    return (
+        f"; the disk itself may do {own:,.0f} {limit.unit}, which this VM cannot use" if own > machine else ""
+    )
+
+
+def _binds(row: Mapping[Any, Any]) -> str:
+    binds = str(row["binds"])
+    rate = f"{row['iops']:,.0f} IOPS" if row["iops"] >= 10 else f"{row['iops']:.2g} IOPS"
+    return f"{rate}; what sets it is {binds}" if binds.startswith("not known") else f"{rate}, set by {binds}"
+
+
+def _nearest(row: Mapping[Any, Any]) -> str:
+    limit = next(item for item in LIMITS if item.column == row["limit_predicted"])
+    share = 100 * row["iops"] / row["limit_iops"]
+    rate = f"{row['mb_s']:,.0f} MB/s are " if limit.counts == "mb_s" else ""
+    return f"{rate}{share:.0f} % of the lowest limit, the {limit.words(row['limit_value_predicted'])}"
+
+
+def _more(row: Mapping[Any, Any]) -> str:
+    if not str(row["binds"]).startswith("the tool's own concurrency"):
+        return ""
+    return "more I/Os in flight give more rate, up to that limit"
+
+
+def _caps(trials: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Limits of each arm."""
+    known = [limit.column for limit in LIMITS if limit.column in trials]
+    table = trials.groupby("arm")[known].median()
+    return {str(arm): {str(name): row[name] for name in known} for arm, row in table.iterrows()}
+
+
+@dataclass(frozen=True)
+class _Fall:
+    """A rate that fell for good within a trial; `base` says whether a base limit explains where to."""
+
+    words: str
+    base: bool
+
+
+def _fell(
+    trials: pd.DataFrame, series: pd.DataFrame | None, on_demand: Collection[str]
+) -> dict[tuple[str, str], _Fall]:
+    """Cells of which a trial's rate fell for good; one that fell to a base limit goes before others."""
+    if series is None or series.empty:
+        return {}
+    told = diagnose(series)
+    told = told[told["fell_at_s"].notna()].reset_index()
+    cells = trials.drop_duplicates("trial").set_index("trial")
+    found: dict[tuple[str, str], _Fall] = {}
+    for row in told.to_dict("records"):
+        cell = cells.loc[row["trial"]]
+        place = (str(cell["arm"]), str(cell["workload"]))
+        base = _base_reached(cell, row["rate_before"], row["rate_after"], cell["arm"] in on_demand)
+        why = f"as when burst credit is used up and the {base} holds" if base else "which no limit explains"
+        words = (
+            f"in trial {row['trial']} the rate fell from {row['rate_before']:,.0f} to "
+            f"{row['rate_after']:,.0f} IOPS after {row['fell_at_s']:.0f} s, {why}"
+        )
+        if place not in found or (base and not found[place].base):
+            found[place] = _Fall(words, bool(base))
+    return found
+
+
+def _base_reached(cell: pd.Series, before: float, after: float, on_demand: bool) -> str:
+    """Base limit that a rate fell to from a burst, in words; empty where there is none.
+
+    None of these holds for a read that the host cache may answer.
+    """
+    if cell["direction"] == "read" and pd.notna(cell.get("cap_vm_cached_iops")):
+        return ""
+    for limit in LIMITS:
+        burst = cell.get(limit.burst_column, math.nan) if limit.burst_column else math.nan
+        if not burst > cell.get(limit.column, math.nan) or (on_demand and "disk" in limit.column):
+            continue
+        base = float(cell[limit.column])
+        base_iops = base * (1.0 if limit.counts == "iops" else 1e6 / cell["block_size_bytes"])
+        if before > limits.OVERSHOOT * base_iops and abs(after / base_iops - 1.0) <= _AT_BASE:
+            return limit.words(base)
+    return ""

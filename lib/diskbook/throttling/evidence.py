@@ -1,0 +1,115 @@
+"""What limited each cell: the lowest limit in force, burst credit, and what the platform reports. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from diskbook.reference.metrics import METRICS
+from diskbook.tables.totals import CELL, trial_totals
+from diskbook.throttling import platform as platform_metrics, predict
+from diskbook.throttling.credit import NONE
+from diskbook.throttling.limits import LIMITS
+
+NOT_FETCHED = "not fetched"
+_SHORT = {
+    metric.name: {"disk": "disk", "uncached": "VM", "cached": "VM cached"}[metric.path]
+    + {"iops": " IOPS", "mb_s": " MB/s"}[metric.counts]
+    + (" credit used" if metric.credit else "")
+    for metric in sorted(METRICS, key=lambda metric: metric.credit)
+}
+_LIMITS = {limit.column: limit for limit in LIMITS}
+
+
+def with_evidence(
+    cells: pd.DataFrame,
+    trials: pd.DataFrame,
+    reported: pd.DataFrame,
+    on_demand: Collection[str] = (),
+    ledger: Iterable[Mapping[str, Any]] = (),
+) -> pd.DataFrame:
+    """Add to labelled cells what else is known of their limits.
+
+    Parameters
+    ----------
+    cells
+        From `limits.label_cells`.
+    trials, reported
+        Tables of the run: trials and metrics.
+    on_demand
+        Arms whose disk bursts on demand, without credit.
+    ledger
+        Of the run: what went wrong when its metrics were fetched.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `cells` with `in_force` (the lowest limit in force for this load, in words), `of_limit` (share of it),
+        `credit` (in words), `platform` (the metrics of the cell, medians of trials), `agrees` (in how many
+        trials the platform and the rate say the same; "" where no trial has metrics) and `platform_note`
+        (what has to be known of the metrics, the same in all rows).
+    """
+    found = [_limits(trials, on_demand), _credit(trials), _platform(trials, reported)]
+    joined = cells
+    for part in found:
+        joined = joined.merge(part, on=CELL, how="left", validate="one_to_one")
+    words = ["in_force", "credit", "platform", "agrees"]
+    joined[words] = joined[words].fillna("")
+    return joined.assign(platform_note=_note(reported, ledger))
+
+
+def _note(reported: pd.DataFrame, ledger: Iterable[Mapping[str, Any]]) -> str:
+    """Say whose metrics these are where not Azure's, and what the last fetching of them lacked."""
+    kinds = sorted(set(reported["provenance"]) - {"azure"})
+    last = [event.get("error") for event in ledger if event["event"] == "metrics"][-1:]
+    whose = f"the platform's metrics are {'+'.join(kinds)}, not Azure's" if kinds else ""
+    return "; ".join(filter(None, [whose, *last]))
+
+
+def _limits(trials: pd.DataFrame, on_demand: Collection[str]) -> pd.DataFrame:
+    cells = predict.predicted(trials, on_demand)
+    words = [
+        _LIMITS[column].words(value) if column else "none known"
+        for column, value in zip(cells["limit"], cells["limit_value"], strict=True)
+    ]
+    of_limit = cells["measured_iops"] / cells["limit_iops"]
+    return cells[CELL].assign(in_force=np.array(words, dtype=object), of_limit=of_limit)
+
+
+def _credit(trials: pd.DataFrame) -> pd.DataFrame:
+    """States of the trials of each cell, and the least credit any of them began with."""
+    totals = trial_totals(trials)
+    if "credit_left_share" not in totals:
+        totals["credit_left_share"] = np.nan
+    rows = []
+    for place, part in totals.groupby(CELL, sort=False):
+        states, least = Counter(part["credit_state"]), part["credit_left_share"].min()
+        words = " and ".join(states) if len(states) < 3 else f"{len(states)} states"
+        told = not np.isnan(least) and least < 0.995
+        left = f", {100 * least:.0f} % left or more" if told and set(states) != {NONE} else ""
+        rows.append((*place, f"{words}{left}"))
+    return pd.DataFrame(rows, columns=[*CELL, "credit"])
+
+
+def _platform(trials: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
+    """Consumed limits and used credit above 0 %, the highest of each trial; why there is nothing, else."""
+    judged = platform_metrics.evidence(trials, reported)
+    found = platform_metrics.of_trials(trials, reported)
+    order = found["metric"].map(list(_SHORT).index).rename("order")
+    medians = found.groupby([*CELL, order, "metric"])["maximum"].median()
+    said: dict[tuple[Any, ...], list[str]] = {}
+    for arm, load, _, name, value in medians.reset_index().itertuples(index=False):
+        if value >= 0.5:
+            said.setdefault((arm, load), []).append(f"{_SHORT[name]} {value:.0f} %")
+    rows = []
+    for place, part in judged.groupby(CELL, sort=False):
+        known = part[part["agrees"] != ""]
+        nothing = part["words"].iloc[0] if len(reported) else NOT_FETCHED
+        words = ", ".join(said.get(tuple(place), ["idle"])) if len(known) else nothing
+        agrees = f"{(known['agrees'] == 'yes').sum()} of {len(known)}" if len(known) else ""
+        rows.append((*place, words, agrees))
+    return pd.DataFrame(rows, columns=[*CELL, "platform", "agrees"])

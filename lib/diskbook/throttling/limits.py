@@ -1,0 +1,292 @@
+"""Which limit a trial sits on, and what sets the rate of a cell.
+
+A closed loop on a cap has latency = outstanding / cap: the latency then says nothing about the disk. So every
+cell gets a label before anything is compared. All functions here are pure: tables in, tables out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from diskbook.tables.series import Samples, flat_trials
+from diskbook.tables.totals import (
+    CELL,
+    little_error,
+    little_ok,
+    little_tolerance,
+    measured_rows,
+    rate_kept,
+    trial_totals,
+)
+
+__all__ = [
+    "LIMITS",
+    "Limit",
+    "binding_limit",
+    "cell_codes",
+    "flat_trials",
+    "label_cells",
+    "limit_values",
+    "limit_words",
+    "little_error",
+    "little_ok",
+    "little_tolerance",
+    "measured_rows",
+    "predicted_latency_ms",
+    "trial_totals",
+]
+
+ON_LIMIT = 0.95
+"""Share of a limit above which a trial may sit on it."""
+OVERSHOOT = 1.05
+"""Caps are seen about 2 % above nominal; a base limit exceeded by more than this is not in force."""
+CONSUMED = 99.0
+"""Percentage of a limit from which on the platform's metric says that it is reached."""
+_MEDIANS = ["outstanding", "block_size_bytes", "iops", "mb_s", "lat_mean_ms", "share", "rate_offered"]
+KNEE_FACTOR = 2.0
+"""Multiple of the depth that a rate needs at the unqueued latency, beyond which depth buys nothing."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit of a disk or a VM: its column in `trials`, its name in words, and what it counts."""
+
+    column: str
+    name: str
+    counts: str
+    burst_column: str | None = None
+
+    @property
+    def unit(self) -> str:
+        """Unit in words."""
+        return "IOPS" if self.counts == "iops" else "MB/s"
+
+    def words(self, value: float) -> str:
+        """Name the limit with its value, e.g. "disk limit of 5,000 IOPS"."""
+        return f"{self.name} of {value:,.0f} {self.unit}"
+
+
+LIMITS = (
+    Limit("cap_disk_iops", "disk limit", "iops", "cap_disk_burst_iops"),
+    Limit("cap_disk_mb_s", "disk limit", "mb_s", "cap_disk_burst_mb_s"),
+    Limit("cap_disk_burst_iops", "disk burst limit", "iops"),
+    Limit("cap_disk_burst_mb_s", "disk burst limit", "mb_s"),
+    Limit("cap_vm_iops", "VM uncached limit", "iops", "cap_vm_burst_iops"),
+    Limit("cap_vm_mb_s", "VM uncached limit", "mb_s", "cap_vm_burst_mb_s"),
+    Limit("cap_vm_burst_iops", "VM burst limit", "iops"),
+    Limit("cap_vm_burst_mb_s", "VM burst limit", "mb_s"),
+    # Set only for disks whose host cache is on (their I/O counts against this limit as well), and for a
+    # machine's local disk, which has no other.
+    Limit("cap_vm_cached_iops", "VM cached/local limit", "iops"),
+    Limit("cap_vm_cached_mb_s", "VM cached/local limit", "mb_s"),
+)
+
+
+def predicted_latency_ms(outstanding: float, cap_iops: float) -> float:
+    """Latency of a closed loop on a cap, in ms: outstanding / cap (Little's law)."""
+    return 1000.0 * outstanding / cap_iops if cap_iops > 0 else float("nan")
+
+
+def binding_limit(totals: pd.DataFrame) -> pd.DataFrame:
+    """Find for each trial the limit it may sit on.
+
+    A limit may bind above 95 % of it. A base limit that is exceeded by more than 5 % while a burst limit is
+    known is not in force: credit carries the trial above it. Nor is one of disk or uncached I/O that a disk
+    with host cache exceeds: the cache answered.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Index as `totals`; `limit` (column of the limit, or ""), `limit_value`, `share` of that limit;
+        without a limit, `share` is the largest share of any known limit.
+    """
+    shares = np.full((len(totals), len(LIMITS)), np.nan)
+    on_limit = np.zeros_like(shares, dtype=bool)
+    values = np.column_stack([limit_values(totals, limit.column) for limit in LIMITS])
+    cached = ~np.isnan(limit_values(totals, "cap_vm_cached_iops"))
+    for position, limit in enumerate(LIMITS):
+        value = np.where(values[:, position] > 0, values[:, position], np.nan)
+        share = totals[limit.counts].to_numpy(float) / value
+        shares[:, position] = share
+        on_limit[:, position] = share >= ON_LIMIT
+        if limit.burst_column is not None:
+            bursts = limit_values(totals, limit.burst_column) > value
+            on_limit[:, position] &= ~(bursts & (share > OVERSHOOT))
+        if "cached" not in limit.column:
+            on_limit[:, position] &= ~(cached & (share > OVERSHOOT))
+    found = on_limit.any(axis=1)
+    best = np.where(on_limit, shares, -1.0).argmax(axis=1)
+    rows = np.arange(len(totals))
+    known = np.where(np.isnan(shares), -1.0, shares).max(axis=1, initial=-1.0)
+    return pd.DataFrame(
+        {
+            "limit": np.where(found, np.array([limit.column for limit in LIMITS])[best], ""),
+            "limit_value": np.where(found, values[rows, best], np.nan),
+            "share": np.where(found, shares[rows, best], np.where(known < 0, np.nan, known)),
+        },
+        index=totals.index,
+    )
+
+
+def limit_values(totals: pd.DataFrame, column: str) -> np.ndarray:
+    """Values of a limit, one a trial; NaN where it is not known or the table has no such column."""
+    if column not in totals:
+        return np.full(len(totals), np.nan)
+    return totals[column].to_numpy(float, na_value=np.nan)
+
+
+def label_cells(
+    trials: pd.DataFrame,
+    series: pd.DataFrame | list[Samples] | None = None,
+    consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
+    totals: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Label every cell (arm x workload) `below cap`, `capped` or `near a cap`, with the limit and why.
+
+    `capped` needs more than a rate above 95 % of a limit: more depth must give no more rate, or the
+    one-second rate must be flat, or the platform must report the limit as consumed. Without that the label
+    is `near a cap`.
+
+    Parameters
+    ----------
+    trials, series
+        Tables of a run.
+    consumed_pct
+        Azure's consumed-percentage metric by (arm, workload, column of the base limit), where it was fetched.
+    totals
+        `trial_totals(trials)`, where it is known already.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a cell: `arm, workload, n_trials, n_on_limit, outstanding, iops, mb_s, lat_mean_ms, label,
+        limit, limit_value, share, evidence, predicted_lat_ms, binds`; `binds` says what sets the rate.
+    """
+    totals = trial_totals(trials) if totals is None else totals
+    totals = totals.join(binding_limit(totals))
+    totals["flat"] = totals["trial"].isin(flat_trials(series))
+    cells = _cells(totals)
+    cells["label"], cells["evidence"] = "below cap", ""
+    for index, cell in cells[cells["n_on_limit"] > 0].iterrows():
+        evidence = _evidence(cell, cells, _told(cell, totals, consumed_pct or {}))
+        cells.loc[index, ["label", "evidence"]] = "capped" if evidence else "near a cap", evidence
+    iops_limit = _limit_as_iops(cells)
+    cells["predicted_lat_ms"] = 1000.0 * cells["outstanding"] / iops_limit.where(cells["n_on_limit"] > 0)
+    cells["binds"] = [_binds(cell) for cell in cells.to_dict("records")]
+    return cells
+
+
+def limit_words(cell: Mapping[Any, Any] | pd.Series) -> str:
+    """Name the limit a cell sits on, e.g. "disk limit of 5,000 IOPS"."""
+    limit = next(item for item in LIMITS if item.column == cell["limit"])
+    return limit.words(float(cell["limit_value"]))
+
+
+def _binds(cell: Mapping[Any, Any]) -> str:
+    """Say what sets the rate of a cell: a limit, the rate offered, or the tool's own concurrency.
+
+    A closed loop below every limit runs at threads x queue depth / latency: more of either gives more rate,
+    until a limit is reached, and the rate says nothing that the latency does not.
+    """
+    if cell["label"] == "capped":
+        return limit_words(cell)
+    if cell["label"] == "near a cap":
+        return f"perhaps the {limit_words(cell)}"
+    if cell["n_rate_kept"] == cell["n_trials"]:
+        return f"the offered rate of {cell['rate_offered']:,.0f}/s"
+    if cell["n_little_ok"] < cell["n_trials"] or not cell["iops"] > 0:
+        return "not known: the queue was not kept full, or the offered rate not reached"
+    return f"the tool's own concurrency: {cell['outstanding']:.0f} outstanding / {cell['lat_mean_ms']:.2f} ms"
+
+
+def _cells(totals: pd.DataFrame) -> pd.DataFrame:
+    """Medians over the trials of each cell, and the limit that most of its trials sit on."""
+    code, names = cell_codes(totals)
+    medians = totals[_MEDIANS].groupby(code).median()
+    counts = {"n_trials": None, "n_rate_kept": rate_kept(totals), "n_little_ok": little_ok(totals)}
+    cells = names.assign(
+        **{name: np.bincount(code, which, len(names)).astype(int) for name, which in counts.items()},
+        kind=totals["kind"].to_numpy()[np.unique(code, return_index=True)[1]],
+    ).join(medians)
+    on_limit = totals[["limit", "limit_value", "share", "flat"]].assign(cell=code)
+    on_limit = on_limit[on_limit["limit"] != ""]
+    cells["n_on_limit"] = np.bincount(on_limit["cell"], minlength=len(names))
+    if on_limit.empty:
+        return cells.assign(limit="", limit_value=np.nan, flat=False)
+    per_limit = on_limit.groupby(["cell", "limit"])
+    most = (
+        per_limit[["limit_value", "share"]].median().assign(n=per_limit.size(), flat=per_limit["flat"].min())
+    )
+    most = most.reset_index().sort_values("n", ascending=False, kind="stable").drop_duplicates("cell")
+    cells = cells.join(most.set_index("cell")[["limit", "limit_value", "share", "flat"]], rsuffix="_on")
+    cells["share"] = cells.pop("share_on").fillna(cells["share"])
+    cells["limit"] = cells["limit"].fillna("")
+    cells["flat"] = cells["flat"].eq(True)
+    return cells
+
+
+def cell_codes(totals: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
+    """Number the cells of a table in order of appearance: a code a row, and (arm, workload) by code."""
+    arms, loads = (pd.factorize(totals[name]) for name in CELL)
+    code, cells = pd.factorize(arms[0].astype(np.int64) * max(len(loads[1]), 1) + loads[0])
+    pairs = {
+        "arm": arms[1].take(cells // max(len(loads[1]), 1)),
+        "workload": loads[1].take(cells % max(len(loads[1]), 1)),
+    }
+    return code, pd.DataFrame(pairs, columns=CELL)
+
+
+def _limit_as_iops(cells: pd.DataFrame) -> pd.Series:
+    mb_s = {limit.column for limit in LIMITS if limit.counts == "mb_s"}
+    as_iops = cells["limit_value"] * 1e6 / cells["block_size_bytes"]
+    return cells["limit_value"].where(~cells["limit"].isin(mb_s), as_iops)
+
+
+def _told(
+    cell: pd.Series, totals: pd.DataFrame, consumed_pct: Mapping[tuple[str, str, str], float]
+) -> float | None:
+    """Percentage of its limit that the platform reports; the metric counts against the base limit always."""
+    base = str(cell["limit"]).replace("_burst", "")
+    told = consumed_pct.get((cell["arm"], cell["workload"], base))
+    if told is None or base == cell["limit"]:
+        return told
+    mine = (totals["arm"] == cell["arm"]) & (totals["workload"] == cell["workload"])
+    share = float(np.median(limit_values(totals[mine], base))) / float(cell["limit_value"])
+    return None if np.isnan(share) else told * share
+
+
+def _evidence(cell: pd.Series, cells: pd.DataFrame, consumed: float | None) -> str:
+    """Say what corroborates that a cell sits on its limit; empty when nothing does."""
+    if consumed is not None and consumed >= CONSUMED:
+        return f"the platform reports {consumed:.0f} % of the limit as consumed"
+    if cell["flat"]:
+        return "its one-second rate varies by less than 0.3 %"
+    like = cells[
+        (cells["arm"] == cell["arm"])
+        & (cells["kind"] == cell["kind"])
+        & (cells["block_size_bytes"] == cell["block_size_bytes"])
+    ]
+    return _depth_evidence(cell, like)
+
+
+def _depth_evidence(cell: pd.Series, like: pd.DataFrame) -> str:
+    """Look for a second depth that shows that more depth gives no more rate."""
+    other = like[(like["limit"] == cell["limit"]) & (like["outstanding"] != cell["outstanding"])]
+    if ((other["iops"] / cell["iops"] - 1.0).abs() <= 0.03).any():
+        return "more depth gives no more rate"
+    below = like[(like["n_on_limit"] == 0) & (like["outstanding"] < cell["outstanding"])]
+    if below.empty:
+        return ""
+    shallow = below.loc[below["outstanding"].idxmin()]
+    needed = cell["iops"] * shallow["lat_mean_ms"] / 1000.0
+    if cell["outstanding"] < KNEE_FACTOR * needed:
+        return ""
+    return (
+        f"this rate needs {needed:.1f} I/Os in flight at the {shallow['lat_mean_ms']:.2f} ms of depth "
+        f"{shallow['outstanding']:.0f}; {cell['outstanding']:.0f} give no more"
+    )

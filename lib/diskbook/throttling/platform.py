@@ -1,0 +1,205 @@
+"""The platform's own metrics of a run: a table of its answers, and what they say of trials and cells. Pure.
+
+Azure Monitor says for each minute which share of a limit was consumed. For a trial that is at least one whole
+minute long this is evidence from the other side, to be held against our own reading of the rates. It never
+replaces it: a metric that disagrees is shown, and a metric that is missing changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from diskbook.reference.metrics import BY_NAME, METRICS
+from diskbook.tables import schema
+from diskbook.tables.totals import trial_totals
+from diskbook.throttling.limits import CONSUMED, binding_limit
+
+BURSTS = 105.0
+"""Percentage above which a burst is reported, not a limit; caps are seen about 2 % above nominal."""
+_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
+_COLUMNS = [column.name for column in schema.METRICS.columns]
+_NAMES = {metric.limit: metric.name for metric in METRICS if not metric.credit}
+
+
+def table(answers: Iterable[Mapping[str, Any]], provenance: str) -> pd.DataFrame:
+    """Put answers of metrics:getBatch into one table; of a value that was fetched twice the later one stays.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        An answer is not of the shape that the service documents.
+    """
+    parts = [
+        _frame(resource, metric, series, provenance)
+        for answer in answers
+        for resource in answer["values"]
+        for metric in resource["value"]
+        for series in metric["timeseries"]
+    ]
+    if not parts:
+        return schema.empty(schema.METRICS)
+    found = pd.concat(parts, ignore_index=True)
+    found = found.drop_duplicates(list(schema.METRICS.key), keep="last", ignore_index=True)
+    return schema.validate(schema.METRICS, found)
+
+
+def _frame(
+    resource: Mapping[str, Any], metric: Mapping[str, Any], series: Mapping[str, Any], provenance: str
+) -> pd.DataFrame:
+    """Values of one series; a minute without a value has its time alone."""
+    points = [point for point in series["data"] if "average" in point or "maximum" in point]
+    labels = {item["name"]["value"].lower(): item["value"] for item in series.get("metadatavalues", ())}
+    values = {
+        "machine_id": resource["resourceid"].lower(),
+        "lun": labels.get("lun"),
+        "metric": metric["name"]["value"],
+        "minute_utc": pd.to_datetime([point["timeStamp"] for point in points], utc=True, format="ISO8601"),
+        "grain_s": _seconds(resource["interval"]),
+        "average": [point.get("average") for point in points],
+        "maximum": [point.get("maximum") for point in points],
+        "provenance": provenance,
+    }
+    return pd.DataFrame(values, columns=_COLUMNS).astype({"average": float, "maximum": float, "lun": object})
+
+
+def _seconds(duration: str) -> int:
+    """Seconds of an ISO 8601 duration, e.g. 60 of "PT1M"."""
+    match = _DURATION.fullmatch(duration)
+    if match is None:
+        raise ValueError(f"'{duration}' is no grain")
+    return round(
+        sum(float(part or 0) * unit for part, unit in zip(match.groups(), (3600, 60, 1), strict=True))
+    )
+
+
+def of_trials(trials: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
+    """Find the windows of each metric that lie wholly within each trial, after its ramp.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a trial and metric with at least one such window: `trial, arm, workload, metric, limit` (its
+        column in `trials`), `credit` (whether it is used credit, else consumption of the limit), `windows`,
+        `average` and `maximum` in percent.
+    """
+    columns = ["trial", "arm", "workload", "metric", "limit", "credit", "windows", "average", "maximum"]
+    measured = _measured(trials)
+    parts = [
+        part.assign(metric=metric.name, limit=metric.limit, credit=metric.credit)
+        for (machine, name, lun), series in _series(metrics)
+        if (metric := BY_NAME.get(name.lower())) is not None
+        and not (part := _within(measured[_at(measured, machine, lun)], series)).empty
+    ]
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(parts, ignore_index=True)[columns]
+
+
+def _series(metrics: pd.DataFrame) -> Iterable[tuple[tuple[str, str, str], pd.DataFrame]]:
+    """Each series by machine, metric and LUN ("" for the machine's own), in order of time."""
+    ordered = metrics.assign(lun=metrics["lun"].fillna("")).sort_values("minute_utc", kind="stable")
+    return ordered.groupby(["machine_id", "metric", "lun"], sort=False)  # type: ignore[return-value]
+
+
+def _at(measured: pd.DataFrame, machine: str, lun: str) -> pd.Series:
+    here = measured["machine_id"].str.lower() == machine
+    return here & (measured["lun"].fillna("") == lun) if lun else here
+
+
+def _us(times: pd.Series) -> np.ndarray:
+    """Times as whole microseconds since the Unix epoch."""
+    return times.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype(np.int64)
+
+
+def _measured(trials: pd.DataFrame) -> pd.DataFrame:
+    """Finished trials, a row each, with the beginning and end of what was measured, in microseconds."""
+    ok = trials[(trials["status"] != "failed") & ~_on_local_disk(trials)].drop_duplicates("trial")
+    start = _us(ok["started_utc"]) + (1e6 * ok["ramp_s"].to_numpy(float)).astype(np.int64)
+    seconds = np.nan_to_num(ok["runtime_s"].to_numpy(float))
+    return ok.assign(start=start, end=start + (1e6 * seconds).astype(np.int64))
+
+
+def _on_local_disk(trials: pd.DataFrame) -> pd.Series:
+    """Trials on a machine's own disk, by their limits: that the platform counts these is not documented."""
+    return trials["cap_vm_iops"].isna() & trials["cap_vm_cached_iops"].notna()
+
+
+def _within(measured: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
+    """Windows of one series wholly within each trial: how many, their mean and their maximum."""
+    begin = _us(series["minute_utc"])
+    first = np.searchsorted(begin, measured["start"].to_numpy(), "left")
+    ended = begin + 1_000_000 * series["grain_s"].to_numpy()
+    last = np.searchsorted(ended, measured["end"].to_numpy(), "right")
+    some = last > first
+    first, last, found = first[some], last[some], measured.loc[some, ["trial", "arm", "workload"]]
+    places = np.column_stack([first, last]).ravel()
+    # A last zero, since reduceat wants every place to be within.
+    average, maximum = (np.append(series[name].to_numpy(float), 0.0) for name in ("average", "maximum"))
+    windows = last - first
+    if not len(windows):
+        return found.assign(windows=windows, average=0.0, maximum=0.0)
+    return found.assign(
+        windows=windows,
+        average=np.add.reduceat(average, places)[::2] / windows,
+        maximum=np.maximum.reduceat(maximum, places)[::2],
+    )
+
+
+def evidence(trials: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
+    """Hold for each trial what the platform reports against what its rate says.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a finished trial: `trial, arm, workload`, `limit` (the one its rate reaches, column in
+        `trials`, or ""), `platform` (the one the platform reports as consumed, or ""), `consumed` (in
+        percent, of the limit reached, else the highest of any), `agrees` ("yes", "no", or "" where nothing
+        is known) and `words`.
+    """
+    totals = trial_totals(trials)
+    found = totals[["trial", "arm", "workload"]].assign(limit=binding_limit(totals)["limit"].to_numpy())
+    reported = of_trials(trials, metrics)
+    consumed = reported[~reported["credit"].astype(bool)]
+    by_trial = {
+        str(trial): dict(zip(part["limit"], part["maximum"], strict=True))
+        for trial, part in consumed.groupby("trial")
+    }
+    grain_s = float(metrics["grain_s"].max()) if len(metrics) else math.nan
+    rows = [_judged(row["limit"], by_trial.get(row["trial"]), grain_s) for row in found.to_dict("records")]
+    return found.join(pd.DataFrame(rows, index=found.index))
+
+
+def _judged(limit: str, shares: Mapping[str, float] | None, grain_s: float) -> dict[str, Any]:
+    """Hold one trial's limit against the percentages reported for it."""
+    if not shares:
+        words = (
+            "no metrics" if math.isnan(grain_s) else f"metric grain {grain_s:g} s is longer than the trial"
+        )
+        return {"platform": "", "consumed": math.nan, "agrees": "", "words": words}
+    # A limit that bursts is reported as more than 100 % of its base.
+    own = limit.replace("_burst", "")
+    reached = [
+        name for name, share in shares.items() if share >= CONSUMED and (share <= BURSTS or name == own)
+    ]
+    top = own if own in shares else max(reached or shares, key=lambda name: shares[name])
+    words = f"{_NAMES[top]} {shares[top]:.0f} %"
+    platform = own if own in reached else next(iter(reached), "")
+    agrees = "yes" if platform == own else "no"
+    return {"platform": platform, "consumed": shares[top], "agrees": agrees, "words": words}
+
+
+def consumed_by_cell(trials: pd.DataFrame, metrics: pd.DataFrame) -> dict[tuple[str, str, str], float]:
+    """Median over trials of the highest consumed percentage, by arm, workload and column of the limit."""
+    reported = of_trials(trials, metrics)
+    consumed = reported[~reported["credit"].astype(bool)]
+    medians = consumed.groupby(["arm", "workload", "limit"], as_index=False)["maximum"].median()
+    return {
+        (str(arm), str(load), str(limit)): float(value)
+        for arm, load, limit, value in medians.itertuples(index=False)
+    }

@@ -1,0 +1,1 @@
+"""DiskSpd: the command for a workload, and parsers of its XML and text."""

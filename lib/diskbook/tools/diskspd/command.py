@@ -1,0 +1,222 @@
+"""DiskSpd: the command for a workload on a Windows machine, and what its XML says. No I/O here.
+
+As with fio the disk itself is measured ("#1", a physical drive), not a file on it. A line given word for
+word keeps its arguments but for the target: a disk cannot be made anew, so -c becomes -f of the same size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from diskbook.base.errors import UsageError
+from diskbook.scenario.diskspd_line.arguments import Arguments, parse
+from diskbook.scenario.diskspd_line.render import render
+from diskbook.scenario.model import Workload
+from diskbook.tools.diskspd import xml as diskspd_xml
+from diskbook.tools.job import Job
+from diskbook.tools.record import Measurement, Series, UnusableError
+
+__all__ = ["Result", "arguments_of", "command", "parse_output", "prefill_command"]
+
+MIB = 1024**2
+VERSION = "2.0.21"
+"""The release that machines get. It reads -g5i as 5 bytes/ms, and -rs without a word (2.1 knows them)."""
+_PREFILL_MB_S = 400
+_SHORTEST = 0.9
+_RATE_ROUNDING = 0.001
+
+
+class Target(Protocol):
+    """A disk as the machine sees it."""
+
+    @property
+    def target(self) -> str:
+        """Physical drive, as DiskSpd names it: "#1"."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one call of DiskSpd measured."""
+
+    version: str
+    measurement: Measurement
+
+    @property
+    def series(self) -> dict[str, Series]:
+        """IOPS and latency by interval (-D)."""
+        return self.measurement.series
+
+
+def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
+    """Build the measurement of one trial.
+
+    Parameters
+    ----------
+    workload
+        What to offer.
+    target
+        Where.
+    seed
+        Fixes the offsets drawn; a line given word for word keeps its own.
+
+    Raises
+    ------
+    UsageError
+        For what DiskSpd, or the release that the machines have, cannot do.
+    """
+    if workload.verbatim is not None:
+        return _verbatim(parse(workload.verbatim), target)
+    asked = arguments_of(workload, target.target, seed=seed)
+    return Job(("diskspd", *render(asked)))
+
+
+def arguments_of(workload: Workload, target: str, *, seed: int = 1) -> Arguments:
+    """Say a workload in DiskSpd's terms; raises UsageError for what it has no words for."""
+    if workload.sync == "fdatasync":
+        raise UsageError(
+            f'workload {workload.name}: DiskSpd cannot flush after each write; use sync = "dsync"'
+        )
+    return Arguments(
+        targets=(target,),
+        block_size=workload.block_size_bytes,
+        write_pct=workload.write_pct,
+        random_pct=100 if workload.pattern == "random" else 0,
+        threads_per_target=workload.threads,
+        outstanding=workload.queue_depth,
+        rate=_rate(workload),
+        cache="off",
+        write_through=workload.sync == "dsync",
+        max_offset=workload.working_set_bytes,
+        thread_stride=_stride(workload),
+        warmup_s=_whole_seconds(workload, "ramp_s"),
+        duration_s=_whole_seconds(workload, "runtime_s"),
+        latency=True,
+        iops_interval_ms=round(workload.series_s * 1000),
+        # Data that do not repeat: the default pattern (0, 1, 2 ...) might be stored for nothing.
+        buffers=str(max(MIB, workload.block_size_bytes)),
+        seed=seed,
+        output="xml",
+    )
+
+
+def prefill_command(size_bytes: int, target: Target, *, seconds: int | None = None) -> Job:
+    """Build the writing of the first part of a disk, in order, with random data.
+
+    DiskSpd writes for a time, not an amount: what it wrote must be held against `size_bytes`. One thread goes
+    through the part from its beginning, so that as many bytes as it holds are all of it.
+    """
+    asked = Arguments(
+        targets=(target.target,),
+        block_size=MIB,
+        write_pct=100,
+        threads_per_target=1,
+        outstanding=16,
+        cache="off",
+        max_offset=size_bytes,
+        warmup_s=0,
+        duration_s=seconds or max(1, math.ceil(size_bytes / 1e6 / _PREFILL_MB_S)),
+        buffers="random",
+        output="xml",
+    )
+    return Job(("diskspd", *render(asked)))
+
+
+def parse_output(text: Mapping[str, str], source: str, runtime_s: float | None = None) -> Result:
+    """Read what DiskSpd left.
+
+    Parameters
+    ----------
+    text
+        Its streams: `stdout` with the XML, `stderr`.
+    source
+        Name of the output, for messages.
+    runtime_s
+        How long it was to measure; when given, a result that is much shorter is refused.
+
+    Raises
+    ------
+    UnusableError
+        With DiskSpd's own message where it has one.
+    """
+    told = _complaint(text)
+    try:
+        parsed = diskspd_xml.parse(text.get("stdout", ""), source)
+    except UnusableError as error:
+        raise UnusableError(source, f"{error.reason}{told}", error.line) from None
+    if len(parsed.measurements) > 1:
+        raise UnusableError(source, f"it holds {len(parsed.measurements)} results; one was asked for")
+    measurement = parsed.measurements[0]
+    measured_s = max(part.runtime_ms for part in measurement.directions.values()) / 1000
+    if runtime_s is not None and measured_s < _SHORTEST * runtime_s:
+        raise UnusableError(
+            source, f"DiskSpd measured for {measured_s:g} s of {runtime_s:g} s; it was interrupted{told}"
+        )
+    return Result(parsed.version, measurement)
+
+
+def _verbatim(line: Arguments, target: Target) -> Job:
+    notes = []
+    if line.rate_unit == "IOPS" and line.rate is not None:
+        exact = line.rate * line.block_size / 1000
+        line = replace(line, rate=round(exact), rate_unit="bytes/ms")
+        notes.append(f"-g became {line.rate} bytes/ms ({exact:g}), since {VERSION} misreads -g with i")
+    if _numbers(line.least_version) > _numbers(VERSION):
+        raise UsageError(
+            f"DiskSpd line: -rs and -rd need DiskSpd {line.least_version}, the machines have {VERSION}, "
+            "which misreads them; write -r"
+        )
+    ends = [end for end in (line.create_bytes, line.max_offset) if end is not None]
+    there = replace(
+        line,
+        targets=(target.target,) * line.n_targets,
+        create_bytes=None,
+        max_offset=min(ends) if ends else None,
+        output="xml",
+    )
+    if line.create_bytes is not None:
+        notes.append(
+            "-c became -f: the disk itself is measured, without the file system of the line's author"
+        )
+    return Job(("diskspd", *render(there)), notes=tuple(notes))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _whole_seconds(workload: Workload, key: str) -> int:
+    seconds: float = getattr(workload, key)
+    if seconds % 1:
+        raise UsageError(f"workload {workload.name}: {key} = {seconds:g}, but DiskSpd takes whole seconds")
+    return int(seconds)
+
+
+def _rate(workload: Workload) -> int | None:
+    """Rate of each thread in bytes a millisecond, which every release reads alike."""
+    if workload.rate is None:
+        return None
+    exact = workload.rate / workload.threads * workload.block_size_bytes / 1000
+    if abs(round(exact) / exact - 1) > _RATE_ROUNDING:
+        raise UsageError(
+            f"workload {workload.name}: rate = {workload.rate:g} is {exact:.2f} bytes/ms a thread, "
+            "and DiskSpd takes whole ones; choose a higher rate or fewer threads"
+        )
+    return round(exact)
+
+
+def _stride(workload: Workload) -> int | None:
+    """Where each thread starts: at its own part of the working set when it goes in order."""
+    if workload.pattern == "random" or workload.threads == 1:
+        return None
+    block = workload.block_size_bytes
+    return workload.working_set_bytes // workload.threads // block * block
+
+
+def _complaint(text: Mapping[str, str]) -> str:
+    """DiskSpd's own words, to be put after a message; it has used both streams for them."""
+    lines = [line.strip() for stream in ("stderr", "stdout") for line in text.get(stream, "").splitlines()]
+    telling = [line for line in lines if line.upper().startswith(("ERROR", "WARNING"))]
+    return f"; DiskSpd says: {telling[0]}" if telling else ""

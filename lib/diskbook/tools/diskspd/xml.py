@@ -1,0 +1,279 @@
+"""DiskSpd's XML (-Rxml), versions 2.0.12 to 2.2, as measurements. Reads text, touches no file.
+
+`TimeSpan` occurs twice: in the Profile it says what was asked, below Results what was measured. A thread
+lists its targets; an outstanding I/O is of a thread and target, or of a thread (-O). Latencies are there with
+-L only, one-second counts with -D only. Version 2.2 writes ``Name="<unknown>"`` and bare ampersands.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import numpy as np
+
+from diskbook.tools import xml_tree
+from diskbook.tools.diskspd import xml_profile
+from diskbook.tools.record import NS_PER_MS, Direction, Measurement, Parsed, Series, UnusableError, number
+from diskbook.tools.xml_tree import Node
+
+_WORDS = {"read": "Read", "write": "Write"}
+_DOCUMENT = re.compile(r"<Results[\s>]")
+_FROM_PERCENTILES = "the latency distribution is rebuilt from DiskSpd's percentiles"
+NO_LATENCY = "no latencies were measured (-L was not given)"
+
+
+def parse(text: str, source: str) -> Parsed:
+    """Read the XML of one or several runs of DiskSpd, with whatever stands before it.
+
+    Parameters
+    ----------
+    text
+        The file.
+    source
+        Its name, for messages.
+
+    Returns
+    -------
+    Parsed
+        A measurement a time span. The file's flags name the time spans that could not be used.
+
+    Raises
+    ------
+    UnusableError
+        When nothing in it can be used; names the line where it can.
+    """
+    starts = [found.start() for found in _DOCUMENT.finditer(text)]
+    if not starts:
+        raise UnusableError(source, "there is no <Results> of DiskSpd in it")
+    flags: list[str] = []
+    versions: list[str] = []
+    measurements: list[Measurement] = []
+    failed: list[tuple[str, int | None]] = []
+    seen: set[str] = set()
+    for start, end in pairwise([*starts, len(text)]):
+        line = text.count("\n", 0, start)
+        if (document := text[start:end].partition("</Results>")[0].strip()) in seen:
+            flags.append("the same document is there twice and counts once")
+            continue
+        seen.add(document)
+        version, found, more, unusable = _document(text[start:end], source, line)
+        versions.append(version)
+        measurements += found
+        flags += more
+        failed += unusable
+    if not measurements:
+        why, where = failed[0] if failed else ("it holds no time span with results", None)
+        raise UnusableError(source, why, where)
+    if len(seen) > 1:
+        flags.append(f"the file holds {len(seen)} runs")
+    flags += [f"line {where}: {why}" for why, where in failed]
+    # A file with two versions in it is not told apart further: its measurements carry the first one's flag.
+    if len(set(versions)) > 1:
+        raise UnusableError(
+            source, f"it holds runs of different versions ({', '.join(sorted(set(versions)))})"
+        )
+    return Parsed("diskspd", versions[0], "DiskSpd XML", tuple(measurements), tuple(dict.fromkeys(flags)))
+
+
+def _document(
+    text: str, source: str, lines_before: int
+) -> tuple[str, list[Measurement], list[str], list[tuple[str, int | None]]]:
+    """Version, measurements, flags, and what could not be used (why, line) of one <Results>."""
+    end = text.rfind("</Results>")
+    tree = _tree(text if end < 0 else text[: end + len("</Results>")], source, lines_before)
+    if tree.root is None:
+        raise UnusableError(source, tree.broken_why, lines_before + (tree.broken_line or 1))
+    root, flags = tree.root, []
+    if tree.mended:
+        flags.append("not well-formed XML (a known fault of DiskSpd), mended for reading")
+    if tree.broken_line:
+        flags.append(f"cut or damaged at line {lines_before + tree.broken_line} ({tree.broken_why})")
+    asked = list(root.all("Profile", "TimeSpans", "TimeSpan"))
+    started = _time(root.word("System", "RunTime"))
+    found: list[Measurement] = []
+    failed: list[tuple[str, int | None]] = []
+    for position, span in enumerate(root.all("TimeSpan")):
+        profile = asked[position] if position < len(asked) else None
+        try:
+            one = _measurement(span, profile, position + 1)
+        except ValueError as error:
+            failed.append((f"time span {position + 1} cannot be used: {error}", lines_before + span.line))
+            continue
+        found.append(replace(one, started_utc=started, host=root.word("System", "ComputerName")))
+    if not found and not failed and tree.broken_line:
+        failed.append(
+            (f"it breaks off before any result ({tree.broken_why})", lines_before + tree.broken_line)
+        )
+    return root.word("System", "Tool", "Version") or "unknown", found, flags, failed
+
+
+def _tree(text: str, source: str, lines_before: int) -> xml_tree.Tree:
+    try:
+        return xml_tree.read(text)
+    except xml_tree.Refused as error:
+        raise UnusableError(source, str(error), lines_before + 1) from None
+
+
+def _measurement(span: Node, profile: Node | None, position: int) -> Measurement:
+    """One time span; ValueError says why it cannot be used."""
+    told = span.word("Error")
+    if told:
+        raise ValueError(f"DiskSpd says: {told}")
+    seconds = number(span.word("TestTimeSeconds"), "TestTimeSeconds", 1e9)
+    if seconds <= 0:
+        raise ValueError("it measured for no time at all")
+    threads = _threads(span)
+    flags = [] if span.closed else ["it breaks off within this time span, after all counts"]
+    directions = _directions(span, threads, seconds, flags)
+    load, paths = xml_profile.load(profile, flags)
+    paths = paths or [node.word("Path") for node in _targets(threads)]
+    _tell_idle(threads, flags)
+    return Measurement(
+        name=f"time span {position}",
+        target=" + ".join(dict.fromkeys(filter(None, paths))),
+        load=load,
+        directions=directions,
+        series=_series(span, seconds),
+        flags=tuple(flags),
+    )
+
+
+def _threads(span: Node) -> list[Node]:
+    """Threads of a time span, all of them; a sum over some would pass for a smaller total."""
+    threads = list(span.all("Thread"))
+    if not threads:
+        raise ValueError("no thread's counts are in it")
+    told = span.word("ThreadCount")
+    wanted = int(number(told, "ThreadCount", 1e6)) if told else len(threads)
+    if len(threads) != wanted or not all(node.closed for node in threads):
+        raise ValueError(f"the counts of {wanted} threads are wanted, but it breaks off before their end")
+    return threads
+
+
+def _targets(threads: Iterable[Node]) -> list[Node]:
+    return [target for thread in threads for target in thread.all("Target")]
+
+
+def _tell_idle(threads: list[Node], flags: list[str]) -> None:
+    """Say which targets got no I/O: DiskSpd's outstanding I/Os are counted for them all the same."""
+    ios: dict[str, float] = {}
+    for node in _targets(threads):
+        ios[node.word("Path")] = ios.get(node.word("Path"), 0) + number(node.word("IOCount"), "IOCount")
+    idle = [path for path, count in ios.items() if not count]
+    if idle and len(idle) < len(ios):
+        flags.append(f"no I/O went to {' + '.join(idle)}")
+
+
+def _directions(span: Node, threads: list[Node], seconds: float, flags: list[str]) -> dict[str, Direction]:
+    latency = span.first("Latency")
+    if latency is None:
+        flags.append(NO_LATENCY)
+    elif not latency.closed:
+        flags.append("the latencies are cut off and left out")
+        latency = None
+    found = {}
+    for name, word in _WORDS.items():
+        targets = _targets(threads)
+        ios = sum(int(number(node.word(f"{word}Count"), f"{word}Count")) for node in targets)
+        size = sum(number(node.word(f"{word}Bytes"), f"{word}Bytes") for node in targets)
+        if ios:
+            found[name] = _direction(ios, size, seconds, latency, word, flags)
+    if not found:
+        raise ValueError("no I/O was done")
+    return found
+
+
+def _direction(
+    ios: int, size: float, seconds: float, latency: Node | None, word: str, flags: list[str]
+) -> Direction:
+    percentiles = _percentiles(latency, word) if latency else {}
+    if percentiles and _FROM_PERCENTILES not in flags:
+        flags.append(_FROM_PERCENTILES)
+    mean = latency.word(f"Average{word}Milliseconds") if latency else ""
+    spread = latency.word(f"{word}LatencyStdev") if latency else ""
+    return Direction(
+        ios=ios,
+        iops=ios / seconds,
+        bw_bytes=size / seconds,
+        runtime_ms=1000 * seconds,
+        lat_mean_ms=_latency_ms(mean),
+        lat_stddev_ms=_latency_ms(spread),
+        lat_min_ms=percentiles.get(0.0, math.nan),
+        lat_max_ms=percentiles.get(100.0, math.nan),
+        lat_p50_ms=percentiles.get(50.0, math.nan),
+        lat_p99_ms=percentiles.get(99.0, math.nan),
+        lat_p999_ms=percentiles.get(99.9, math.nan),
+        bins=bins_of(percentiles, ios),
+        percentiles_ms=percentiles,
+    )
+
+
+def _latency_ms(text: str) -> float:
+    return number(text, "a latency", 1e9) if text else math.nan
+
+
+def _percentiles(latency: Node, word: str) -> dict[float, float]:
+    found = {}
+    for bucket in latency.all("Bucket"):
+        value = bucket.word(f"{word}Milliseconds")
+        if value:
+            percentile = number(bucket.word("Percentile"), "Percentile", 100)
+            found[percentile] = number(value, f"{word}Milliseconds", 1e9)
+    return found
+
+
+def bins_of(percentiles_ms: dict[float, float], ios: int) -> dict[int, int]:
+    """Make a histogram of percentiles: each part of the I/Os at the percentile that it ends with.
+
+    Exact at the percentiles told, no better than their distance between them (1 % up to the 99th).
+    """
+    bins: dict[int, int] = {}
+    done = 0
+    for percentile, value_ms in sorted(percentiles_ms.items()):
+        upto = math.ceil(ios * percentile / 100 - 1e-9)
+        if upto > done:
+            value_ns = round(value_ms * NS_PER_MS)
+            bins[value_ns] = bins.get(value_ns, 0) + upto - done
+            done = upto
+    return dict(sorted(bins.items())) if done == ios else {}
+
+
+def _series(span: Node, seconds: float) -> dict[str, Series]:
+    """One value an interval (-D), of those that lie within the measured time.
+
+    DiskSpd gives rates a second, whatever the interval (seen with -D500).
+    """
+    buckets = [item for item in span.all("Iops", "Bucket") if item.closed]
+    if not buckets:
+        return {}
+    ends = [
+        number(item.attributes.get("SampleMillisecond"), "SampleMillisecond", 1e12) / 1000 for item in buckets
+    ]
+    if (np.diff([0.0, *ends]) <= 0).any():
+        raise ValueError("the times of its one-second counts do not rise")
+    within = np.array(ends) <= seconds * 1.001
+    return {
+        name: Series(np.array(ends)[within], counts[within], latencies[within])
+        for name, word in _WORDS.items()
+        if (counts := _column(buckets, word)).any()
+        for latencies in [_column(buckets, f"{word}AvgLatencyMilliseconds", math.nan)]
+    }
+
+
+def _column(buckets: Sequence[Node], name: str, default: float = 0.0) -> np.ndarray:
+    told = [item.attributes.get(name) for item in buckets]
+    return np.array([default if value is None else number(value, name) for value in told])
+
+
+def _time(text: str) -> str | None:
+    """ISO 8601 of "2026/11/20 08:57:35 UTC" (or GMT)."""
+    try:
+        found = datetime.strptime(text.rsplit(" ", 1)[0], "%Y/%m/%d %H:%M:%S")
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC).isoformat(timespec="seconds")

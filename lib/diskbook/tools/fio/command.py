@@ -1,0 +1,231 @@
+"""What fio is asked to do: a workload and a device to a command line. No I/O here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from diskbook.base.errors import UsageError
+from diskbook.scenario.diskspd_line.arguments import Arguments, parse
+from diskbook.scenario.model import Workload
+from diskbook.tools.fio import diskspd_line
+from diskbook.tools.job import Job
+
+__all__ = [
+    "Job",
+    "Target",
+    "command",
+    "prefill_command",
+    "verify_read_command",
+    "verify_write_command",
+    "version_command",
+]
+
+MIB = 1024**2
+JOB_NAME = "trial"
+# The achieved rate may miss the offered one by 0.5 %; rounding must not use that up.
+_RATE_ROUNDING = 0.001
+_RW = {
+    ("random", "read"): "randread",
+    ("random", "write"): "randwrite",
+    ("random", "mixed"): "randrw",
+    ("sequential", "read"): "read",
+    ("sequential", "write"): "write",
+    ("sequential", "mixed"): "rw",
+}
+
+
+class Target(Protocol):
+    """A device as the machine sees it: `engine` is nbd or libaio, `target` an NBD URI or a path."""
+
+    @property
+    def engine(self) -> str:
+        """The fio engine: nbd or libaio."""
+
+    @property
+    def target(self) -> str:
+        """NBD URI or path of a block device or file."""
+
+
+def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
+    """Build the measurement of one trial.
+
+    Percentiles and bins are of total latency (from submission, as an application sees it), not of
+    completion alone. Sequential threads each have their own part of the working set, unless a line of
+    DiskSpd says otherwise.
+
+    Parameters
+    ----------
+    workload
+        What to offer.
+    target
+        Where.
+    seed
+        Fixes the offsets drawn, so that they differ between trials and can be repeated.
+
+    Raises
+    ------
+    UsageError
+        When the rate cannot be divided among the threads, or the device cannot do the kind of sync.
+    """
+    line = parse(workload.verbatim) if workload.verbatim else None
+    argv = [
+        *_start(JOB_NAME, target),
+        *_load(workload, line),
+        *_sync(workload, target.engine),
+        *(_rate(workload) if line is None else diskspd_line.rate(line)),
+        f"--ramp_time={_ms(workload.ramp_s)}ms",
+        f"--runtime={_ms(workload.runtime_s)}ms",
+        "--time_based",
+        "--norandommap",
+        "--randrepeat=0",
+        f"--randseed={seed}",
+        "--group_reporting",
+        "--output-format=json+",
+        "--lat_percentiles=1",
+        "--clat_percentiles=0",
+        f"--write_lat_log={JOB_NAME}",
+        f"--write_iops_log={JOB_NAME}",
+        f"--log_avg_msec={_ms(workload.series_s)}",
+        "--per_job_logs=0",
+    ]
+    logs = {"lat_log": f"{JOB_NAME}_lat.log", "iops_log": f"{JOB_NAME}_iops.log"}
+    return Job(tuple(argv), logs, tuple(_notes(workload, target.engine, line)))
+
+
+def prefill_command(working_set_bytes: int, target: Target, *, seed: int = 1) -> Job:
+    """Build the writing of the whole working set once, in order, with data that does not compress.
+
+    A disk answers reads of blocks never written without touching its media, so this comes before any trial.
+    """
+    argv = [
+        *_start("prefill", target),
+        "--rw=write",
+        f"--bs={MIB}",
+        "--iodepth=16",
+        f"--size={working_set_bytes}",
+        "--refill_buffers=1",
+        "--randrepeat=0",
+        f"--randseed={seed}",
+        "--end_fsync=1",
+        "--output-format=json",
+    ]
+    return Job(tuple(argv))
+
+
+def verify_write_command(target: Target, *, size_bytes: int, offset: int = 0, seed: int = 1) -> Job:
+    """Build the writing of a region in blocks that carry their place and a checksum.
+
+    Parameters
+    ----------
+    target
+        The disk as seen from the zone that writes.
+    size_bytes, offset
+        The region, in bytes; multiples of 64 KiB.
+    seed
+        Of the data written.
+    """
+    checks = ["--rw=write", "--do_verify=0", "--randrepeat=0", f"--randseed={seed}", "--end_fsync=1"]
+    return _verify(target, size_bytes, offset, checks)
+
+
+def verify_read_command(target: Target, *, size_bytes: int, offset: int = 0) -> Job:
+    """Build the check, from another zone, of a region that `verify_write_command` wrote.
+
+    fio ends with an error at the first block whose place or checksum is wrong.
+    """
+    return _verify(target, size_bytes, offset, ["--rw=read", "--verify_fatal=1"])
+
+
+def version_command() -> tuple[str, ...]:
+    """Program and arguments that print fio's version."""
+    return ("fio", "--version")
+
+
+def _verify(target: Target, size_bytes: int, offset: int, checks: list[str]) -> Job:
+    argv = [
+        *_start("verify", target),
+        f"--bs={64 * 1024}",
+        "--iodepth=8",
+        f"--offset={offset}",
+        f"--size={size_bytes}",
+        "--verify=crc32c",
+        "--verify_state_save=0",
+        *checks,
+        "--output-format=json",
+    ]
+    return Job(tuple(argv))
+
+
+def _start(name: str, target: Target) -> list[str]:
+    """Program, job name and device. fio splits file names at colons, so these are escaped."""
+    if target.engine == "nbd":
+        return ["fio", f"--name={name}", "--ioengine=nbd", f"--uri={target.target}"]
+    if target.engine == "libaio":
+        path = target.target.replace(":", r"\:")
+        return ["fio", f"--name={name}", "--ioengine=libaio", f"--filename={path}", "--direct=1"]
+    raise UsageError(f"fio cannot reach {target.target}: engine '{target.engine}' is neither nbd nor libaio")
+
+
+def _load(workload: Workload, line: Arguments | None) -> list[str]:
+    """Pattern, block size, concurrency and the part of the disk."""
+    mix = {0: "read", 100: "write"}.get(workload.write_pct, "mixed")
+    mixed = [f"--rwmixwrite={workload.write_pct}"] if mix == "mixed" else []
+    return [
+        f"--rw={_RW[workload.pattern, mix]}{diskspd_line.rw_suffix(line) if line else ''}",
+        *mixed,
+        f"--bs={workload.block_size_bytes}",
+        f"--iodepth={workload.queue_depth}",
+        f"--numjobs={workload.threads}",
+        *(_extent(workload) if line is None else _extent_of_line(workload, line)),
+    ]
+
+
+def _extent(workload: Workload) -> list[str]:
+    if workload.pattern == "random" or workload.threads == 1:
+        return [f"--size={workload.working_set_bytes}"]
+    block = workload.block_size_bytes
+    share = workload.working_set_bytes // workload.threads // block * block
+    return [f"--size={share}", f"--offset_increment={share}"]
+
+
+def _extent_of_line(workload: Workload, line: Arguments) -> list[str]:
+    whole = [] if line.span_bytes is not None else [f"--size={workload.working_set_bytes}"]
+    return [*whole, *diskspd_line.options(line)]
+
+
+def _sync(workload: Workload, engine: str) -> list[str]:
+    """Make every write durable. fio's nbd engine knows no fdatasync; its fsync is the same flush command."""
+    if workload.sync is None:
+        return []
+    if workload.sync == "fdatasync":
+        return ["--fsync=1" if engine == "nbd" else "--fdatasync=1"]
+    return [] if engine == "nbd" else ["--sync=dsync"]
+
+
+def _notes(workload: Workload, engine: str, line: Arguments | None) -> Iterator[str]:
+    """Where the job does not do quite what was asked."""
+    if workload.sync == "dsync" and engine == "nbd":
+        yield "write-through was asked for; fio's nbd engine sends no FUA, so writes are plain ones"
+    if line is not None:
+        yield from diskspd_line.notes(line)
+
+
+def _rate(workload: Workload) -> list[str]:
+    """Limit reads and writes of each thread; fio takes a whole number for each direction."""
+    if workload.rate is None:
+        return []
+    written = workload.write_pct / 100
+    shares = [workload.rate * part / workload.threads for part in (1 - written, written)]
+    rates = [round(share) for share in shares]
+    error = abs(sum(rates) * workload.threads / workload.rate - 1)
+    if error > _RATE_ROUNDING or any(share and not rate for share, rate in zip(shares, rates, strict=True)):
+        raise UsageError(
+            f"workload {workload.name}: rate = {workload.rate:g} is not a whole number of reads and writes "
+            f"in each of {workload.threads} thread(s); choose one that is"
+        )
+    return ["--rate_iops=" + ",".join(str(rate) if rate else "" for rate in rates)]
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

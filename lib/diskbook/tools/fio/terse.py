@@ -1,0 +1,226 @@
+"""fio's terse output (--minimal), versions 2 to 5, as measurements. Reads text, touches no file.
+
+A line is a job: fields between semicolons, latencies in microseconds, no options. Version 2 has no fio
+version; version 5 has samples and IOPS after the bandwidth::
+
+    3;fio-3.33;name;0;0;KiB;KiB/s;IOPS;ms;slat x 4;clat x 4;20 percentiles;lat x 4;bw x 5;(write);...
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from diskbook.tools.fio import latency as fio_latency
+from diskbook.tools.fio.latency import Latency
+from diskbook.tools.record import (
+    NS_PER_MS,
+    NS_PER_US,
+    Direction,
+    Load,
+    Measurement,
+    Parsed,
+    UnusableError,
+    number,
+)
+
+_LINE = re.compile(r"^[2345];")
+_FIELDS = 41
+"""Of a direction: 4 totals, 4 slat, 4 clat, 20 percentiles, 4 lat, 5 bandwidth."""
+_MORE_IN_5 = 6
+_CPU = 5
+_DEPTHS = (1, 2, 4, 8, 16, 32, 64)
+_MS = NS_PER_US / NS_PER_MS
+_MAX_FIELD = 400
+_GROWTH = 1.02
+"""Clones run equally long, or do the same; what fio prints as it goes on grows in both."""
+
+
+class _Layout(NamedTuple):
+    """Where things are in a line: its head, and the length of a direction."""
+
+    head: int
+    direction: int
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A line: what it says of reads and writes, and the share of I/Os by depth (%)."""
+
+    version: str
+    name: str
+    group: str
+    parts: dict[str, tuple[Direction, Latency | None]]
+    depth_pct: tuple[float, ...]
+
+    @property
+    def runtime_ms(self) -> float:
+        """Time of the longer direction."""
+        return max(part.runtime_ms for part, _ in self.parts.values())
+
+    @property
+    def ios(self) -> float:
+        """Reads and writes together."""
+        return sum(part.ios for part, _ in self.parts.values())
+
+
+def is_terse(text: str) -> bool:
+    """Whether the text holds a line of terse output."""
+    return any(_LINE.match(line) and line.count(";") > 2 * _FIELDS for line in text.splitlines())
+
+
+def parse(text: str, source: str) -> Parsed:
+    """Read all lines of terse output in a file; clones of a job are added up.
+
+    Raises
+    ------
+    UnusableError
+        When no line can be used; names the first one.
+    """
+    jobs: list[_Job] = []
+    problems: list[tuple[int, str]] = []
+    for line_number, line in enumerate(text.splitlines(), 1):
+        if not _LINE.match(line):
+            continue
+        try:
+            jobs.append(_job(line))
+        except ValueError as error:
+            problems.append((line_number, str(error)))
+    if not jobs:
+        where, why = problems[0] if problems else (None, "there is no line of fio's terse output in it")
+        raise UnusableError(source, why, where)
+    versions = sorted({job.version for job in jobs})
+    if len(versions) > 1:
+        raise UnusableError(source, f"it holds lines of different versions of fio ({', '.join(versions)})")
+    clones: dict[tuple[str, str], list[_Job]] = {}
+    for job in jobs:
+        clones.setdefault((job.name, job.group), []).append(job)
+    flags = [f"line {where}: {why}" for where, why in problems]
+    return Parsed(
+        "fio", versions[0], "fio terse", tuple(_measurement(same) for same in clones.values()), tuple(flags)
+    )
+
+
+def _job(line: str) -> _Job:
+    """Read a line; ValueError says why it cannot be used."""
+    fields = line.rstrip("\r\n").split(";")
+    version = int(fields[0])
+    layout = _Layout(4 if version == 2 else 5, _FIELDS + (_MORE_IN_5 if version == 5 else 0))
+    if len(fields) < layout.head + 2 * layout.direction or max(map(len, fields[:200])) > _MAX_FIELD:
+        raise ValueError(f"it has {len(fields)} fields: it is cut, or no terse output of fio")
+    name, group, error = fields[layout.head - 3 : layout.head]
+    if error != "0":
+        raise ValueError(f"job '{name}' ended with error {error[:20]}")
+    parts = {}
+    for position, direction in enumerate(("read", "write")):
+        start = layout.head + position * layout.direction
+        part = _direction(fields[start : start + layout.direction])
+        if part[0].ios:
+            parts[direction] = part
+    if not parts:
+        raise ValueError(f"job '{name}' did no I/O")
+    told = fields[1].removeprefix("fio-")[:40] if version > 2 else ""
+    return _Job(told or "unknown", name[:200], group[:40], parts, _depths(fields, layout))
+
+
+def _direction(fields: list[str]) -> tuple[Direction, Latency | None]:
+    kib, _, iops, runtime_ms = (number(field, "a total") for field in fields[:4])
+    ios = round(iops * runtime_ms / 1000)
+    least, most, mean, spread = (number(field, "a latency") for field in fields[32:36])
+    direction = Direction(
+        ios=ios,
+        iops=iops,
+        bw_bytes=kib * 1024 / runtime_ms * 1000 if runtime_ms else 0.0,
+        runtime_ms=runtime_ms,
+    )
+    if not ios or (mean == 0 and most == 0):
+        return direction, None
+    percentiles = _percentiles(fields[12:32])
+    latency = Latency(ios, mean * _MS, spread * _MS, least * _MS, most * _MS, {}, percentiles, "clat")
+    return direction, latency
+
+
+def _percentiles(fields: list[str]) -> dict[float, float]:
+    found = {}
+    for field in fields:
+        name, equals, value = field.partition("%=")
+        if not equals:
+            raise ValueError(f"'{field[:20]}' is not a percentile")
+        if percentile := number(name, "a percentile", 100):
+            found[percentile] = number(value, "a percentile") * _MS
+    return found if any(found.values()) else {}
+
+
+def _depths(fields: list[str], layout: _Layout) -> tuple[float, ...]:
+    """Share of I/Os by depth, after two or three directions (trim) and the CPU; empty when cut off."""
+    for directions in (2, 3):
+        start = layout.head + directions * layout.direction + _CPU
+        found = fields[start : start + len(_DEPTHS)]
+        cpu = fields[start - _CPU : start - _CPU + 2]
+        if len(found) == len(_DEPTHS) and all(field.endswith("%") for field in [*cpu, *found]):
+            return tuple(number(field[:-1], "a share") for field in found)
+    return ()
+
+
+def _last_round(jobs: list[_Job]) -> list[_Job]:
+    """Lines of one name that count: all, as clones, or the last of those that fio printed as it went on."""
+    for clones in range(1, len(jobs) // 2 + 1):
+        rounds = len(jobs) // clones
+        if all(_goes_on(jobs[first : rounds * clones : clones]) for first in range(clones)):
+            return jobs[(rounds - 1) * clones : rounds * clones]
+    return jobs
+
+
+def _goes_on(lines: list[_Job]) -> bool:
+    """Whether lines are of one job at several times: the last step may be shorter than the interval."""
+    first, last = lines[0], lines[-1]
+    steps = [
+        (after.runtime_ms - before.runtime_ms, after.ios - before.ios) for before, after in pairwise(lines)
+    ]
+    grown = last.runtime_ms > _GROWTH * first.runtime_ms and last.ios > _GROWTH * first.ios
+    return (
+        grown
+        and all(time >= 0 and ios >= 0 for time, ios in steps)
+        and all(time >= first.runtime_ms / 2 for time, _ in steps[:-1])
+    )
+
+
+def _measurement(lines: list[_Job]) -> Measurement:
+    """Clones of a job together."""
+    flags = ["terse output does not repeat the options: the load is taken from what was done"]
+    jobs = _last_round(lines)
+    if len(jobs) < len(lines):
+        flags.append("cumulative lines (status-interval): the last ones that are complete count")
+    if len(jobs) > 1:
+        flags.append(
+            "lines of one name are added up as clones of a job; if they are several runs, split them"
+        )
+    directions = {}
+    for name in ("read", "write"):
+        parts = [job.parts[name] for job in jobs if name in job.parts]
+        if not parts:
+            continue
+        latencies = [latency for _, latency in parts if latency]
+        if not latencies:
+            flags.append("no latencies were recorded")
+        directions[name] = Direction(
+            ios=sum(part.ios for part, _ in parts),
+            iops=sum(part.iops for part, _ in parts),
+            bw_bytes=sum(part.bw_bytes for part, _ in parts),
+            runtime_ms=max(part.runtime_ms for part, _ in parts),
+            **fio_latency.join(latencies, flags),
+        )
+    load = Load(threads=len(jobs), queue_depth=_depth(jobs[0].depth_pct, flags))
+    return Measurement(jobs[0].name, "", load, directions, flags=tuple(dict.fromkeys(flags)))
+
+
+def _depth(depth_pct: tuple[float, ...], flags: list[str]) -> int | None:
+    """Least depth of the class that nearly all I/Os were in; None when there is no such class."""
+    for depth, share in zip(_DEPTHS, depth_pct, strict=False):
+        if share > 90.0:
+            if depth > 1:
+                flags.append(f"the depth is between {depth} and {2 * depth - 1}; {depth} is taken")
+            return depth
+    return None

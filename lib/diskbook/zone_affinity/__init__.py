@@ -1,0 +1,1 @@
+"""`diskbook zone-affinity`: in which zone a zone-redundant disk answers, and whether it moved."""

@@ -1,0 +1,282 @@
+"""What stands in the way of a scenario, said before anything is created: against the emulated lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diskbook import load
+from diskbook.azure import clients, offers, preflight
+from diskbook.azure.offers import Offer, Region
+from diskbook.base import paths
+from diskbook.base.errors import DiskbookError
+from diskbook.emulator import lifecycle
+from diskbook.runs import stages
+from diskbook.scenario.model import Scenario
+from support import emulated
+from support.arm_plane import SUBSCRIPTION, TOKEN, World, world
+
+TODAY = date(2026, 11, 20)
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with world(tmp_path_factory.mktemp("preflight")) as made:
+        yield made
+
+
+def asked(plane: World, scenario: Scenario, replicates: int = 1, **offer: Any) -> list[str]:
+    """Set what the subscription may have, and ask for the problems."""
+    answer = plane.raw("PUT", "/diskbook/offer", json=offer)
+    assert answer.status_code == 200, answer.text
+    cloud = clients.Cloud(
+        "emulator", SUBSCRIPTION, clients.StaticToken(TOKEN), endpoint=plane.url, ca=plane.ca, time_scale=0.0
+    )
+    return preflight.problems_of(clients.Clients(cloud), scenario, replicates, TODAY)
+
+
+def zone_disks(**overrides: Any) -> Scenario:
+    return load.load("zone-disks", "quick", overrides)
+
+
+def test_nothing_stands_in_the_way_of_the_scenarios(plane: World) -> None:
+    for name in load.names():
+        assert asked(plane, load.load(name, "quick")) == [], name
+
+
+def test_a_quota_that_all_replicates_exceed_says_how_many_fit(plane: World) -> None:
+    """Three machines of 4 vCPUs a replicate: 12, and 5 replicates are 60."""
+    assert asked(plane, zone_disks(), 2, quotas={"standardDASv4Family": 25}) == []
+    assert asked(plane, zone_disks(), 5, quotas={"standardDASv4Family": 25}) == [
+        "quota: the run needs 60 vCPUs (standardDASv4Family) in westeurope at a time and 25 of 25 are free; "
+        "set design.replicates to 2, take smaller sizes, another region, or ask for 60"
+    ]
+
+
+def test_quotas_of_the_region_and_of_addresses_are_told_as_well(plane: World) -> None:
+    found = asked(plane, zone_disks(), 1, quotas={"cores": 10, "PublicIPAddresses": 2})
+    assert [text.partition(" in ")[0] for text in found] == [
+        "quota: the run needs 12 vCPUs (cores)",
+        "quota: the run needs 3 public addresses",
+    ]
+    assert not any("set design.replicates" in text for text in found)  # not even one fits
+
+
+def test_what_is_used_already_counts(plane: World) -> None:
+    plane.vm(plane.group("used"), "vm")
+    found = asked(plane, zone_disks(), 1, quotas={"standardDASv4Family": 12})
+    assert "8 of 12 are free" in found[0]
+    plane.resource.resource_groups.begin_delete("used").result()
+
+
+def test_a_closed_zone_names_the_open_ones(plane: World) -> None:
+    closed = {"sku": "Standard_D4as_v4", "location": "westeurope", "zones": ["2"]}
+    found = asked(plane, zone_disks(), restrictions=[closed])
+    assert len(found) == 1
+    assert found[0].startswith(
+        "[[machine]] vm2: Standard_D4as_v4 cannot be had in zone 2 of westeurope; take zone 1 or 3, or take "
+        "Standard_D4as_v5 or "
+    )
+    assert found[0].endswith("or region northeurope or norwayeast or eastus")
+
+
+def test_a_closed_region_names_similar_sizes_and_regions(plane: World) -> None:
+    closed = [{"sku": "Standard_D4as_v4", "location": place} for place in ("westeurope", "northeurope")]
+    found = asked(plane, zone_disks(), restrictions=closed)
+    assert len(found) == 3  # one a machine
+    assert found[0] == (
+        "[[machine]] vm1: region westeurope does not offer this subscription Standard_D4as_v4; take "
+        "Standard_D4as_v5 or Standard_D4s_v3 or Standard_D4s_v5 instead, or region norwayeast or eastus or "
+        "westus2"
+    )
+
+
+def test_all_problems_are_told_at_once(plane: World) -> None:
+    closed = [
+        {"sku": "Standard_D4as_v4", "location": "westeurope", "zones": ["1"]},
+        {"sku": "Premium_ZRS", "location": "westeurope"},
+    ]
+    found = asked(plane, zone_disks(), restrictions=closed, quotas={"cores": 4})
+    assert [text.partition(":")[0] for text in found] == ["[[machine]] vm1", "[[disk]] zrs", "quota"]
+
+
+def test_a_machine_is_refused_where_the_list_says_so(plane: World) -> None:
+    """The emulated control plane holds requests against the same restrictions."""
+    plane.raw(
+        "PUT", "/diskbook/offer",
+        json={"restrictions": [{"sku": "Standard_D4as_v4", "location": "westeurope", "zones": ["2"]}]},
+    )  # fmt: skip
+    group = plane.group("restricted")
+    plane.vm(group, "one", zone="1")
+    with pytest.raises(Exception, match="SkuNotAvailable"):
+        plane.vm(group, "two", zone="2")
+    plane.resource.resource_groups.begin_delete(group).result()
+    assert plane.raw("PUT", "/diskbook/offer", json={"quotas": [1]}).status_code == 400
+
+
+# Pure, on a region made by hand
+
+
+def region(scenario: Scenario, **changes: Any) -> Region:
+    """A region that offers all that the scenario takes, with changes to its one size."""
+    capabilities = {
+        "vCPUs": "4", "UncachedDiskIOPS": "6400", "MaxDataDiskCount": "8", "PremiumIO": "True",
+        **changes,
+    }  # fmt: skip
+    zones = frozenset("123")
+    size = Offer("Standard_D4as_v4", "", "family", zones, True, capabilities)
+    roomy = {**capabilities, "vCPUs": "8", "PremiumIO": "True", "MaxDataDiskCount": "16"}
+    larger = replace(size, name="Standard_D8as_v4", capabilities={**roomy, "RetirementDateUtc": ""})
+    other = replace(larger, name="Standard_E8as_v4")
+    disks = {
+        (disk.sku, "P30"): Offer(disk.sku, "P30", "", zones, True, {"MaxValueOfMaxShares": "5"})
+        for disk in scenario.disk
+    }
+    sizes = {one.name.lower(): one for one in (size, larger, other)}
+    return Region("westeurope", sizes, disks)
+
+
+def said(scenario: Scenario, here: Region) -> list[str]:
+    return preflight.problems(scenario, here, list, 1, TODAY)
+
+
+def test_a_region_that_offers_all_has_no_problem() -> None:
+    assert said(zone_disks(), region(zone_disks())) == []
+
+
+def test_too_few_data_disks() -> None:
+    found = said(zone_disks(), region(zone_disks(), MaxDataDiskCount="2"))
+    assert found == [
+        "[[machine]] vm1: Standard_D4as_v4 takes 2 data disks and the arms need 3; "
+        "take Standard_D8as_v4 instead"
+    ]
+
+
+def test_no_premium_disks() -> None:
+    found = said(zone_disks(), region(zone_disks(), PremiumIO="False"))
+    assert len(found) == 3
+    assert found[0].endswith("takes no premium disks; take Standard_D8as_v4 instead")
+
+
+def test_a_retired_size_names_its_substitute() -> None:
+    here = region(zone_disks(), RetirementDateUtc="2026-05-01T00:00:00Z")
+    found = said(zone_disks(), here)
+    assert (
+        found[0]
+        == "[[machine]] vm1: Standard_D4as_v4 was retired on 2026-05-01; take Standard_D8as_v4 instead"
+    )
+    named = zone_disks(**{"machine.vm1.substitute": "Standard_E8as_v4"})
+    assert said(named, here)[0].endswith("take Standard_E8as_v4 or Standard_D8as_v4 instead")
+    assert said(zone_disks(), region(zone_disks(), RetirementDateUtc="2027-05-01T00:00:00Z")) == []
+    assert said(zone_disks(), region(zone_disks(), RetirementDateUtc="soon")) == []
+
+
+def test_ultra_disks_go_where_the_size_takes_them(plane: World) -> None:
+    ultra = zone_disks(**{"disk.lrs.sku": "UltraSSD_LRS", "disk.lrs.size_gib": 1024})
+    assert asked(plane, ultra) == []
+    here = region(ultra)
+    sizes = {name: replace(size, ultra_zones=frozenset("2")) for name, size in here.sizes.items()}
+    disks = {(sku, "" if sku == "UltraSSD_LRS" else tier): offer for (sku, tier), offer in here.disks.items()}
+    assert said(ultra, replace(here, sizes=sizes, disks=disks)) == [
+        "[[machine]] vm1: Standard_D4as_v4 takes Ultra disks in zones 2 of westeurope; take one of these"
+    ]
+
+
+def test_more_sharers_than_the_disk_takes() -> None:
+    shared = zone_disks(**{"disk.zrs.max_shares": 3})
+    here = region(shared)
+    few = {
+        key: replace(offer, capabilities={"MaxValueOfMaxShares": "2"}) for key, offer in here.disks.items()
+    }
+    found = said(shared, replace(here, disks=few))
+    assert found == [
+        "[[disk]] zrs: Premium_ZRS disks of the size P30 may be shared by 2 machines, not 3; lower max_shares"
+    ]
+
+
+def test_a_similar_size_is_of_the_same_letter_and_not_smaller(plane: World) -> None:
+    plane.raw("PUT", "/diskbook/offer", json={})
+    cloud = clients.Cloud(
+        "emulator", SUBSCRIPTION, clients.StaticToken(TOKEN), endpoint=plane.url, ca=plane.ca, time_scale=0.0
+    )
+    here = offers.ask(clients.Clients(cloud), "westeurope")
+    example = zone_disks()
+    names = preflight.similar(example, example.machine[0], here, TODAY)
+    assert names[0] == "Standard_D4as_v5"
+    assert "Standard_E16as_v5" not in names  # another letter
+    assert "Standard_D2s_v5" not in names  # too small
+
+
+# The whole way: a run on a running emulator stops before the first create
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    lifecycle.start("preflight", time_scale=0.0)
+    try:
+        yield emulated.Azure(lifecycle.connect("preflight"), tmp_path_factory.mktemp("azure"))
+    finally:
+        lifecycle.stop("preflight")
+
+
+@pytest.fixture
+def running(emulator: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    put(emulator, "/diskbook/offer", {})
+    return emulator
+
+
+def put(azure: Any, path: str, body: Any) -> None:
+    from azure.core.rest import HttpRequest
+
+    url = f"{azure.emulator.endpoint}{path}"
+    answer = azure.clients.resource.send_request(HttpRequest("PUT", url, json=body))
+    answer.raise_for_status()
+
+
+def operations(azure: Any) -> list[str]:
+    from azure.core.rest import HttpRequest
+
+    url = f"{azure.emulator.endpoint}/diskbook/operations"
+    return [
+        row["kind"] for row in azure.clients.resource.send_request(HttpRequest("GET", url)).json()["value"]
+    ]
+
+
+@pytest.mark.parametrize("why", ["quota", "zone", "cost"])
+def test_a_run_stops_before_the_first_create(running: Any, why: str) -> None:
+    offer: dict[str, Any] = {
+        "quota": {"quotas": {"standardDASv4Family": 8}},
+        "zone": {"restrictions": [{"sku": "Standard_D4as_v4", "location": "westeurope", "zones": ["3"]}]},
+        "cost": {},
+    }[why]
+    put(running, "/diskbook/offer", offer)
+    overrides = {"design.max_cost_usd": 0.5} if why == "cost" else {}
+    folder = stages.begin(f"{why}-run", "zone-disks", "emulator", "quick", overrides, {"name": "preflight"})
+    words = {"quota": "nothing was created: quota: the run needs 12 vCPUs", "zone": "take zone 1 or 2",
+             "cost": "may cost 0.5 USD; most of it is 2 x disk P30 (Premium_LRS)"}[why]  # fmt: skip
+    with pytest.raises(DiskbookError) as caught:
+        stages.provision(folder)
+    assert words in str(caught.value)
+    assert operations(running) == []
+    assert folder.manifest["resource_groups"] == []
+    groups = [group.name for group in running.clients.resource.resource_groups.list()]
+    assert groups == [emulated.GROUP]
+
+
+def test_a_run_that_may_keeps_its_estimate(running: Any) -> None:
+    overrides = {"design.max_cost_usd": 100}
+    folder = stages.begin("kept-run", "zone-disks", "emulator", "quick", overrides, {"name": "preflight"})
+    stages.provision(folder)
+    kept = json.loads((folder.folder / "manifest.json").read_text())["cost"]
+    assert len(kept) == 1
+    assert kept[0]["limit_usd"] == 100
+    assert kept[0]["of"] == "what this run would cost on Azure"
+    assert 0 < kept[0]["expected_usd"] < kept[0]["worst_usd"]
+    stages.teardown(folder)

@@ -1,0 +1,153 @@
+"""Provisioning on a real emulator: all replicates at once, in one group, and what is kept when one fails."""
+
+from __future__ import annotations
+
+import json
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.core.rest import HttpRequest
+
+from diskbook import load
+from diskbook.azure.keys import run_key
+from diskbook.base.errors import DiskbookError
+from diskbook.cloud.connect import clients_of
+from diskbook.emulator import lifecycle
+from diskbook.machines.ssh import Connection, Host
+from diskbook.runs import stages
+from diskbook.store.run import Run
+from support import SCENARIOS
+from support.emulated import leftovers
+
+SMALL = str(SCENARIOS / "small.toml")
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[dict[str, Any]]:
+    """An emulator that the user named; nothing is left of it and its runs."""
+    with (
+        tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("TMPDIR", name)
+        patch.setenv("DISKBOOK_RUNS", f"{name}/runs")
+        lifecycle.start("shared", profile="quiet", time_scale=0.01, owner=True)
+        yield {"name": "shared"}
+        lifecycle.stop("shared")
+        assert leftovers(Path(name)) == []
+
+
+def _begin(name: str, emulator: dict[str, Any], replicates: int) -> Run:
+    overrides = {"design.replicates": replicates}
+    return stages.begin(name, SMALL, "emulator", "quick", overrides, emulator=emulator)
+
+
+def _faults(run: Run, *faults: dict[str, Any]) -> None:
+    clients = clients_of(run.manifest)
+    request = HttpRequest("PUT", f"{clients.cloud.endpoint}/diskbook/faults", json=list(faults))
+    clients.resource.send_request(request).raise_for_status()
+
+
+@pytest.fixture(scope="module")
+def three(shared: dict[str, Any]) -> Iterator[Run]:
+    """A provisioned run of three replicates."""
+    run = _begin("three", shared, 3)
+    stages.provision(run)
+    yield run
+    stages.teardown(run)
+    assert not (run.folder / "keys").exists()
+
+
+def test_all_replicates_stand_in_one_group_with_one_network(three: Run) -> None:
+    manifest = three.manifest
+    (group,) = [row["name"] for row in manifest["resource_groups"]]
+    rows = manifest["replicates"]
+    assert [(row["replicate"], row["origin"], row["resource_group"]) for row in rows] == [
+        (number, number, group) for number in (1, 2, 3)
+    ]
+    clients = clients_of(manifest)
+    found = [row.type for row in clients.resource.resources.list_by_resource_group(group)]
+    assert found.count("Microsoft.Network/virtualNetworks") == 1
+    assert found.count("Microsoft.Network/networkSecurityGroups") == 1
+    assert found.count("Microsoft.Compute/virtualMachines") == 6
+    ids = [disk["unique_id"] for row in rows for disk in row["disks"].values()]
+    assert len(ids) == len(set(ids)) == 6
+    assert all(stages.standing(three, clients, number) for number in (1, 2, 3))
+
+
+def test_machines_answer_with_the_host_key_they_were_given(three: Run) -> None:
+    key = run_key(three.folder)
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
+    keys = set()
+    for row in three.manifest["replicates"]:
+        for machine in row["machines"].values():
+            with Connection(Host(**machine["host"], private_key=key)) as connection:
+                assert connection.run("true").status == 0  # any other key would have been refused
+            keys.add(machine["host"]["host_key"])
+    assert len(keys) == 6
+    assert "PRIVATE KEY" not in json.dumps(three.manifest) + (three.folder / "ledger.jsonl").read_text()
+
+
+def test_round_trips_between_zones_are_recorded_as_emulated(three: Run) -> None:
+    zones = three.manifest["zone_map"]
+    for row in three.manifest["replicates"]:
+        pairs = row["round_trips"]
+        assert {(pair["from"], pair["to"]) for pair in pairs} == {("vm1", "vm2"), ("vm2", "vm1")}
+        assert {pair["from_zone"] for pair in pairs} == {zones["1"], zones["2"]}
+        assert all(0 < pair["min_ms"] <= pair["median_ms"] for pair in pairs)
+        assert {(pair["n"], pair["provenance"]) for pair in pairs} == {(9, "emulated")}
+
+
+def test_the_requests_of_a_provision_are_counted(three: Run) -> None:
+    (event,) = [event for event in three.ledger() if event["event"] == "stage"]
+    counts = event["requests"]
+    assert counts["PUT disks"] == counts["PUT virtualMachines"] == counts["PUT networkInterfaces"] == 6
+    assert counts["PUT virtualNetworks"] == counts["PUT networkSecurityGroups"] == 1
+    assert counts["GET operations"] > 6
+
+
+def test_what_was_complete_is_kept_when_a_machine_fails(shared: dict[str, Any]) -> None:
+    run = _begin("half", shared, 2)
+    failed = {"operation_failed": {"code": "SkuNotAvailable", "message": "No room."}, "delay_s": 300}
+    # The fourth machine fails 3 s after the others are there.
+    _faults(run, {"match": {"operation": "vm-create-zonal"}, "after": 3, "times": 1, "action": failed})
+    try:
+        with pytest.raises(DiskbookError, match=r"create machine r\d-vm\d: SkuNotAvailable: No room"):
+            stages.provision(run)
+        (kept,) = run.manifest["replicates"]
+        assert len(run.manifest["resource_groups"]) == 1
+        _faults(run)
+        stages.provision(run)
+        rows = run.manifest["replicates"]
+        assert [row["replicate"] for row in rows] == [1, 2] and kept in rows
+        first, second = [row["name"] for row in run.manifest["resource_groups"]]
+        assert {row["resource_group"] for row in rows} == {first, second}
+        before = run.manifest
+        stages.provision(run)
+        assert run.manifest == before
+    finally:
+        _faults(run)
+        stages.teardown(run)
+    assert all(row["deleted_utc"] for row in run.manifest["resource_groups"])
+
+
+@pytest.mark.parametrize(
+    ("missing", "used", "numbers"),
+    [
+        ([1, 2, 3], [], {1: 1, 2: 2, 3: 3}),
+        ([2], [1, 3], {2: 2}),
+        ([1], [1, 2, 3], {4: 1}),
+        ([1, 3], [1, 2, 3], {4: 1, 5: 3}),
+        ([1, 2], [1, 4], {5: 1, 2: 2}),
+    ],
+)
+def test_a_measured_number_is_never_given_again(
+    missing: list[int], used: list[int], numbers: dict[int, int]
+) -> None:
+    scenario = load.load(SMALL, "quick", {"design.replicates": 3})
+    assert stages._numbered(scenario, missing, used) == numbers

@@ -1,0 +1,206 @@
+"""Teardown on a real emulator: refused, failed, slow, interrupted; and what is said of what is left."""
+
+from __future__ import annotations
+
+import base64
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.core.rest import HttpRequest
+
+from diskbook.azure import teardown
+from diskbook.azure.clients import Clients
+from diskbook.base.errors import DiskbookError
+from diskbook.runs import stages
+from diskbook.store.run import Run
+from support.emulated import soon
+from support.standing import a_cloud, a_group, a_place, a_run, faults, groups, tags_of
+
+DELETE = {"method": "DELETE", "path_regex": "/resourceGroups/[^/]+$"}
+LOCKED = {
+    "status": 409,
+    "code": "ScopeLocked",
+    "message": "The scope 'g' cannot perform delete operation because following scope(s) are locked: 'g'.",
+}
+BUSY = {"status": 409, "code": "AnotherOperationInProgress", "message": "Another operation is in progress."}
+BLOCKED = {
+    "operation_failed": {
+        "code": "ResourceGroupDeletionBlocked",
+        "message": "Deletion of resource group 'g' failed as resources with identifiers "
+        "'Microsoft.Compute/disks/disk0' could not be deleted.",
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    with a_place() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def cloud(place: Path) -> Clients:
+    return a_cloud()
+
+
+@pytest.fixture
+def standing(cloud: Clients) -> Iterator[Run]:
+    """A run with one group that holds two disks; all is gone in the end."""
+    name = f"run-{os.urandom(3).hex()}"
+    a_group(cloud, f"diskbook-{name}-1", tags_of(name), disks=2)
+    yield a_run(name, f"diskbook-{name}-1")
+    faults(cloud)
+    for left in groups(cloud):
+        cloud.resource.resource_groups.begin_delete(left).result()
+
+
+def group_of(run: Run) -> str:
+    return str(run.manifest["resource_groups"][0]["name"])
+
+
+def deletions(cloud: Clients, run: Run) -> int:
+    """How many deletions of the run's group the control plane has begun."""
+    answer = cloud.resource.send_request(HttpRequest("GET", "/diskbook/operations"))
+    rows = answer.json()["value"]
+    return sum(row["kind"] == "group-delete" and row["target"].endswith(group_of(run)) for row in rows)
+
+
+def test_a_group_goes_and_is_said_to_go(cloud: Clients, standing: Run) -> None:
+    (standing.folder / "keys").mkdir()
+    said: list[str] = []
+    stages.teardown(standing, said.append)
+    assert groups(cloud) == []
+    assert said == [f"deleting resource group {group_of(standing)}"]
+    assert [event["text"] for event in standing.ledger() if event["event"] == "deletion"] == said
+    assert standing.manifest["resource_groups"][0]["deleted_utc"]
+    assert not (standing.folder / "keys").exists()
+    stages.teardown(standing, said.append)
+    assert len(said) == 1
+
+
+def test_a_lock_is_named_with_what_it_keeps(cloud: Clients, standing: Run) -> None:
+    faults(cloud, {"match": DELETE, "times": 0, "action": LOCKED})
+    with pytest.raises(DiskbookError) as told:
+        stages.teardown(standing)
+    assert "ScopeLocked: The scope 'g' cannot" in str(told.value)
+    assert "left: disks disk0, disks disk1; remove the lock" in str(told.value)
+    assert f"'diskbook teardown {standing.name}'" in str(told.value) and "\n" not in str(told.value)
+    assert groups(cloud) == [group_of(standing)]
+    assert not standing.manifest["resource_groups"][0]["deleted_utc"]
+    faults(cloud)
+    stages.teardown(standing)
+    assert groups(cloud) == []
+
+
+def test_an_operation_in_the_way_is_waited_for(cloud: Clients, standing: Run) -> None:
+    faults(cloud, {"match": DELETE, "times": 3, "action": BUSY})
+    stages.teardown(standing)
+    assert groups(cloud) == []
+
+
+def test_a_conflict_that_lasts_is_told(cloud: Clients, standing: Run) -> None:
+    faults(cloud, {"match": DELETE, "times": 0, "action": BUSY})
+    with pytest.raises(DiskbookError, match=r"AnotherOperationInProgress.*left: disks disk0.*tries again"):
+        stages.teardown(standing)
+
+
+def test_a_deletion_that_failed_is_tried_once_more(cloud: Clients, standing: Run) -> None:
+    faults(cloud, {"match": {"operation": "group-delete"}, "times": 1, "action": BLOCKED})
+    stages.teardown(standing)
+    assert groups(cloud) == [] and deletions(cloud, standing) == 2
+
+
+def test_a_deletion_that_fails_names_what_is_left(cloud: Clients, standing: Run) -> None:
+    faults(cloud, {"match": {"operation": "group-delete"}, "times": 0, "action": BLOCKED})
+    with pytest.raises(DiskbookError) as told:
+        stages.teardown(standing)
+    assert "ResourceGroupDeletionBlocked: Deletion of resource group 'g' failed" in str(told.value)
+    assert "left: disks disk0, disks disk1;" in str(told.value)
+    assert deletions(cloud, standing) == 2
+
+
+def test_a_slow_deletion_says_so_and_is_left_to_azure(
+    cloud: Clients, standing: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = {"match": {"operation": "group-delete"}, "times": 1, "action": {"delay_s": 3000}}
+    faults(cloud, slow)
+    monkeypatch.setattr(teardown, "NEWS_S", 0.5)
+    monkeypatch.setattr(teardown, "PATIENCE_S", 1.5)
+    said: list[str] = []
+    with pytest.raises(DiskbookError, match=r"still being deleted.*goes on without us: 'diskbook teardown"):
+        stages.teardown(standing, said.append)
+    assert "is being deleted since 0 min" in said[1]
+    token = standing.manifest["resource_groups"][0]["deletion"]
+    assert b"earer" not in base64.b64decode(token)  # no access token in a manifest
+    monkeypatch.undo()
+    stages.teardown(standing, said.append)
+    assert said[-1].endswith("is being deleted already; waiting for it")
+    assert groups(cloud) == [] and deletions(cloud, standing) == 1
+    assert standing.manifest["resource_groups"][0]["deletion"] is None
+
+
+def test_a_killed_teardown_is_taken_up(cloud: Clients, standing: Run) -> None:
+    faults(cloud, {"match": {"operation": "group-delete"}, "times": 1, "action": {"delay_s": 2000}})
+    child = multiprocessing.get_context("fork").Process(target=_tear_down, args=(standing,))
+    child.start()
+    assert soon(lambda: standing.manifest["resource_groups"][0].get("deletion"))
+    child.kill()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL and groups(cloud) == [group_of(standing)]
+    stages.teardown(standing)
+    assert groups(cloud) == [] and deletions(cloud, standing) == 1
+
+
+def _tear_down(run: Run) -> None:
+    stages.teardown(run)
+
+
+@pytest.mark.parametrize("token", ["no token", "foreign"])
+def test_a_token_that_leads_nowhere_or_elsewhere_is_not_followed(
+    cloud: Clients, standing: Run, token: str
+) -> None:
+    """A manifest may come from anybody, and our access token goes wherever a poll goes."""
+    if token == "foreign":
+        headers = {"Location": "https://127.0.0.9:9/steal"}
+        document = {"version": 1, "data": {"response": {"headers": headers, "status_code": 202}}}
+        token = base64.b64encode(json.dumps(document).encode()).decode()
+    assert not teardown._leads_to(token, cloud)
+    slow = {"match": {"operation": "group-delete"}, "times": 1, "action": {"delay_s": 200}}
+    faults(cloud, slow)
+    cloud.resource.resource_groups.begin_delete(group_of(standing))
+    rows = standing.manifest["resource_groups"]
+    standing.update_manifest(resource_groups=[{**rows[0], "deletion": token}])
+    stages.teardown(standing)
+    assert groups(cloud) == []
+
+
+def test_what_lies_elsewhere_is_told_and_left(cloud: Clients, standing: Run) -> None:
+    tags = {"diskbook-run": standing.name}
+    a_group(cloud, "of-others", {"team": "others"}, disks=0)
+    body: dict[str, Any] = {
+        "location": "westeurope",
+        "sku": {"name": "Premium_LRS"},
+        "tags": tags,
+        "properties": {"creationData": {"createOption": "Empty"}, "diskSizeGB": 64},
+    }
+    cloud.compute.disks.begin_create_or_update("of-others", "stray", body).result()
+    with pytest.raises(DiskbookError, match=r"outside of its resource groups, .* \S+/disks/stray;"):
+        stages.teardown(standing)
+    assert groups(cloud) == ["of-others"]
+    assert standing.manifest["resource_groups"][0]["deleted_utc"]
+    assert cloud.compute.disks.get("of-others", "stray").name == "stray"
+
+
+def test_a_group_of_somebody_else_is_left_alone(cloud: Clients, standing: Run) -> None:
+    cloud.resource.resource_groups.create_or_update(
+        group_of(standing), {"location": "westeurope", "tags": tags_of("another")}
+    )
+    with pytest.raises(DiskbookError, match=r"is not tagged with run .* it was left alone"):
+        stages.teardown(standing)
+    assert groups(cloud) == [group_of(standing)]

@@ -1,0 +1,193 @@
+"""Nothing secret is written down: not in a run's folder, in no message, in no readable form of an object."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diskbook.azure import keys, requests
+from diskbook.azure.clients import Clients, Cloud, StaticToken
+from diskbook.base import redact
+from diskbook.base.errors import UsageError
+from diskbook.emulator import lifecycle
+from diskbook.emulator.arm import Settings
+from diskbook.machines.ssh import Host
+from diskbook.runs import stages
+from diskbook.scenario.model import Machine
+from diskbook.store import run as runs
+from support import SCENARIOS
+
+SMALL = str(SCENARIOS / "small.toml")
+JWT = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (
+    b'{"typ":"JWT","alg":"RS256"}', b'{"aud":"https://management.azure.com"}', b"signature-of-the-test"
+))  # fmt: skip
+PLANTED = {
+    "AZURE_CLIENT_SECRET": "aB3" + "8Q~" + "planted-client-secret-of-the-tests",
+    "AZURE_PASSWORD": "planted-password-of-the-tests",
+    "IDENTITY_HEADER": "planted-identity-header",
+    "ARM_ACCESS_TOKEN": JWT,
+}
+
+
+def _cli(*words: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-c", "from diskbook.cli import main; main()", *words]
+    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=280)
+
+
+def _contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """Every file of a run, unpacked; its private key aside, which lies in keys/ while it is needed."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.parent.name != "keys":
+            content = path.read_bytes()
+            yield path, gzip.decompress(content) if path.suffix == ".gz" else content
+
+
+def _forms(secret: bytes) -> list[bytes]:
+    """A secret as it is, and as it looks within base64, whatever stands before it."""
+    found = [secret]
+    for shift in range(3):
+        coded = base64.b64encode(b"x" * shift + secret)
+        found.append(coded[(shift * 8 + 5) // 6 + 1 : len(coded) - 4])
+    return found
+
+
+def _spilt(texts: list[tuple[Any, bytes]], secrets: dict[str, bytes]) -> list[str]:
+    return [
+        f"{name} in {where}"
+        for where, text in texts
+        for name, secret in secrets.items()
+        if any(form in text for form in _forms(secret))
+    ]
+
+
+def test_the_search_finds_what_it_looks_for() -> None:
+    secret = b"planted-secret-of-some-length"
+    for before in (b"", b"a", b"ab"):
+        coded = base64.b64encode(before + secret + b" and more")
+        assert _spilt([("x", coded)], {"it": secret}) == ["it in x"]
+    assert not _spilt([("x", b"nothing")], {"it": secret})
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[runs.Run, list[bytes]]]:
+    """A run with secrets all around it, its machines still standing, and what it has said."""
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
+    for variable, value in PLANTED.items():
+        monkeypatch.setenv(variable, value)
+    done = _cli("run", SMALL, "--name", "open", "--keep")
+    folder = runs.open_run("open")
+    try:
+        assert done.returncode == 0, done.stderr.decode()
+        yield folder, [done.stdout, done.stderr]
+    finally:
+        stages.teardown(folder)
+
+
+def test_a_whole_run_keeps_no_secret(opened: tuple[runs.Run, list[bytes]]) -> None:
+    folder, said = opened
+    key = folder.folder / "keys" / "id_ed25519"
+    secrets = {name: value.encode() for name, value in PLANTED.items()}
+    secrets["the emulator's token"] = lifecycle.connect(folder.manifest["emulator"]["name"]).token.encode()
+    secrets |= {f"line {n} of the key": line for n, line in enumerate(key.read_bytes().splitlines()[1:-1])}
+    secrets["a private key"] = b"PRIVATE KEY"
+    assert key.stat().st_mode & 0o777 == 0o600 and len(secrets) > 7
+    kinds = {path.suffix for path, _ in _contents(folder.folder)}
+    assert kinds >= {".json", ".jsonl", ".gz", ".ipynb", ".html", ".csv", ".parquet"}
+    assert not _spilt([*_contents(folder.folder), *enumerate(said)], secrets)
+
+    ended = _cli("teardown", "open")
+    assert ended.returncode == 0, ended.stderr.decode()
+    assert not key.parent.exists()
+    said = [ended.stdout, ended.stderr]
+    assert not _spilt([*_contents(folder.folder), *enumerate(said)], secrets)
+
+
+def test_what_a_traceback_could_show_has_no_secret(tmp_path: Path) -> None:
+    token = "planted-token-of-the-tests"
+    cloud = Cloud("azure", "s", StaticToken(token), "https://127.83.0.9:9", tmp_path / "ca.pem", 0.0)
+    clients = Clients(cloud)
+    pair = keys.new_pair("test")
+    host = Host("vm", "127.0.0.1", 22, "me", pair.public, keys.run_key(tmp_path))
+    settings = Settings("s", "t", token)
+    secrets = {"token": token.encode(), "key": pair.private.splitlines()[2].encode()}
+    shown = [cloud, cloud.credential, clients, clients.compute, clients.options(), pair, host, settings]
+    texts = [(type(thing).__name__, (repr(thing) + str(thing)).encode()) for thing in shown]
+    assert not _spilt(texts, secrets)
+    # The one body that carries a private key carries it where Azure never gives it back.
+    body = requests.machine(
+        Machine(name="vm", size="Standard_D4as_v4", zone="1"), "westeurope", {}, name="vm", nic_id="nic",
+        user="me", public_key=pair.public, host_key=pair,
+    )  # fmt: skip
+    body["properties"]["osProfile"].pop("customData")
+    assert not _spilt([("body", repr(body).encode())], secrets)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"password": "x"}, "password looks like a secret, by its name"),
+        ({"design.api_key": 1}, "design.api_key looks like a secret, by its name"),
+        ({"client-secret": "x"}, "looks like a secret, by its name"),
+        ({"scenario": JWT}, "scenario looks like an access token"),
+        ({"scenario": "https://x.blob.core.windows.net/c?sv=1&sig=" + "a" * 43 + "%3D"}, "access signature"),
+        ({"overrides": {"a": ["AccountKey=" + "b" * 86 + "=="]}}, "overrides.a looks like an account key"),
+        ({"x": PLANTED["AZURE_CLIENT_SECRET"]}, "x looks like a client secret"),
+        ({"x": "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl"}, "x looks like a private key"),
+        ({"x": "before-in-the-environment-after"}, "x looks like the value of AZURE_PASSWORD"),
+    ],
+)
+def test_a_parameter_that_looks_like_a_secret_is_refused(
+    parameters: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_PASSWORD", "in-the-environment")
+    with pytest.raises(UsageError) as caught:
+        redact.refuse(parameters)
+    message = str(caught.value)
+    assert said in message and "az login" in message and "\n" not in message
+    assert not re.search(r"eyJ|sig=|AccountKey=|8Q~|BEGIN|environment-after", message)
+
+
+def test_ordinary_parameters_are_not_refused() -> None:
+    redact.refuse(
+        {
+            "design.replicates": 2,
+            "workload.randwrite-qd1.blocks": 8,
+            "scenario": "data/scenarios/zone-disks.toml",
+            "subscription": "11111111-2222-3333-4444-555555555555",
+            "all_workloads.compass": True,
+            "note": None,
+        }
+    )
+
+
+def test_a_refused_parameter_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
+    with pytest.raises(UsageError, match="looks like an access token"):
+        stages.begin("one", SMALL, overrides={"design.seed": JWT})
+    with pytest.raises(UsageError, match="looks like a secret, by its name"):
+        stages.begin("one", SMALL, overrides={"secret": 1})
+    assert not (tmp_path / "runs").exists()
+    done = _cli("run", SMALL, "--set", f"design.seed={JWT}")
+    assert done.returncode == 2 and JWT.encode() not in done.stderr
+    assert done.stderr.startswith(b"diskbook: --set design.seed looks like an access token")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_secrets_are_hidden_in_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_CLIENT_SECRET", "in-the-environment")
+    pair = keys.new_pair("x")
+    text = f"a {JWT} b in-the-environment c\n{pair.private}d ?sv=1&sig={'s' * 43} e"
+    hidden = redact.hide(text)
+    assert hidden == "a (hidden) b (hidden) c\n(hidden)\nd ?sv=1(hidden) e"
+    monkeypatch.setenv("AZURE_CLIENT_SECRET", "a")  # too short to be one: it would hide every a
+    assert redact.hide("banana") == "banana"
+    assert os.environ["AZURE_CLIENT_SECRET"] == "a"

@@ -1,0 +1,428 @@
+"""`diskbook import`: files and folders of other tools become a run that every analysis works on."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from diskbook.analysis import run as analysis_run
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.importing import names, run as importer, text as import_text, write
+from diskbook.importing.run import Imported
+from diskbook.importing.scenario import Settings
+from diskbook.store import tables
+from diskbook.store.run import open_run
+from diskbook.throttling import diagnosis
+from diskbook.tools.fio import latency as fio_latency
+from support import SAMPLES
+
+FIO = SAMPLES / "fio" / "json-group_reporting.json"
+COPIES = itertools.count()
+JSON_PLUS = SAMPLES / "fio-logs" / "each.json"
+
+
+def make(tmp_path: Path, *paths: Path, **settings: object) -> Imported:
+    return importer.make([str(path) for path in paths], f"{tmp_path}/run", Settings(**settings))
+
+
+def put(folder: Path, sample: Path, name: str | None = None) -> Path:
+    """Copy a sample; a line's end more or less lets copies differ, as results of several runs do."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / (name or sample.name)
+    path.write_bytes(sample.read_bytes() + b"\n" * (path.suffix != ".log") * next(COPIES))
+    return path
+
+
+def rows(made: Imported) -> pd.DataFrame:
+    return tables.read(made.run.folder).trials
+
+
+def diskbook(*arguments: str, runs: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "diskbook", *arguments]
+    code = "import sys; from diskbook.cli import main; sys.argv[0] = 'diskbook'; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *command[3:]],
+        env={"DISKBOOK_RUNS": str(runs), "PATH": "/usr/bin:/bin", "HOME": str(runs)},
+        capture_output=True,
+        text=True,
+    )
+
+
+# --- folders of other tools
+
+
+def test_a_folder_of_bench_fio(tmp_path: Path) -> None:
+    base = tmp_path / "out"
+    for device in ("nvme0n1", "sdc"):
+        put(base / device / "4k", JSON_PLUS, "randrw-2-2.json")
+        put(base / device / "randrw70" / "4k", FIO, "randrw-4-2.json")
+    for clone in (1, 2):  # bench_fio's logs, named by the job's options
+        put(base / "sdc" / "4k", SAMPLES / "fio-logs" / f"each_lat.{clone}.log")
+    made = make(tmp_path, base)
+    assert set(made.arms) == {"nvme0n1", "sdc"}
+    assert not made.refused
+    trials = rows(made)
+    assert set(trials["provenance"]) == {"imported"}
+    assert set(trials["tool_version"]) == {"3.33"}
+    series = tables.read(made.run.folder).series
+    with_series = set(trials.loc[trials["trial"].isin(series["trial"]), "arm"])
+    assert with_series == {"sdc"}
+
+
+def test_a_folder_of_vmfleet(tmp_path: Path) -> None:
+    base = tmp_path / "result"
+    for machine in ("vm-base-n1-001", "vm-base-n1-002"):
+        put(base / "9d1c", SAMPLES / "diskspd" / "v2.2-rand-w30-L-D.xml", f"result-qos0-{machine}.xml")
+    put(base / "9d1c", SAMPLES / "vmfleet" / "result-vm-qos0.tsv")
+    put(base, SAMPLES / "vmfleet" / "result.tsv")
+    (base / "9d1c" / "perfctr-qos0-n1.blg").write_bytes(b"PDH\x00rest")
+    made = make(tmp_path, base)
+    assert set(made.arms) == {"vm-base-n1-001", "vm-base-n1-002"}
+    assert sum("made from XML files that are here too" in sentence for sentence in made.refused) == 2
+    assert any("Windows performance counters" in sentence for sentence in made.refused)
+    assert set(rows(made)["tool"]) == {"diskspd"}
+
+
+def test_vmfleets_tables_alone(tmp_path: Path) -> None:
+    made = make(tmp_path, put(tmp_path / "x", SAMPLES / "vmfleet" / "result.tsv"))
+    trials = rows(made)
+    assert trials["iops"].max() == 18000
+    assert trials["ios"].isna().all() and trials["block_size_bytes"].eq(4096).all()
+
+
+def test_samples_of_perfkitbenchmarker(tmp_path: Path) -> None:
+    base = tmp_path / "5f3c91aa"
+    put(base, SAMPLES / "pkb" / "fio.json", "perfkitbenchmarker_results.json")
+    made = make(tmp_path, base)
+    assert list(made.arms) == ["sdc"]
+    assert made.n_trials == 3
+
+
+# --- what is kept
+
+
+def test_originals_are_kept_untouched_and_the_tables_follow_from_them(tmp_path: Path) -> None:
+    made = make(tmp_path, SAMPLES / "diskspd", SAMPLES / "fio")
+    manifest = made.run.manifest
+    hashes = {hashlib.sha256(path.read_bytes()).hexdigest() for path in SAMPLES.glob("*/*")}
+    assert {row["sha256"] for row in manifest["imported"]["files"]} <= hashes
+    for row in manifest["imported"]["files"]:
+        packed = made.run.folder / row["raw"] if "raw" in row else made.run.folder / row["path"]
+        assert hashlib.sha256(gzip.decompress(packed.read_bytes())).hexdigest() == row["sha256"]
+    before = rows(made)
+    for name in ("trials", "bins", "series"):
+        (made.run.folder / f"{name}.parquet").unlink()
+    pd.testing.assert_frame_equal(tables.build(open_run(made.run.folder)).trials, before)
+
+
+def test_a_changed_original_is_named(tmp_path: Path) -> None:
+    made = make(tmp_path, FIO)
+    (raw,) = (made.run.folder / "raw").iterdir()
+    raw.write_bytes(gzip.compress(gzip.decompress(raw.read_bytes()).replace(b"190878", b"190879")))
+    with pytest.raises(DiskbookError, match=f"{raw.name} was changed"):
+        tables.build(made.run)
+
+
+def test_a_changed_log_is_named(tmp_path: Path) -> None:
+    base = tmp_path / "x"
+    for sample in SAMPLES.glob("fio-logs/each*"):
+        put(base, sample)
+    made = make(tmp_path, base)
+    raw = next(path for path in (made.run.folder / "raw").iterdir() if "lat-1" in path.name)
+    raw.write_bytes(gzip.compress(gzip.decompress(raw.read_bytes()) + b"1, 1, 0, 4096, 0\n"))
+    with pytest.raises(DiskbookError, match=f"{raw.name} was changed"):
+        tables.build(made.run)
+
+
+# --- what is told apart
+
+
+def test_versions_and_tools_are_never_pooled(tmp_path: Path) -> None:
+    base = tmp_path / "disk"
+    for sample in ("v2.0.17-rand-w30-L-D.xml", "v2.1-rand-w30-L-D.xml", "v2.1-rand-w30-L-D.txt"):
+        put(base, SAMPLES / "diskspd" / sample)
+    put(base, SAMPLES / "fio" / "json-and-normal.txt")
+    made = make(tmp_path, base, arms_by="folder")
+    assert len(made.arms) == 4
+    trials = rows(made)
+    assert trials.groupby("arm")["tool"].nunique().max() == 1
+    assert trials.groupby("arm")["tool_version"].nunique(dropna=False).max() == 1
+    assert made.run.manifest["scenario"]["comparison"] == []
+
+
+def test_repeats_are_blocks_in_order_of_time(tmp_path: Path) -> None:
+    document = json.loads(FIO.read_text())
+    base = tmp_path / "lrs"
+    base.mkdir()
+    for number, later in enumerate((200, 0, 100)):
+        changed = {**document, "timestamp": document["timestamp"] + later}
+        (base / f"run{number}.json").write_text(json.dumps(changed, indent=1).replace('{\n "fio', '{"fio', 1))
+    trials = rows(make(tmp_path, base)).drop_duplicates("trial")
+    of_read = trials[trials["workload"] == "randread-4k-t2-qd4"].sort_values("block")
+    assert of_read["block"].tolist() == [1, 2, 3]
+    assert of_read["started_utc"].is_monotonic_increasing
+    assert set(trials["status"]) == {"ok"}
+
+
+def test_arms_by_what_the_user_says(tmp_path: Path) -> None:
+    one = put(tmp_path / "a", SAMPLES / "diskspd" / "v2.2-rand-w30-L-D.xml", "lrs.xml")
+    two = put(tmp_path / "b", SAMPLES / "diskspd" / "v2.2-rand-w30-L-D.xml", "zrs.xml")
+    ways = {"file": {"a-lrs", "b-zrs"}, "folder": {"a", "b"}, "target": {"t-dat"}}
+    for way, expected in ways.items():
+        paths = [tmp_path / "a", tmp_path / "b"]
+        made = importer.make([str(path) for path in paths], f"{tmp_path}/run-{way}", Settings(arms_by=way))
+        assert set(made.arms) == expected
+    by_path = importer.make([str(one), str(two)], f"{tmp_path}/run-path")
+    assert set(by_path.arms) == {"lrs", "zrs"}
+
+
+def test_names_of_arms_are_allowed_and_different() -> None:
+    words = ["C:\\тест.dat", "9 lives", "A", "a", "x" * 90, "x" * 91]
+    found = names.slugs(words, "arm")
+    assert len(set(found.values())) == len(words)
+    assert all(len(name) <= 40 and name[0].isalpha() and name.isascii() for name in found.values())
+
+
+def test_a_copy_of_a_result_counts_once(tmp_path: Path) -> None:
+    base = tmp_path / "in"
+    (base / "backup").mkdir(parents=True)
+    for path in (base / "a.json", base / "backup" / "a.json"):
+        path.write_bytes(FIO.read_bytes())
+    made = importer.make([str(base), str(base / "a.json")], f"{tmp_path}/run")
+    assert made.n_trials == 3
+    (sentence,) = made.refused
+    assert "the same, byte by byte, as" in sentence
+
+
+# --- analyses
+
+
+@pytest.fixture(scope="module")
+def two_disks(tmp_path_factory: pytest.TempPathFactory) -> Imported:
+    """Two disks, measured three times each; the second takes 1.5 times as long."""
+    base = tmp_path_factory.mktemp("two")
+    for arm, factor, spread in (("lrs", 1.0, 0.01), ("zrs", 1.5, 0.012)):
+        for number in range(3):
+            document = json.loads(JSON_PLUS.read_text())
+            document["timestamp"] += 100 * number
+            for job in document["jobs"]:
+                job["job options"].pop("rate_iops")
+                for name in ("read", "write"):
+                    part, depth = job[name], 4
+                    scale = factor * (1 + spread * number)
+                    part["iops"] = depth / 2 / (part["lat_ns"]["mean"] * scale / 1e9)
+                    for key in ("mean", "min", "max"):
+                        part["lat_ns"][key] *= scale
+            folder = base / "in" / arm
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{number}.json").write_text(json.dumps(document))
+    return importer.make([str(base / "in")], f"{base}/run", Settings(arms_by="folder"))
+
+
+def test_arms_are_compared_and_littles_law_is_checked(two_disks: Imported) -> None:
+    found = analysis_run.analyse(two_disks.run)
+    table = found.comparisons
+    these = table[table["scope"] == "these disks"]
+    assert set(these["direction"]) == {"read", "write"}
+    assert these["ratio"].tolist() == pytest.approx([1.5, 1.5], rel=0.01)
+    assert set(these["family"]) == {"exploratory"} and set(these["provenance"]) == {"imported"}
+    gates = found.gates.set_index("gate")["status"]
+    assert gates["Little's law"] == "passed" if "Little's law" in gates else True
+    assert set(table["verdict"]) == {"inconclusive"} and set(table["pairing"]) == {"replicate"}
+    assert these["warnings"].str.contains("nothing says that the arms shared a machine").all()
+    assert found.labels == {"lrs": "lrs", "zrs": "zrs"}
+    assert len(found.percentiles)
+
+
+def test_arms_that_are_said_to_share_a_machine_are_judged(two_disks: Imported, tmp_path: Path) -> None:
+    paths_ = [str(Path(two_disks.run.folder).parent / "in")]
+    made = importer.make(paths_, f"{tmp_path}/run", Settings(arms_by="folder", same_machine=True))
+    table = analysis_run.analyse(made.run).comparisons
+    these = table[table["scope"] == "these disks"]
+    assert set(these["pairing"]) == {"same-machine"} and set(these["verdict"]) == {"difference"}
+
+
+def test_machines_that_files_name_decide_the_pairing(tmp_path: Path) -> None:
+    def pairing(hosts: tuple[str, str], name: str, **options: Any) -> str:
+        for arm, host in zip(("lrs", "zrs"), hosts, strict=True):
+            document = json.loads(JSON_PLUS.read_text())
+            for job in document["jobs"]:
+                job["hostname"] = host
+            folder = tmp_path / name / arm
+            folder.mkdir(parents=True)
+            document["timestamp"] += sum(map(ord, arm))  # of a file twice one is used
+            (folder / "0.json").write_text(json.dumps(document))
+        settings = Settings(arms_by="folder", **options)
+        made = importer.make([str(tmp_path / name)], f"{tmp_path}/run-{name}", settings)
+        (found,) = {item["pairing"] for item in made.run.manifest["scenario"]["comparison"]}
+        return found
+
+    assert pairing(("vm1", "vm1"), "one") == "same-machine"
+    assert pairing(("vm1", "vm2"), "two") == "replicate"
+    assert pairing(("localhost", "localhost"), "unknown") == "replicate"
+    with pytest.raises(UsageError, match=r"--same-machine: the files name several machines \(vm1, vm2\)"):
+        pairing(("vm1", "vm2"), "said", same_machine=True)
+    assert not (tmp_path / "run-said").exists()
+
+
+def test_without_limits_it_is_not_known_which_binds(two_disks: Imported) -> None:
+    text = diagnosis.of_run(str(two_disks.run.folder))
+    assert "unknown: 2 of 2 cells" in text
+    assert "imported" in text
+
+
+def test_with_limits_named_they_are_in_force(tmp_path: Path) -> None:
+    made = make(tmp_path, FIO, disk_sku="Premium_LRS", size_gib=1024, vm_size="standard_d4as_v4")
+    trials = rows(made)
+    assert trials["cap_disk_iops"].eq(5000).all() and trials["cap_disk_mb_s"].eq(200).all()
+    assert trials["cap_vm_iops"].eq(6400).all()
+    assert set(trials["vm_size"]) == {"standard_d4as_v4"}
+
+
+def test_histogram_logs_give_bins_to_the_job_that_wrote_them(tmp_path: Path) -> None:
+    base = tmp_path / "in"
+    for sample in sorted(SAMPLES.glob("fio-logs/hist*")):
+        put(base, sample)
+    made = make(tmp_path, base)
+    assert made.n_trials == 1 and not made.refused
+    bins = tables.read(made.run.folder).bins
+    assert 300 < bins["count"].sum() <= 600  # 200 a second for 3 s, whole intervals
+    assert len(tables.read(made.run.folder).series) >= 4
+
+
+def test_percentiles_that_a_log_mends_are_no_longer_said_to_be_missing(tmp_path: Path) -> None:
+    base = tmp_path / "in"
+    for clone in (1, 2):
+        put(base, SAMPLES / "fio-logs" / f"each_lat.{clone}.log")
+    told = json.loads(JSON_PLUS.read_text())
+    for name in ("read", "write"):
+        del told["jobs"][0][name]["lat_ns"]["bins"]
+    told["jobs"] *= 2  # as without group_reporting
+    (base / "each.json").write_text(json.dumps(told))
+    alone = make(tmp_path, base / "each.json")
+    assert any(fio_latency.NOT_JOINED in flag for flag in alone.flags)
+    made = importer.make([str(base)], f"{tmp_path}/with-logs")
+    assert not any(fio_latency.NOT_JOINED in flag for flag in made.flags)
+    assert rows(made)["lat_p99_ms"].notna().all()
+
+
+def test_logs_alone_are_a_measurement(tmp_path: Path) -> None:
+    base = tmp_path / "in"
+    for clone in (1, 2):
+        put(base, SAMPLES / "fio-logs" / f"each_lat.{clone}.log")
+    put(base, SAMPLES / "fio-logs" / "each_bw.1.log", "other_bw.1.log")
+    made = make(tmp_path, base)
+    trials = rows(made)
+    assert set(trials["direction"]) == {"read", "write"} and trials["ios"].eq(240).all()
+    assert any("latencies are taken for nanoseconds" in flag for flag in made.flags)
+    assert made.refused == (
+        "other_bw.1.log: alone it tells no IOPS: the job's latency or IOPS log is needed",
+    )
+
+
+def test_the_report_is_made_by_the_notebook(two_disks: Imported) -> None:
+    page = import_text.report(two_disks.run).read_text()
+    assert "What do imported results say?" in page
+    assert "No limit of this disk or machine is known" in page
+    assert "EMULATED" not in page
+    assert '<figure id="percentiles">' in page
+
+
+def test_logs_that_say_nothing_are_one_sentence_and_no_reason_of_a_failure(tmp_path: Path) -> None:
+    base = tmp_path / "in"
+    lines = [f"{500 * k}, 1000, 0, 0\n" for k in range(1, 9)]
+    for name in ("a_slat.1.log", "a_slat.2.log", "a_lat.1.log"):
+        put(base, JSON_PLUS, name).write_text("".join(lines))
+    with pytest.raises(DiskbookError, match=r"imported: a_lat\.1\.log: alone"):
+        make(tmp_path, base)
+    put(base, JSON_PLUS, "a_iops.1.log").write_text("".join(lines))
+    put(base, JSON_PLUS, "a_bw.1.log").write_text("".join(line.replace(" 1000,", " 4000,") for line in lines))
+    made = make(tmp_path, base)
+    assert made.refused == ("a_slat.1.log and 1 more: a log of slat is not used",)
+    assert rows(made)["iops"].tolist() == [1000.0]
+
+
+# --- mistakes
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"disk_sku": "Premium_LRS"}, "--disk-sku and --size-gib go together"),
+        ({"disk_sku": "Premium_LSR", "size_gib": 64}, "did you mean 'Premium_LRS'"),
+        ({"vm_size": "Standard_D4as_v44"}, "did you mean 'Standard_D4as_v4'"),
+        ({"arms_by": "colour"}, "way to tell arms apart 'colour'"),
+        ({"base": "nvme"}, "there is no arm 'nvme'"),
+    ],
+)
+def test_wrong_settings_are_refused_before_anything_is_written(
+    tmp_path: Path, settings: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        make(tmp_path, FIO, **settings)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
+    make(tmp_path, FIO)
+    with pytest.raises(UsageError, match="exists already"):
+        make(tmp_path, FIO)
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(write, "_pack", full)
+    with pytest.raises(
+        DiskbookError, match=r"cannot write to .*: No space left on device; nothing was imported"
+    ):
+        make(tmp_path, FIO)
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(DiskbookError, match="cannot write to /proc/nowhere/run"):
+        importer.make([str(FIO)], "/proc/nowhere/run")
+
+
+def test_a_packed_file_and_one_that_is_cut(tmp_path: Path) -> None:
+    base = tmp_path / "in"
+    base.mkdir()
+    packed = gzip.compress(FIO.read_bytes())
+    (base / "whole.json.gz").write_bytes(packed)
+    (base / "cut.json.gz").write_bytes(packed[:500])
+    made = make(tmp_path, base)
+    assert made.n_trials == 3
+    assert made.refused[0].startswith("cut.json.gz: it cannot be read (Compressed file ended")
+    sha256 = made.run.manifest["imported"]["files"][0]["sha256"]
+    assert sha256 == hashlib.sha256(FIO.read_bytes()).hexdigest()
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    base = tmp_path / "in"
+    put(base, FIO)
+    (base / "notes.md").write_text("slow on Tuesdays\n")
+    (base / "cut.json").write_text('{\n  "fio version" : "fio-3.33",\n  "jobs" : [\n')
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    done = diskbook("import", str(base), "--name", "mine", runs=runs)
+    assert done.returncode == 0, done.stderr
+    assert "3 measurements of 1 arms" in done.stdout
+    assert "notes.md: no format that is known here" in done.stdout
+    assert "cut.json, line " in done.stdout
+    assert "mine  imported  measured" in diskbook("list", runs=runs).stdout
+    again = diskbook("run", "--resume", "mine", runs=runs)
+    assert again.returncode == 2 and "run mine was imported" in again.stderr
+    nothing = diskbook("import", str(base / "notes.md"), runs=runs)
+    assert nothing.returncode == 1
+    assert nothing.stderr.startswith("diskbook: nothing can be imported: notes.md: no format")
+    assert diskbook("import", str(tmp_path / "nowhere"), runs=runs).returncode == 2
+    assert sorted(path.name for path in runs.iterdir()) == ["mine"]

@@ -1,0 +1,131 @@
+"""What `diskbook plan` says of creating and paying: offline, and with a subscription that is asked."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from diskbook import load
+from diskbook.azure import signin
+from diskbook.cli import main
+from diskbook.cost import retail, text as cost_text
+from diskbook.plan import cost as plan_cost
+from support import identity_endpoint
+from support.arm_plane import SUBSCRIPTION, TOKEN, World
+
+
+def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    """What `diskbook plan` prints."""
+    monkeypatch.setattr(sys, "argv", ["diskbook", "plan", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    return capsys.readouterr().out
+
+
+@pytest.fixture(autouse=True)
+def no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(retail.ENDPOINT, raising=False)
+
+
+def test_a_plan_offline(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retail, "_items", None)  # would fail if a price were asked for
+    text = said(capsys, monkeypatch, "zone-disks", "--preset", "standard")
+    assert "would be created in westeurope, in one resource group, for each of 3 replicates:" in text
+    assert "machines: 3 x Standard_D4as_v4; each with OS disk, network interface and public address" in text
+    assert "data disks: 2 x Premium_LRS 1024 GiB, 1 x Premium_ZRS 1024 GiB" in text
+    assert "9 machines at a time, which shut themselves down after 12 h" in text
+    assert "disk lrs, lrs-b, zrs  P30, 5,000 IOPS, 200 MB/s" in text
+    assert "Standard_D4as_v4      6,400 IOPS, 96 MB/s; bursts to 8,000 IOPS, 200 MB/s" in text
+    assert "lrs-z1, lrs-b-z1, zrs-z1, zrs-z2, zrs-z3  4 KiB: 5,000 IOPS (disk)" in text
+    assert "cost, if it ran on Azure (on the emulator it costs nothing)" in text
+    assert "prices: dated table data/reference/prices.csv" in text
+    assert "vCPUs, standardDASv4Family: 36" in text and "public addresses: 9" in text
+    assert "no limit binds here" in text
+    assert max(len(line) for line in text.splitlines() if "USD" in line) < 140
+
+
+def test_the_sum_of_the_table_is_the_sum(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = said(capsys, monkeypatch, "disk-options").splitlines()
+    start = next(number for number, line in enumerate(lines) if line.endswith("at worst"))
+    end = next(number for number, line in enumerate(lines) if "in all, USD" in line)
+    for column in (-2, -1):
+        shown = [float(line.split()[column]) for line in lines[start + 1 : end]]
+        assert sum(shown) == pytest.approx(float(lines[end].split()[column]), abs=0.005 * len(shown))
+
+
+def test_a_limit_that_is_exceeded_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = said(capsys, monkeypatch, "zone-disks", "--max-cost-usd", "0.5")
+    assert "EXCEEDS the limit of 0.5 USD: the run would stop before anything is created" in text
+    text = said(capsys, monkeypatch, "zone-disks", "--set", "design.max_cost_usd=20")
+    assert "is within the limit of 20 USD" in text
+
+
+def test_the_lowest_limit_depends_on_the_block_size() -> None:
+    example = load.load("disk-options")
+    arm = example.arm_named("k-v2-40000")
+    assert cost_text.lowest(example, arm) == (
+        "4 KiB: 25,600 IOPS (VM), bursting 40,000 IOPS (VM); "
+        "128 KiB: 2,930 IOPS (VM, 384 MB/s), bursting 6,104 IOPS (VM, 800 MB/s)"
+    )
+
+
+# With a subscription
+
+
+@pytest.fixture
+def signed_in(plane: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """The emulated control plane as Azure Resource Manager, and a managed identity that it knows."""
+    with identity_endpoint.serve(TOKEN) as endpoint:
+        identity_endpoint.use(monkeypatch, endpoint)
+        monkeypatch.setenv("DISKBOOK_ARM_ENDPOINT", plane.url)
+        monkeypatch.setenv("DISKBOOK_ARM_CA", str(plane.ca))
+        monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", SUBSCRIPTION)
+        yield plane
+    plane.raw("PUT", "/diskbook/offer", json={})
+    signin.credential.cache_clear()
+
+
+def test_a_subscription_is_asked_what_is_free(
+    signed_in: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed_in.raw("PUT", "/diskbook/offer", json={"quotas": {"standardDASv4Family": 100}})
+    text = said(capsys, monkeypatch, "zone-disks", "--cloud", "azure")
+    assert "standardDASv4Family: 12 of 100 free (limit 100)" in text
+    assert "PublicIPAddresses: 3 of 1000 free" in text
+    assert f"what stands in the way (subscription {SUBSCRIPTION}" in text or SUBSCRIPTION in text
+    assert "nothing: sizes, zones, disks and quotas are to be had" in text
+    assert "is within the limit of 50 USD" in text  # the limit on Azure where nobody named one
+
+
+def test_what_stands_in_the_way_is_said_and_nothing_made(
+    signed_in: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = {"sku": "Standard_D4as_v4", "location": "westeurope", "zones": ["2"]}
+    offer = {"quotas": {"cores": 10}, "restrictions": [closed]}
+    signed_in.raw("PUT", "/diskbook/offer", json=offer)
+    text = said(capsys, monkeypatch, "zone-disks", "--cloud", "azure")
+    assert "[[machine]] vm2: Standard_D4as_v4 cannot be had in zone 2 of westeurope; take zone 1 or 3" in text
+    assert "quota: the run needs 12 vCPUs (cores) in westeurope at a time and 10 of 10 are free" in text
+    assert signed_in.raw("GET", "/diskbook/operations").json()["value"] == []
+
+
+def test_live_prices_without_an_account(
+    plane: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(retail.ENDPOINT, f"{plane.url}/api/retail/prices")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(plane.ca))
+    text = said(capsys, monkeypatch, "zone-disks", "--live-prices")
+    assert "prices: Azure Retail Prices API, " in text
+    assert "inferred, not read" not in text
+
+
+def test_offline_sections_need_no_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    identity_endpoint.forget(monkeypatch)
+    assert len(plan_cost.sections(load.load("zone-disks"))) == 4

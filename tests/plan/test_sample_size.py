@@ -1,0 +1,482 @@
+"""Planning a run: sample sizes against known numbers, pilots, histories; a mistake is one sentence."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from statsmodels.stats.power import TTestPower
+
+from diskbook import load
+from diskbook.analysis import prior_runs as prior_runs_of
+from diskbook.base.errors import UsageError
+from diskbook.cli import main
+from diskbook.cost import durations
+from diskbook.plan import sample_size
+from diskbook.plan.sample_size import Wanted
+from diskbook.scenario import schedule
+from diskbook.stats import power, prior_runs, ratios
+from diskbook.store import tables as store_tables
+from diskbook.store.run import Run
+from support import synthetic
+
+
+def log_ratios(values: list[list[float]]) -> pd.Series:
+    """Log ratios by replicate and block."""
+    index = [(r + 1, b + 1) for r, row in enumerate(values) for b in range(len(row))]
+    flat = [value for row in values for value in row]
+    return pd.Series(flat, index=pd.MultiIndex.from_tuples(index, names=["replicate", "block"]))
+
+
+# Sample sizes
+
+
+def test_two_percent_at_a_cv_of_two_percent() -> None:
+    solved = TTestPower().solve_power(effect_size=1.0, alpha=0.05, power=0.8)
+    assert solved == pytest.approx(9.94, abs=0.01)
+    # The same standardised effect: a ratio whose log is one standard deviation.
+    assert power.for_power(math.log(1.02), 0.02, 0.8) == math.ceil(solved)
+
+
+@pytest.mark.parametrize(
+    ("sd_disk", "cv", "one", "several"),
+    [
+        (0.005, 0.01, 5, {1: 5}),
+        (0.01, 0.02, 11, {1: 13, 2: 9, 3: 7, 5: 6}),
+        (0.01, 0.03, 21, {1: 23, 3: 11}),
+        (0.02, 0.02, 11, {1: 19, 2: 15, 3: 13}),
+        (0.03, 0.03, 21, {1: 38, 2: 29}),
+    ],
+)
+def test_runs_needed_to_detect_two_percent(
+    sd_disk: float, cv: float, one: int, several: dict[int, int]
+) -> None:
+    """Replicates by number of blocks, 80 % power, 2 runs an arm and block: as simulated for the design."""
+    spread = power.assumed(sd_disk, cv, repeats=2)
+    assert spread.sd_block == pytest.approx(cv)
+    assert power.for_power(spread.sd_block, 0.02, 0.8) == one
+    found = {blocks: power.for_power(spread.sd_replicate(blocks), 0.02, 0.8) for blocks in several}
+    assert found == several
+
+
+def test_power_is_the_share_of_simulated_runs_that_differ() -> None:
+    sd, n, rng = 0.02, 9, np.random.default_rng(1)
+    runs = rng.normal(math.log(1.02), sd, (4000, n))
+    found = (stats.ttest_1samp(runs, 0, axis=1).pvalue < 0.05).mean()
+    assert power.power_of(sd, 0.02, n) == pytest.approx(found, abs=0.02)
+
+
+def test_power_is_a_number_for_any_effect() -> None:
+    powers = [
+        power.power_of(sd, effect, n)
+        for sd in (0.02, 1e-4, 1e-9)
+        for effect in (0.02, 0.9)
+        for n in (2, 3, 99)
+    ]
+    assert all(0 < one <= 1 for one in powers)
+    assert power.for_power(1e-9, 0.9, 0.99) <= 3
+
+
+def test_stein_by_hand() -> None:
+    # s.d. 2 %, pilot of 5: t(4) = 2.776445, h = log 1.015 = .0148886: (2.776445 * .02 / .0148886)^2 = 13.9.
+    assert power.for_half_width(0.02, 0.015, df=4, least=5) == 14
+    assert power.for_half_width(0.002, 0.015, df=4, least=5) == 5
+    # Pilot of 6, h = .01: (2.570582 * .02 / .01)^2 = 26.4.
+    assert power.for_half_width(0.02, math.expm1(0.01), df=5, least=6) == 27
+
+
+def test_steins_two_stages_hold_width_and_coverage() -> None:
+    """2,000 pilots of 5 and their second stages: the pilot's own t interval of the promised width covers."""
+    rng, sd, half, held = np.random.default_rng(2), 0.03, 0.015, 0
+    for _ in range(2000):
+        pilot = rng.normal(0, sd, 5)
+        n = power.for_half_width(float(pilot.std(ddof=1)), half, df=4, least=5)
+        both = np.concatenate([pilot, rng.normal(0, sd, n - 5)])
+        held += abs(both.mean()) <= math.log1p(half)
+    assert held / 2000 >= 0.94
+
+
+def test_assumed_width_is_what_the_run_prints() -> None:
+    n = power.for_half_width(0.02, 0.015)
+    assert power.half_width_of(0.02, n) <= 0.015 < power.half_width_of(0.02, n - 1)
+    values = np.random.default_rng(4).normal(0, 1, n)
+    exact = 0.02 * (values - values.mean()) / values.std(ddof=1)
+    found = ratios.over_replicates(log_ratios([[value] for value in exact]))
+    assert found.high - 1 == pytest.approx(power.half_width_of(0.02, n))
+
+
+def test_no_spread_needs_the_fewest() -> None:
+    assert power.for_half_width(0.0, 0.01) == power.for_power(0.0, 0.01, 0.8) == 2
+    assert math.isnan(power.half_width_of(0.01, 1))
+
+
+def test_components_by_hand() -> None:
+    # Means .1 and .4: their variance .045 holds half of the blocks' variance .0013.
+    found = power.measured(log_ratios([[0.08, 0.12], [0.37, 0.43]]))
+    assert found.sd_block == pytest.approx(math.sqrt(0.0013))
+    assert found.sd_disk == pytest.approx(math.sqrt(0.045 - 0.00065))
+    assert (found.df_disk, found.df_block) == (1, 2)
+    # At the pilot's number of blocks both together are what was seen.
+    assert found.sd_replicate(2) == pytest.approx(math.sqrt(0.045))
+
+
+def test_components_are_found_again() -> None:
+    rng = np.random.default_rng(6)
+    found = [
+        power.measured(log_ratios((rng.normal(0, 0.01, (5, 1)) + rng.normal(0, 0.02, (5, 3))).tolist()))
+        for _ in range(300)
+    ]
+    assert np.mean([one.sd_block**2 for one in found]) == pytest.approx(0.0004, rel=0.05)
+    # Above the truth, since negative estimates become zero.
+    assert 0.0001 < np.mean([one.sd_disk**2 for one in found]) < 0.00016
+
+
+def test_components_need_blocks() -> None:
+    with pytest.raises(ValueError, match="one block a replicate"):
+        power.measured(log_ratios([[0.1], [0.2]]))
+    with pytest.raises(ValueError, match="every log ratio is the same"):
+        power.measured(log_ratios([[0.1, 0.1]]))
+
+
+# Time
+
+
+def test_moves_follow_the_order_of_trials() -> None:
+    scenario = load.load("zone-disks", "quick", {"all_workloads.blocks": 1})
+    attached, detached = durations.moves(scenario)
+    # Two LRS disks once each; the ZRS disk to its three machines, each once in a block.
+    assert (attached, detached) == (5, 2)
+
+
+def test_time_grows_with_what_is_done() -> None:
+    scenario = load.load("zone-disks", "standard")
+    more = sample_size.with_numbers(scenario, 6, 10)
+    assert sample_size.trials(scenario) == sum(len(block.trials) for block in schedule.plan(scenario))
+    assert sample_size.trials(more) == sum(len(block.trials) for block in schedule.plan(more))
+    assert durations.around_s(more) > durations.around_s(scenario) > 168
+    many = sample_size.with_numbers(scenario, 1, 400)
+    assert durations.around_s(many) == pytest.approx(
+        8 * durations.around_s(sample_size.with_numbers(scenario, 1, 50)), rel=0.2
+    )
+
+
+# What is needed
+
+
+def test_needs_take_the_worst_comparison_and_holms_step() -> None:
+    scenario = load.load("zone-disks", "standard")
+    calm = sample_size.Evidence("calm", power.assumed(0.001, 0.002), "")
+    rough = sample_size.Evidence("rough", power.assumed(0.01, 0.02), "")
+    wanted = Wanted(effect=0.02, power=0.8)
+    both = sample_size.needs(scenario, [calm, rough], wanted, family=3)
+    assert both == sample_size.needs(scenario, [rough], wanted, family=3)
+    alone = sample_size.needs(scenario, [rough], wanted, family=1)
+    assert both.these.blocks > alone.these.blocks
+    assert both.cheapest.total_s == min(need.total_s for need in both.like_these)
+    by_blocks = {need.blocks: need.replicates for need in both.like_these}
+    assert list(by_blocks) == [2, 3, 5, 10] and by_blocks[2] > by_blocks[10]
+
+
+# Runs as pilot and history
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
+    return tmp_path
+
+
+_MADE: dict[tuple[Any, ...], dict[str, bytes]] = {}
+
+
+def made(runs: Path, name: str, replicates: int = 3, **options: Any) -> Run:
+    """A measured run of three loads at depth 1; made once, then written from memory."""
+    key = (name, replicates, *sorted(options.items()))
+    if key in _MADE:
+        (runs / name).mkdir()
+        for file, content in _MADE[key].items():
+            (runs / name / file).write_bytes(content)
+        return Run(runs / name)
+    truth = synthetic.Truth(disk=0.01)
+    loads = (synthetic.READ, synthetic.WRITE, synthetic.COMMIT)
+    options = {"seed": len(name), "n_blocks": 3, "samples": 20, "draws": 5, **options}
+    run = synthetic.run_folder(runs / name, truth=truth, n_replicates=replicates, loads=loads, **options)
+    manifest = run.manifest
+    manifest["scenario"]["design"]["replicates"] = replicates
+    run.write_manifest(manifest)
+    _MADE[key] = {path.name: path.read_bytes() for path in run.folder.iterdir()}
+    return run
+
+
+def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
+    """What `diskbook plan` prints."""
+    monkeypatch.setattr(sys, "argv", ["diskbook", "plan", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    return capsys.readouterr().out
+
+
+def test_a_plan_without_a_request(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = said(capsys, monkeypatch, "zone-disks", "--preset", "standard")
+    assert "3 replicates of fresh machines and disks, 285 trials" in text and "seed 20261" in text
+    assert "zrs-z2    Premium_ZRS 1024 GiB on vm2 (Standard_D4as_v4, zone 2)" in text
+    assert "as it stands, 3 replicates x 5 blocks" in text and "pilot of 5 replicates x 3 blocks" in text
+    assert "needed for" not in text
+
+
+def test_names_of_arms_and_workloads_stand_in_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for names longer than most: the longest arm has 17 characters."""
+    lines = said(capsys, monkeypatch, "disk-options").splitlines()
+    for head, end in (("arms:", "workloads:"), ("workloads:", "order of")):
+        start = lines.index(head) + 1
+        rows = list(itertools.takewhile(lambda line, end=end: not line.startswith(end), lines[start:]))
+        assert len(rows) >= 7
+        assert len({re.match(r"  \S+  +", line).end() for line in rows}) == 1, rows
+
+
+def test_a_plan_with_assumed_spread(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["zone-disks", "--set", "design.repeats=2", "--effect", "2%", "--half-width", "1.5 %"]
+    text = said(capsys, monkeypatch, *words, "--sd-disk", "0%", "--sd-run", "2%")
+    assert (
+        "needed for ±1.5 % (95 %) and 80 % power for a difference of 2 % (at 5 %/3, Holm's hardest step)"
+        in text
+    )
+    # alpha 5 %/3 and d = log 1.02 / .02.
+    solved = TTestPower().solve_power(effect_size=math.log(1.02) / 0.02, alpha=0.05 / 3, power=0.8)
+    assert f"these disks: {math.ceil(solved)} blocks in one replicate" in text
+    assert "diskbook run zone-disks --preset quick --set design.repeats=2 --set design.replicates=" in text
+    assert "fixed before the run" in text
+
+
+def test_a_plan_from_a_pilot(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(runs, "pilot", replicates=5)
+    text = said(capsys, monkeypatch, "zone-disks", "--half-width", "1%", "--pilot", "pilot")
+    pilot = prior_runs_of.open_earlier("pilot")
+    scenario = load.load("zone-disks", "quick")
+    found, lacking = sample_size.from_pilot(pilot, scenario)
+    assert len(found) == 3 and not lacking and "assumed" not in text
+    # At the pilot's own blocks Stein's formula on the spread of its replicate means.
+    worst = 0
+    for measured in pilot.measured(sample_size.headline(scenario)):
+        sd = max(
+            measured.log_ratios.groupby(level=0).mean().std(ddof=1),
+            power.measured(measured.log_ratios).sd_replicate(3),
+        )
+        worst = max(worst, 5, math.ceil((stats.t.ppf(0.975, 4) * sd / math.log(1.01)) ** 2))
+    rows = text.partition("disks like these:\n    blocks")[2].splitlines()
+    row = next(line.split() for line in rows if line.split()[:1] == ["3"])
+    assert int(row[1]) == worst
+    assert "(df 10)" in text and "(df 4)" in text
+    assert "The pilot is emulated: its spread is that of its disks, not of Azure's." in text
+    assert "is unknown" not in text
+
+
+def test_a_pilot_of_one_replicate_assumes_the_disks(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(runs, "single", replicates=1)
+    text = said(capsys, monkeypatch, "zone-disks", "--effect", "2%", "--pilot", "single", "--sd-disk", "1.5%")
+    assert "between disk pairs 1.5 % assumed, since the pilot has one replicate" in text
+    assert "is unknown" in text and "disks like these: refused with one replicate" in text
+
+
+def test_a_capped_pilot_comparison_is_left_out(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = made(runs, "pilot", replicates=2)
+    tables = prior_runs_of.open_earlier("pilot").tables
+    writes = tables.trials["workload"] == "randwrite-qd1"
+    tables.trials.loc[writes, "iops"] *= 0.8  # breaks Little's law
+    store_tables.write(tables, run.folder)
+    text = said(capsys, monkeypatch, "zone-disks", "--half-width", "2%", "--pilot", "pilot")
+    assert "left out: zrs-z1 / lrs-z1, randwrite-qd1 (write): invalid" in text
+
+
+def test_a_history_is_shown_with_what_it_saves(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("first", "the-second"):
+        made(runs, name)
+    text = said(
+        capsys,
+        monkeypatch,
+        "zone-disks",
+        "--half-width",
+        "5%",
+        "--history",
+        "first",
+        "--history",
+        "the-second",
+    )
+    assert "with the history of first, the-second (emulated), disks like these:" in text
+    scenario = load.load("zone-disks", "quick")
+    old = [prior_runs_of.open_earlier(name) for name in ("first", "the-second")]
+    item = sample_size.headline(scenario)[0]
+    prior = prior_runs_of.history_of(old, scenario, [item])[item, "write"]
+    plain, with_it = prior_runs.expected_half_widths(2, prior)
+    assert prior.df == 4 and prior.runs == "first, the-second"
+    assert f"2 replicates: ±{100 * with_it:.3g} % instead of ±{100 * plain:.3g} %" in text
+    values = old[0].measured(sample_size.headline(scenario))[0].log_ratios
+    assert prior.pasts[0].variance == pytest.approx(values.groupby(level=0).mean().var(ddof=1))
+
+
+def refused(runs: list[prior_runs_of.Earlier], manifest: dict[str, Any] | None = None) -> str:
+    scenario = load.load("zone-disks", "quick")
+    with pytest.raises(UsageError) as error:
+        prior_runs_of.history_of(runs, scenario, sample_size.headline(scenario)[:1], manifest)
+    return str(error.value)
+
+
+def test_a_history_of_another_cell_is_refused(runs: Path) -> None:
+    def changed(name: str, kind: str, row: int, **values: Any) -> prior_runs_of.Earlier:
+        run = made(runs, name, provenance=values.pop("provenance", "emulated"))
+        manifest = run.manifest
+        manifest["scenario"][kind][row].update(values)
+        run.write_manifest(manifest)
+        return prior_runs_of.open_earlier(name)
+
+    same = changed("same", "disk", 0)
+    now = {**same.manifest, "run": "now"}
+    assert "arm: size_gib of the disk is 512, not 1024" in refused(
+        [same, changed("small", "disk", 2, size_gib=512)]
+    )
+    large = changed("large", "machine", 0, size="Standard_D8as_v4")
+    assert "size of the machine is Standard_D8as_v4, not Standard_D4as_v4" in refused([large], now)
+    assert "workload: runtime_s is 2.0, not 1.0" in refused(
+        [changed("long", "workload", 1, runtime_s=2.0)], now
+    )
+    assert "provenance is azure, not emulated" in refused(
+        [changed("real", "disk", 0, provenance="azure")], now
+    )
+    assert "not its own history" in refused([same], same.manifest)
+    assert "named twice" in refused([same, same])
+    assert "1 replicate, so it shows no spread" in refused(
+        [prior_runs_of.Earlier(made(runs, "one", replicates=1))], now
+    )
+    assert "at least one run" in refused([])
+
+
+def test_a_run_is_analysed_with_its_named_history(runs: Path) -> None:
+    names = ("first", "the-second")
+    old = [prior_runs_of.Earlier(made(runs, name)) for name in names]
+    new = prior_runs_of.Earlier(made(runs, "the-new-one", replicates=2))
+    found = prior_runs_of.with_history(new, old)
+    assert [measured.item.workload for measured, _ in found] == [
+        "randwrite-qd1",
+        "randread-qd1",
+        "commit-qd1",
+    ]
+    used = [(measured, one) for measured, one in found if not one.refusal]
+    assert used
+    for measured, one in used:
+        assert one.estimate.method.endswith("history first, the-second")
+        assert one.estimate.ratio == one.plain.ratio and one.estimate.df == 5 and one.coverage >= 0.93
+        # 2 df from each of the old runs, 1 from the new one; the old s.d. counts 1.25 times.
+        means = [
+            next(part for part in run.measured([measured.item])).log_ratios.groupby(level=0).mean()
+            for run in (*old, new)
+        ]
+        s2 = [values.var(ddof=1) for values in means]
+        moderated = (2 * 1.5625 * s2[0] + 2 * 1.5625 * s2[1] + s2[2]) / 5
+        half = stats.t.ppf(0.975, 5) * math.sqrt(moderated / 2)
+        assert one.estimate.high == pytest.approx(math.exp(means[2].mean() + half))
+
+
+def in_two_strata(runs: Path, name: str) -> prior_runs_of.Earlier:
+    """A run whose ZRS disk answers from zone 1 in its first replicate, and from zone 2 in the others."""
+    run = made(runs, name, replicates=3)
+    tables = prior_runs_of.Earlier(run).tables
+    near = (tables.trials["arm"] == "zrs-z1") & (tables.trials["workload"] == "randread-qd1")
+    near &= tables.trials["replicate"] == 1
+    tables.trials.loc[near, "lat_mean_ms"] /= 4
+    tables.trials.loc[near, "iops"] *= 4
+    store_tables.write(tables, run.folder)
+    return prior_runs_of.Earlier(run)
+
+
+def test_strata_are_no_spread(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mixed, same = in_two_strata(runs, "mixed"), prior_runs_of.Earlier(made(runs, "same"))
+    assert "lie in 2 strata, whose difference is no noise" in refused([mixed])
+    assert {one.refusal for _, one in prior_runs_of.with_history(mixed, [same])} == {
+        "the replicates lie in 2 strata, each of which is judged apart"
+    }
+    text = said(capsys, monkeypatch, "zone-disks", "--half-width", "2%", "--pilot", "mixed")
+    assert "the pilot's replicates lie in 2 strata (" in text and "each needs replicates of its own" in text
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("zone-disk",), "there is no scenario 'zone-disk'; did you mean 'zone-disks'?"),
+        (("zone-disks", "--preset", "fast"), "there is no preset 'fast'"),
+        (("zone-disks", "--half-width", "1.5"), "--half-width 1.5: write a percentage with its sign"),
+        (("zone-disks", "--half-width", "little"), "--half-width little: write a percentage"),
+        (("zone-disks", "--half-width", "nan%"), "write a percentage with its sign"),
+        (("zone-disks", "--half-width", "0%"), "it must be more than 0 % and less than 100 %"),
+        (("zone-disks", "--half-width", "-1%"), "it must be more than 0 %"),
+        (("zone-disks", "--effect", "inf%"), "less than 100 %"),
+        (("zone-disks", "--effect", "2%", "--power", "100%"), "--power 100%: it must be"),
+        (("zone-disks", "--power", "80%"), "--power needs the difference to find"),
+        (("zone-disks", "--sd-disk", "1"), "--sd-disk 1: write a percentage"),
+        (("zone-disks", "--pilot", "absent"), "there is no run 'absent'"),
+        (("zone-disks", "--history", "absent"), "there is no run 'absent'"),
+        (("zone-disks", "--pilot", "blocks-1"), "one block a replicate shows no spread between blocks"),
+        (("zone-disks", "--pilot", "pilot", "--sd-run", "1%"), "--sd-run: the pilot measures this spread"),
+        (("zone-disks", "--pilot", "pilot", "--sd-disk", "1%"), "--sd-disk: the pilot measures this spread"),
+        (("zone-disks", "--history", "blocks-1", "--set", "design.repeats=2"), "repeats is 1, not 2"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    words: tuple[str, ...],
+    sentence: str,
+    runs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if "blocks-1" in words:
+        made(runs, "blocks-1", replicates=2, n_blocks=1)
+    if "pilot" in words:
+        made(runs, "pilot", replicates=2)
+    monkeypatch.setattr(sys, "argv", ["diskbook", "plan", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    err = capsys.readouterr().err
+    assert sentence in err
+    assert ended.value.code == 2 and err.startswith("diskbook: ") and err.count("\n") == 1
+
+
+def test_a_scenario_without_headline_cannot_be_planned(tmp_path: Path) -> None:
+    scenario = load.load("zone-disks", "quick").model_copy(update={"comparison": ()})
+    with pytest.raises(UsageError, match="names no headline comparison"):
+        sample_size.from_assumed(scenario, None, None)
+
+
+def test_planning_writes_nothing(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made(runs, "pilot", replicates=2).folder
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    said(capsys, monkeypatch, "zone-disks", "--half-width", "2%", "--pilot", "pilot", "--history", "pilot")
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before

@@ -1,0 +1,493 @@
+"""Sweep: what it lists, what it deletes, and above all what it leaves alone. On real emulators."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from diskbook.azure import signin
+from diskbook.azure.clients import Clients
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.cli import main
+from diskbook.emulator import lifecycle
+from diskbook.runs import sweep as sweep_runs, sweep_text
+from diskbook.store import run as runs, session
+from diskbook.store.run import Run
+from diskbook.store.session import Life
+from support import SCENARIOS, identity_endpoint
+from support.arm_plane import SUBSCRIPTION, TOKEN, World
+from support.emulated import soon
+from support.standing import (
+    EMULATOR,
+    REGION,
+    a_cloud,
+    a_group,
+    a_place,
+    a_run,
+    faults,
+    groups,
+    in_hours,
+    tags_of,
+)
+
+DELETE = {"method": "DELETE", "path_regex": "/resourceGroups/[^/]+$"}
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    with a_place() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def emulator(place: Path) -> Clients:
+    return a_cloud()
+
+
+@pytest.fixture
+def cloud(emulator: Clients) -> Iterator[Clients]:
+    """An emulator without groups; run folders of the test go as well."""
+    yield emulator
+    faults(emulator)
+    for name in groups(emulator):
+        emulator.resource.resource_groups.begin_delete(name).result()
+    for path in runs.runs_root().glob("*/manifest.json"):
+        Run(path.parent).update_manifest(resource_groups=[])
+
+
+def own(place: Path) -> Path:
+    return place / "runs"
+
+
+def listed(*words: str) -> dict[str, tuple[str, bool]]:
+    """What a sweep says of each group: state, and whether it goes."""
+    found = sweep_runs.look("emulator", *words)
+    return {group.name: (group.state, group.goes) for place in found.places for group in place.groups}
+
+
+def swept() -> tuple[list[str], list[str]]:
+    """Sweep; return what it said, and what it says is left."""
+    said: list[str] = []
+    return said, sweep_runs.remove(sweep_runs.look("emulator", EMULATOR), said.append)
+
+
+def command(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(sys, "argv", ["diskbook", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(str(ended.value.code or 0))
+
+
+# --- which groups go
+
+
+@pytest.mark.parametrize(
+    ("tags", "problem"),
+    [
+        ({}, "no tag diskbook-run"),
+        ({"diskbook-run": "x"}, "no tag diskbook-owner"),
+        (tags_of("x", owner=None), "no tag diskbook-owner"),
+        (tags_of("x", scenario=None), "no tag diskbook-scenario"),
+        (tags_of("x", expires=None), "no tag diskbook-expires"),
+        (tags_of("x", expires=""), "no tag diskbook-expires"),
+        (tags_of("x", expires="tomorrow"), "its tag diskbook-expires is no time: 'tomorrow'"),
+        (tags_of("x", expires="2020-01-01T00:00:00"), "its tag diskbook-expires is no time"),
+        (tags_of("../x", hours=-1), "its tag diskbook-run is no name"),
+        ({key.upper(): value for key, value in tags_of("x", -1).items()}, "no tag diskbook-run"),
+    ],
+)
+def test_a_group_whose_tags_are_not_all_ours_is_not_touched(
+    cloud: Clients, tags: dict[str, str], problem: str
+) -> None:
+    a_group(cloud, "diskbook-looks-like-ours", tags)
+    state, goes = listed()["diskbook-looks-like-ours"]
+    assert state.startswith(f"not touched: {problem}") and not goes
+    assert swept() == ([], [])
+    assert groups(cloud) == ["diskbook-looks-like-ours"]
+
+
+def test_groups_of_others_are_not_even_listed(cloud: Clients) -> None:
+    a_group(cloud, "production", {"team": "payments"})
+    a_group(cloud, "no-tags", {})
+    assert listed() == {}
+    assert swept() == ([], []) and groups(cloud) == ["no-tags", "production"]
+
+
+def test_what_has_expired_goes_whoever_made_it(cloud: Clients, place: Path) -> None:
+    a_group(cloud, "anyone", tags_of("elsewhere", hours=-0.01))
+    a_group(
+        cloud, "another-client", tags_of("elsewhere", hours=-40, client=None) | {"diskbook-client": "f00"}
+    )
+    a_group(cloud, "ours", tags_of("mine", hours=-1, client=own(place)))
+    assert listed() == dict.fromkeys(("anyone", "another-client", "ours"), ("expired", True))
+    said, left = swept()
+    assert left == [] and groups(cloud) == []
+    assert "resource group anyone is gone" in said
+
+
+def test_groups_of_other_clients_stay_until_they_expire(cloud: Clients, place: Path) -> None:
+    a_group(cloud, "unmarked", tags_of("theirs"))
+    a_group(cloud, "marked", tags_of("theirs") | {"diskbook-client": "0123456789abcdef"})
+    a_run("theirs", "unmarked", "marked", kept=False)  # the same name here says nothing of theirs
+    stays = ("until it expires: of another client", False)
+    assert listed() == {"marked": stays, "unmarked": stays}
+    assert swept() == ([], []) and groups(cloud) == ["marked", "unmarked"]
+
+
+def test_without_a_live_run_a_group_of_this_client_goes(cloud: Clients, place: Path) -> None:
+    folder = a_run("ended", "of-ended", kept=False)
+    (folder.folder / "keys").mkdir()
+    a_group(cloud, "of-ended", tags_of("ended", client=own(place)), disks=2)
+    a_group(cloud, "no-folder", tags_of("removed", client=own(place)))
+    assert listed() == dict.fromkeys(("no-folder", "of-ended"), ("no live run", True))
+    _, left = swept()
+    assert left == [] and groups(cloud) == []
+    assert folder.manifest["resource_groups"][0]["deleted_utc"]
+    assert not (folder.folder / "keys").exists()
+
+
+def test_a_live_run_keeps_its_group(cloud: Clients, place: Path) -> None:
+    folder = a_run("alive", "of-alive", kept=False)
+    a_group(cloud, "of-alive", tags_of("alive", client=own(place)))
+    for hold in (session.session, Run.locked):  # of `diskbook run`, and of a stage
+        with hold(folder):
+            assert listed() == {"of-alive": ("live", False)}
+            assert swept() == ([], []) and groups(cloud) == ["of-alive"]
+    assert listed() == {"of-alive": ("no live run", True)}
+
+
+@pytest.mark.parametrize("manifest", [{"kept": True}, {}])
+def test_kept_runs_and_notebooks_by_hand_keep_theirs_until_they_expire(
+    cloud: Clients, place: Path, manifest: dict[str, Any]
+) -> None:
+    name = f"kept-{len(manifest)}"
+    a_run(name, "of-kept", **manifest)
+    a_group(cloud, "of-kept", tags_of(name, client=own(place)))
+    assert listed() == {"of-kept": ("kept until it expires", False)}
+    assert swept() == ([], [])
+    a_group(cloud, "of-kept", tags_of(name, hours=-1, client=own(place)), disks=0)
+    assert swept()[1] == [] and groups(cloud) == []
+
+
+def test_an_expired_group_does_not_take_a_younger_one_of_its_run_along(cloud: Clients, place: Path) -> None:
+    folder = a_run("two-groups", "older", "younger", kept=True)
+    a_group(cloud, "older", tags_of("two-groups", hours=-1, client=own(place)))
+    a_group(cloud, "younger", tags_of("two-groups", client=own(place)))
+    rows = folder.manifest["resource_groups"]
+    folder.update_manifest(resource_groups=[{**rows[0], "expires_utc": in_hours(-1)}, rows[1]])
+    assert swept()[1] == [] and groups(cloud) == ["younger"]
+
+
+def test_a_damaged_manifest_keeps_its_group_until_it_expires(cloud: Clients, place: Path) -> None:
+    folder = a_run("damaged", "of-damaged", kept=False)
+    whole = (folder.folder / "manifest.json").read_text()
+    (folder.folder / "manifest.json").write_text("{")
+    try:
+        a_group(cloud, "of-damaged", tags_of("damaged", client=own(place)))
+        assert listed()["of-damaged"] == ("until it expires: the manifest of its run is damaged", False)
+        a_group(cloud, "of-damaged", tags_of("damaged", hours=-1, client=own(place)), disks=0)
+        assert swept()[1] == [] and groups(cloud) == []
+    finally:
+        (folder.folder / "manifest.json").write_text(whole)
+
+
+def test_a_run_that_hangs_on_beyond_its_expiry_loses_its_group(cloud: Clients, place: Path) -> None:
+    folder = a_run("hangs", "of-hangs", kept=False)
+    a_group(cloud, "of-hangs", tags_of("hangs", hours=-1, client=own(place)))
+    with session.session(folder):
+        assert swept()[1] == [] and groups(cloud) == []
+
+
+def test_the_same_name_twice_is_not_the_same_run(cloud: Clients, place: Path) -> None:
+    """An older run's group: its folder was removed, and the name used again."""
+    folder = a_run("again", "new-group", kept=False)
+    a_group(cloud, "old-group", tags_of("again", client=own(place)))
+    with session.session(folder):
+        assert listed() == {"old-group": ("no live run", True)}
+    assert session.life(folder, "old-group") is Life.ABSENT
+
+
+# --- deleting
+
+
+def test_tags_are_read_again_right_before_deletion(cloud: Clients, place: Path) -> None:
+    a_group(cloud, "prolonged", tags_of("a", hours=-1), disks=0)
+    a_group(cloud, "adopted", tags_of("b", hours=-1), disks=0)
+    a_group(cloud, "gone", tags_of("c", hours=-1), disks=0)
+    found = sweep_runs.look("emulator", EMULATOR)
+    assert found.goes == 3
+    cloud.resource.resource_groups.create_or_update("prolonged", {"location": REGION, "tags": tags_of("a")})
+    cloud.resource.resource_groups.create_or_update("adopted", {"location": REGION, "tags": {"team": "x"}})
+    cloud.resource.resource_groups.begin_delete("gone").result()
+    said: list[str] = []
+    left = sweep_runs.remove(found, said.append)
+    assert sorted(left) == [
+        "resource group adopted was left alone: it is now not touched: no tag diskbook-run",
+        "resource group prolonged was left alone: it is now until it expires: of another client",
+    ]
+    assert said == ["resource group gone has gone meanwhile"]
+    assert groups(cloud) == ["adopted", "prolonged"]
+
+
+def test_a_run_resumed_meanwhile_keeps_its_group(cloud: Clients, place: Path) -> None:
+    folder = a_run("resumed", "of-resumed", kept=False)
+    a_group(cloud, "of-resumed", tags_of("resumed", client=own(place)))
+    found = sweep_runs.look("emulator", EMULATOR)
+    with session.session(folder):
+        assert sweep_runs.remove(found, print) == ["resource group of-resumed was left alone: it is now live"]
+    assert groups(cloud) == ["of-resumed"]
+
+
+def test_groups_are_deleted_side_by_side_and_what_is_refused_is_told(cloud: Clients, place: Path) -> None:
+    for number in range(4):
+        a_group(cloud, f"old-{number}", tags_of(f"r{number}", hours=-1), disks=1)
+    locked = {"status": 409, "code": "ScopeLocked", "message": "locked: 'old-2'"}
+    match = {"method": "DELETE", "path_regex": "/old-2$"}
+    slow = {"match": {"operation": "group-delete"}, "times": 0, "action": {"delay_s": 400}}
+    faults(cloud, {"match": match, "times": 0, "action": locked}, slow)
+    began = datetime.now(UTC)
+    said, left = swept()
+    assert datetime.now(UTC) - began < timedelta(seconds=300)  # only that it ends
+    (told,) = left
+    assert "old-2: ScopeLocked" in told and "left: disks disk0; remove the lock" in told
+    assert groups(cloud) == ["old-2"]
+    starts = [said.index(f"deleting resource group old-{number}") for number in (0, 1, 3)]
+    ends = [said.index(f"resource group old-{number} is gone") for number in (0, 1, 3)]
+    assert max(starts) < min(ends)
+
+
+def test_the_command_lists_by_default_and_tells_by_its_status(
+    cloud: Clients, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ("sweep", "--cloud", "emulator")
+    assert command(*where, monkeypatch=monkeypatch) == 0
+    assert capsys.readouterr().out == f"nothing of ours: emulator {EMULATOR} (emulated)\n"
+    a_group(cloud, "old", tags_of("x", hours=-2), disks=3)
+    a_group(cloud, "fresh", tags_of("y"), disks=0)
+    assert command(*where, monkeypatch=monkeypatch) == 3
+    told = capsys.readouterr().out
+    assert f"emulator {EMULATOR} (emulated):" in told
+    row = next(line for line in told.splitlines() if line.strip().startswith("old"))
+    assert row.split()[1:5] == ["x", "somebody", "tests", "1"]
+    assert "UTC, 2 h ago" in row and "3 disks" in row and row.endswith("expired: goes")
+    assert "1 group to go: 'diskbook sweep --delete' deletes" in told
+    assert groups(cloud) == ["fresh", "old"]
+    faults(
+        cloud, {"match": DELETE, "times": 0, "action": {"status": 409, "code": "ScopeLocked", "message": "."}}
+    )
+    assert command(*where, "--delete", monkeypatch=monkeypatch) == 3
+    assert "left: delete resource group old: ScopeLocked" in capsys.readouterr().err
+    faults(cloud)
+    assert command(*where, "--delete", monkeypatch=monkeypatch) == 0
+    assert capsys.readouterr().out.endswith("1 group deleted, and read back\n")
+    assert groups(cloud) == ["fresh"]
+
+
+def test_wrong_words_are_told(place: Path, emulator: Clients) -> None:
+    with pytest.raises(UsageError, match="did you mean 'azure'"):
+        sweep_runs.look("azur")
+    with pytest.raises(UsageError, match="nobodys does not run"):
+        sweep_runs.look(None, "nobodys")
+    with pytest.raises(UsageError, match="leaves those out"):
+        sweep_runs.look("azure", EMULATOR)
+
+
+def test_a_client_is_a_folder_of_runs_on_one_computer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    mark = session.client_mark(tmp_path / "a")
+    assert mark == session.client_mark(tmp_path / "a") != session.client_mark(tmp_path / "b")
+    with monkeypatch.context() as patch:
+        patch.setattr("socket.gethostname", lambda: "another")
+        assert session.client_mark(tmp_path / "a") != mark
+    (tmp_path / "b" / ".client").write_text("")
+    assert session.known_mark(tmp_path / "b") is None
+    with pytest.raises(DiskbookError, match="is damaged: delete it"):
+        session.client_mark(tmp_path / "b")
+
+
+# --- Azure, by the same code
+
+
+@pytest.fixture
+def azure(plane: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A control plane that is Azure Resource Manager to the client, and somebody signed in to it."""
+    with identity_endpoint.serve(TOKEN) as endpoint:
+        identity_endpoint.use(monkeypatch, endpoint)
+        monkeypatch.setenv("DISKBOOK_ARM_ENDPOINT", plane.url)
+        monkeypatch.setenv("DISKBOOK_ARM_CA", str(plane.ca))
+        monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", SUBSCRIPTION)
+        yield plane
+    signin.credential.cache_clear()
+
+
+def test_subscriptions_are_swept_as_emulators_are(azure: World, place: Path) -> None:
+    made = azure.resource.resource_groups.create_or_update
+    made("azure-old", {"location": REGION, "tags": tags_of("r", hours=-1)})
+    made("azure-fresh", {"location": REGION, "tags": tags_of("r")})
+    made("azure-others", {"location": REGION, "tags": {"team": "x"}})
+    found = sweep_runs.look("azure")
+    (seen,) = found.places
+    assert seen.title == f"Azure, subscription {SUBSCRIPTION} at {azure.url} (emulated)"
+    assert {group.name: group.goes for group in seen.groups} == {"azure-old": True, "azure-fresh": False}
+    assert sweep_runs.remove(found, print) == []
+    left = [one.name for one in azure.resource.resource_groups.list() if one.name.startswith("azure-")]
+    assert sorted(left) == ["azure-fresh", "azure-others"]
+
+
+def test_the_subscription_of_an_open_run_is_looked_at_too(
+    azure: World, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = {"subscription": SUBSCRIPTION, "endpoint": azure.url, "ssh_source": "127.0.0.1/32"}
+    folder = a_run("on-azure", "azure-of-run", cloud="azure", emulator=None, azure=used, kept=False)
+    azure.resource.resource_groups.create_or_update(
+        "azure-of-run", {"location": REGION, "tags": tags_of("on-azure", client=own(place))}
+    )
+    monkeypatch.delenv("AZURE_SUBSCRIPTION_ID")
+    monkeypatch.setenv("AZURE_CONFIG_DIR", str(place / "no-profile"))
+    found = sweep_runs.look()
+    states = {group.name: group.state for seen in found.places for group in seen.groups}
+    assert states["azure-of-run"] == "no live run"
+    assert [note for note in found.notes if note.startswith("not looked at: ")]
+    assert sweep_runs.remove(found, print) == []
+    assert folder.manifest["resource_groups"][0]["deleted_utc"]
+
+
+def test_nobody_signed_in_is_a_note_unless_azure_was_asked_for(
+    place: Path, emulator: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity_endpoint.forget(monkeypatch)
+    monkeypatch.setenv("AZURE_CONFIG_DIR", str(place / "no-profile"))
+    with pytest.raises(UsageError, match="subscription"):
+        sweep_runs.look("azure")
+    (note,) = sweep_runs.look().notes
+    assert note.startswith("not looked at: ")
+
+
+# --- real programs, killed
+
+
+def diskbook(*words: str) -> subprocess.Popen[str]:
+    run = [sys.executable, "-c", "from diskbook.cli import main; main()", *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(run, stdout=pipe, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
+
+
+def begun(name: str, *words: str) -> subprocess.Popen[str]:
+    """Start a run and wait until its machines stand."""
+    process = diskbook("run", str(SCENARIOS / "tiny.toml"), "--preset", "full", "--name", name, *words)
+    ledger = runs.folder_of(name) / "ledger.jsonl"
+    made = '"create machine"'
+    assert soon(lambda: process.poll() is not None or (ledger.exists() and made in ledger.read_text()), 120)
+    assert process.poll() is None, process.communicate()
+    return process
+
+
+def killed(name: str, process: subprocess.Popen[str]) -> Run:
+    """Kill the parent of a run, and wait until its stages have noticed."""
+    folder = runs.open_run(name)
+    assert session.is_worked_on(folder)
+    process.kill()
+    process.communicate()
+    assert soon(lambda: not session.is_worked_on(folder))
+    return folder
+
+
+def test_a_killed_run_on_a_named_emulator_goes_by_sweep(cloud: Clients, place: Path) -> None:
+    process = begun("lost", "--emulator", EMULATOR)
+    assert listed()["diskbook-lost-1"] == ("live", False)
+    folder = killed("lost", process)
+    assert listed() == {"diskbook-lost-1": ("no live run", True)}
+    first = diskbook("sweep")
+    out, _ = first.communicate(timeout=60)
+    assert first.returncode == 3 and "diskbook-lost-1" in out and "1 machine, 2 disks" in out
+    second = diskbook("sweep", "--delete")
+    out, _ = second.communicate(timeout=60)
+    assert second.returncode == 0, out
+    assert "resource group diskbook-lost-1 is gone" in out
+    assert groups(cloud) == []
+    assert not (folder.folder / "keys").exists()
+    assert all(row["deleted_utc"] for row in folder.manifest["resource_groups"])
+    mine = lifecycle.connect(EMULATOR).folder
+    assert soon(lambda: not list(mine.glob("vms/*")))
+    third = diskbook("sweep")
+    assert third.wait(timeout=60) == 0
+
+
+def test_a_killed_run_on_its_own_emulator_leaves_a_record_and_a_key_only(place: Path) -> None:
+    process = begun("alone")
+    folder = killed("alone", process)
+    name = folder.manifest["emulator"]["name"]
+    assert soon(lambda: name not in [row.name for row in lifecycle.status()])
+    found = sweep_runs.look("emulator")
+    assert [remnant.goes for remnant in found.remnants if "run alone" in remnant.text] == [True]
+    assert (folder.folder / "keys").exists()
+    assert sweep_runs.remove(found, print) == []
+    assert not (folder.folder / "keys").exists()
+    assert all(row["deleted_utc"] for row in folder.manifest["resource_groups"])
+    assert sweep_runs.look("emulator").goes == 0
+
+
+def test_a_killed_emulator_goes_unless_a_run_may_go_on_with_it(place: Path) -> None:
+    lifecycle.start("crashed", profile="quiet")
+    server = psutil.Process(lifecycle.connect("crashed").pid)
+    user = a_run("user", emulator={"name": "crashed", "own": False}, kept=True)
+    user.update_manifest(resource_groups=[{"name": "g", "deleted_utc": None, "expires_utc": in_hours(1)}])
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+
+    def remnant() -> Any:
+        assert soon(lambda: [row.state for row in lifecycle.status() if row.name == "crashed"] == ["dead"])
+        return next(one for one in sweep_runs.look("emulator").remnants if "emulator crashed" in one.text)
+
+    assert not remnant().goes and "run user may go on with it" in remnant().text
+    user.update_manifest(kept=False)
+    found = sweep_runs.look("emulator")
+    assert remnant().goes and "goes   emulator crashed" in sweep_text.text_of(found)
+    assert sweep_runs.remove(found, print) == []
+    assert "crashed" not in [row.name for row in lifecycle.status()]
+
+
+def test_a_dead_emulator_that_no_run_here_uses_stays_for_the_longest_lifetime(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lifecycle.start("foreign", profile="quiet")
+    server = psutil.Process(lifecycle.connect("foreign").pid)
+    server.kill()
+    server.wait()
+    assert soon(lambda: [row.state for row in lifecycle.status() if row.name == "foreign"] == ["dead"])
+    (found,) = [one for one in sweep_runs.look("emulator").remnants if "emulator foreign" in one.text]
+    assert not found.goes
+    config = lifecycle.status()[0].folder.parent / "foreign" / "config.json"
+    os.utime(config, (0, 0))
+    (found,) = [one for one in sweep_runs.look("emulator").remnants if "emulator foreign" in one.text]
+    assert found.goes
+    found.remove()
+    assert "foreign" not in [row.name for row in lifecycle.status()]
+
+
+def test_temporary_folders_of_dead_processes_go(place: Path) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    gone = Path(os.environ["TMPDIR"]) / f"diskbook-scratch-{dead.pid}-x"
+    stays = Path(os.environ["TMPDIR"]) / f"diskbook-scratch-{os.getpid()}-x"
+    gone.mkdir()
+    stays.mkdir()
+    try:
+        found = sweep_runs.look("emulator")
+        assert [str(gone) in remnant.text for remnant in found.remnants] == [True]
+        assert sweep_runs.remove(found, print) == []
+        assert not gone.exists() and stays.exists()
+    finally:
+        stays.rmdir()

@@ -1,0 +1,351 @@
+"""Gates, verdicts and the comparison table, on made-up runs with known truth and on hostile data."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from diskbook.scenario.model import Comparison
+from diskbook.stats.compare import COLUMNS, Compared, compare
+from diskbook.tables import schema
+from support import synthetic
+
+HEADLINE = Comparison(
+    arm="zrs-z1", base_arm="lrs-z1", workload="randwrite-qd1", pairing="same-machine", family="headline"
+)
+DEEP = HEADLINE.model_copy(update={"workload": "randwrite-qd256", "family": "exploratory"})
+DIRECTIONS = {"randwrite-qd1": ["write"], "randread-qd1": ["read"], "commit-qd1": ["commit"]}
+
+
+@pytest.fixture(scope="module")
+def run() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    return synthetic.tables()
+
+
+def these(found: Compared, **wanted: str) -> pd.Series:
+    """The row of scope "these disks"."""
+    rows = found.table[found.table["scope"] == "these disks"]
+    for name, value in wanted.items():
+        rows = rows[rows[name] == value]
+    return rows.iloc[0]
+
+
+def gate(found: Compared, name: str) -> pd.Series:
+    return found.gates[found.gates["gate"] == name].iloc[0]
+
+
+def test_planted_ratios_are_recovered_in_both_scopes() -> None:
+    trials, _, series = synthetic.tables(seed=5, n_replicates=4, truth=synthetic.Truth(disk=0.02))
+    table = compare(trials, synthetic.comparisons(), series, {}).table
+    truth = {"randwrite-qd1": 3.2 / 1.3, "randread-qd1": 4.3 / 2.2, "commit-qd1": 4.4 / 1.9}
+    headline = table[(table["family"] == "headline") & (table["scope"] == "disks like these")]
+    for row in headline.itertuples():
+        assert row.ci_low < truth[row.workload] < row.ci_high
+        assert row.verdict == "difference" and row.method == "t over replicates"
+        assert (row.n_replicates, row.n_blocks) == (4, 16)
+
+
+def test_the_table_has_the_schema_of_comparisons_csv(run) -> None:
+    trials, _, series = run
+    table = compare(trials, synthetic.comparisons(), series, {}).table
+    assert list(table.columns) == COLUMNS == [column.name for column in schema.COMPARISONS.columns]
+    assert len(schema.validate(schema.COMPARISONS, table)) == 22
+    assert set(table["provenance"]) == {"emulated"}
+
+
+def test_one_replicate_refuses_disks_like_these(run) -> None:
+    table = compare(run[0], [HEADLINE], run[2], {}).table
+    general = table[table["scope"] == "disks like these"].iloc[0]
+    assert math.isnan(general["ratio"]) and "one replicate" in general["warnings"]
+    assert general["verdict"] == "inconclusive"
+
+
+def test_few_replicates_are_told_how_wide_the_interval_is() -> None:
+    def warning(replicates: int) -> str:
+        truth = synthetic.Truth(disk=0.02)
+        options = {"n_replicates": replicates, "n_blocks": 2, "loads": (synthetic.WRITE,), "samples": 20}
+        found = compare(synthetic.tables(3, truth, **options)[0], [HEADLINE], None, {})
+        return str(found.table.iloc[0]["warnings"])
+
+    assert "with 2 replicates (t with 1 degree of freedom)" in warning(2) and "±" in warning(2)
+    assert warning(5) == ""
+
+
+def test_latency_of_capped_cells_is_refused_with_the_reason(run) -> None:
+    row = these(compare(run[0], [DEEP], run[2], {}))
+    assert row["verdict"] == "capped" and math.isnan(row["ratio"]) and math.isnan(row["ci_low"])
+    assert "disk limit of 5,000 IOPS" in row["warnings"] and "256 outstanding / cap" in row["warnings"]
+    assert "queue depth 1" in row["warnings"]
+
+
+def test_rates_of_capped_cells_are_shown_but_never_called_equal(run) -> None:
+    row = these(compare(run[0], [DEEP.model_copy(update={"metric": "iops"})], run[2], {}))
+    assert row["verdict"] == "capped" and row["ratio"] == pytest.approx(1, abs=0.01)
+
+
+def test_one_capped_arm_is_enough(run) -> None:
+    trials = run[0].copy()
+    mine = (trials["arm"] == "zrs-z1") & (trials["workload"] == "randwrite-qd256")
+    trials.loc[mine, ["iops", "lat_mean_ms", "throughput_mb_s"]] = [4000.0, 64.0, 16.4]
+    row = these(compare(trials, [DEEP], run[2], {}))
+    assert (
+        row["verdict"] == "capped" and "lrs-z1 sits on" in row["warnings"] and "zrs-z1" not in row["warnings"]
+    )
+
+
+def test_near_a_cap_without_evidence_is_no_verdict() -> None:
+    trials, _, _ = synthetic.tables(loads=(synthetic.DEEP_WRITE,))
+    found = compare(trials, [DEEP], None, {})
+    row = these(found)
+    assert row["verdict"] == "inconclusive" and math.isnan(row["ratio"])
+    assert gate(found, "cap")["status"] == "not assessable"
+
+
+def test_verdicts_equivalent_inconclusive_difference() -> None:
+    def verdict(latency: float, blocks: int = 6, noise: float = 0.01, family: str = "exploratory") -> str:
+        truth = synthetic.Truth(
+            latency_ms={"lrs-z1": {"write": 1.3}, "zrs-z1": {"write": latency}}, trial=noise, block=0.02
+        )
+        trials, _, _ = synthetic.tables(3, truth, n_blocks=blocks, loads=(synthetic.WRITE,))
+        item = HEADLINE.model_copy(update={"family": family})
+        return str(these(compare(trials, [item], None, {}))["verdict"])
+
+    assert verdict(1.3) == "equivalent within 5 %"
+    assert verdict(1.5) == "difference"
+    assert verdict(1.3, blocks=3, noise=0.08) == "inconclusive"
+    assert verdict(1.33, family="control") == "equivalent within 5 %"
+    assert verdict(1.6, family="control") == "difference"
+
+
+def test_headline_is_adjusted_by_holm_and_the_rest_apart(run) -> None:
+    table = compare(run[0], synthetic.comparisons(), run[2], {}).table
+    headline = table[(table["family"] == "headline") & (table["scope"] == "these disks")]
+    alone = [
+        these(compare(run[0], [item], run[2], {}))["p_adjusted"]
+        for item in synthetic.comparisons()
+        if item.family == "headline"
+    ]
+    assert min(headline["p_adjusted"]) == pytest.approx(3 * min(alone))
+
+
+def test_little_failing_in_one_trial_makes_the_comparison_invalid(run) -> None:
+    trials = run[0].copy()
+    first = trials.index[(trials["arm"] == "zrs-z1") & (trials["workload"] == "randwrite-qd1")][0]
+    trials.loc[first, "iops"] *= 0.9
+    found = compare(trials, [HEADLINE], run[2], {})
+    assert these(found)["verdict"] == "invalid" and "1 of 8" in gate(found, "Little's law")["cause"]
+
+
+def test_a_mismatch_of_settings_is_invalid(run) -> None:
+    found = compare(run[0], [HEADLINE], run[2], {"zrs-z1": "cache is ReadOnly, None was asked for"})
+    assert these(found)["verdict"] == "invalid" and "ReadOnly" in these(found)["warnings"]
+    assert gate(compare(run[0], [HEADLINE], run[2]), "settings")["status"] == "not assessable"
+
+
+def test_all_of_one_arm_first_is_invalid(run) -> None:
+    trials = run[0][run[0]["workload"] == "randwrite-qd1"].copy()
+    later = pd.to_timedelta((trials["arm"] == "zrs-z1").astype(int), unit="D")
+    found = compare(trials.assign(started_utc=trials["started_utc"] + later), [HEADLINE], None, {})
+    assert gate(found, "order")["status"] == "failed" and these(found)["verdict"] == "invalid"
+
+
+def test_a_credit_cliff_is_invalid(run) -> None:
+    series = run[2].copy()
+    trial = "r1-b2-1-zrs-z1-randwrite-qd1"
+    series.loc[(series["trial"] == trial) & (series["second"] > 15), "iops"] *= 0.6
+    found = compare(run[0], [HEADLINE], series, {})
+    assert these(found)["verdict"] == "invalid" and "(worst -4" in gate(found, "stationarity")["cause"]
+
+
+def test_short_trials_leave_stationarity_open() -> None:
+    trials, _, series = synthetic.tables(samples=12)
+    found = compare(trials, [HEADLINE], series, {})
+    assert gate(found, "stationarity")["status"] == "not assessable"
+    assert these(found)["verdict"] == "difference"
+
+
+def test_credit_must_be_known_where_it_is_drawn() -> None:
+    trials, _, _ = synthetic.tables(loads=(synthetic.WRITE,))
+    bursting = trials.assign(cap_disk_iops=120.0, cap_disk_burst_iops=3500.0, cap_disk_mb_s=25.0)
+    assert gate(compare(bursting, [HEADLINE]), "burst credit")["status"] == "not assessable"
+    known = bursting.assign(credit_state="full")
+    assert gate(compare(known, [HEADLINE]), "burst credit")["status"] == "passed"
+    moved = known.assign(credit_state=np.where(known["block"] > 2, "spent", "full"))
+    assert these(compare(moved, [HEADLINE]))["verdict"] == "invalid"
+
+
+def test_pairing_is_checked(run) -> None:
+    elsewhere = run[0].assign(machine_id=np.where(run[0]["arm"] == "zrs-z1", "vm9", run[0]["machine_id"]))
+    assert these(compare(elsewhere, [HEADLINE]))["verdict"] == "invalid"
+    moved = HEADLINE.model_copy(update={"arm": "zrs-z2", "base_arm": "zrs-z1", "pairing": "same-disk"})
+    found = compare(run[0], [moved])
+    assert "different machines" in gate(found, "pairing")["cause"]
+    assert these(found)["warnings"] == gate(found, "pairing")[["cause", "remedy"]].str.cat(sep=": ")
+    together = compare(run[0].assign(machine_id="vm", disk_id="zrs"), [moved])
+    assert gate(together, "pairing")["status"] == "passed"
+
+
+ON_TWO = HEADLINE.model_copy(update={"arm": "lrs-z2", "base_arm": "lrs-z1", "pairing": "replicate"})
+
+
+def on_two_machines(machine: float = 0.1, **options: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Two disks of one latency on two machines, of which the second takes exp(machine) times as long."""
+    latency = {"lrs-z1": {"write": 1.3}, "lrs-z2": {"write": 1.3 * math.exp(machine)}}
+    made = synthetic.tables(truth=synthetic.Truth(latency), loads=(synthetic.WRITE,), n_blocks=5, **options)
+    return made[0], made[2]
+
+
+@pytest.mark.parametrize("family", ["headline", "exploratory", "control"])
+def test_one_replicate_on_two_machines_is_inconclusive(family: str) -> None:
+    trials, series = on_two_machines()
+    item = ON_TWO.model_copy(update={"family": family})
+    found = compare(trials, [item], series, {})
+    row = these(found)
+    assert row["ci_low"] > 1.05 and set(found.table["verdict"]) == {"inconclusive"}
+    assert math.isnan(row["p_adjusted"])
+    assert row["warnings"] == (
+        "the arms are on different machines, whose own difference is part of the ratio: "
+        "measure 2 replicates or more"
+    )
+    assert gate(found, "pairing")["status"] == "not assessable"
+
+
+def test_no_equivalence_on_two_machines_either() -> None:
+    trials, series = on_two_machines(machine=0.0)
+    assert these(compare(trials, [ON_TWO], series, {}))["verdict"] == "inconclusive"
+    shared = trials.assign(machine_id="vm")
+    same = ON_TWO.model_copy(update={"pairing": "same-machine"})
+    assert these(compare(shared, [same], series, {}))["verdict"] == "equivalent within 5 %"
+
+
+def test_two_replicates_on_two_machines_give_a_verdict() -> None:
+    found = compare(*[on_two_machines(n_replicates=2)[0], [ON_TWO]])
+    assert set(found.table["verdict"]) == {"difference"} and gate(found, "pairing")["status"] == "passed"
+
+
+def test_an_unpaired_comparison_does_not_weigh_on_the_others(run) -> None:
+    """It is not judged, so it takes no part in the adjustment for several comparisons."""
+    items = [HEADLINE, HEADLINE.model_copy(update={"arm": "zrs-z2", "pairing": "replicate"})]
+    alone, both = compare(run[0], items[:1], run[2], {}), compare(run[0], items, run[2], {})
+    assert these(both, arm="zrs-z1")["p_adjusted"] == these(alone)["p_adjusted"]
+
+
+def test_what_is_known_of_the_machines_is_said(run) -> None:
+    item = HEADLINE.model_copy(update={"pairing": "replicate"})
+    shared, unknown = run[0], run[0].assign(machine_id="unknown")
+    assert "the pairing is by replicates, of which there is one" in these(compare(shared, [item]))["warnings"]
+    assert "nothing says that the arms shared a machine" in these(compare(unknown, [item]))["warnings"]
+
+
+def test_invalid_and_capped_go_before_unpaired(run) -> None:
+    item = DEEP.model_copy(update={"arm": "zrs-z2", "pairing": "replicate"})
+    row = these(compare(run[0], [item], run[2], {}))
+    assert row["verdict"] == "capped" and "different machines" not in row["warnings"]
+
+
+def test_physical_zones_are_not_pooled(run) -> None:
+    zones = np.where(run[0]["block"] > 2, "westeurope-az2", run[0]["physical_zone"])
+    assert these(compare(run[0].assign(physical_zone=zones), [HEADLINE]))["verdict"] == "invalid"
+
+
+def failed(trials: pd.DataFrame, chosen: pd.Series) -> pd.DataFrame:
+    numbers = ["iops", "lat_mean_ms", "throughput_mb_s", "ios", "runtime_s"]
+    broken = trials.copy()
+    broken.loc[chosen, numbers] = np.nan
+    broken.loc[chosen, ["status", "direction"]] = ["failed", "none"]
+    return broken
+
+
+def test_a_failed_trial_is_said_and_its_block_left_out(run) -> None:
+    trials = failed(run[0], run[0]["trial"] == "r1-b2-1-zrs-z1-randwrite-qd1")
+    found = compare(trials, [HEADLINE], run[2], {})
+    assert these(found)["n_blocks"] == 3 and these(found)["verdict"] == "difference"
+    assert gate(found, "failed trials")["cause"] == (
+        "1 trial failed, 1 without a later success; 3 of 4 blocks have both arms"
+    )
+
+
+def test_half_the_blocks_lost_is_invalid(run) -> None:
+    mine = (run[0]["arm"] == "zrs-z1") & (run[0]["workload"] == "randwrite-qd1") & (run[0]["block"] > 2)
+    assert these(compare(failed(run[0], mine), [HEADLINE], run[2], {}))["verdict"] == "invalid"
+
+
+def test_trials_of_an_unfinished_block_do_not_count(run) -> None:
+    trials = run[0].assign(status=np.where(run[0]["block"] == 4, "incomplete_block", "ok"))
+    assert these(compare(trials, [HEADLINE], run[2], {}))["n_blocks"] == 3
+
+
+ROW = "r1-b2-1-zrs-z1-randwrite-qd1"
+
+
+@pytest.mark.parametrize(
+    ("damage", "verdict", "reason"),
+    [
+        (lambda t: t[t["arm"] != "zrs-z1"], "invalid", "no finished trial of zrs-z1"),
+        (lambda t: t.iloc[:0], "invalid", "no finished trial of zrs-z1 and lrs-z1"),
+        (lambda t: failed(t, t["status"] == "ok"), "invalid", "no finished trial"),
+        (lambda t: t[t["block"] == 1], "inconclusive", "1 block: no spread"),
+        (lambda t: t.assign(lat_mean_ms=t["lat_mean_ms"].where(t["trial"] != ROW)), "invalid", "lat_mean_ms"),
+        (
+            lambda t: t.assign(lat_mean_ms=t["lat_mean_ms"].where(t["trial"] != ROW, 0.0)),
+            "invalid",
+            "positive",
+        ),
+        (
+            lambda t: t.assign(lat_mean_ms=t["lat_mean_ms"].where(t["trial"] != ROW, -1.0)),
+            "invalid",
+            "positive",
+        ),
+        (
+            lambda t: t.assign(lat_mean_ms=t["lat_mean_ms"].where(t["trial"] != ROW, np.inf)),
+            "invalid",
+            "positive",
+        ),
+        (lambda t: t.assign(iops=t["iops"].where(t["trial"] != ROW, 0.0)), "invalid", "outstanding"),
+        (lambda t: t.assign(lat_mean_ms=1.3, iops=1000 / 1.3), "inconclusive", "every log ratio is the same"),
+        (lambda t: t.assign(lat_p99_ms=np.nan), "difference", ""),
+    ],
+)
+def test_hostile_data_give_a_verdict_with_a_reason(run, damage, verdict: str, reason: str) -> None:
+    writes = run[0][run[0]["workload"] == "randwrite-qd1"]
+    found = compare(damage(writes), [HEADLINE], run[2], {}, directions=DIRECTIONS)
+    row = these(found)
+    assert (row["verdict"], reason in row["warnings"]) == (verdict, True), row["warnings"]
+    schema.validate(schema.COMPARISONS, found.table.assign(provenance="emulated"))
+
+
+def test_a_repeated_row_is_left_out_and_said(run) -> None:
+    twice = pd.concat([run[0], run[0].iloc[:40]], ignore_index=True)
+    found = compare(twice, [HEADLINE], run[2], {})
+    assert these(found)["ratio"] == pytest.approx(these(compare(run[0], [HEADLINE], run[2], {}))["ratio"])
+    assert "repeated rows" in gate(found, "failed trials")["cause"]
+
+
+def test_order_of_rows_is_irrelevant(run) -> None:
+    items = synthetic.comparisons()
+    one = compare(run[0], items, run[2], {})
+    other = compare(run[0].sample(frac=1, random_state=1), items, run[2].sample(frac=1, random_state=2), {})
+    pd.testing.assert_frame_equal(one.table, other.table)
+
+
+def test_every_gate_that_did_not_pass_says_what_to_do(run) -> None:
+    gates = compare(run[0], synthetic.comparisons(), run[2]).gates
+    open_ = gates[gates["status"] != "passed"]
+    assert len(open_) and (open_["cause"].str.len() > 0).all()
+    assert open_.loc[open_["status"] == "failed", "remedy"].str.len().min() > 0
+
+
+def test_nothing_that_analyses_reads_the_truth() -> None:
+    rooms = ("tables", "tools", "throttling", "store", "stats", "figures", "show", "analysis")
+    package = Path(schema.__file__).parents[1]
+    files = [path for room in rooms for path in (package / room).rglob("*.py")]
+    files += (package.parents[1] / "notebooks").glob("3-analyse-*.ipynb")
+    assert len(files) > 80
+    for path in files:
+        text = path.read_text()
+        assert "truth.json" not in text and "emulator.truth" not in text and "read_truth" not in text, path

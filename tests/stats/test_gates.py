@@ -1,0 +1,333 @@
+"""Gates on noise, rates, zones and limits; differences in ms; strata of replicates; more hostile data."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from diskbook.scenario.model import Comparison
+from diskbook.stats import outliers, strata
+from diskbook.stats.compare import COLUMNS, GATE_COLUMNS, STRATA_COLUMNS, Compared, compare
+from diskbook.tables import schema
+from diskbook.tables.totals import measured_rows
+from diskbook.throttling import limits
+from support import synthetic
+
+WRITE = Comparison(
+    arm="zrs-z1", base_arm="lrs-z1", workload="randwrite-qd1", pairing="same-machine", family="headline"
+)
+READ = WRITE.model_copy(update={"workload": "randread-qd1"})
+
+
+@pytest.fixture(scope="module")
+def run() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    return synthetic.tables(loads=(synthetic.WRITE, synthetic.READ), n_replicates=3, n_blocks=3)
+
+
+def gate(found: Compared, name: str) -> pd.Series:
+    return found.gates[found.gates["gate"] == name].iloc[0]
+
+
+def by_scope(found: Compared) -> dict[str, pd.Series]:
+    return {row["scope"]: row for _, row in found.table.iterrows()}
+
+
+# --- differences in ms
+
+
+def test_differences_in_ms_by_hand(run) -> None:
+    trials = run[0]
+    mine = trials[(trials["workload"] == "randwrite-qd1")]
+    wide = mine.pivot_table(index=["replicate", "block"], columns="arm", values="lat_mean_ms")
+    difference = wide["zrs-z1"] - wide["lrs-z1"]
+    means = difference.groupby(level=0).mean()
+    low, high = stats.ttest_1samp(means, 0).confidence_interval(0.95)
+    rows = by_scope(compare(trials, [WRITE], run[2], {}))
+    general, these = rows["disks like these"], rows["these disks"]
+    assert general[["diff_ms", "diff_low_ms", "diff_high_ms"]].tolist() == pytest.approx(
+        [means.mean(), low, high]
+    )
+    assert these["diff_ms"] == pytest.approx(means.mean()) and these["diff_low_ms"] < these["diff_ms"]
+
+
+def test_differences_follow_the_ratio_in_what_is_refused(run) -> None:
+    one = run[0][run[0]["replicate"] == 1]
+    rows = by_scope(compare(one, [WRITE], run[2], {}))
+    assert math.isnan(rows["disks like these"]["diff_ms"])
+    assert rows["these disks"]["diff_low_ms"] < 3.2 - 1.3 + 0.2
+    rates = compare(run[0], [WRITE.model_copy(update={"metric": "iops"})], run[2], {}).table
+    assert rates["diff_ms"].isna().all() and rates["ratio"].notna().all()
+    capped, _, series = synthetic.tables(loads=(synthetic.DEEP_WRITE,))
+    deep = WRITE.model_copy(update={"workload": "randwrite-qd256"})
+    assert compare(capped, [deep], series, {}).table["diff_ms"].isna().all()
+
+
+def test_swapping_arms_mirrors_everything(run) -> None:
+    swapped = WRITE.model_copy(update={"arm": WRITE.base_arm, "base_arm": WRITE.arm})
+    one, other = (compare(run[0], [item], run[2], {}).table for item in (WRITE, swapped))
+    assert np.allclose(one["ratio"], 1 / other["ratio"])
+    assert np.allclose(one["ci_low"], 1 / other["ci_high"])
+    assert np.allclose(one["diff_low_ms"], -other["diff_high_ms"])
+    assert np.allclose(one["p_adjusted"], other["p_adjusted"])
+    assert one["verdict"].tolist() == other["verdict"].tolist()
+
+
+def test_the_unit_scales_the_difference_and_not_the_ratio(run) -> None:
+    free = {limit.column: np.nan for limit in limits.LIMITS}
+    ten = {"lat_mean_ms": run[0]["lat_mean_ms"] * 10, "iops": run[0]["iops"] / 10}
+    one, other = (compare(run[0].assign(**free, **part), [WRITE], None, {}).table for part in ({}, ten))
+    assert np.allclose(one["ratio"], other["ratio"]) and np.allclose(one["ci_high"], other["ci_high"])
+    assert np.allclose(10 * one["diff_ms"], other["diff_ms"])
+
+
+# --- one-sided noise
+
+
+def runs(seed: int, shape: tuple[int, ...] = (3, 4, 2)) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, 0.01, shape)
+
+
+def test_far_runs_are_counted_by_arm() -> None:
+    arm, base = runs(1), runs(2)
+    assert [int(count) for count in outliers.far_runs(arm, base)] == [0, 0]
+    arm[1, 2, 0] += math.log(1.5)
+    found = outliers.far_runs(arm + 0.5, base)
+    assert (int(found.arm), int(found.base), bool(found.one_sided)) == (1, 0, True)
+    base[0, 0, 0] -= math.log(1.5)
+    assert not outliers.far_runs(arm, base).one_sided
+
+
+def test_many_comparisons_at_once_and_missing_runs() -> None:
+    arm, base = runs(3, (4, 2, 3, 2)), runs(4, (4, 2, 3, 2))
+    arm[2, 0, 0, 0], arm[3], base[1, 1] = 1.0, np.nan, np.nan
+    assert outliers.far_runs(arm, base).arm.tolist() == [0, 0, 1, 0]
+    alone = [int(outliers.far_runs(a, b).arm) for a, b in zip(arm, base, strict=True)]
+    assert alone == [0, 0, 1, 0]
+
+
+def test_differences_between_replicates_are_no_noise() -> None:
+    levels = np.array([0.0, 1.0, 2.0])[:, None, None]
+    assert int(outliers.far_runs(runs(5) + levels, runs(6)).arm) == 0
+
+
+def test_one_sided_noise_is_said_with_its_remedy(run) -> None:
+    trials = run[0].copy()
+    slow = trials["trial"] == "r2-b1-1-zrs-z1-randwrite-qd1"
+    trials.loc[slow, "lat_mean_ms"] *= 2
+    trials.loc[slow, "iops"] /= 2
+    found = compare(trials, [WRITE], run[2], {})
+    line = gate(found, "one-sided noise")
+    assert (
+        line["status"] == "failed" and "1 run of zrs-z1" in line["cause"] and "rule of thumb" in line["cause"]
+    )
+    assert line["remedy"] == "measure 5 replicates x 10 blocks or more"
+    assert found.table["warnings"].str.contains("rule of thumb").all()
+    assert gate(compare(run[0], [WRITE], run[2], {}), "one-sided noise")["status"] == "passed"
+
+
+def test_enough_measuring_bears_one_sided_noise() -> None:
+    trials, _, _ = synthetic.tables(n_replicates=5, n_blocks=10, loads=(synthetic.WRITE,), samples=1, draws=5)
+    slow = trials["trial"] == "r2-b1-1-zrs-z1-randwrite-qd1"
+    trials.loc[slow, ["lat_mean_ms", "iops"]] *= [2.0, 0.5]
+    line = gate(compare(trials, [WRITE], None, {}), "one-sided noise")
+    assert line["status"] == "passed" and "enough replicates" in line["cause"]
+
+
+# --- rates, limits and what binds
+
+
+def rated(trials: pd.DataFrame, rate: float) -> pd.DataFrame:
+    return trials.assign(rate_offered=rate, outstanding=32, iops=rate * 1.001, throughput_mb_s=np.nan)
+
+
+def test_an_offered_rate_has_its_own_gate_and_binds(run) -> None:
+    found = compare(rated(run[0], 100.0), [WRITE], None, {})
+    assert gate(found, "offered rate")["status"] == "passed"
+    assert "every trial was rate-limited" in gate(found, "Little's law")["cause"]
+    assert set(found.cells["binds"]) == {"the offered rate of 100/s"}
+    missed = rated(run[0], 100.0).assign(iops=90.0)
+    line = gate(compare(missed, [WRITE], None, {}), "offered rate")
+    assert line["status"] == "failed" and "-10.0 %" in line["cause"] and "fio rounds" in line["remedy"]
+
+
+def test_a_closed_loop_below_every_limit_is_bound_by_the_tool(run) -> None:
+    cells = limits.label_cells(run[0], run[2]).set_index(["arm", "workload"])
+    assert cells.loc[("lrs-z1", "randwrite-qd1"), "binds"].startswith(
+        "the tool's own concurrency: 1 outstand"
+    )
+    broken = limits.label_cells(run[0].assign(iops=run[0]["iops"] * 0.8))
+    assert broken["binds"].str.startswith("not known").all()
+    capped, _, series = synthetic.tables(loads=(synthetic.DEEP_WRITE,))
+    assert set(limits.label_cells(capped, series)["binds"]) == {"disk limit of 5,000 IOPS"}
+
+
+def test_the_cached_limit_of_the_vm_binds_where_a_cache_is_on() -> None:
+    trials, _, series = synthetic.tables(loads=(synthetic.DEEP_READ,))
+    cached = trials.assign(cap_disk_iops=np.nan, cap_vm_iops=np.nan, cap_vm_burst_iops=np.nan)
+    cells = limits.label_cells(cached.assign(cap_vm_cached_iops=5100.0), series)
+    assert set(cells["binds"]) == {"VM cached/local limit of 5,100 IOPS"}
+
+
+def test_a_credit_that_ran_out_is_named_with_its_second(run) -> None:
+    series = run[2].copy()
+    trial = "r1-b2-1-zrs-z1-randwrite-qd1"
+    series.loc[(series["trial"] == trial) & (series["second"] > 17), "iops"] *= 0.4
+    line = gate(compare(run[0], [WRITE], series, {}), "stationarity")
+    assert f"IOPS after 17 s in {trial}, as when a burst credit runs out" in line["cause"]
+    assert "burst and base apart" in line["remedy"]
+
+
+# --- strata
+
+ZONES = ("1", "2", "3")
+
+
+def read_from_zones(nearest: list[str], near: float = 2.2, far: float = 4.3) -> pd.DataFrame:
+    """Reads of a ZRS disk from three zones and of an LRS disk from zone 1; the nearest zone by replicate."""
+    arms = {f"zrs-z{zone}": {"read": far} for zone in ZONES} | {"lrs-z1": {"read": 2.2}}
+    truth, options = (
+        synthetic.Truth(latency_ms=arms),
+        {"n_blocks": 3, "loads": (synthetic.READ,), "samples": 1},
+    )
+    trials, _, _ = synthetic.tables(6, truth, n_replicates=len(nearest), **options)
+    place = trials["arm"].isin([f"zrs-z{zone}" for zone in ZONES])
+    mine = trials["replicate"].map(dict(enumerate(nearest, 1))) == trials["logical_zone"]
+    scale = np.where(place & mine, near / far, 1.0)
+    return trials.assign(lat_mean_ms=trials["lat_mean_ms"] * scale, iops=trials["iops"] / scale)
+
+
+def test_the_nearest_zone_is_inferred_by_replicate() -> None:
+    found = strata.nearest_zones(measured_rows(read_from_zones(["1", "3"])))
+    assert found == {(1, "zrs-1"): "westeurope-az1", (2, "zrs-2"): "westeurope-az3"}
+    alike = strata.nearest_zones(measured_rows(read_from_zones(["1"], near=4.25)))
+    assert alike == {(1, "zrs-1"): "not clear"}
+
+
+def test_mixed_strata_are_said_and_estimated_apart() -> None:
+    found = compare(read_from_zones(["1", "2", "1", "3", "1"]), [READ], None, {})
+    line = gate(found, "nearest zone")
+    assert line["status"] == "failed" and "not told by Azure" in line["cause"]
+    near = found.strata[found.strata["stratum"].str.contains("nearest to westeurope-az1")].iloc[0]
+    assert (near["n_replicates"], near["ci_low"] < 1.0 < near["ci_high"]) == (3, True)
+    others = found.strata[found.strata["stratum"] != near["stratum"]]
+    assert len(others) == 2 and others["ratio"].isna().all() and others["reason"].str.len().min() > 0
+    general = by_scope(found)["disks like these"]
+    assert f"({near['ci_low']:.3f} to {near['ci_high']:.3f}), 3 replicates" in general["warnings"]
+    assert list(found.strata.columns) == STRATA_COLUMNS
+
+
+def test_replicates_in_several_physical_zones_are_not_pooled_but_estimated_apart() -> None:
+    trials, _, _ = synthetic.tables(n_replicates=4, n_blocks=3, loads=(synthetic.WRITE,), samples=1, draws=5)
+    moved = np.where(trials["replicate"] > 2, "westeurope-az9", trials["physical_zone"])
+    found = compare(trials.assign(physical_zone=moved), [WRITE], None, {})
+    assert set(found.table["verdict"]) == {"invalid"}
+    assert found.strata["n_replicates"].tolist() == [2, 2] and found.strata["ci_low"].notna().all()
+    assert found.strata["stratum"].str.contains("az9").tolist() == [False, True]
+
+
+def test_replicates_of_one_stratum_need_no_word() -> None:
+    found = compare(read_from_zones(["1", "1", "1"]), [READ], None, {})
+    line = gate(found, "nearest zone")
+    assert line["status"] == "passed" and "nearest to westeurope-az1" in line["cause"]
+    nearest = found.cells.set_index("arm")["nearest_zone"]
+    assert (nearest["zrs-z2"], nearest["lrs-z1"]) == ("westeurope-az1", "")
+    assert found.strata.empty and not found.table["warnings"].str.contains("nearest").any()
+
+
+def test_a_disk_read_from_one_zone_tells_nothing(run) -> None:
+    one_zone = run[0][run[0]["arm"].isin(["zrs-z1", "lrs-z1"])]
+    assert strata.nearest_zones(measured_rows(one_zone)) == {}
+    assert gate(compare(one_zone, [READ], None, {}), "nearest zone")["status"] == "passed"
+
+
+ZRS_ARMS = {f"zrs-z{zone}" for zone in ZONES}
+
+
+@pytest.mark.parametrize("zones", [("1",), ("1", "3")])
+def test_a_zone_redundant_disk_not_read_from_all_zones_gives_no_general_interval(zones) -> None:
+    trials = read_from_zones(["1", "2", "1", "1"])
+    seen = trials[trials["arm"].isin(["lrs-z1", *(f"zrs-z{zone}" for zone in zones)])]
+    untold = by_scope(compare(seen, [READ], None, {}))
+    found = compare(seen, [READ], None, {}, zone_redundant=ZRS_ARMS)
+    line, rows = gate(found, "nearest zone"), by_scope(found)
+    assert line["status"] == "not assessable" and "zrs-z1" in line["cause"]
+    general = rows["disks like these"]
+    assert general[["ci_low", "ci_high", "diff_low_ms", "p_adjusted"]].isna().all()
+    assert (general["method"], general["verdict"]) == ("refused", "inconclusive")
+    assert general["ratio"] == pytest.approx(untold["disks like these"]["ratio"])
+    assert "was not read from all zones" in general["warnings"]
+    these = rows["these disks"]
+    assert these["ci_low"] == untold["these disks"]["ci_low"] and found.strata.empty
+
+
+def test_read_from_all_zones_the_general_interval_stands() -> None:
+    trials = read_from_zones(["1", "1", "1"])
+    told = by_scope(compare(trials, [READ], None, {}, zone_redundant=ZRS_ARMS))
+    untold = by_scope(compare(trials, [READ], None, {}))
+    assert told["disks like these"]["ci_low"] == untold["disks like these"]["ci_low"] > 0
+
+
+# --- hostile data
+
+
+def every(column: str, value: float):
+    return lambda trials: trials.assign(**{column: value})
+
+
+DAMAGE = {
+    "all latencies missing": every("lat_mean_ms", np.nan),
+    "all rates zero": every("iops", 0.0),
+    "all rates missing": every("iops", np.nan),
+    "negative rates": every("iops", -5.0),
+    "absurd latencies": every("lat_mean_ms", 1e300),
+    "tiny latencies": every("lat_mean_ms", 1e-300),
+    "infinite rates": every("iops", np.inf),
+    "no runtime": every("runtime_s", 0.0),
+    "runtime missing": every("runtime_s", np.nan),
+    "zero outstanding": every("outstanding", 0),
+    "negative limit": every("cap_disk_iops", -1.0),
+    "zero limit": every("cap_disk_iops", 0.0),
+    "rate of zero offered": every("rate_offered", 0.0),
+    "one arm alone": lambda trials: trials[trials["arm"] == "lrs-z1"],
+    "one block": lambda trials: trials[(trials["block"] == 1) & (trials["replicate"] == 1)],
+    "one trial": lambda trials: trials.iloc[:1],
+    "nothing": lambda trials: trials.iloc[:0],
+    "all rows twice": lambda trials: pd.concat([trials, trials]),
+    "zones missing": every("physical_zone", None),
+    "arms in different replicates": lambda trials: trials[
+        (trials["arm"] == "lrs-z1") == (trials["replicate"] == 1)
+    ],
+    "one arm a thousandfold": lambda trials: trials.assign(
+        lat_mean_ms=trials["lat_mean_ms"] * np.where(trials["replicate"] == 2, 1e200, 1e-200)
+    ),
+}
+
+
+@pytest.mark.parametrize("with_series", [True, False])
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_whatever_comes_there_is_a_verdict_with_a_reason(run, damage, with_series: bool) -> None:
+    trials = damage(run[0][run[0]["workload"] == "randwrite-qd1"])
+    directions = {"randwrite-qd1": ["write"]}
+    found = compare(trials, [WRITE], run[2] if with_series else None, {}, directions=directions)
+    table = found.table.assign(provenance="emulated")
+    assert list(found.table.columns) == COLUMNS and list(found.gates.columns) == GATE_COLUMNS
+    assert len(schema.validate(schema.COMPARISONS, table)) == 2
+    assert (table["verdict"] != "").all()
+    silent = table["ci_low"].isna() & (table["warnings"] == "")
+    assert not silent.any()
+    failed = found.gates[found.gates["status"] == "failed"]
+    assert (failed["cause"].str.len() > 10).all() and (failed["remedy"].str.len() > 10).all()
+    assert not found.gates["cause"].str.contains("nan").any()
+
+
+@pytest.mark.parametrize("value", [np.nan, 0.0, -3.0, 1e300])
+def test_hostile_series_are_borne(run, value: float) -> None:
+    series = run[2].copy()
+    series.loc[series["trial"].str.contains("zrs-z1") & (series["second"] > 15), "iops"] = value
+    found = compare(run[0], [WRITE], series, {})
+    assert (found.table["verdict"] != "").all()
+    assert not found.gates["cause"].str.contains("nan").any()

@@ -1,0 +1,66 @@
+"""Ratios of percentiles: merged point, paired interval."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from diskbook.scenario.model import Comparison
+from diskbook.stats import percentiles, ratios
+from diskbook.stats.percentile_ratios import COLUMNS, percentile_ratios
+from support import synthetic
+
+ITEM = Comparison(arm="zrs-z1", base_arm="lrs-z1", workload="randwrite-qd1", pairing="same-machine")
+
+
+def made(replicates: int = 3, draws: int = 20_000):
+    trials, bins, _ = synthetic.tables(
+        4, n_replicates=replicates, n_blocks=3, loads=(synthetic.WRITE,), samples=1, draws=draws
+    )
+    # Each trial's own percentiles from its own bins, so that both sources tell of the same I/Os.
+    noise = np.exp(np.random.default_rng(1).normal(0, 0.01, len(trials)))
+    return trials.assign(lat_p99_ms=trials["lat_p99_ms"] * noise), bins
+
+
+def test_point_from_merged_bins_and_width_from_paired_trials() -> None:
+    trials, bins = made()
+    found = percentile_ratios(bins, trials, [ITEM]).set_index(["quantile", "scope"])
+    merged = percentiles.percentiles(bins, trials).set_index(["arm", "quantile"])["lat_ms"]
+    row = found.loc[(0.99, "disks like these")]
+    assert row["ratio"] == pytest.approx(merged["zrs-z1", 0.99] / merged["lrs-z1", 0.99])
+    assert row["ratio"] == pytest.approx(3.2 / 1.3, rel=0.05)
+    means = ratios.log_means(trials, "lat_p99_ms")
+    paired = ratios.over_replicates(
+        ratios.block_log_ratios(means, "zrs-z1", "lrs-z1", "randwrite-qd1", "write")
+    )
+    assert row["ci_high"] / row["ci_low"] == pytest.approx(paired.high / paired.low)
+
+
+def test_too_few_ios_are_refused_with_the_number_needed() -> None:
+    trials, bins = made(draws=200)
+    found = percentile_ratios(bins, trials, [ITEM]).set_index(["quantile", "scope"])
+    row = found.loc[(0.999, "these disks")]
+    assert math.isnan(row["ratio"]) and math.isnan(row["ci_low"]) and "10,000 I/Os" in row["reason"]
+
+
+def test_short_trials_have_a_point_but_no_interval() -> None:
+    trials, bins = made()
+    found = percentile_ratios(bins, trials.assign(ios=500), [ITEM])
+    p99 = found[found["quantile"] == 0.99]
+    assert p99["ratio"].notna().any() and p99["ci_low"].isna().all()
+    assert p99["reason"].str.contains("no trial has the 1,000 I/Os").all()
+
+
+def test_one_replicate_refuses_the_general_claim_here_too() -> None:
+    trials, bins = made(replicates=1)
+    found = percentile_ratios(bins, trials, [ITEM]).set_index(["quantile", "scope"])
+    assert math.isnan(found.loc[(0.99, "disks like these"), "ratio"])
+    assert found.loc[(0.99, "these disks"), "ci_low"] < found.loc[(0.99, "these disks"), "ratio"]
+
+
+def test_nothing_measured_gives_an_empty_table() -> None:
+    trials, bins = made(replicates=1)
+    found = percentile_ratios(bins.iloc[:0], trials.iloc[:0], [ITEM])
+    assert found.empty and list(found.columns) == COLUMNS

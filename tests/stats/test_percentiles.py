@@ -1,0 +1,74 @@
+"""Percentiles of merged histograms: exact against the samples, silent where data are too few."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from diskbook.figures.percentiles import apart, curves
+from diskbook.stats import percentiles
+from support import synthetic
+
+
+@pytest.mark.parametrize(("quantile", "least"), [(0.5, 20), (0.99, 1000), (0.999, 10_000), (0.9999, 100_000)])
+def test_ten_ios_must_lie_beyond(quantile: float, least: int) -> None:
+    assert percentiles.needed(quantile) == least
+    lat_ms = np.array([1.0, 2.0])
+    assert np.isnan(percentiles.percentile(lat_ms, np.array([least - 2, 1]), quantile))
+    assert percentiles.percentile(lat_ms, np.array([least - 1, 1]), quantile) == 1.0
+
+
+def test_percentile_by_hand() -> None:
+    # 100 I/Os: 90 at 1 ms, 8 at 2 ms, 2 at 5 ms.
+    lat_ms, count = np.array([1.0, 2.0, 5.0]), np.array([900, 80, 20])
+    assert [percentiles.percentile(lat_ms, count, q) for q in (0.5, 0.9, 0.98, 0.99)] == [1.0, 1.0, 2.0, 5.0]
+
+
+def test_merging_is_exact_and_averaging_is_not() -> None:
+    """Ten trials, one of them slow: the merged p99 is that of all I/Os, the mean of p99s is not."""
+    rng = np.random.default_rng(4)
+    samples = [rng.lognormal(0, 0.2, 2000) * (5 if n == 0 else 1) for n in range(10)]
+    trials = synthetic.tables(n_blocks=10, loads=(synthetic.READ,))[0]
+    trials = trials[trials["arm"] == "lrs-z1"].reset_index(drop=True)
+    parts = []
+    for name, values in zip(trials["trial"], samples, strict=True):
+        edges, counts = np.unique((values * 1e6).astype(np.int64), return_counts=True)
+        parts.append(pd.DataFrame({"trial": name, "direction": "read", "lat_ns": edges, "count": counts}))
+    found = percentiles.percentiles(pd.concat(parts), trials, (0.99,)).iloc[0]
+    exact = np.quantile(np.concatenate(samples), 0.99, method="inverted_cdf")
+    averaged = np.mean([np.quantile(values, 0.99) for values in samples])
+    assert found["lat_ms"] == pytest.approx(exact, rel=1e-5) and found["n_ios"] == 20_000
+    assert abs(averaged / exact - 1) > 0.2
+
+
+def test_few_ios_print_nothing_but_the_reason() -> None:
+    trials, bins, _ = synthetic.tables(n_blocks=1, loads=(synthetic.READ,), draws=500)
+    found = percentiles.percentiles(bins, trials).set_index(["arm", "quantile"])
+    assert found.loc[("lrs-z1", 0.5), "lat_ms"] > 0
+    assert np.isnan(found.loc[("lrs-z1", 0.99), "lat_ms"])
+    assert found.loc[("lrs-z1", 0.99), "reason"] == "needs 1,000 I/Os, has 500"
+
+
+def test_interval_comes_from_blocks() -> None:
+    trials, bins, _ = synthetic.tables(loads=(synthetic.READ,))
+    found = percentiles.percentiles(bins, trials).set_index(["arm", "quantile"]).loc[("lrs-z1", 0.5)]
+    logs = np.log(trials.loc[trials["arm"] == "lrs-z1", "lat_p50_ms"])
+    half = 3.182446 * logs.std() / 2  # t(0.975, 3), four blocks
+    assert found["ci_high_ms"] / found["lat_ms"] == pytest.approx(np.exp(half), rel=1e-5)
+
+
+def test_a_line_ends_where_ten_ios_remain() -> None:
+    trials, bins, _ = synthetic.tables(n_blocks=1, loads=(synthetic.READ,), draws=1000)
+    points = curves(percentiles.merge(bins, trials), ["randread-qd1"])
+    line = points[points["arm"] == "lrs-z1"]
+    assert line["quantile"].iloc[0] == pytest.approx(0.5)
+    assert line["quantile"].iloc[-1] == pytest.approx(0.99)
+    assert line["lat_ms"].is_monotonic_increasing
+
+
+def test_labels_are_moved_apart_around_their_middle() -> None:
+    moved = apart([0.2, 0.5, 0.5, 0.52, 0.9], 0.1)
+    assert np.diff(moved).min() >= 0.1 - 1e-9
+    assert moved[0] == 0.2 and moved[-1] == 0.9 and np.mean(moved[1:4]) == pytest.approx(0.50667, abs=1e-4)
+    assert apart([], 0.1) == []

@@ -1,0 +1,141 @@
+"""Runs that are begun, measured and meddled with on a real emulator."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diskbook.azure.keys import run_key
+from diskbook.cloud.connect import clients_of
+from diskbook.emulator import lifecycle
+from diskbook.machines.ssh import Connection, Host
+from diskbook.runs import stages
+from diskbook.store import raw
+from diskbook.store.run import Run
+from support import SCENARIOS
+from support.emulated import leftovers
+
+QUIET = {"profile": "quiet", "time_scale": 0.0}
+
+# Fails as a test says and is fio otherwise. It counts the calls of each workload's trials.
+BROKEN_FIO = """#!/bin/sh
+count() {{ n=$(cat "$HOME/count-$1" 2>/dev/null); n=$((${{n:-0}} + 1)); echo $n >"$HOME/count-$1"; }}
+fail() {{ echo "fio: $1" >&2; exit 5; }}
+case "$*" in
+  *--name=prefill*) count prefill; case $n in {prefill} *) ;; esac ;;
+  *--name=trial*--rw=randread*) count read; case $n in {read} *) ;; esac ;;
+  *--name=trial*--rw=randwrite*) count write; case $n in {write} *) ;; esac ;;
+esac
+exec {fio} "$@"
+"""
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """Runs and emulators of these tests live in one folder with a short path; nothing is left of them."""
+    with (
+        tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        folder = Path(name)
+        patch.setenv("TMPDIR", name)
+        patch.setenv("DISKBOOK_RUNS", str(folder / "runs"))
+        yield folder
+        for one in lifecycle.status():
+            lifecycle.stop(one.name)
+        assert leftovers(folder) == []
+
+
+@pytest.fixture(scope="module")
+def shared(place: Path) -> dict[str, Any]:
+    """An emulator that the user named: runs use it and leave it running."""
+    lifecycle.start("shared", **QUIET, owner=True)  # type: ignore[arg-type]
+    return {"name": "shared"}
+
+
+def begin(name: str, emulator: dict[str, Any], scenario: str = "tiny", preset: str = "quick") -> Run:
+    """Begin a run of a test scenario."""
+    return stages.begin(name, str(SCENARIOS / f"{scenario}.toml"), "emulator", preset, emulator=emulator)
+
+
+def run_name(request: pytest.FixtureRequest) -> str:
+    """Name for the run of a test, which no other test has."""
+    return f"{request.node.name[5:25]}-{zlib.crc32(request.node.name.encode()):x}".replace("_", "-")
+
+
+@pytest.fixture
+def tiny(shared: dict[str, Any], request: pytest.FixtureRequest) -> Iterator[Run]:
+    """A provisioned run of the tiny scenario, one or two blocks, torn down in the end."""
+    run = begin(run_name(request), shared, preset=getattr(request, "param", "quick"))
+    stages.provision(run)
+    yield run
+    stages.teardown(run)
+    assert not groups_of(run)
+
+
+def events(run: Run, kind: str, **wanted: Any) -> list[dict[str, Any]]:
+    """Lines of the ledger of one kind, those with the values wanted."""
+    lines = [event for event in run.ledger() if event["event"] == kind]
+    return [line for line in lines if all(line[key] == value for key, value in wanted.items())]
+
+
+def groups_of(run: Run) -> list[str]:
+    """Resource groups that the cloud has for a run."""
+    found = clients_of(run.manifest).resource.resource_groups.list()
+    return [group.name for group in found if (group.tags or {}).get("diskbook-run") == run.name]
+
+
+@contextlib.contextmanager
+def on_machine(run: Run, name: str = "vm1") -> Iterator[Connection]:
+    """Sign in to a machine of the run."""
+    host = run.manifest["replicates"][-1]["machines"][name]["host"]
+    with Connection(Host(**host, private_key=run_key(run.folder))) as connection:
+        yield connection
+
+
+def break_fio(run: Run, **cases: str) -> None:
+    """Put a fio before the real one; `cases` are the arms of a shell `case` on the number of the call."""
+    arms = {"prefill": "", "read": "", "write": "", **cases}
+    script = BROKEN_FIO.format(fio=shutil.which("fio"), **arms)
+    with on_machine(run) as connection:
+        path = '"$DISKBOOK_MACHINE_FOLDER/bin/fio"'
+        connection.check(f"cat >{path}; chmod +x {path}", stdin=script.encode())
+
+
+@contextlib.contextmanager
+def meanwhile(action: Callable[[], None]) -> Iterator[None]:
+    """Do something in a thread while the body runs; what it raises is raised in the end."""
+    raised: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            action()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    yield
+    thread.join()
+    if raised:
+        raise raised[0]
+
+
+def output_of(run: Run, trial: dict[str, Any], kind: str = "json") -> str:
+    """What the tool left, held against its hash."""
+    return raw.read_bytes(run.folder, trial["files"][kind]).decode()
+
+
+def job_folders(run: Run, pattern: str) -> list[Path]:
+    """Folders on the run's machines of jobs that began and have not ended."""
+    folder = lifecycle.connect(run.manifest["emulator"]["name"]).folder
+    found = folder.glob(f"vms/*/home/jobs/{pattern}")
+    return [path for path in found if (path / "pid").exists() and not (path / "status").exists()]

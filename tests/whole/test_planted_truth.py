@@ -1,0 +1,154 @@
+"""Planted truths recovered, end to end: from a profile through SDK, SSH and fio to ratios, beside truth.json.
+
+At 99.9 %, since a 95 % interval is wrong one time in twenty by design.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+import pytest
+
+from diskbook.runs import stages
+from diskbook.scenario import schedule
+from diskbook.stats import ratios
+from diskbook.stats.compare import compare
+from diskbook.store import tables as store_tables
+from diskbook.store.run import Run
+from diskbook.store.tables import Tables
+from support import SCENARIOS, emulated
+
+PLANTED = str(SCENARIOS / "planted.toml")
+LEVEL = 0.999
+ONCE = {"workload.write-qd128.blocks": 1, "workload.write-qd128.runtime_s": 0.5}
+ARM, BASE = "zrs-z1", "lrs-z1"
+Measured = tuple[Run, Tables, dict[str, Any]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def place() -> Iterator[None]:
+    """Runs and emulators in a folder of their own, with a short path."""
+    with emulated.own_place():
+        yield
+
+
+def measured(name: str, profile: str, changes: dict[str, Any] | None = None) -> Measured:
+    """Run the planted scenario on a profile."""
+    folder = emulated.measured(name, PLANTED, profile, changes)
+    truth = json.loads((folder.folder / "truth.json").read_text())
+    return folder, store_tables.build(folder), truth
+
+
+@pytest.fixture(scope="module")
+def article(place: None) -> Measured:
+    """The default profile: ZRS writes take 146 % longer."""
+    return measured("article", "default")
+
+
+@pytest.fixture(scope="module")
+def two_percent(place: None) -> Iterator[Measured]:
+    """ZRS writes take 2 % longer and reads are equal, on three sets of machines and disks, two at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.cpu_count", lambda: 4)
+        yield measured("two-percent", "plus2", {"design.replicates": 3, "all_workloads.blocks": 2, **ONCE})
+
+
+def truth_of(truth: dict[str, Any], arm_disk: str, operation: str, kind: str) -> list[float]:
+    """Mean latency of a disk on vm1 by the profile ("population") or as played ("realised"), by replicate."""
+    found = {
+        row["machine_id"].rsplit("/", 1)[-1][:2]: row[kind][f"{operation}_mean_ms"]
+        for row in truth["attachments"]
+        if row["disk_id"].endswith(f"-{arm_disk}") and row["machine_id"].endswith("-vm1")
+    }
+    return [found[replicate] for replicate in sorted(found)]
+
+
+def played(tables: Tables, truth: dict[str, Any]) -> Tables:
+    """Return the tables with the mean latency that the disk drew in each trial, in place of what fio saw.
+
+    What a busy machine adds to fio's numbers is not under test; the intervals of these are narrow anywhere.
+    """
+    drawn = {row["trial"]: row["realised"] for row in truth["trials"]}
+    trials = tables.trials[tables.trials["direction"].isin(["read", "write"])].copy()
+    trials["lat_mean_ms"] = [drawn[row.trial][f"{row.direction}_mean_ms"] for row in trials.itertuples()]
+    return replace(tables, trials=trials)
+
+
+def log_ratios(tables: Tables, direction: str) -> Any:
+    means = ratios.log_means(tables.trials, "lat_mean_ms")
+    return ratios.block_log_ratios(means, ARM, BASE, f"{direction}-qd1", direction)
+
+
+@pytest.mark.parametrize("operation", ["write", "read"])
+def test_these_disks_are_measured_as_they_were_played(article: Measured, operation: str) -> None:
+    _, tables, truth = article
+    (zrs,), (lrs,) = (truth_of(truth, disk, operation, "realised") for disk in ("zrs", "lrs"))
+    for source in (tables, played(tables, truth)):
+        estimate = ratios.over_blocks(log_ratios(source, operation), LEVEL)
+        assert estimate.low <= zrs / lrs <= estimate.high
+    assert estimate.high / estimate.low < 1.6  # an interval that would hold anything shows nothing
+
+
+def test_the_articles_write_ratio_is_planted_and_found(article: Measured) -> None:
+    _, tables, truth = article
+    (zrs,), (lrs,) = (truth_of(truth, disk, "write", "population") for disk in ("zrs", "lrs"))
+    # +146 %, or +269 % where the disk answers from the zone before this one: the article's zones 1 and 3.
+    assert zrs / lrs in (pytest.approx(3.2 / 1.3), pytest.approx(4.8 / 1.3))
+    assert ratios.over_blocks(log_ratios(tables, "write")).ratio == pytest.approx(zrs / lrs, rel=0.25)
+
+
+@pytest.mark.parametrize(("operation", "planted"), [("write", 1.02), ("read", 1.0)])
+def test_disks_like_these_are_measured_as_the_profile_says(
+    two_percent: Measured, operation: str, planted: float
+) -> None:
+    _, tables, truth = two_percent
+    zrs, lrs = (truth_of(truth, disk, operation, "population") for disk in ("zrs", "lrs"))
+    assert [arm / base for arm, base in zip(zrs, lrs, strict=True)] == [pytest.approx(planted)] * 3
+    zrs, lrs = (truth_of(truth, disk, operation, "realised") for disk in ("zrs", "lrs"))
+    realised = math.exp(sum(math.log(arm / base) for arm, base in zip(zrs, lrs, strict=True)) / 3)
+    for source in (tables, played(tables, truth)):
+        general = ratios.over_replicates(log_ratios(source, operation), LEVEL)
+        assert general.n_replicates == 3
+        assert general.low <= planted <= general.high
+        within = ratios.within_replicates(log_ratios(source, operation), LEVEL)
+        assert within.low <= realised <= within.high
+    assert within.high / within.low < 1.3
+
+
+def test_each_trial_is_what_the_disk_played(article: Measured, two_percent: Measured) -> None:
+    """fio's mean less the mean of the latencies drawn in that very trial: the emulator's own bias."""
+    excess_ms = []
+    for _, tables, truth in (article, two_percent):
+        drawn = {row["trial"]: row["realised"] for row in truth["trials"]}
+        assert all(row["matched"] for row in truth["trials"])
+        for row in tables.trials[tables.trials["direction"].isin(["read", "write"])].itertuples():
+            excess_ms.append(row.lat_mean_ms - drawn[row.trial][f"{row.direction}_mean_ms"])
+    assert abs(median(excess_ms)) < 0.3  # a busy machine adds some; `make bench-emulator` is the strict check
+
+
+def test_replicates_are_measured_at_once_and_each_in_its_own_order(two_percent: Measured) -> None:
+    folder, tables, _ = two_percent
+    windows = tables.trials.groupby("replicate")["started_utc"].agg(["min", "max"])
+    assert windows.loc[1, "min"] < windows.loc[2, "max"] and windows.loc[2, "min"] < windows.loc[1, "max"]
+    measured_order = tables.trials.drop_duplicates("trial").sort_values(["replicate", "started_utc"])
+    planned = [
+        (trial.replicate, trial.arm, trial.workload)
+        for block in schedule.plan(stages.scenario_of(folder))
+        for trial in block.trials
+    ]
+    columns = ["replicate", "arm", "workload"]
+    assert list(measured_order[columns].itertuples(index=False, name=None)) == planned
+
+
+def test_a_capped_cell_gets_no_latency_ratio(article: Measured) -> None:
+    folder, tables, _ = article
+    table = compare(tables.trials, stages.scenario_of(folder).comparison, tables.series).table
+    deep = table[table["workload"] == "write-qd128"]
+    assert set(deep["verdict"]) == {"capped"}
+    assert deep["ratio"].isna().all()
+    assert deep["warnings"].str.contains("5,000 IOPS").all()

@@ -1,0 +1,173 @@
+"""diskbook zone-affinity on emulated machines in three zones, and a workload that moves between them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shlex
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from diskbook import cli
+from diskbook.bench import trials as bench_trials
+from diskbook.bench.rig import Rig
+from diskbook.cloud.connect import clients_of
+from diskbook.emulator import lifecycle
+from diskbook.runs import stages
+from diskbook.zone_affinity import verdict
+from diskbook.zone_affinity.probe import Probe
+from diskbook.zone_affinity.verdict import HOME, REMOTE, UNCLEAR, Lesson
+from support import SCENARIOS, emulated
+
+AFFINITY = str(SCENARIOS / "affinity.toml")
+READ_MS = {"home": 4.0, "other-a": 8.0, "other-b": 12.0}
+"""Planted: reads from node2, node3 and node1; long ones, to which a busy computer adds little."""
+PROFILE = 'extends = "quiet"\n[zones]\nhome = "2"\n' + "".join(
+    f'[[latency]]\nsku = "Premium_ZRS"\nsite = "shared-zrs"\nop = "read"\n'
+    f'zone_relation = "{relation}"\nmean_ms = {mean}\nsigma = 0.1\n'
+    for relation, mean in READ_MS.items()
+)
+SIZE_GIB = 0.0625
+SECONDS = 0.3
+STEADY_S = 3
+
+
+class Cluster:
+    """Three machines, node1 to node3, in zones 1 to 3; they share a disk that answers from zone 2."""
+
+    def __init__(self, rig: Rig, place: Path) -> None:
+        self.rig, self.place = rig, place
+        self.zones, self.state = place / "zones.json", place / "state.json"
+        self.numbers = itertools.count()
+
+    def via(self, node: str) -> str:
+        """Command of an operator's that reaches a machine."""
+        host = self.rig.connection(node).host
+        known = self.place / f"{node}.known"
+        known.write_text(f"[{host.address}]:{host.port} {host.host_key}\n")
+        options = f"-o UserKnownHostsFile={known} -o IdentitiesOnly=yes -o BatchMode=yes"
+        return f"ssh -F none {options} -p {host.port} -i {host.private_key} {host.user}@{host.address}"
+
+    def probe(self, node: str) -> Probe:
+        """Reads from a machine."""
+        return Probe(self.rig.device("zrs", node).target, SECONDS, SIZE_GIB, self.via(node))
+
+    def look(self, node: str, *options: str) -> Result:
+        """Run the command for a workload on a machine."""
+        probe = self.probe(node)
+        reads = ["--device", probe.device, "--seconds", str(SECONDS), "--size-gib", str(SIZE_GIB)]
+        where = ["--via", probe.via, "--zone", node[-1], "--baseline", str(self.zones)]
+        remembered = ["--state", str(self.state)]
+        return CliRunner().invoke(cli.cli, ["zone-affinity", *reads, *where, *remembered, *options])
+
+    def workload(self, node: str, *options: str) -> str:
+        """Have a workload sit on a machine; the name of its job."""
+        device, name = self.rig.device("zrs", node), f"workload{next(self.numbers)}"
+        load = [
+            "--name=w",
+            "--ioengine=nbd",
+            f"--uri={device.target}",
+            "--bs=8k",
+            "--size=64m",
+            "--rw=randrw",
+        ]
+        argv = ["fio", "--output-format=json", "--output=said", *load, "--time_based", *options]
+        self.rig.connection(node).start_job(name, argv)
+        return name
+
+    def felt_ms(self, node: str, workload: str) -> float:
+        """Wait for the end of a workload; the mean latency of its own reads."""
+        left = self.rig.connection(node).finish_job(workload, ["said"], expected_s=STEADY_S, limit_s=30)
+        return float(json.loads(left["said"])["jobs"][0]["read"]["lat_ns"]["mean"]) / 1e6
+
+
+@pytest.fixture(scope="module")
+def lessons() -> dict[str, Lesson]:
+    """What was said when the zones were learned, by zone."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def cluster(lessons: dict[str, Lesson]) -> Iterator[Cluster]:
+    """The machines, their disk filled, and its zones learned from all of them at once."""
+    with emulated.own_place():
+        place = Path(os.environ["TMPDIR"])
+        (place / "home2.toml").write_text(PROFILE)
+        lifecycle.start("affinity", profile=str(place / "home2.toml"), time_scale=0.0, owner=True)
+        folder = stages.begin("affinity", AFFINITY, "emulator", "quick", emulator={"name": "affinity"})
+        stages.provision(folder)
+        (row,) = folder.manifest["replicates"]
+        clients, scenario = clients_of(folder.manifest, folder), stages.scenario_of(folder)
+        rig = Rig.of(clients, folder, scenario, row, threading.Event())
+        try:
+            found = Cluster(rig, place)
+            bench_trials.prefill(rig, "zrs", "node1")
+            probes = {node: found.probe(node) for node in ("node1", "node2", "node3")}
+            with ThreadPoolExecutor() as pool:
+                learned = [
+                    pool.submit(verdict.learn, probe, node[-1], found.zones) for node, probe in probes.items()
+                ]
+                lessons.update({one.result().zone: one.result() for one in learned})
+            yield found
+        finally:
+            rig.close()
+            stages.teardown(folder)
+            lifecycle.stop("affinity")
+
+
+def test_the_zone_that_was_planted_is_learned(cluster: Cluster, lessons: dict[str, Lesson]) -> None:
+    (last,) = [one for one in lessons.values() if len(one.zones) == 3]
+    rows = last.zones.set_index("zone")
+    assert rows.loc["2", "verdict"] == "nearest"
+    for zone, planted in (("1", 12 / 4), ("3", 8 / 4)):
+        row = rows.loc[zone]
+        assert row["verdict"] == "farther" and row["ratio"] == pytest.approx(planted, rel=0.25)
+        assert 1 < row["ci_low"] < row["ratio"] < row["ci_high"]
+    assert last.line.startswith("emulated: learned zone ")
+    assert "the disk answers from zone 2, as latency has it: the next of the 3 zones known" in last.line
+    assert json.loads(last.as_json)["clear"]
+
+
+def test_moves_of_a_workload_are_told(cluster: Cluster) -> None:
+    told, own = [], {}
+    for node in ("node1", "node2", "node3"):
+        workload = cluster.workload(node, "--rate_iops=40", f"--runtime={STEADY_S}")
+        result = cluster.look(node, "--json")
+        own[node] = cluster.felt_ms(node, workload)
+        found = json.loads(result.output)
+        assert result.output.count("\n") == 1 and found["exit_code"] == result.exit_code
+        assert found["emulated"] and found["place"] == f"zone {node[-1]}"
+        told.append((found["verdict"], result.exit_code, found["changed"]))
+    assert told == [(REMOTE, 10, ""), (HOME, 0, "it moved back"), (REMOTE, 10, "it moved away")]
+    # The workload itself feels it.
+    assert own["node2"] < own["node3"] < own["node1"]
+
+
+def test_on_the_machine_itself_a_disk_on_its_cap_is_not_taken_for_a_remote_zone(cluster: Cluster) -> None:
+    cluster.workload("node2", "--iodepth=32", "--runtime=60")
+    device = cluster.probe("node2").device
+    reads = ["--device", device, "--seconds", str(SECONDS), "--size-gib", str(SIZE_GIB)]
+    known = ["--baseline", str(cluster.zones)]
+    main = [sys.executable, "-c", "from diskbook.cli import main; main()"]
+    where = shlex.quote(os.pathsep.join(sys.path))
+    done = cluster.rig.connection("node2").run(
+        f"PYTHONPATH={where} {shlex.join([*main, 'zone-affinity', *reads, *known])}"
+    )
+    assert done.status == 11, done
+    said = done.stdout.decode()
+    assert said.startswith(f"emulated: {UNCLEAR}: reads from ") and "busy, or throttled" in said
+
+
+def test_a_machine_that_cannot_be_reached(cluster: Cluster) -> None:
+    probe = cluster.probe("node1")
+    nowhere = probe.via.replace("-p ", "-p 1 -o Port=")
+    words = ["--device", probe.device, "--via", nowhere, "--baseline", str(cluster.zones)]
+    error = CliRunner().invoke(cli.cli, ["zone-affinity", *words]).exception
+    assert "cannot be read: ssh: connect to host" in str(error) and "\n" not in str(error)

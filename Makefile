@@ -23,8 +23,9 @@ test: setup ## check style and types, and run all tests
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/pytest
 
-lint: setup ## check style of code and notebooks
+lint: setup ## check style of code and notebooks, and that packages import only what stands below them
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/lint-imports --no-cache
 
 types: setup ## check types
 	@$(BIN)/mypy

@@ -84,6 +84,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     from diskbook.azure import expiry
     from diskbook.cloud import connect
     from diskbook.runs import pipeline
+    from diskbook.show import run as show_run
     from diskbook.store import run as runs
 
     if (scenario is None) == (resume is None):
@@ -96,7 +97,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
     if options["max_cost_usd"] is not None:
         folder.update_manifest(max_cost_usd=options["max_cost_usd"])
-    click.echo(connect.target(folder.manifest))
+    click.echo(show_run.target_text(folder.manifest))
     if folder.manifest["provenance"] == "imported":
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
     outcome = pipeline.execute(folder, keep=keep)
@@ -230,7 +231,7 @@ def tables(name: str) -> None:
 @click.option("--workload", metavar="NAME", help="Only this workload.")
 def why(name: str, arm: str | None, workload: str | None) -> None:
     """Say for every cell of RUN whether it was throttled, by which limit, and what would help."""
-    from diskbook.throttling import diagnosis
+    from diskbook.analysis import diagnosis
 
     click.echo(diagnosis.of_run(name, arm, workload))
 

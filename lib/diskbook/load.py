@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
+from diskbook.scenario import azure_rules, failover_rules
 from diskbook.scenario.model import (
     PRESETS,
     Arm,
@@ -25,6 +26,7 @@ from diskbook.scenario.model import (
     Scenario,
     Workload,
 )
+from diskbook.tools import registry
 
 LISTS = frozenset({"machine", "disk", "arm", "workload", "comparison", "check", "drill"})
 LONGEST = 500
@@ -113,11 +115,7 @@ def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
 
 def check(scenario: Scenario, where: str) -> Scenario:
     """Hold a scenario against Azure's rules; raise UsageError with the first one it breaks."""
-    from diskbook.reference import rules
-    from diskbook.scenario import failover_rules
-    from diskbook.tools import registry
-
-    broken = [*rules.check(scenario), *registry.check(scenario), *failover_rules.check(scenario)]
+    broken = [*azure_rules.check(scenario), *registry.check(scenario), *failover_rules.check(scenario)]
     if broken:
         more = f" ({len(broken) - 1} more rule(s) broken)" if len(broken) > 1 else ""
         raise UsageError(f"{where}: {broken[0]}{more}")

@@ -73,7 +73,7 @@ def events(run: Run, kind: str) -> list[dict[str, Any]]:
 
 
 def measure_first_block(cloud: Clients, run: Run) -> None:
-    scenario = stages.scenario_of(run)
+    scenario = run.scenario
     rig = Rig.of(cloud, run, scenario, run.manifest["replicates"][0], Event())
     try:
         measure(rig, stages.remaining(run, scenario, 1)[:1])

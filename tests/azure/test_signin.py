@@ -17,7 +17,7 @@ from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cli import main
 from diskbook.cloud import connect
 from diskbook.runs import stages
-from diskbook.show import html
+from diskbook.show import run as show_run
 from support import SCENARIOS, identity_endpoint
 from support.arm_plane import LOCATION, SUBSCRIPTION, TOKEN, World
 
@@ -305,7 +305,7 @@ def test_a_run_records_where_it_will_be_made(
         "provenance": "emulated",
     }
     assert manifest["provenance"] == "emulated"
-    shown = html.target(manifest)
+    shown = show_run.target(manifest)
     assert SUBSCRIPTION in shown and "tenant a-tenant" in shown and "region westeurope" in shown
     assert "emulated by" in shown and "SSH from 203.0.113.7/32" in shown
     # Later stages go where the run was begun, whatever the environment says by then.
@@ -395,7 +395,7 @@ def test_an_endpoint_that_is_none(endpoint: str, monkeypatch: pytest.MonkeyPatch
 
 def test_the_emulators_target_needs_no_cloud(runs: Path) -> None:
     manifest = stages.begin("one", TINY).manifest
-    said = html.target(manifest)
+    said = show_run.target(manifest)
     assert "emulated: region westeurope" in said and "no subscription, tenant or sign-in" in said
 
 

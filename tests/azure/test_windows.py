@@ -19,6 +19,7 @@ from diskbook.azure import keys, requests, windows
 from diskbook.azure.keys import run_key
 from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
+from diskbook.machines import windows_setup
 from diskbook.machines.ssh import Connection, Host
 from diskbook.runs import stages
 from diskbook.scenario.model import Machine
@@ -118,8 +119,8 @@ def test_the_script_checks_the_tool_before_it_opens_the_machine() -> None:
     custom = base64.b64decode(_body()["properties"]["osProfile"]["customData"]).decode()
     assert custom.startswith(script) and "@" not in script.replace("@'", "").replace("'@", "")
     steps = [
-        windows.DISKSPD_URL,
-        windows.DISKSPD_SHA256,
+        windows_setup.DISKSPD_URL,
+        windows_setup.DISKSPD_SHA256,
         "Get-FileHash -Algorithm SHA256",
         "throw",
         "Expand-Archive",
@@ -150,7 +151,7 @@ def _windows(plane: World, **profile: Any) -> tuple[str, Any]:
 
 def _set_up(plane: World, group: str, body: dict[str, Any]) -> Any:
     extensions = plane.compute.virtual_machine_extensions
-    return extensions.begin_create_or_update(group, "r1-vm1", windows.EXTENSION, body).result()
+    return extensions.begin_create_or_update(group, "r1-vm1", windows_setup.EXTENSION, body).result()
 
 
 def test_an_extension_is_run_and_keeps_its_secrets(plane: World) -> None:
@@ -159,7 +160,7 @@ def test_an_extension_is_run_and_keeps_its_secrets(plane: World) -> None:
     pair = keys.new_pair("host")
     made = _set_up(plane, group, windows.extension("westeurope", {"a": "b"}, pair, "ssh-ed25519 AAAA me"))
     assert (made.provisioning_state, made.type_handler_version) == ("Succeeded", "1.10")
-    shown = plane.compute.virtual_machine_extensions.get(group, "r1-vm1", windows.EXTENSION)
+    shown = plane.compute.virtual_machine_extensions.get(group, "r1-vm1", windows_setup.EXTENSION)
     assert "protectedSettings" not in str(shown.as_dict()) and shown.tags == {"a": "b"}
     (call,) = [call for call in plane.backend.named("set_up") if call[0] == vm.id.lower()]
     assert call[1:] == (pair.private, ("ssh-ed25519 AAAA me",))
@@ -169,21 +170,21 @@ def test_an_extension_is_run_and_keeps_its_secrets(plane: World) -> None:
     assert last.authorized_keys == ("ssh-ed25519 AAAA me",)
     plane.compute.virtual_machines.begin_delete(group, "r1-vm1").result()
     left = [one.name for one in plane.resource.resources.list_by_resource_group(group)]
-    assert windows.EXTENSION not in left
+    assert windows_setup.EXTENSION not in left
 
 
 def test_an_extension_can_be_deleted(plane: World) -> None:
     group, _ = _windows(plane)
     _set_up(plane, group, windows.extension("westeurope", {}, keys.new_pair("host"), "ssh-ed25519 AAAA me"))
     extensions = plane.compute.virtual_machine_extensions
-    assert [one.name for one in extensions.list(group, "r1-vm1").value] == [windows.EXTENSION]
-    extensions.begin_delete(group, "r1-vm1", windows.EXTENSION).result()
-    gone = refused(lambda: extensions.get(group, "r1-vm1", windows.EXTENSION))
+    assert [one.name for one in extensions.list(group, "r1-vm1").value] == [windows_setup.EXTENSION]
+    extensions.begin_delete(group, "r1-vm1", windows_setup.EXTENSION).result()
+    gone = refused(lambda: extensions.get(group, "r1-vm1", windows_setup.EXTENSION))
     assert gone[:2] == (404, "ResourceNotFound")
 
 
 def test_another_checksum_fails_the_extension(plane: World) -> None:
-    script = windows.setup_script().replace(windows.DISKSPD_SHA256, "0" * 64)
+    script = windows.setup_script().replace(windows_setup.DISKSPD_SHA256, "0" * 64)
     group, vm = _windows(plane, customData=base64.b64encode(script.encode()).decode())
     body = windows.extension("westeurope", {}, keys.new_pair("host"), "ssh-ed25519 AAAA me")
     with pytest.raises(HttpResponseError) as caught:
@@ -265,18 +266,18 @@ def test_it_has_the_host_key_of_the_extension_also_after_a_restart(run: Run) -> 
     machine = row["machines"]["windows-server-machine"]
     host = Host(**machine["host"], private_key=run_key(run.folder))
     with Connection(host) as connection:
-        assert connection.run(windows.powershell(windows.FACTS)).status == 0
+        assert connection.run(windows_setup.powershell(windows_setup.FACTS)).status == 0
     clients = clients_of(run.manifest)
     group = run.manifest["resource_groups"][0]["name"]
     clients.compute.virtual_machines.begin_restart(group, machine["host"]["name"]).result()
     with Connection(host) as connection:
-        assert connection.run(windows.powershell(windows.FACTS)).status == 0
+        assert connection.run(windows_setup.powershell(windows_setup.FACTS)).status == 0
 
 
 def test_its_powershell_answers_nothing_but_the_workbooks_scripts(run: Run) -> None:
     (row,) = run.manifest["replicates"]
     host = row["machines"]["windows-server-machine"]["host"]
     with Connection(Host(**host, private_key=run_key(run.folder))) as connection:
-        output = connection.run(windows.powershell("Get-Date"))
+        output = connection.run(windows_setup.powershell("Get-Date"))
         assert output.status == 1 and b"knows only the scripts of diskbook" in output.stderr
         assert connection.run("command -v diskspd").status == 0

@@ -55,7 +55,7 @@ class Stage:
         (row,) = folder.manifest["replicates"]
         raw = {"name": name, "kind": kind, "failure": failure, "disk": "zrs", "write_s": 0.2}
         spec = Drill.model_validate({**raw, "from_machine": "node1", "machine": "node2"})
-        scenario: Scenario = stages.scenario_of(folder).model_copy(update={"drill": (spec,)})
+        scenario: Scenario = folder.scenario.model_copy(update={"drill": (spec,)})
         self.rig = Rig.of(self.clients, folder, scenario, row, threading.Event())
 
     def play(self) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def test_a_disk_that_is_not_let_go_is_taken_by_force(done: Run, monkeypatch: pyt
 
 
 def analysis(folder: Run) -> Analysis:
-    return Analysis(folder, stages.scenario_of(folder), folder.manifest, build(folder))
+    return Analysis(folder, folder.scenario, folder.manifest, build(folder))
 
 
 def test_words_table_and_figure_say_emulated(done: Run) -> None:

@@ -352,7 +352,7 @@ def kill_in_second_block(run: Run, position: str) -> None:
 
 def leave_behind(run: Run) -> None:
     """What a killed run may leave besides: a job with the next trial's name, half a trial's files."""
-    trials = stages.remaining(run, stages.scenario_of(run), 1)[0].trials
+    trials = stages.remaining(run, run.scenario, 1)[0].trials
     with on_machine(run) as connection:
         connection.end_jobs()
         connection.start_job(trials[0].name(2), ["sleep", "611"])

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from diskbook.azure import keys, windows
+from diskbook.azure import keys
 from diskbook.base.errors import DiskbookError
 from diskbook.emulator.machine import Machine, login_user
 from diskbook.emulator.types import VmAddress, VmSpec
-from diskbook.machines import disks as machine_disks
+from diskbook.machines import disks as machine_disks, windows_setup
 from diskbook.machines.disks import Device
 from diskbook.machines.powershell import SCRIPTS, script
 from diskbook.machines.ssh import Host, JobLost
@@ -78,7 +78,7 @@ def disk(machine: tuple[Machine, Host], tmp_path_factory: pytest.TempPathFactory
 def test_a_script_is_short_enough_for_a_command_prompt() -> None:
     longest = {"name": "r01-b01-p001-" + "x" * 60, "command": "diskspd " + "-x1234567 " * 25}
     for name in SCRIPTS:
-        assert len(windows.powershell(script(name, **longest))) < 8191  # cmd.exe's limit
+        assert len(windows_setup.powershell(script(name, **longest))) < 8191  # cmd.exe's limit
 
 
 def test_a_job_leaves_its_streams_and_status(connection: WindowsConnection) -> None:
@@ -106,13 +106,13 @@ def test_a_job_that_hangs_is_ended_and_one_that_is_gone_is_told(connection: Wind
 
 
 def test_only_our_own_scripts_are_answered(connection: WindowsConnection) -> None:
-    output = connection.run(windows.powershell("Get-Process"))
+    output = connection.run(windows_setup.powershell("Get-Process"))
     assert output.status == 1
     assert b"only the scripts of diskbook" in output.stderr
 
 
 def test_the_machine_says_that_its_diskspd_is_emulated(connection: WindowsConnection) -> None:
-    lines = connection.check(windows.powershell(windows.FACTS)).decode().splitlines()
+    lines = connection.check(windows_setup.powershell(windows_setup.FACTS)).decode().splitlines()
     assert "emulated" in lines[0]
     assert lines[1].startswith("2.0.21 (emulated by fio-")
 

@@ -10,7 +10,7 @@ from diskbook import load
 from diskbook.azure import graph, provision
 from diskbook.azure.clients import Clients, Cloud
 from diskbook.azure.create import Maker
-from diskbook.emulator.arm.settings import DEFAULT_DELAYS_S
+from diskbook.reference.delays import DELAYS_S
 from diskbook.selftest import bench_provision
 from diskbook.selftest.bench_provision import Timing
 from diskbook.store.run import Run
@@ -26,7 +26,7 @@ def _needs(replicates: int) -> dict[str, tuple[str, ...]]:
 
 def _operations(replicates: int) -> dict[tuple[str, str], float]:
     """As the emulator would tell them, with delays as recorded."""
-    delays = DEFAULT_DELAYS_S
+    delays = DELAYS_S
     found = {
         ("networksecuritygroups", "nsg"): delays["nsg"],
         ("virtualnetworks", "net"): delays["vnet"],

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from diskbook.runs import stages
 from diskbook.scenario import schedule
 from diskbook.stats import ratios
 from diskbook.stats.compare import compare
@@ -138,7 +137,7 @@ def test_replicates_are_measured_at_once_and_each_in_its_own_order(two_percent: 
     measured_order = tables.trials.drop_duplicates("trial").sort_values(["replicate", "started_utc"])
     planned = [
         (trial.replicate, trial.arm, trial.workload)
-        for block in schedule.plan(stages.scenario_of(folder))
+        for block in schedule.plan(folder.scenario)
         for trial in block.trials
     ]
     columns = ["replicate", "arm", "workload"]
@@ -147,7 +146,7 @@ def test_replicates_are_measured_at_once_and_each_in_its_own_order(two_percent: 
 
 def test_a_capped_cell_gets_no_latency_ratio(article: Measured) -> None:
     folder, tables, _ = article
-    table = compare(tables.trials, stages.scenario_of(folder).comparison, tables.series).table
+    table = compare(tables.trials, folder.scenario.comparison, tables.series).table
     deep = table[table["workload"] == "write-qd128"]
     assert set(deep["verdict"]) == {"capped"}
     assert deep["ratio"].isna().all()

@@ -25,9 +25,8 @@ from diskbook.cli import main
 from diskbook.cost import budget, text as cost_text
 from diskbook.emulator import lifecycle
 from diskbook.plan import sample_size
-from diskbook.reference import rules
 from diskbook.runs import stages
-from diskbook.scenario import schedule
+from diskbook.scenario import azure_rules as rules, schedule
 from diskbook.scenario.model import PRESETS
 from support import SCENARIOS, emulated
 
@@ -184,7 +183,7 @@ def hold(folder: Path, content: bytes, preset: str) -> bool:
     assert cost_text.created(chosen, estimate) and cost_text.limits(chosen)
     try:
         made = stages.begin("random", str(path), "emulator", preset)
-        assert stages.scenario_of(made) == chosen
+        assert made.scenario == chosen
         shutil.rmtree(run)
     except UsageError:  # for example no notebook of that name
         assert not run.exists()

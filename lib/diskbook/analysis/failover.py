@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from diskbook import figures
-from diskbook.bench.failover import SILENCE_S, STEPS
+from diskbook.analysis.run import Analysis
 from diskbook.figures import Picture
+from diskbook.scenario.procedures import SILENCE_S, STEPS
 from diskbook.show.html import Html, table
-
-if TYPE_CHECKING:
-    from diskbook.analysis.run import Analysis
 
 KINDS = {"cold": "cold VM", "standby": "standby VM, disk moved", "shared": "shared disk"}
 FAILURES = {"crash": "power cut", "stop": "shutdown", "deallocate": "deallocated"}

@@ -11,7 +11,6 @@ from nbconvert import HTMLExporter
 from traitlets.config import Config
 
 from diskbook.base.errors import DiskbookError
-from diskbook.runs.begin import scenario_of
 from diskbook.show import html as show_html, sentences
 from diskbook.store.run import Run, write_atomic
 
@@ -68,7 +67,7 @@ def build(folder: Run, executed: Path | None = None, target: Path | None = None)
     DiskbookError
         When the notebook is missing, damaged, or was not executed.
     """
-    manifest, scenario = folder.manifest, scenario_of(folder)
+    manifest, scenario = folder.manifest, folder.scenario
     source = executed or folder.folder / "notebooks" / f"{scenario.analysis_notebook}.ipynb"
     body = _body(_read(source))
     page = _page(scenario.scenario.title, folder.name, manifest["provenance"], body)
@@ -92,7 +91,7 @@ def headline(folder: Run) -> str:
         raise DiskbookError(f"{path} is missing; run the analysis notebook on {folder.name}") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise DiskbookError(f"{path} is damaged ({error}); run the analysis notebook again") from None
-    return sentences.headline(comparisons, scenario_of(folder))
+    return sentences.headline(comparisons, folder.scenario)
 
 
 NUMBERS = ("ratio", "ci_low", "ci_high", "level", "p_adjusted", "diff_ms", "diff_low_ms", "diff_high_ms")

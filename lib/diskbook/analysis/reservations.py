@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from diskbook.bench.reservations import KEYS, TYPE, TYPE_WORDS
+from diskbook.analysis.run import Analysis
+from diskbook.scenario.procedures import KEYS, TYPE, TYPE_WORDS
 from diskbook.show.html import Html, table
-
-if TYPE_CHECKING:
-    from diskbook.analysis.run import Analysis
 
 NONE = "This run checked no reservation, so it says nothing of who may write to a shared disk."
 EMULATED = "emulated: enforced by the emulated disk, set by a stand-in for sg_persist; no finding about Azure"

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook import figures, load as scenarios
+from diskbook import figures
+from diskbook.analysis import prior_runs
 from diskbook.analysis.published import compared as published_compared, figures as published
 from diskbook.figures import ArmLook, Picture
 from diskbook.scenario.model import Scenario, Workload
@@ -228,8 +229,6 @@ class Analysis:
         UsageError
             When a run is not there, or is not of the same cells; the sentence says why.
         """
-        from diskbook.analysis import prior_runs
-
         named = [prior_runs.open_earlier(name) for name in runs]
         found = prior_runs.with_history(prior_runs.Earlier(self.folder), named) if named else []
         return [
@@ -317,14 +316,7 @@ def analyse(run: str | Path | Run) -> Analysis:
         When there is no such run, or its folder is damaged.
     """
     folder = run if isinstance(run, Run) else open_run(run)
-    if (folder.folder / "raw").is_dir():
-        tables = store_tables.build(folder)
-        store_tables.write(tables, folder.folder)
-    else:
-        tables = store_tables.read(folder.folder)
-    manifest = folder.manifest
-    scenario = scenarios.from_dict(manifest["scenario"], f"{folder.name}/manifest.json")
-    return Analysis(folder, scenario, manifest, tables)
+    return Analysis(folder, folder.scenario, folder.manifest, store_tables.rebuilt(folder))
 
 
 def _directions(item: Workload) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from diskbook.azure import expiry, inspect, keys, limits, readback, refusals, requests, windows
 from diskbook.azure.clients import Clients
 from diskbook.azure.operation import operation
+from diskbook.machines.windows_setup import EXTENSION
 from diskbook.scenario.model import Disk, Machine
 from diskbook.store.run import Run
 
@@ -121,7 +122,7 @@ class Maker:
         if spec.os == "windows":
             setup = windows.extension(self.place.region, self.place.tags, host_key, public_key)
             install = compute.virtual_machine_extensions.begin_create_or_update
-            self._made("set up machine", name, lambda: install(group, name, windows.EXTENSION, setup))
+            self._made("set up machine", name, lambda: install(group, name, EXTENSION, setup))
         made = compute.virtual_machines.get(group, name)
         readback.check_machine(spec, body, made, os_disk)
         address = self.clients.network.public_ip_addresses.get(group, f"{name}-ip").ip_address

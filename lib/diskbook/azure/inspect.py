@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from diskbook.azure import windows
 from diskbook.azure.keys import run_key
 from diskbook.base.errors import DiskbookError
+from diskbook.machines import windows_setup
 from diskbook.machines.ssh import Connection, Host
 from diskbook.scenario.model import Machine
 
@@ -70,7 +70,7 @@ def look(folder: Path, spec: Machine, machines: Mapping[str, Mapping[str, Any]])
 
 
 def _windows_software(connection: Connection) -> dict[str, str]:
-    lines = connection.check(windows.powershell(windows.FACTS), timeout_s=120)
+    lines = connection.check(windows_setup.powershell(windows_setup.FACTS), timeout_s=120)
     system, version = _two_lines(lines, connection.host.name)
     return {"kernel": system, "tool_version": f"diskspd {version}"}
 

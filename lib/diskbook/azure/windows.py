@@ -11,40 +11,20 @@ import base64
 import hashlib
 import secrets
 import string
-from importlib import resources
 from typing import Any
 
 from diskbook.azure import expiry
 from diskbook.azure.keys import KeyPair
-
-EXTENSION = "diskbook-setup"
-COMPUTER_NAME_CHARS = 15  # NetBIOS
-DISKSPD_VERSION = "2.0.21a"
-DISKSPD_URL = "https://github.com/microsoft/diskspd/releases/download/v2.0.21a/DiskSpd.zip"
-# As the public package definition of this release names it.
-DISKSPD_SHA256 = "D02F6BE976C518D4134E62AF7F518BAAD6C7C81F924CAAFBEBA65BD0831CE139"
-# Where Azure's agent leaves customData, and where the script puts the tool.
-CUSTOM_DATA = r"C:\AzureData\CustomData.bin"
-SCRIPT = r"C:\AzureData\diskbook-setup.ps1"
-
-# What a machine is asked once it is set up: one line each.
-FACTS = """\
-$os = Get-CimInstance Win32_OperatingSystem
-"$($os.Caption) $($os.Version)"
-(Get-Item "$env:ProgramFiles\\DiskSpd\\amd64\\diskspd.exe").VersionInfo.ProductVersion
-"""
+from diskbook.machines import windows_setup
+from diskbook.machines.windows_setup import COMPUTER_NAME_CHARS, CUSTOM_DATA, SCRIPT
 
 
 def setup_script(expires_utc: str | None = None) -> str:
-    """Return the PowerShell script that sets a machine up; it holds no secret.
-
-    With an expiry given it also sets the timer that shuts the machine down then.
-    """
-    text = (resources.files("diskbook.azure") / "windows-setup.ps1").read_text("utf-8")
-    text = text.replace("@DISKSPD_URL@", DISKSPD_URL).replace("@DISKSPD_SHA256@", DISKSPD_SHA256)
+    """Return the script that sets a machine up; with an expiry it also sets the timer that shuts it down."""
     if not expires_utc:
-        return text
-    return f"{text}\n# Should nobody be left to delete the machine.\n{expiry.powershell(expires_utc)}"
+        return windows_setup.setup_script()
+    timer = f"# Should nobody be left to delete the machine.\n{expiry.powershell(expires_utc)}"
+    return windows_setup.setup_script(timer)
 
 
 def computer_name(name: str) -> str:
@@ -101,12 +81,6 @@ def extension(region: str, tags: dict[str, str], host_key: KeyPair, public_key: 
             "protectedSettings": {"commandToExecute": command},
         },
     }
-
-
-def powershell(script: str) -> str:
-    """Build the command line that runs a script by SSH: encoded, so that no shell has quotes to take."""
-    encoded = base64.b64encode(script.encode("utf-16-le")).decode()
-    return f"powershell -NoProfile -NonInteractive -EncodedCommand {encoded}"
 
 
 def _base64(text: str) -> str:

@@ -12,20 +12,17 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from diskbook.base.errors import DiskbookError
 from diskbook.bench import blocks_remote
 from diskbook.bench.blocks_remote import BLOCK
 from diskbook.machines import nbd
+from diskbook.machines.disks import Device
+from diskbook.machines.ssh import Connection
+from diskbook.scenario.layout import REGION_BYTES, region_offset
+from diskbook.scenario.model import Scenario
 
-if TYPE_CHECKING:
-    from diskbook.machines.disks import Device
-    from diskbook.machines.ssh import Connection
-    from diskbook.scenario.model import Scenario
-
-MIB = 1024**2
-REGION_BYTES = 256 * MIB
 MOST = REGION_BYTES // BLOCK - 1  # the last one is for the machine that takes over
 
 # Runs what stands in standard input: modules by name, of which the last one is started.
@@ -36,13 +33,6 @@ _START = (
     "    exec(compile(text, name, 'exec'), module.__dict__)\n"
     "module.main()\n"
 )
-
-
-def region_offset(scenario: Scenario) -> int:
-    """Where the blocks begin, in bytes: behind everything else that is written."""
-    used = max(workload.working_set_bytes for workload in scenario.workload)
-    checked = max((check.size_mib for check in scenario.check if check.kind == "data-intact"), default=0)
-    return used + checked * MIB
 
 
 @dataclass(frozen=True)

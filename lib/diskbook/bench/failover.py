@@ -33,23 +33,11 @@ from diskbook.cloud import connect
 from diskbook.machines.disks import Device
 from diskbook.machines.ssh import Connection
 from diskbook.scenario.model import Drill, Scenario
+from diskbook.scenario.procedures import SILENCE_S
 from diskbook.store.run import Run
 
 INTERVAL_S = 0.005  # at most one write in so long: what RTO is exact to; the region lasts for five minutes
-SILENCE_S = 2.0
 START_S = 60.0
-STEPS = {
-    "noticed": "failure noticed",
-    "off": "machine off",
-    "detached": "disk detached",
-    "started": "other machine started",
-    "attached": "disk attached",
-    "seen": "disk seen as ours",
-    "preempted": "reservation taken over",
-    "verified": "blocks verified",
-    "written": "first write",
-}
-"""Steps of a take-over in words, in their order."""
 
 
 def remaining(folder: Run, scenario: Scenario, origin: int) -> list[Drill]:

@@ -21,12 +21,10 @@ from diskbook.bench.rig import Rig
 from diskbook.machines.disks import Device
 from diskbook.machines.ssh import Connection
 from diskbook.scenario.model import Check
+from diskbook.scenario.procedures import KEYS, TYPE, TYPE_WORDS
 
-TYPE = 5  # write exclusive, registrants only
-TYPE_WORDS = "Write Exclusive, registrants only"
 CONFLICT = 24
 REFUSED = ("EBADE", "EPERM")
-KEYS = (0xD15C0001, 0xD15C0002)  # of the first and the second machine
 COUNT = 16  # blocks that are written at each step
 
 _KEY = re.compile(r"^\s+0x([0-9a-f]+)\s*$", re.MULTILINE)

@@ -127,26 +127,6 @@ def clients_of(manifest: dict[str, Any], run: Run | None = None) -> Clients:
     return Clients(_azure(_recorded(manifest)), tell)
 
 
-def target(manifest: dict[str, Any]) -> str:
-    """Say what a run uses: subscription, tenant and region, or its emulator. No cloud is asked."""
-    region = manifest["scenario"].get("scenario", {}).get("region", "?")
-    if manifest["cloud"] == "emulator":
-        played = manifest["emulator"]
-        return (
-            f"emulated: region {region} of the workbook's own emulator {played['name']} (profile "
-            f"{played['profile']}, seed {played['seed']}) on this machine; no subscription, tenant or sign-in"
-        )
-    if manifest["cloud"] != "azure":
-        return f"no cloud: {manifest['provenance']}"
-    used = manifest.get("azure") or {}
-    emulated = f"emulated by {used.get('endpoint')}: " if manifest["provenance"] == "emulated" else ""
-    return (
-        f"{emulated}subscription {used.get('subscription_name', '?')} ({used.get('subscription', '?')}, from "
-        f"{used.get('subscription_from', '?')}), tenant {used.get('tenant', '?')}, region {region}; machines "
-        f"let in SSH from {used.get('ssh_source', '?')}"
-    )
-
-
 def _say(line: str) -> None:
     print(line, flush=True)
 

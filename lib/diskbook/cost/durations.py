@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from diskbook.emulator.arm.settings import DEFAULT_DELAYS_S as DELAYS_S
 from diskbook.reference import catalog
+from diskbook.reference.delays import DELAYS_S
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Disk, Scenario
 

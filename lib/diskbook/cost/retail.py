@@ -19,7 +19,16 @@ from azure.core.exceptions import AzureError
 from azure.core.pipeline.policies import RetryPolicy
 from azure.core.rest import HttpRequest
 
-from diskbook.reference.prices import UNITS, Meter, Price, PriceList, dollars, from_table, table
+from diskbook.reference.prices import (
+    UNITS,
+    Meter,
+    Price,
+    PriceList,
+    dollars,
+    from_table,
+    product_and_meter,
+    table,
+)
 
 API = "https://prices.azure.com/api/retail/prices"
 API_VERSION = "2023-01-01-preview"
@@ -27,10 +36,6 @@ ENDPOINT = "DISKBOOK_PRICES_URL"
 """Environment variable: another address of the API, which is then asked for emulated runs as well."""
 MOST_PAGES = 20
 TIMEOUT_S = 5
-
-_FAMILIES = {"P": "Premium SSD", "E": "Standard SSD", "S": "Standard HDD"}
-_FLEXIBLE = {"v2": ("Azure Premium SSD v2", "Premium LRS"), "ultra": ("Ultra Disks", "Ultra LRS")}
-_PARTS = {"capacity": "Capacity", "iops": "IOPS", "mb-s": "Throughput (MBps)"}
 
 
 @dataclass(frozen=True)
@@ -153,20 +158,3 @@ def _is(meter: Meter, item: Mapping[str, Any]) -> bool:
 def _disk_product(meter: Meter) -> str:
     disk = not meter.kind.startswith("vm-") and meter.kind != "public-ip"
     return product_and_meter(meter)[0] if disk else ""
-
-
-def product_and_meter(meter: Meter) -> tuple[str, str]:
-    """productName and meterName of everything but machines, as the API spells them.
-
-    Those of bursting are from Microsoft's page on disk billing, not seen in an answer of the API.
-    """
-    if meter.kind == "public-ip":
-        return "IP Addresses", f"{meter.name} IPv4 Static Public IP"
-    family, _, part = meter.kind.partition("-")
-    if family in _FLEXIBLE:
-        product, sku = _FLEXIBLE[family]
-        return product, f"{sku} Provisioned {_PARTS[part]}"
-    if family == "burst":
-        return "Premium SSD Managed Disks", f"{meter.name} Burst {part.capitalize()}"
-    ending = {"disk": "Disk", "mount": "Disk Mount", "operations": "Disk Operations"}[meter.kind]
-    return f"{_FAMILIES[meter.name[0]]} Managed Disks", f"{meter.name} {ending}"

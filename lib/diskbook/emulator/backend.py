@@ -24,7 +24,6 @@ from diskbook.emulator.records import Attachment, Book, VmRecord, load_book, sav
 from diskbook.emulator.reservations import Reservations
 from diskbook.emulator.shm import ModelFile
 from diskbook.emulator.types import (
-    OS_DISK,
     Activity,
     DiskSpec,
     ExportModel,
@@ -33,6 +32,7 @@ from diskbook.emulator.types import (
     VmAddress,
     VmSpec,
 )
+from diskbook.machines.disk_list import OS_DISK
 from diskbook.reference.catalog import EPHEMERAL
 
 OS_LUN = -1  # where a machine's ephemeral OS disk is kept in the book; it has no LUN

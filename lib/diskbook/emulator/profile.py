@@ -16,6 +16,7 @@ from diskbook.base.errors import UsageError, unknown
 from diskbook.base.paths import PROFILES
 from diskbook.emulator.types import Latency
 from diskbook.reference.catalog import EPHEMERAL, sku_names
+from diskbook.reference.delays import DELAYS_S
 
 DEFAULT = "default"
 SITES = (DEFAULT, "shared-zrs", "zone-disks", "s2d-azure", "disk-options", "nested-resiliency")
@@ -257,9 +258,7 @@ def _record(kind: type[_Record], table: Mapping[str, Any], where: str, smallest:
 
 def _delays(table: Mapping[str, Any], where: str) -> dict[str, float]:
     if table:
-        from diskbook.emulator.arm.settings import DEFAULT_DELAYS_S  # brings the whole control plane
-
-        _known(table, DEFAULT_DELAYS_S, "operation", where)
+        _known(table, DELAYS_S, "operation", where)
     return {key: _number(value, 0.0, f"{where} {key}") for key, value in table.items()}
 
 

@@ -9,9 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-OS_DISK = "os"
-"""What an emulated machine calls its ephemeral OS disk, beside LUNs."""
-
 
 @dataclass(frozen=True)
 class Limits:

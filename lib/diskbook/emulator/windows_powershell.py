@@ -23,7 +23,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from diskbook.emulator.windows_xml import version
 from diskbook.machines.powershell import SCRIPTS
+from diskbook.machines.windows_setup import FACTS
 
 Parameters = Mapping[str, Any]
 MIB = 1024**2
@@ -48,8 +50,6 @@ def recognise(text: str) -> tuple[str | None, Parameters]:
         if body.strip() == script.strip():
             quoted = first.partition("$p = '")[2].rpartition("' | ConvertFrom-Json")[0]
             return name, json.loads(quoted.replace("''", "'"))
-    from diskbook.azure.windows import FACTS  # late: it takes its time, and is asked once
-
     return ("version", {}) if text.strip() == FACTS.strip() else (None, {})
 
 
@@ -173,8 +173,6 @@ def _run(command: list[str], content: bytes = b"") -> bytes:
 
 
 def _version(_: Parameters) -> int:
-    from diskbook.emulator.windows_xml import version
-
     print(SYSTEM)
     print(version(_run(["fio", "--version"]).decode().strip()))
     return 0

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from diskbook.base.errors import UsageError, unknown
 from diskbook.importing import loads, names as import_names
+from diskbook.reference import catalog
 from diskbook.store import run as runs
 from diskbook.tools.record import Measurement
 
@@ -67,8 +68,6 @@ def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
     UsageError
         For a setting that names nothing.
     """
-    from diskbook.reference import catalog
-
     if settings.arms_by not in import_names.WAYS:
         raise unknown("way to tell arms apart", settings.arms_by, import_names.WAYS)
     if (settings.disk_sku is None) != (settings.size_gib is None):

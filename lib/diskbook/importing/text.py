@@ -8,23 +8,22 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from diskbook import figures
+from diskbook.analysis import report as reports
+from diskbook.analysis.run import Analysis
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
 from diskbook.figures.export import export
+from diskbook.figures.style import Picture
 from diskbook.importing import run as importer
 from diskbook.importing.scenario import ARTICLE, Settings
 from diskbook.store import run as runs
 from diskbook.store.run import Run
 from diskbook.tables import schema
-
-if TYPE_CHECKING:
-    from diskbook.analysis.run import Analysis
-    from diskbook.figures.style import Picture
 
 _MOST_LINES = 40
 _MOST_PANELS = 4
@@ -50,8 +49,6 @@ def report(run: Run) -> Path:
     DiskbookError
         When the notebook fails; its last line says why.
     """
-    from diskbook.analysis import report as reports
-
     name = f"3-analyse-{ARTICLE}.ipynb"
     executed = run.folder / "notebooks" / name
     executed.parent.mkdir(exist_ok=True)

@@ -22,13 +22,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.emulator.types import OS_DISK
+from diskbook.machines.disk_list import OS_DISK
 from diskbook.machines.ssh import Connection
 from diskbook.machines.ssh_windows import WindowsConnection
+from diskbook.scenario.layout import MARK_ROOM, MIB
 
-MIB = 1024**2
 MARK_BYTES = 4096  # one sector of any Azure disk
-MARK_ROOM = MIB  # kept free of trials at the end of a disk
 _MARK = b"diskbook created this disk\n"
 _EMPTY_MIB = hashlib.sha256(bytes(MIB)).hexdigest()
 

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 
 from diskbook.base.errors import DiskbookError
-from diskbook.emulator.types import OS_DISK
+from diskbook.machines.disk_list import OS_DISK
 from diskbook.machines.disks import Device, emulated_device
 from diskbook.machines.ssh import Connection
 

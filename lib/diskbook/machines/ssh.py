@@ -5,6 +5,7 @@ The host's key is known before the first connection and nothing else is accepted
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import os
@@ -352,8 +353,6 @@ def _connect(host: Host) -> fabric.Connection:
 
 
 def _b64(text: str) -> bytes:
-    import base64
-
     return base64.b64decode(text)
 
 

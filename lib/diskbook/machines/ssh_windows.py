@@ -1,4 +1,4 @@
-"""Windows machines over SSH: detached jobs, and disks, by the scripts of `windows_scripts`."""
+"""Windows machines over SSH: detached jobs, and disks, by the scripts of `powershell`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import subprocess
 from collections.abc import Iterable
 from typing import Any
 
-from diskbook.azure.windows import powershell
 from diskbook.base.errors import DiskbookError
 from diskbook.machines.powershell import script
 from diskbook.machines.ssh import Connection, JobLost, Output
+from diskbook.machines.windows_setup import powershell
 
 _READ, _READ_WRITE = 0x80000000, 0xC0000000
 _STREAMS = ("status", "stdout", "stderr")
@@ -19,7 +19,7 @@ _WHY = {8: "ended without a status", 9: "is not there any more"}
 
 
 class WindowsConnection(Connection):
-    """An SSH connection to a Windows machine; see `hosts.Connection`."""
+    """An SSH connection to a Windows machine; see `ssh.Connection`."""
 
     def start_job(self, name: str, command: list[str], *, root: bool = False) -> None:
         """Start a detached job in a folder of its own; the connection has the administrator's rights."""
@@ -28,7 +28,7 @@ class WindowsConnection(Connection):
     def finish_job(
         self, name: str, files: Iterable[str], *, expected_s: float, limit_s: float
     ) -> dict[str, bytes]:
-        """Wait for a job and fetch its files; raises JobLost as `hosts.Connection.finish_job` does."""
+        """Wait for a job and fetch its files; raises JobLost as `ssh.Connection.finish_job` does."""
         output = self._powershell(
             "finish",
             timeout_s=limit_s + 60,

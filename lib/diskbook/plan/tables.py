@@ -10,13 +10,12 @@ import pandas as pd
 from diskbook.azure import expiry
 from diskbook.cloud import connect
 from diskbook.cost import budget, retail, text as cost_text
-from diskbook.runs.begin import scenario_of
 from diskbook.store.run import Run
 
 
 def limits(folder: Run) -> pd.DataFrame:
     """Documented limit that each arm meets first, of disk and machine, by block size."""
-    scenario = scenario_of(folder)
+    scenario = folder.scenario
     rows = []
     for arm in scenario.arm:
         disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
@@ -75,7 +74,7 @@ def _estimate(folder: Run) -> dict[str, Any]:
     manifest = folder.manifest
     if manifest.get("cost"):
         return dict(manifest["cost"][0])
-    scenario, cloud = scenario_of(folder), manifest["cloud"]
+    scenario, cloud = folder.scenario, manifest["cloud"]
     asked = budget.price_source(connect.clients_of(manifest).cloud) if cloud == "azure" else retail.endpoint()
     estimate = budget.estimated(scenario, asked, expiry.lifetime(manifest), date.today())
     limit = budget.limit_of(scenario, cloud, manifest.get("max_cost_usd"))

@@ -40,6 +40,10 @@ UNITS = {
     "public-ip": "1 Hour",
 }
 
+_FAMILIES = {"P": "Premium SSD", "E": "Standard SSD", "S": "Standard HDD"}
+_FLEXIBLE = {"v2": ("Azure Premium SSD v2", "Premium LRS"), "ultra": ("Ultra Disks", "Ultra LRS")}
+_PARTS = {"capacity": "Capacity", "iops": "IOPS", "mb-s": "Throughput (MBps)"}
+
 
 @dataclass(frozen=True, order=True)
 class Meter:
@@ -161,3 +165,20 @@ def _dearest(meter: Meter, known: Mapping[str, dict[Meter, Price]]) -> Price | N
         return None
     price, region = max(rows, key=lambda row: row[0].usd)
     return replace(price, quality="inferred", note=f"price of {region}")
+
+
+def product_and_meter(meter: Meter) -> tuple[str, str]:
+    """productName and meterName of everything but machines, as the API spells them.
+
+    Those of bursting are from Microsoft's page on disk billing, not seen in an answer of the API.
+    """
+    if meter.kind == "public-ip":
+        return "IP Addresses", f"{meter.name} IPv4 Static Public IP"
+    family, _, part = meter.kind.partition("-")
+    if family in _FLEXIBLE:
+        product, sku = _FLEXIBLE[family]
+        return product, f"{sku} Provisioned {_PARTS[part]}"
+    if family == "burst":
+        return "Premium SSD Managed Disks", f"{meter.name} Burst {part.capitalize()}"
+    ending = {"disk": "Disk", "mount": "Disk Mount", "operations": "Disk Operations"}[meter.kind]
+    return f"{_FAMILIES[meter.name[0]]} Managed Disks", f"{meter.name} {ending}"

@@ -1,8 +1,8 @@
 """Azure's rules for disks and machines, checked before anything is created.
 
 The functions are pure and know the documented tables of `catalog` only. A scenario is held against them
-before a run; the emulated control plane holds every request against the same ones, so the two
-cannot disagree.
+before a run (`scenario.azure_rules`); the emulated control plane holds every request against the same ones,
+so the two cannot disagree.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
 
 from diskbook.reference import catalog
 from diskbook.reference.catalog import (
@@ -18,10 +17,6 @@ from diskbook.reference.catalog import (
     ON_DEMAND_BURST_ABOVE_GIB,
     PERFORMANCE_PLUS_FROM_GIB,
 )
-from diskbook.scenario import ephemeral_rules
-
-if TYPE_CHECKING:
-    from diskbook.scenario.model import Scenario
 
 ZRS_SKUS = ("Premium_ZRS", "StandardSSD_ZRS")
 FLEXIBLE_SKUS = ("PremiumV2_LRS", "UltraSSD_LRS")
@@ -100,111 +95,7 @@ def machine_violations(vm: VmAsk, region: catalog.Region, today: date) -> list[V
 
 def attach_violations(disk: DiskAsk, vm: VmAsk, cache: str = "None") -> list[Violation]:
     """Rules that attaching this disk to this machine would break. `cache`: None | ReadOnly | ReadWrite."""
-    return [*_attach_zone(disk, vm), *_attach_size(disk, vm), *_attach_cache(disk, vm, cache)]
-
-
-def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
-    """Hold a scenario against Azure's rules.
-
-    Parameters
-    ----------
-    scenario
-        Any object with the fields of `diskbook.scenario.model.Scenario`.
-    today
-        The day to judge retired sizes by, by default today.
-
-    Returns
-    -------
-    list of Violation
-        Empty when nothing is broken; `field` names table, entry and key, e.g. "[[disk]] zrs: zone".
-    """
-    region = catalog.regions().get(scenario.region)
-    if region is None:
-        known = ", ".join(catalog.regions())
-        return [
-            Violation(
-                "region", "[scenario] region", f"'{scenario.region}' is not in the table; take one of {known}"
-            )
-        ]
-    asks = {disk.name: _ask(disk) for disk in scenario.data_disks}
-    vms = {machine.name: VmAsk(machine.size, machine.zone) for machine in scenario.machine}
-    found: list[Violation] = []
-    for name, vm in vms.items():
-        found += _in("machine", name, machine_violations(vm, region, today or date.today()))
-    for name, ask in asks.items():
-        found += _in("disk", name, disk_violations(ask, region))
-    caches = {disk.name: disk.cache for disk in scenario.disk}
-    for arm in scenario.arm:
-        if arm.disk in asks and arm.machine in vms:
-            broken = attach_violations(asks[arm.disk], vms[arm.machine], caches[arm.disk])
-            found += _in("arm", arm.name, broken)
-    for one in scenario.check:
-        # A check that wants an attachment refused is there to break a rule.
-        if one.kind != "attach-refused" and one.disk in asks:
-            users = (one.machine, one.from_machine)
-            broken = [
-                rule for name in users if name in vms for rule in _attach_zone(asks[one.disk], vms[name])
-            ]
-            found += _in("check", one.name, broken)
-    for drill in scenario.drill:
-        if drill.disk not in asks:
-            continue  # an OS disk, said below
-        failing = [vms[name] for name in (drill.from_machine, drill.machine)]
-        broken = [rule for vm in failing for rule in attach_violations(asks[drill.disk], vm)]
-        found += _in("drill", drill.name, broken)
-    return found + _ephemeral(scenario) + _too_many_disks(scenario) + _working_sets(scenario)
-
-
-def _ephemeral(scenario: Scenario) -> list[Violation]:
-    return [
-        Violation("ephemeral-os", f"[[disk]] {disk}: {field}", sentence)
-        for disk, field, sentence in ephemeral_rules.problems(scenario)
-    ]
-
-
-def _ask(disk: object) -> DiskAsk:
-    fields = ("sku", "size_gib", "zone", "max_shares", "bursting", "performance_plus", "iops", "mb_s")
-    return DiskAsk(**{name: getattr(disk, name) for name in fields})
-
-
-def _in(table: str, name: str, found: list[Violation]) -> list[Violation]:
-    return [Violation(one.rule, f"[[{table}]] {name}: {one.field}", one.sentence) for one in found]
-
-
-def _too_many_disks(scenario: Scenario) -> list[Violation]:
-    found = []
-    for machine in scenario.machine:
-        size = catalog.vm_sizes().get(machine.size.lower())
-        disks = {arm.disk for arm in scenario.arm if arm.machine == machine.name}
-        disks &= {disk.name for disk in scenario.data_disks}
-        if size and len(disks) > size.max_data_disks:
-            found.append(
-                Violation(
-                    "max-data-disks",
-                    f"[[machine]] {machine.name}: size",
-                    f"{size.name} takes {size.max_data_disks} data disks and the arms need {len(disks)}; "
-                    "take a larger size or fewer disks",
-                )
-            )
-    return found
-
-
-def _working_sets(scenario: Scenario) -> list[Violation]:
-    """What is prefilled and measured lies on the disk, whole."""
-    found = []
-    for arm, load in scenario.cells:
-        size_gib = scenario.disk_named(arm.disk).size_gib
-        # The last MiB holds the mark by which the disk is known (machines/disks.py).
-        if load.working_set_bytes > size_gib * 1024**3 - 1024**2:
-            found.append(
-                Violation(
-                    "working-set",
-                    f"[[workload]] {load.name}: working_set_gib",
-                    f"{load.working_set_gib:g} GiB do not fit on the {size_gib} GiB of {arm.disk}; "
-                    "take a smaller working set or a larger disk",
-                )
-            )
-    return list(dict.fromkeys(found))
+    return [*attach_zone_violations(disk, vm), *_attach_size(disk, vm), *_attach_cache(disk, vm, cache)]
 
 
 def _zone_exists(zone: str | None, region: catalog.Region) -> Iterator[Violation]:
@@ -346,7 +237,7 @@ def _tier(disk: DiskAsk) -> catalog.DiskTier:
     return next((tier for tier in tiers if disk.size_gib <= tier.up_to_gib), tiers[-1])
 
 
-def _attach_zone(disk: DiskAsk, vm: VmAsk) -> Iterator[Violation]:
+def attach_zone_violations(disk: DiskAsk, vm: VmAsk) -> Iterator[Violation]:
     if disk.sku in ZRS_SKUS:
         return
     if disk.zone is not None and disk.zone != vm.zone:

@@ -73,11 +73,6 @@ def begin(
     return folder
 
 
-def scenario_of(folder: Run) -> Scenario:
-    """Return the scenario as the manifest records it."""
-    return load.from_dict(folder.manifest["scenario"], f"{folder.name}/manifest.json")
-
-
 def _emulator(folder: Path, scenario: Scenario, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the emulator, checked; `own` says that it is the run's own and ends with it."""
     if "name" in asked:

@@ -18,6 +18,7 @@ from typing import Any
 
 import psutil
 
+from diskbook.analysis import report as reports
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
 from diskbook.cloud import emulator as own_emulator
@@ -55,7 +56,7 @@ def execute(folder: Run, *, keep: bool = False) -> Outcome:
     Stopped
         After SIGINT or SIGTERM, when everything is torn down.
     """
-    scenario = stages.scenario_of(folder)
+    scenario = folder.scenario
     planned, left = _count_trials(folder)
     progress = Progress(folder.folder / "ledger.jsonl", planned, planned - left)
     with session.session(folder), _signals(), _scratch() as scratch:
@@ -88,14 +89,12 @@ def _scratch() -> Iterator[Path]:
 
 
 def _outcome(folder: Run) -> Outcome:
-    from diskbook.analysis import report as reports  # imports half a second of nbconvert
-
     return Outcome(folder, reports.headline(folder), reports.build(folder))
 
 
 def _count_trials(folder: Run) -> tuple[int, int]:
     """How many trials are planned, and how many of them lie in blocks that are not complete."""
-    scenario = stages.scenario_of(folder)
+    scenario = folder.scenario
     blocks = schedule.plan(scenario)
     left = [
         block for origin in stages.origins(scenario) for block in stages.remaining(folder, scenario, origin)

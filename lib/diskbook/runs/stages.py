@@ -24,13 +24,13 @@ from diskbook.bench.trials import Rig, measure
 from diskbook.cloud import connect, emulator as own_emulator
 from diskbook.cost import budget
 from diskbook.reference.catalog import EPHEMERAL
-from diskbook.runs.begin import begin, scenario_of
+from diskbook.runs.begin import begin
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Scenario
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
 
-__all__ = ["begin", "benchmark", "finished", "provision", "remaining", "scenario_of", "standing", "teardown"]
+__all__ = ["begin", "benchmark", "finished", "provision", "remaining", "standing", "teardown"]
 
 
 def finished(folder: Run) -> bool:
@@ -52,7 +52,7 @@ def provision(folder: Run) -> None:
         return
     with folder.locked(), _cloud_told(folder):
         own_emulator.start(folder, owner=False)
-        clients, scenario = connect.clients_of(folder.manifest, folder), scenario_of(folder)
+        clients, scenario = connect.clients_of(folder.manifest, folder), folder.scenario
         missing = [
             origin
             for origin in origins(scenario)
@@ -80,7 +80,7 @@ def benchmark(folder: Run) -> None:
     if finished(folder):
         return
     with folder.locked(), _cloud_told(folder):
-        scenario = scenario_of(folder)
+        scenario = folder.scenario
         left = {origin: remaining(folder, scenario, origin) for origin in origins(scenario)}
         drills = {origin for origin in left if failover.remaining(folder, scenario, origin)}
         left = {origin: blocks for origin, blocks in left.items() if blocks or origin in drills}

@@ -8,12 +8,9 @@ needs room beside the working set.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from diskbook.reference import catalog
-
-if TYPE_CHECKING:
-    from diskbook.scenario.model import Check, Disk, Drill, Machine, Scenario
+from diskbook.scenario.model import Check, Disk, Drill, Machine, Scenario
 
 SYSTEM_GIB = 16
 """Room for the system: the image of Ubuntu Server takes some 3 GiB, logs and packages more."""

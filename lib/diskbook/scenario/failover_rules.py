@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from diskbook.bench import blocks
-from diskbook.machines.disks import MARK_ROOM
+from diskbook.scenario.layout import GIB, MARK_ROOM, MIB, REGION_BYTES, region_offset
 from diskbook.scenario.model import Scenario
-
-GIB = 1024**3
 
 
 def check(scenario: Scenario) -> list[str]:
@@ -49,9 +46,9 @@ def _shares(scenario: Scenario, where: str, disk: str) -> Iterator[str]:
 
 def _room(scenario: Scenario, where: str, disk: str) -> Iterator[str]:
     size = scenario.disk_named(disk).size_gib * GIB
-    end = blocks.region_offset(scenario) + blocks.REGION_BYTES
+    end = region_offset(scenario) + REGION_BYTES
     if end > size - MARK_ROOM:
         yield (
-            f"{where}: {disk} has no room for {blocks.REGION_BYTES // blocks.MIB} MiB behind the working "
+            f"{where}: {disk} has no room for {REGION_BYTES // MIB} MiB behind the working "
             "sets; take a larger disk or a smaller working_set_gib"
         )

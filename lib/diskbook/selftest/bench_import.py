@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from diskbook.tools.fio import log_histogram, log_latency
+
 ROWS = 20_000_000
 HOUR_S = 3600
 SEED = 1
@@ -140,14 +142,10 @@ Reader = Callable[[Path], Any]
 
 
 def _histogram() -> Reader:
-    from diskbook.tools.fio import log_histogram
-
     return lambda path: log_histogram.summarise(path.read_bytes(), path.name)
 
 
 def _latency() -> Reader:
-    from diskbook.tools.fio import log_latency
-
     def read(path: Path) -> Any:
         with path.open("rb") as stream:
             return log_latency.summarise(stream, path.name)

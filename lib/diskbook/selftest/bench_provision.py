@@ -90,7 +90,7 @@ def measure(replicates: int, scale: float = SCALE) -> Timing:
 
 
 def _timing(run: Run, began_utc: datetime, wall_s: float, scale: float) -> Timing:
-    clients, scenario = connect.clients_of(run.manifest), stages.scenario_of(run)
+    clients, scenario = connect.clients_of(run.manifest), run.scenario
     needs = needs_of(run, scenario)
     durations_s = durations(needs, operations(clients))
     chain_s, chain = graph.longest_chain(needs, durations_s)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-from typing import Any
 
 import pandas as pd
 
@@ -31,14 +30,6 @@ def banner(provenance: str) -> Html:
         return Html(f"<p>Provenance: {html.escape(provenance)}.</p>")
     style = "border:2px solid #8A2F66;color:#8A2F66;padding:.5em .8em;font-weight:bold;background:#fff"
     return Html(f'<div class="emulated" role="note" style="{style}">{EMULATED}</div>')
-
-
-def target(manifest: dict[str, Any]) -> Html:
-    """Say which subscription, tenant and region a run uses, or that it is emulated on this machine."""
-    from diskbook.cloud import connect
-
-    said = connect.target(manifest)
-    return Html(f"<p>This run uses {html.escape(said)}.</p>")
 
 
 def table(frame: pd.DataFrame, caption: str = "") -> Html:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 import pandas as pd
 
-from diskbook.runs.begin import scenario_of
 from diskbook.scenario import schedule
+from diskbook.show.html import Html
 from diskbook.store.run import Run
 
 
 def design_table(folder: Run) -> pd.DataFrame:
     """Cells of the scenario, one row a workload, with the number of trials that are planned for it."""
-    scenario = scenario_of(folder)
+    scenario = folder.scenario
     planned = pd.Series([trial.workload for block in schedule.plan(scenario) for trial in block.trials])
     rows = [
         {
@@ -97,3 +98,28 @@ def _resources(folder: Run, kind: str, columns: list[str]) -> pd.DataFrame:
 
 def _frame(rows: list[dict[str, Any]], index: list[str]) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index(index) if rows else pd.DataFrame(columns=index).set_index(index)
+
+
+def target(manifest: dict[str, Any]) -> Html:
+    """Show which subscription, tenant and region a run uses, or that it is emulated on this machine."""
+    return Html(f"<p>This run uses {html.escape(target_text(manifest))}.</p>")
+
+
+def target_text(manifest: dict[str, Any]) -> str:
+    """Say what a run uses: subscription, tenant and region, or its emulator. No cloud is asked."""
+    region = manifest["scenario"].get("scenario", {}).get("region", "?")
+    if manifest["cloud"] == "emulator":
+        played = manifest["emulator"]
+        return (
+            f"emulated: region {region} of the workbook's own emulator {played['name']} (profile "
+            f"{played['profile']}, seed {played['seed']}) on this machine; no subscription, tenant or sign-in"
+        )
+    if manifest["cloud"] != "azure":
+        return f"no cloud: {manifest['provenance']}"
+    used = manifest.get("azure") or {}
+    emulated = f"emulated by {used.get('endpoint')}: " if manifest["provenance"] == "emulated" else ""
+    return (
+        f"{emulated}subscription {used.get('subscription_name', '?')} ({used.get('subscription', '?')}, from "
+        f"{used.get('subscription_from', '?')}), tenant {used.get('tenant', '?')}, region {region}; machines "
+        f"let in SSH from {used.get('ssh_source', '?')}"
+    )

@@ -59,12 +59,8 @@ def read_trial(folder: Path, event: Mapping[str, Any], workload: Workload) -> Tr
     Raises
     ------
     DiskbookError
-        See `read_bytes`; one of `choice.ToolError` when the output is not usable.
+        See `read_bytes`; one of `registry.ToolError` when the output is not usable.
     """
-    if "imported" in event:
-        from diskbook.store import raw_imported  # which needs this module
-
-        return raw_imported.read_trial(folder, event)
     files, tool = event.get("files") or {}, registry.TOOLS[event.get("tool") or "fio"]
     if tool.main not in files:
         raise DiskbookError(

@@ -22,8 +22,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
+from diskbook import load
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, UsageError, unknown
+from diskbook.scenario.model import Scenario
 
 SCHEMA = 1
 _CUT = "...cut short"  # ends a ledger line that was not written whole
@@ -78,6 +80,11 @@ class Run:
                 f"{path} has schema {manifest['schema']}, this version reads {SCHEMA}; use that version"
             )
         return manifest
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario as the manifest records it."""
+        return load.from_dict(self.manifest["scenario"], f"{self.name}/manifest.json")
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replace the manifest as a whole."""

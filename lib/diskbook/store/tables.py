@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from diskbook.base.errors import DiskbookError
 from diskbook.reference.catalog import EPHEMERAL
 from diskbook.scenario.model import Workload
-from diskbook.store import raw
+from diskbook.store import raw, raw_imported
 from diskbook.store.run import Run, write_atomic
 from diskbook.tables import schema
 from diskbook.tables.schema import validate
@@ -62,8 +62,23 @@ def build(run: Run) -> Tables:
         Manifest or ledger lack something, or a raw file is missing, changed or unreadable; the file is named.
     """
     manifest, ledger = run.manifest, run.ledger()
-    tables = tables_of(manifest, ledger, lambda event, workload: raw.read_trial(run.folder, event, workload))
+
+    def read_trial(event: Event, workload: Workload) -> raw.Trial:
+        if "imported" in event:
+            return raw_imported.read_trial(run.folder, event)
+        return raw.read_trial(run.folder, event, workload)
+
+    tables = tables_of(manifest, ledger, read_trial)
     return replace(tables, metrics=_platform(run, manifest["provenance"], ledger))
+
+
+def rebuilt(run: Run) -> Tables:
+    """Build the tables from the raw results and write them; read them where a run came without these."""
+    if not (run.folder / "raw").is_dir():
+        return read(run.folder)
+    tables = build(run)
+    write(tables, run.folder)
+    return tables
 
 
 def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: Reader) -> Tables:

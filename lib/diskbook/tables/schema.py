@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.base.errors import DiskbookError
-from diskbook.throttling.credit import DRAINED, EMPTY, FULL, NONE, PARTIAL, UNKNOWN
+from diskbook.tables.vocabulary import CreditState
 
 Dtype = Literal["str", "int64", "float64", "datetime64[us, UTC]"]
 _WORDS = {
@@ -96,7 +96,7 @@ TRIALS = Table(
         *_number("cap_vm_burst_mb_s", unit="10^6 bytes/s"),
         *_number("cap_vm_cached_iops", unit="1/s"),
         *_number("cap_vm_cached_mb_s", unit="10^6 bytes/s"),
-        *_text("credit_state", values=(NONE, FULL, PARTIAL, EMPTY, DRAINED, UNKNOWN)),
+        *_text("credit_state", values=tuple(CreditState)),
         *_number("credit_left_share"),
         *_text("raw_path", "raw_sha256", nullable=True),
     ),

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from diskbook.reference.catalog import EPHEMERAL
+from diskbook.tables.vocabulary import CreditState
 
 BURST_S = 30 * 60
 UNITS = ("iops", "mb_s")
@@ -26,8 +27,7 @@ MATERIAL = 0.05
 BEARS = 0.95
 """Share of a base limit from which on its bucket bears on a trial."""
 
-NONE, FULL, PARTIAL, EMPTY, DRAINED, UNKNOWN = "none", "full", "partial", "empty", "drained", "unknown"
-_WORST = (FULL, PARTIAL, EMPTY, DRAINED, UNKNOWN)
+_WORST = (CreditState.FULL, CreditState.PARTIAL, CreditState.EMPTY, CreditState.DRAINED, CreditState.UNKNOWN)
 
 Event = Mapping[str, Any]
 Demands = Mapping[str, tuple[float, float, float]]
@@ -40,13 +40,12 @@ class Credit:
     Attributes
     ----------
     state
-        "none" (nothing bursts), "full", "partial" (credit to the trial's end), "empty" (at base throughout),
-        "drained" (it ran out within the trial, whose mean is a mixture), "unknown".
+        What was at hand.
     left_share
         Least share of any bucket that was left when the trial began; None where it is not known.
     """
 
-    state: str
+    state: CreditState
     left_share: float | None = None
 
 
@@ -197,7 +196,7 @@ class _Books:
         before = [bucket.shares() for _, bucket in buckets]
         self.work(replicate, disk, machine, work)
         if places & self._unknown:
-            return Credit(UNKNOWN)
+            return Credit(CreditState.UNKNOWN)
         bearing = [work.high[unit] >= BEARS * bucket.base for unit, bucket in buckets]
         states = [
             (_state(start, bucket.shares(), work.seconds / bucket.seconds), start[0])
@@ -205,7 +204,7 @@ class _Books:
             if bears or not any(bearing)
         ]
         if not states:
-            return Credit(NONE)
+            return Credit(CreditState.NONE)
         return Credit(max((state for state, _ in states), key=_WORST.index), min(left for _, left in states))
 
 
@@ -228,17 +227,19 @@ def _is_unknown(limits: Mapping[str, Any]) -> bool:
     return any(limits.get(f"burst_{unit}") and not limits.get(unit) for unit in UNITS)
 
 
-def _state(before: tuple[float, float], after: tuple[float, float], share: float) -> str:
+def _state(before: tuple[float, float], after: tuple[float, float], share: float) -> CreditState:
     """State from the shares before and after a trial; unknown where the bounds disagree whether it lasted."""
     low, high = (_state_of(start, end, share) for start, end in zip(before, after, strict=True))
-    return low if low == high or {low, high} == {FULL, PARTIAL} else UNKNOWN
+    return (
+        low if low == high or {low, high} == {CreditState.FULL, CreditState.PARTIAL} else CreditState.UNKNOWN
+    )
 
 
-def _state_of(start: float, end: float, needed: float) -> str:
+def _state_of(start: float, end: float, needed: float) -> CreditState:
     """State from exact shares; `needed` is what the burst rate throughout would have drawn."""
     if end > LITTLE:
-        return FULL if start >= 1 - LITTLE else PARTIAL
-    return DRAINED if start - end > MATERIAL * needed else EMPTY
+        return CreditState.FULL if start >= 1 - LITTLE else CreditState.PARTIAL
+    return CreditState.DRAINED if start - end > MATERIAL * needed else CreditState.EMPTY
 
 
 def _trial_work(event: Event, demand: tuple[float, float, float] | None) -> _Work:

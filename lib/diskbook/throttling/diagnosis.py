@@ -1,7 +1,7 @@
 """Am I throttled, and by which limit? One finding a cell, in words, for any run that has trials.
 
 It stands on what the analysis computes: `limits.label_cells` says which cells sit on a limit and what
-corroborates that, `predict.predicted` what should bind. Pure but for `of_run`: tables in, words out.
+corroborates that, `predict.predicted` what should bind. Pure: tables in, words out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.base.errors import unknown
 from diskbook.tables.series import diagnose
 from diskbook.throttling import limits, predict
 from diskbook.throttling.limits import LIMITS
@@ -69,27 +68,6 @@ class Finding:
         return (
             f"{self.arm}, {self.workload}: {self.verdict}. {self.cause[:1].upper()}{self.cause[1:]}.{advice}"
         )
-
-
-def of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:
-    """Findings of a run in words, of one arm or workload where they are named.
-
-    Raises
-    ------
-    UsageError
-        When there is no such run, arm or workload.
-    """
-    from diskbook.analysis.run import analyse
-
-    run = analyse(name)
-    on_demand = [item.name for item in run.scenario.arm if run.scenario.disk_named(item.disk).bursting]
-    found = findings(run.trials, run.tables.series, run.cells, on_demand)
-    for kind, wanted in (("arm", arm), ("workload", workload)):
-        known = sorted({getattr(one, kind) for one in found})
-        if wanted is not None and wanted not in known:
-            raise unknown(kind, wanted, known, f"run {run.folder.name}")
-    mine = [one for one in found if arm in (None, one.arm) and workload in (None, one.workload)]
-    return f"{run.provenance}: run {run.folder.name}; a cell is one arm under one workload\n{text(mine)}"
 
 
 def findings(

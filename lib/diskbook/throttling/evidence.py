@@ -11,8 +11,8 @@ import pandas as pd
 
 from diskbook.reference.metrics import METRICS
 from diskbook.tables.totals import CELL, trial_totals
+from diskbook.tables.vocabulary import CreditState
 from diskbook.throttling import platform as platform_metrics, predict
-from diskbook.throttling.credit import NONE
 from diskbook.throttling.limits import LIMITS
 
 NOT_FETCHED = "not fetched"
@@ -90,7 +90,7 @@ def _credit(trials: pd.DataFrame) -> pd.DataFrame:
         states, least = Counter(part["credit_state"]), part["credit_left_share"].min()
         words = " and ".join(states) if len(states) < 3 else f"{len(states)} states"
         told = not np.isnan(least) and least < 0.995
-        left = f", {100 * least:.0f} % left or more" if told and set(states) != {NONE} else ""
+        left = f", {100 * least:.0f} % left or more" if told and set(states) != {CreditState.NONE} else ""
         rows.append((*place, f"{words}{left}"))
     return pd.DataFrame(rows, columns=[*CELL, "credit"])
 

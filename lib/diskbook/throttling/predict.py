@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.tables.totals import CELL, trial_totals
-from diskbook.throttling.credit import DRAINED, EMPTY
+from diskbook.tables.vocabulary import CreditState
 from diskbook.throttling.limits import LIMITS, Limit, limit_values
 
 CONCURRENCY = "concurrency"
@@ -66,7 +66,7 @@ def predicted(trials: pd.DataFrame, on_demand: Collection[str] = ()) -> pd.DataF
     every = np.where(np.isnan(every), np.inf, every)
     first, best = every.argmin(axis=1), every.min(axis=1)
     names = np.array([limit.column for limit in LIMITS])[place]
-    known = np.isfinite(best) & (totals["credit_state"] != DRAINED).to_numpy()
+    known = np.isfinite(best) & (totals["credit_state"] != CreditState.DRAINED).to_numpy()
     by = np.where(known, np.choose(first, [names, CONCURRENCY, OFFERED]), UNKNOWN)
     values = np.column_stack([limit_values(totals, limit.column) for limit in LIMITS])
     numbers = totals[CELL].assign(
@@ -97,7 +97,7 @@ def _in_force(totals: pd.DataFrame, limit: Limit, free: np.ndarray) -> np.ndarra
     read that the host cache answers meets neither disk nor uncached limits.
     """
     value = limit_values(totals, limit.column)
-    spent = (totals["credit_state"] == EMPTY).to_numpy()
+    spent = (totals["credit_state"] == CreditState.EMPTY).to_numpy()
     if "disk" in limit.column:
         spent = spent & ~free
     if limit.burst_column is not None:

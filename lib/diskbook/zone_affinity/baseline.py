@@ -16,7 +16,8 @@ import pandas as pd
 
 from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.stats.zone_probe import FARTHER, NEAREST, compare, probe as probe_run
-from diskbook.store.run import now_utc, write_atomic
+from diskbook.store import tables
+from diskbook.store.run import now_utc, open_run, write_atomic
 from diskbook.zone_affinity.probe import Probe
 
 SCHEMA = "diskbook zones 1"
@@ -82,12 +83,11 @@ def of_run(name: str, disk: str | None = None) -> Baseline:
     UsageError
         When the run has no such disk, or its nearest zone is not clear.
     """
-    from diskbook.analysis.run import analyse  # not needed, and slow to load, where zones were learned
-
-    run = analyse(name)
-    disks = run.trials.drop_duplicates("arm").set_index("arm")["disk_id"]
+    run = open_run(name)
+    trials = tables.rebuilt(run).trials
+    disks = trials.drop_duplicates("arm").set_index("arm")["disk_id"]
     names = {str(disks[arm.name]): arm.disk for arm in run.scenario.arm if arm.name in disks}
-    found = probe_run(run.trials)
+    found = probe_run(trials)
     found = found.assign(disk=found["disk_id"].map(names))
     known = sorted(set(found["disk"].dropna()))
     if not known:
@@ -104,7 +104,7 @@ def of_run(name: str, disk: str | None = None) -> Baseline:
     if not (mine["verdict"] == NEAREST).any():
         raise UsageError(f"run {name}: the nearest zone of {chosen} is not clear; measure more blocks")
     # What near and far take holds for disks of this kind; which zone is the nearest, for the run's own only.
-    source = f"run {run.folder.name}, disk {chosen} ({run.provenance})"
+    source = f"run {run.name}, disk {chosen} ({run.manifest['provenance']})"
     return replace(_of_rows(mine, source), zone="")
 
 

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from diskbook import load as scenarios
-from diskbook.azure import windows
 from diskbook.base.errors import UsageError
+from diskbook.machines import windows_setup
 from diskbook.plan import text as plan_text
 from diskbook.scenario.diskspd_line.arguments import parse_words
 from diskbook.scenario.model import Workload
@@ -103,7 +103,7 @@ def test_a_rate_in_iops_is_told_in_bytes_where_the_release_would_misread_it() ->
 
 
 def test_the_release_is_the_one_that_machines_get() -> None:
-    assert windows.DISKSPD_VERSION.startswith(diskspd.VERSION)
+    assert windows_setup.DISKSPD_VERSION.startswith(diskspd.VERSION)
 
 
 def test_prefilling_writes_the_part_from_its_beginning_in_one_thread() -> None:

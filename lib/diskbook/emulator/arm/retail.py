@@ -10,13 +10,12 @@ import re
 from collections.abc import Callable, Iterator
 from urllib.parse import urlencode
 
-from diskbook.cost.retail import product_and_meter
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.gateway import RETAIL as PATH
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook.emulator.types import Json
 from diskbook.reference import catalog
-from diskbook.reference.prices import Price, table
+from diskbook.reference.prices import Price, product_and_meter, table
 
 PAGE = 100  # items; the API's own is 1,000
 Test = Callable[[Json], bool]

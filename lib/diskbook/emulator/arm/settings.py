@@ -6,32 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from diskbook.emulator.types import Json
-
-# Recorded: disk create 0.1 to 0.7 s, VM 75 s (zonal 168 s). The others are plausible, not read.
-DEFAULT_DELAYS_S: Mapping[str, float] = {
-    "disk-create": 0.5,
-    "disk-update": 0.5,
-    "disk-delete": 0.5,
-    "vm-create": 75.0,
-    "vm-create-zonal": 168.0,
-    "vm-update": 5.0,
-    "vm-delete": 30.0,
-    "vm-start": 20.0,
-    "vm-stop": 20.0,
-    "vm-deallocate": 30.0,
-    "vm-restart": 30.0,
-    "vm-extension": 180.0,
-    "vm-extension-delete": 10.0,
-    "disk-attach": 12.0,
-    "disk-detach": 12.0,
-    "vnet": 3.0,
-    "subnet": 3.0,
-    "nic": 0.5,
-    "public-ip": 2.0,
-    "nsg": 2.0,
-    "network-delete": 5.0,
-    "group-delete": 60.0,
-}
+from diskbook.reference.delays import DELAYS_S
 
 DEFAULT_QUOTAS: Mapping[str, int] = {"cores": 350, "PublicIPAddresses": 1000}
 
@@ -50,7 +25,7 @@ class Settings:
     """Settings of a control plane.
 
     `time_scale` is the share of Azure's waiting times that is really slept, `delays_s` overrides
-    `DEFAULT_DELAYS_S` by kind of operation, `quotas` gives cores by "cores" (region) or VM family (350 where
+    `reference.delays` by kind of operation, `quotas` gives cores by "cores" (region) or VM family (350 where
     nothing is said) and public addresses, `restrictions` are sizes that the subscription may not have,
     `seed` draws the subscription's mapping of logical to physical zones, `faults` are as
     in `faults.py`.
@@ -68,7 +43,7 @@ class Settings:
 
     def delay_s(self, kind: str) -> float:
         """Azure's time for an operation of this kind, in unscaled seconds."""
-        return self.delays_s.get(kind, DEFAULT_DELAYS_S.get(kind, 0.0))
+        return self.delays_s.get(kind, DELAYS_S.get(kind, 0.0))
 
     def quota(self, name: str) -> int:
         """Cores allowed for a VM family, or for the region with "cores"; public addresses."""

@@ -12,9 +12,9 @@ import binascii
 import re
 from dataclasses import dataclass
 
-from diskbook.azure import windows
 from diskbook.emulator.arm.errors import ArmError, bad_request
 from diskbook.emulator.types import Json
+from diskbook.machines import windows_setup as setup
 
 # Of DiskSpd 2.0.21a, which the emulated machine plays to have downloaded.
 RELEASE_SHA256 = "D02F6BE976C518D4134E62AF7F518BAAD6C7C81F924CAAFBEBA65BD0831CE139"
@@ -27,7 +27,7 @@ def check_profile(name: str, body: Json) -> None:
     """Raise Azure's error for an osProfile that Windows does not take."""
     profile = (body.get("properties") or {}).get("osProfile") or {}
     computer = str(profile.get("computerName") or name)
-    if len(computer) > windows.COMPUTER_NAME_CHARS or computer.isdigit():
+    if len(computer) > setup.COMPUTER_NAME_CHARS or computer.isdigit():
         # wording from our knowledge, not read
         raise bad_request(
             "Windows computer name cannot be more than 15 characters long, be entirely numeric, or contain "
@@ -67,7 +67,7 @@ def keys(properties: Json, custom_data: str) -> Keys:
     """
     command = str((properties.get("protectedSettings") or {}).get("commandToExecute", ""))
     found = _KEYS.search(command)
-    if found is None or windows.CUSTOM_DATA not in command:
+    if found is None or setup.CUSTOM_DATA not in command:
         raise _failed("The command is not the workbook's own (emulated)")
     _check_script(custom_data)
     try:
@@ -83,7 +83,7 @@ def _check_script(custom_data: str) -> None:
         raise _failed(
             f"DiskSpd.zip has the SHA-256 {RELEASE_SHA256}, not {asked[1]}; it was not unpacked (emulated)"
         )
-    if not custom_data.startswith(windows.setup_script()):
+    if not custom_data.startswith(setup.setup_script()):
         raise _failed("The script in the custom data is not the workbook's own (emulated)")
 
 
@@ -92,6 +92,6 @@ def _failed(message: str) -> ArmError:
     return ArmError(
         409,
         "VMExtensionProvisioningError",
-        f"VM has reported a failure when processing extension '{windows.EXTENSION}'. Error message: "
+        f"VM has reported a failure when processing extension '{setup.EXTENSION}'. Error message: "
         f"'{message}'.",
     )

@@ -14,7 +14,6 @@ import psutil
 from diskbook.cloud import connect
 from diskbook.emulator import lifecycle
 from diskbook.emulator.types import Json
-from diskbook.runs import stages
 from diskbook.scenario import schedule
 from diskbook.selftest.faults.scene import EMULATOR, Scene, line_of
 from diskbook.store import tables
@@ -99,7 +98,7 @@ def lost_or_repeated(run: Run, before: list[Json]) -> list[str]:
 
 def _against_plan(run: Run, events: list[Json]) -> list[str]:
     """Every planned block complete exactly once, with every trial in it; all else flagged."""
-    scenario = stages.scenario_of(run)
+    scenario = run.scenario
     origin = {row["replicate"]: row["origin"] for row in run.manifest["replicates"]}
     complete = Counter(
         (origin.get(event["replicate"]), event["block"])

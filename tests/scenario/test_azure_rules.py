@@ -11,7 +11,7 @@ import pytest
 from diskbook import load
 from diskbook.base.errors import UsageError
 from diskbook.reference import catalog
-from diskbook.reference.rules import check
+from diskbook.scenario.azure_rules import check
 from diskbook.scenario.model import Arm, Disk, Machine, Scenario
 from support.arm_plane import LOCATION, World, refused
 

@@ -1,0 +1,125 @@
+"""A scenario held against Azure's rules, before anything is created."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from diskbook.reference import catalog
+from diskbook.reference.rules import (
+    DiskAsk,
+    Violation,
+    VmAsk,
+    attach_violations,
+    attach_zone_violations,
+    disk_violations,
+    machine_violations,
+)
+from diskbook.scenario import ephemeral_rules
+from diskbook.scenario.layout import GIB, MARK_ROOM
+from diskbook.scenario.model import Scenario
+
+
+def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
+    """Hold a scenario against Azure's rules.
+
+    Parameters
+    ----------
+    scenario
+        The scenario, read and consistent in itself.
+    today
+        The day to judge retired sizes by, by default today.
+
+    Returns
+    -------
+    list of Violation
+        Empty when nothing is broken; `field` names table, entry and key, e.g. "[[disk]] zrs: zone".
+    """
+    region = catalog.regions().get(scenario.region)
+    if region is None:
+        known = ", ".join(catalog.regions())
+        return [
+            Violation(
+                "region", "[scenario] region", f"'{scenario.region}' is not in the table; take one of {known}"
+            )
+        ]
+    asks = {disk.name: _ask(disk) for disk in scenario.data_disks}
+    vms = {machine.name: VmAsk(machine.size, machine.zone) for machine in scenario.machine}
+    found: list[Violation] = []
+    for name, vm in vms.items():
+        found += _in("machine", name, machine_violations(vm, region, today or date.today()))
+    for name, ask in asks.items():
+        found += _in("disk", name, disk_violations(ask, region))
+    caches = {disk.name: disk.cache for disk in scenario.disk}
+    for arm in scenario.arm:
+        if arm.disk in asks and arm.machine in vms:
+            broken = attach_violations(asks[arm.disk], vms[arm.machine], caches[arm.disk])
+            found += _in("arm", arm.name, broken)
+    for one in scenario.check:
+        # A check that wants an attachment refused is there to break a rule.
+        if one.kind != "attach-refused" and one.disk in asks:
+            users = (one.machine, one.from_machine)
+            broken = [
+                rule
+                for name in users
+                if name in vms
+                for rule in attach_zone_violations(asks[one.disk], vms[name])
+            ]
+            found += _in("check", one.name, broken)
+    for drill in scenario.drill:
+        if drill.disk not in asks:
+            continue  # an OS disk, said below
+        failing = [vms[name] for name in (drill.from_machine, drill.machine)]
+        broken = [rule for vm in failing for rule in attach_violations(asks[drill.disk], vm)]
+        found += _in("drill", drill.name, broken)
+    return found + _ephemeral(scenario) + _too_many_disks(scenario) + _working_sets(scenario)
+
+
+def _ephemeral(scenario: Scenario) -> list[Violation]:
+    return [
+        Violation("ephemeral-os", f"[[disk]] {disk}: {field}", sentence)
+        for disk, field, sentence in ephemeral_rules.problems(scenario)
+    ]
+
+
+def _ask(disk: object) -> DiskAsk:
+    fields = ("sku", "size_gib", "zone", "max_shares", "bursting", "performance_plus", "iops", "mb_s")
+    return DiskAsk(**{name: getattr(disk, name) for name in fields})
+
+
+def _in(table: str, name: str, found: list[Violation]) -> list[Violation]:
+    return [Violation(one.rule, f"[[{table}]] {name}: {one.field}", one.sentence) for one in found]
+
+
+def _too_many_disks(scenario: Scenario) -> list[Violation]:
+    found = []
+    for machine in scenario.machine:
+        size = catalog.vm_sizes().get(machine.size.lower())
+        disks = {arm.disk for arm in scenario.arm if arm.machine == machine.name}
+        disks &= {disk.name for disk in scenario.data_disks}
+        if size and len(disks) > size.max_data_disks:
+            found.append(
+                Violation(
+                    "max-data-disks",
+                    f"[[machine]] {machine.name}: size",
+                    f"{size.name} takes {size.max_data_disks} data disks and the arms need {len(disks)}; "
+                    "take a larger size or fewer disks",
+                )
+            )
+    return found
+
+
+def _working_sets(scenario: Scenario) -> list[Violation]:
+    """What is prefilled and measured lies on the disk, whole."""
+    found = []
+    for arm, load in scenario.cells:
+        size_gib = scenario.disk_named(arm.disk).size_gib
+        if load.working_set_bytes > size_gib * GIB - MARK_ROOM:
+            found.append(
+                Violation(
+                    "working-set",
+                    f"[[workload]] {load.name}: working_set_gib",
+                    f"{load.working_set_gib:g} GiB do not fit on the {size_gib} GiB of {arm.disk}; "
+                    "take a smaller working set or a larger disk",
+                )
+            )
+    return list(dict.fromkeys(found))

@@ -1,0 +1,44 @@
+"""The layers of the package hold, and an import stands where it is seen."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from diskbook.base import paths
+
+PACKAGE = Path(paths.__file__).parents[1]
+MODULES = sorted(set(PACKAGE.rglob("*.py")) - {PACKAGE / "cli.py", *PACKAGE.glob("cli/*.py")})
+"""All but the command line, whose commands are loaded when they are called."""
+
+
+def lazy_imports(text: str) -> Iterator[str]:
+    """Names of the workbook's own modules that functions import when they are called."""
+    for function in ast.walk(ast.parse(text)):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            for node in ast.walk(function):
+                names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                yield from (name for name in names if name.split(".")[0] == "diskbook")
+
+
+def test_every_contract_is_kept() -> None:
+    linter = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([linter, "--no-cache"], cwd=paths.ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "0 broken" in done.stdout
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_modules_are_imported_at_the_top(path: Path) -> None:
+    assert list(lazy_imports(path.read_text("utf-8"))) == []
+
+
+def test_a_lazy_import_is_noticed() -> None:
+    assert list(lazy_imports("def f():\n    from diskbook.stats import view\n")) == ["diskbook.stats"]
+    assert list(lazy_imports("def f():\n    import numpy\nfrom diskbook import load\n")) == []

@@ -123,10 +123,10 @@ def test_a_hole_reads_as_zeros_and_takes_no_space(make: MakeExport) -> None:
 ON_A_FULL_FILESYSTEM = """
 import sys
 from pathlib import Path
-from diskbook.emulator.benchrig import run_fio
+from diskbook.selftest.bench_emulator_rig import run_fio
 from diskbook.emulator.disk import Export, LimitsFile
 from diskbook.emulator.types import ExportModel, Latency, Limits
-from diskbook.errors import DiskbookError
+from diskbook.base.errors import DiskbookError
 folder, plugin, full, one = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), Latency(0.1)
 limits = LimitsFile.create(folder / "l", Limits()).path
 model = ExportModel(one, one, one)

@@ -15,14 +15,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook.analysis import run as analysis_run
+from diskbook.analysis import diagnosis, run as analysis_run
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.importing import names, run as importer, text as import_text, write
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
 from diskbook.store import tables
 from diskbook.store.run import open_run
-from diskbook.throttling import diagnosis
 from diskbook.tools.fio import latency as fio_latency
 from support import SAMPLES
 

@@ -11,8 +11,9 @@ from nbconvert import HTMLExporter
 from traitlets.config import Config
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.files import write_atomic
 from diskbook.show import html as show_html, sentences
-from diskbook.store.run import Run, write_atomic
+from diskbook.store.run import Run
 
 HIDDEN_CELLS = {"remove-cell", "parameters", "injected-parameters"}
 HIDDEN_INPUTS = {"hide-input", "remove-input"}

@@ -15,6 +15,7 @@ import pandas as pd
 from diskbook import figures
 from diskbook.analysis import prior_runs
 from diskbook.analysis.published import compared as published_compared, figures as published
+from diskbook.base.files import write_atomic
 from diskbook.figures import ArmLook, Picture
 from diskbook.scenario.model import Scenario, Workload
 from diskbook.show import sentences, tool as show_tool
@@ -22,7 +23,7 @@ from diskbook.stats import percentile_ratios as stats_percentile_ratios, percent
 from diskbook.stats.compare import Compared, compare
 from diskbook.stats.gates import unpaired
 from diskbook.store import tables as store_tables
-from diskbook.store.run import Run, open_run, write_atomic
+from diskbook.store.run import Run, open_run
 from diskbook.tables import schema
 from diskbook.throttling import evidence, limits, platform as platform_metrics
 

@@ -21,6 +21,7 @@ from azure.core.exceptions import AzureError
 from diskbook.azure.clients import Clients
 from diskbook.azure.operation import azure_message
 from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.base.units import span
 from diskbook.scenario.model import Scenario
 from diskbook.scenario.schedule import Block
 from diskbook.store.run import Run
@@ -260,11 +261,3 @@ def _rounded_up(time: datetime, unit: timedelta) -> datetime:
     """Round a time up to whole seconds or minutes, in UTC."""
     start = datetime(2000, 1, 1, tzinfo=UTC)
     return start - (start - time.astimezone(UTC)) // unit * unit
-
-
-def span(seconds: float) -> str:
-    """Write a time span in the unit that suits it: "40 s", "12 min", "3 h", "2 days"."""
-    for unit, name in ((86400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * unit or (unit < 86400 and seconds >= unit):
-            return f"{seconds / unit:.0f} {name}"
-    return f"{max(0.0, seconds):.0f} s"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from diskbook.azure import expiry
+from diskbook.base.files import write_once
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,7 @@ def run_key(folder: Path) -> Path:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         pair = new_pair("diskbook")
         path.with_suffix(".pub").write_text(pair.public + "\n")
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(pair.private)
+        write_once(path, pair.private)
     return path
 
 

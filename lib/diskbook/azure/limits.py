@@ -8,6 +8,7 @@ from typing import Any
 
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import MB
 from diskbook.reference import catalog
 from diskbook.scenario.model import Disk
 
@@ -68,11 +69,11 @@ def _of_size(row: Any) -> Size:
     documented = catalog.vm_sizes().get(row.name.lower())
     limits = {
         "iops": float(capability["UncachedDiskIOPS"]),
-        "mb_s": float(capability["UncachedDiskBytesPerSecond"]) / 1e6,
+        "mb_s": float(capability["UncachedDiskBytesPerSecond"]) / MB,
         "burst_iops": documented.uncached_burst_iops if documented else None,
         "burst_mb_s": documented.uncached_burst_mb_s if documented else None,
         "cached_iops": _number(capability, "CombinedTempDiskAndCachedIOPS", 1),
-        "cached_mb_s": _number(capability, "CombinedTempDiskAndCachedReadBytesPerSecond", 1e6),
+        "cached_mb_s": _number(capability, "CombinedTempDiskAndCachedReadBytesPerSecond", MB),
     }
     return Size(limits, capability.get("AcceleratedNetworkingEnabled") == "True")
 

@@ -18,6 +18,7 @@ from azure.core.exceptions import AzureError
 from diskbook.azure import refusals
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import epoch, utc_text
 from diskbook.reference import metrics as reference_metrics
 from diskbook.reference.metrics import DISK_METRICS, LUN, MACHINE_METRICS, NAMESPACE, Metric
 from diskbook.store.run import Run
@@ -56,7 +57,7 @@ def keep(run: Run, clients: Clients) -> None:
     if asked is None:
         return
     about = {"grain_s": asked.grain_s, "machines": list(asked.machines)}
-    about |= {"from_utc": _iso(asked.start), "to_utc": _iso(asked.end)}
+    about |= {"from_utc": utc_text(asked.start), "to_utc": utc_text(asked.end)}
     try:
         monitor = _Monitor(clients, run.manifest["scenario"]["scenario"]["region"])
         missing = _wait(monitor, asked)
@@ -92,14 +93,14 @@ def wanted(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> Wanted
     grain_s = _grain_s(manifest, min(item["runtime_s"] for item in loads.values()))
     needed: dict[str, float] = {}
     for event in trials:
-        begin = _epoch(event["started_utc"]) + loads[event["workload"]].get("ramp_s", 0.0)
+        begin = epoch(event["started_utc"]) + loads[event["workload"]].get("ramp_s", 0.0)
         last = (begin + loads[event["workload"]]["runtime_s"]) // grain_s * grain_s - grain_s
         if event["status"] == "ok" and last >= begin:
             needed[event["machine_id"]] = max(last, needed.get(event["machine_id"], 0.0))
     return Wanted(
         machines=tuple(dict.fromkeys(event["machine_id"] for event in trials)),
-        start=min(_epoch(event["started_utc"]) for event in trials) // grain_s * grain_s,
-        end=max(_epoch(event["ended_utc"]) for event in trials),
+        start=min(epoch(event["started_utc"]) for event in trials) // grain_s * grain_s,
+        end=max(epoch(event["ended_utc"]) for event in trials),
         grain_s=grain_s,
         needed=needed,
         cached=any(item.get("cache", "None") != "None" for item in scenario["disk"]),
@@ -205,11 +206,3 @@ def _answers(monitor: _Monitor, asked: Wanted) -> Iterator[bytes]:
 def _batches(machines: Sequence[str]) -> Iterator[Sequence[str]]:
     for first in range(0, len(machines), reference_metrics.RESOURCES_A_CALL):
         yield machines[first : first + reference_metrics.RESOURCES_A_CALL]
-
-
-def _epoch(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
-
-
-def _iso(epoch_s: float) -> str:
-    return datetime.fromtimestamp(epoch_s, UTC).isoformat(timespec="seconds")

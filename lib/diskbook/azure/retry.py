@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 import threading
 from collections import Counter
@@ -21,6 +22,7 @@ from azure.core.pipeline.policies import RetryPolicy
 from azure.core.pipeline.transport import RequestsTransport
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import duration
 
 CAP_S = 180.0
 """Longest wait that is slept through. Azure counts requests in windows of 3 and of 30 minutes; a run outwaits
@@ -187,8 +189,9 @@ class Patience(RetryPolicy):
 
     def _too_long(self, wait_s: float, answer: Any) -> str:
         until = datetime.now(UTC) + timedelta(seconds=wait_s)
+        wait = duration(wait_s, 120, math.inf)
         return (
-            f"{self._who} asks to wait {duration(wait_s)} ({reason(answer)}), longer than the {CAP_S:.0f} s "
+            f"{self._who} asks to wait {wait} ({reason(answer)}), longer than the {CAP_S:.0f} s "
             f"that a run waits by itself; what is finished is kept: go on after {until:%H:%M} UTC"
         )
 
@@ -196,11 +199,6 @@ class Patience(RetryPolicy):
 def _was_cut(settings: dict[str, Any]) -> bool:
     """Whether the request before was cut off: a conflict is then most likely with that one, at work."""
     return any(isinstance(row.error, ServiceResponseError) for row in settings["history"])
-
-
-def duration(seconds: float) -> str:
-    """Say a duration as people do: "37 s", "20 min"."""
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def reason(answer: Any) -> str:

@@ -1,1 +1,1 @@
-"""What everything stands on and knows no disk: errors, paths, redaction."""
+"""What everything stands on and knows no disk: errors, paths, redaction, units, files."""

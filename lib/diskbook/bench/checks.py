@@ -8,12 +8,11 @@ from typing import Any
 from azure.core.exceptions import AzureError
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import MIB
 from diskbook.bench import reservations
 from diskbook.bench.trials import Rig, parse, run_twice
 from diskbook.scenario.model import Check
 from diskbook.tools import fio
-
-MIB = 1024**2
 
 
 def run_checks(rig: Rig) -> None:

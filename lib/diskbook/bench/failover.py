@@ -19,12 +19,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from diskbook.azure.clients import Clients
 from diskbook.azure.power import Power
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import utc_text
 from diskbook.bench import blocks, reservations
 from diskbook.bench.blocks import Blocks
 from diskbook.bench.reservations import Registrant
@@ -140,8 +140,7 @@ class _Writer(threading.Thread):
         """All acknowledgements, a JSON document a line, with the client's time."""
         ahead = time.time() - time.monotonic()
         rows = [
-            {"ack": number, "time_utc": datetime.fromtimestamp(at + ahead, UTC).isoformat()}
-            for number, at in enumerate(self.times)
+            {"ack": number, "time_utc": utc_text(at + ahead, "auto")} for number, at in enumerate(self.times)
         ]
         return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 

@@ -10,14 +10,13 @@ from diskbook.azure.attach import Attachments
 from diskbook.azure.clients import Clients
 from diskbook.azure.keys import run_key
 from diskbook.azure.recovery import Recovery
+from diskbook.base.units import GIB
 from diskbook.machines import disks as machine_disks, os_disk
 from diskbook.machines.disks import Device
 from diskbook.machines.ssh import Connection, Host
 from diskbook.machines.ssh_windows import WindowsConnection
 from diskbook.scenario.model import Disk, Scenario
 from diskbook.store.run import Run
-
-GIB = 1024**3
 
 
 @dataclass

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import MIB
 from diskbook.bench import orphans
 from diskbook.bench.rig import Rig
 from diskbook.machines.disks import Device
@@ -133,7 +134,7 @@ def _fill_by_time(rig: Rig, machine: str, disk: str, device: Device, needed: int
         output = run_twice(rig, machine, name, device, job, (seconds or 60) + 600)
         result = diskspd.parse_output(_text(output), f"prefill of {disk}")
         found = result.measurement.directions["write"]
-        written = found.ios * diskspd.MIB
+        written = found.ios * MIB
         if written >= needed:
             return
         seconds = math.ceil(found.runtime_ms / 1000 * 1.3 * needed / written)

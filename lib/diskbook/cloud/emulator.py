@@ -6,9 +6,9 @@ An emulator that the user named is used and left running.
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import Any
 
+from diskbook.base.units import epoch
 from diskbook.cloud import connect
 from diskbook.emulator import lifecycle, truth
 from diskbook.store.run import Run
@@ -70,5 +70,5 @@ def keep_truth(folder: Run) -> None:
 
 
 def _window(event: dict[str, Any]) -> truth.TrialWindow:
-    started, ended = (datetime.fromisoformat(event[key]).timestamp() for key in ("started_utc", "ended_utc"))
+    started, ended = (epoch(event[key]) for key in ("started_utc", "ended_utc"))
     return truth.TrialWindow(event["trial"], event["machine_id"], event["disk_id"], started, ended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from diskbook.base.units import MB
 from diskbook.reference import catalog
 from diskbook.reference.delays import DELAYS_S
 from diskbook.scenario import schedule
@@ -22,7 +23,7 @@ def around_s(scenario: Scenario) -> float:
     moved = attached * DELAYS_S["disk-attach"] + detached * DELAYS_S["disk-detach"]
     filled = max(load.prefill_bytes for load in scenario.workload)
     used = {arm.disk for arm in scenario.arm}
-    prefill = sum(filled / 1e6 / _mb_s(scenario, disk) for disk in scenario.disk if disk.name in used)
+    prefill = sum(filled / MB / _mb_s(scenario, disk) for disk in scenario.disk if disk.name in used)
     drills = len(scenario.drill) * DRILL_S
     return made + moved + prefill + drills + DELAYS_S["vm-delete"] + DELAYS_S["group-delete"]
 

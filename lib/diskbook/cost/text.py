@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from diskbook.azure.offers import Quota
+from diskbook.base.units import MB, duration
 from diskbook.cost.estimate import MARGIN, Estimate, Line
 from diskbook.reference import catalog
 from diskbook.reference.catalog import DiskLimits
@@ -33,8 +34,9 @@ def created(scenario: Scenario, estimate: Estimate) -> str:
             f"would be created in {scenario.region}, in one resource group, {each}:",
             f"  machines:{_counted(machines)}; each with OS disk, network interface and public address",
             f"  data disks:{_counted(disks)}",
-            f"  all of it stands for about {duration(estimate.hours)}; {count * replicates} machines at a "
-            f"time, which shut themselves down after {estimate.worst_hours:g} h",
+            f"  all of it stands for about {duration(3600 * estimate.hours, minutes_from_s=0)}; "
+            f"{count * replicates} machines at a time, which shut themselves down after "
+            f"{estimate.worst_hours:g} h",
             *(_LASTING for _ in _local(scenario)[:1]),
         ]
     )
@@ -158,7 +160,7 @@ def _holders(scenario: Scenario, arm: Arm) -> list[tuple[str, DiskLimits]]:
 
 
 def _iops(who: str, iops: float, mb_s: float, block: int) -> tuple[float, str]:
-    by_rate = mb_s * 1e6 / block
+    by_rate = mb_s * MB / block
     return (by_rate, f"{who}, {mb_s:,.0f} MB/s") if by_rate < iops else (float(iops), who)
 
 
@@ -226,8 +228,3 @@ def quota(need: Sequence[tuple[Quota, int]], names: Iterable[tuple[str, int]]) -
         return "\n".join(["quota needed at a time, of this subscription:", *rows])
     rows = [f"  {name}: {number}" for name, number in names]
     return "\n".join(["quota needed at a time (--cloud azure asks what is free):", *rows])
-
-
-def duration(hours: float) -> str:
-    """Write hours as minutes where they are few."""
-    return f"{hours * 60:.0f} min" if hours < 1.5 else f"{hours:.1f} h"

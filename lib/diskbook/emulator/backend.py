@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import GIB
 from diskbook.emulator import network
 from diskbook.emulator.disk import Export, LimitsFile
 from diskbook.emulator.machine import Machine
-from diskbook.emulator.model import GIB, Model
+from diskbook.emulator.model import Model
 from diskbook.emulator.played import played
 from diskbook.emulator.records import Attachment, Book, VmRecord, load_book, save_book
 from diskbook.emulator.reservations import Reservations

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.base.files import replacing
 from diskbook.emulator.shm import LimitsFile, ModelFile
 from diskbook.emulator.types import ExportModel, Session
 
@@ -59,12 +60,11 @@ def build_plugin(cache_dir: Path) -> Path:
     if built.exists():
         return built
     cache_dir.mkdir(parents=True, exist_ok=True)
-    part = built.with_suffix(f".{os.getpid()}.part")
-    command = [gcc, "-O2", "-Wall", "-shared", "-fPIC", "-o", str(part), str(PLUGIN_SOURCE), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise _compile_error(done.stderr)
-    part.replace(built)
+    with replacing(built, 0o755) as part:
+        command = [gcc, "-O2", "-Wall", "-shared", "-fPIC", "-o", str(part), str(PLUGIN_SOURCE), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise _compile_error(done.stderr)
     return built
 
 

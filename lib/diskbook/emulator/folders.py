@@ -7,17 +7,16 @@ their own (`/tmp/diskbook-<user id>/<name>`), since the paths of Unix sockets ar
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
 import shutil
 import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from diskbook.base import files
 from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.emulator.types import Json
 
@@ -94,11 +93,7 @@ def remove(name: str, state: Path) -> None:
 
 def is_running(state: Path) -> bool:
     """Tell whether a server holds the lock of this state folder."""
-    try:
-        with (state / LOCK).open("rb") as file:
-            return not _locked(file.fileno(), fcntl.LOCK_SH)
-    except FileNotFoundError:
-        return False
+    return files.is_locked(state / LOCK)
 
 
 @contextlib.contextmanager
@@ -110,32 +105,17 @@ def held(state: Path) -> Iterator[None]:
     UsageError
         Another process holds it.
     """
-    with (state / LOCK).open("a+b") as file:
-        deadline = time.monotonic() + LOCK_S
-        while not _locked(file.fileno(), fcntl.LOCK_EX):
-            if time.monotonic() > deadline:
-                raise UsageError(f"an emulator runs in {state} already: choose another name.")
-            time.sleep(0.02)
+    busy = UsageError(f"an emulator runs in {state} already: choose another name.")
+    with files.locked(state / LOCK, busy, LOCK_S) as file:
         file.truncate(0)
         file.write(str(os.getpid()).encode())
         file.flush()
         yield
 
 
-def _locked(fd: int, kind: int) -> bool:
-    try:
-        fcntl.flock(fd, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def write_private(path: Path, document: Json) -> None:
     """Write a JSON file that only this user can read, whole or not at all."""
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.touch(mode=0o600)
-    fresh.write_text(json.dumps(document, indent=1), encoding="utf-8")
-    fresh.replace(path)
+    files.write_atomic(path, json.dumps(document, indent=1), 0o600)
 
 
 def read(path: Path) -> dict[str, Any]:

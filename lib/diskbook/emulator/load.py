@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from diskbook.base.units import MB
 from diskbook.emulator.types import Activity, DiskSpec, Limits, VmSpec
 from diskbook.reference import catalog
 from diskbook.reference.metrics import Metric
@@ -19,7 +20,7 @@ from diskbook.reference.metrics import Metric
 Values = NDArray[np.float64]
 # Columns of the counts: I/Os and bytes of the disk, then those that the host cache answered.
 _MISSES, _HITS = {"iops": 1, "mb_s": 2}, {"iops": 3, "mb_s": 4}
-_UNIT = {"iops": 1.0, "mb_s": 1e6}
+_UNIT = {"iops": 1.0, "mb_s": MB}
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from diskbook.base.errors import UsageError
+from diskbook.base.files import write_atomic
 from diskbook.emulator import network, processes
 from diskbook.emulator.cloudinit import host_key_pair, host_keys, new_host_key
 from diskbook.emulator.types import VmAddress, VmSpec
@@ -202,9 +203,7 @@ class Machine:
 
     def write_disks(self, disks: dict[str, dict[str, Any]]) -> None:
         """Replace what `diskbook-disks` prints on the machine: the disks by LUN."""
-        fresh = self.folder / "disks.json.new"
-        _write(fresh, json.dumps(disks, indent=1) + "\n", 0o600)
-        fresh.replace(self.folder / "disks.json")
+        write_atomic(self.folder / "disks.json", json.dumps(disks, indent=1) + "\n", 0o600)
 
     def start(self) -> None:
         """Start the machine's sshd and wait until it answers; nothing happens when it runs.

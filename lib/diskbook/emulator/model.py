@@ -11,6 +11,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from diskbook.base.units import GIB
 from diskbook.emulator.profile import DEFAULT, Noise, Profile
 from diskbook.emulator.types import Cache, DiskSpec, ExportModel, Latency, Limits, VmSpec
 from diskbook.reference import catalog
@@ -22,7 +23,6 @@ TABLE_SECONDS = 3600  # the noise of seconds repeats after an hour
 TABLE_TRIALS = 512
 VM_CREDIT_S = 30 * 60  # documented: a VM that bursts has credit for 30 minutes
 UNKNOWN_CACHE_GIB = 100  # chosen, where Microsoft's tables have no size for a VM's host cache
-GIB = 2**30
 
 
 @dataclass(frozen=True)

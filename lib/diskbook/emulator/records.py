@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.files import write_atomic
 from diskbook.emulator.types import DiskSpec, Session, VmAddress, VmSpec
 
 _GROUP = re.compile(r"/resourcegroups/(?P<group>[^/]+)/providers/(?P<rest>.+)")
@@ -92,9 +93,7 @@ class Book:
 
 def save_book(path: Path, book: Book) -> None:
     """Write the book so that a crash leaves the old one or the new one."""
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(asdict(book), default=str), encoding="utf-8")
-    fresh.replace(path)
+    write_atomic(path, json.dumps(asdict(book), default=str))
 
 
 def load_book(path: Path) -> Book | None:

@@ -6,13 +6,13 @@ file mirrors `struct reservations` of plugin.c, which enforces them. A nexus is 
 
 from __future__ import annotations
 
-import fcntl
 import mmap
-import os
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from diskbook.base import files
 
 MAGIC = int.from_bytes(b"DSKRSV01", "little")
 REGISTRATIONS = 32
@@ -40,9 +40,7 @@ class Reservations:
     @classmethod
     def create(cls, path: Path) -> Reservations:
         """Make the file: nobody is registered, nothing is reserved."""
-        part = path.with_name(f".{path.name}.{os.getpid()}")
-        part.write_bytes(struct.pack("<Q", MAGIC).ljust(_BYTES, b"\0"))
-        part.replace(path)
+        files.write_atomic(path, struct.pack("<Q", MAGIC).ljust(_BYTES, b"\0"))
         return cls(path)
 
     def keys(self) -> tuple[int, dict[int, int]]:
@@ -110,7 +108,7 @@ class Reservations:
     def _words(self) -> Iterator[memoryview]:
         """Map the file for one change, one at a time over all processes."""
         with self.path.open("r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            files.acquire(file)
             with mmap.mmap(file.fileno(), _BYTES) as mapped, memoryview(mapped) as view:
                 with view.cast("Q") as words:
                     if words[0] != MAGIC:

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.base.files import replacing
+from diskbook.base.units import MB, NS_PER_MS, NS_PER_S, NS_PER_US
 from diskbook.emulator.types import ExportModel, Latency, Limits, Session
 
 LIMITS_MAGIC = int.from_bytes(b"DSKLIM02", "little")
@@ -103,10 +105,8 @@ _Struct = TypeVar("_Struct", _Limits, _Model)
 
 def _create(path: Path, struct: type[_Struct]) -> None:
     """Make a file of zeros; under its name only when it is whole, so that nobody maps half of one."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    with part.open("wb") as file:
+    with replacing(path) as part, part.open("wb") as file:
         file.truncate(ctypes.sizeof(struct))
-    part.replace(path)
 
 
 def _map(path: Path, struct: type[_Struct]) -> _Struct:
@@ -156,7 +156,7 @@ class LimitsFile:
         """Put other caps in force at once. Credit that was used up stays used up."""
         shared = self._limits
         _set_pair(shared.iops_base, shared.iops_peak, limits.iops, limits.burst_iops, limits.credit_ios, 1.0)
-        _set_pair(shared.bytes_base, shared.bytes_peak, limits.mb_s, limits.burst_mb_s, limits.credit_mb, 1e6)
+        _set_pair(shared.bytes_base, shared.bytes_peak, limits.mb_s, limits.burst_mb_s, limits.credit_mb, MB)
 
     def credit_ios(self) -> float:
         """I/Os of burst credit left; 0 where there is no burst."""
@@ -164,7 +164,7 @@ class LimitsFile:
 
     def credit_mb(self) -> float:
         """MB of burst credit left; 0 where there is no burst."""
-        return _credit(self._limits.bytes_base, self._limits.bytes_peak) / 1e6
+        return _credit(self._limits.bytes_base, self._limits.bytes_peak) / MB
 
 
 def _set_pair(
@@ -181,7 +181,7 @@ def _set(bucket: _Bucket, rate: float | None, credit: float, unit: float) -> Non
         raise ValueError(f"a cap must be above 0, not {rate}")
     now = time.monotonic_ns()
     used = max(0, bucket.tat - now) / bucket.ns_per_unit if bucket.ns_per_unit else 0.0
-    ns_per_unit = 1e9 / (rate * unit) if rate is not None else 0.0
+    ns_per_unit = NS_PER_S / (rate * unit) if rate is not None else 0.0
     bucket.catch_up_ns = CATCH_UP_NS
     bucket.tolerance_ns = CATCH_UP_NS + round(credit * unit * ns_per_unit)
     bucket.tat = now + round(used * ns_per_unit)
@@ -213,8 +213,8 @@ class ModelFile:
         self._model = _map(path, _Model)
         self._model.magic = self._model.magic or MODEL_MAGIC
         _check_magic(path, self._model.magic, MODEL_MAGIC)
-        self._model.epoch_ns = round(epoch_s * 1e9)
-        self._model.overhead_ns = round(OVERHEAD_US * 1e3)
+        self._model.epoch_ns = round(epoch_s * NS_PER_S)
+        self._model.overhead_ns = round(OVERHEAD_US * NS_PER_US)
 
     def update(self, model: ExportModel) -> None:
         """Play other numbers from now on (a host cache's size only from the next start on)."""
@@ -262,7 +262,7 @@ class ModelFile:
 def _set_latency(target: _Latency, latency: Latency) -> None:
     if latency.mean_ms < 0 or latency.sigma < 0 or not 0 <= latency.parallelism <= MAX_SERVERS:
         raise ValueError(f"not a latency that can be played: {latency}")
-    target.mean_ns = latency.mean_ms * 1e6
+    target.mean_ns = latency.mean_ms * NS_PER_MS
     target.sigma = latency.sigma
     target.parallelism = latency.parallelism
 
@@ -276,13 +276,13 @@ def _fill(table: ctypes.Array[ctypes.c_double], values: tuple[float, ...], name:
 
 def _session(shared: _Session) -> Session:
     means = [
-        total / count / 1e6 if count else math.nan
+        total / count / NS_PER_MS if count else math.nan
         for count, total in zip(shared.count, shared.sum_ns, strict=True)
     ]
     return Session(
         index=shared.index,
-        started=shared.started / 1e9,
-        ended=shared.ended / 1e9 if shared.ended else None,
+        started=shared.started / NS_PER_S,
+        ended=shared.ended / NS_PER_S if shared.ended else None,
         trial_log=shared.trial_log,
         reads=shared.count[0],
         writes=shared.count[1],

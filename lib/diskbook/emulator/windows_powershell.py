@@ -23,12 +23,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from diskbook.base.units import MIB
 from diskbook.emulator.windows_xml import version
 from diskbook.machines.powershell import SCRIPTS
 from diskbook.machines.windows_setup import FACTS
 
 Parameters = Mapping[str, Any]
-MIB = 1024**2
 _STREAMS_S = 5.0  # a shell that has not begun by then does not begin
 SYSTEM = "Windows Server (emulated on Linux)"
 

@@ -14,9 +14,10 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
+from diskbook.base.units import NS_PER_MS
 from diskbook.scenario.diskspd_line.arguments import Arguments
 from diskbook.tools.fio import Direction, FioResult, Series, merge_bins, percentile_ns
-from diskbook.tools.record import NS_PER_MS, pooled
+from diskbook.tools.record import pooled
 
 RELEASE, RELEASE_DATE = "2.0.21", "2018/9/21"
 _PERCENTILES = [

@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from diskbook import __version__
+from diskbook.base.files import write_atomic
 from diskbook.figures.style import RC, Picture
 
 DPI = 100
@@ -62,7 +63,7 @@ def export(picture: Picture, folder: Path) -> list[Path]:
         f"{picture.slug}.json": sidecar(picture).encode(),
     }
     for name, content in contents.items():
-        (folder / name).write_bytes(content)
+        write_atomic(folder / name, content)
     return [folder / name for name in contents]
 
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from diskbook.base.units import GIB, KIB, MIB
 from diskbook.tools.record import Direction, Load, Measurement
 
 _SECTOR = 512
-_MOST_BLOCK = 64 * 1024**2
+_MOST_BLOCK = 64 * MIB
 _MOST_THREADS, _MOST_DEPTH = 64, 1024
-_GIB = 1024**3
 _DAY_S = 86400.0
 
 
@@ -48,7 +48,7 @@ def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple
         "queue_depth": depth,
         "rate": load.rate if load.rate and load.rate <= 1e7 else None,
         "sync": load.sync,
-        "working_set_gib": min(max((load.size_bytes or _GIB) / _GIB, 1e-6), 65536.0),
+        "working_set_gib": min(max((load.size_bytes or GIB) / GIB, 1e-6), 65536.0),
         "ramp_s": min(load.ramp_s or 0.0, _DAY_S),
         "runtime_s": _runtime_s(measurement),
     }
@@ -60,7 +60,7 @@ def name_of(told: Mapping[str, Any], load: Load) -> str:
     start = "rand" if told["pattern"] == "random" else ""
     mix = {0: "read", 100: "write"}.get(told["write_pct"], f"rw{told['write_pct']}")
     size = told["block_size"]
-    units = ((1024**2, "m"), (1024, "k"), (1, "b"))
+    units = ((MIB, "m"), (KIB, "k"), (1, "b"))
     block = next(f"{size // unit}{name}" for unit, name in units if size % unit == 0)
     parts = [start + mix, block]
     if told["threads"] > 1:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import utc_text
 from diskbook.importing import files as import_files, loads
 from diskbook.importing.files import Sorted, Source
 from diskbook.store.raw_imported import with_logs
@@ -39,7 +39,7 @@ class Entry:
         if self.measurement.started_utc:
             return self.measurement.started_utc
         changed = self.source.path.stat().st_mtime
-        return datetime.fromtimestamp(changed, UTC).isoformat(timespec="microseconds")
+        return utc_text(changed, "microseconds")
 
 
 def collect(found: Sorted) -> list[Entry]:

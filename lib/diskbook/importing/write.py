@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from diskbook import load
+from diskbook.base.files import replacing
 from diskbook.importing import files as import_files, names as import_names, scenario as import_scenario
 from diskbook.importing.files import Source
 from diskbook.importing.pairing import Entry
@@ -112,13 +112,11 @@ def _keep(run: Run, entries: list[Entry]) -> dict[Path, dict[str, str]]:
 def _pack(source: Source, target: Path) -> str:
     """Copy a file, packed, and return the hash of its content; piece by piece, since logs are large."""
     digest = hashlib.sha256()
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", delete=False) as file:
+    with replacing(target) as part, part.open("wb") as file:
         with gzip.GzipFile("", "wb", _FAST, file, mtime=0) as packed, source.open() as stream:
             for piece in import_files.bytes_of(stream):
                 digest.update(piece)
                 packed.write(piece)
-    Path(file.name).chmod(0o644)
-    Path(file.name).replace(target)
     return digest.hexdigest()
 
 

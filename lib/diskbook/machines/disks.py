@@ -22,10 +22,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import MIB
 from diskbook.machines.disk_list import OS_DISK
 from diskbook.machines.ssh import Connection
 from diskbook.machines.ssh_windows import WindowsConnection
-from diskbook.scenario.layout import MARK_ROOM, MIB
+from diskbook.scenario.layout import MARK_ROOM
 
 MARK_BYTES = 4096  # one sector of any Azure disk
 _MARK = b"diskbook created this disk\n"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from diskbook.analysis.prior_runs import Earlier, Measured
 from diskbook.base.errors import UsageError
+from diskbook.base.units import percent
 from diskbook.cost.durations import around_s
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Comparison, Scenario
@@ -75,27 +76,6 @@ class Needs:
         return min(self.like_these, key=lambda need: (need.total_s, need.replicates))
 
 
-def percent(text: str, option: str, most: float = 100.0, zero: bool = False) -> float:
-    """Read a percentage as a share: "1.5%" is 0.015.
-
-    Raises
-    ------
-    UsageError
-        When the sign is missing (1.5 or 0.015 could mean either), or the number makes no sense.
-    """
-    number = text.strip().removesuffix("%").strip()
-    try:
-        value = float(number)
-    except ValueError:
-        value = math.nan
-    if math.isnan(value) or not text.strip().endswith("%"):
-        raise UsageError(f"{option} {text}: write a percentage with its sign, for example 1.5%")
-    if not (value >= 0 if zero else value > 0) or value >= most:
-        low = "0 %" if zero else "more than 0 %"
-        raise UsageError(f"{option} {text}: it must be {low} and less than {most:g} %")
-    return value / 100
-
-
 def headline(scenario: Scenario) -> list[Comparison]:
     """Comparisons that the numbers are planned for.
 
@@ -118,7 +98,7 @@ def from_assumed(scenario: Scenario, sd_disk: float | None, sd_run: float | None
     disk = power.SD_DISK if sd_disk is None else sd_disk
     run = power.SD_RUN if sd_run is None else sd_run
     spread = power.assumed(disk, run, scenario.design.repeats)
-    source = f"assumed: s.d. between disk pairs {_pc(disk)}, of one tool run {_pc(run)}"
+    source = f"assumed: s.d. between disk pairs {percent(disk)}, of one tool run {percent(run)}"
     headline(scenario)
     return [Evidence("every headline comparison", spread, source)]
 
@@ -164,15 +144,15 @@ def _evidence(pilot: Earlier, measured: Measured, sd_disk: float | None) -> Evid
         raise ValueError(measured.refusal)
     values = measured.log_ratios
     spread, replicates = power.measured(values), values.index.get_level_values(0).nunique()
-    source = f"pilot {pilot.name}: s.d. between blocks {_pc(spread.sd_block)} (df {spread.df_block:.0f})"
+    source = f"pilot {pilot.name}: s.d. between blocks {percent(spread.sd_block)} (df {spread.df_block:.0f})"
     if replicates > 1:
         if sd_disk is not None:
             raise UsageError("--sd-disk: the pilot measures this spread; give one of the two")
-        between = f"between disk pairs {_pc(spread.sd_disk)} (df {spread.df_disk:.0f})"
+        between = f"between disk pairs {percent(spread.sd_disk)} (df {spread.df_disk:.0f})"
     else:
         disk = power.SD_DISK if sd_disk is None else sd_disk
         spread = Spread(disk, spread.sd_block, math.inf, spread.df_block)
-        between = f"between disk pairs {_pc(disk)} assumed, since the pilot has one replicate"
+        between = f"between disk pairs {percent(disk)} assumed, since the pilot has one replicate"
     return Evidence(measured.label, spread, f"{source}, {between}", max(2, replicates), len(values))
 
 
@@ -238,7 +218,3 @@ def trials(scenario: Scenario) -> int:
     """Trials of a run, from its numbers."""
     times = scenario.design.repeats * scenario.design.replicates
     return times * sum(load.blocks for _, load in scenario.cells)
-
-
-def _pc(share: float) -> str:
-    return f"{100 * share:.3g} %"

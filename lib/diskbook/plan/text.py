@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from diskbook.analysis.prior_runs import Earlier, history_of, open_earlier
 from diskbook.base.errors import UsageError
+from diskbook.base.units import duration, parse_percent, percent
 from diskbook.plan import sample_size
 from diskbook.plan.sample_size import Evidence, Need, Needs, Wanted
 from diskbook.scenario import schedule
@@ -138,13 +139,13 @@ def _load(item: Workload) -> str:
 def _time(scenario: Scenario) -> str:
     trials_s, replicates = schedule.seconds(scenario), scenario.design.replicates
     around_s = sample_size.around_s(scenario)
-    total = _duration(trials_s + replicates * around_s)
+    total = duration(trials_s + replicates * around_s)
     text = (
-        f"time: trials {_duration(trials_s)}; machines, disks, prefill, moves and teardown about "
-        f"{_duration(around_s)} a replicate on Azure; {total} in all"
+        f"time: trials {duration(trials_s)}; machines, disks, prefill, moves and teardown about "
+        f"{duration(around_s)} a replicate on Azure; {total} in all"
     )
     if replicates > 1:
-        text += f", {_duration(trials_s / replicates + around_s)} with replicates in parallel"
+        text += f", {duration(trials_s / replicates + around_s)} with replicates in parallel"
     return text + "\n  (on the emulator trials take as long, the rest a small part of it)"
 
 
@@ -169,19 +170,21 @@ def _expected(item: Evidence, replicates: int, blocks: int, family: int, wanted:
     text = f"disks like these: {_width(power.half_width_of(sd, replicates))}"
     if wanted.effect is not None:
         chance = power.power_of(sd, wanted.effect, replicates, power.ALPHA / family)
-        text += f"; finds {_pc(wanted.effect)} with {100 * chance:.0f} % probability"
+        text += f"; finds {percent(wanted.effect)} with {100 * chance:.0f} % probability"
     return [*texts, text]
 
 
 def _needs(found: Needs, wanted: Wanted, family: int) -> str:
-    asked = [] if wanted.half_width is None else [f"±{_pc(wanted.half_width)} (95 %)"]
+    asked = [] if wanted.half_width is None else [f"±{percent(wanted.half_width)} (95 %)"]
     if wanted.effect is not None and wanted.power is not None:
         level = f"5 %/{family}, Holm's hardest step" if family > 1 else "5 %"
-        asked.append(f"{_pc(wanted.power)} power for a difference of {_pc(wanted.effect)} (at {level})")
+        asked.append(
+            f"{percent(wanted.power)} power for a difference of {percent(wanted.effect)} (at {level})"
+        )
     lines = [
         f"needed for {' and '.join(asked)}:",
         f"  these disks: {_many(found.these.blocks, 'block')} in one replicate, "
-        f"{found.these.trials} trials, {_duration(found.these.total_s)}",
+        f"{found.these.trials} trials, {duration(found.these.total_s)}",
         "  disks like these:",
         "    blocks  replicates  trials  one after another  in parallel",
     ]
@@ -191,7 +194,7 @@ def _needs(found: Needs, wanted: Wanted, family: int) -> str:
 
 def _row(need: Need) -> str:
     beyond = "  (more than a scenario may have)" if need.replicates > sample_size.MOST_REPLICATES else ""
-    times = f"{_duration(need.total_s):>17}  {_duration(need.replicate_s):>11}"
+    times = f"{duration(need.total_s):>17}  {duration(need.replicate_s):>11}"
     return f"{need.blocks:>6}  {need.replicates:>10}  {need.trials:>6}  {times}{beyond}"
 
 
@@ -222,7 +225,8 @@ def _history(scenario: Scenario, runs: Sequence[Earlier], wanted: Wanted) -> str
 
 
 def _prior(prior: Prior) -> str:
-    return f"s.d. between replicates {_pc(math.sqrt(prior.variance))}, {_many(prior.df, 'degree')} of freedom"
+    sd = percent(math.sqrt(prior.variance))
+    return f"s.d. between replicates {sd}, {_many(prior.df, 'degree')} of freedom"
 
 
 def _saving(n: int, prior: Prior, wanted: Wanted) -> str:
@@ -230,10 +234,10 @@ def _saving(n: int, prior: Prior, wanted: Wanted) -> str:
     dfs = tuple(past.df for past in prior.pasts)
     held = [100 * prior_runs.coverage(n, dfs, factor)[1] for factor in (1.0, prior_runs.TOLERATED)]
     if with_it >= plain or min(held) < 100 * prior_runs.LEAST_COVERAGE:
-        return f"{n} replicates: ±{_pc(plain)}; the history saves nothing"
+        return f"{n} replicates: ±{percent(plain)}; the history saves nothing"
     enough = " (enough)" if wanted.half_width is not None and with_it <= wanted.half_width else ""
     covers = f"coverage {held[0]:.1f} % and {held[1]:.1f} %"
-    return f"{n} replicates: ±{_pc(with_it)} instead of ±{_pc(plain)}{enough}, {covers}"
+    return f"{n} replicates: ±{percent(with_it)} instead of ±{percent(plain)}{enough}, {covers}"
 
 
 def wanted_of(half_width: str | None, chance: str | None, effect: str | None) -> Wanted:
@@ -246,12 +250,10 @@ def wanted_of(half_width: str | None, chance: str | None, effect: str | None) ->
     """
     if chance is not None and effect is None:
         raise UsageError("--power needs the difference to find; add for example --effect 2%")
-    found = None if half_width is None else sample_size.percent(half_width, "--half-width")
+    found = None if half_width is None else parse_percent(half_width, "--half-width")
     if effect is None:
         return Wanted(found)
-    return Wanted(
-        found, sample_size.percent(effect, "--effect"), sample_size.percent(chance or "80%", "--power")
-    )
+    return Wanted(found, parse_percent(effect, "--effect"), parse_percent(chance or "80%", "--power"))
 
 
 def sources_of(
@@ -265,7 +267,7 @@ def sources_of(
         When a run does not exist or is damaged, or a percentage is none.
     """
     shares = [
-        None if text is None else sample_size.percent(text, option, zero=zero)
+        None if text is None else parse_percent(text, option, zero=zero)
         for text, option, zero in ((sd_disk, "--sd-disk", True), (sd_run, "--sd-run", False))
     ]
     earlier = tuple(open_earlier(name) for name in past_runs)
@@ -273,20 +275,8 @@ def sources_of(
 
 
 def _width(half: float) -> str:
-    return "no interval: 2 blocks or more" if math.isnan(half) else f"±{_pc(half)}"
+    return "no interval: 2 blocks or more" if math.isnan(half) else f"±{percent(half)}"
 
 
 def _many(number: int, unit: str) -> str:
     return f"{number} {unit}{'' if number == 1 else 's'}"
-
-
-def _pc(share: float) -> str:
-    return f"{100 * share:.3g} %"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -20,7 +20,6 @@ PERFORMANCE_PLUS_FROM_GIB = 513
 HOST_CACHE_UP_TO_GIB = 4095
 # What scenarios call an ephemeral OS disk; it is no SKU of managed disks.
 EPHEMERAL = "EphemeralOS"
-MB_PER_MIB = 1024**2 / 1e6
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+from diskbook.base.units import MIB
+
 
 class Progress:
     """Follows a ledger and shows a line a stage and a trial.
@@ -99,7 +101,7 @@ class Progress:
 
     def _prefill(self, event: dict[str, Any]) -> None:
         lifted = ", caps lifted" if event["caps_lifted"] else ""
-        self.say(f"  prefill {event['disk']}: {event['bytes'] / 1024**2:.0f} MiB{lifted}")
+        self.say(f"  prefill {event['disk']}: {event['bytes'] / MIB:.0f} MiB{lifted}")
 
     def _expiry(self, event: dict[str, Any]) -> None:
         if event["note"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
+from diskbook.base.units import GIB
 from diskbook.reference import catalog
 from diskbook.reference.rules import (
     DiskAsk,
@@ -15,7 +16,7 @@ from diskbook.reference.rules import (
     machine_violations,
 )
 from diskbook.scenario import ephemeral_rules
-from diskbook.scenario.layout import GIB, MARK_ROOM
+from diskbook.scenario.layout import MARK_ROOM
 from diskbook.scenario.model import Scenario
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from diskbook.scenario.layout import GIB, MARK_ROOM, MIB, REGION_BYTES, region_offset
+from diskbook.base.units import GIB, MIB
+from diskbook.scenario.layout import MARK_ROOM, REGION_BYTES, region_offset
 from diskbook.scenario.model import Scenario
 
 

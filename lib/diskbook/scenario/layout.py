@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from diskbook.base.units import MIB
 from diskbook.scenario.model import Scenario
 
-MIB = 1024**2
-GIB = 1024**3
 MARK_ROOM = MIB
 """Bytes at the end of a disk that trials leave alone: the mark by which the disk is known."""
 REGION_BYTES = 256 * MIB

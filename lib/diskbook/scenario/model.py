@@ -10,13 +10,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from diskbook.base.errors import unknown
+from diskbook.base.units import GIB, KIB, MIB
 from diskbook.reference.catalog import EPHEMERAL
 from diskbook.scenario.diskspd_line import workload as diskspd_line_workload
 from diskbook.scenario.diskspd_line.arguments import parse
 
 PRESETS = ("quick", "standard", "full")
 MOST_TRIALS = 100_000
-_SIZES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
+_SIZES = {"": 1, "K": KIB, "M": MIB, "G": GIB}
 
 
 def block_bytes(text: Any) -> Any:
@@ -120,7 +121,7 @@ class Workload(Record):
     verbatim: str | None = None
     remarks: Annotated[tuple[str, ...], Field(strict=False)] = ()
     pattern: Literal["random", "sequential"] = "random"
-    block_size: Annotated[int, BeforeValidator(block_bytes), Field(gt=0, le=64 * 1024**2, multiple_of=512)]
+    block_size: Annotated[int, BeforeValidator(block_bytes), Field(gt=0, le=64 * MIB, multiple_of=512)]
     write_pct: Annotated[int, Field(ge=0, le=100)]
     threads: Annotated[int, Field(ge=1, le=64)] = 1
     queue_depth: Annotated[int, Field(ge=1, le=1024)] = 1
@@ -161,7 +162,7 @@ class Workload(Record):
     @property
     def working_set_bytes(self) -> int:
         """Part of the disk that is prefilled and measured, in bytes, whole MiB."""
-        return max(1, round(self.working_set_gib * 1024)) * 1024**2
+        return max(1, round(self.working_set_gib * 1024)) * MIB
 
 
 class Design(Record):

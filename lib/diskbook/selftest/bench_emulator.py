@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import MB
 from diskbook.emulator.disk import Export
 from diskbook.emulator.types import Cache, Latency, Limits
 from diskbook.selftest.bench_emulator_rig import OtherCpu, Rig, run_fio, run_fio_together
@@ -98,7 +99,7 @@ def _only(result: FioResult) -> Direction:
 
 def _rates(exports: list[Export], block_kib: int, unit: str, options: list[str]) -> Values:
     """Rates of the exports, measured at the same time."""
-    scale = block_kib * 1024 / 1e6 if unit == "MB/s" else 1.0
+    scale = block_kib * 1024 / MB if unit == "MB/s" else 1.0
     return [_only(result).iops * scale for result in run_fio(exports, *options)]
 
 

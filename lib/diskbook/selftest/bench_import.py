@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from diskbook.base.units import MB
 from diskbook.tools.fio import log_histogram, log_latency
 
 ROWS = 20_000_000
@@ -80,7 +81,7 @@ def _all(folder: Path) -> int:
         limits = [f"{limit:.4g}" if limit else "" for limit in (task.most_s, task.most_mb)]
         verdict = "   missed" if late or large else ""
         print(
-            f"{task.name:<34}{path.stat().st_size / 1e6:>6.0f}{found['seconds']:>8.2f}{limits[0]:>9}"
+            f"{task.name:<34}{path.stat().st_size / MB:>6.0f}{found['seconds']:>8.2f}{limits[0]:>9}"
             f"{found['cpu_s']:>8.2f}{found['peak_mb']:>9.0f}{limits[1]:>9}{verdict}"
         )
     print(f"\nbest of {ROUNDS}; seconds without the start of the process, peak with it")
@@ -100,7 +101,7 @@ def measure(reader: str, path: str) -> dict[str, float]:
     read(Path(path))
     seconds, cpu_s = time.perf_counter() - started, time.process_time() - worked
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # KiB on Linux
-    return {"seconds": seconds, "cpu_s": cpu_s, "peak_mb": peak / 1e6}
+    return {"seconds": seconds, "cpu_s": cpu_s, "peak_mb": peak / MB}
 
 
 def histogram_log(seconds: int = HOUR_S, seed: int = SEED) -> bytes:

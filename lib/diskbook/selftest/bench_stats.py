@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from diskbook.base.units import MB
 from diskbook.scenario.model import Comparison
 from diskbook.stats import percentiles
 from diskbook.stats.compare import compare
@@ -89,7 +90,7 @@ def made_up_trials() -> tuple[pd.DataFrame, pd.DataFrame, list[Comparison]]:
         rate_offered=np.nan,
         iops=1000 / latency,
         lat_mean_ms=latency,
-        throughput_mb_s=1000 / latency * 4096 / 1e6,
+        throughput_mb_s=1000 / latency * 4096 / MB,
         cap_disk_iops=5000.0,
     )
     items = [

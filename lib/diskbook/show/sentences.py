@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
+from diskbook.base.units import percent
 from diskbook.figures.style import label
 from diskbook.scenario.model import Scenario, Workload
 from diskbook.stats.gates import unpaired
@@ -194,9 +195,9 @@ def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
         general = row["scope"] == LIKE_THESE
         unit, n = ("replicates", row["n_replicates"]) if general else ("blocks", row["n_blocks"])
         now = math.log(row["ci_high"] / row["ci_low"]) / 2
-        first, second = (_percent(_narrowed(now, n, n + more, row["level"])) for more in MORE)
+        first, second = (_half_width(_narrowed(now, n, n + more, row["level"])) for more in MORE)
         found.append(
-            f"{load}: {_percent(now)} for {scope_words(row, scenario)} with {n} {unit}; "
+            f"{load}: {_half_width(now)} for {scope_words(row, scenario)} with {n} {unit}; "
             f"{MORE[0]} {unit} more narrow it to {first}, {MORE[1]} more to {second}"
             f"{_of_blocks(row, comparisons)}"
         )
@@ -237,7 +238,7 @@ def _of_blocks(row: Row, comparisons: pd.DataFrame) -> str:
         )
     # The part within replicates halves, the part between them stays.
     half = _t(row["level"], row["n_replicates"] - 1) * math.sqrt(general_se**2 - within_se**2 / 2)
-    return f"; twice the blocks, in place of that, to {_percent(half)}"
+    return f"; twice the blocks, in place of that, to {_half_width(half)}"
 
 
 def _narrowed(half: float, n: int, wanted: int, level: float = 0.95) -> float:
@@ -251,5 +252,6 @@ def _t(level: float, df: float) -> float:
     return float(stats.t.ppf(0.5 + level / 2, df))
 
 
-def _percent(half: float) -> str:
-    return f"±{100 * math.expm1(half):.1f} %"
+def _half_width(half: float) -> str:
+    """Write a half-width on the log scale in percent."""
+    return f"±{percent(math.expm1(half), '.1f')}"

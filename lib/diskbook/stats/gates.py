@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
+from diskbook.base.units import percent
 from diskbook.stats.cell_checks import Places
 from diskbook.stats.outliers import FAR, MIN_BLOCKS, MIN_REPLICATES, FarRuns
 from diskbook.stats.strata import INFERRED, Strata
@@ -76,9 +77,9 @@ def little_gate(cells: Sequence[Cell]) -> Gate:
         cause = f"no latency was measured in {unknown} of {of} trials: the queue may not have been full"
         return Gate("Little's law", "not assessable", cause, "measure latencies as well (DiskSpd: -L)")
     if not bad:
-        cause = f"IOPS x latency is the number outstanding in all {of} trials ({_percent(worst, 1)})"
+        cause = f"IOPS x latency is the number outstanding in all {of} trials ({_worst(worst, 1)})"
         return Gate("Little's law", "passed", cause)
-    cause = f"IOPS x latency is not the number outstanding in {bad} of {of} trials ({_percent(worst, 1)})"
+    cause = f"IOPS x latency is not the number outstanding in {bad} of {of} trials ({_worst(worst, 1)})"
     remedy = "the tool did not keep its queue full; give the machine more CPU or lower the load, and repeat"
     return Gate("Little's law", "failed", cause, remedy, "invalid")
 
@@ -90,11 +91,11 @@ def rate_gate(cells: Sequence[Cell]) -> Gate:
         return Gate("offered rate", "passed", "no rate was offered: closed loops")
     worst = _farthest(cell["rate_worst"] for cell in cells)
     if not bad:
-        cause = f"the offered rate was kept in all {of} trials ({_percent(worst, 2)})"
+        cause = f"the offered rate was kept in all {of} trials ({_worst(worst, 2)})"
         return Gate("offered rate", "passed", cause)
     cause = (
         f"the offered rate was not kept within 0.5 % with depth to spare in {bad} of {of} trials "
-        f"({_percent(worst, 1)})"
+        f"({_worst(worst, 1)})"
     )
     remedy = "offer a lower rate or more depth; fio rounds intervals to whole microseconds"
     return Gate("offered rate", "failed", cause, remedy, "invalid")
@@ -163,7 +164,7 @@ def stationarity_gate(cells: Sequence[Cell]) -> Gate:
         cause = "trials have fewer than 20 samples"
         return Gate("stationarity", "not assessable", cause, "measure for 20 s or more a trial")
     worst = _farthest(cell["change_worst"] for cell in cells)
-    cause = f"{moved} of {seen} trials moved between their halves ({_percent(worst, 0)})"
+    cause = f"{moved} of {seen} trials moved between their halves ({_worst(worst, 0)})"
     if not moved or (moved <= _false_alarms(seen) and abs(worst) < CLIFF):
         return Gate("stationarity", "passed", cause)
     fell = next((str(cell["fell"]) for cell in cells if cell["fell"]), "")
@@ -352,9 +353,9 @@ def _farthest(values: Iterable[Any]) -> float:
     return max(known, key=abs, default=math.nan)
 
 
-def _percent(worst: float, digits: int) -> str:
+def _worst(worst: float, digits: int) -> str:
     """Worst relative distance in words; says so where a number is missing."""
-    return "numbers are missing" if math.isnan(worst) else f"worst {100 * worst:+.{digits}f} %"
+    return "numbers are missing" if math.isnan(worst) else f"worst {percent(worst, f'+.{digits}f')}"
 
 
 def _words(value: Any) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from diskbook.base.units import NS_PER_MS
 from diskbook.throttling.limits import measured_rows
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
@@ -38,7 +39,7 @@ def merge(bins: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     keys = ["arm", "workload", "direction"]
     joined = bins.merge(cells, on=["trial", "direction"])
     merged = joined.groupby([*keys, "lat_ns"]).agg(count=("count", "sum")).reset_index()
-    merged["lat_ms"] = merged["lat_ns"] / 1e6
+    merged["lat_ms"] = merged["lat_ns"] / NS_PER_MS
     return merged[[*keys, "lat_ms", "count"]]
 
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import MIB
 from diskbook.store.raw import Trial, read_bytes
 from diskbook.tools import formats
 from diskbook.tools.fio import latency as fio_latency, logs_of_a_job as job_logs
 from diskbook.tools.fio.logs_of_a_job import LogFile
 from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError
 
-_CHUNK = 1 << 20
+_CHUNK = MIB
 
 
 def read_trial(folder: Path, event: Mapping[str, Any]) -> Trial:

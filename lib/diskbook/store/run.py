@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import gzip
 import hashlib
 import json
 import os
 import re
-import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from diskbook import load
-from diskbook.base import paths
+from diskbook.base import files, paths
 from diskbook.base.errors import DiskbookError, UsageError, unknown
+from diskbook.base.files import write_atomic
 from diskbook.scenario.model import Scenario
 
 SCHEMA = 1
@@ -184,12 +182,8 @@ class Run:
         DiskbookError
             When another process works on this run.
         """
-        deadline = time.monotonic() + patience_s
-        with (self.folder / ".lock").open("a") as file:
-            while not _lock(file):
-                if time.monotonic() >= deadline:
-                    raise DiskbookError(f"run {self.name} is being worked on by another process")
-                time.sleep(0.1)
+        busy = DiskbookError(f"run {self.name} is being worked on by another process")
+        with files.locked(self.folder / ".lock", busy, patience_s):
             yield
 
 
@@ -231,28 +225,6 @@ def open_run(name: str | Path) -> Run:
 def new_name(scenario: str) -> str:
     """Name for a new run: scenario, UTC time, and four random digits against collisions."""
     return f"{scenario}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
-
-
-def write_atomic(path: Path, content: str | bytes) -> None:
-    """Write a file so that it is either whole or not there, also on a full disk."""
-    data = content.encode() if isinstance(content, str) else content
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _lock(file: IO[str]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _event(path: Path, number: int, line: str, lines: list[str]) -> dict[str, Any] | None:

@@ -8,9 +8,7 @@ group alone until it expires.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
-import os
 import secrets
 import socket
 import time
@@ -18,6 +16,7 @@ from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 
+from diskbook.base import files
 from diskbook.base.errors import DiskbookError
 from diskbook.store.run import Run, now_utc
 
@@ -53,9 +52,7 @@ def client_mark(runs: Path) -> str:
     """
     path = runs / _CLIENT
     with contextlib.suppress(FileExistsError):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as file:
-            file.write(secrets.token_hex(_ID_BYTES))
+        files.write_once(path, secrets.token_hex(_ID_BYTES))
     for _ in range(20):
         mark = known_mark(runs)
         if mark is not None:
@@ -89,11 +86,8 @@ def session(folder: Run) -> Iterator[None]:
     DiskbookError
         When another process works on it.
     """
-    with (folder.folder / _SESSION).open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DiskbookError(f"run {folder.name} is being worked on by another process") from None
+    busy = DiskbookError(f"run {folder.name} is being worked on by another process")
+    with files.locked(folder.folder / _SESSION, busy):
         yield
 
 
@@ -107,7 +101,7 @@ def record_kept(folder: Run, keep: bool) -> None:
 
 def is_worked_on(folder: Run) -> bool:
     """Whether a process works on a run: `diskbook run`, or one of its stages."""
-    return any(_is_locked(folder.folder / name) for name in (_SESSION, ".lock"))
+    return any(files.is_locked(folder.folder / name) for name in (_SESSION, ".lock"))
 
 
 def life(folder: Run, group: str) -> Life:
@@ -133,14 +127,3 @@ def life(folder: Run, group: str) -> Life:
     # Only `diskbook run` writes `kept`. Without it the notebooks are used by hand, and nobody says when
     # that has ended.
     return Life.KEPT if manifest.get("kept", True) else Life.ENDED
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    return False

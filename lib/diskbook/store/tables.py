@@ -19,10 +19,12 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.files import write_atomic
+from diskbook.base.units import MB
 from diskbook.reference.catalog import EPHEMERAL
 from diskbook.scenario.model import Workload
 from diskbook.store import raw, raw_imported
-from diskbook.store.run import Run, write_atomic
+from diskbook.store.run import Run
 from diskbook.tables import schema
 from diskbook.tables.schema import validate
 from diskbook.throttling import credit, platform as platform_metrics
@@ -246,7 +248,7 @@ def _demand(directions: Mapping[str, Direction], workload: Workload) -> tuple[fl
     parts = [part for name, part in directions.items() if name in ("read", "write")]
     iops = sum(part.iops for part in parts)
     seconds = workload.ramp_s + max((part.runtime_ms / 1000 for part in parts), default=0.0)
-    return seconds, iops, iops * workload.block_size_bytes / 1e6
+    return seconds, iops, iops * workload.block_size_bytes / MB
 
 
 def _add_credit(rows: list[dict[str, Any]], credits: Mapping[str, credit.Credit]) -> None:
@@ -264,7 +266,7 @@ def _rows(directions: Mapping[str, Direction], workload: Workload) -> list[dict[
 
 def _metrics(part: Direction, direction: str, workload: Workload) -> dict[str, Any]:
     # Not fio's own bytes a second: they hold what was in flight when the ramp ended (see `Direction`).
-    throughput_mb_s = part.iops * workload.block_size_bytes / 1e6
+    throughput_mb_s = part.iops * workload.block_size_bytes / MB
     return {
         "runtime_s": part.runtime_ms / 1000,
         "ios": part.ios,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from diskbook.base.units import MB
+
 LITTLE_TOLERANCE = 0.01
 CLIENT_MS = 0.02
 """Time a client may take for itself between two operations; seen with fio: 2 to 10 microseconds."""
@@ -85,7 +87,7 @@ def trial_totals(trials: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.D
     with np.errstate(all="ignore"):
         mb_s = np.where(
             np.isnan(numbers["throughput_mb_s"]),
-            numbers["iops"] * numbers["block_size_bytes"] / 1e6,
+            numbers["iops"] * numbers["block_size_bytes"] / MB,
             numbers["throughput_mb_s"],
         )
         # A missing number makes the sum missing: without that it would pass as a small one.

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
+from diskbook.base.units import MB, MIB, epoch
 from diskbook.reference.catalog import EPHEMERAL
 from diskbook.tables.vocabulary import CreditState
 
@@ -243,25 +243,21 @@ def _state_of(start: float, end: float, needed: float) -> CreditState:
 
 
 def _trial_work(event: Event, demand: tuple[float, float, float] | None) -> _Work:
-    start_s = _epoch(event["started_utc"])
+    start_s = epoch(event["started_utc"])
     if demand is not None:
         seconds, *rate = demand
         return _Work(start_s, seconds, (rate[0], rate[1]), (rate[0], rate[1]))
-    return _Work(start_s, max(0.0, _epoch(event["ended_utc"]) - start_s), _NOTHING, _ANY)
+    return _Work(start_s, max(0.0, epoch(event["ended_utc"]) - start_s), _NOTHING, _ANY)
 
 
 def _prefill(event: Event) -> _Work:
     """Written in blocks of 1 MiB (see `tools.fio_command`)."""
     seconds = max(float(event["real_s"]), 1e-3)
-    rate = event["bytes"] / 2**20 / seconds, event["bytes"] / 1e6 / seconds
+    rate = event["bytes"] / MIB / seconds, event["bytes"] / MB / seconds
     return _ended(event, rate, rate)
 
 
 def _ended(event: Event, low: tuple[float, float], high: tuple[float, float]) -> _Work:
     """Work whose event was written when it had ended."""
     seconds = float(event["real_s"])
-    return _Work(_epoch(event["time_utc"]) - seconds, seconds, low, high)
-
-
-def _epoch(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
+    return _Work(epoch(event["time_utc"]) - seconds, seconds, low, high)

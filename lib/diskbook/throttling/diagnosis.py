@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from diskbook.base.units import MB
 from diskbook.tables.series import diagnose
 from diskbook.throttling import limits, predict
 from diskbook.throttling.limits import LIMITS
@@ -246,7 +247,7 @@ def _base_reached(cell: pd.Series, before: float, after: float, on_demand: bool)
         if not burst > cell.get(limit.column, math.nan) or (on_demand and "disk" in limit.column):
             continue
         base = float(cell[limit.column])
-        base_iops = base * (1.0 if limit.counts == "iops" else 1e6 / cell["block_size_bytes"])
+        base_iops = base * (1.0 if limit.counts == "iops" else MB / cell["block_size_bytes"])
         if before > limits.OVERSHOOT * base_iops and abs(after / base_iops - 1.0) <= _AT_BASE:
             return limit.words(base)
     return ""

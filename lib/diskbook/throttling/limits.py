@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from diskbook.base.units import MB
 from diskbook.tables.series import Samples, flat_trials
 from diskbook.tables.totals import (
     CELL,
@@ -243,7 +244,7 @@ def cell_codes(totals: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
 
 def _limit_as_iops(cells: pd.DataFrame) -> pd.Series:
     mb_s = {limit.column for limit in LIMITS if limit.counts == "mb_s"}
-    as_iops = cells["limit_value"] * 1e6 / cells["block_size_bytes"]
+    as_iops = cells["limit_value"] * MB / cells["block_size_bytes"]
     return cells["limit_value"].where(~cells["limit"].isin(mb_s), as_iops)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from diskbook.base.units import US_PER_S
 from diskbook.reference.metrics import BY_NAME, METRICS
 from diskbook.tables import schema
 from diskbook.tables.totals import trial_totals
@@ -120,9 +121,9 @@ def _us(times: pd.Series) -> np.ndarray:
 def _measured(trials: pd.DataFrame) -> pd.DataFrame:
     """Finished trials, a row each, with the beginning and end of what was measured, in microseconds."""
     ok = trials[(trials["status"] != "failed") & ~_on_local_disk(trials)].drop_duplicates("trial")
-    start = _us(ok["started_utc"]) + (1e6 * ok["ramp_s"].to_numpy(float)).astype(np.int64)
+    start = _us(ok["started_utc"]) + (US_PER_S * ok["ramp_s"].to_numpy(float)).astype(np.int64)
     seconds = np.nan_to_num(ok["runtime_s"].to_numpy(float))
-    return ok.assign(start=start, end=start + (1e6 * seconds).astype(np.int64))
+    return ok.assign(start=start, end=start + (US_PER_S * seconds).astype(np.int64))
 
 
 def _on_local_disk(trials: pd.DataFrame) -> pd.Series:
@@ -134,7 +135,7 @@ def _within(measured: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
     """Windows of one series wholly within each trial: how many, their mean and their maximum."""
     begin = _us(series["minute_utc"])
     first = np.searchsorted(begin, measured["start"].to_numpy(), "left")
-    ended = begin + 1_000_000 * series["grain_s"].to_numpy()
+    ended = begin + US_PER_S * series["grain_s"].to_numpy()
     last = np.searchsorted(ended, measured["end"].to_numpy(), "right")
     some = last > first
     first, last, found = first[some], last[some], measured.loc[some, ["trial", "arm", "workload"]]

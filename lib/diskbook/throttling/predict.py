@@ -12,6 +12,7 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
+from diskbook.base.units import MB
 from diskbook.tables.totals import CELL, trial_totals
 from diskbook.tables.vocabulary import CreditState
 from diskbook.throttling.limits import LIMITS, Limit, limit_values
@@ -79,7 +80,7 @@ def predicted(trials: pd.DataFrame, on_demand: Collection[str] = ()) -> pd.DataF
         limit_value=values[np.arange(len(totals)), place],
         concurrency_iops=concurrency,
     )
-    numbers["predicted_mb_s"] = numbers["predicted_iops"] * totals["block_size_bytes"] / 1e6
+    numbers["predicted_mb_s"] = numbers["predicted_iops"] * totals["block_size_bytes"] / MB
     numbers["ratio"] = numbers["measured_iops"] / numbers["predicted_iops"]
     cells = numbers.groupby(CELL, sort=False)
     words = cells[["by", "limit"]].agg(_most)
@@ -109,7 +110,7 @@ def _in_force(totals: pd.DataFrame, limit: Limit, free: np.ndarray) -> np.ndarra
         cached = ~np.isnan(limit_values(totals, "cap_vm_cached_iops"))
         value = np.where(cached & (totals["kind"] == "read").to_numpy(), np.nan, value)
     if limit.counts == "mb_s":
-        value = value * 1e6 / totals["block_size_bytes"].to_numpy(float)
+        value = value * MB / totals["block_size_bytes"].to_numpy(float)
     return np.where(value > 0, value, np.nan)
 
 

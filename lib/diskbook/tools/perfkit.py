@@ -15,13 +15,12 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Literal
 
+from diskbook.base.units import MIB, US_PER_MS, utc_text
 from diskbook.tools.fio import options as fio_options
 from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number
 
-_US_PER_MS = 1000
 _MODES = ("read", "write")
 _DISKSPD = ("total_iops", "read_iops", "write_iops")
 # Labels that make two samples different loads or places.
@@ -180,11 +179,11 @@ def _fio_direction(group: _Group, mode: str) -> Direction | None:
     if not iops:
         return None
     latency = {
-        key.removeprefix(f"{mode}:latency:"): value / _US_PER_MS
+        key.removeprefix(f"{mode}:latency:"): value / US_PER_MS
         for key, value in group.values.items()
         if key.startswith(f"{mode}:latency:")
     }
-    mean = group.values.get(f"{mode}:latency", math.nan) / _US_PER_MS
+    mean = group.values.get(f"{mode}:latency", math.nan) / US_PER_MS
     percentiles = _percentiles(latency)
     seconds = fio_options.seconds(group.labels.get("runtime", "")) or math.nan
     return Direction(
@@ -226,7 +225,7 @@ def _diskspd_direction(group: _Group, mode: str) -> Direction | None:
     return Direction(
         ios=_number(group.labels, f"{mode.capitalize()}Count") or iops * seconds,
         iops=iops,
-        bw_bytes=group.values.get(f"{mode}_bandwidth", math.nan) * 1024**2,
+        bw_bytes=group.values.get(f"{mode}_bandwidth", math.nan) * MIB,
         runtime_ms=1000 * seconds,
         lat_mean_ms=group.values.get(f"average_{mode}_latency", math.nan),
         lat_stddev_ms=group.values.get(f"{mode}_latency_stdev", math.nan),
@@ -264,6 +263,6 @@ def _diskspd_load(labels: Mapping[str, str]) -> Load:
 
 def _started(timestamp: object) -> str | None:
     try:
-        return datetime.fromtimestamp(number(timestamp, "timestamp", 4e9), UTC).isoformat(timespec="seconds")
+        return utc_text(number(timestamp, "timestamp", 4e9))
     except ValueError:
         return None

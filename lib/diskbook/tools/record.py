@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from diskbook.base.errors import DiskbookError
 
-NS_PER_MS = 1e6
-NS_PER_US = 1000
 Floats = npt.NDArray[np.float64]
 CACHED = "the system's file cache was on: this may measure memory and not the disk"
 

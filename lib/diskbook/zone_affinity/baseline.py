@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -14,10 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from diskbook.base import files
 from diskbook.base.errors import DiskbookError, UsageError, unknown
+from diskbook.base.files import write_atomic
 from diskbook.stats.zone_probe import FARTHER, NEAREST, compare, probe as probe_run
 from diskbook.store import tables
-from diskbook.store.run import now_utc, open_run, write_atomic
+from diskbook.store.run import now_utc, open_run
 from diskbook.zone_affinity.probe import Probe
 
 SCHEMA = "diskbook zones 1"
@@ -175,8 +176,8 @@ def held(path: Path) -> Iterator[None]:
         When it cannot be written.
     """
     try:
-        with (path.parent / f".{path.name}.lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        busy = DiskbookError(f"{path} is being written by another process")
+        with files.locked(path.parent / f".{path.name}.lock", busy, patience_s=math.inf):
             yield
     except OSError as error:
         raise DiskbookError(f"{path} cannot be written: {error.strerror}") from None

@@ -19,9 +19,10 @@ import numpy as np
 import pandas as pd
 
 from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.base.files import write_atomic
 from diskbook.stats import intervals
 from diskbook.stats.zone_probe import FARTHER, NEAREST
-from diskbook.store.run import now_utc, write_atomic
+from diskbook.store.run import now_utc
 from diskbook.zone_affinity import baseline as zone_affinity_baseline
 from diskbook.zone_affinity.baseline import Baseline
 from diskbook.zone_affinity.probe import Probe, measure

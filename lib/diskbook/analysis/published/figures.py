@@ -16,9 +16,9 @@ import pandas as pd
 
 from diskbook.analysis.published import setups, support
 from diskbook.base import paths
+from diskbook.base.units import MB, MB_PER_MIB
 from diskbook.throttling import limits
 
-MB_PER_MIB = 1024**2 / 1e6
 MEASURED = ("iops", "throughput", "lat_mean", "access_time")
 """Metrics that were measured under a stated load; all others are stated."""
 UNITS = {
@@ -86,7 +86,7 @@ def _trial(group: pd.DataFrame) -> dict[str, Any]:
     by_metric = group.drop_duplicates("metric").set_index("metric")["base"]
     size = _bytes(first["block_size"])
     latency = by_metric.get("lat_mean", by_metric.get("access_time", math.nan))
-    rate = by_metric.get("iops", by_metric.get("throughput", math.nan) * 1e6 / size)
+    rate = by_metric.get("iops", by_metric.get("throughput", math.nan) * MB / size)
     both = not math.isnan(latency) and not math.isnan(rate)
     rate = 1000.0 * first["outstanding"] / latency if math.isnan(rate) else rate
     return {
@@ -100,7 +100,7 @@ def _trial(group: pd.DataFrame) -> dict[str, Any]:
         "outstanding": first["outstanding"],
         "block_size_bytes": size,
         "iops": rate,
-        "throughput_mb_s": by_metric.get("throughput", rate * size / 1e6),
+        "throughput_mb_s": by_metric.get("throughput", rate * size / MB),
         "lat_mean_ms": 1000.0 * first["outstanding"] / rate if math.isnan(latency) else latency,
         "printed_both": both,
         **setups.caps(first.to_dict()),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from diskbook.base.units import GIB
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.state import Resource
 from diskbook.emulator.types import DiskSpec, Json
 from diskbook.reference import catalog
 from diskbook.reference.rules import DiskAsk
-
-GIB = 1024**3
 
 
 def ask_of(body: Json) -> DiskAsk:

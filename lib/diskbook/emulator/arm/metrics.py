@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from diskbook.base.units import epoch
 from diskbook.emulator import load
 from diskbook.emulator.arm.errors import ArmError, bad_request
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
@@ -78,7 +79,7 @@ def _windows(call: Call) -> Windows:
         raise bad_request(f"Interval '{call.query['interval']}' is not supported.")
     grain_s = int(match[1]) * _SECONDS[match[2]]
     try:
-        start, end = (_epoch(call.query[name]) for name in ("starttime", "endtime"))
+        start, end = (epoch(call.query[name]) for name in ("starttime", "endtime"))
     except (KeyError, ValueError):
         raise bad_request("starttime and endtime must be given, as ISO 8601.") from None
     first = int(start // grain_s) * grain_s
@@ -112,7 +113,7 @@ def _of_machine(
     top: int,
 ) -> Json:
     mine = [item for item in activities if item.vm.id == machine.key]
-    created = _epoch(machine.properties["timeCreated"]) if "timeCreated" in machine.properties else 0.0
+    created = epoch(machine.properties["timeCreated"]) if "timeCreated" in machine.properties else 0.0
     known = (windows.starts >= created // windows.grain_s * windows.grain_s) & (
         windows.starts + windows.grain_s <= arrived
     )
@@ -180,11 +181,6 @@ def _row(machine: Resource, metric: Metric, series: list[Json]) -> Json:
         "timeseries": series,
         "errorCode": "Success",
     }
-
-
-def _epoch(text: str) -> float:
-    moment = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
-    return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
 
 
 def _iso(epoch_s: float) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 
+from diskbook.base.units import MB
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook.emulator.arm.settings import Restriction
@@ -64,7 +65,7 @@ def _vm_rows(region: catalog.Region) -> list[Json]:
 
 
 def _bytes(mb: float | None) -> int | None:
-    return None if mb is None else round(mb * 1e6)
+    return None if mb is None else round(mb * MB)
 
 
 def _vm_row(size: catalog.VmSize, region: catalog.Region) -> Json:

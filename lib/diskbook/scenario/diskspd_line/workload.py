@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from diskbook.base.errors import UsageError
+from diskbook.base.units import GIB
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse
-
-GIB = 1024**3
 
 
 def expand(raw: Any) -> Any:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from diskbook.base.errors import UsageError
+from diskbook.base.units import MB, MIB
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse
 from diskbook.scenario.diskspd_line.render import render
 from diskbook.scenario.model import Workload
@@ -21,7 +22,6 @@ from diskbook.tools.record import Measurement, Series, UnusableError
 
 __all__ = ["Result", "arguments_of", "command", "parse_output", "prefill_command"]
 
-MIB = 1024**2
 VERSION = "2.0.21"
 """The release that machines get. It reads -g5i as 5 bytes/ms, and -rs without a word (2.1 knows them)."""
 _PREFILL_MB_S = 400
@@ -117,7 +117,7 @@ def prefill_command(size_bytes: int, target: Target, *, seconds: int | None = No
         cache="off",
         max_offset=size_bytes,
         warmup_s=0,
-        duration_s=seconds or max(1, math.ceil(size_bytes / 1e6 / _PREFILL_MB_S)),
+        duration_s=seconds or max(1, math.ceil(size_bytes / MB / _PREFILL_MB_S)),
         buffers="random",
         output="xml",
     )

@@ -10,12 +10,13 @@ import re
 from collections.abc import Sequence
 from typing import Literal, TypeVar
 
+from diskbook.base.units import GIB, KIB, MIB
 from diskbook.tools.record import CACHED, Load
 
 T = TypeVar("T")
 
 _PATH = re.compile(r"^\s*path: '(.{1,400})'\s*$", re.MULTILINE)
-_SIZE = {"": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "K": 1024, "M": 1024**2, "G": 1024**3}
+_SIZE = {"": 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "K": KIB, "M": MIB, "G": GIB}
 _OUTSTANDING = r"outstanding I/O.{0,40}?: (\d{1,6})"
 
 

@@ -16,9 +16,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from diskbook.base.units import NS_PER_MS
 from diskbook.tools import xml_tree
 from diskbook.tools.diskspd import xml_profile
-from diskbook.tools.record import NS_PER_MS, Direction, Measurement, Parsed, Series, UnusableError, number
+from diskbook.tools.record import Direction, Measurement, Parsed, Series, UnusableError, number
 from diskbook.tools.xml_tree import Node
 
 _WORDS = {"read": "Read", "write": "Write"}

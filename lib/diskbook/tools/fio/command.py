@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from diskbook.base.errors import UsageError
+from diskbook.base.units import MIB
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse
 from diskbook.scenario.model import Workload
 from diskbook.tools.fio import diskspd_line
@@ -21,7 +22,6 @@ __all__ = [
     "version_command",
 ]
 
-MIB = 1024**2
 JOB_NAME = "trial"
 # The achieved rate may miss the offered one by 0.5 %; rounding must not use that up.
 _RATE_ROUNDING = 0.001

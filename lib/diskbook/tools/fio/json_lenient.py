@@ -10,9 +10,9 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
+from diskbook.base.units import utc_text
 from diskbook.tools.fio import latency as fio_latency, options as fio_options
 from diskbook.tools.fio.documents import Document, documents
 from diskbook.tools.record import CACHED, Direction, Measurement, Parsed, UnusableError, number
@@ -292,4 +292,4 @@ def _started(job: _Job, document: Document) -> str | None:
     begun = told or (printed - _number(job.entries[0].get("elapsed")) if printed else 0.0)
     if not 0 < begun < _EPOCH_S:
         return None
-    return datetime.fromtimestamp(begun, UTC).isoformat(timespec="seconds")
+    return utc_text(begun)

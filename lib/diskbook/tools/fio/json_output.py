@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.tools.record import NS_PER_MS, Direction, merge_bins, percentile_ns, pooled
+from diskbook.base.units import NS_PER_MS
+from diskbook.tools.record import Direction, merge_bins, percentile_ns, pooled
 
 __all__ = ["NS_PER_MS", "Direction", "FioError", "FioResult", "merge_bins", "parse", "percentile_ns"]
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.tools.record import NS_PER_MS, NS_PER_US, merge_bins, number, percentile_ns, pooled
+from diskbook.base.units import NS_PER_MS, NS_PER_US
+from diskbook.tools.record import merge_bins, number, percentile_ns, pooled
 
 CAP_MS = 17_100.0
 """Greatest latency that fio's histogram tells apart (17.11 s)."""

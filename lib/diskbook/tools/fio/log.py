@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import csv
 
+from diskbook.base.units import MIB
 from diskbook.tools.record import UnusableError
 
 BLOCK_BYTES = 512 * 1024
@@ -36,7 +37,7 @@ _LAST_MS = 4_000_000_000_000
 _GREATEST_VALUE = 2**53
 _WORKERS = 2
 _AHEAD = 8
-_LONGEST_LINE = 1024**2
+_LONGEST_LINE = MIB
 _NAMES = ("time_ms", "value", "direction", "size_bytes")
 _LEAST_COLUMNS = 4  # fio 2.0 wrote no more
 _MOST_COLUMNS = 8

@@ -16,10 +16,11 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from diskbook.base.units import NS_PER_MS, NS_PER_US
 from diskbook.tools.fio.latency import index_value
 from diskbook.tools.fio.log import EPOCH_MS, GREATEST_S
 from diskbook.tools.fio.log_latency import DIRECTIONS
-from diskbook.tools.record import NS_PER_MS, NS_PER_US, Direction, Series, UnusableError, percentile_ns
+from diskbook.tools.record import Direction, Series, UnusableError, percentile_ns
 
 _GROUPS = {29: 1, 19: NS_PER_US}
 """Groups of 64 bins to the unit of the bins in ns."""

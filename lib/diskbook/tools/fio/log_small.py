@@ -14,8 +14,9 @@ import math
 
 import numpy as np
 
+from diskbook.base.units import NS_PER_MS
 from diskbook.tools.fio.json_output import FioError
-from diskbook.tools.record import NS_PER_MS, Series
+from diskbook.tools.record import Series
 
 __all__ = ["Series", "parse_logs"]
 

@@ -14,11 +14,10 @@ from typing import BinaryIO
 
 import numpy as np
 
+from diskbook.base.units import NS_PER_MS, NS_PER_US
 from diskbook.tools.fio import log as fio_log_read, log_histogram, log_latency, log_small
 from diskbook.tools.fio.log import Rows
 from diskbook.tools.record import (
-    NS_PER_MS,
-    NS_PER_US,
     Direction,
     Load,
     Measurement,

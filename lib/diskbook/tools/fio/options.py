@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from diskbook.base.units import GIB, KIB, MIB
 from diskbook.tools.record import Load
 
 # Engines that wait for each I/O: whatever `iodepth` says, one is in flight.
 SYNCHRONOUS = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"))
 # Engines that go through the system's file cache unless told not to; none of them needs to be named.
 _THROUGH_CACHE = SYNCHRONOUS | {"", "libaio", "io_uring", "posixaio", "windowsaio", "solarisaio", "splice"}
-_SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4, "p": 1024**5}
+_SIZES = {"": 1, "k": KIB, "m": MIB, "g": GIB, "t": 1024**4, "p": 1024**5}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _NUMBER = re.compile(r"^(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)$")
 _GREATEST = 2**60

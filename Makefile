@@ -30,9 +30,10 @@ lint: setup ## check style of code and notebooks, and that packages import only 
 types: setup ## check types
 	@$(BIN)/mypy
 
-format: setup ## put code and notebooks into the project's style, strip notebook outputs
+format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 	@$(BIN)/nbstripout --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
+	@$(BIN)/python -m diskbook.selftest.house
 
 coverage: setup ## check the intervals against simulated truth (2 minutes)
 	@$(BIN)/python -m diskbook.selftest.coverage

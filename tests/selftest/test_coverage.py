@@ -91,7 +91,7 @@ def test_the_check_computes_what_the_analysis_prints(design: Design) -> None:
         printed = table.loc[scope].loc[names]
         for column in ("low", "high"):
             theirs = np.log(printed[f"ci_{column}"].to_numpy(float))
-            assert np.allclose(getattr(outcome.found, column), theirs, atol=1e-12, rtol=0, equal_nan=True)
+            assert np.allclose(getattr(outcome.interval, column), theirs, atol=1e-12, rtol=0, equal_nan=True)
         assert np.array_equal(outcome.flagged, failed["failed trials"].to_numpy())
         assert np.array_equal(outcome.noisy, failed["one-sided noise"].to_numpy())
 

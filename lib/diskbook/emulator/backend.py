@@ -187,7 +187,11 @@ class LocalBackend:
     def activity(self) -> list[Activity]:
         """Return what all data disks did second by second, also those detached since."""
         with self._step():
-            return [self._activity(one) for one in self._book.attachments if one.lun != OS_LUN]
+            return [
+                self._activity(attachment)
+                for attachment in self._book.attachments
+                if attachment.lun != OS_LUN
+            ]
 
     # life of the emulator
 

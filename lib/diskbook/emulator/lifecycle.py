@@ -162,13 +162,13 @@ def stop(name: str, keep_state: bool = False) -> None:
 
 def status() -> list[Status]:
     """Return this user's emulators, by name."""
-    found = []
+    emulators = []
     for name in folders.names():
         state = (folders.home() / name).resolve()
         config = folders.read(state / folders.CONFIG)
         running = folders.is_running(state)
         connection = folders.read(state / folders.CONNECTION) if running else {}
-        found.append(
+        emulators.append(
             Status(
                 name=name,
                 state="running" if running else "kept" if (state / folders.KEEP).exists() else "dead",
@@ -179,7 +179,7 @@ def status() -> list[Status]:
                 pid=connection.get("pid"),
             )
         )
-    return found
+    return emulators
 
 
 def connect(name: str) -> Connection:
@@ -242,8 +242,8 @@ def _write_config(
 ) -> None:
     before = folders.read(state / folders.CONFIG)
     wanted_profile = str(Path(profile).resolve()) if profile and profile.endswith(".toml") else profile
-    for key, wanted in (("profile", wanted_profile), ("seed", seed)):
-        if before and wanted is not None and before[key] != wanted:
+    for key, asked in (("profile", wanted_profile), ("seed", seed)):
+        if before and asked is not None and before[key] != asked:
             raise UsageError(
                 f"the emulator '{name}' has kept its state, made with {key} {before[key]}: "
                 "start it without another, or stop it first to begin anew."

@@ -44,25 +44,25 @@ class Windows:
 
 def of_machine(metric: Metric, vm: VmSpec, activities: Iterable[Activity], windows: Windows) -> Values | None:
     """Percentages of a machine's metric, a value a window; None where the machine has no such limit."""
-    mine = [item for item in activities if item.vm.id == vm.id]
+    own = [item for item in activities if item.vm.id == vm.id]
     column = (_HITS if metric.path == "cached" else _MISSES)[metric.counts]
     if not metric.credit:
         limit = _machine_limit(metric, vm)
-        return None if limit is None else _consumed(mine, column, limit * _UNIT[metric.counts], windows)
-    if metric.path == "cached" or not mine:  # cached limits that burst are not played
+        return None if limit is None else _consumed(own, column, limit * _UNIT[metric.counts], windows)
+    if metric.path == "cached" or not own:  # cached limits that burst are not played
         return None
-    return _used(mine, metric.counts, mine[-1].vm_uncached, windows)
+    return _used(own, metric.counts, own[-1].vm_uncached, windows)
 
 
 def of_disk(
     metric: Metric, disk: DiskSpec, activities: Iterable[Activity], windows: Windows
 ) -> Values | None:
     """Percentages of a disk's metric, on whatever machines it is, a value a window; None as above."""
-    mine = [item for item in activities if item.disk.id == disk.id]
+    own = [item for item in activities if item.disk.id == disk.id]
     if metric.credit:
-        return _used(mine, metric.counts, mine[-1].disk_limits, windows)
+        return _used(own, metric.counts, own[-1].disk_limits, windows)
     limit = {"iops": disk.iops, "mb_s": disk.mb_s}[metric.counts]
-    return _consumed(mine, _MISSES[metric.counts], limit * _UNIT[metric.counts], windows)
+    return _consumed(own, _MISSES[metric.counts], limit * _UNIT[metric.counts], windows)
 
 
 def _machine_limit(metric: Metric, vm: VmSpec) -> float | None:

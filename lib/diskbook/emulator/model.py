@@ -121,7 +121,7 @@ class Model:
         """
         if disk.sku == catalog.EPHEMERAL:
             return Limits()
-        found = catalog.disk_limits(
+        documented = catalog.disk_limits(
             disk.sku,
             disk.size_gib,
             bursting=disk.bursting,
@@ -131,13 +131,15 @@ class Model:
             mb_s=disk.mb_s,
             max_shares=disk.max_shares,
         )
-        limits = Limits(found.iops, found.mb_s)
-        if found.burst_iops is not None and found.burst_mb_s is not None:
-            if found.credit_ios or found.credit_mb:
-                burst = replace(limits, burst_iops=found.burst_iops, burst_mb_s=found.burst_mb_s)
-                limits = replace(burst, credit_ios=found.credit_ios, credit_mb=found.credit_mb)
+        limits = Limits(documented.iops, documented.mb_s)
+        if documented.burst_iops is not None and documented.burst_mb_s is not None:
+            if documented.credit_ios or documented.credit_mb:
+                burst = replace(limits, burst_iops=documented.burst_iops, burst_mb_s=documented.burst_mb_s)
+                limits = replace(burst, credit_ios=documented.credit_ios, credit_mb=documented.credit_mb)
             else:
-                limits = Limits(max(found.iops, found.burst_iops), max(found.mb_s, found.burst_mb_s))
+                limits = Limits(
+                    max(documented.iops, documented.burst_iops), max(documented.mb_s, documented.burst_mb_s)
+                )
         return self._scaled(limits, credit_scale(disk))
 
     def vm_limits(self, vm: VmSpec) -> tuple[Limits, Limits]:

@@ -119,14 +119,14 @@ def marked(folder: Path, but: str | None = None) -> list[psutil.Process]:
     Their environment names the machine's folder, or they work in it. A process that has left both behind
     (`env -i` and `cd /`) is not found.
     """
-    mine = os.getuid()
-    found = []
+    own_uid = os.getuid()
+    processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            others = process.uids().real != mine or process.pid == os.getpid()
+            others = process.uids().real != own_uid or process.pid == os.getpid()
             if not others and _belongs(process, f"{folder}/") and process.name() != but:
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def tree(pid: int) -> list[psutil.Process]:
@@ -140,12 +140,12 @@ def tree(pid: int) -> list[psutil.Process]:
 
 def end(processes: Iterable[psutil.Process], wait_s: float = 2.0) -> None:
     """Tell the processes to end (SIGTERM), and give them a moment to do so."""
-    told = list(processes)
-    for process in told:
+    ending = list(processes)
+    for process in ending:
         with contextlib.suppress(psutil.Error):
             process.terminate()
     deadline = time.monotonic() + wait_s
-    while any(is_alive(process) for process in told) and time.monotonic() < deadline:
+    while any(is_alive(process) for process in ending) and time.monotonic() < deadline:
         time.sleep(0.005)
 
 

@@ -80,22 +80,26 @@ class Reservations:
         """Remove every registration with another key; take the reservation over where its holder had it."""
         with self._words() as words:
             _check_key(words, nexus, key)
-            away = [one for one, found in _registered(words).items() if found == other_key]
+            away = [
+                registrant
+                for registrant, registered_key in _registered(words).items()
+                if registered_key == other_key
+            ]
             if not away:
                 raise Conflict
             if words[_HOLDER] in away:
                 _hold(words, nexus, kind)
-            for one in away:
-                if one != nexus:
-                    _set_key(words, one, 0)
+            for registrant in away:
+                if registrant != nexus:
+                    _set_key(words, registrant, 0)
             words[_GENERATION] += 1
 
     def clear(self, nexus: int, key: int) -> None:
         """Remove the reservation and every registration."""
         with self._words() as words:
             _check_key(words, nexus, key)
-            for one in _registered(words):
-                _set_key(words, one, 0)
+            for registrant in _registered(words):
+                _set_key(words, registrant, 0)
             words[_GENERATION] += 1
 
     def drop(self, nexus: int) -> None:
@@ -138,8 +142,8 @@ def _set_key(words: memoryview, nexus: int, key: int) -> None:
     """Set the key of a nexus. Under this type the reservation goes with the registration of its holder."""
     if key == 0 and words[_HOLDER] == nexus:
         _hold(words, 0, 0)
-    mine = [slot for slot in _slots(words) if words[slot] == nexus and words[slot + 1]]
-    free = mine or [slot for slot in _slots(words) if not words[slot + 1]]
+    slots = [slot for slot in _slots(words) if words[slot] == nexus and words[slot + 1]]
+    free = slots or [slot for slot in _slots(words) if not words[slot + 1]]
     if not free:
         raise OSError(f"an emulated disk takes {REGISTRATIONS} registrations")
     words[free[0]] = nexus

@@ -58,11 +58,11 @@ def _hex(text: str) -> int:
 
 def _row(disks: Path, device: str) -> dict[str, Any]:
     rows = json.loads(disks.read_text("utf-8")).values()
-    found = [row for row in rows if device in (row["uri"], row["prefill_uri"])]
-    if not found:
+    matching = [row for row in rows if device in (row["uri"], row["prefill_uri"])]
+    if not matching:
         print(f"sg_persist: error opening file: {device}: No such file or directory", file=sys.stderr)
         raise SystemExit(15)
-    return found[0]
+    return matching[0]
 
 
 def _change(disk: Reservations, nexus: int, given: argparse.Namespace) -> None:

@@ -118,8 +118,8 @@ def _map(path: Path, struct: type[_Struct]) -> _Struct:
         return struct.from_buffer(mmap.mmap(file.fileno(), ctypes.sizeof(struct)))
 
 
-def _check_magic(path: Path, found: int, wanted: int) -> None:
-    if found != wanted:
+def _check_magic(path: Path, magic: int, expected: int) -> None:
+    if magic != expected:
         raise DiskbookError(f"{path} was made by another version of the emulator; delete it and start again.")
 
 

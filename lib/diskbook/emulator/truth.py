@@ -76,13 +76,13 @@ def _key(item: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _pairs(attachments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return one entry a machine, disk and caching, however often the disk was attached there."""
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    pairs: dict[tuple[str, str, str], dict[str, Any]] = {}
     for attachment in attachments:
         key = (attachment["machine_id"], attachment["disk_id"], attachment["caching"])
-        if key not in found:
+        if key not in pairs:
             factor = math.exp(attachment["log_factor"])
             population = attachment["population"]
-            found[key] = {
+            pairs[key] = {
                 "machine_id": key[0],
                 "disk_id": key[1],
                 "caching": key[2],
@@ -91,8 +91,8 @@ def _pairs(attachments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "realised": {f"{op}_mean_ms": population[f"{op}_mean_ms"] * factor for op in OPS},
                 "times_attached": 0,
             }
-        found[key]["times_attached"] += 1
-    return list(found.values())
+        pairs[key]["times_attached"] += 1
+    return list(pairs.values())
 
 
 def _trial_truth(window: TrialWindow, attachments: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -55,8 +55,8 @@ def main(words: Sequence[str] | None = None) -> int:
 def disks_of_machine() -> dict[str, dict[str, Any]]:
     """Disks of this machine by LUN, as the emulator wrote them."""
     text = (Path(os.environ[FOLDER_VARIABLE]) / "disks.json").read_text("utf-8")
-    found: dict[str, dict[str, Any]] = json.loads(text)
-    return found
+    disks: dict[str, dict[str, Any]] = json.loads(text)
+    return disks
 
 
 def run(words: list[str], disks: dict[str, dict[str, Any]]) -> str:

@@ -148,17 +148,17 @@ def _disks(_: Parameters) -> int:
 
 
 def _own_disks() -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = json.loads(_run(["diskbook-disks"]))
-    return found
+    disks: dict[str, dict[str, Any]] = json.loads(_run(["diskbook-disks"]))
+    return disks
 
 
 def _facts(parameters: Parameters) -> int:
-    said = json.loads(_run(["diskbook-disk", "show", str(parameters["number"] - 1)]))
-    empty = {edge: said[f"{edge}_mib_empty"] for edge in ("first", "last")}
+    facts = json.loads(_run(["diskbook-disk", "show", str(parameters["number"] - 1)]))
+    empty = {edge: facts[f"{edge}_mib_empty"] for edge in ("first", "last")}
     digest = {True: hashlib.sha256(bytes(MIB)).hexdigest(), False: hashlib.sha256(b"data").hexdigest()}
-    shown = {"style": "RAW", "partitions": 0, "own": False, "serial": said["unique_id"]}
+    shown = {"style": "RAW", "partitions": 0, "own": False, "serial": facts["unique_id"]}
     edges = {"head": digest[empty["first"]], "tail": digest[empty["last"]]}
-    print(json.dumps({**shown, **edges, "mark": said["mark"], "unique_id": said["unique_id"]}))
+    print(json.dumps({**shown, **edges, "mark": facts["mark"], "unique_id": facts["unique_id"]}))
     return 0
 
 

@@ -220,13 +220,13 @@ def _column(part: Series | None, ends: np.ndarray, name: str, default: float) ->
 def _interval(
     end: float, rates: Mapping[str, float], latencies: Mapping[str, np.ndarray], position: int
 ) -> str:
-    told = {"SampleMillisecond": f"{end * 1000:.0f}"}
-    told |= {_WORDS[name]: f"{rate:.0f}" for name, rate in rates.items()}
-    told["Total"] = f"{sum(rates.values()):.0f}"
+    counters = {"SampleMillisecond": f"{end * 1000:.0f}"}
+    counters |= {_WORDS[name]: f"{rate:.0f}" for name, rate in rates.items()}
+    counters["Total"] = f"{sum(rates.values()):.0f}"
     for name, values in latencies.items():
         if not math.isnan(values[position]):
-            told[f"{_WORDS[name]}AvgLatencyMilliseconds"] = f"{values[position]:.3f}"
-    return "<Bucket " + " ".join(f'{key}="{value}"' for key, value in told.items()) + "/>"
+            counters[f"{_WORDS[name]}AvgLatencyMilliseconds"] = f"{values[position]:.3f}"
+    return "<Bucket " + " ".join(f'{key}="{value}"' for key, value in counters.items()) + "/>"
 
 
 def _thread(number: int, thread: FioResult, asked: Arguments, size_bytes: int) -> Iterator[str]:

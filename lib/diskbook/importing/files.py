@@ -116,16 +116,16 @@ def walk(paths: Iterable[str | Path]) -> list[Source]:
     """
     roots = [Path(text) for text in paths]
     labels = _labels(roots)
-    found = []
+    sources = []
     for root in dict.fromkeys(roots):
         if root.is_dir():
-            found += [Source(path, root, labels[root]) for path in sorted(_below(root), key=_natural)]
+            sources += [Source(path, root, labels[root]) for path in sorted(_below(root), key=_natural)]
         elif root.is_file():
-            found.append(Source(root, root, labels[root]))
+            sources.append(Source(root, root, labels[root]))
         else:
             raise UsageError(f"there is no file or folder {root} to import")
     # A path may lie below another one.
-    return list({source.path.resolve(): source for source in reversed(found)}.values())[::-1]
+    return list({source.path.resolve(): source for source in reversed(sources)}.values())[::-1]
 
 
 def _labels(roots: list[Path]) -> dict[Path, str]:
@@ -139,14 +139,14 @@ def _labels(roots: list[Path]) -> dict[Path, str]:
 
 def sort(sources: Iterable[Source]) -> Sorted:
     """Read every file; nothing is raised for one that cannot be used."""
-    found = Sorted()
+    files = Sorted()
     for source in sources:
         try:
-            _sort_one(source, found)
+            _sort_one(source, files)
         except DiskbookError as error:
-            found.refused.append(str(error))
-    _drop_tables(found)
-    return found
+            files.refused.append(str(error))
+    _drop_tables(files)
+    return files
 
 
 def log_file(source: Source) -> LogFile:
@@ -154,22 +154,22 @@ def log_file(source: Source) -> LogFile:
     return LogFile(source.shown, source.open)
 
 
-def _sort_one(source: Source, found: Sorted) -> None:
+def _sort_one(source: Source, files: Sorted) -> None:
     head = source.head()
     named = job_logs.prefix_and_kind(source.name)
     if not formats.is_log(head):
         if named and not head.strip():
             raise UnusableError(source.shown, "the log is empty")
         content = source.read()
-        first = found.seen.setdefault(hashlib.sha256(content).digest(), source.shown)
+        first = files.seen.setdefault(hashlib.sha256(content).digest(), source.shown)
         if first != source.shown:
             raise UnusableError(source.shown, f"the same, byte by byte, as {first}: it counts once")
-        found.results.append((source, formats.parse(content, source.shown)))
+        files.results.append((source, formats.parse(content, source.shown)))
         return
     if named is None:
         named = _guessed(source, head)
     prefix, kind = named
-    found.logs.setdefault((source.path.parent, prefix), {}).setdefault(kind, []).append(source)
+    files.logs.setdefault((source.path.parent, prefix), {}).setdefault(kind, []).append(source)
 
 
 def _guessed(source: Source, head: bytes) -> tuple[str, str]:
@@ -181,19 +181,19 @@ def _guessed(source: Source, head: bytes) -> tuple[str, str]:
     )
 
 
-def _drop_tables(found: Sorted) -> None:
+def _drop_tables(files: Sorted) -> None:
     """VMFleet's tables are summaries of DiskSpd's XML: where that is there, they would count twice."""
-    folders = [source.path.parent for source, parsed in found.results if parsed.format == "DiskSpd XML"]
+    folders = [source.path.parent for source, parsed in files.results if parsed.format == "DiskSpd XML"]
     kept = []
-    for source, parsed in found.results:
+    for source, parsed in files.results:
         beside = any(folder.is_relative_to(source.path.parent) for folder in folders)
         if parsed.format == "VMFleet table" and beside:
-            found.refused.append(
+            files.refused.append(
                 f"{source.shown}: a table made from XML files that are here too; these are read"
             )
         else:
             kept.append((source, parsed))
-    found.results = kept
+    files.results = kept
 
 
 def _below(root: Path) -> Iterator[Path]:

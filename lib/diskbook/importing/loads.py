@@ -39,7 +39,7 @@ def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple
     threads, depth = _concurrency(load, flags)
     if load.pattern is None:
         flags.append("the pattern is not told; random is assumed")
-    told = {
+    keys = {
         "tool": tool,
         "pattern": load.pattern or "random",
         "block_size": _block(measurement, flags),
@@ -52,24 +52,24 @@ def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple
         "ramp_s": min(load.ramp_s or 0.0, _DAY_S),
         "runtime_s": _runtime_s(measurement),
     }
-    return {key: value for key, value in told.items() if value is not None}, tuple(flags)
+    return {key: value for key, value in keys.items() if value is not None}, tuple(flags)
 
 
-def name_of(told: Mapping[str, Any], load: Load) -> str:
+def name_of(keys: Mapping[str, Any], load: Load) -> str:
     """Name a workload by what it does, e.g. "randwrite-8k-t8-qd5"."""
-    start = "rand" if told["pattern"] == "random" else ""
-    mix = {0: "read", 100: "write"}.get(told["write_pct"], f"rw{told['write_pct']}")
-    size = told["block_size"]
+    start = "rand" if keys["pattern"] == "random" else ""
+    mix = {0: "read", 100: "write"}.get(keys["write_pct"], f"rw{keys['write_pct']}")
+    size = keys["block_size"]
     units = ((MIB, "m"), (KIB, "k"), (1, "b"))
     block = next(f"{size // unit}{name}" for unit, name in units if size % unit == 0)
     parts = [start + mix, block]
-    if told["threads"] > 1:
-        parts.append(f"t{told['threads']}")
-    parts.append(f"qd{told['queue_depth']}" if load.queue_depth else "qd-unknown")
-    if told.get("rate"):
-        parts.append(f"r{told['rate']:.0f}")
-    if told.get("sync"):
-        parts.append(told["sync"])
+    if keys["threads"] > 1:
+        parts.append(f"t{keys['threads']}")
+    parts.append(f"qd{keys['queue_depth']}" if load.queue_depth else "qd-unknown")
+    if keys.get("rate"):
+        parts.append(f"r{keys['rate']:.0f}")
+    if keys.get("sync"):
+        parts.append(keys["sync"])
     return "-".join(parts)
 
 
@@ -89,16 +89,16 @@ def _concurrency(load: Load, flags: list[str]) -> tuple[int, int]:
 
 
 def _block(measurement: Measurement, flags: list[str]) -> int:
-    told = measurement.load.block_size_bytes
-    size = float(told) if told else _bytes_per_io(list(measurement.directions.values()))
+    block_size = measurement.load.block_size_bytes
+    size = float(block_size) if block_size else _bytes_per_io(list(measurement.directions.values()))
     if not size > 0:
         raise ValueError("the block size cannot be told")
-    if told is None:
+    if block_size is None:
         flags.append(f"block size from bytes per I/O ({size:,.0f})")
     whole = max(_SECTOR, round(size / _SECTOR) * _SECTOR)
     if whole > _MOST_BLOCK:
         raise ValueError(f"blocks of {size:,.0f} bytes are more than a scenario can tell")
-    if abs(whole - size) >= 1 and told is not None:
+    if abs(whole - size) >= 1 and block_size is not None:
         flags.append(f"a block size of {size:,.0f} is no multiple of {_SECTOR}; {whole} stands for it")
     return whole
 
@@ -123,5 +123,5 @@ def _write_pct(measurement: Measurement) -> int:
 
 def _runtime_s(measurement: Measurement) -> float:
     done = max((part.runtime_ms / 1000 for part in measurement.directions.values()), default=math.nan)
-    wanted = measurement.load.runtime_s or done
-    return min(max(wanted, 0.001), _DAY_S) if wanted > 0 else 1.0
+    asked_s = measurement.load.runtime_s or done
+    return min(max(asked_s, 0.001), _DAY_S) if asked_s > 0 else 1.0

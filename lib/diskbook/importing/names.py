@@ -41,8 +41,8 @@ def _auto(source: Source, tool: str, target: str) -> str:
     if tool == "fio" and _BENCH_FIO_FILE.match(source.name):
         parts = [part for part in source.place if not _BENCH_FIO.match(part)]
         return "/".join(parts) or _device_folder(source)
-    if tool == "diskspd" and (found := _VMFLEET_FILE.match(source.name)):
-        return "/".join(filter(None, (source.label, found["machine"])))
+    if tool == "diskspd" and (fleet := _VMFLEET_FILE.match(source.name)):
+        return "/".join(filter(None, (source.label, fleet["machine"])))
     return "/".join(filter(None, (*source.place, target)))
 
 
@@ -60,7 +60,7 @@ def target_words(target: str) -> str:
 
 def slugs(words: Iterable[str], fallback: str) -> dict[str, str]:
     """Names that a scenario allows, all different, one for each of the words."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     taken: set[str] = set()
     for text in dict.fromkeys(words):
         slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or fallback
@@ -69,9 +69,9 @@ def slugs(words: Iterable[str], fallback: str) -> dict[str, str]:
         if len(slug) > _LONGEST or slug in taken:
             digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
             slug = f"{slug[: _LONGEST - 9].rstrip('-')}-{digest}"
-        found[text] = slug
+        by_name[text] = slug
         taken.add(slug)
-    return found
+    return by_name
 
 
 def short(text: str, longest: int = _LONGEST) -> str:

@@ -42,17 +42,17 @@ class Entry:
         return utc_text(changed, "microseconds")
 
 
-def collect(found: Sorted) -> list[Entry]:
+def collect(files: Sorted) -> list[Entry]:
     """All measurements whose load a scenario can tell; what cannot be used is added to `found.refused`."""
-    entries = _described(_entries(found), found)
-    found.refused += _unused(found)
+    entries = _described(_entries(files), files)
+    files.refused += _unused(files)
     return entries
 
 
-def _unused(found: Sorted) -> list[str]:
+def _unused(inputs: Sorted) -> list[str]:
     """Logs that say nothing, a sentence a kind; told last, since they are no reason why an import fails."""
     unused: dict[str, list[Source]] = {}
-    for kinds in found.logs.values():
+    for kinds in inputs.logs.values():
         for kind in kinds.keys() - set(job_logs.USED):
             unused.setdefault(kind, []).extend(kinds[kind])
     return [f"{_places(files)}: a log of {kind} is not used" for kind, files in sorted(unused.items())]
@@ -62,31 +62,33 @@ def _places(files: list[Source]) -> str:
     return files[0].shown + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 
 
-def _entries(found: Sorted) -> list[Entry]:
+def _entries(files: Sorted) -> list[Entry]:
     """All measurements, with the logs that belong to them, and those that logs alone tell."""
     entries = [
-        Entry(source, one, parsed.tool, parsed.version, part)
-        for source, parsed in found.results
-        for part, one in enumerate(parsed.measurements)
+        Entry(source, measurement, parsed.tool, parsed.version, part)
+        for source, parsed in files.results
+        for part, measurement in enumerate(parsed.measurements)
     ]
-    for (folder, prefix), kinds in found.logs.items():
+    for (folder, prefix), kinds in files.logs.items():
         owners = [entry for entry in entries if entry.source.path.parent == folder and _writes(entry, prefix)]
         try:
-            _attach(owners, prefix, kinds, entries, found)
+            _attach(owners, prefix, kinds, entries, files)
         except DiskbookError as error:
-            found.refused.append(str(error))
+            files.refused.append(str(error))
     return entries
 
 
 def _writes(entry: Entry, prefix: str) -> bool:
     """Whether a job wrote logs of this name: as its options say, or named after the job."""
-    told = {Path(value).name for value in entry.measurement.logs.values()}
+    log_names = {Path(value).name for value in entry.measurement.logs.values()}
     stem = entry.source.name.rsplit(".", 1)[0]
-    return prefix in told or (not told and entry.tool == "fio" and prefix in (entry.measurement.name, stem))
+    return prefix in log_names or (
+        not log_names and entry.tool == "fio" and prefix in (entry.measurement.name, stem)
+    )
 
 
 def _attach(
-    owners: list[Entry], prefix: str, kinds: dict[str, list[Source]], entries: list[Entry], found: Sorted
+    owners: list[Entry], prefix: str, kinds: dict[str, list[Source]], entries: list[Entry], inputs: Sorted
 ) -> None:
     """Read logs, and give them to the one job they belong to, or let them stand for themselves."""
     used = {kind: files for kind, files in kinds.items() if kind in job_logs.USED}
@@ -95,7 +97,7 @@ def _attach(
     if first is None:
         return
     if len(owners) > 1:
-        found.refused.append(
+        inputs.refused.append(
             f"{first.shown}: these logs belong to several jobs of one name; they are left out"
         )
         return
@@ -112,19 +114,19 @@ def _attach(
         return
     logged = job_logs.read(files, old=False, interval_s=None, block_size=None)
     clones = max(len(sources) for sources in used.values())
-    one = job_logs.standalone(logged, prefix, clones)
-    flags = (*one.flags, "latencies are taken for nanoseconds, as of fio 3")
-    entries.append(Entry(first, replace(one, flags=flags), "fio", "unknown", None, used))
+    alone = job_logs.standalone(logged, prefix, clones)
+    flags = (*alone.flags, "latencies are taken for nanoseconds, as of fio 3")
+    entries.append(Entry(first, replace(alone, flags=flags), "fio", "unknown", None, used))
 
 
-def _described(entries: list[Entry], found: Sorted) -> list[Entry]:
+def _described(entries: list[Entry], files: Sorted) -> list[Entry]:
     """Entries whose load a scenario can tell; the others are refused."""
     kept = []
     for entry in entries:
         try:
             entry.workload, flags = loads.workload(entry.measurement, entry.tool)
         except ValueError as error:
-            found.refused.append(f"{entry.source.shown}: '{entry.measurement.name}' cannot be used: {error}")
+            files.refused.append(f"{entry.source.shown}: '{entry.measurement.name}' cannot be used: {error}")
             continue
         entry.measurement = replace(entry.measurement, flags=(*entry.measurement.flags, *flags))
         kept.append(entry)

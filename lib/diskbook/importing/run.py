@@ -55,29 +55,29 @@ def make(paths: Sequence[str], name: str, settings: Settings | None = None) -> I
     DiskbookError
         When nothing can be used; the sentence has the first reason.
     """
-    wanted = settings or Settings()
-    limits = scenario.limits(wanted)
+    chosen = settings or Settings()
+    limits = scenario.limits(chosen)
     if runs.folder_of(name).exists():
         raise UsageError(f"run {name} exists already; choose another --name")
-    found = import_files.sort(import_files.walk(paths))
-    entries = pairing.collect(found)
+    files = import_files.sort(import_files.walk(paths))
+    entries = pairing.collect(files)
     if not entries:
-        first = found.refused[0] if found.refused else "there are no files"
-        more = f" (and {len(found.refused) - 1} more)" if len(found.refused) > 1 else ""
+        first = files.refused[0] if files.refused else "there are no files"
+        more = f" (and {len(files.refused) - 1} more)" if len(files.refused) > 1 else ""
         raise DiskbookError(f"nothing can be imported: {first}{more}")
-    arms = _name_arms(entries, wanted)
-    if wanted.base is not None and wanted.base not in arms:
-        raise unknown("arm", wanted.base, arms)
+    arms = _name_arms(entries, chosen)
+    if chosen.base is not None and chosen.base not in arms:
+        raise unknown("arm", chosen.base, arms)
     try:
         run = runs.create(name)
         with _whole_or_not_at_all(run):
-            write.write(run, entries, arms, found.refused, wanted, limits, [str(path) for path in paths])
+            write.write(run, entries, arms, files.refused, chosen, limits, [str(path) for path in paths])
             tables.write(tables.build(run), run.folder)
     except OSError as error:
         why = error.strerror or str(error)
         raise DiskbookError(f"cannot write to {runs.folder_of(name)}: {why}; nothing was imported") from None
     counts = {arm: sum(entry.arm == arm for entry in entries) for arm in arms}
-    return Imported(run, len(entries), counts, tuple(found.refused), _told(found, entries))
+    return Imported(run, len(entries), counts, tuple(files.refused), _told(files, entries))
 
 
 @contextlib.contextmanager
@@ -97,23 +97,23 @@ def _name_arms(entries: list[Entry], settings: Settings) -> dict[str, str]:
     """
     for entry in entries:
         entry.arm = import_names.arm_words(entry.source, entry.measurement, entry.tool, settings.arms_by)
-    for told in (lambda entry: f"{entry.tool} {entry.version}", lambda entry: entry.measurement.host):
+    for describe in (lambda entry: f"{entry.tool} {entry.version}", lambda entry: entry.measurement.host):
         kinds: dict[str, set[str]] = {}
         for entry in entries:
-            kinds.setdefault(entry.arm, set()).add(told(entry))
+            kinds.setdefault(entry.arm, set()).add(describe(entry))
         for entry in entries:
             if len(kinds[entry.arm]) > 1:
-                entry.arm = f"{entry.arm} {told(entry)}".strip()
+                entry.arm = f"{entry.arm} {describe(entry)}".strip()
     names = import_names.slugs(sorted({entry.arm for entry in entries}), "arm")
     for entry in entries:
         entry.arm = names[entry.arm]
     return {name: words for words, name in names.items()}
 
 
-def _told(found: Sorted, entries: Iterable[Entry]) -> tuple[str, ...]:
+def _told(inputs: Sorted, entries: Iterable[Entry]) -> tuple[str, ...]:
     """Flags with the files they hold for: one line a flag."""
     places: dict[str, list[str]] = {}
-    for source, parsed in found.results:
+    for source, parsed in inputs.results:
         for flag in parsed.flags:
             places.setdefault(flag, []).append(source.shown)
     for entry in entries:

@@ -72,14 +72,14 @@ def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
         raise unknown("way to tell arms apart", settings.arms_by, import_names.WAYS)
     if (settings.disk_sku is None) != (settings.size_gib is None):
         raise UsageError("--disk-sku and --size-gib go together: the limits of a disk follow from both")
-    found = {"disk": dict(_NO_LIMITS), "vm": dict(_NO_LIMITS)}
+    known = {"disk": dict(_NO_LIMITS), "vm": dict(_NO_LIMITS)}
     if settings.disk_sku is not None and settings.size_gib is not None:
         if settings.disk_sku not in catalog.sku_names():
             raise unknown("disk SKU", settings.disk_sku, catalog.sku_names())
         if settings.size_gib < 1:
             raise UsageError(f"--size-gib {settings.size_gib}: a disk has 1 GiB or more")
         disk = catalog.disk_limits(settings.disk_sku, settings.size_gib)
-        found["disk"] = {
+        known["disk"] = {
             "iops": disk.iops,
             "mb_s": disk.mb_s,
             "burst_iops": disk.burst_iops,
@@ -89,7 +89,7 @@ def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
         size = catalog.vm_sizes().get(settings.vm_size.lower())
         if size is None:
             raise unknown("VM size", settings.vm_size, [item.name for item in catalog.vm_sizes().values()])
-        found["vm"] = {
+        known["vm"] = {
             "iops": size.uncached_iops,
             "mb_s": size.uncached_mb_s,
             "burst_iops": size.uncached_burst_iops,
@@ -97,7 +97,7 @@ def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
             "cached_iops": size.cached_iops,
             "cached_mb_s": size.cached_mb_s,
         }
-    return found
+    return known
 
 
 def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Settings) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def manifest(
 
 def _workloads(entries: Sequence[Described]) -> list[dict[str, Any]]:
     """One for every load; loads that differ in their file's size or in a rate alone are told apart, too."""
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    by_load: dict[tuple[Any, ...], dict[str, Any]] = {}
     names: dict[str, int] = {}
     for entry in entries:
         asked = {key: value for key, value in entry.workload.items() if key not in ("ramp_s", "runtime_s")}
@@ -195,21 +195,21 @@ def _workloads(entries: Sequence[Described]) -> list[dict[str, Any]]:
             *sorted((name, str(value)) for name, value in asked.items()),
             entry.measurement.load.queue_depth,
         )
-        if key not in found:
+        if key not in by_load:
             name = loads.name_of(entry.workload, entry.measurement.load)[:36]
             names[name] = names.get(name, 0) + 1
             unique = name if names[name] == 1 else f"{name}-{names[name]}"
-            found[key] = {"name": unique, **entry.workload, "arms": [], "blocks": 1}
-        told = found[key]
-        told["arms"] = sorted({*told["arms"], entry.arm})
-        entry.workload = {**entry.workload, "name": told["name"]}
-    for told in found.values():
+            by_load[key] = {"name": unique, **entry.workload, "arms": [], "blocks": 1}
+        row = by_load[key]
+        row["arms"] = sorted({*row["arms"], entry.arm})
+        entry.workload = {**entry.workload, "name": row["name"]}
+    for row in by_load.values():
         counts = [
-            sum(entry.workload["name"] == told["name"] and entry.arm == arm for entry in entries)
-            for arm in told["arms"]
+            sum(entry.workload["name"] == row["name"] and entry.arm == arm for entry in entries)
+            for arm in row["arms"]
         ]
-        told["blocks"] = min(max(counts), 1000)
-    return list(found.values())
+        row["blocks"] = min(max(counts), 1000)
+    return list(by_load.values())
 
 
 def _comparisons(
@@ -226,23 +226,26 @@ def _comparisons(
         {
             "arm": arm,
             "base_arm": first,
-            "workload": told["name"],
+            "workload": workload["name"],
             "metric": "lat_mean_ms",
             "pairing": _pairing(hosts[arm], hosts[first], settings.same_machine),
             "family": "exploratory",
             "margin": 0.05,
         }
-        for told in workloads
-        for arm in told["arms"]
-        if arm != first and first in told["arms"] and made_by[arm] == made_by[first] and _known(made_by[arm])
+        for workload in workloads
+        for arm in workload["arms"]
+        if arm != first
+        and first in workload["arms"]
+        and made_by[arm] == made_by[first]
+        and _known(made_by[arm])
     ]
     return items[:_MOST_COMPARISONS]
 
 
 def _hosts(entries: Sequence[Described]) -> dict[str, str]:
     """Machine of every arm, "" where its files name none; "localhost" may be any."""
-    told = {entry.arm: entry.measurement.host for entry in entries}
-    return {arm: "" if host in ("localhost", "127.0.0.1", "::1") else host for arm, host in told.items()}
+    hosts = {entry.arm: entry.measurement.host for entry in entries}
+    return {arm: "" if host in ("localhost", "127.0.0.1", "::1") else host for arm, host in hosts.items()}
 
 
 def _pairing(host: str, base_host: str, same_machine: bool) -> str:

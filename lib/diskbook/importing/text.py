@@ -101,8 +101,8 @@ def refused(manifest: Mapping[str, Any]) -> pd.DataFrame:
 
 def flags(ledger: Iterable[Mapping[str, Any]]) -> list[str]:
     """What must be known of the measurements, each with their number."""
-    told = Counter(flag for event in ledger if event["event"] == "trial" for flag in event.get("flags", ()))
-    return [f"{flag} ({n} measurement{'s' * (n != 1)})" for flag, n in told.items()] or ["nothing"]
+    counts = Counter(flag for event in ledger if event["event"] == "trial" for flag in event.get("flags", ()))
+    return [f"{flag} ({n} measurement{'s' * (n != 1)})" for flag, n in counts.items()] or ["nothing"]
 
 
 def tail(analysis: Analysis) -> Picture | None:

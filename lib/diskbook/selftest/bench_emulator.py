@@ -264,7 +264,7 @@ def measure(check: Check, rig: Rig, trials: int) -> list[Row]:
         with OtherCpu() as other:
             values = trial()
         made.append((other.cores, values))
-    used = [one for one in made if one[0] <= BUSY_CORES] or made
+    used = [attempt for attempt in made if attempt[0] <= BUSY_CORES] or made
     cores = statistics.median(cores for cores, _ in used)
     return [
         Row(target, statistics.median(values[column] for _, values in used), cores)

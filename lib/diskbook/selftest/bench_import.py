@@ -74,15 +74,15 @@ def _all(folder: Path) -> int:
     for task in TASKS:
         path = folder / task.file
         rounds = ROUNDS if task.most_s else 1
-        found = min((_in_process(task.reader, path) for _ in range(rounds)), key=lambda row: row["seconds"])
-        late = task.most_s is not None and found["seconds"] > task.most_s
-        large = task.most_mb is not None and found["peak_mb"] > task.most_mb
+        fastest = min((_in_process(task.reader, path) for _ in range(rounds)), key=lambda row: row["seconds"])
+        late = task.most_s is not None and fastest["seconds"] > task.most_s
+        large = task.most_mb is not None and fastest["peak_mb"] > task.most_mb
         missed += late or large
         limits = [f"{limit:.4g}" if limit else "" for limit in (task.most_s, task.most_mb)]
         verdict = "   missed" if late or large else ""
         print(
-            f"{task.name:<34}{path.stat().st_size / MB:>6.0f}{found['seconds']:>8.2f}{limits[0]:>9}"
-            f"{found['cpu_s']:>8.2f}{found['peak_mb']:>9.0f}{limits[1]:>9}{verdict}"
+            f"{task.name:<34}{path.stat().st_size / MB:>6.0f}{fastest['seconds']:>8.2f}{limits[0]:>9}"
+            f"{fastest['cpu_s']:>8.2f}{fastest['peak_mb']:>9.0f}{limits[1]:>9}{verdict}"
         )
     print(f"\nbest of {ROUNDS}; seconds without the start of the process, peak with it")
     return 1 if missed else 0
@@ -90,8 +90,8 @@ def _all(folder: Path) -> int:
 
 def _in_process(reader: str, path: Path) -> dict[str, float]:
     command = [sys.executable, "-m", "diskbook.selftest.bench_import", "--read", reader, str(path)]
-    found: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    return found
+    measured: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return measured
 
 
 def measure(reader: str, path: str) -> dict[str, float]:

@@ -123,22 +123,22 @@ def operations(clients: Any) -> dict[tuple[str, str], float]:
     request = HttpRequest("GET", f"{clients.cloud.endpoint}/diskbook/operations")
     answer = clients.resource.send_request(request)
     answer.raise_for_status()
-    found: dict[tuple[str, str], float] = {}
+    longest: dict[tuple[str, str], float] = {}
     for row in answer.json()["value"]:
         kind, name = row["target"].lower().split("/")[-2:]
-        found[kind, name] = found.get((kind, name), 0.0) + row["delay_s"]
-    return found
+        longest[kind, name] = longest.get((kind, name), 0.0) + row["delay_s"]
+    return longest
 
 
 def durations(steps: Iterable[str], operations_s: Mapping[tuple[str, str], float]) -> dict[str, float]:
     """Time in s of each step that is an operation; the others have none."""
-    found = {}
+    seconds = {}
     for step in steps:
         made = next((kind for kind in _MADE if step == kind or step.startswith(f"{kind} ")), None)
         if made is not None:
             kind, ending = _MADE[made]
-            found[step] = operations_s[kind, f"{step.removeprefix(made).strip()}{ending}"]
-    return found
+            seconds[step] = operations_s[kind, f"{step.removeprefix(made).strip()}{ending}"]
+    return seconds
 
 
 def serial_s(durations_s: Mapping[str, float]) -> float:

@@ -44,16 +44,16 @@ class Timing:
 def main() -> None:
     """Measure and print."""
     trials, series, items = made_up_trials()
-    found = [
+    rows = [
         _compared("60 cells x 96 trials compared", trials, None, items),
         _compared("the same with their 30 samples each", trials, series, items),
         _parsed(),
     ]
     print(f"Best of {ROUNDS} rounds, both in one process\n")
     print(f"{'task':<42}{'s':>8}{'wanted':>9}   {'alternative':<42}{'s':>8}{'ratio':>8}")
-    for row in found:
-        wanted = f"{row.wanted_s:.1f}" if row.wanted_s else ""
-        ours = f"{row.task:<42}{row.ours_s:>8.3f}{wanted:>9}"
+    for row in rows:
+        limit = f"{row.wanted_s:.1f}" if row.wanted_s else ""
+        ours = f"{row.task:<42}{row.ours_s:>8.3f}{limit:>9}"
         print(f"{ours}   {row.other:<42}{row.other_s:>8.3f}{row.other_s / row.ours_s:>7.1f}x")
 
 
@@ -125,18 +125,18 @@ def _bca(trials: pd.DataFrame, items: list[Comparison]) -> list[tuple[float, flo
     """BCa intervals of the same ratios, each comparison by itself: no gates, labels or verdicts."""
     from scipy import stats
 
-    found = []
+    intervals = []
     for item in items:
-        mine = trials[trials["workload"] == item.workload]
+        own = trials[trials["workload"] == item.workload]
         arm, base = (
-            np.log(mine.loc[mine["arm"] == name, "lat_mean_ms"].to_numpy())
+            np.log(own.loc[own["arm"] == name, "lat_mean_ms"].to_numpy())
             for name in (item.arm, item.base_arm)
         )
         interval = stats.bootstrap(
             (arm, base), _difference, method="BCa", n_resamples=2000, vectorized=True, rng=SEED
         ).confidence_interval
-        found.append((float(np.exp(interval.low)), float(np.exp(interval.high))))
-    return found
+        intervals.append((float(np.exp(interval.low)), float(np.exp(interval.high))))
+    return intervals
 
 
 def _difference(arm: np.ndarray, base: np.ndarray, axis: int = -1) -> np.ndarray:

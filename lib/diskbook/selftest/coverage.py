@@ -73,8 +73,8 @@ def summary(rows: Sequence[Row]) -> str:
     """Say in a few lines what the check found; what falls short is named."""
     lines = []
     for scope in dict.fromkeys(row.scope for row in rows):
-        mine = [row for row in rows if row.scope == scope and not row.condition.known_limit]
-        judged = [row for row in mine if row.status in JUDGED]
+        cells = [row for row in rows if row.scope == scope and not row.condition.known_limit]
+        judged = [row for row in cells if row.status in JUDGED]
         if judged:
             lines.append(_range(scope, judged))
     lines += _known_limits(rows)
@@ -123,9 +123,9 @@ def run(grid: Grid, seed: int, jobs: int, methods: Methods) -> list[Row]:
     rows: list[Row] = []
     with contextlib.ExitStack() as stack:
         mapped = stack.enter_context(ProcessPoolExecutor(jobs)).map if jobs > 1 else map
-        for found in mapped(part, list(coverage_cells.conditions())):
-            print(table(found), end="\n\n", flush=True)
-            rows += found
+        for part_rows in mapped(part, list(coverage_cells.conditions())):
+            print(table(part_rows), end="\n\n", flush=True)
+            rows += part_rows
     return rows
 
 
@@ -133,7 +133,9 @@ def _condition(condition: Condition, grid: Grid, seed: int, methods: Methods) ->
     sizes = [(replicates, blocks) for replicates in grid.replicates for blocks in grid.blocks]
     designs = [Design(*size, condition.repeats, condition.failed) for size in sizes]
     return [
-        row for one in designs for row in coverage_cells.measure(condition, one, grid.runs, seed, methods)
+        row
+        for design in designs
+        for row in coverage_cells.measure(condition, design, grid.runs, seed, methods)
     ]
 
 

@@ -123,13 +123,13 @@ class Outcome:
 
     Attributes
     ----------
-    found, truth
+    interval, truth
         Intervals of the log ratio, and what they should hold.
     flagged, noisy
         Whether a gate flags the interval, and whether that of one-sided noise warns of it.
     """
 
-    found: Interval
+    interval: Interval
     truth: np.ndarray
     flagged: np.ndarray
     noisy: np.ndarray
@@ -137,7 +137,7 @@ class Outcome:
     @property
     def there(self) -> np.ndarray:
         """Runs that have an interval."""
-        return ~np.isnan(self.found.low)
+        return ~np.isnan(self.interval.low)
 
     @property
     def printed(self) -> np.ndarray:
@@ -147,7 +147,7 @@ class Outcome:
     @property
     def covers(self) -> np.ndarray:
         """Runs whose interval holds the truth."""
-        return (self.found.low <= self.truth) & (self.truth <= self.found.high)
+        return (self.interval.low <= self.truth) & (self.truth <= self.interval.high)
 
 
 def outcomes(
@@ -194,14 +194,14 @@ def _losses_fail(n_blocks: int, n_blocks_all: int) -> bool:
 @functools.cache
 def _mixed(nearest: tuple[int, ...]) -> bool:
     """Whether replicates with these nearest zones are a mixture, as the gate of the analysis sees it."""
-    found = Strata({number: f"zone {zone}" for number, zone in enumerate(nearest)}, inferred=True)
-    return gates.nearest_gate(found, len(nearest)).status == "failed"
+    strata = Strata({number: f"zone {zone}" for number, zone in enumerate(nearest)}, inferred=True)
+    return gates.nearest_gate(strata, len(nearest)).status == "failed"
 
 
 def _hides_general(replicates: int) -> bool:
     """Whether the analysis refuses a general interval for a disk that was read from one zone only."""
-    found = Strata(dict.fromkeys(range(replicates), "zone"), inferred=False, unprobed=("arm",))
-    return bool(gates.hides_general([gates.nearest_gate(found, replicates)]))
+    strata = Strata(dict.fromkeys(range(replicates), "zone"), inferred=False, unprobed=("arm",))
+    return bool(gates.hides_general([gates.nearest_gate(strata, replicates)]))
 
 
 def _no_interval(log_ratios: np.ndarray) -> Interval:
@@ -214,8 +214,8 @@ def _noisy(simulated: Simulated, log_ratios: np.ndarray) -> np.ndarray:
     far = outliers.far_runs(logs[..., simulate.ARM], logs[..., simulate.BASE])
     warned = np.zeros(len(logs), dtype=bool)
     for run in np.flatnonzero(far.one_sided).tolist():
-        one = FarRuns(far.arm[run], far.base[run])
-        warned[run] = gates.noise_gate(("arm", "base"), one, there[run]).status == "failed"
+        of_run = FarRuns(far.arm[run], far.base[run])
+        warned[run] = gates.noise_gate(("arm", "base"), of_run, there[run]).status == "failed"
     return warned
 
 
@@ -225,23 +225,23 @@ def measure(condition: Condition, design: Design, n_runs: int, seed: int, method
     runs = simulate.simulate(condition.level, design, condition.truth, n_runs, rng)
     equal = Truth(0.0, condition.truth.hidden_zone)
     nulls = simulate.simulate(condition.level, design, equal, n_runs, rng)
-    found = outcomes(runs, condition.zones, methods)
+    by_scope = outcomes(runs, condition.zones, methods)
     null = outcomes(nulls, condition.zones, methods)
-    return [_row((condition, design, scope, n_runs), found[scope], null[scope]) for scope in methods]
+    return [_row((condition, design, scope, n_runs), by_scope[scope], null[scope]) for scope in methods]
 
 
-def _row(cell: tuple[Condition, Design, str, int], one: Outcome, null: Outcome) -> Row:
-    printed = one.printed
-    half_widths = np.expm1((one.found.high - one.found.low) / 2)[printed]
+def _row(cell: tuple[Condition, Design, str, int], outcome: Outcome, null: Outcome) -> Row:
+    printed = outcome.printed
+    half_widths = np.expm1((outcome.interval.high - outcome.interval.low) / 2)[printed]
     return Row(
         *cell,
         n_printed=int(printed.sum()),
-        refused=float((~one.there).mean()),
-        flagged=float((one.flagged & one.there).mean()),
-        noisy=float((one.noisy & printed).mean()),
-        coverage=_mean(one.covers[printed]),
-        coverage_quiet=_mean(one.covers[printed & ~one.noisy]),
-        coverage_flagged=_mean(one.covers[one.flagged & one.there]),
+        refused=float((~outcome.there).mean()),
+        flagged=float((outcome.flagged & outcome.there).mean()),
+        noisy=float((outcome.noisy & printed).mean()),
+        coverage=_mean(outcome.covers[printed]),
+        coverage_quiet=_mean(outcome.covers[printed & ~outcome.noisy]),
+        coverage_flagged=_mean(outcome.covers[outcome.flagged & outcome.there]),
         half_width=float(np.median(half_widths)) if printed.any() else float("nan"),
         false_positive=_mean(~null.covers[null.printed]),
     )

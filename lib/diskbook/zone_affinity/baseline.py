@@ -88,9 +88,9 @@ def of_run(name: str, disk: str | None = None) -> Baseline:
     trials = tables.rebuilt(run).trials
     disks = trials.drop_duplicates("arm").set_index("arm")["disk_id"]
     names = {str(disks[arm.name]): arm.disk for arm in run.scenario.arm if arm.name in disks}
-    found = probe_run(trials)
-    found = found.assign(disk=found["disk_id"].map(names))
-    known = sorted(set(found["disk"].dropna()))
+    probed = probe_run(trials)
+    probed = probed.assign(disk=probed["disk_id"].map(names))
+    known = sorted(set(probed["disk"].dropna()))
     if not known:
         raise UsageError(f"run {name} read no disk from two zones; measure one from all zones first")
     if disk is None and len(known) > 1:
@@ -101,12 +101,12 @@ def of_run(name: str, disk: str | None = None) -> Baseline:
     chosen = disk or known[0]
     if chosen not in known:
         raise unknown("disk", chosen, known, f"run {name}")
-    mine = found[(found["disk"] == chosen) & (found["replicate"] == found["replicate"].min())]
-    if not (mine["verdict"] == NEAREST).any():
+    rows = probed[(probed["disk"] == chosen) & (probed["replicate"] == probed["replicate"].min())]
+    if not (rows["verdict"] == NEAREST).any():
         raise UsageError(f"run {name}: the nearest zone of {chosen} is not clear; measure more blocks")
     # What near and far take holds for disks of this kind; which zone is the nearest, for the run's own only.
     source = f"run {run.name}, disk {chosen} ({run.manifest['provenance']})"
-    return replace(_of_rows(mine, source), zone="")
+    return replace(_of_rows(rows, source), zone="")
 
 
 def by_hand(near_ms: float, far_ms: float) -> Baseline:

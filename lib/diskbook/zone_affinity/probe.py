@@ -119,5 +119,5 @@ def _mean_latency_ms(argv: list[str], probe: Probe) -> float:
 def _said(done: subprocess.CompletedProcess[str]) -> str:
     """First line of what a command said, a greeting of ssh aside."""
     lines = [line.strip() for line in (done.stderr + "\n" + done.stdout).splitlines()]
-    told = [line for line in lines if line and not line.startswith("Warning:")]
-    return f"{told[0]} (exit status {done.returncode})" if told else f"exit status {done.returncode}"
+    messages = [line for line in lines if line and not line.startswith("Warning:")]
+    return f"{messages[0]} (exit status {done.returncode})" if messages else f"exit status {done.returncode}"

@@ -67,8 +67,8 @@ class Finding:
             f"known from {base.source}: {base.near_ms:.2f} ms from the nearest zone{zone}, "
             f"{base.far_ms:.2f} ms from the next"
         )
-        said = f"{self.verdict}: reads from {self.place} take {self.lat_ms:.2f} ms ({interval}; {known})"
-        return _told("; ".join(part for part in (said, self.why, self.changed) if part), self.emulated)
+        sentence = f"{self.verdict}: reads from {self.place} take {self.lat_ms:.2f} ms ({interval}; {known})"
+        return _told("; ".join(part for part in (sentence, self.why, self.changed) if part), self.emulated)
 
     @property
     def as_json(self) -> str:
@@ -95,9 +95,9 @@ class Lesson:
     @property
     def line(self) -> str:
         """The lesson in one line."""
-        mine = self.zones.set_index("zone").loc[self.zone]
-        said = f"learned zone {self.zone}: reads take {mine['lat_ms']:.2f} ms; {self._nearest()}"
-        return _told(said, self.probe.emulated)
+        own = self.zones.set_index("zone").loc[self.zone]
+        sentence = f"learned zone {self.zone}: reads take {own['lat_ms']:.2f} ms; {self._nearest()}"
+        return _told(sentence, self.probe.emulated)
 
     @property
     def as_json(self) -> str:
@@ -139,9 +139,9 @@ def look(probe: Probe, known: Baseline, zone: str = "", state: Path | None = Non
         last_clear(state)  # a wrong file is told before the reads
     latencies = measure(probe)
     with zone_affinity_baseline.held(state):  # two looks at once tell a move once
-        found = judge(latencies, known, probe, place, last_clear(state))
-        keep(state, found)
-    return found
+        finding = judge(latencies, known, probe, place, last_clear(state))
+        keep(state, finding)
+    return finding
 
 
 def learn(probe: Probe, zone: str, file: Path) -> Lesson:
@@ -165,8 +165,8 @@ def judge(
     earlier: dict[str, Any] | None = None,
 ) -> Finding:
     """Hold latencies against the baseline. `earlier` is the last clear finding."""
-    found = intervals.t_interval(np.log(np.asarray(latencies_ms, dtype=float)))
-    mean, low, high = (math.exp(float(part)) for part in found[:3])
+    interval = intervals.t_interval(np.log(np.asarray(latencies_ms, dtype=float)))
+    mean, low, high = (math.exp(float(part)) for part in interval[:3])
     verdict, why = _verdict(low, high, baseline)
     some = not math.isnan(low)
     return Finding(
@@ -211,10 +211,10 @@ def keep(state: Path, finding: Finding) -> None:
 
 def _finding_of(text: str) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(text)
+        finding: dict[str, Any] = json.loads(text)
     except ValueError:
         return {}
-    return found
+    return finding
 
 
 def _verdict(low: float, high: float, baseline: Baseline) -> tuple[str, str]:

@@ -49,7 +49,7 @@ def _refuse(content: bytes) -> object:
 
 @pytest.mark.parametrize(
     ("parse", "message"),
-    [(_explode, "ZeroDivisionError at test_fuzz.py"), (_hang, "_Hang"), (_refuse, "no sentence")],
+    [(_explode, "ZeroDivisionError at test_run.py"), (_hang, "_Hang"), (_refuse, "no sentence")],
 )
 def test_crashes_hangs_and_messages_that_are_no_sentence_are_found(
     parse: object, message: str, monkeypatch: pytest.MonkeyPatch

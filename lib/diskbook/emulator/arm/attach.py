@@ -41,13 +41,13 @@ def _disk_key(entry: Json) -> str:
     return ids.key(str((entry.get("managedDisk") or {}).get("id", "")))
 
 
-def _same(one: Json, other: Json) -> bool:
-    return all(one.get(key) == other.get(key) for key in ("lun", "caching")) and _disk_key(one) == _disk_key(
-        other
-    )
+def _same(entry: Json, present: Json) -> bool:
+    return all(entry.get(key) == present.get(key) for key in ("lun", "caching")) and _disk_key(
+        entry
+    ) == _disk_key(present)
 
 
-def plan(plane: ControlPlane, vm: Resource, wanted: list[Json]) -> Change:
+def plan(plane: ControlPlane, vm: Resource, asked: list[Json]) -> Change:
     """Compare a wished list of data disks with the present one, and hold it against Azure's rules.
 
     Raises
@@ -55,7 +55,7 @@ def plan(plane: ControlPlane, vm: Resource, wanted: list[Json]) -> Change:
     ArmError
         With Azure's code and message, when the list is refused.
     """
-    entries = [data_disk(copy.deepcopy(entry)) for entry in wanted]
+    entries = [data_disk(copy.deepcopy(entry)) for entry in asked]
     present = [
         entry for entry in vm.properties["storageProfile"]["dataDisks"] if not entry.get("toBeDetached")
     ]

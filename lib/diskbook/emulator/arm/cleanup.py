@@ -29,8 +29,8 @@ def luns(vm: Resource) -> list[int]:
 
 def remove_all(plane: ControlPlane, members: list[Resource]) -> Callable[[], None]:
     """Return the effect that takes all machines, then all disks of a list away."""
-    machines = [one for one in members if one.type == VM]
-    disks = [one for one in members if one.type == DISK and not one.hidden.get("os")]
+    machines = [member for member in members if member.type == VM]
+    disks = [member for member in members if member.type == DISK and not member.hidden.get("os")]
 
     def effect() -> None:
         for vm in machines:

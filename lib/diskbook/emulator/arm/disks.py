@@ -195,7 +195,7 @@ def listing(plane: ControlPlane, call: Call) -> Reply:
         plane.group(group)
     start = int(call.query.get("$skiptoken", "0"))
     disks = plane.store.of_type(DISK, group)
-    body: Json = {"value": [shown(one) for one in disks[start : start + PAGE]]}
+    body: Json = {"value": [shown(disk) for disk in disks[start : start + PAGE]]}
     if len(disks) > start + PAGE:
         query = f"api-version={call.api_version}&$skiptoken={start + PAGE}"
         body["nextLink"] = f"{call.base}{call.path}?{query}"
@@ -242,8 +242,8 @@ def disk_keys(vm: Resource) -> set[str]:
     """Ids of all disks of a machine, in lower case."""
     profile = vm.properties.get("storageProfile", {})
     entries = [*profile.get("dataDisks", []), profile.get("osDisk", {})]
-    found = [(entry.get("managedDisk") or {}).get("id") for entry in entries]
-    return {ids.key(disk_id) for disk_id in found if disk_id}
+    disk_ids = [(entry.get("managedDisk") or {}).get("id") for entry in entries]
+    return {ids.key(disk_id) for disk_id in disk_ids if disk_id}
 
 
 def in_use(plane: ControlPlane, disk: Resource) -> bool:

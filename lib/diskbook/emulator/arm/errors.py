@@ -83,13 +83,13 @@ def not_in_zone(disk_id: str, vm_zone: str) -> ArmError:
     return bad_request(f"Disk {disk_id} cannot be attached to the VM because it is not in zone '{vm_zone}'.")
 
 
-def quota_exceeded(quota: str, location: str, limit: int, used: int, wanted: int) -> ArmError:
+def quota_exceeded(quota: str, location: str, limit: int, used: int, cores: int) -> ArmError:
     """Cores beyond the quota of a family or region."""
     return not_allowed(
         f"Operation could not be completed as it results in exceeding approved {quota} Cores quota. "
         f"Additional details - Deployment Model: Resource Manager, Location: {location}, "
-        f"Current Limit: {limit}, Current Usage: {used}, Additional Required: {wanted}, "
-        f"(Minimum) New Limit Required: {used + wanted}."
+        f"Current Limit: {limit}, Current Usage: {used}, Additional Required: {cores}, "
+        f"(Minimum) New Limit Required: {used + cores}."
     )
 
 

@@ -65,9 +65,9 @@ def creation(plane: ControlPlane, extension: Resource) -> Work:
     def effect() -> None:
         if vm is None:
             return
-        found = keys(extension.hidden["properties"], str(vm.hidden.get("custom_data", "")))
-        plane.backend.set_up(vm.key, found.host, (found.authorized,))
-        handed.append(found.authorized)
+        host_keys = keys(extension.hidden["properties"], str(vm.hidden.get("custom_data", "")))
+        plane.backend.set_up(vm.key, host_keys.host, (host_keys.authorized,))
+        handed.append(host_keys.authorized)
 
     def settle(error: ArmError | None) -> None:
         if plane.store.get(extension.id) is not extension:
@@ -84,32 +84,36 @@ def creation(plane: ControlPlane, extension: Resource) -> Work:
 def get(plane: ControlPlane, call: Call) -> Reply:
     """Show an extension."""
     vm = plane.find(call.group, VM, call.params["name"])
-    found = plane.store.get(_id(vm, call))
-    if found is None:
+    extension = plane.store.get(_id(vm, call))
+    if extension is None:
         # wording from our knowledge, not read
         raise ArmError(404, "ResourceNotFound", f"The Resource '{_id(vm, call)}' was not found.")
-    return Reply(200, shown(found))
+    return Reply(200, shown(extension))
 
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
     """List the extensions of a machine."""
     vm = plane.find(call.group, VM, call.params["name"])
-    rows = [one for one in plane.store.of_type(EXTENSION) if one.key.startswith(f"{vm.key}/extensions/")]
-    return Reply(200, {"value": [shown(one) for one in rows]})
+    rows = [
+        extension
+        for extension in plane.store.of_type(EXTENSION)
+        if extension.key.startswith(f"{vm.key}/extensions/")
+    ]
+    return Reply(200, {"value": [shown(extension) for extension in rows]})
 
 
 def delete(plane: ControlPlane, call: Call) -> Reply:
     """Delete an extension; what it did to the machine stays. 204 where there is none."""
     vm = plane.find(call.group, VM, call.params["name"])
-    found = plane.store.get(_id(vm, call))
-    if found is None:
+    extension = plane.store.get(_id(vm, call))
+    if extension is None:
         return Reply(204)
 
     def settle(error: ArmError | None) -> None:
         if error is None:
-            plane.store.remove(found.id)
+            plane.store.remove(extension.id)
 
-    op_id = plane.operations.start("vm-extension-delete", found.id, Work(settle=settle))
+    op_id = plane.operations.start("vm-extension-delete", extension.id, Work(settle=settle))
     return Reply(202, headers=headers(plane, call, op_id, vm))
 
 

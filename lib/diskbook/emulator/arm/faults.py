@@ -86,8 +86,8 @@ class Faults:
 def _request_matches(match: Json, method: str, path: str) -> bool:
     if "operation" in match:
         return False
-    wanted = match.get("method")
-    if wanted and wanted.upper() != method.upper():
+    verb = match.get("method")
+    if verb and verb.upper() != method.upper():
         return False
     return re.search(match.get("path_regex", ""), path, re.IGNORECASE) is not None
 
@@ -111,11 +111,13 @@ def _check(fault: Json) -> None:
 def _fault(action: Json) -> Fault:
     error = None
     if "throttle" in action:
-        told = action["throttle"]
-        error = throttled(told.get("group", "CreateUpdateDisks3Min"), int(told.get("retry_after_s", 1200)))
+        settings = action["throttle"]
+        error = throttled(
+            settings.get("group", "CreateUpdateDisks3Min"), int(settings.get("retry_after_s", 1200))
+        )
     elif "operation_failed" in action:
-        told = action["operation_failed"]
-        error = ArmError(409, told.get("code", "InternalExecutionError"), told.get("message", ""))
+        settings = action["operation_failed"]
+        error = ArmError(409, settings.get("code", "InternalExecutionError"), settings.get("message", ""))
     elif "status" in action:
         error = ArmError(
             int(action["status"]),

@@ -75,27 +75,31 @@ def head(plane: ControlPlane, call: Call) -> Reply:
 def listing(plane: ControlPlane, call: Call) -> Reply:
     """List groups, by tag if asked."""
     groups = plane.store.of_type("Microsoft.Resources/resourceGroups")
-    return Reply(200, {"value": [shown(one) for one in groups if _matches(one, call)]})
+    return Reply(200, {"value": [shown(group) for group in groups if _matches(group, call)]})
 
 
 def resources(plane: ControlPlane, call: Call) -> Reply:
     """List resources of the subscription or a group, by tag or type if asked."""
     if "group" in call.params:
         plane.group(call.group)
-        found = plane.store.in_group(call.group)
+        members = plane.store.in_group(call.group)
     else:
-        found = [one for one in plane.store.resources.values() if "/providers/" in one.key]
+        members = [resource for resource in plane.store.resources.values() if "/providers/" in resource.key]
     fields = ("id", "name", "type", "location", "tags", "sku", "zones", "managedBy")
-    rows = [{key: one.body[key] for key in fields if key in one.body} for one in found if _matches(one, call)]
+    rows = [
+        {key: resource.body[key] for key in fields if key in resource.body}
+        for resource in members
+        if _matches(resource, call)
+    ]
     return Reply(200, {"value": rows})
 
 
 def _matches(resource: Resource, call: Call) -> bool:
-    wanted = call.query.get("$filter", "")
-    tag, kind = _TAG.search(wanted), _TYPE.search(wanted)
-    if wanted and not (tag or kind):
+    condition = call.query.get("$filter", "")
+    tag, kind = _TAG.search(condition), _TYPE.search(condition)
+    if condition and not (tag or kind):
         # wording from our knowledge, not read
-        raise bad_request(f"Invalid filter clause '{wanted}'.", "InvalidFilterInQueryString")
+        raise bad_request(f"Invalid filter clause '{condition}'.", "InvalidFilterInQueryString")
     if kind and resource.type.lower() != kind[1].lower():
         return False
     if tag is None:
@@ -134,12 +138,12 @@ def deletion(plane: ControlPlane, group: Resource) -> Work:
             plane.store.remove(member.id)
         plane.store.remove(group.id)
 
-    return Work(effect, settle, tuple(one.id for one in members))
+    return Work(effect, settle, tuple(resource.id for resource in members))
 
 
 def _refuse_held(plane: ControlPlane, members: list[Resource]) -> None:
     """Raise Azure's error for a disk of the group that a machine outside of it has."""
-    inside = {one.key for one in members}
+    inside = {member.key for member in members}
     for disk in members:
         for vm in owners(plane, disk) if disk.type == DISK else []:
             if vm.key not in inside:
@@ -164,10 +168,10 @@ def poll(plane: ControlPlane, call: Call) -> Reply:
         job = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))["jobId"]
     except (ValueError, KeyError, TypeError):
         raise bad_request("The operation result token is not valid.", "InvalidOperationResultToken") from None
-    found = [body for op_id, body in plane.store.operations.items() if f"-{op_id}-".upper() in job.upper()]
-    if not found:
+    bodies = [body for op_id, body in plane.store.operations.items() if f"-{op_id}-".upper() in job.upper()]
+    if not bodies:
         raise ArmError(404, "OperationNotFound", f"The operation '{job}' could not be found.")
-    body = found[0]
+    body = bodies[0]
     if body["status"] == "InProgress":
         url = f"{call.base}{plane.root}/operationresults/{token}?api-version={call.api_version}"
         return Reply(202, headers={"Location": url, "Retry-After": RETRY_AFTER_S})

@@ -34,14 +34,14 @@ _LUNS = re.compile(rf"\b{LUN}\s+eq\s+'([^']*)'", re.IGNORECASE)
 
 def get_batch(plane: ControlPlane, call: Call) -> Reply:
     """Answer the metrics of several machines."""
-    wanted = _metrics(call)
-    luns = _luns(call, wanted)
+    metrics = _metrics(call)
+    luns = _luns(call, metrics)
     windows = _windows(call)
-    machines = [_machine(plane, one) for one in _resource_ids(call)]
+    machines = [_machine(plane, resource_id) for resource_id in _resource_ids(call)]
     arrived = time.time() - DELAY_S * plane.settings.time_scale
     activities = plane.backend.activity()
     values = [
-        _of_machine(machine, wanted, luns, windows, activities, arrived, int(call.query.get("top", "10")))
+        _of_machine(machine, metrics, luns, windows, activities, arrived, int(call.query.get("top", "10")))
         for machine in machines
     ]
     return Reply(200, {"values": values})
@@ -64,13 +64,13 @@ def _metrics(call: Call) -> list[Metric]:
     return [metrics.BY_NAME[name.lower()] for name in names]
 
 
-def _luns(call: Call, wanted: Iterable[Metric]) -> set[str] | None:
+def _luns(call: Call, metrics: Iterable[Metric]) -> set[str] | None:
     """LUNs that the filter names, "*" for each by itself; None without a filter: all of them together."""
-    found = set(_LUNS.findall(call.query.get("filter", "")))
-    if found and any(metric.path != "disk" for metric in wanted):
+    luns = set(_LUNS.findall(call.query.get("filter", "")))
+    if luns and any(metric.path != "disk" for metric in metrics):
         # wording from our knowledge, not read
         raise bad_request(f"Metric does not support requested dimension combination: {LUN}")
-    return found or None
+    return luns or None
 
 
 def _windows(call: Call) -> Windows:
@@ -90,46 +90,46 @@ def _windows(call: Call) -> Windows:
 
 
 def _resource_ids(call: Call) -> list[str]:
-    found = call.body.get("resourceids")
-    if not isinstance(found, list) or not 1 <= len(found) <= metrics.RESOURCES_A_CALL:
+    resource_ids = call.body.get("resourceids")
+    if not isinstance(resource_ids, list) or not 1 <= len(resource_ids) <= metrics.RESOURCES_A_CALL:
         raise bad_request(f"resourceids must name 1 to {metrics.RESOURCES_A_CALL} resources.")
-    return [str(item) for item in found]
+    return [str(item) for item in resource_ids]
 
 
 def _machine(plane: ControlPlane, resource_id: str) -> Resource:
-    found = plane.store.get(resource_id)
-    if found is None or found.type.lower() != metrics.NAMESPACE.lower():
+    machine = plane.store.get(resource_id)
+    if machine is None or machine.type.lower() != metrics.NAMESPACE.lower():
         raise ArmError(404, "ResourceNotFound", f"The resource '{resource_id}' was not found.")
-    return found
+    return machine
 
 
 def _of_machine(
     machine: Resource,
-    wanted: list[Metric],
+    asked: list[Metric],
     luns: set[str] | None,
     windows: Windows,
     activities: list[Activity],
     arrived: float,
     top: int,
 ) -> Json:
-    mine = [item for item in activities if item.vm.id == machine.key]
+    own = [item for item in activities if item.vm.id == machine.key]
     created = epoch(machine.properties["timeCreated"]) if "timeCreated" in machine.properties else 0.0
     known = (windows.starts >= created // windows.grain_s * windows.grain_s) & (
         windows.starts + windows.grain_s <= arrived
     )
     rows = []
-    for metric in wanted:
+    for metric in asked:
         series: list[Json] = []
         if metric.path != "disk":
-            values = load.of_machine(metric, mine[-1].vm, activities, windows) if mine else None
+            values = load.of_machine(metric, own[-1].vm, activities, windows) if own else None
             series = [] if values is None else [_series(values, known, windows)]
         elif luns is None:
-            both = [values for _, values in _by_lun(metric, mine, activities, windows)]
+            both = [values for _, values in _by_lun(metric, own, activities, windows)]
             series = [_series(np.nanmean(both, axis=0), known, windows)] if both else []
         else:
             series = [
                 _series(values, known, windows, lun)
-                for lun, values in _by_lun(metric, mine, activities, windows)
+                for lun, values in _by_lun(metric, own, activities, windows)
                 if "*" in luns or lun in luns
             ][:top]
         rows.append(_row(machine, metric, series))
@@ -145,12 +145,12 @@ def _of_machine(
 
 
 def _by_lun(
-    metric: Metric, mine: list[Activity], activities: list[Activity], windows: Windows
+    metric: Metric, own: list[Activity], activities: list[Activity], windows: Windows
 ) -> Iterable[tuple[str, Values]]:
     """Values by LUN, NaN where no disk was there; disks that took turns at a LUN follow each other."""
-    for lun in sorted({item.lun for item in mine}):
+    for lun in sorted({item.lun for item in own}):
         total = np.full(windows.count, np.nan)
-        for item in mine:
+        for item in own:
             values = load.of_disk(metric, item.disk, activities, windows) if item.lun == lun else None
             if values is None:
                 continue

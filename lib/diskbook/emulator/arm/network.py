@@ -116,7 +116,7 @@ def listing(plane: ControlPlane, call: Call) -> Reply:
     group = call.params.get("group")
     if group is not None:
         plane.group(group)
-    return Reply(200, {"value": [shown(one) for one in plane.store.of_type(kind, group)]})
+    return Reply(200, {"value": [shown(resource) for resource in plane.store.of_type(kind, group)]})
 
 
 def patch(plane: ControlPlane, call: Call) -> Reply:
@@ -192,17 +192,17 @@ def list_children(plane: ControlPlane, call: Call) -> Reply:
 def delete_child(plane: ControlPlane, call: Call) -> Reply:
     """Delete a subnet or a security rule."""
     parent, rows = _parent(plane, call)
-    found = [row for row in rows if row["name"].lower() == call.params["child_name"].lower()]
-    if not found:
+    children = [row for row in rows if row["name"].lower() == call.params["child_name"].lower()]
+    if not children:
         return Reply(204)
-    if users := plane.users(found[0]["id"]):
+    if users := plane.users(children[0]["id"]):
         raise bad_request(
-            f"{call.params['child']} {found[0]['id']} is in use by {users[0].id} and cannot be deleted.",
+            f"{call.params['child']} {children[0]['id']} is in use by {users[0].id} and cannot be deleted.",
             IN_USE.get(call.params["child"], "InUse"),
         )
-    rows.remove(found[0])
+    rows.remove(children[0])
     plane.store.save(parent)
-    op_id = plane.operations.start("network-delete", found[0]["id"], Work())
+    op_id = plane.operations.start("network-delete", children[0]["id"], Work())
     return Reply(202, headers=_delete_headers(plane, call, op_id, str(parent.body["location"])))
 
 

@@ -95,8 +95,8 @@ def _subnet(plane: ControlPlane, subnet_id: str) -> Json:
     vnet = plane.store.get(vnet_id) if vnet_id else None
     for row in vnet.properties["subnets"] if vnet else []:
         if row["name"].lower() == name.lower():
-            found: Json = row
-            return found
+            subnet: Json = row
+            return subnet
     # wording from our knowledge, not read
     raise bad_request(
         f"Resource {subnet_id} referenced by the request was not found.", "InvalidResourceReference"
@@ -142,8 +142,8 @@ def nics(plane: ControlPlane, vm: Resource) -> list[Resource]:
     """Interfaces of a machine, the primary first."""
     rows = vm.properties["networkProfile"]["networkInterfaces"]
     rows = sorted(rows, key=lambda row: not (row.get("properties") or {}).get("primary", False))
-    found = [plane.store.get(str(row["id"])) for row in rows]
-    return [nic for nic in found if nic is not None]
+    interfaces = [plane.store.get(str(row["id"])) for row in rows]
+    return [nic for nic in interfaces if nic is not None]
 
 
 FILL: dict[str, Callable[[ControlPlane, Resource, Resource | None], None]] = {

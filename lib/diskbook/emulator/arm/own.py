@@ -27,8 +27,8 @@ FIELDS = (
 
 def status(plane: ControlPlane, call: Call) -> Reply:
     """Count resources by type and operations by status."""
-    resources = Counter(one.type for one in plane.store.resources.values())
-    operations = Counter(one["status"] for one in plane.store.operations.values())
+    resources = Counter(row.type for row in plane.store.resources.values())
+    operations = Counter(row["status"] for row in plane.store.operations.values())
     body = {
         "provenance": "emulated",
         "subscription_id": plane.settings.subscription_id,
@@ -41,7 +41,10 @@ def status(plane: ControlPlane, call: Call) -> Reply:
 
 def operations(plane: ControlPlane, call: Call) -> Reply:
     """List operations with their real times and the unscaled ones of the profile."""
-    rows = [{key: one[key] for key in FIELDS if key in one} for one in plane.store.operations.values()]
+    rows = [
+        {key: operation[key] for key in FIELDS if key in operation}
+        for operation in plane.store.operations.values()
+    ]
     return Reply(200, {"provenance": "emulated", "value": rows})
 
 

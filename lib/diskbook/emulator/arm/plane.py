@@ -84,10 +84,10 @@ class ControlPlane:
 
     def group(self, name: str) -> Resource:
         """Find a resource group or raise Azure's 404."""
-        found = self.store.get(self.group_id(name))
-        if found is None:
+        group = self.store.get(self.group_id(name))
+        if group is None:
             raise group_not_found(name)
-        return found
+        return group
 
     def writable_group(self, name: str) -> Resource:
         """Find a resource group that is not being deleted."""
@@ -103,23 +103,23 @@ class ControlPlane:
     def find(self, group: str, kind: str, name: str) -> Resource:
         """Find a resource or raise Azure's 404 of group or resource."""
         self.group(group)
-        found = self.store.get(self.resource_id(group, kind, name))
-        if found is None:
+        resource = self.store.get(self.resource_id(group, kind, name))
+        if resource is None:
             raise not_found(kind, name, group)
-        return found
+        return resource
 
     def find_id(self, resource_id: str, kind: str) -> Resource:
         """Find a resource that a body refers to by id."""
-        found = self.store.get(resource_id)
-        if found is None:
+        resource = self.store.get(resource_id)
+        if resource is None:
             raise not_found(kind, ids.name_of(resource_id), ids.group_of(resource_id))
-        return found
+        return resource
 
     def region(self, location: str) -> catalog.Region:
         """Find a region by the name in a body, "West Europe" or "westeurope"."""
         name = location.replace(" ", "").lower()
-        found = catalog.regions().get(name)
-        if found is None:
+        region = catalog.regions().get(name)
+        if region is None:
             # wording from our knowledge, not read
             known = ",".join(catalog.regions())
             raise ArmError(
@@ -128,18 +128,22 @@ class ControlPlane:
                 f"The provided location '{location}' is not available for this subscription. "
                 f"List of available regions is '{known}'.",
             )
-        return found
+        return region
 
     def users(self, resource_id: str) -> list[Resource]:
         """Resources other than its parent or children that refer to an id."""
         key = ids.key(resource_id)
-        found = []
-        for one in self.store.resources.values():
-            if one.key == key or one.key.startswith(f"{key}/") or key.startswith(f"{one.key}/"):
+        machines = []
+        for resource in self.store.resources.values():
+            if (
+                resource.key == key
+                or resource.key.startswith(f"{key}/")
+                or key.startswith(f"{resource.key}/")
+            ):
                 continue
-            if any(ids.key(str(item.get("id", ""))) == key for item in walk(one.body)):
-                found.append(one)
-        return found
+            if any(ids.key(str(item.get("id", ""))) == key for item in walk(resource.body)):
+                machines.append(resource)
+        return machines
 
 
 def poll_headers(

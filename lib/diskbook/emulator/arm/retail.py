@@ -29,14 +29,14 @@ _RENAMED = {"priceType": "type"}
 
 def prices(plane: ControlPlane, call: Call) -> Reply:
     """List prices that a filter of `field eq 'value'` with and, or and brackets lets through."""
-    wanted = _Filter(call.query.get("$filter", "")).test
-    found = [item for item in _items() if wanted(item)]
+    matches = _Filter(call.query.get("$filter", "")).test
+    items = [item for item in _items() if matches(item)]
     start = int(call.query.get("$skip", "0"))
     following = None
-    if start + PAGE < len(found):
+    if start + PAGE < len(items):
         query = {**call.query, "$skip": str(start + PAGE)}
         following = f"{call.base}{PATH}?{urlencode(query)}"
-    page = found[start : start + PAGE]
+    page = items[start : start + PAGE]
     body = {
         "BillingCurrency": "USD",
         "CustomerEntityId": "Default",
@@ -142,11 +142,11 @@ class _Filter:
 def _tokens(text: str) -> Iterator[re.Match[str]]:
     position = 0
     while text[position:].strip():
-        found = _TOKEN.match(text, position)
-        if found is None:
+        token = _TOKEN.match(text, position)
+        if token is None:
             raise _wrong(text)
-        yield found
-        position = found.end()
+        yield token
+        position = token.end()
 
 
 def _wrong(text: str) -> Exception:

@@ -56,10 +56,10 @@ def get(plane: ControlPlane, call: Call) -> Reply:
 def delete(plane: ControlPlane, call: Call) -> Reply:
     """Delete a schedule; 204 where there is none."""
     plane.group(call.group)
-    found = plane.store.get(plane.resource_id(call.group, KIND, call.params["name"]))
-    if found is None:
+    schedule = plane.store.get(plane.resource_id(call.group, KIND, call.params["name"]))
+    if schedule is None:
         return Reply(204)
-    plane.store.remove(found.id)
+    plane.store.remove(schedule.id)
     return Reply(200)
 
 
@@ -160,8 +160,8 @@ def _deallocate(plane: ControlPlane, schedule: Resource, moment: datetime) -> No
 def _own_timer(vm: Resource) -> datetime | None:
     """When the machine's own timer comes; worked out once, its user data do not change."""
     if "off_utc" not in vm.hidden:
-        found = cloudinit.shutdown_at(str(vm.hidden.get("custom_data", "")))
-        vm.hidden["off_utc"] = found.isoformat() if found else None
+        shutdown = cloudinit.shutdown_at(str(vm.hidden.get("custom_data", "")))
+        vm.hidden["off_utc"] = shutdown.isoformat() if shutdown else None
     return datetime.fromisoformat(vm.hidden["off_utc"]) if vm.hidden["off_utc"] else None
 
 

@@ -52,6 +52,8 @@ class Settings:
     def restricted(self, sku: str, location: str, zone: str | None) -> bool:
         """Whether the subscription may not have a size or disk SKU there; `zone` None asks for the region."""
         return any(
-            one.sku == sku and one.location == location and (not one.zones or zone in one.zones)
-            for one in self.restrictions
+            restriction.sku == sku
+            and restriction.location == location
+            and (not restriction.zones or zone in restriction.zones)
+            for restriction in self.restrictions
         )

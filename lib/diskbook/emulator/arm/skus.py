@@ -21,8 +21,8 @@ _ZONE_ORDER = {"1": 2, "2": 0, "3": 1}
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
     """List resource SKUs, of one location if the filter says so."""
-    found = _LOCATION.search(call.query.get("$filter", ""))
-    regions = [plane.region(found[1])] if found else list(catalog.regions().values())
+    location = _LOCATION.search(call.query.get("$filter", ""))
+    regions = [plane.region(location[1])] if location else list(catalog.regions().values())
     rows = [row for region in regions for row in (*_vm_rows(region), *_disk_rows(region))]
     for row in rows:
         row["restrictions"] = list(_restrictions(plane, row))
@@ -30,12 +30,12 @@ def listing(plane: ControlPlane, call: Call) -> Reply:
 
 
 def _restrictions(plane: ControlPlane, row: Json) -> Iterator[Json]:
-    for one in plane.settings.restrictions:
-        if one.sku == row["name"] and one.location in row["locations"]:
+    for restriction in plane.settings.restrictions:
+        if restriction.sku == row["name"] and restriction.location in row["locations"]:
             yield {
-                "type": "Zone" if one.zones else "Location",
-                "values": [one.location],
-                "restrictionInfo": {"locations": [one.location], "zones": list(one.zones)},
+                "type": "Zone" if restriction.zones else "Location",
+                "values": [restriction.location],
+                "restrictionInfo": {"locations": [restriction.location], "zones": list(restriction.zones)},
                 "reasonCode": "NotAvailableForSubscription",
             }
 
@@ -197,9 +197,9 @@ def network_usages(plane: ControlPlane, call: Call) -> Reply:
     """List the quota of public addresses; the name is from general knowledge, not seen on the wire."""
     region = plane.region(call.params["location"]).name
     used = [
-        one
-        for one in plane.store.of_type("Microsoft.Network/publicIPAddresses")
-        if one.body["location"] == region
+        address
+        for address in plane.store.of_type("Microsoft.Network/publicIPAddresses")
+        if address.body["location"] == region
     ]
     row = {
         "unit": "Count",
@@ -225,7 +225,7 @@ def offer(plane: ControlPlane, call: Call) -> Reply:
     settings = plane.settings
     body = {
         "quotas": dict(settings.quotas),
-        "restrictions": [asdict(one) for one in settings.restrictions],
+        "restrictions": [asdict(restriction) for restriction in settings.restrictions],
     }
     return Reply(200, body)
 

@@ -110,18 +110,20 @@ class Store:
     def of_type(self, kind: str, group: str | None = None) -> list[Resource]:
         """List resources of a type, in the subscription or one group."""
         with self.lock:
-            found = [one for one in self.resources.values() if one.type.lower() == kind.lower()]
+            matching = [
+                resource for resource in self.resources.values() if resource.type.lower() == kind.lower()
+            ]
         if group is None:
-            return found
-        return [one for one in found if ids.group_of(one.id).lower() == group.lower()]
+            return matching
+        return [resource for resource in matching if ids.group_of(resource.id).lower() == group.lower()]
 
     def in_group(self, group: str) -> list[Resource]:
         """List everything in a resource group, without the group itself."""
         with self.lock:
             return [
-                one
-                for one in self.resources.values()
-                if "/providers/" in one.key and ids.group_of(one.id).lower() == group.lower()
+                resource
+                for resource in self.resources.values()
+                if "/providers/" in resource.key and ids.group_of(resource.id).lower() == group.lower()
             ]
 
     def close(self) -> None:

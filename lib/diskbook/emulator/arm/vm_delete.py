@@ -61,7 +61,9 @@ def _doomed_disks(vm: Resource) -> set[str]:
 def _forget(plane: ControlPlane, vm: Resource, doomed_keys: set[str]) -> None:
     interfaces = nics(plane, vm)
     plane.store.remove(vm.id)
-    for extension in [one for one in plane.store.resources.values() if one.key.startswith(f"{vm.key}/")]:
+    for extension in [
+        resource for resource in plane.store.resources.values() if resource.key.startswith(f"{vm.key}/")
+    ]:
         plane.store.remove(extension.id)
     for key in doomed_keys:
         plane.store.remove(key)

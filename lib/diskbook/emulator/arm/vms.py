@@ -55,8 +55,8 @@ def _create(plane: ControlPlane, call: Call) -> Reply:
     vm = new_body(
         plane.resource_id(call.group, VM, call.params["name"]), call.params["name"], call.body, region.name
     )
-    wanted = (call.body["properties"]["storageProfile"] or {}).get("dataDisks") or []
-    change = attach.plan(plane, vm, wanted)
+    disks = (call.body["properties"]["storageProfile"] or {}).get("dataDisks") or []
+    change = attach.plan(plane, vm, disks)
     plane.store.save(vm)
     attach.begin(plane, vm, change)
     for nic in nics(plane, vm):
@@ -70,10 +70,10 @@ def _create(plane: ControlPlane, call: Call) -> Reply:
 
 def creation(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
     """Build the work of creating a machine with the data disks of a change."""
-    found: list[VmAddress] = []
+    addresses: list[VmAddress] = []
 
     def effect() -> None:
-        found.append(plane.backend.start_vm(spec_of(vm)))
+        addresses.append(plane.backend.start_vm(spec_of(vm)))
         try:
             for entry in change.final:
                 attach.attach_entry(plane, vm, entry)
@@ -93,7 +93,7 @@ def creation(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
         vm.hidden["power"] = "running"
         vm.hidden["created"] = True
         _make_os_disk(plane, vm)
-        address_known(plane, vm, found[0])
+        address_known(plane, vm, addresses[0])
         vm.properties["provisioningState"] = "Succeeded"
         attach.end(plane, vm, change)
         disks.link_keys(plane, disks.disk_keys(vm))
@@ -144,10 +144,8 @@ def _change(plane: ControlPlane, call: Call, vm: Resource, wish: Json) -> Reply:
     size = (wished.get("hardwareProfile") or {}).get("vmSize")
     if size:
         check_resize(plane, vm, size)
-    wanted = (wished.get("storageProfile") or {}).get("dataDisks")
-    change = attach.plan(
-        plane, vm, vm.properties["storageProfile"]["dataDisks"] if wanted is None else wanted
-    )
+    disks = (wished.get("storageProfile") or {}).get("dataDisks")
+    change = attach.plan(plane, vm, vm.properties["storageProfile"]["dataDisks"] if disks is None else disks)
     vm.hidden["previous"] = copy.deepcopy(vm.body)
     _merge(vm, wish, size)
     vm.properties["provisioningState"] = "Updating"
@@ -255,4 +253,4 @@ def listing(plane: ControlPlane, call: Call) -> Reply:
     group = call.params.get("group")
     if group is not None:
         plane.group(group)
-    return Reply(200, {"value": [shown(one) for one in plane.store.of_type(VM, group)]})
+    return Reply(200, {"value": [shown(vm) for vm in plane.store.of_type(VM, group)]})

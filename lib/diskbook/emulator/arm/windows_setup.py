@@ -66,12 +66,12 @@ def keys(properties: Json, custom_data: str) -> Keys:
         VMExtensionProvisioningError, when the script would have failed or is another one.
     """
     command = str((properties.get("protectedSettings") or {}).get("commandToExecute", ""))
-    found = _KEYS.search(command)
-    if found is None or setup.CUSTOM_DATA not in command:
+    arguments = _KEYS.search(command)
+    if arguments is None or setup.CUSTOM_DATA not in command:
         raise _failed("The command is not the workbook's own (emulated)")
     _check_script(custom_data)
     try:
-        host, authorized = (base64.b64decode(found[name], validate=True).decode() for name in _NAMES)
+        host, authorized = (base64.b64decode(arguments[name], validate=True).decode() for name in _NAMES)
     except (binascii.Error, UnicodeDecodeError) as error:
         raise _failed(f"Cannot convert a key from base64: {error}") from error
     return Keys(host, authorized)

@@ -92,7 +92,7 @@ def line(row: Row) -> str:
         f"lost or repeated: {'; '.join(row.wrong) or 'nothing'}",
         f"{row.seconds:.0f} s",
     ]
-    return " | ".join(parts) + (f"\n     told: {row.told}" if row.told else "")
+    return " | ".join(parts) + (f"\n     told: {row.sentence}" if row.sentence else "")
 
 
 if __name__ == "__main__":

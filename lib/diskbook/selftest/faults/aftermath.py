@@ -45,8 +45,10 @@ def groups(scene: Scene) -> list[str]:
     """Resource groups on the emulator that was started by hand."""
     if not scene.named:
         return []
-    found = connect.clients_of({"cloud": "emulator", "emulator": {"name": EMULATOR}}).resource.resource_groups
-    return [group.name for group in found.list()]
+    groups = connect.clients_of(
+        {"cloud": "emulator", "emulator": {"name": EMULATOR}}
+    ).resource.resource_groups
+    return [group.name for group in groups.list()]
 
 
 def _processes(scene: Scene) -> list[str]:
@@ -54,19 +56,19 @@ def _processes(scene: Scene) -> list[str]:
     spared = {os.getpid()}
     if scene.named:
         server = lifecycle.connect(EMULATOR).pid
-        spared |= {server, *(one.pid for one in _watchdogs(scene.folder))}
-    found = []
+        spared |= {server, *(watchdog.pid for watchdog in _watchdogs(scene.folder))}
+    left = []
     for process in psutil.process_iter():
         if process.pid not in spared and _belongs(process, str(scene.folder)):
-            found.append(line_of(process))
-    return found
+            left.append(line_of(process))
+    return left
 
 
 def _watchdogs(folder: Path) -> list[psutil.Process]:
     return [
-        one
-        for one in psutil.process_iter()
-        if "diskbook-watchdog" in line_of(one) and str(folder) in line_of(one)
+        process
+        for process in psutil.process_iter()
+        if "diskbook-watchdog" in line_of(process) and str(folder) in line_of(process)
     ]
 
 
@@ -116,10 +118,10 @@ def _against_plan(run: Run, events: list[Json]) -> list[str]:
         (origin[row.replicate], row.block, row.position)
         for row in table[table.status == "ok"].drop_duplicates("trial").itertuples()
     )
-    wanted = Counter(
+    expected = Counter(
         (block.replicate, block.block, trial.position) for block in planned for trial in block.trials
     )
-    wrong += [f"trial {key} was measured {measured[key]} times" for key in wanted if measured[key] != 1]
+    wrong += [f"trial {key} was measured {measured[key]} times" for key in expected if measured[key] != 1]
     ended = {event["trial"] for event in events if event["event"] == "trial"}
     wrong += [] if ended == set(table.trial) else ["the tables lack trials of the ledger"]
     twice = [name for name, count in Counter(table.drop_duplicates("trial").trial).items() if count > 1]

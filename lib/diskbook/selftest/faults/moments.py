@@ -22,14 +22,14 @@ def creating(scene: Scene) -> object:
 
 def measuring(scene: Scene) -> Path:
     """The first trial of the second block runs; the folder of its job is returned."""
-    found: list[Path] = scene.until(lambda: scene.jobs("r*-b02-p001-*"), "the second block began")
-    return found[0]
+    folders: list[Path] = scene.until(lambda: scene.jobs("r*-b02-p001-*"), "the second block began")
+    return folders[0]
 
 
 def ending_block(scene: Scene) -> Path:
     """The last trial of the last block runs."""
-    found: list[Path] = scene.until(lambda: scene.jobs("r*-b02-p002-*"), "the last trial began")
-    return found[0]
+    folders: list[Path] = scene.until(lambda: scene.jobs("r*-b02-p002-*"), "the last trial began")
+    return folders[0]
 
 
 def measured_first(scene: Scene) -> object:
@@ -51,8 +51,8 @@ def tearing_down(scene: Scene) -> object:
 
 def kernel(scene: Scene) -> psutil.Process:
     """Return the kernel of the notebook that is being executed, once it is there."""
-    found: list[psutil.Process] = scene.until(lambda: scene.family("ipykernel_launcher"), "a kernel ran")
-    return found[0]
+    kernels: list[psutil.Process] = scene.until(lambda: scene.family("ipykernel_launcher"), "a kernel ran")
+    return kernels[0]
 
 
 def tool_of(job: Path) -> psutil.Process:

@@ -64,7 +64,7 @@ class Row:
     what: str
     stage: str
     ending: str = ""
-    told: str = ""
+    sentence: str = ""
     left: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -94,12 +94,12 @@ def _play(fault: Fault, place: Scene, row: Row) -> None:
     place.begin()
     if fault.inject:
         fault.inject(place)
-    status, row.told = place.end()
+    status, row.sentence = place.end()
     before: list[Json] = []
     _check_struck(fault, place, status)
     if status == 0:
         row.ending = "went on by itself"
-        row.told = place.notes[-1] if place.notes else _seen(place)
+        row.sentence = place.notes[-1] if place.notes else _seen(place)
     else:
         row.ending = "stopped, resumed"
         before = place.run.ledger()
@@ -109,9 +109,9 @@ def _play(fault: Fault, place: Scene, row: Row) -> None:
         if fault.mend:
             fault.mend(place)
         place.resume()
-        status, said = place.end()
+        status, sentence = place.end()
         if status:
-            row.wrong.append(f"the resumed run ended with {status}: {said}{_log(place)}")
+            row.wrong.append(f"the resumed run ended with {status}: {sentence}{_log(place)}")
             return
     row.left += aftermath.left_over(place)
     row.wrong += aftermath.lost_or_repeated(place.run, before)
@@ -129,11 +129,11 @@ def _log(place: Scene) -> str:
 def _check_stop(fault: Fault, place: Scene, row: Row) -> None:
     """A run that stopped says why in one sentence, and how to go on, and leaves nothing."""
     if fault.cut:
-        row.told = "(killed)"
+        row.sentence = "(killed)"
         return
-    if row.told.startswith("a traceback") or "--resume" not in row.told:
-        row.wrong.append(f"it said: {row.told or 'nothing'}")
-    elif "ended with status 1;" in row.told:
+    if row.sentence.startswith("a traceback") or "--resume" not in row.sentence:
+        row.wrong.append(f"it said: {row.sentence or 'nothing'}")
+    elif "ended with status 1;" in row.sentence:
         row.wrong.append(f"a defect of ours{_log(place)}")
     row.left += [f"after the stop: {what}" for what in aftermath.left_over(place)]
 

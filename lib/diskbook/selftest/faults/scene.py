@@ -69,10 +69,10 @@ class Scene:
     def diskbook(self, *words: str) -> str:
         """Do something else by the command line, and return what it printed."""
         self._start(*words)
-        status, said = self.end()
+        status, sentence = self.end()
         if status:
-            raise NotStruck(f"'diskbook {' '.join(words)}' ended with {status}: {said}")
-        return said
+            raise NotStruck(f"'diskbook {' '.join(words)}' ended with {status}: {sentence}")
+        return sentence
 
     def end(self) -> tuple[int, str]:
         """Wait for the command; return its exit status and the last thing it said on standard error."""
@@ -106,18 +106,18 @@ class Scene:
     def until(self, condition: Callable[[], Any], what: str) -> Any:
         """Wait until something is so, while the run goes on; return what the condition gave."""
         deadline = time.monotonic() + WAIT_S
-        while not (found := _quietly(condition)):
+        while not (value := _quietly(condition)):
             if self.process is not None and self.process.poll() is not None:
                 raise NotStruck(f"the run ended before {what}: {self.end()[1]}")
             if time.monotonic() > deadline:
                 raise NotStruck(f"{what}: it never came to that")
             time.sleep(0.05)
-        return found
+        return value
 
-    def events(self, kind: str, **wanted: Any) -> list[Json]:
+    def events(self, kind: str, **values: Any) -> list[Json]:
         """Lines of the run's ledger of one kind, those with the values wanted."""
         lines = [event for event in self.run.ledger() if event["event"] == kind]
-        return [line for line in lines if all(line.get(key) == value for key, value in wanted.items())]
+        return [line for line in lines if all(line.get(key) == value for key, value in values.items())]
 
     def said(self, text: str) -> bool:
         """Whether the command has printed this so far."""
@@ -125,8 +125,8 @@ class Scene:
 
     def jobs(self, pattern: str) -> list[Path]:
         """Folders, on the machines, of jobs that began and have not ended."""
-        found = self.emulator.folder.glob(f"vms/*/home/jobs/{pattern}")
-        return [path for path in found if (path / "pid").exists() and not (path / "status").exists()]
+        folders = self.emulator.folder.glob(f"vms/*/home/jobs/{pattern}")
+        return [path for path in folders if (path / "pid").exists() and not (path / "status").exists()]
 
     # processes
 
@@ -135,7 +135,7 @@ class Scene:
         assert self.process is not None
         try:
             root = psutil.Process(self.process.pid)
-            return [one for one in (root, *root.children(recursive=True)) if word in line_of(one)]
+            return [member for member in (root, *root.children(recursive=True)) if word in line_of(member)]
         except psutil.Error:
             return []
 
@@ -181,9 +181,9 @@ def scene(named: bool, faults: Sequence[Json] = ()) -> Iterator[Scene]:
 
 
 def _clear(folder: Path) -> None:
-    for one in lifecycle.status():
+    for emulator in lifecycle.status():
         with contextlib.suppress(Exception):
-            lifecycle.stop(one.name)
+            lifecycle.stop(emulator.name)
     for mount in psutil.disk_partitions(all=True):
         if mount.mountpoint.startswith(f"{folder}/"):
             subprocess.run(["umount", "-l", mount.mountpoint], check=False)

@@ -109,9 +109,9 @@ def _append(content: bytes, random: Random, others: Sequence[bytes]) -> bytes:
 
 def _number(content: bytes, random: Random, _: Sequence[bytes]) -> bytes:
     for _n in range(random.choice((1, 1, 1, 3))):
-        found = _NUMBER.search(content, random.randrange(len(content) + 1))
-        if found:
-            content = content[: found.start()] + random.choice(_VALUES) + content[found.end() :]
+        number = _NUMBER.search(content, random.randrange(len(content) + 1))
+        if number:
+            content = content[: number.start()] + random.choice(_VALUES) + content[number.end() :]
     return content
 
 
@@ -128,14 +128,14 @@ def _noise(content: bytes, random: Random, _: Sequence[bytes]) -> bytes:
 def _line(content: bytes, random: Random, _: Sequence[bytes]) -> bytes:
     """Drop, double or swap lines."""
     lines = content.split(b"\n")
-    one, two = random.randrange(len(lines)), random.randrange(len(lines))
+    first, second = random.randrange(len(lines)), random.randrange(len(lines))
     kind = random.randrange(3)
     if kind == 0:
-        del lines[one]
+        del lines[first]
     elif kind == 1:
-        lines.insert(one, lines[two])
+        lines.insert(first, lines[second])
     else:
-        lines[one], lines[two] = lines[two], lines[one]
+        lines[first], lines[second] = lines[second], lines[first]
     return b"\n".join(lines)
 
 

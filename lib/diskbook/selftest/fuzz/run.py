@@ -61,10 +61,10 @@ class Outcome:
     def add(self, other: Outcome) -> None:
         """Add the outcome of other inputs."""
         for name, tally in other.tallies.items():
-            mine = self.tallies.setdefault(name, Tally())
-            mine.inputs += tally.inputs
-            mine.read += tally.read
-            mine.refused += tally.refused
+            own = self.tallies.setdefault(name, Tally())
+            own.inputs += tally.inputs
+            own.read += tally.read
+            own.refused += tally.refused
         self.crashes += other.crashes
 
 
@@ -109,9 +109,9 @@ def main(arguments: list[str] | None = None) -> int:
     with ProcessPoolExecutor(asked.processes, initializer=_bounded) as pool:
         futures = [pool.submit(run, at, size, asked.seed) for at, size in batches]
         for done, future in enumerate(futures, 1):
-            found = future.result()
-            _keep(found, asked)
-            outcome.add(found)
+            crashes = future.result()
+            _keep(crashes, asked)
+            outcome.add(crashes)
             if done % 25 == 0 or done == len(futures):
                 rate = sum(tally.inputs for tally in outcome.tallies.values()) / (time.monotonic() - started)
                 print(f"{done * _BATCH:>9,} of {asked.count:,} inputs, {rate:,.0f}/s", flush=True)

@@ -52,7 +52,7 @@ class Target:
 
 def targets() -> list[Target]:
     """All parsers with their seeds, read from the tests' samples."""
-    found = [
+    rows = [
         ("fio JSON", _text(json_lenient.parse), "fio/*.json fio/*.txt fio-2.16/*"),
         ("fio JSON, live runs", _live, "fio/*.json fio/*.txt"),
         ("fio terse", _text(terse.parse), "fio-terse/*"),
@@ -71,22 +71,24 @@ def targets() -> list[Target]:
         ("VMFleet", _text(vmfleet.parse), "vmfleet/*.tsv"),
         ("any format", lambda content: _check(formats.parse(content, "f")), "*/*"),
     ]
-    return [Target(name, parse, seeds(pattern)) for name, parse, pattern in found]
+    return [Target(name, parse, seeds(pattern)) for name, parse, pattern in rows]
 
 
 def seeds(pattern: str) -> tuple[bytes, ...]:
     """Real results that match one of the patterns, with fewer bins, so that an input takes little time."""
     files = [path for part in pattern.split() for path in sorted(SAMPLES.glob(part)) if path.is_file()]
-    found = [_small(path) for path in files]
-    found += [
-        _since_the_epoch(content) for path, content in zip(files, found, strict=True) if path.suffix == ".log"
+    contents = [_small(path) for path in files]
+    contents += [
+        _since_the_epoch(content)
+        for path, content in zip(files, contents, strict=True)
+        if path.suffix == ".log"
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(contents))
 
 
 def _since_the_epoch(log: bytes) -> bytes:
     """The same log as log_unix_epoch writes it."""
-    return re.sub(rb"^(\d+)", lambda found: b"%d" % (_EPOCH_MS + int(found[1])), log, flags=re.MULTILINE)
+    return re.sub(rb"^(\d+)", lambda stamp: b"%d" % (_EPOCH_MS + int(stamp[1])), log, flags=re.MULTILINE)
 
 
 def _small(path: Path) -> bytes:
@@ -95,7 +97,9 @@ def _small(path: Path) -> bytes:
         text = content.decode("utf-8", "replace")
         buckets = _BUCKET.findall(text)
         dropped = set(buckets) - set(buckets[:: max(1, len(buckets) // 12)])
-        content = _BUCKET.sub(lambda found: "" if found.group() in dropped else found.group(), text).encode()
+        content = _BUCKET.sub(
+            lambda bucket: "" if bucket.group() in dropped else bucket.group(), text
+        ).encode()
     elif b'"bins"' in content and len(content) > _MOST_SEED_BYTES:
         content = _with_few_bins(content)
     return content
@@ -145,11 +149,11 @@ def _imported_logs(content: bytes) -> object:
     as_rates = {"iops": [file], "lat": [file], "bw": [file]}
     as_bytes = {"bw": [file]}
     for kinds, interval_s in ((as_rates, 0.5), (as_bytes, None)):
-        found = job_logs.read(
+        measurement = job_logs.read(
             kinds, old=False, interval_s=interval_s, block_size=None if interval_s else 4096
         )
-        _check(found)
-    return found
+        _check(measurement)
+    return measurement
 
 
 def _rows(content: bytes) -> object:
@@ -160,30 +164,30 @@ def _latency_log(content: bytes) -> object:
     return _check(log_latency.summarise(io.BytesIO(content), "f"))
 
 
-def _check(found: Any) -> object:
+def _check(parsed: Any) -> object:
     """Hold a result against what every parser promises."""
-    if isinstance(found, Parsed):
-        if not found.measurements:
+    if isinstance(parsed, Parsed):
+        if not parsed.measurements:
             raise BrokenPromise("no measurement, and no error")
-        for one in found.measurements:
-            _check_measurement(one, found.tool)
-        return found
-    for part in found.directions.values():
+        for measurement in parsed.measurements:
+            _check_measurement(measurement, parsed.tool)
+        return parsed
+    for part in parsed.directions.values():
         _check_direction(part)
-    for series in found.series.values():
+    for series in parsed.series.values():
         _check_series(series)
-    return found
+    return parsed
 
 
-def _check_measurement(one: Measurement, tool: str) -> None:
-    if not one.directions:
+def _check_measurement(measurement: Measurement, tool: str) -> None:
+    if not measurement.directions:
         raise BrokenPromise("a measurement without a direction")
-    for part in one.directions.values():
+    for part in measurement.directions.values():
         _check_direction(part)
-    for series in one.series.values():
+    for series in measurement.series.values():
         _check_series(series)
     try:
-        loads.workload(one, tool)
+        loads.workload(measurement, tool)
     except ValueError:
         return  # its documented way to say that a scenario cannot tell the load
 

@@ -96,8 +96,8 @@ def test_a_shared_disk_has_one_content_and_one_budget(backends: Callable[[], Loc
     check = ("--bs=64k", "--size=1m", "--verify=crc32c")
     fio(write, "--rw=write", "--do_verify=0", *check)
     assert fio(read, "--rw=read", *check)["error"] == 0
-    limits = {export._limits["disk_limits"] for export in backend._exports.values()}
-    assert len(backend._exports) == 2
+    limits = {export._limits["disk_limits"] for export in backend._exports.running.values()}
+    assert len(backend._exports.running) == 2
     assert len(limits) == 1
 
 
@@ -119,7 +119,7 @@ def test_a_stopped_machine_keeps_its_disks_and_they_come_back(backends: Callable
     first = backend.start_vm(vm(1))
     backend.attach("/vms/vm1", 0, DISK, "None")
     backend.stop_vm("/vms/vm1")
-    assert not backend._exports
+    assert not backend._exports.running
     assert backend.start_vm(vm(1)) == first
     assert fio(seen(backend, 1)["0"]["uri"], "--rw=read", "--bs=64k", "--size=256k")["error"] == 0
 
@@ -139,7 +139,7 @@ def test_after_a_restart_machines_and_sessions_are_known(backends: Callable[[], 
     address = backend.start_vm(vm(1))
     backend.attach("/vms/vm1", 0, DISK, "None")
     fio(seen(backend, 1)["0"]["uri"], "--rw=read", "--bs=4k", "--size=40k")
-    for export in backend._exports.values():  # as a kill does: nothing is written down
+    for export in backend._exports.running.values():  # as a kill does: nothing is written down
         assert export._process is not None
         export._process.kill()
         export._process.wait()

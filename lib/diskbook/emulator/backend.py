@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections.abc import Iterator
@@ -11,32 +10,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import GIB
 from diskbook.emulator import network
-from diskbook.emulator.disk import Export, LimitsFile
+from diskbook.emulator.exports import OS_LUN, Exports, key
 from diskbook.emulator.machine import Machine
 from diskbook.emulator.model import Model
 from diskbook.emulator.played import played
-from diskbook.emulator.records import Attachment, Book, VmRecord, load_book, save_book
-from diskbook.emulator.reservations import Reservations
+from diskbook.emulator.records import Book, VmRecord, load_book, save_book
 from diskbook.emulator.shm import ModelFile
 from diskbook.emulator.types import (
     Activity,
     DiskSpec,
-    ExportModel,
-    Limits,
-    Session,
     VmAddress,
     VmSpec,
 )
 from diskbook.machines.disk_list import OS_DISK
 from diskbook.reference.catalog import EPHEMERAL
-
-OS_LUN = -1  # where a machine's ephemeral OS disk is kept in the book; it has no LUN
 
 
 class LocalBackend:
@@ -58,14 +48,12 @@ class LocalBackend:
     def __init__(self, folder: Path, name: str, model: Model, plugin: Path) -> None:
         self._folder = folder
         self._name = name
-        self._plugin = plugin
         self._lock = threading.RLock()
         self._book_path = folder / "backend.json"
         self._book: Book = load_book(self._book_path) or Book(began=time.time())
         self._model = replace(model, entity=self._book.entity)
         self._machines: dict[str, Machine] = {}
-        self._exports: dict[int, Export] = {}  # by number of the attachment, those of running machines
-        self._limits: dict[str, LimitsFile] = {}
+        self._exports = Exports(folder, self._book, self._model, plugin)
         self._closed = False
         self._recover()
 
@@ -83,7 +71,7 @@ class LocalBackend:
             if vm.local_os_gib is not None and self._book.at(vm.id, OS_LUN) is None:
                 self._book.add(vm.id, OS_LUN, _os_disk(vm, vm.local_os_gib), "None", time.time())
             for attachment in self._book.attached_to(vm.id):
-                self._export(attachment)
+                self._exports.start(attachment)
             self._publish(vm.id)
             return address
 
@@ -95,7 +83,7 @@ class LocalBackend:
                 return
             self._machine(record).stop(notice=notice)
             for attachment in self._book.attached_to(vm_id):
-                self._close(attachment)
+                self._exports.stop(attachment)
             record.running = False
             self._save()
 
@@ -115,12 +103,12 @@ class LocalBackend:
                 return
             self.stop_vm(vm_id)
             for attachment in self._book.attached_to(vm_id):
-                self._end(attachment)
+                self._exports.end(attachment)
             self._machine(record).delete()
-            self._backing(_os_disk_id(vm_id)).unlink(missing_ok=True)
+            self._exports.backing(_os_disk_id(vm_id)).unlink(missing_ok=True)
             del self._machines[vm_id]
             self._book.gone[vm_id] = self._book.vms.pop(vm_id)
-            self._drop_limits(_key(vm_id))
+            self._exports.drop_limits(key(vm_id))
             self._save()
 
     def attach(self, vm_id: str, lun: int, disk: DiskSpec, caching: str) -> None:
@@ -141,7 +129,7 @@ class LocalBackend:
             there.disk, there.caching = disk, caching
             if self._book.vms[vm_id].running:
                 try:
-                    self._export(there)
+                    self._exports.start(there)
                 except Exception:
                     self._book.attachments.remove(there)
                     raise
@@ -152,21 +140,14 @@ class LocalBackend:
         with self._step():
             attachment = self._book.at(vm_id, lun)
             if attachment is not None:
-                self._close(attachment)
-                self._end(attachment)
+                self._exports.stop(attachment)
+                self._exports.end(attachment)
                 self._publish(vm_id)
 
     def update_disk(self, disk: DiskSpec) -> None:
         """Put the disk's new limits in force at once, in all its attachments."""
         with self._step():
-            limits = self._limits.get(_key(disk.id))
-            if limits is not None:
-                limits.update(self._model.disk_limits(disk))
-            for attachment in self._book.of_disk(disk.id):
-                attachment.disk = disk
-                export = self._exports.get(attachment.number)
-                if export is not None:
-                    export.set_model(self._export_model(attachment))
+            self._exports.update(disk)
             self._save()
 
     def delete_disk(self, disk_id: str) -> None:
@@ -180,15 +161,13 @@ class LocalBackend:
         with self._step():
             if self._book.of_disk(disk_id):
                 raise RuntimeError(f"{disk_id} is attached to a machine")
-            self._backing(disk_id).unlink(missing_ok=True)
-            self._reservations_path(disk_id).unlink(missing_ok=True)
-            self._drop_limits(_key(disk_id))
+            self._exports.delete(disk_id)
 
     def activity(self) -> list[Activity]:
         """Return what all data disks did second by second, also those detached since."""
         with self._step():
             return [
-                self._activity(attachment)
+                self._exports.activity(attachment)
                 for attachment in self._book.attachments
                 if attachment.lun != OS_LUN
             ]
@@ -202,7 +181,7 @@ class LocalBackend:
                 if record.running and not self._machine(record).running:
                     self._machine(record).start()
                 for attachment in self._book.attached_to(vm_id):
-                    export = self._exports.get(attachment.number)
+                    export = self._exports.running.get(attachment.number)
                     if record.running and export is not None and not export.alive():
                         export.start()
 
@@ -213,13 +192,13 @@ class LocalBackend:
             for vm_id, machine in self._machines.items():
                 machine.stop()
                 for attachment in self._book.attached_to(vm_id):
-                    self._close(attachment)
+                    self._exports.stop(attachment)
             self._save()
 
     def truth(self) -> dict[str, Any]:
         """Return population and realised truth of all machines, disks and attachments, also of those gone."""
         with self._step():
-            return played(self._model, self._book, self._sessions)
+            return played(self._model, self._book, self._exports.sessions)
 
     def _recover(self) -> None:
         """Close what an emulator that was killed left open."""
@@ -231,8 +210,8 @@ class LocalBackend:
                 if path.exists():
                     left = ModelFile(path, time.monotonic())
                     attachment.sessions = left.sessions()
-                    self._keep_activity(attachment, left.activity())
-                self._end(attachment)
+                    self._exports.keep_activity(attachment, left.activity())
+                self._exports.end(attachment)
 
     # machines
 
@@ -259,7 +238,7 @@ class LocalBackend:
     def _machine(self, record: VmRecord) -> Machine:
         vm = record.spec
         if vm.id not in self._machines:
-            folder = self._folder / "vms" / _key(vm.id)
+            folder = self._folder / "vms" / key(vm.id)
             self._machines[vm.id] = Machine(folder, f"{self._name}/{vm.name}", record.address)
         return self._machines[vm.id]
 
@@ -268,143 +247,22 @@ class LocalBackend:
         disks = {
             OS_DISK if attachment.lun == OS_LUN else str(attachment.lun): {
                 "engine": "nbd",
-                "uri": self._exports[attachment.number].uri(),
-                "prefill_uri": self._exports[attachment.number].uri(unthrottled=True),
+                "uri": self._exports.running[attachment.number].uri(),
+                "prefill_uri": self._exports.running[attachment.number].uri(unthrottled=True),
                 "size_bytes": attachment.disk.size_gib * GIB,
                 "disk_id": attachment.disk.id,
                 "unique_id": attachment.disk.unique_id,
-                "reservations": str(self._reservations_path(attachment.disk.id).absolute()),
+                "reservations": str(self._exports.reservations_path(attachment.disk.id).absolute()),
                 "nexus": attachment.number,
             }
             for attachment in self._book.attached_to(vm_id)
-            if attachment.number in self._exports
+            if attachment.number in self._exports.running
         }
         self._machine(self._record(vm_id)).write_disks(disks)
         self._save()
 
-    # disks
-
-    def _export(self, attachment: Attachment) -> None:
-        """Start the export of an attachment, unless it runs."""
-        if attachment.number not in self._exports:
-            self._exports[attachment.number] = self._new_export(attachment)
-        try:
-            self._exports[attachment.number].start()
-        except Exception:
-            del self._exports[attachment.number]
-            raise
-
-    def _new_export(self, attachment: Attachment) -> Export:
-        vm, disk = self._record(attachment.vm_id).spec, attachment.disk
-        model = self._export_model(attachment)
-        uncached, cached = self._model.vm_limits(vm)
-        path = f"{_key(vm.id)}.uncached", uncached
-        if attachment.lun == OS_LUN:  # limited with the host cache
-            path = f"{_key(vm.id)}.cached", cached
-        sockets = self._folder / "s"
-        sockets.mkdir(exist_ok=True)
-        return Export(
-            socket=sockets / str(attachment.number),
-            backing=self._backing(disk.id),
-            size_bytes=disk.size_gib * GIB,
-            model=model,
-            disk_limits=self._limits_file(_key(disk.id), self._model.disk_limits(disk)),
-            vm_uncached=self._limits_file(*path),
-            vm_cached=self._limits_file(f"{_key(vm.id)}.cached", cached) if model.cache else None,
-            plugin=self._plugin,
-            work_dir=self._folder / "exports" / str(attachment.number),
-            epoch_s=time.monotonic() - (time.time() - self._book.began),
-            reservations=self._reservations_file(disk.id),
-            nexus=attachment.number,
-        )
-
-    def _export_model(self, attachment: Attachment) -> ExportModel:
-        vm = self._record(attachment.vm_id).spec
-        return self._model.export_model(vm, attachment.disk, attachment.caching, attachment.times_before)
-
-    def _close(self, attachment: Attachment) -> None:
-        """Stop the export and keep what it recorded."""
-        export = self._exports.pop(attachment.number, None)
-        if export is not None:
-            export.stop()
-            attachment.sessions = export.sessions()
-            self._keep_activity(attachment, export.activity())
-
-    def _end(self, attachment: Attachment) -> None:
-        attachment.detached = time.time()
-        path = self._reservations_path(attachment.disk.id)
-        if path.exists():
-            Reservations(path).drop(attachment.number)
-        _remove_tree(self._folder / "exports" / str(attachment.number))
-
-    def _activity(self, attachment: Attachment) -> Activity:
-        """What a disk did in one attachment: read from the disk at work, or from what was kept of it."""
-        record = self._book.vms.get(attachment.vm_id) or self._book.gone[attachment.vm_id]
-        uncached, cached = self._model.vm_limits(record.spec)
-        export, kept = self._exports.get(attachment.number), self._activity_path(attachment)
-        if export is not None:
-            counts = export.activity()
-        else:
-            counts = np.load(kept) if kept.exists() else np.empty((0, 5), dtype=np.int64)
-        return Activity(
-            vm=record.spec,
-            disk=attachment.disk,
-            lun=attachment.lun,
-            attached=attachment.attached,
-            detached=attachment.detached,
-            disk_limits=self._model.disk_limits(attachment.disk),
-            vm_uncached=uncached,
-            vm_cached=cached,
-            counts=counts,
-        )
-
-    def _activity_path(self, attachment: Attachment) -> Path:
-        return self._folder / "activity" / f"{attachment.number}.npy"
-
-    def _keep_activity(self, attachment: Attachment, counts: NDArray[np.int64]) -> None:
-        path = self._activity_path(attachment)
-        path.parent.mkdir(exist_ok=True)
-        np.save(path, counts)
-
-    def _backing(self, disk_id: str) -> Path:
-        return self._folder / "disks" / f"{_key(disk_id)}.img"
-
-    def _reservations_path(self, disk_id: str) -> Path:
-        return self._folder / "reservations" / _key(disk_id)
-
-    def _reservations_file(self, disk_id: str) -> Path:
-        """File of who may write to a disk, made when missing.
-
-        A registration belongs to an attachment: it outlasts a machine that is off, as a cluster needs, and
-        ends with the attachment. (What Azure does when a disk is detached is not documented.)
-        """
-        path = self._reservations_path(disk_id)
-        if not path.exists():
-            path.parent.mkdir(exist_ok=True)
-            Reservations.create(path)
-        return path
-
-    def _limits_file(self, key: str, limits: Limits) -> Path:
-        """Put limits in force in their file, made when missing; used credit stays used."""
-        path = self._folder / "limits" / key
-        if key in self._limits:
-            self._limits[key].update(limits)
-        else:
-            path.parent.mkdir(exist_ok=True)
-            self._limits[key] = LimitsFile.create(path, limits)
-        return path
-
-    def _drop_limits(self, key: str) -> None:
-        for name in (key, f"{key}.uncached", f"{key}.cached"):
-            if self._limits.pop(name, None) is not None:
-                (self._folder / "limits" / name).unlink(missing_ok=True)
-
     def _save(self) -> None:
         save_book(self._book_path, self._book)
-
-    def _sessions(self, attachment: Attachment) -> list[Session]:
-        export = self._exports.get(attachment.number)
-        return attachment.sessions if export is None else export.sessions()
 
 
 def _os_disk_id(vm_id: str) -> str:
@@ -417,16 +275,3 @@ def _os_disk(vm: VmSpec, size_gib: int) -> DiskSpec:
         id=_os_disk_id(vm.id), name=f"{vm.name}-os", sku=EPHEMERAL, size_gib=size_gib, zone=vm.zone,
         max_shares=1, iops=0, mb_s=0, bursting=False, performance_plus=False, tier=None, tags=vm.tags,
     )  # fmt: skip
-
-
-def _key(arm_id: str) -> str:
-    """Return a short file name for an ARM id, which only it has."""
-    name = arm_id.rsplit("/", 1)[-1]
-    return f"{name[:40]}-{hashlib.sha256(arm_id.lower().encode()).hexdigest()[:8]}"
-
-
-def _remove_tree(folder: Path) -> None:
-    for path in folder.glob("*"):
-        path.unlink(missing_ok=True)
-    if folder.exists():
-        folder.rmdir()

@@ -112,6 +112,7 @@ def _profile(asked: Arguments, size_bytes: int) -> Iterator[str]:
 
 
 def _target(asked: Arguments, size_bytes: int) -> Iterator[str]:
+    # Long: an XML element, child by child, in DiskSpd's order.
     yield "<Target>"
     yield from _elements(
         {

@@ -58,6 +58,7 @@ def write(
 
 
 def _append(run: Run, entry: Entry, block: int, position: int, kept: dict[Path, dict[str, str]]) -> None:
+    # Long: a line of the ledger, key by key.
     logs = {kind: [f"log-{kind}-{n}" for n in range(1, len(files) + 1)] for kind, files in entry.logs.items()}
     files = {"json": kept[entry.source.path]}
     for kind, names in logs.items():

@@ -59,6 +59,7 @@ def main() -> None:
 
 def made_up_trials() -> tuple[pd.DataFrame, pd.DataFrame, list[Comparison]]:
     """Trials of 6 arms x 10 loads x 96, their series, and 50 comparisons; numbers from a fixed seed."""
+    # Long: a table of trials, column by column.
     rng = np.random.default_rng(SEED)
     names = ["arm", "workload", "replicate", "block", "repeat"]
     levels = [

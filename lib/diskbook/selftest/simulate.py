@@ -163,6 +163,7 @@ def block_log_ratios(log_latency: np.ndarray) -> np.ndarray:
 
 def trials(simulated: Simulated, run: int, workload: str = "randread-qd1") -> pd.DataFrame:
     """One simulated run as a table of trials, arms "base" and "arm": 4 KiB reads, depth 1, no limit near."""
+    # Long: a table of trials, column by column.
     values = simulated.log_latency[run]
     replicate, block, repeat, arm = (index.ravel() for index in np.indices(values.shape))
     position, finished = simulated.position[run].ravel(), ~np.isnan(values.ravel())

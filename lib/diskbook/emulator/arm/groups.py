@@ -30,17 +30,7 @@ def put(plane: ControlPlane, call: Call) -> Reply:
     existing = plane.store.get(plane.group_id(name))
     region = plane.region(str(call.body.get("location", "")))
     if existing is not None:
-        group = plane.writable_group(name)
-        if group.body["location"] != region.name:
-            # wording from our knowledge, not read
-            raise ArmError(
-                409,
-                "InvalidResourceGroupLocation",
-                f"Invalid resource group location '{region.name}'. The Resource group already exists in "
-                f"location '{group.body['location']}'.",
-            )
-        group.body["tags"] = dict(call.body.get("tags") or {})
-        return Reply(200, shown(plane.store.save(group)))
+        return _retag(plane, call, region.name)
     group = Resource(
         {
             "id": plane.group_id(name),
@@ -52,6 +42,21 @@ def put(plane: ControlPlane, call: Call) -> Reply:
         }
     )
     return Reply(201, shown(plane.store.save(group)))
+
+
+def _retag(plane: ControlPlane, call: Call, location: str) -> Reply:
+    """Give a group that is there other tags; it stays where it is."""
+    group = plane.writable_group(call.group)
+    if group.body["location"] != location:
+        # wording from our knowledge, not read
+        raise ArmError(
+            409,
+            "InvalidResourceGroupLocation",
+            f"Invalid resource group location '{location}'. The Resource group already exists in "
+            f"location '{group.body['location']}'.",
+        )
+    group.body["tags"] = dict(call.body.get("tags") or {})
+    return Reply(200, shown(plane.store.save(group)))
 
 
 def patch(plane: ControlPlane, call: Call) -> Reply:

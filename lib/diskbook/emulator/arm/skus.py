@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 
-from diskbook.base.units import MB
+from diskbook.base.units import GIB, MB
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook.emulator.arm.settings import Restriction
@@ -69,6 +69,7 @@ def _bytes(mb: float | None) -> int | None:
 
 
 def _vm_row(size: catalog.VmSize, region: catalog.Region) -> Json:
+    # Long: Azure's row, capability by capability.
     values = _capabilities(
         [
             ("vCPUs", size.vcpus),
@@ -81,7 +82,7 @@ def _vm_row(size: catalog.VmSize, region: catalog.Region) -> Json:
             ("CombinedTempDiskAndCachedIOPS", size.cached_iops),
             ("CombinedTempDiskAndCachedReadBytesPerSecond", _bytes(size.cached_mb_s)),
             ("CombinedTempDiskAndCachedWriteBytesPerSecond", _bytes(size.cached_mb_s)),
-            ("CachedDiskBytes", size.cache_gib * 1024**3 if size.cache_gib else None),
+            ("CachedDiskBytes", size.cache_gib * GIB if size.cache_gib else None),
             ("UncachedDiskIOPS", size.uncached_iops),
             ("UncachedDiskBytesPerSecond", _bytes(size.uncached_mb_s)),
             ("EphemeralOSDiskSupported", size.ephemeral_os),
@@ -118,6 +119,7 @@ def _disk_rows(region: catalog.Region) -> list[Json]:
 
 
 def _tier_row(tier: catalog.DiskTier, sku: str, region: catalog.Region) -> Json:
+    # Long: Azure's row, capability by capability.
     values: list[tuple[str, object]] = [
         ("MaxSizeGiB", tier.up_to_gib),
         ("MinSizeGiB", tier.above_gib),

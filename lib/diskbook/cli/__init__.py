@@ -1,0 +1,52 @@
+"""The command line: `diskbook run`, `diskbook emulator`, and what goes with them.
+
+Help and mistakes are answered at once: a command's file says what it takes, and imports what does the work
+(pandas, SciPy, Azure's clients: up to several seconds) in the function, when the work is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from diskbook import __version__
+from diskbook.base import paths
+from diskbook.base.errors import DiskbookError, Stopped
+from diskbook.cli.groups import LazyGroup
+
+COMMANDS = {
+    "emulator": "diskbook.cli.emulator:emulator",
+    "figures": "diskbook.cli.results:figures",
+    "import": "diskbook.cli.results:import_",
+    "list": "diskbook.cli.results:list_",
+    "plan": "diskbook.cli.plan:plan",
+    "run": "diskbook.cli.run:run",
+    "sample": "diskbook.cli.results:sample",
+    "sweep": "diskbook.cli.cleanup:sweep",
+    "tables": "diskbook.cli.results:tables",
+    "teardown": "diskbook.cli.cleanup:teardown",
+    "why": "diskbook.cli.results:why",
+    "zone-affinity": "diskbook.cli.zone_affinity:zone_affinity",
+}
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def cli() -> None:
+    """Measure Azure disks honestly: provision, benchmark, analyse and tear down, scenario after scenario."""
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends in one sentence, not in a traceback."""
+    # Also for the notebooks' processes: the user's matplotlib settings must not change a figure.
+    os.environ["MPLCONFIGDIR"] = str(paths.CACHE / "matplotlib")
+    try:
+        cli(prog_name="diskbook")
+    except DiskbookError as error:
+        click.echo(f"diskbook: {error}", err=True)
+        sys.exit(error.exit_code)
+    except Stopped as stop:
+        click.echo(f"diskbook: {stop}", err=True)
+        sys.exit(128 + stop.number)

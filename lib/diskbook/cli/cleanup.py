@@ -1,0 +1,51 @@
+"""What deletes: `teardown` for one run, `sweep` for what any run has left."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+@click.command()
+@click.argument("name", metavar="RUN")
+def teardown(name: str) -> None:
+    """Delete whatever RUN has left standing."""
+    from diskbook.runs import stages
+    from diskbook.store import run as runs, session
+
+    folder = runs.open_run(name)
+    with session.session(folder):
+        stages.teardown(folder, click.echo)
+    click.echo("nothing of this run is left standing")
+
+
+@click.command()
+@click.option("--cloud", help="emulator or azure; by default both, Azure where a subscription is named.")
+@click.option("--emulator", "emulator_name", metavar="NAME", help="Look at this emulator only.")
+@click.option("--delete", is_flag=True, help="Delete what the list says goes. Nothing is asked.")
+def sweep(cloud: str | None, emulator_name: str | None, delete: bool) -> None:
+    """List, or delete, what runs have left: resource groups past their expiry or without a live run.
+
+    A group is known by the tags of a run, never by its name. Before its expiry it goes only if the run was
+    started from this folder of runs on this computer, without --keep, and has no process any more. Killed
+    emulators, keys of killed runs and temporary folders go as well.
+
+    Ends with 0 when nothing is left to go, with 3 when something is (listed, or not deleted), with 1 or 2
+    when a cloud could not be looked at or the command was wrong.
+    """
+    from diskbook.runs import sweep as sweep_runs, sweep_text
+
+    leftovers = sweep_runs.look(cloud, emulator_name)
+    click.echo(sweep_text.text_of(leftovers))
+    if not leftovers.goes:
+        return
+    if not delete:
+        click.echo(f"{sweep_text.going(leftovers)} to go: 'diskbook sweep --delete' deletes")
+        sys.exit(3)
+    failed = sweep_runs.remove(leftovers, click.echo)
+    for text in failed:
+        click.echo(f"left: {text}", err=True)
+    if failed:
+        sys.exit(3)
+    click.echo(f"{sweep_text.going(leftovers)} deleted, and read back")

@@ -1,0 +1,53 @@
+"""`diskbook emulator`: emulators started, listed and stopped by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from diskbook.cli.groups import SuggestingGroup
+
+
+@click.group(cls=SuggestingGroup)
+def emulator() -> None:
+    """Start, list and stop emulators by hand."""
+
+
+@emulator.command()
+@click.argument("name", default="default")
+@click.option("--profile", default="default", show_default=True, help="The truth that the emulator plays.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of its noise.")
+@click.option("--time-scale", type=float, default=0.01, show_default=True, help="Scale of Azure's delays.")
+@click.option("--faults", type=click.Path(exists=True, dir_okay=False), help="JSON list of faults to inject.")
+def start(name: str, profile: str, seed: int, time_scale: float, faults: str | None) -> None:
+    """Start an emulator called NAME; it runs until it is stopped."""
+    from diskbook.emulator import lifecycle
+
+    planted = json.loads(Path(faults).read_text("utf-8")) if faults else None
+    started = lifecycle.start(name, profile=profile, seed=seed, time_scale=time_scale, faults=planted or ())
+    click.echo(f"emulator {name} (emulated, profile {profile}) answers at {started.endpoint}")
+
+
+@emulator.command()
+def status() -> None:
+    """List the emulators of this user."""
+    from diskbook.emulator import lifecycle
+
+    rows = lifecycle.status()
+    for row in rows:
+        click.echo(f"{row.name}  {row.state}  {row.profile}  {row.endpoint or ''}")
+    if not rows:
+        click.echo("no emulator runs")
+
+
+@emulator.command()
+@click.argument("name", default="default")
+@click.option("--keep-state", is_flag=True, help="Keep its folder, so that a later start goes on with it.")
+def stop(name: str, keep_state: bool) -> None:
+    """Stop the emulator called NAME; nothing of it is left."""
+    from diskbook.emulator import lifecycle
+
+    lifecycle.stop(name, keep_state=keep_state)
+    click.echo(f"emulator {name} is stopped")

@@ -1,0 +1,41 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from diskbook.base import redact
+from diskbook.base.errors import UsageError
+
+
+def _usd(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is None:
+        return None
+    from diskbook.cost import budget
+
+    return budget.given_limit(value)
+
+
+max_cost = click.option(
+    "--max-cost-usd",
+    type=float,
+    metavar="USD",
+    callback=_usd,
+    help="Stop before anything is created if it is expected to cost more, with a margin; on Azure 50.",
+)
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """Split the KEY=VALUE of `--set`; the value is JSON, or else a string."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        given = redact.hide(text)
+        raise UsageError(f"--set {given}: write KEY=VALUE, for example --set design.replicates=2")
+    redact.refuse({key: value}, "--set ")
+    try:
+        return key, json.loads(value)
+    except json.JSONDecodeError:
+        return key, value

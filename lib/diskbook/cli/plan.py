@@ -1,0 +1,50 @@
+"""`diskbook plan`: design, time, limits and price of a scenario, before anything is made."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+
+from diskbook.cli.options import max_cost, setting
+
+
+@click.command()
+@click.argument("scenario")
+@click.option("--preset", default="quick", show_default=True, help="quick, standard or full.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as of run.")
+@click.option("--half-width", metavar="PERCENT", help="Wanted half-width of the interval, e.g. 1.5%.")
+@click.option("--effect", metavar="PERCENT", help="Difference to be found, e.g. 2%.")
+@click.option("--power", metavar="PERCENT", help="Probability of finding it; by default 80%.")
+@click.option("--pilot", metavar="RUN", help="Take the spread from this run.")
+@click.option("--sd-disk", metavar="PERCENT", help="Assumed s.d. between disk pairs; by default 1%.")
+@click.option("--sd-run", metavar="PERCENT", help="Assumed s.d. of one tool run; by default 2%.")
+@click.option("--history", metavar="RUN", multiple=True, help="Earlier runs of the same cells.")
+@click.option("--cloud", default="emulator", show_default=True, help="azure also asks the subscription.")
+@click.option("--subscription", metavar="ID", help="Azure: ask this subscription, not the environment's.")
+@click.option("--live-prices", is_flag=True, help="Ask Azure's price list, which needs no account.")
+@max_cost
+def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) -> None:
+    """Show the design of SCENARIO, its time, limits, price and quota. Nothing is made.
+
+    Also how many replicates and blocks it needs for a wanted precision or power.
+    """
+    from diskbook import load
+    from diskbook.plan import cost as plan_cost, text as plan_text
+
+    wanted = plan_text.wanted_of(options["half_width"], options["power"], options["effect"])
+    sources = plan_text.sources_of(
+        options["pilot"], options["history"], options["sd_disk"], options["sd_run"]
+    )
+    chosen = load.load(scenario, preset, dict(setting(text) for text in settings))
+    words = ["diskbook", "run", scenario, "--preset", preset]
+    words += [word for text in settings for word in ("--set", text)]
+    creation = plan_cost.sections(
+        chosen,
+        options["cloud"],
+        subscription=options["subscription"],
+        live=options["live_prices"],
+        limit=options["max_cost_usd"],
+    )
+    click.echo(plan_text.plan_text(chosen, wanted, sources, shlex.join(words), creation))

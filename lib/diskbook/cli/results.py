@@ -1,0 +1,95 @@
+"""What there is, and what runs have measured: `list`, `import`, `tables`, `why`, `figures`, `sample`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from diskbook.base import paths
+from diskbook.base.errors import unknown
+
+
+@click.command(name="list")
+def list_() -> None:
+    """List scenarios, emulator profiles and runs."""
+    from diskbook import load
+    from diskbook.runs import overview
+
+    click.echo("scenarios: " + ", ".join(load.names()))
+    click.echo("emulator profiles: " + ", ".join(sorted(path.stem for path in paths.PROFILES.glob("*.toml"))))
+    table = overview.runs_table()
+    click.echo("runs:" if len(table) else "runs: none")
+    for name, row in table.iterrows():
+        standing = f"  {row.standing}" if row.standing else ""
+        click.echo(f"  {name}  {row.provenance}  {row.state}{standing}")
+
+
+@click.command(name="import")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--name", help="Name of the run; by default imported, time and four digits.")
+@click.option("--arms-by", default="auto", show_default=True, help="folder, file, target or auto.")
+@click.option("--base", metavar="ARM", help="Arm that the others are compared to; by default the first.")
+@click.option("--same-machine", is_flag=True, help="All arms were measured on one machine: it cancels then.")
+@click.option("--disk-sku", help="What was measured, e.g. Premium_LRS; with --size-gib its limits are known.")
+@click.option("--size-gib", type=int, help="Size of the disk.")
+@click.option("--vm-size", help="The machine, e.g. Standard_D4as_v4: its limits are known then.")
+@click.option("--report", is_flag=True, help="Run the analysis notebook, too, and make report.html.")
+def import_(paths: tuple[str, ...], name: str | None, report: bool, **options: Any) -> None:
+    """Make a run of results of fio and DiskSpd, also of bench_fio, VMFleet and PerfKitBenchmarker."""
+    from diskbook.importing import text as import_text
+
+    run, words = import_text.run(paths, name, options)
+    click.echo(words)
+    if report:
+        click.echo(f"report: {import_text.report(run)}")
+
+
+@click.command()
+@click.argument("name", metavar="RUN")
+def tables(name: str) -> None:
+    """Rebuild the tables of RUN from its raw results."""
+    from diskbook.store import run as runs, tables as store_tables
+
+    folder = runs.open_run(name)
+    built = store_tables.build(folder)
+    store_tables.write(built, folder.folder)
+    click.echo(
+        f"{len(built.trials)} rows of trials, {len(built.bins)} of bins, {len(built.series)} of series"
+    )
+
+
+@click.command()
+@click.argument("name", metavar="RUN")
+@click.option("--arm", metavar="NAME", help="Only this arm.")
+@click.option("--workload", metavar="NAME", help="Only this workload.")
+def why(name: str, arm: str | None, workload: str | None) -> None:
+    """Say for every cell of RUN whether it was throttled, by which limit, and what would help."""
+    from diskbook.analysis import diagnosis
+
+    click.echo(diagnosis.of_run(name, arm, workload))
+
+
+@click.command()
+@click.argument("name", metavar="RUN")
+def figures(name: str) -> None:
+    """Export the figures of RUN to figures/<scenario>, replacing those that are there."""
+    from diskbook.runs import samples
+    from diskbook.store import run as runs
+
+    folder = runs.open_run(name)
+    for path in samples.export_figures(folder, paths.FIGURES / folder.manifest["scenario"]["name"]):
+        click.echo(path)
+
+
+@click.command()
+@click.argument("scenarios", nargs=-1)
+def sample(scenarios: tuple[str, ...]) -> None:
+    """Make the sample runs of SCENARIOS (default: all) and their figures again, on the emulator."""
+    from diskbook.runs import samples
+
+    for name in scenarios or tuple(samples.OVERRIDES):
+        if name not in samples.OVERRIDES:
+            raise unknown("sample", name, samples.OVERRIDES)
+        outcome = samples.make(name)
+        click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")

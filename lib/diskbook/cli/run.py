@@ -1,0 +1,87 @@
+"""`diskbook run`: a scenario from provisioning to tear-down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from diskbook.base.errors import UsageError
+from diskbook.cli.options import max_cost, setting
+
+
+def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is None:
+        return None
+    from diskbook.azure import expiry
+
+    return expiry.check_hours(value)
+
+
+@click.command()
+@click.argument("scenario", required=False)
+@click.option("--cloud", default="emulator", show_default=True, help="emulator or azure.")
+@click.option("--preset", default="quick", show_default=True, help="quick, standard or full.")
+@click.option("--name", help="Name of the run; by default scenario, time and four digits.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, e.g. design.replicates=2."
+)
+@click.option("--subscription", metavar="ID", help="Azure: use this subscription, not the environment's.")
+@click.option("--ssh-source", metavar="CIDR", help="Azure: from where the machines let in SSH.")
+@max_cost
+@click.option("--emulator", "emulator_name", metavar="NAME", help="Use this running emulator.")
+@click.option("--emulator-profile", help="The truth that the emulator plays; by default 'default'.")
+@click.option("--emulator-seed", type=int, help="Seed of the emulator's noise; by default the design's.")
+@click.option("--time-scale", type=float, help="Scale of the emulator's delays; by default 0.01.")
+@click.option(
+    "--expires",
+    type=float,
+    metavar="HOURS",
+    callback=_hours,
+    help="Machines shut themselves down after that; by default 12.",
+)
+@click.option("--keep", is_flag=True, help="Leave machines and disks standing at the end.")
+@click.option("--resume", metavar="RUN", help="Go on with a run that was cut short.")
+def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
+    """Run SCENARIO: provision, benchmark, analyse, tear down."""
+    from diskbook.azure import expiry
+    from diskbook.cloud import connect
+    from diskbook.runs import pipeline
+    from diskbook.show import run as show_run
+    from diskbook.store import run as runs
+
+    if (scenario is None) == (resume is None):
+        raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
+    azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
+    folder = runs.open_run(resume) if resume else _begin(str(scenario), options, azure)
+    connect.go_on(folder, azure)
+    if options["expires"] is not None:
+        folder.update_manifest(expires_h=options["expires"])
+    click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
+    if options["max_cost_usd"] is not None:
+        folder.update_manifest(max_cost_usd=options["max_cost_usd"])
+    click.echo(show_run.target_text(folder.manifest))
+    if folder.manifest["provenance"] == "imported":
+        raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
+    outcome = pipeline.execute(folder, keep=keep)
+    click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
+    if standing := expiry.standing(folder.manifest):
+        click.echo(f"run {folder.name} {standing}; 'diskbook teardown {folder.name}' deletes its machines")
+
+
+def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any:
+    from diskbook.runs import stages
+    from diskbook.store import run as runs
+
+    overrides = dict(setting(text) for text in options["settings"])
+    name = options["name"] or runs.new_name(scenario.rsplit("/", 1)[-1].removesuffix(".toml"))
+    if runs.folder_of(name).exists():
+        raise UsageError(f"run {name} exists already; go on with --resume {name}, or choose another name")
+    asked = {
+        "name": options["emulator_name"],
+        "profile": options["emulator_profile"],
+        "seed": options["emulator_seed"],
+        "time_scale": options["time_scale"],
+    }
+    emulator = {key: value for key, value in asked.items() if value is not None}
+    return stages.begin(name, scenario, options["cloud"], options["preset"], overrides, emulator, azure)

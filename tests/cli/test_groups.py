@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from diskbook import cli
+from diskbook import __version__, cli
 from diskbook.base.errors import UsageError
 
 HEAVY = {"azure", "cryptography", "fabric", "matplotlib", "numpy", "pandas", "papermill", "pydantic", "scipy"}
@@ -56,3 +56,13 @@ def test_a_command_leaves_the_others_alone() -> None:
 def test_a_mistyped_command_names_the_nearest(words: list[str], message: str) -> None:
     error = CliRunner().invoke(cli.cli, words).exception
     assert isinstance(error, UsageError) and str(error) == message
+
+
+def test_python_dash_m_is_the_program() -> None:
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "diskbook", *words], capture_output=True, text=True)
+
+    assert call("--version").stdout == f"diskbook, version {__version__}\n"
+    done = call("rum")
+    assert done.returncode == 2
+    assert done.stderr == "diskbook: there is no command 'rum'; did you mean 'run'?\n"

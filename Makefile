@@ -61,7 +61,7 @@ samples: setup ## make the sample runs and their figures again
 
 lock: ## bring uv.lock up to date with pyproject.toml (without it the set-up refuses to go on)
 	@test -x .tools/uv/bin/uv || lib/setup.sh
-	@UV_PYTHON_DOWNLOADS=never .tools/uv/bin/uv lock
+	@UV_SYSTEM_CERTS=$${UV_SYSTEM_CERTS:-1} UV_PYTHON_DOWNLOADS=never .tools/uv/bin/uv lock
 
 clean: ## remove environment, tools and caches; runs stay
 	rm -rf .venv .tools .pytest_cache .mypy_cache .ruff_cache

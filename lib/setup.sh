@@ -69,6 +69,10 @@ install_packages() {
 
 # --- Python
 
+# The system's certificates, not those that uv brings: a company's proxy that looks into TLS is known to the system only.
+# pip needs no telling: Debian's and Ubuntu's take the system's, and so does any pip from 24.2 on.
+export UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-1}
+
 install_uv() {
     say "installing uv with pip into .tools"
     rm -rf .tools/uv

@@ -6,9 +6,11 @@ apt is a stand-in here that behaves like that of a fresh machine; all else is th
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,11 +43,20 @@ class Machine:
         (self.bin / name).write_text(script)
         (self.bin / name).chmod(0o755)
 
-    def set_up(self) -> subprocess.CompletedProcess[str]:
-        environment = {"PATH": str(self.bin), "HOME": str(self.clone)}
+    def set_up(self, given: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": str(self.bin), "HOME": str(self.clone), **(given or {})}
         return subprocess.run(
             [self.clone / "lib" / "setup.sh"], env=environment, capture_output=True, text=True
         )
+
+
+def uv_that_tells(clone: Path) -> Path:
+    """Put a stand-in for uv into the clone; the file that it writes its certificates and arguments to."""
+    log, program = clone / "uv.log", clone / ".tools/uv/bin/uv"
+    program.unlink()
+    program.write_text(f'#!/bin/sh\necho "${{UV_SYSTEM_CERTS-unset}} $1" >>{log}\n')
+    program.chmod(0o755)
+    return log
 
 
 @pytest.fixture
@@ -121,3 +132,16 @@ def test_without_root_and_sudo_the_packages_are_named(machine: Machine) -> None:
     done = machine.set_up()
     assert done.returncode == 2
     assert "these packages are missing: fio; install them as root" in done.stderr
+
+
+@pytest.mark.parametrize(("given", "used"), [({}, "1"), ({"UV_SYSTEM_CERTS": "0"}, "0")])
+def test_uv_trusts_whom_the_system_trusts(machine: Machine, given: dict[str, str], used: str) -> None:
+    """As behind a company's proxy that looks into TLS; unless the user says otherwise."""
+    log = uv_that_tells(machine.clone)
+    machine.add("fio", "#!/bin/sh\n")
+    (machine.clone / ".tools/stamp").write_text("made from something else")
+    assert machine.set_up(given).returncode == 0
+    shutil.copy(paths.ROOT / "Makefile", machine.clone)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(machine.clone), **given}
+    subprocess.run(["make", "-s", "lock"], cwd=machine.clone, env=environment, check=True)
+    assert log.read_text().splitlines() == [f"{used} --version", f"{used} sync", f"{used} lock"]

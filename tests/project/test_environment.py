@@ -45,6 +45,12 @@ def test_the_channels_leave_the_defaults_out() -> None:
     assert (environment["name"], environment["channels"]) == ("diskbook", ["conda-forge", "nodefaults"])
 
 
+def test_types_are_checked_for_the_python_that_runs() -> None:
+    """The lock has another numpy for each; the stubs of one cannot be read as those of another."""
+    tools = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())["tool"]
+    assert "python_version" not in tools["mypy"]
+
+
 @pytest.mark.parametrize("lines", [["numpy>=2", "numpy>=1"], ["PyYAML>=6", "pyyaml>=6"]])
 def test_a_package_named_twice_is_noticed(lines: list[str]) -> None:
     with pytest.raises(AssertionError):

@@ -68,7 +68,7 @@ def measured(log_ratios: pd.Series) -> Spread:
     """
     groups = log_ratios.groupby(level=0)
     sizes, means = groups.size().to_numpy(float), groups.mean().to_numpy(float)
-    df_block = sizes.sum() - len(sizes)
+    df_block = float(sizes.sum()) - len(sizes)
     if df_block < 1:
         raise ValueError("one block a replicate shows no spread between blocks; a pilot needs 2 or more")
     deviations = (log_ratios - groups.transform("mean")).to_numpy(float)

@@ -7,7 +7,7 @@ export HOME := $(CURDIR)/.tools/home
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types format coverage faults bench-emulator bench-stats bench-provision bench-import fuzz samples lock clean
+.PHONY: help setup run test lint types format coverage faults bench-emulator bench-stats bench-provision bench-import fuzz samples lock fresh clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -62,6 +62,9 @@ samples: setup ## make the sample runs and their figures again
 lock: ## bring uv.lock up to date with pyproject.toml (without it the set-up refuses to go on)
 	@test -x .tools/uv/bin/uv || lib/setup.sh
 	@UV_SYSTEM_CERTS=$${UV_SYSTEM_CERTS:-1} UV_PYTHON_DOWNLOADS=never .tools/uv/bin/uv lock
+
+fresh: ## try `make run` and `make test` in minimal Debian 12 and 13 systems (root; ONLY=13, GOALS="run test")
+	@lib/fresh.sh
 
 clean: ## remove environment, tools and caches; runs stay
 	rm -rf .venv .tools .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# Try `make run` and `make test` from a clean clone of HEAD in minimal Debian systems, and say how long each took (as root).
+#
+#   ONLY=13         one of the systems: 12 or 13 (both)
+#   GOALS="lint"    other targets of the Makefile ("run test")
+#   MIRROR=URL      where Debian's packages come from (this machine's mirror, or else debootstrap's)
+#
+# What this machine uses to reach its registries is handed on: name server, mirror and settings of apt, proxies, settings
+# of pip and uv, and the certificates that it trusts. Nothing stays: the systems live in a folder of their own, and whatever
+# runs or is mounted there lives in namespaces that end with this script, also on Ctrl-C.
+set -euo pipefail
+set -m  # what runs in the background keeps its own Ctrl-C, which some tests send
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+declare -A SUITES=([12]=bookworm [13]=trixie)
+ONLY=${ONLY:-12 13}
+GOALS=${GOALS:-run test}
+HANDED_ON='https?_proxy|no_proxy|all_proxy|HTTPS?_PROXY|NO_PROXY|ALL_PROXY|TERM'
+HANDED_ON+='|(PIP|UV)_[A-Z_]*INDEX[A-Z_]*|PIP_TRUSTED_HOST|UV_INSECURE_HOST|PIP_DEFAULT_TIMEOUT|UV_HTTP_TIMEOUT'
+
+say() { printf 'fresh: %s\n' "$*" >&2; }
+die() { say "$*"; exit 2; }
+
+# --- one system
+
+# The mirror of this machine, if it is a Debian; any of Debian's mirrors has all suites.
+# shellcheck disable=SC2016
+mirror() {
+    [ -n "${MIRROR:-}" ] && echo "$MIRROR" && return
+    apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 2>/dev/null |
+        sort -u | head -n 1
+}
+
+make_system() {  # root, suite
+    local from
+    from=$(mirror)
+    logged awaited apart debootstrap --variant=minbase "$2" "$1" ${from:+"$from"} || return
+    printf '#!/bin/sh\nexit 101\n' >"$1/usr/sbin/policy-rc.d"  # a package's service does not start in a chroot
+    chmod +x "$1/usr/sbin/policy-rc.d"
+    hand_on "$1"
+    git clone --quiet --no-hardlinks . "$1/root/diskbook" &&
+        logged inside "$1" 'apt-get update -qq && apt-get install -y -qq --no-install-recommends make'
+}
+
+logged() {  # command...
+    "$@" >"$folder/log" 2>&1 || { tail -n 5 "$folder/log" >&2; return 1; }
+}
+
+# How this machine reaches its registries.
+hand_on() {  # root
+    local file
+    apt-config dump | grep -E '^Acquire::(https?|Check-|Retries|ForceIPv)' >"$1/etc/apt/apt.conf.d/90handed-on" || true
+    for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/uv/uv.toml; do
+        [ ! -e "$file" ] || { mkdir -p "$1$(dirname "$file")" && cp -L "$file" "$1$file"; }
+    done
+    # The certificates become the system's own: its package ca-certificates takes in what it finds in this folder.
+    [ ! -e "$1/etc/pip.conf" ] || sed -i '/^[[:space:]]*cert[[:space:]]*=/d' "$1/etc/pip.conf"
+    mkdir -p "$1/usr/local/share/ca-certificates"
+    split_certificates /etc/ssl/certs/ca-certificates.crt "$1/usr/local/share/ca-certificates"
+}
+
+split_certificates() {  # bundle, folder
+    [ ! -e "$1" ] || awk -v folder="$2" '
+        /-----BEGIN CERTIFICATE-----/ { file = sprintf("%s/handed-on-%03d.crt", folder, ++count) }
+        file { print >file }
+        /-----END CERTIFICATE-----/ { close(file); file = "" }' "$1"
+}
+
+# --- in it
+
+awaited() {  # command...
+    local code=0
+    "$@" </dev/null &
+    child=$!
+    wait "$child" || code=$?
+    child=""
+    return "$code"
+}
+
+# Become a command in namespaces of its own: its processes and mounts end with it.
+apart() {  # command...
+    exec unshare --mount --pid --fork --kill-child --mount-proc -- "$@"
+}
+
+inside() {  # root, command
+    awaited enter "$@"
+}
+
+enter() {  # root, command
+    local name
+    for name in $(compgen -e); do [[ $name =~ ^($HANDED_ON)$ ]] || unset "$name"; done
+    export HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+    export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+    # shellcheck disable=SC2016
+    apart bash -euc '
+        mount -t proc proc "$1/proc"
+        mount --rbind /sys "$1/sys"
+        mount --rbind /dev "$1/dev"
+        mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
+        chroot "$1" bash -c "$2"
+        exit  # so bash stays: the first process of a namespace has to reap the others
+    ' fresh "$1" "$2"
+}
+
+# --- all
+
+timed() {  # what, command...
+    local what=$1 begun=$SECONDS result=ok
+    shift
+    say "$what"
+    "$@" || result=FAILED
+    report+=("$(printf '%-26s %5d s  %s' "$what" $((SECONDS - begun)) "$result")")
+    [ "$result" = ok ] || { failed=1; return 1; }
+}
+
+try() {  # number of the Debian
+    local root=$folder/$1 goal
+    if timed "Debian $1, made" make_system "$root" "${SUITES[$1]}"; then
+        for goal in $GOALS; do
+            timed "Debian $1, make $goal" inside "$root" "cd /root/diskbook && make --no-print-directory $goal" || true
+        done
+    fi
+    rm -rf --one-file-system "$root"
+}
+
+clean_up() {
+    local code=$?
+    trap '' INT TERM HUP
+    [ -z "${child:-}" ] || { kill -KILL "$child" 2>/dev/null && wait "$child" 2>/dev/null; } || true
+    rm -rf --one-file-system "$folder"
+    exit "$code"
+}
+
+main() {
+    local number
+    [ "$(id -u)" -eq 0 ] || die "a system of its own needs root"
+    for number in $ONLY; do [ -n "${SUITES[$number]:-}" ] || die "ONLY=$ONLY: known are 12 and 13"; done
+    [ -z "$(git status --porcelain)" ] || say "note: the clone is of HEAD, without what is not committed"
+    if ! command -v debootstrap >/dev/null; then
+        say "installing with apt: debootstrap"
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debootstrap >/dev/null
+    fi
+    failed=0 report=() child=""
+    folder=$(mktemp -d /var/tmp/diskbook-fresh.XXXXXX)
+    trap clean_up EXIT
+    trap 'exit 130' INT TERM HUP
+    for number in $ONLY; do try "$number"; done
+    printf 'fresh: %s\n' "${report[@]}"
+    return "$failed"
+}
+
+main

@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import reprlib
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
+from diskbook.base.validation import Wording, one_line, sentence
 from diskbook.scenario import azure_rules, failover_rules
-from diskbook.scenario.model import (
-    PRESETS,
-    Arm,
-    Check,
-    Comparison,
-    Design,
-    Disk,
-    Drill,
-    Machine,
-    Question,
-    Scenario,
-    Workload,
-)
+from diskbook.scenario.model import PRESETS, Scenario
 from diskbook.tools import registry
 
 LISTS = frozenset({"machine", "disk", "arm", "workload", "comparison", "check", "drill"})
-LONGEST = 500
-"""Characters of a message; what a file holds may be longer."""
+WORDING = Wording(
+    sentences={
+        "missing": "{place}: the key '{key}' is missing",
+        "too_short": "write at least one [[{key}]]",
+        "string_pattern_mismatch": "{place}: {value} is not a name; use small letters, digits and hyphens, "
+        "a letter first",
+    }
+)
 
 
 def names() -> list[str]:
@@ -60,7 +55,7 @@ def load(scenario: str, preset: str = "standard", overrides: Mapping[str, Any] |
     try:
         return _load(path, preset, overrides or {})
     except UsageError as error:
-        raise UsageError(_one_line(str(error))) from None
+        raise UsageError(one_line(str(error))) from None
 
 
 def _load(path: Path, preset: str, overrides: Mapping[str, Any]) -> Scenario:
@@ -97,20 +92,12 @@ def _table(value: Any, where: str) -> Mapping[str, Any]:
     return value
 
 
-def _one_line(text: str) -> str:
-    """A message with whatever a file holds in it: without control characters, and not endless."""
-    words = " ".join(text.split())
-    printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
-    half = LONGEST // 2
-    return printable if len(printable) <= LONGEST else f"{printable[:half]} ... {printable[-half:]}"
-
-
 def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
     """Build a scenario from plain tables, as read from TOML or from a manifest."""
     try:
         return Scenario.model_validate(dict(raw))
     except ValidationError as error:
-        raise UsageError(_one_line(f"{where}: {_sentence(error, raw)}")) from None
+        raise UsageError(one_line(f"{where}: {sentence(error, Scenario, raw, WORDING)}")) from None
 
 
 def check(scenario: Scenario, where: str) -> Scenario:
@@ -191,50 +178,3 @@ def _merge_named(raw: dict[str, Any], kind: str, tables: Mapping[str, Any], wher
             raise UsageError(f"{where}: {kind}.{name} needs a key below it, for example {kind}.{name}.zone")
         position = known.index(name)
         rows[position] = {**rows[position], **table}
-
-
-def _sentence(error: ValidationError, raw: Mapping[str, Any]) -> str:
-    """Say the first of pydantic's findings in one sentence, with its place in the file's own terms."""
-    first = error.errors()[0]
-    if first["type"] == "value_error" and not first["loc"]:
-        return str(first["ctx"]["error"])
-    where = _place(first["loc"], raw)
-    if first["type"] == "value_error" and isinstance(first["loc"][-1], int):
-        return f"{where}: {first['ctx']['error']}"
-    key = str(first["loc"][-1])
-    if first["type"] == "extra_forbidden":
-        return str(unknown("key", key, _fields(first["loc"]), where))
-    message = first["msg"].removeprefix("Value error, ")
-    shown = reprlib.repr(first["input"])  # a file may hold anything, of any depth
-    name = "use small letters, digits and hyphens, a letter first"
-    said = {
-        "missing": f"{where}: the key '{key}' is missing",
-        "too_short": f"write at least one [[{key}]]",
-        "string_pattern_mismatch": f"{where}: {shown} is not a name; {name}",
-    }
-    plain = f"{where}: {key}: {message[0].lower()}{message[1:]} (it is {shown})"
-    return said.get(first["type"], plain)
-
-
-def _place(loc: tuple[int | str, ...], raw: Mapping[str, Any]) -> str:
-    if len(loc) < 2:
-        return "top level"
-    kind, index = loc[0], loc[1]
-    if not isinstance(index, int):
-        return f"[{kind}]"
-    row = raw[str(kind)][index]
-    return f"[[{kind}]] {row.get('name', index + 1) if isinstance(row, Mapping) else index + 1}"
-
-
-def _fields(loc: tuple[int | str, ...]) -> Iterable[str]:
-    if len(loc) < 2:
-        return Scenario.model_fields
-    records: dict[str, type[BaseModel]] = {
-        "scenario": Question,
-        "machine": Machine,
-        "disk": Disk,
-        "arm": Arm,
-        "workload": Workload,
-    }
-    records |= {"design": Design, "comparison": Comparison, "check": Check, "drill": Drill}
-    return records.get(str(loc[0]), Scenario).model_fields

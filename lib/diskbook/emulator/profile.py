@@ -7,13 +7,16 @@ zone relation and operation, its own keys those of the same table.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, with_config
 
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.paths import PROFILES
+from diskbook.base.validation import Wording, known_name, one_line, sentence
 from diskbook.emulator.types import Latency
 from diskbook.reference.catalog import EPHEMERAL, sku_names
 from diskbook.reference.delays import DELAYS_S
@@ -23,8 +26,28 @@ SITES = (DEFAULT, "shared-zrs", "zone-disks", "s2d-azure", "disk-options", "nest
 OPTIONS = ("none", "bursting", "performance-plus", "bursting+performance-plus")
 RELATIONS = ("home", "other-a", "other-b")
 OPS = ("read", "write", "flush", "cache-hit")
-TABLES = ("description", "extends", "latency", "noise", "caps", "control_plane", "zones")
-ROW_KEYS = ("site", "sku", "option", "zone_relation", "op", "mean_ms", "sigma", "parallelism")
+WORDING = Wording(
+    row="latency row {number}",
+    sentences={
+        **dict.fromkeys(("model_type", "dataclass_type", "dict_type"), "{at} must be a table, not {value}."),
+        **dict.fromkeys(
+            ("missing latency", "too_short", "tuple_type"),
+            "a profile needs [[latency]] rows, at least one for each operation.",
+        ),
+        "float_type": "{at} must be a number, not {value}.",
+        "finite_number": "{at} must be a finite number, not {value}.",
+        "greater_than_equal": "{at} must be a number of at least {ge:g}, not {value}.",
+        "less_than": "{at} must be below {lt:g}, not {value}.",
+        "missing": "{place}: '{key}' is missing.",
+        "multiple_of": "{at} must be a whole number, not {value}.",
+        "string_type": "{at} must be a text, not {value}.",
+    },
+)
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Level = Annotated[Number, Field(ge=0)]
+Factor = Annotated[Number, Field(ge=0.01)]
+_FIXED = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass(frozen=True)
@@ -38,6 +61,7 @@ class LatencyKey:
     op: str
 
 
+@with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class Noise:
     """Noise levels: standard deviations on the log scale.
@@ -47,22 +71,23 @@ class Noise:
     next), `drift` over an hour; these three are common to all disks of a machine.
     """
 
-    machine: float = 0.0
-    disk: float = 0.0
-    block: float = 0.0
-    trial: float = 0.0
-    second: float = 0.0
-    drift: float = 0.0
-    phi: float = 0.6
-    block_s: float = 30.0
+    machine: Level = 0.0
+    disk: Level = 0.0
+    block: Level = 0.0
+    trial: Level = 0.0
+    second: Level = 0.0
+    drift: Level = 0.0
+    phi: Annotated[Level, Field(lt=1)] = 0.6
+    block_s: Annotated[Number, Field(ge=1)] = 30.0
 
 
+@with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class Caps:
     """How far the limits in force lie above the nominal ones (1.02: 2 % above)."""
 
-    iops_factor: float = 1.0
-    mb_s_factor: float = 1.0
+    iops_factor: Factor = 1.0
+    mb_s_factor: Factor = 1.0
 
 
 @dataclass(frozen=True)
@@ -95,6 +120,52 @@ class Profile:
             if key in self.latencies:
                 return self.latencies[key]
         raise RuntimeError(f"the emulator profile '{self.name}' has no {op} latency for {sku} disks")
+
+
+class _Row(BaseModel):
+    """A row of the table of latencies."""
+
+    model_config = _FIXED
+
+    site: Annotated[str, known_name("site", SITES)] = DEFAULT
+    sku: Annotated[str, known_name("sku", lambda: (*sku_names(), EPHEMERAL))]
+    option: Annotated[str, known_name("option", OPTIONS)] = "none"
+    zone_relation: Annotated[str, known_name("zone_relation", RELATIONS)] = "home"
+    op: Annotated[str, known_name("op", OPS)]
+    mean_ms: Annotated[Number, Field(ge=0.001)]
+    sigma: Level = 0.0
+    parallelism: Annotated[Level, Field(multiple_of=1)] = 0
+
+    @property
+    def entry(self) -> tuple[LatencyKey, Latency]:
+        """The latency and what it is looked up by."""
+        key = LatencyKey(self.site, self.sku, self.option, self.zone_relation, self.op)
+        return key, Latency(self.mean_ms, self.sigma, int(self.parallelism))
+
+
+class _ControlPlane(BaseModel):
+    model_config = _FIXED
+
+    delays_s: dict[Annotated[str, known_name("operation", DELAYS_S)], Level] = Field(default_factory=dict)
+
+
+class _Zones(BaseModel):
+    model_config = _FIXED
+
+    home: Annotated[str, known_name("home zone", ("seed", "1", "2", "3"))] = "seed"
+
+
+class _Document(BaseModel):
+    """A profile's file, with what it extends."""
+
+    model_config = _FIXED
+
+    description: str = ""
+    latency: Annotated[tuple[_Row, ...], Field(min_length=1)]
+    control_plane: _ControlPlane = _ControlPlane()
+    noise: Noise = Noise()
+    caps: Caps = Caps()
+    zones: _Zones = _Zones()
 
 
 def _candidates(site: str, sku: str, option: str, zone_relation: str, op: str) -> Iterator[LatencyKey]:
@@ -179,91 +250,16 @@ def parse_profile(document: Mapping[str, Any], name: str, where: str) -> Profile
     where
         The file, for error messages.
     """
-    _known(document, TABLES, "key", where)
-    rows = document.get("latency", [])
-    if not isinstance(rows, list) or not rows:
-        raise UsageError(f"{where}: a profile needs [[latency]] rows, at least one for each operation.")
-    latencies = dict(_latency(row, f"{where}: latency row {number}") for number, row in enumerate(rows, 1))
-    control_plane = _table(document, "control_plane", where)
-    _known(control_plane, ("delays_s",), "key", f"{where}: [control_plane]")
+    try:
+        checked = _Document.model_validate(document)
+    except ValidationError as error:
+        raise UsageError(one_line(f"{where}: {sentence(error, _Document, document, WORDING)}")) from None
+    home = checked.zones.home
     return Profile(
         name=name,
-        latencies=latencies,
-        noise=_record(Noise, _table(document, "noise", where), f"{where}: [noise]"),
-        caps=_record(Caps, _table(document, "caps", where), f"{where}: [caps]", smallest=0.01),
-        delays_s=_delays(_table(control_plane, "delays_s", where), f"{where}: [control_plane.delays_s]"),
-        home_zone=_home(_table(document, "zones", where), f"{where}: [zones]"),
+        latencies=dict(row.entry for row in checked.latency),
+        noise=checked.noise,
+        caps=checked.caps,
+        delays_s=checked.control_plane.delays_s,
+        home_zone=None if home == "seed" else home,
     )
-
-
-def _known(names: Collection[str], known: Collection[str], kind: str, where: str) -> None:
-    for name in names:
-        if name not in known:
-            raise unknown(kind, name, known, where)
-
-
-def _table(document: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
-    table = document.get(key, {})
-    if not isinstance(table, dict):
-        raise UsageError(f"{where}: {key} must be a table.")
-    return table
-
-
-def _number(value: object, smallest: float, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= smallest:
-        raise UsageError(f"{where} must be a number of at least {smallest:g}, not {value!r}.")
-    return float(value)
-
-
-def _latency(row: object, where: str) -> tuple[LatencyKey, Latency]:
-    if not isinstance(row, dict):
-        raise UsageError(f"{where}: must be a table.")
-    _known(row, ROW_KEYS, "key", where)
-    for key in ("sku", "op", "mean_ms"):
-        if key not in row:
-            raise UsageError(f"{where}: '{key}' is missing.")
-    names = {
-        "site": SITES,
-        "sku": (*sku_names(), EPHEMERAL),
-        "option": OPTIONS,
-        "zone_relation": RELATIONS,
-        "op": OPS,
-    }
-    values = {"site": DEFAULT, "option": "none", "zone_relation": "home"} | row
-    for key, known in names.items():
-        _known([str(values[key])], known, key, where)
-    parallelism = _number(row.get("parallelism", 0), 0, f"{where}: parallelism")
-    if parallelism != int(parallelism):
-        raise UsageError(f"{where}: parallelism must be a whole number, not {parallelism:g}.")
-    latency = Latency(
-        mean_ms=_number(row["mean_ms"], 0.001, f"{where}: mean_ms"),
-        sigma=_number(row.get("sigma", 0.0), 0.0, f"{where}: sigma"),
-        parallelism=int(parallelism),
-    )
-    return LatencyKey(**{key: str(values[key]) for key in names}), latency
-
-
-_Record = TypeVar("_Record", Noise, Caps)
-
-
-def _record(kind: type[_Record], table: Mapping[str, Any], where: str, smallest: float = 0.0) -> _Record:
-    _known(table, [entry.name for entry in fields(kind)], "key", where)
-    values = {key: _number(value, smallest, f"{where} {key}") for key, value in table.items()}
-    if values.get("phi", 0.0) >= 1.0:
-        raise UsageError(f"{where} phi must be below 1, not {values['phi']:g}.")
-    if "block_s" in values and values["block_s"] < 1.0:
-        raise UsageError(f"{where} block_s must be at least 1, not {values['block_s']:g}.")
-    return kind(**values)
-
-
-def _delays(table: Mapping[str, Any], where: str) -> dict[str, float]:
-    if table:
-        _known(table, DELAYS_S, "operation", where)
-    return {key: _number(value, 0.0, f"{where} {key}") for key, value in table.items()}
-
-
-def _home(table: Mapping[str, Any], where: str) -> str | None:
-    _known(table, ("home",), "key", where)
-    home = str(table.get("home", "seed"))
-    _known([home], ("seed", "1", "2", "3"), "home zone", where)
-    return None if home == "seed" else home

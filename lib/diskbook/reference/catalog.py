@@ -7,13 +7,15 @@ burst limits of VMs, which resource SKUs do not carry, from here.
 
 from __future__ import annotations
 
-import csv
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
 from diskbook.base.errors import unknown
 from diskbook.base.paths import REFERENCE
+from diskbook.reference import table
+from diskbook.reference.table import Record
 
 ON_DEMAND_BURST_ABOVE_GIB = 512
 PERFORMANCE_PLUS_FROM_GIB = 513
@@ -166,105 +168,32 @@ class DiskLimits:
     credit_mb: int = 0
 
 
-def _rows(name: str) -> list[dict[str, str]]:
-    with (REFERENCE / name).open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def _int(text: str) -> int | None:
-    return int(text) if text else None
-
-
-def _float(text: str) -> float | None:
-    return float(text) if text else None
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split("|")) if text else ()
+def _read(record: type[Record], name: str) -> Iterator[Record]:
+    return (row for _, row in table.read(record, REFERENCE / name))
 
 
 @cache
 def disk_tiers() -> tuple[DiskTier, ...]:
     """Read all sized tiers: P1 to P80, E1 to E80, S4 to S80."""
-    whole = {"above_gib", "up_to_gib", "iops", "mb_s", "max_shares"}
-    optional = {
-        "burst_iops",
-        "burst_mb_s",
-        "burst_minutes",
-        "performance_plus_iops",
-        "performance_plus_mb_s",
-    }
-    return tuple(
-        DiskTier(
-            **{  # type: ignore[arg-type]
-                key: int(text)
-                if key in whole
-                else _int(text)
-                if key in optional
-                else _words(text)
-                if key == "skus"
-                else text
-                for key, text in row.items()
-            }
-        )
-        for row in _rows("disk-skus.csv")
-    )
+    return tuple(_read(DiskTier, "disk-skus.csv"))
 
 
 @cache
 def flexible_skus() -> dict[str, FlexibleSku]:
     """Read Premium SSD v2 and Ultra, by SKU name."""
-    text = {"sku", "source", "read_on", "note"}
-    found = {}
-    for row in _rows("disk-flexible.csv"):
-        numbers = {key: _int(value) for key, value in row.items() if key not in text | {"mb_s_per_iops"}}
-        words = {key: row[key] for key in text}
-        found[row["sku"]] = FlexibleSku(**numbers, **words, mb_s_per_iops=float(row["mb_s_per_iops"]))  # type: ignore[arg-type]
-    return found
+    return {sku.sku: sku for sku in _read(FlexibleSku, "disk-flexible.csv")}
 
 
 @cache
 def vm_sizes() -> dict[str, VmSize]:
     """Read the VM sizes, by name in lower case."""
-    found = {}
-    for row in _rows("vm-sizes.csv"):
-        whole = (
-            "vcpus",
-            "memory_gib",
-            "max_data_disks",
-            "uncached_iops",
-            "cache_gib",
-            "local_gib",
-            "max_nics",
-        )
-        flags = ("premium_io", "host_cache", "accelerated_networking", "ephemeral_os")
-        values: dict[str, object] = dict(row)
-        values |= {key: int(row[key]) for key in whole}
-        values |= {key: row[key] == "yes" for key in flags}
-        values |= {key: _int(row[key]) for key in ("uncached_burst_iops", "cached_iops")}
-        values |= {key: _float(row[key]) for key in ("uncached_burst_mb_s", "cached_mb_s")}
-        values["uncached_mb_s"] = float(row["uncached_mb_s"])
-        found[row["name"].lower()] = VmSize(**values)  # type: ignore[arg-type]
-    return found
+    return {size.name.lower(): size for size in _read(VmSize, "vm-sizes.csv")}
 
 
 @cache
 def regions() -> dict[str, Region]:
     """Read the regions, by name."""
-    return {
-        row["name"]: Region(
-            name=row["name"],
-            display_name=row["display_name"],
-            zones=_words(row["zones"]),
-            zrs_skus=_words(row["zrs_skus"]),
-            premium_v2=row["premium_v2"] == "yes",
-            ultra=row["ultra"] == "yes",
-            source=row["source"],
-            read_on=row["read_on"],
-            note=row["note"],
-        )
-        for row in _rows("regions.csv")
-    }
+    return {region.name: region for region in _read(Region, "regions.csv")}
 
 
 @cache

@@ -7,7 +7,6 @@ lacks takes the dearest price of the others, and says so.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from typing import Any
 
 from diskbook.base.errors import DiskbookError
 from diskbook.base.paths import REFERENCE
+from diskbook.reference.table import read
 
 HOURS_A_MONTH = 730  # Azure's month, by which it bills disks for hours
 TABLE = "dated table data/reference/prices.csv"
@@ -108,30 +108,43 @@ def table() -> dict[str, dict[Meter, Price]]:
 
 def read_table(path: Path) -> dict[str, dict[Meter, Price]]:
     """Read a table of prices; each row is checked."""
-    found: dict[str, dict[Meter, Price]] = {}
-    with path.open(newline="", encoding="utf-8") as file:
-        for number, row in enumerate(csv.DictReader(file), 2):
-            try:
-                price = _row(row)
-            except (KeyError, TypeError, ValueError) as error:
-                raise DiskbookError(f"{path.name}, line {number}: {error}; mend the row") from None
-            prices = found.setdefault(row["region"], {})
-            if price.meter in prices:
-                raise DiskbookError(f"{path.name}, line {number}: {price.meter.name} is priced twice")
-            prices[price.meter] = price
-    return found
+    known: dict[str, dict[Meter, Price]] = {}
+    for line, row in read(_Row, path):
+        try:
+            price = row.price()
+        except (KeyError, ValueError) as error:
+            raise DiskbookError(f"{path.name}, line {line}: {error}; mend the row") from None
+        prices = known.setdefault(row.region, {})
+        if price.meter in prices:
+            raise DiskbookError(f"{path.name}, line {line}: {price.meter.name} is priced twice")
+        prices[price.meter] = price
+    return known
 
 
-def _row(row: Mapping[str, str]) -> Price:
-    if row["unit"] != UNITS[row["kind"]]:
-        raise ValueError(f"{row['kind']} is priced by {UNITS[row['kind']]}, not by {row['unit']}")
-    if row["quality"] not in ("read", "inferred"):
-        raise ValueError(f"quality is read or inferred, not '{row['quality']}'")
-    if not row["source"] or not row["region"] or not row["name"]:
-        raise ValueError("region, name and source may not be empty")
-    date.fromisoformat(row["read_on"])
-    as_of = date.fromisoformat(row["as_of"]) if row["as_of"] else None
-    return Price(Meter(row["kind"], row["name"]), dollars(row["usd"]), row["quality"], as_of, row["note"])
+@dataclass(frozen=True)
+class _Row:
+    """A row of the table."""
+
+    region: str
+    kind: str
+    name: str
+    unit: str
+    usd: str
+    quality: str
+    as_of: date | None
+    source: str
+    read_on: date
+    note: str
+
+    def price(self) -> Price:
+        """The price; KeyError or ValueError where what is said of it cannot be."""
+        if self.unit != UNITS[self.kind]:
+            raise ValueError(f"{self.kind} is priced by {UNITS[self.kind]}, not by {self.unit}")
+        if self.quality not in ("read", "inferred"):
+            raise ValueError(f"quality is read or inferred, not '{self.quality}'")
+        if not self.source or not self.region or not self.name:
+            raise ValueError("region, name and source may not be empty")
+        return Price(Meter(self.kind, self.name), dollars(self.usd), self.quality, self.as_of, self.note)
 
 
 def dollars(value: Any) -> float:

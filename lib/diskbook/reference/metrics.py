@@ -9,6 +9,9 @@ are of the provisioned limit, so a burst reads above 100; they come every minute
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
+
+import isodate
 
 NAMESPACE = "Microsoft.Compute/virtualMachines"
 LUN = "LUN"
@@ -60,3 +63,26 @@ METRICS = _metrics()
 DISK_METRICS = tuple(metric for metric in METRICS if metric.path == "disk")
 MACHINE_METRICS = tuple(metric for metric in METRICS if metric.path != "disk")
 BY_NAME = {metric.name.lower(): metric for metric in METRICS}
+
+
+def grain_s(interval: str) -> int:
+    """Read the interval of a series in seconds: 60 of "PT1M".
+
+    Raises
+    ------
+    ValueError
+        When it is no ISO 8601 duration of whole seconds, at least one.
+    """
+    try:
+        duration = isodate.parse_duration(interval)
+    except isodate.ISO8601Error:
+        duration = None
+    # Months and years, which have no fixed length, are no timedelta.
+    if not isinstance(duration, timedelta) or duration < timedelta(seconds=1) or duration.microseconds:
+        raise ValueError(f"'{interval}' is no grain")
+    return round(duration.total_seconds())
+
+
+def interval(grain_s: int) -> str:
+    """Write seconds as the interval of a series: "PT1M" of 60."""
+    return str(isodate.duration_isoformat(timedelta(seconds=grain_s)))

@@ -8,7 +8,6 @@ replaces it: a metric that disagrees is shown, and a metric that is missing chan
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,14 +15,13 @@ import numpy as np
 import pandas as pd
 
 from diskbook.base.units import US_PER_S
-from diskbook.reference.metrics import BY_NAME, METRICS
+from diskbook.reference.metrics import BY_NAME, METRICS, grain_s
 from diskbook.tables import schema
 from diskbook.tables.totals import trial_totals
 from diskbook.throttling.limits import CONSUMED, binding_limit
 
 BURSTS = 105.0
 """Percentage above which a burst is reported, not a limit; caps are seen about 2 % above nominal."""
-_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
 _COLUMNS = [column.name for column in schema.METRICS.columns]
 _NAMES = {metric.limit: metric.name for metric in METRICS if not metric.credit}
 
@@ -61,22 +59,12 @@ def _frame(
         "lun": labels.get("lun"),
         "metric": metric["name"]["value"],
         "minute_utc": pd.to_datetime([point["timeStamp"] for point in points], utc=True, format="ISO8601"),
-        "grain_s": _seconds(resource["interval"]),
+        "grain_s": grain_s(resource["interval"]),
         "average": [point.get("average") for point in points],
         "maximum": [point.get("maximum") for point in points],
         "provenance": provenance,
     }
     return pd.DataFrame(values, columns=_COLUMNS).astype({"average": float, "maximum": float, "lun": object})
-
-
-def _seconds(duration: str) -> int:
-    """Seconds of an ISO 8601 duration, e.g. 60 of "PT1M"."""
-    match = _DURATION.fullmatch(duration)
-    if match is None:
-        raise ValueError(f"'{duration}' is no grain")
-    return round(
-        sum(float(part or 0) * unit for part, unit in zip(match.groups(), (3600, 60, 1), strict=True))
-    )
 
 
 def of_trials(trials: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:

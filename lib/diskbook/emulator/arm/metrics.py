@@ -27,8 +27,6 @@ from diskbook.reference.metrics import LUN, Metric
 
 DELAY_S = 90.0  # metrics take a minute or two to arrive; plausible, not read
 MOST_WINDOWS = 20_000
-_INTERVAL = re.compile(r"PT(\d+)([SMH])")
-_SECONDS = {"S": 1, "M": 60, "H": 3600}
 _LUNS = re.compile(rf"\b{LUN}\s+eq\s+'([^']*)'", re.IGNORECASE)
 
 
@@ -74,10 +72,11 @@ def _luns(call: Call, metrics: Iterable[Metric]) -> set[str] | None:
 
 
 def _windows(call: Call) -> Windows:
-    match = _INTERVAL.fullmatch(call.query.get("interval", "PT1M"))
-    if match is None:
-        raise bad_request(f"Interval '{call.query['interval']}' is not supported.")
-    grain_s = int(match[1]) * _SECONDS[match[2]]
+    interval = call.query.get("interval", "PT1M")
+    try:
+        grain_s = metrics.grain_s(interval)
+    except ValueError:
+        raise bad_request(f"Interval '{interval}' is not supported.") from None
     try:
         start, end = (epoch(call.query[name]) for name in ("starttime", "endtime"))
     except (KeyError, ValueError):
@@ -136,7 +135,7 @@ def _of_machine(
     return {
         "starttime": _iso(windows.start),
         "endtime": _iso(windows.end),
-        "interval": f"PT{windows.grain_s}S" if windows.grain_s % 60 else f"PT{windows.grain_s // 60}M",
+        "interval": metrics.interval(windows.grain_s),
         "namespace": metrics.NAMESPACE.lower(),
         "resourceregion": machine.body.get("location", ""),
         "resourceid": machine.id,

@@ -119,6 +119,15 @@ def test_the_answer_comes_first_and_inputs_are_hidden(page: str) -> None:
     assert "from diskbook" not in body and "sample-zone-disks" not in body
 
 
+def test_a_title_is_text_whatever_it_holds(run: Run, tmp_path: Path) -> None:
+    other = Run(shutil.copytree(run.folder, tmp_path / "other"))
+    manifest = other.manifest
+    manifest["scenario"]["scenario"]["title"] = '<script>"a" & b</script>'
+    other.write_manifest(manifest)
+    page = reports.build(other).read_text()
+    assert "<title>&lt;script&gt;&#34;a&#34; &amp; b&lt;/script&gt; (" in page
+
+
 def test_an_emulated_report_says_so_whatever_the_notebook_shows(run: Run, page: str, tmp_path: Path) -> None:
     assert '<div class="banner" role="note">EMULATED.' in page
     bare = nbformat.v4.new_notebook()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from pathlib import Path
 
 import nbformat
 import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from nbconvert import HTMLExporter
 from traitlets.config import Config
 
@@ -17,35 +17,14 @@ from diskbook.store.run import Run
 
 HIDDEN_CELLS = {"remove-cell", "parameters", "injected-parameters"}
 HIDDEN_INPUTS = {"hide-input", "remove-input"}
-
-STYLE = """
-:root { color-scheme: light; }
-* { box-sizing: border-box; }
-body { margin: 0; color: #222; background: #fff; font: 16px/1.55 system-ui, "Segoe UI", Roboto, "DejaVu Sans",
-  sans-serif; overflow-wrap: break-word; }
-main { max-width: 72rem; margin: 0 auto; padding: 1rem 1rem 4rem; }
-p, ul, ol, h1, h2, h3, figure { max-width: 46rem; }
-h1 { font-size: 1.6rem; line-height: 1.25; } h2 { font-size: 1.25rem; margin-top: 2.2rem; }
-a { color: #00568a; } code { font-size: .9em; background: #f3f3f3; padding: 0 .2em; }
-.banner { position: sticky; top: 0; z-index: 2; background: #8a2f66; color: #fff; font-weight: 600;
-  padding: .5rem 1rem; text-align: center; }
-.answer { font-size: 1.3rem; line-height: 1.4; font-weight: 600; border-left: 4px solid #0072b2;
-  padding-left: .8rem; }
-.emulated { margin: 1rem 0; }
-.table { overflow-x: auto; margin: 1rem 0; } .table:focus { outline: 2px solid #0072b2; }
-table { border-collapse: collapse; font-size: .78rem; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-weight: 600; padding: .3rem 0; }
-th, td { text-align: left; padding: .3rem; border-bottom: 1px solid #ddd; vertical-align: top;
-  overflow-wrap: normal; }
-td.short, td.number { white-space: nowrap; } td.long { min-width: 12rem; }
-th { border-bottom: 2px solid #888; vertical-align: bottom; } td.number { text-align: right; }
-ol.notes { font-size: .85rem; color: #444; padding-left: 1.4rem; }
-figure { margin: 1.5rem 0; } figure img { width: 100%; max-width: 43rem; height: auto; }
-figcaption { font-size: .85rem; color: #444; }
-pre { white-space: pre-wrap; font-size: .85rem; background: #f7f7f7; padding: .6rem; overflow-x: auto; }
-.anchor-link { display: none; }
-@media print { .banner { position: static; } h2 { break-after: avoid; } figure { break-inside: avoid; } }
-"""
+_HERE = Path(__file__).parent
+STYLE = (_HERE / "report.css").read_text("utf-8")
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(_HERE),
+    autoescape=True,
+    keep_trailing_newline=True,
+    undefined=StrictUndefined,
+)
 
 
 def build(folder: Run, executed: Path | None = None, target: Path | None = None) -> Path:
@@ -128,12 +107,11 @@ def _body(notebook: nbformat.NotebookNode) -> str:
 
 
 def _page(title: str, run: str, provenance: str, body: str) -> str:
+    """The page, by its template; cells, banner and style are what they are, the title is escaped."""
     emulated = "emulated" in provenance
-    banner = f'<div class="banner" role="note">{show_html.EMULATED}</div>' if emulated else ""
-    name = f"{title} ({provenance}, run {run})"
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(name)}</title>\n<style>{STYLE}</style>\n</head>\n"
-        f"<body>\n{banner}\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+    return _TEMPLATES.get_template("report.html.jinja").render(
+        title=f"{title} ({provenance}, run {run})",
+        style=STYLE,
+        banner=show_html.EMULATED if emulated else "",
+        body=body,
     )

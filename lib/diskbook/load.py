@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.validation import Wording, one_line, sentence
-from diskbook.scenario import azure_rules, failover_rules
+from diskbook.scenario import azure_rules, consistency, failover_rules
 from diskbook.scenario.model import PRESETS, Scenario
 from diskbook.tools import registry
 
@@ -95,9 +95,13 @@ def _table(value: Any, where: str) -> Mapping[str, Any]:
 def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
     """Build a scenario from plain tables, as read from TOML or from a manifest."""
     try:
-        return Scenario.model_validate(dict(raw))
+        scenario = Scenario.model_validate(dict(raw))
+        consistency.check(scenario)
     except ValidationError as error:
         raise UsageError(one_line(f"{where}: {sentence(error, Scenario, raw, WORDING)}")) from None
+    except ValueError as error:
+        raise UsageError(one_line(f"{where}: {error}")) from None
+    return scenario
 
 
 def check(scenario: Scenario, where: str) -> Scenario:

@@ -1,6 +1,7 @@
-"""Scenarios: a question with its set-up, as frozen records that are consistent among themselves.
+"""Scenarios: a question with its set-up, as frozen records.
 
-`diskbook.load` reads them from TOML and holds them against Azure's own rules.
+`diskbook.load` reads them from TOML, and holds them against one another (`diskbook.scenario.consistency`)
+and against Azure's own rules.
 """
 
 from __future__ import annotations
@@ -9,14 +10,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from diskbook.base.errors import unknown
 from diskbook.base.units import GIB, KIB, MIB
 from diskbook.reference.catalog import EPHEMERAL
 from diskbook.scenario.diskspd_line import workload as diskspd_line_workload
 from diskbook.scenario.diskspd_line.arguments import parse
 
 PRESETS = ("quick", "standard", "full")
-MOST_TRIALS = 100_000
 _SIZES = {"": 1, "K": KIB, "M": MIB, "G": GIB}
 
 
@@ -293,85 +292,3 @@ class Scenario(Record):
     def zone_redundant_arms(self) -> frozenset[str]:
         """Arms on zone-redundant disks, which answer from a zone that Azure does not tell."""
         return frozenset(arm.name for arm in self.arm if self.disk_named(arm.disk).sku.endswith("_ZRS"))
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Scenario:
-        for kind in ("machine", "disk", "arm", "workload", "check", "drill"):
-            _unique(kind, [item.name for item in getattr(self, kind)])
-        for arm in self.arm:
-            self._refer(f"[[arm]] {arm.name}", disk=arm.disk, machine=arm.machine)
-        for load in self.workload:
-            for name in load.arms:
-                self._refer(f"[[workload]] {load.name}", arm=name)
-        for item in self.comparison:
-            where = f"[[comparison]] {item.arm} / {item.base_arm}"
-            self._refer(where, arm=item.arm, workload=item.workload)
-            self._refer(where, arm=item.base_arm)
-            self._meet(item, where)
-            _check_pairing(self, item, where)
-        self._have_tools()
-        self._have_partners()
-        if sum(item.family == "headline" for item in self.comparison) > 5:
-            raise ValueError("[[comparison]]: at most 5 may be headline; call the others exploratory")
-        self._planned()
-        return self
-
-    def _have_partners(self) -> None:
-        for check in self.check:
-            self._refer(f"[[check]] {check.name}", disk=check.disk, machine=check.machine)
-            if check.kind != "attach-refused":
-                if check.from_machine is None:
-                    raise ValueError(f"[[check]] {check.name}: a {check.kind} check needs from_machine")
-                self._refer(f"[[check]] {check.name}", machine=check.from_machine)
-        for drill in self.drill:
-            self._refer(f"[[drill]] {drill.name}", disk=drill.disk, machine=drill.machine)
-            self._refer(f"[[drill]] {drill.name}", machine=drill.from_machine)
-
-    def _have_tools(self) -> None:
-        for arm, load in self.cells:
-            has = self.tool_of(arm)
-            if load.tool not in ("any", has):
-                raise ValueError(
-                    f"[[workload]] {load.name}: the machine of {arm.name} has {has}, not {load.tool}; "
-                    "leave tool out, or set arms"
-                )
-
-    def _planned(self) -> None:
-        times = self.design.replicates * self.design.repeats * len(self.arm)
-        trials = times * sum(load.blocks for load in self.workload)
-        if trials > MOST_TRIALS:
-            raise ValueError(
-                f"[design]: replicates, repeats and blocks make {trials} trials; "
-                f"at most {MOST_TRIALS}, take fewer"
-            )
-
-    def _meet(self, item: Comparison, where: str) -> None:
-        for arm in (item.arm, item.base_arm):
-            if not self.workload_named(item.workload).meets(arm):
-                raise ValueError(f"{where}: {item.workload} is not offered to {arm}; add it to its arms")
-
-    def _refer(self, where: str, **references: str) -> None:
-        for kind, name in references.items():
-            known = [item.name for item in getattr(self, kind)]
-            if name not in known:
-                raise ValueError(str(unknown(kind, name, known, where)))
-
-
-def _unique(kind: str, names: list[str]) -> None:
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise ValueError(f"[[{kind}]]: the name '{min(twice)}' is used twice; names must differ")
-
-
-def _check_pairing(scenario: Scenario, item: Comparison, where: str) -> None:
-    arm, base = scenario.arm_named(item.arm), scenario.arm_named(item.base_arm)
-    if item.pairing == "same-machine" and arm.machine != base.machine:
-        raise ValueError(
-            f"{where}: pairing same-machine, but the arms are on {arm.machine} and {base.machine}; "
-            "use same-disk or replicate"
-        )
-    if item.pairing == "same-disk" and arm.disk != base.disk:
-        raise ValueError(
-            f"{where}: pairing same-disk, but the arms use {arm.disk} and {base.disk}; "
-            "use same-machine or replicate"
-        )

@@ -1,0 +1,110 @@
+"""Whether the records of a scenario fit one another: names, references, pairings, tools, number of trials."""
+
+from __future__ import annotations
+
+from diskbook.base.errors import unknown
+from diskbook.scenario.model import Comparison, Scenario
+
+MOST_TRIALS = 100_000
+MOST_HEADLINES = 5
+
+
+def check(scenario: Scenario) -> None:
+    """Hold the records of a scenario against one another.
+
+    Raises
+    ------
+    ValueError
+        With one sentence on the first that does not fit.
+    """
+    for kind in ("machine", "disk", "arm", "workload", "check", "drill"):
+        _unique(kind, [item.name for item in getattr(scenario, kind)])
+    _check_arms(scenario)
+    for item in scenario.comparison:
+        _check_comparison(scenario, item)
+    _check_tools(scenario)
+    _check_partners(scenario)
+    if sum(item.family == "headline" for item in scenario.comparison) > MOST_HEADLINES:
+        raise ValueError(
+            f"[[comparison]]: at most {MOST_HEADLINES} may be headline; call the others exploratory"
+        )
+    _check_number_of_trials(scenario)
+
+
+def _unique(kind: str, names: list[str]) -> None:
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"[[{kind}]]: the name '{min(twice)}' is used twice; names must differ")
+
+
+def _refer(scenario: Scenario, where: str, **references: str) -> None:
+    for kind, name in references.items():
+        known = [item.name for item in getattr(scenario, kind)]
+        if name not in known:
+            raise ValueError(str(unknown(kind, name, known, where)))
+
+
+def _check_arms(scenario: Scenario) -> None:
+    for arm in scenario.arm:
+        _refer(scenario, f"[[arm]] {arm.name}", disk=arm.disk, machine=arm.machine)
+    for load in scenario.workload:
+        for name in load.arms:
+            _refer(scenario, f"[[workload]] {load.name}", arm=name)
+
+
+def _check_comparison(scenario: Scenario, item: Comparison) -> None:
+    where = f"[[comparison]] {item.arm} / {item.base_arm}"
+    _refer(scenario, where, arm=item.arm, workload=item.workload)
+    _refer(scenario, where, arm=item.base_arm)
+    for arm in (item.arm, item.base_arm):
+        if not scenario.workload_named(item.workload).meets(arm):
+            raise ValueError(f"{where}: {item.workload} is not offered to {arm}; add it to its arms")
+    _check_pairing(scenario, item, where)
+
+
+def _check_pairing(scenario: Scenario, item: Comparison, where: str) -> None:
+    arm, base = scenario.arm_named(item.arm), scenario.arm_named(item.base_arm)
+    if item.pairing == "same-machine" and arm.machine != base.machine:
+        raise ValueError(
+            f"{where}: pairing same-machine, but the arms are on {arm.machine} and {base.machine}; "
+            "use same-disk or replicate"
+        )
+    if item.pairing == "same-disk" and arm.disk != base.disk:
+        raise ValueError(
+            f"{where}: pairing same-disk, but the arms use {arm.disk} and {base.disk}; "
+            "use same-machine or replicate"
+        )
+
+
+def _check_tools(scenario: Scenario) -> None:
+    for arm, load in scenario.cells:
+        has = scenario.tool_of(arm)
+        if load.tool not in ("any", has):
+            raise ValueError(
+                f"[[workload]] {load.name}: the machine of {arm.name} has {has}, not {load.tool}; "
+                "leave tool out, or set arms"
+            )
+
+
+def _check_partners(scenario: Scenario) -> None:
+    for check in scenario.check:
+        where = f"[[check]] {check.name}"
+        _refer(scenario, where, disk=check.disk, machine=check.machine)
+        if check.kind != "attach-refused":
+            if check.from_machine is None:
+                raise ValueError(f"{where}: a {check.kind} check needs from_machine")
+            _refer(scenario, where, machine=check.from_machine)
+    for drill in scenario.drill:
+        where = f"[[drill]] {drill.name}"
+        _refer(scenario, where, disk=drill.disk, machine=drill.machine)
+        _refer(scenario, where, machine=drill.from_machine)
+
+
+def _check_number_of_trials(scenario: Scenario) -> None:
+    times = scenario.design.replicates * scenario.design.repeats * len(scenario.arm)
+    trials = times * sum(load.blocks for load in scenario.workload)
+    if trials > MOST_TRIALS:
+        raise ValueError(
+            f"[design]: replicates, repeats and blocks make {trials} trials; "
+            f"at most {MOST_TRIALS}, take fewer"
+        )

@@ -6,28 +6,32 @@ from collections.abc import Mapping
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.reference import catalog
+from diskbook.reference import catalog, disk_options
+from diskbook.reference.disk_options import OPTIONS, Option
 from diskbook.scenario import model
 
 
 def disk(resource: Any) -> dict[str, Any]:
     """Settings of a managed disk as Azure reports them, by the scenario's names."""
-    creation, capabilities = resource.creation_data, resource.supported_capabilities
+    creation = resource.creation_data
     return {
         "sku": _plain(resource.sku.name),
         "size_gib": resource.disk_size_gb,
         "zone": (resource.zones or [None])[0],
-        "max_shares": resource.max_shares or 1,
-        "bursting": bool(resource.bursting_enabled),
-        "performance_plus": bool(creation and creation.performance_plus),
-        "accelerated_network": bool(capabilities and capabilities.accelerated_network),
-        "iops": resource.disk_iops_read_write,
-        "mb_s": resource.disk_m_bps_read_write,
+        **{option.name: _option(option, resource) for option in OPTIONS},
         "tier": resource.tier,
         "network_access": _plain(resource.network_access_policy),
         "public_network_access": _plain(resource.public_network_access),
         "logical_sector_bytes": creation.logical_sector_size if creation else None,
     }
+
+
+def _option(option: Option, resource: Any) -> Any:
+    """Value of an option of a managed disk; its default where Azure says nothing."""
+    value = resource
+    for attribute in option.read.split("."):
+        value = None if value is None else getattr(value, attribute)
+    return option.default if value is None else _plain(value)
 
 
 def machine(resource: Any) -> dict[str, Any]:
@@ -79,14 +83,11 @@ def check_disk(asked: model.Disk, resource: Any) -> None:
         "sku": asked.sku,
         "size_gib": asked.size_gib,
         "zone": asked.zone,
-        "max_shares": asked.max_shares,
-        "bursting": asked.bursting,
-        "performance_plus": asked.performance_plus,
-        "accelerated_network": asked.accelerated_network,
         "network_access": "DenyAll",
         "public_network_access": "Disabled",
     }
-    wanted |= {name: value for name in ("iops", "mb_s") if (value := getattr(asked, name)) is not None}
+    # None is Azure's own choice of a figure.
+    wanted |= {name: value for name, value in disk_options.values(asked).items() if value is not None}
     if resource.tier is not None:
         wanted["tier"] = catalog.disk_limits(asked.sku, asked.size_gib).tier
     _compare(f"disk {asked.name}", wanted, disk(resource))

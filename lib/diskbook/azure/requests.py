@@ -8,6 +8,7 @@ from typing import Any
 from diskbook.azure import windows
 from diskbook.azure.keys import KeyPair, cloud_init
 from diskbook.reference import catalog
+from diskbook.reference.disk_options import OPTIONS
 from diskbook.scenario.model import Disk, Machine
 
 # Images are names of Azure's marketplace; the emulator takes any.
@@ -27,21 +28,12 @@ def disk(spec: Disk, region: str, tags: dict[str, str]) -> dict[str, Any]:
     properties: dict[str, Any] = {
         "creationData": {"createOption": "Empty"},
         "diskSizeGB": spec.size_gib,
-        "maxShares": spec.max_shares,
         # Nobody needs its content but the machine it is attached to.
         "networkAccessPolicy": "DenyAll",
         "publicNetworkAccess": "Disabled",
     }
-    if spec.performance_plus:
-        properties["creationData"]["performancePlus"] = True
-    if spec.bursting:
-        properties["burstingEnabled"] = True
-    if spec.accelerated_network:  # from the REST specification, not seen on the wire
-        properties["supportedCapabilities"] = {"acceleratedNetwork": True}
-    if spec.iops is not None:
-        properties["diskIOPSReadWrite"] = spec.iops
-    if spec.mb_s is not None:
-        properties["diskMBpsReadWrite"] = spec.mb_s
+    for option in OPTIONS:
+        option.put(properties, getattr(spec, option.name))
     body: dict[str, Any] = {
         "location": region,
         "sku": {"name": spec.sku},

@@ -10,6 +10,7 @@ from diskbook.base.units import MB, duration
 from diskbook.cost.estimate import MARGIN, Estimate, Line
 from diskbook.reference import catalog
 from diskbook.reference.catalog import DiskLimits
+from diskbook.reference.disk_options import OPTIONS
 from diskbook.scenario.model import Arm, Disk, Machine, Scenario
 
 WIDTH = 52
@@ -54,16 +55,10 @@ def _machine(scenario: Scenario, machine: Machine) -> str:
 
 
 def _disk(disk: Disk) -> str:
-    extras = [
-        f"shared by up to {disk.max_shares}" if disk.max_shares > 1 else "",
-        "on-demand bursting" if disk.bursting else "",
-        "performance plus" if disk.performance_plus else "",
-        f"{disk.iops} IOPS" if disk.iops else "",
-        f"{disk.mb_s} MB/s" if disk.mb_s else "",
-        f"cache {disk.cache}" if disk.cache != "None" else "",
-    ]
-    said = ", ".join(extra for extra in extras if extra)
-    return f"{disk.sku} {disk.size_gib} GiB" + (f" ({said})" if said else "")
+    texts = [option.text(getattr(disk, option.name)) for option in OPTIONS]
+    texts.append(f"cache {disk.cache}" if disk.cache != "None" else "")
+    options = ", ".join(text for text in texts if text)
+    return f"{disk.sku} {disk.size_gib} GiB" + (f" ({options})" if options else "")
 
 
 # Limits

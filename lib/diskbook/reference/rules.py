@@ -38,15 +38,19 @@ class Violation:
 
 @dataclass(frozen=True)
 class DiskAsk:
-    """A disk as asked for. `zone` None means regional (or ZRS); `tier` a performance tier of Premium SSD."""
+    """A disk as asked for. `zone` None means regional (or ZRS); `tier` a performance tier of Premium SSD.
+
+    The other fields are the options of `reference.disk_options`.
+    """
 
     sku: str
     size_gib: int
     zone: str | None = None
+    tier: str | None = None
     max_shares: int = 1
     bursting: bool = False
     performance_plus: bool = False
-    tier: str | None = None
+    accelerated_network: bool = False
     iops: int | None = None
     mb_s: int | None = None
 

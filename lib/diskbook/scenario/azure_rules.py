@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from diskbook.base.units import GIB
-from diskbook.reference import catalog
+from diskbook.reference import catalog, disk_options
 from diskbook.reference.rules import (
     DiskAsk,
     Violation,
@@ -17,7 +17,7 @@ from diskbook.reference.rules import (
 )
 from diskbook.scenario import ephemeral_rules
 from diskbook.scenario.layout import MARK_ROOM
-from diskbook.scenario.model import Scenario
+from diskbook.scenario.model import Disk, Scenario
 
 
 def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
@@ -82,9 +82,8 @@ def _ephemeral(scenario: Scenario) -> list[Violation]:
     ]
 
 
-def _ask(disk: object) -> DiskAsk:
-    fields = ("sku", "size_gib", "zone", "max_shares", "bursting", "performance_plus", "iops", "mb_s")
-    return DiskAsk(**{name: getattr(disk, name) for name in fields})
+def _ask(disk: Disk) -> DiskAsk:
+    return DiskAsk(disk.sku, disk.size_gib, disk.zone, **disk_options.values(disk))
 
 
 def _in(table: str, name: str, found: list[Violation]) -> list[Violation]:

@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from diskbook.reference import catalog
+from diskbook.reference.disk_options import OPTIONS
 from diskbook.scenario.model import Check, Disk, Drill, Machine, Scenario
 
 SYSTEM_GIB = 16
 """Room for the system: the image of Ubuntu Server takes some 3 GiB, logs and packages more."""
 IMAGE_GIB = 30
 """An OS disk is no smaller than its image; that of Ubuntu Server has 30 GiB."""
-_FIXED = {
-    "zone": None, "max_shares": 1, "cache": "None", "bursting": False, "performance_plus": False,
-    "accelerated_network": False, "iops": None, "mb_s": None,
-}  # fmt: skip
+_FIXED = {"zone": None, **{option.name: option.default for option in OPTIONS}, "cache": "None"}
 
 Problem = tuple[str, str, str]
 

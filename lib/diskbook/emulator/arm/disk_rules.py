@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from diskbook.emulator.arm.errors import ArmError, bad_request, not_allowed
 from diskbook.emulator.arm.state import Resource
 from diskbook.reference import catalog
+from diskbook.reference.disk_options import OPTIONS
 from diskbook.reference.rules import PREMIUM_SKUS, ZRS_SKUS, DiskAsk, Violation, disk_violations
 
 BURSTING_LOCK = timedelta(hours=12)
@@ -15,13 +16,11 @@ PARAMETERS = {
     "sku": "disk.sku.name",
     "size_gib": "disk.diskSizeGB",
     "zone": "disk.zones",
-    "max_shares": "disk.maxShares",
-    "bursting": "disk.burstingEnabled",
-    "performance_plus": "disk.creationData.performancePlus",
     "tier": "disk.tier",
-    "iops": "disk.diskIOPSReadWrite",
-    "mb_s": "disk.diskMBpsReadWrite",
+    **{option.name: option.parameter for option in OPTIONS},
 }
+NEVER_CHANGED = ("zone", *(option.name for option in OPTIONS if option.change == "never"))
+CHANGED_DETACHED = ("sku", *(option.name for option in OPTIONS if option.change == "detached"))
 
 
 def check_new(ask: DiskAsk, region: catalog.Region) -> None:
@@ -64,7 +63,7 @@ def check_change(
         Whether it is attached to a machine that is not deallocated.
     """
     # wordings in this function are from our knowledge, not read
-    for field in ("zone", "performance_plus"):
+    for field in NEVER_CHANGED:
         if getattr(before, field) != getattr(after, field):
             message = (
                 f"Changing property '{PARAMETERS[field]}' is not allowed for existing disk '{old.name}'."
@@ -84,7 +83,7 @@ def check_change(
 
 def _check_in_use(old: Resource, before: DiskAsk, after: DiskAsk) -> None:
     # wordings in this function are from our knowledge, not read
-    for field in ("sku", "max_shares", "bursting"):
+    for field in CHANGED_DETACHED:
         if getattr(before, field) != getattr(after, field):
             raise not_allowed(
                 f"Cannot change '{PARAMETERS[field]}' of disk {old.name} while it is attached to running VM "

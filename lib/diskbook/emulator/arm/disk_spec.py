@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from diskbook.base.units import GIB
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.state import Resource
 from diskbook.emulator.types import DiskSpec, Json
 from diskbook.reference import catalog
+from diskbook.reference.disk_options import OPTIONS
 from diskbook.reference.rules import DiskAsk
 
 
@@ -28,17 +31,16 @@ def ask_of(body: Json) -> DiskAsk:
             "Required parameter 'disk.diskSizeGB' is missing (null).", "InvalidParameter", "diskSizeGB"
         )
     flexible = sku in catalog.flexible_skus()
+    # A sized disk carries computed figures, which are no wish of the user's.
+    options: dict[str, Any] = {
+        option.name: option.get(properties) for option in OPTIONS if flexible or not option.computed
+    }
     return DiskAsk(
         sku=sku,
         size_gib=size,
         zone=str(zones[0]) if zones else None,
-        max_shares=int(properties.get("maxShares") or 1),
-        bursting=bool(properties.get("burstingEnabled")),
-        performance_plus=bool((properties.get("creationData") or {}).get("performancePlus")),
         tier=properties.get("tier"),
-        # A sized disk carries computed figures, which are no wish of the user's.
-        iops=properties.get("diskIOPSReadWrite") if flexible else None,
-        mb_s=properties.get("diskMBpsReadWrite") if flexible else None,
+        **options,
     )
 
 

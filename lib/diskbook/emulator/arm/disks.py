@@ -14,21 +14,20 @@ from diskbook.emulator.arm.operations import Work, azure_time
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
 from diskbook.emulator.arm.state import Resource, shown
 from diskbook.emulator.types import Json
+from diskbook.reference.disk_options import OPTIONS
 
 PAGE = 50
 RETRY_AFTER_S = 2
-# what a change may set
+CREATION = "creationData"
+# what a change may set; of creationData only the options, which a rule then judges
 WRITABLE = (
     "diskSizeGB",
     "tier",
-    "burstingEnabled",
-    "diskIOPSReadWrite",
-    "diskMBpsReadWrite",
-    "maxShares",
     "networkAccessPolicy",
     "publicNetworkAccess",
-    "supportedCapabilities",
+    *(option.ask[0] for option in OPTIONS if option.ask[0] != CREATION),
 )
+OF_CREATION = tuple(option.ask[1] for option in OPTIONS if option.ask[0] == CREATION)
 
 
 def put(plane: ControlPlane, call: Call) -> Reply:
@@ -170,10 +169,10 @@ def _changed(disk: Resource, wish: Json, whole: bool) -> Json:
         body["tags"] = dict(wish.get("tags") or {})
     if whole and (wish.get("zones") or []) != (body.get("zones") or []):
         body["zones"] = wish.get("zones") or []
-    if "performancePlus" in (wished.get("creationData") or {}):
-        body["properties"].setdefault("creationData", {})["performancePlus"] = wished["creationData"][
-            "performancePlus"
-        ]
+    creation = wished.get(CREATION) or {}
+    for key in OF_CREATION:
+        if key in creation:
+            body["properties"].setdefault(CREATION, {})[key] = creation[key]
     grows = wished.get("diskSizeGB") not in (None, body["properties"]["diskSizeGB"])
     if (grows or wish.get("sku")) and "tier" not in wished:
         body["properties"].pop("tier", None)

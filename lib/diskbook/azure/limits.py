@@ -9,7 +9,7 @@ from typing import Any
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import MB
-from diskbook.reference import catalog
+from diskbook.reference import catalog, disk_options
 from diskbook.scenario.model import Disk
 
 
@@ -52,10 +52,7 @@ def sizes(clients: Clients, region: str, names: Set[str]) -> dict[str, Size]:
 
 def disk_limits(spec: Disk, resource: Any) -> dict[str, float | None]:
     """Limits of a disk: base from what Azure reports, burst from the documented table; same keys as above."""
-    documented = catalog.disk_limits(
-        spec.sku, spec.size_gib, bursting=spec.bursting, performance_plus=spec.performance_plus,
-        iops=spec.iops, mb_s=spec.mb_s, max_shares=spec.max_shares,
-    )  # fmt: skip
+    documented = disk_options.limits(spec)
     return {
         "iops": resource.disk_iops_read_write,
         "mb_s": resource.disk_m_bps_read_write,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diskbook.base.units import MB
-from diskbook.reference import catalog
+from diskbook.reference import catalog, disk_options
 from diskbook.reference.delays import DELAYS_S
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Disk, Scenario
@@ -59,7 +59,4 @@ def _mb_s(scenario: Scenario, disk: Disk) -> float:
     if disk.ephemeral:
         machine = next(arm.machine for arm in scenario.arm if arm.disk == disk.name)
         return catalog.vm_size(scenario.machine_named(machine).size).cached_mb_s or 100.0
-    return catalog.disk_limits(
-        disk.sku, disk.size_gib, disk.bursting, disk.performance_plus,
-        iops=disk.iops, mb_s=disk.mb_s, max_shares=disk.max_shares,
-    ).mb_s  # fmt: skip
+    return disk_options.limits(disk).mb_s

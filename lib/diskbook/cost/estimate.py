@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from diskbook.cost import durations
-from diskbook.reference import catalog
+from diskbook.reference import catalog, disk_options
 from diskbook.reference.prices import HOURS_A_MONTH, Meter, Price, PriceList
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Arm, Disk, Scenario, Workload
@@ -198,7 +198,7 @@ def _sized(disk: Disk, sharers: int) -> Iterator[Item]:
 
 def _flexible(disk: Disk) -> Iterator[Item]:
     kind, free_iops, free_mb_s = FLEXIBLE[disk.sku]
-    limits = catalog.disk_limits(disk.sku, disk.size_gib, iops=disk.iops, mb_s=disk.mb_s)
+    limits = disk_options.limits(disk)
     parts = (
         ("capacity", "GiB", disk.size_gib),
         ("iops", "IOPS", limits.iops - free_iops),
@@ -237,9 +237,7 @@ def _billed_ios(disk: Disk, iops: float, seconds: float) -> Iterator[Item]:
 
 def _most_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:
     disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
-    limits = catalog.disk_limits(
-        disk.sku, disk.size_gib, disk.bursting, disk.performance_plus, max_shares=disk.max_shares
-    )
+    limits = disk_options.limits(disk)
     size = catalog.vm_sizes().get(machine.size.lower())
     caps = [load.outstanding / LEAST_LATENCY_S, float(limits.burst_iops or limits.iops)]
     if load.rate is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from diskbook.azure.offers import Quota
 from diskbook.base.units import MB, duration
 from diskbook.cost.estimate import MARGIN, Estimate, Line
-from diskbook.reference import catalog
+from diskbook.reference import catalog, disk_options
 from diskbook.reference.catalog import DiskLimits
 from diskbook.reference.disk_options import OPTIONS
 from diskbook.scenario.model import Arm, Disk, Machine, Scenario
@@ -67,7 +67,7 @@ def _disk(disk: Disk) -> str:
 def limits(scenario: Scenario) -> str:
     """Documented limits of machines and disks, and the lowest one that each arm meets by block size."""
     sizes = [catalog.vm_sizes().get(machine.size.lower()) for machine in scenario.machine]
-    rows = [(f"disk {disk.name}", _both(disk_limits(disk))) for disk in scenario.data_disks]
+    rows = [(f"disk {disk.name}", _both(disk_options.limits(disk))) for disk in scenario.data_disks]
     rows += [(f"local disk of {size.name}", _both(local_limits(size))) for size in _local(scenario)]
     rows += [(size.name, _both(machine_limits(size))) for size in dict.fromkeys(sizes) if size]
     arms = [(arm.name, lowest(scenario, arm)) for arm in scenario.arm]
@@ -89,14 +89,6 @@ def _grouped(rows: Sequence[tuple[str, str]]) -> list[str]:
     names = {text: ", ".join(found).replace(", disk ", ", ") for text, found in together.items()}
     width = min(42, max(len(name) for name in names.values()))
     return [f"  {name:<{width}}  {text}" for text, name in names.items()]
-
-
-def disk_limits(disk: Disk) -> DiskLimits:
-    """Limits of a disk as it is to be created."""
-    return catalog.disk_limits(
-        disk.sku, disk.size_gib, disk.bursting, disk.performance_plus,
-        iops=disk.iops, mb_s=disk.mb_s, max_shares=disk.max_shares,
-    )  # fmt: skip
 
 
 def _local(scenario: Scenario) -> list[catalog.VmSize]:
@@ -151,7 +143,7 @@ def _holders(scenario: Scenario, arm: Arm) -> list[tuple[str, DiskLimits]]:
     disk = scenario.disk_named(arm.disk)
     if disk.ephemeral:
         return [("VM, local disk", local_limits(size))] if size and size.cached_iops else []
-    return [("disk", disk_limits(disk)), *([("VM", machine_limits(size))] if size else [])]
+    return [("disk", disk_options.limits(disk)), *([("VM", machine_limits(size))] if size else [])]
 
 
 def _iops(who: str, iops: float, mb_s: float, block: int) -> tuple[float, str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from diskbook.base.units import GIB
 from diskbook.emulator.profile import DEFAULT, Noise, Profile
 from diskbook.emulator.types import Cache, DiskSpec, ExportModel, Latency, Limits, VmSpec
-from diskbook.reference import catalog
+from diskbook.reference import catalog, disk_options
 
 SITE_TAG = "diskbook-site"
 CREDIT_TAG = "diskbook-credit-scale"
@@ -121,16 +121,7 @@ class Model:
         """
         if disk.sku == catalog.EPHEMERAL:
             return Limits()
-        documented = catalog.disk_limits(
-            disk.sku,
-            disk.size_gib,
-            bursting=disk.bursting,
-            performance_plus=disk.performance_plus,
-            tier=disk.tier,
-            iops=disk.iops,
-            mb_s=disk.mb_s,
-            max_shares=disk.max_shares,
-        )
+        documented = disk_options.limits(disk, disk.tier)
         limits = Limits(documented.iops, documented.mb_s)
         if documented.burst_iops is not None and documented.burst_mb_s is not None:
             if documented.credit_ios or documented.credit_mb:

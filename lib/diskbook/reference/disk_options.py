@@ -8,7 +8,9 @@ the field of `DiskAsk`) in `reference.rules`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
+
+from diskbook.reference import catalog
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Option:
         where one was asked for, and only disks whose figures are free take a wish.
     words
         What a plan says of a disk that has it, with {} for the value; empty for nothing.
+    limits
+        Whether the documented limits depend on it: it is a parameter of `catalog.disk_limits` then.
     always
         Whether it is asked for even when it is the default.
     change
@@ -40,6 +44,7 @@ class Option:
     read: str
     default: Any
     words: str = ""
+    limits: bool = False
     always: bool = False
     change: Literal["always", "detached", "never"] = "always"
 
@@ -78,25 +83,45 @@ class Option:
 
 OPTIONS = (
     Option(
-        "max_shares", ("maxShares",), "max_shares", 1, "shared by up to {}", always=True, change="detached"
+        "max_shares", ("maxShares",), "max_shares", 1, "shared by up to {}",
+        limits=True, always=True, change="detached",
     ),
     Option(
-        "bursting", ("burstingEnabled",), "bursting_enabled", False, "on-demand bursting", change="detached"
+        "bursting", ("burstingEnabled",), "bursting_enabled", False, "on-demand bursting",
+        limits=True, change="detached",
     ),
     Option(
         "performance_plus", ("creationData", "performancePlus"), "creation_data.performance_plus", False,
-        "performance plus", change="never",
+        "performance plus", limits=True, change="never",
     ),
     # From the REST specification, not seen on the wire. It changes neither limits nor price.
     Option(
         "accelerated_network", ("supportedCapabilities", "acceleratedNetwork"),
         "supported_capabilities.accelerated_network", False,
     ),
-    Option("iops", ("diskIOPSReadWrite",), "disk_iops_read_write", None, "{} IOPS"),
-    Option("mb_s", ("diskMBpsReadWrite",), "disk_m_bps_read_write", None, "{} MB/s"),
+    Option("iops", ("diskIOPSReadWrite",), "disk_iops_read_write", None, "{} IOPS", limits=True),
+    Option("mb_s", ("diskMBpsReadWrite",), "disk_m_bps_read_write", None, "{} MB/s", limits=True),
 )  # fmt: skip
 
 
-def values(disk: object) -> dict[str, Any]:
-    """Values of all options of a scenario's disk, or of what the rules judge, by name."""
+class Disk(Protocol):
+    """A disk of a scenario, of the rules or of the emulator: SKU and size, with fields for the options."""
+
+    @property
+    def sku(self) -> str:
+        """SKU, e.g. Premium_ZRS."""
+
+    @property
+    def size_gib(self) -> int:
+        """Size."""
+
+
+def limits(disk: Disk, tier: str | None = None) -> catalog.DiskLimits:
+    """Documented limits of a disk with its options; `tier` is a performance tier chosen above its size's."""
+    options = {option.name: getattr(disk, option.name) for option in OPTIONS if option.limits}
+    return catalog.disk_limits(disk.sku, disk.size_gib, tier=tier, **options)
+
+
+def values(disk: Disk) -> dict[str, Any]:
+    """Values of all options of a disk, by name."""
     return {option.name: getattr(disk, option.name) for option in OPTIONS}

@@ -8,7 +8,7 @@ from diskbook.base.units import GIB
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.state import Resource
 from diskbook.emulator.types import DiskSpec, Json
-from diskbook.reference import catalog
+from diskbook.reference import catalog, disk_options
 from diskbook.reference.disk_options import OPTIONS
 from diskbook.reference.rules import DiskAsk
 
@@ -46,16 +46,7 @@ def ask_of(body: Json) -> DiskAsk:
 
 def limits_of(ask: DiskAsk) -> catalog.DiskLimits:
     """Limits of the disk."""
-    return catalog.disk_limits(
-        ask.sku,
-        ask.size_gib,
-        ask.bursting,
-        ask.performance_plus,
-        ask.tier,
-        ask.iops,
-        ask.mb_s,
-        ask.max_shares,
-    )
+    return disk_options.limits(ask, ask.tier)
 
 
 def fill(disk: Resource) -> None:

@@ -268,7 +268,7 @@ def test_a_plan_from_a_pilot(
 ) -> None:
     made(runs, "pilot", replicates=5)
     text = said(capsys, monkeypatch, "zone-disks", "--half-width", "1%", "--pilot", "pilot")
-    pilot = prior_runs_of.open_earlier("pilot")
+    pilot = prior_runs_of.open_prior_run("pilot")
     scenario = load.load("zone-disks", "quick")
     found, lacking = sample_size.from_pilot(pilot, scenario)
     assert len(found) == 3 and not lacking and "assumed" not in text
@@ -301,7 +301,7 @@ def test_a_capped_pilot_comparison_is_left_out(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = made(runs, "pilot", replicates=2)
-    tables = prior_runs_of.open_earlier("pilot").tables
+    tables = prior_runs_of.open_prior_run("pilot").tables
     writes = tables.trials["workload"] == "randwrite-qd1"
     tables.trials.loc[writes, "iops"] *= 0.8  # breaks Little's law
     store_tables.write(tables, run.folder)
@@ -327,7 +327,7 @@ def test_a_history_is_shown_with_what_it_saves(
     )
     assert "with the history of first, the-second (emulated), disks like these:" in text
     scenario = load.load("zone-disks", "quick")
-    old = [prior_runs_of.open_earlier(name) for name in ("first", "the-second")]
+    old = [prior_runs_of.open_prior_run(name) for name in ("first", "the-second")]
     item = sample_size.headline(scenario)[0]
     prior = prior_runs_of.history_of(old, scenario, [item])[item, "write"]
     plain, with_it = prior_runs.expected_half_widths(2, prior)
@@ -337,7 +337,7 @@ def test_a_history_is_shown_with_what_it_saves(
     assert prior.pasts[0].variance == pytest.approx(values.groupby(level=0).mean().var(ddof=1))
 
 
-def refused(runs: list[prior_runs_of.Earlier], manifest: dict[str, Any] | None = None) -> str:
+def refused(runs: list[prior_runs_of.PriorRun], manifest: dict[str, Any] | None = None) -> str:
     scenario = load.load("zone-disks", "quick")
     with pytest.raises(UsageError) as error:
         prior_runs_of.history_of(runs, scenario, sample_size.headline(scenario)[:1], manifest)
@@ -345,12 +345,12 @@ def refused(runs: list[prior_runs_of.Earlier], manifest: dict[str, Any] | None =
 
 
 def test_a_history_of_another_cell_is_refused(runs: Path) -> None:
-    def changed(name: str, kind: str, row: int, **values: Any) -> prior_runs_of.Earlier:
+    def changed(name: str, kind: str, row: int, **values: Any) -> prior_runs_of.PriorRun:
         run = made(runs, name, provenance=values.pop("provenance", "emulated"))
         manifest = run.manifest
         manifest["scenario"][kind][row].update(values)
         run.write_manifest(manifest)
-        return prior_runs_of.open_earlier(name)
+        return prior_runs_of.open_prior_run(name)
 
     same = changed("same", "disk", 0)
     now = {**same.manifest, "run": "now"}
@@ -368,15 +368,64 @@ def test_a_history_of_another_cell_is_refused(runs: Path) -> None:
     assert "not its own history" in refused([same], same.manifest)
     assert "named twice" in refused([same, same])
     assert "1 replicate, so it shows no spread" in refused(
-        [prior_runs_of.Earlier(made(runs, "one", replicates=1))], now
+        [prior_runs_of.PriorRun(made(runs, "one", replicates=1))], now
     )
     assert "at least one run" in refused([])
 
 
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        ({"scenario": {"region": "northeurope"}}, "region is northeurope, not westeurope"),
+        ({"scenario": {"site": "default"}}, "site is default, not zone-disks"),
+        (
+            {"machine": {"accelerated_networking": False}},
+            "arm: accelerated_networking of the machine is False, not True",
+        ),
+        ({"machine": {"os": "windows"}}, "arm: os of the machine is windows, not linux"),
+        ({"disk": {"cache": "ReadOnly"}}, "base arm: cache of the disk is ReadOnly, not None"),
+        ({"design": {"repeats": 3}}, "repeats is 3, not 1"),
+        (
+            {"machine": {"zone": "2"}},
+            "pattern of zones (disk and machine of the arm, of the base arm) is none a",
+        ),
+    ],
+)
+def test_a_history_of_other_machines_or_another_place_is_refused(
+    runs: Path, change: dict[str, dict[str, Any]], difference: str
+) -> None:
+    now = {**made(runs, "same").manifest, "run": "now"}
+    run = made(runs, "other")
+    manifest = run.manifest
+    for kind, values in change.items():
+        row = manifest["scenario"][kind]
+        (row[0] if isinstance(row, list) else row).update(values)
+    run.write_manifest(manifest)
+    assert f"--history other: another cell ({difference}" in refused([prior_runs_of.PriorRun(run)], now)
+
+
+def test_what_makes_no_other_cell_is_no_reason_to_refuse_a_history(runs: Path) -> None:
+    """Words and seeds differ, zones have other names, and an old manifest lacks settings that came later."""
+    run = made(runs, "old")
+    manifest = run.manifest
+    raw = manifest["scenario"]
+    raw["scenario"] |= {"title": "Another", "question": "Which?", "analysis": "shared-zrs"}
+    raw["design"] |= {"seed": 7, "max_cost_usd": 3.0}
+    raw["machine"][0] |= {"zone": "3", "substitute": "Standard_D4as_v5"}
+    for disk in raw["disk"]:
+        disk |= {"zone": disk["zone"] and "3"}
+        del disk["accelerated_network"]
+    del raw["machine"][0]["accelerated_networking"], raw["machine"][0]["os"]
+    run.write_manifest(manifest)
+    scenario = load.load("zone-disks", "quick")
+    items = sample_size.headline(scenario)[:1]
+    assert prior_runs_of.history_of([prior_runs_of.PriorRun(run)], scenario, items)
+
+
 def test_a_run_is_analysed_with_its_named_history(runs: Path) -> None:
     names = ("first", "the-second")
-    old = [prior_runs_of.Earlier(made(runs, name)) for name in names]
-    new = prior_runs_of.Earlier(made(runs, "the-new-one", replicates=2))
+    old = [prior_runs_of.PriorRun(made(runs, name)) for name in names]
+    new = prior_runs_of.PriorRun(made(runs, "the-new-one", replicates=2))
     found = prior_runs_of.with_history(new, old)
     assert [measured.item.workload for measured, _ in found] == [
         "randwrite-qd1",
@@ -399,22 +448,22 @@ def test_a_run_is_analysed_with_its_named_history(runs: Path) -> None:
         assert one.estimate.high == pytest.approx(math.exp(means[2].mean() + half))
 
 
-def in_two_strata(runs: Path, name: str) -> prior_runs_of.Earlier:
+def in_two_strata(runs: Path, name: str) -> prior_runs_of.PriorRun:
     """A run whose ZRS disk answers from zone 1 in its first replicate, and from zone 2 in the others."""
     run = made(runs, name, replicates=3)
-    tables = prior_runs_of.Earlier(run).tables
+    tables = prior_runs_of.PriorRun(run).tables
     near = (tables.trials["arm"] == "zrs-z1") & (tables.trials["workload"] == "randread-qd1")
     near &= tables.trials["replicate"] == 1
     tables.trials.loc[near, "lat_mean_ms"] /= 4
     tables.trials.loc[near, "iops"] *= 4
     store_tables.write(tables, run.folder)
-    return prior_runs_of.Earlier(run)
+    return prior_runs_of.PriorRun(run)
 
 
 def test_strata_are_no_spread(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mixed, same = in_two_strata(runs, "mixed"), prior_runs_of.Earlier(made(runs, "same"))
+    mixed, same = in_two_strata(runs, "mixed"), prior_runs_of.PriorRun(made(runs, "same"))
     assert "lie in 2 strata, whose difference is no noise" in refused([mixed])
     assert {one.refusal for _, one in prior_runs_of.with_history(mixed, [same])} == {
         "the replicates lie in 2 strata, each of which is judged apart"

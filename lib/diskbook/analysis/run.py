@@ -230,8 +230,8 @@ class Analysis:
         UsageError
             When a run is not there, or is not of the same cells; the sentence says why.
         """
-        named = [prior_runs.open_earlier(name) for name in runs]
-        found = prior_runs.with_history(prior_runs.Earlier(self.folder), named) if named else []
+        named = [prior_runs.open_prior_run(name) for name in runs]
+        found = prior_runs.with_history(prior_runs.PriorRun(self.folder), named) if named else []
         return [
             f"{self.provenance}: {measured.label}: {one.estimate.ratio:.2f} times "
             f"({100 * one.estimate.level:.0f} % CI {one.estimate.low:.2f}..{one.estimate.high:.2f}, "

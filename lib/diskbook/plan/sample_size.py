@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from diskbook.analysis.prior_runs import Earlier, Measured
+from diskbook.analysis.prior_runs import MeasuredRatios, PriorRun
 from diskbook.base.errors import UsageError
 from diskbook.base.units import percent
 from diskbook.cost.durations import around_s
@@ -104,7 +104,7 @@ def from_assumed(scenario: Scenario, sd_disk: float | None, sd_run: float | None
 
 
 def from_pilot(
-    pilot: Earlier, scenario: Scenario, sd_disk: float | None = None
+    pilot: PriorRun, scenario: Scenario, sd_disk: float | None = None
 ) -> tuple[list[Evidence], list[str]]:
     """Evidence from a pilot run: one for each headline comparison that it supports, and notes on the others.
 
@@ -131,7 +131,7 @@ def from_pilot(
     return found, notes
 
 
-def _mixed(measured: Measured) -> str:
+def _mixed(measured: MeasuredRatios) -> str:
     return (
         f"{measured.label}: the pilot's replicates lie in {len(measured.strata)} strata "
         f"({' | '.join(measured.strata)}); the s.d. between disk pairs holds their difference, which "
@@ -139,7 +139,7 @@ def _mixed(measured: Measured) -> str:
     )
 
 
-def _evidence(pilot: Earlier, measured: Measured, sd_disk: float | None) -> Evidence:
+def _evidence(pilot: PriorRun, measured: MeasuredRatios, sd_disk: float | None) -> Evidence:
     if measured.refusal:
         raise ValueError(measured.refusal)
     values = measured.log_ratios

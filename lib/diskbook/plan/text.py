@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from diskbook.analysis.prior_runs import Earlier, history_of, open_earlier
+from diskbook.analysis.prior_runs import PriorRun, history_of, open_prior_run
 from diskbook.base.errors import UsageError
 from diskbook.base.units import duration, parse_percent, percent
 from diskbook.plan import sample_size
@@ -28,8 +28,8 @@ FIXED = "These numbers are fixed before the run: a run that stops when it is sig
 class Sources:
     """Where the spread is known from: a pilot, a history, or assumed s.d. (shares; None for the default)."""
 
-    pilot: Earlier | None = None
-    history: tuple[Earlier, ...] = ()
+    pilot: PriorRun | None = None
+    history: tuple[PriorRun, ...] = ()
     sd_disk: float | None = None
     sd_run: float | None = None
 
@@ -77,7 +77,7 @@ def _evidence(scenario: Scenario, sources: Sources) -> tuple[list[Evidence], lis
     return known, notes
 
 
-def _differences(scenario: Scenario, pilot: Earlier) -> list[str]:
+def _differences(scenario: Scenario, pilot: PriorRun) -> list[str]:
     """Say where the pilot offered another load, since its spread is that of its own."""
     notes = []
     for name in dict.fromkeys(item.workload for item in sample_size.headline(scenario)):
@@ -210,7 +210,7 @@ def _command(scenario: Scenario, need: Need, command: str) -> str:
     return f"least time of machines: {command} {' '.join(settings)}"
 
 
-def _history(scenario: Scenario, runs: Sequence[Earlier], wanted: Wanted) -> str:
+def _history(scenario: Scenario, runs: Sequence[PriorRun], wanted: Wanted) -> str:
     names = ", ".join(run.name for run in runs)
     lines = [f"with the history of {names} ({runs[0].manifest['provenance']}), disks like these:"]
     for (item, direction), prior in history_of(runs, scenario, sample_size.headline(scenario)).items():
@@ -270,8 +270,8 @@ def sources_of(
         None if text is None else parse_percent(text, option, zero=zero)
         for text, option, zero in ((sd_disk, "--sd-disk", True), (sd_run, "--sd-run", False))
     ]
-    earlier = tuple(open_earlier(name) for name in past_runs)
-    return Sources(None if pilot is None else open_earlier(pilot), earlier, *shares)
+    earlier = tuple(open_prior_run(name) for name in past_runs)
+    return Sources(None if pilot is None else open_prior_run(pilot), earlier, *shares)
 
 
 def _width(half: float) -> str:

@@ -1,0 +1,89 @@
+"""Every setting of a cell is compared, or left out by name with a reason; what comes later is compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from diskbook import load
+from diskbook.analysis import cell
+from diskbook.scenario.model import Arm, Comparison, Disk, Machine, Record, Scenario, Workload
+
+MANIFEST = {"provenance": "emulated", "emulator": {"profile": "default"}}
+FIELDS = [(kind, name) for kind in cell.LEFT_OUT for name in kind.model_fields]
+COMPARED = [(kind, name) for kind, name in FIELDS if name not in cell.LEFT_OUT[kind]]
+OF_THE_CELL = (Disk, Machine, Workload)
+
+
+@pytest.fixture(scope="module")
+def scenario() -> Scenario:
+    return load.load("zone-disks", "quick")
+
+
+def of(scenario: Scenario) -> dict[str, Any]:
+    return cell.of(scenario, scenario.comparison[0], MANIFEST)
+
+
+def with_first_arm(scenario: Scenario, record: Record) -> Scenario:
+    """The scenario with another disk, machine or workload of that name in its first comparison."""
+    kind = next(kind for kind in OF_THE_CELL if isinstance(record, kind))
+    rows = getattr(scenario, kind.__name__.lower())
+    changed = tuple(record if row.name == record.name else row for row in rows)  # type: ignore[attr-defined]
+    return scenario.model_copy(update={kind.__name__.lower(): changed})
+
+
+def record_of(scenario: Scenario, kind: type[Record]) -> Record:
+    """Record of that kind in the first comparison, the disk being that of the base arm."""
+    item = scenario.comparison[0]
+    arm = scenario.arm_named(item.base_arm)
+    records: dict[type[Record], Record] = {
+        Scenario: scenario,
+        type(scenario.scenario): scenario.scenario,
+        type(scenario.design): scenario.design,
+        Comparison: item,
+        Arm: arm,
+        Disk: scenario.disk_named(arm.disk),
+        Machine: scenario.machine_named(arm.machine),
+        Workload: scenario.workload_named(item.workload),
+    }
+    return records[kind]
+
+
+def test_what_is_left_out_is_there_and_has_a_reason() -> None:
+    for kind, reasons in cell.LEFT_OUT.items():
+        assert reasons.keys() <= kind.model_fields.keys(), kind
+        assert all(reasons.values()), kind
+
+
+@pytest.mark.parametrize(("kind", "name"), COMPARED)
+def test_every_other_setting_is_compared(scenario: Scenario, kind: type[Record], name: str) -> None:
+    assert name in cell.settings(record_of(scenario, kind))
+    assert any(key == name or f": {name}" in key for key in of(scenario))
+
+
+@pytest.mark.parametrize(("kind", "name"), [pair for pair in COMPARED if pair[0] in OF_THE_CELL])
+def test_another_value_makes_another_cell(scenario: Scenario, kind: type[Record], name: str) -> None:
+    other = record_of(scenario, kind).model_copy(update={name: "another"})
+    difference = cell.difference(of(scenario), of(with_first_arm(scenario, other)))
+    assert f": {name}" in difference and " is another, not " in difference
+
+
+@pytest.mark.parametrize("kind", OF_THE_CELL)
+def test_a_setting_that_comes_later_is_compared(scenario: Scenario, kind: type[Record]) -> None:
+    later: Any = type("Later", (kind,), {"__annotations__": {"turbo": bool}, "turbo": False})
+    now = record_of(scenario, kind).model_dump()
+    plain, turbo = (with_first_arm(scenario, later(**now, turbo=turbo)) for turbo in (False, True))
+    difference = cell.difference(of(plain), of(turbo))
+    assert difference.partition(": ")[2].startswith("turbo") and difference.endswith(" is True, not False")
+
+
+def test_the_same_settings_are_the_same_cell(scenario: Scenario) -> None:
+    assert cell.difference(of(scenario), of(load.load("zone-disks", "quick"))) == ""
+
+
+def test_zones_are_compared_by_their_pattern(scenario: Scenario) -> None:
+    key = "pattern of zones (disk and machine of the arm, of the base arm)"
+    assert of(scenario)[key] == "none a, a a"
+    regional = with_first_arm(scenario, record_of(scenario, Disk).model_copy(update={"zone": None}))
+    assert of(regional)[key] == "none a, none a"

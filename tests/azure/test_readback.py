@@ -15,11 +15,14 @@ from diskbook.azure.attach import Attachments
 from diskbook.azure.clients import Clients, Cloud
 from diskbook.azure.create import Maker, Place
 from diskbook.base.errors import DiskbookError
+from diskbook.reference.disk_options import OPTIONS, Option
 from diskbook.scenario.model import Disk, Machine
 from diskbook.store.run import Run
+from support import disk_options
 from support.arm_plane import SUBSCRIPTION, Credential, World
 
 DISK = Disk(name="d", sku="Premium_LRS", size_gib=1024, zone="1", performance_plus=True)
+P30 = Disk(name="p30", sku="Premium_LRS", size_gib=1024, zone="1")
 SHARED = Disk(name="s", sku="Premium_ZRS", size_gib=1024, max_shares=2)
 FLEXIBLE = Disk(name="v2", sku="PremiumV2_LRS", size_gib=1024, zone="1", iops=8000, mb_s=300)
 MACHINE = Machine(name="vm1", size="Standard_D4as_v4", zone="1")
@@ -92,6 +95,13 @@ def test_a_disk_that_is_as_asked_is_recorded(maker: Maker, spec: Disk) -> None:
     assert entry["physical_zone"] == ("westeurope-az3" if spec.zone else None)
     assert found["tier"] == ("P30" if spec.sku.startswith("Premium_") else None)
     assert entry["unique_id"] and entry["id"] == entry["id"].lower()
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_the_control_plane_keeps_every_option(maker: Maker, option: Option) -> None:
+    asked = FLEXIBLE if option.computed else P30.model_copy(update={option.name: disk_options.other(option)})
+    read_back = maker.disk("r1-d", asked)["read_back"]
+    assert read_back[option.name] == getattr(asked, option.name) != option.default
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from azure.mgmt.compute import models
@@ -15,21 +15,11 @@ from diskbook.emulator.arm import disk_spec
 from diskbook.reference.disk_options import OPTIONS, Option
 from diskbook.reference.rules import DiskAsk
 from diskbook.scenario.model import Disk
+from support.disk_options import other
 
 NO_OPTION = {"name", "sku", "size_gib", "zone", "cache"}
 """What is no option of the resource: its identity, and the cache, which an attachment has."""
 EACH = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
-
-
-def other(option: Option) -> Any:
-    """A value that is not the default."""
-    if isinstance(option.default, bool):
-        return not option.default
-    if isinstance(option.default, str):
-        return next(
-            value for value in get_args(Disk.model_fields[option.name].annotation) if value != option.default
-        )
-    return 3 if option.default is not None else 9000
 
 
 def disk(**options: Any) -> Disk:

@@ -1,0 +1,18 @@
+"""Values for the options of a disk."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from diskbook.reference.disk_options import Option
+from diskbook.scenario.model import Disk
+
+
+def other(option: Option) -> Any:
+    """A value that is not the default."""
+    if isinstance(option.default, bool):
+        return not option.default
+    if isinstance(option.default, str):
+        known = get_args(Disk.model_fields[option.name].annotation)
+        return next(value for value in known if value != option.default)
+    return 9000 if option.computed else 3

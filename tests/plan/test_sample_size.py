@@ -21,7 +21,7 @@ from diskbook.base.errors import UsageError
 from diskbook.cli import main
 from diskbook.cost import durations
 from diskbook.plan import sample_size
-from diskbook.plan.sample_size import Wanted
+from diskbook.plan.sample_size import Target
 from diskbook.scenario import schedule
 from diskbook.stats import power, prior_runs, ratios
 from diskbook.store import tables as store_tables
@@ -175,7 +175,7 @@ def test_needs_take_the_worst_comparison_and_holms_step() -> None:
     scenario = load.load("zone-disks", "standard")
     calm = sample_size.Evidence("calm", power.assumed(0.001, 0.002), "")
     rough = sample_size.Evidence("rough", power.assumed(0.01, 0.02), "")
-    wanted = Wanted(effect=0.02, power=0.8)
+    wanted = Target(effect=0.02, power=0.8)
     both = sample_size.needs(scenario, [calm, rough], wanted, family=3)
     assert both == sample_size.needs(scenario, [rough], wanted, family=3)
     alone = sample_size.needs(scenario, [rough], wanted, family=1)

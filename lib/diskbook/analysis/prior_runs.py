@@ -146,8 +146,7 @@ def history_of(
         raise UsageError("a history needs at least one run; name it with --history RUN")
     pasts: dict[tuple[Comparison, str], list[prior_runs.Past]] = {}
     for prior_run in known:
-        if manifest and manifest["run"] == prior_run.manifest["run"]:
-            raise UsageError(f"--history {prior_run.name}: a run is not its own history; name earlier runs")
+        _check_another_run(prior_run, manifest)
         for item in asked:
             _check_same_cell(prior_run, item, scenario, manifest or known[0].manifest)
         for measured in prior_run.measured(asked):
@@ -156,6 +155,11 @@ def history_of(
         return {key: prior_runs.pool(runs_of_cell) for key, runs_of_cell in pasts.items()}
     except ValueError as error:
         raise UsageError(f"--history: {error}") from None
+
+
+def _check_another_run(prior_run: PriorRun, manifest: Mapping[str, Any] | None) -> None:
+    if manifest and manifest["run"] == prior_run.manifest["run"]:
+        raise UsageError(f"--history {prior_run.name}: a run is not its own history; name earlier runs")
 
 
 def with_history(

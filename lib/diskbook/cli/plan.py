@@ -33,7 +33,7 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
     from diskbook import load
     from diskbook.plan import cost as plan_cost, text as plan_text
 
-    wanted = plan_text.wanted_of(options["half_width"], options["power"], options["effect"])
+    target = plan_text.target_of(options["half_width"], options["power"], options["effect"])
     sources = plan_text.sources_of(
         options["pilot"], options["history"], options["sd_disk"], options["sd_run"]
     )
@@ -47,4 +47,4 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
         live=options["live_prices"],
         limit=options["max_cost_usd"],
     )
-    click.echo(plan_text.plan_text(chosen, wanted, sources, shlex.join(words), creation))
+    click.echo(plan_text.plan_text(chosen, target, sources, shlex.join(words), creation))

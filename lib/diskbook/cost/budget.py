@@ -1,4 +1,4 @@
-"""The last look before the first create: can the run be had, and does it cost more than it may?
+"""The check before the first create: can the run be had, and does it cost more than it may?
 
 The limit is held against the expected cost times `cost.MARGIN`; see there why. It is `--max-cost-usd`, else
 `max_cost_usd` of the scenario's design, else `DEFAULT_LIMIT_USD` on Azure. On the emulator the price is what
@@ -25,7 +25,7 @@ DEFAULT_LIMIT_USD = 50.0
 """On Azure, where nobody named a limit. A run of some machines for some hours costs less."""
 
 
-def check(folder: Run, clients: Clients, scenario: Scenario, replicates: int) -> None:
+def check(run: Run, clients: Clients, scenario: Scenario, replicates: int) -> None:
     """Stop before anything is created when it cannot be had or costs too much; else record the estimate.
 
     Parameters
@@ -38,10 +38,10 @@ def check(folder: Run, clients: Clients, scenario: Scenario, replicates: int) ->
     DiskbookError
         With all that stands in the way, one sentence a problem; or with what costs most, and what to change.
     """
-    manifest, cloud, today = folder.manifest, clients.cloud.kind, date.today()
-    found = preflight.problems_of(clients, scenario, replicates, today)
-    if found:
-        raise DiskbookError(_together(found))
+    manifest, cloud, today = run.manifest, clients.cloud.kind, date.today()
+    problems = preflight.problems_of(clients, scenario, replicates, today)
+    if problems:
+        raise DiskbookError(_together(problems))
     estimate = estimated(scenario, price_source(clients.cloud), lifetime(manifest), today, replicates)
     earlier = manifest.get("cost", [])
     limit = limit_of(scenario, cloud, manifest.get("max_cost_usd"))
@@ -50,7 +50,7 @@ def check(folder: Run, clients: Clients, scenario: Scenario, replicates: int) ->
     if refusal:
         raise DiskbookError(refusal)
     kept = record(estimate, limit, clients.cloud.provenance)
-    folder.update_manifest(cost=[*earlier, {"utc": now_utc(), **kept}])
+    run.update_manifest(cost=[*earlier, {"utc": now_utc(), **kept}])
 
 
 def price_source(cloud: Cloud) -> retail.Endpoint | None:
@@ -130,10 +130,10 @@ def _share(line: Line, estimate: Estimate) -> str:
     return f"{count}{hours}, {line.usd or 0:.2f} USD"
 
 
-def _together(found: list[str]) -> str:
-    if len(found) == 1:
-        return f"nothing was created: {found[0]}"
-    return f"nothing was created, {len(found)} problems: {'. '.join(found)}"
+def _together(problems: list[str]) -> str:
+    if len(problems) == 1:
+        return f"nothing was created: {problems[0]}"
+    return f"nothing was created, {len(problems)} problems: {'. '.join(problems)}"
 
 
 def record(estimate: Estimate, limit: float | None, provenance: str) -> dict[str, Any]:

@@ -38,8 +38,8 @@ def moves(scenario: Scenario) -> tuple[float, float]:
     blocks = max(load.blocks for load in scenario.workload)
     counted = min(blocks, 50)
     loads = tuple(load.model_copy(update={"blocks": min(load.blocks, 50)}) for load in scenario.workload)
-    one = scenario.design.model_copy(update={"replicates": 1})
-    first = scenario.model_copy(update={"design": one, "workload": loads})
+    single = scenario.design.model_copy(update={"replicates": 1})
+    first = scenario.model_copy(update={"design": single, "workload": loads})
     for block in schedule.plan(first):
         for trial in block.trials:
             arm = scenario.arm_named(trial.arm)

@@ -95,9 +95,9 @@ class Estimate:
 
 def items(scenario: Scenario) -> list[Item]:
     """The bill of materials of one replicate."""
-    found = [*_machines(scenario), *_disks(scenario), *_use(scenario)]
+    parts = [*_machines(scenario), *_disks(scenario), *_use(scenario)]
     together: dict[tuple[str, Meter, str], Item] = {}
-    for item in found:
+    for item in parts:
         key = (item.what, item.meter, item.by)
         earlier = together.get(key)
         together[key] = replace(item, count=item.count + earlier.count) if earlier else item
@@ -114,8 +114,8 @@ def life_s(scenario: Scenario) -> float:
 
     On Azure replicates are created, measured and deleted at the same time.
     """
-    one = scenario.model_copy(update={"design": scenario.design.model_copy(update={"replicates": 1})})
-    return schedule.seconds(one) + durations.around_s(one)
+    single = scenario.model_copy(update={"design": scenario.design.model_copy(update={"replicates": 1})})
+    return schedule.seconds(single) + durations.around_s(single)
 
 
 def estimate(scenario: Scenario, prices: PriceList, expires_h: float, replicates: int = 0) -> Estimate:
@@ -216,7 +216,9 @@ def _use(scenario: Scenario) -> Iterator[Item]:
         disk = scenario.disk_named(arm.disk)
         if disk.ephemeral:
             continue
-        for load in (one for one in scenario.workload if one.meets(arm.name)):
+        for load in scenario.workload:
+            if not load.meets(arm.name):
+                continue
             seconds = scenario.design.repeats * load.blocks * (load.ramp_s + load.runtime_s)
             most = _most_iops(scenario, arm, load) * math.ceil(load.block_size_bytes / IO_BYTES)
             yield from _billed_ios(disk, most, seconds)

@@ -103,18 +103,18 @@ def _tier(item: Mapping[str, Any]) -> float:
 def queries(region: str, meters: Sequence[Meter]) -> list[str]:
     """The OData filters that find the meters; values are case-sensitive in this version of the API."""
     place = f"armRegionName eq '{region}' and priceType eq 'Consumption'"
-    found = []
+    filters = []
     sizes = sorted({meter.name for meter in meters if meter.kind.startswith("vm-")})
     if sizes:
-        wanted = " or ".join(f"armSkuName eq '{size}'" for size in sizes)
-        found.append(f"serviceName eq 'Virtual Machines' and {place} and ({wanted})")
+        named = " or ".join(f"armSkuName eq '{size}'" for size in sizes)
+        filters.append(f"serviceName eq 'Virtual Machines' and {place} and ({named})")
     products = sorted({_disk_product(meter) for meter in meters} - {""})
     if products:
-        wanted = " or ".join(f"productName eq '{product}'" for product in products)
-        found.append(f"serviceName eq 'Storage' and {place} and ({wanted})")
+        named = " or ".join(f"productName eq '{product}'" for product in products)
+        filters.append(f"serviceName eq 'Storage' and {place} and ({named})")
     if any(meter.kind == "public-ip" for meter in meters):
-        found.append(f"serviceName eq 'Virtual Network' and {place} and productName eq 'IP Addresses'")
-    return found
+        filters.append(f"serviceName eq 'Virtual Network' and {place} and productName eq 'IP Addresses'")
+    return filters
 
 
 def _items(asked: Endpoint, query: str) -> Iterator[dict[str, Any]]:

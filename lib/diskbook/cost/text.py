@@ -1,4 +1,4 @@
-"""What `diskbook plan` says of creating and paying: what would stand, its limits, its price, its quota."""
+"""Sections of `diskbook plan` on creating and paying: what is created, its limits, its price, its quota."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def _disk(disk: Disk) -> str:
 def limits(scenario: Scenario) -> str:
     """Documented limits of machines and disks, and the lowest one that each arm meets by block size."""
     sizes = [catalog.vm_sizes().get(machine.size.lower()) for machine in scenario.machine]
-    rows = [(f"disk {disk.name}", _both(disk_options.limits(disk))) for disk in scenario.data_disks]
-    rows += [(f"local disk of {size.name}", _both(local_limits(size))) for size in _local(scenario)]
-    rows += [(size.name, _both(machine_limits(size))) for size in dict.fromkeys(sizes) if size]
+    rows = [(f"disk {disk.name}", _rates(disk_options.limits(disk))) for disk in scenario.data_disks]
+    rows += [(f"local disk of {size.name}", _rates(local_limits(size))) for size in _local(scenario)]
+    rows += [(size.name, _rates(machine_limits(size))) for size in dict.fromkeys(sizes) if size]
     arms = [(arm.name, lowest(scenario, arm)) for arm in scenario.arm]
     return "\n".join(
         [
@@ -86,7 +86,7 @@ def _grouped(rows: Sequence[tuple[str, str]]) -> list[str]:
     together: dict[str, list[str]] = {}
     for name, text in rows:
         together.setdefault(text, []).append(name)
-    names = {text: ", ".join(found).replace(", disk ", ", ") for text, found in together.items()}
+    names = {text: ", ".join(members).replace(", disk ", ", ") for text, members in together.items()}
     width = min(42, max(len(name) for name in names.values()))
     return [f"  {name:<{width}}  {text}" for text, name in names.items()]
 
@@ -111,14 +111,14 @@ def machine_limits(size: catalog.VmSize) -> DiskLimits:
     )
 
 
-def _both(found: DiskLimits) -> str:
-    tier = f"{found.tier}, " if found.tier else ""
-    text = f"{tier}{found.iops:,} IOPS, {found.mb_s:,} MB/s"
-    if not found.iops:
+def _rates(of: DiskLimits) -> str:
+    tier = f"{of.tier}, " if of.tier else ""
+    text = f"{tier}{of.iops:,} IOPS, {of.mb_s:,} MB/s"
+    if not of.iops:
         return "not known"
-    if found.burst_iops is None or found.burst_mb_s is None:
+    if of.burst_iops is None or of.burst_mb_s is None:
         return text
-    return f"{text}; bursts to {found.burst_iops:,} IOPS, {found.burst_mb_s:,} MB/s"
+    return f"{text}; bursts to {of.burst_iops:,} IOPS, {of.burst_mb_s:,} MB/s"
 
 
 def lowest(scenario: Scenario, arm: Arm) -> str:
@@ -132,8 +132,8 @@ def lowest(scenario: Scenario, arm: Arm) -> str:
             _iops(who, what.burst_iops or what.iops, what.burst_mb_s or what.mb_s, block)
             for who, what in holders
         )
-        more = f", bursting {_said(burst)}" if burst != base else ""
-        texts.append(f"{block // 1024 or block / 1024:g} KiB: {_said(base)}{more}")
+        more = f", bursting {_limit_text(burst)}" if burst != base else ""
+        texts.append(f"{block // 1024 or block / 1024:g} KiB: {_limit_text(base)}{more}")
     return "; ".join(texts) or "not known"
 
 
@@ -151,8 +151,9 @@ def _iops(who: str, iops: float, mb_s: float, block: int) -> tuple[float, str]:
     return (by_rate, f"{who}, {mb_s:,.0f} MB/s") if by_rate < iops else (float(iops), who)
 
 
-def _said(found: tuple[float, str]) -> str:
-    return f"{found[0]:,.0f} IOPS ({found[1]})"
+def _limit_text(limit: tuple[float, str]) -> str:
+    iops, holder = limit
+    return f"{iops:,.0f} IOPS ({holder})"
 
 
 # Cost

@@ -49,12 +49,12 @@ def sections(
     asked = budget.price_source(clients.cloud) if clients else retail.endpoint()
     estimate = budget.estimated(scenario, asked or (retail.Endpoint() if live else None), LIFE, date.today())
     binding = budget.limit_of(scenario, cloud, limit)
-    found = [
+    texts = [
         cost_text.created(scenario, estimate),
         cost_text.limits(scenario),
         cost_text.cost(estimate, binding, cloud),
     ]
-    return found + (_of_subscription(scenario, clients) if clients else [_quota(scenario)])
+    return texts + (_of_subscription(scenario, clients) if clients else [_quota(scenario)])
 
 
 def _quota(scenario: Scenario) -> str:

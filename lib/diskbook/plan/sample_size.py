@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from diskbook.analysis.prior_runs import MeasuredRatios, PriorRun
@@ -20,8 +20,8 @@ MOST_REPLICATES = 99
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the run shall reach; relative (0.015 is 1.5 %), None where it was not asked for."""
+class Target:
+    """Precision or power that a run is to reach; relative (0.015 is 1.5 %), None where not asked for."""
 
     half_width: float | None = None
     effect: float | None = None
@@ -50,7 +50,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Need:
-    """One way to reach what is wanted."""
+    """One way to reach the target."""
 
     blocks: int
     replicates: int
@@ -84,13 +84,13 @@ def headline(scenario: Scenario) -> list[Comparison]:
     UsageError
         When the scenario names none.
     """
-    found = [item for item in scenario.comparison if item.family == "headline"]
-    if not found:
+    items = [item for item in scenario.comparison if item.family == "headline"]
+    if not items:
         raise UsageError(
             f"scenario {scenario.name} names no headline comparison to plan for; "
             'give one [[comparison]] family = "headline"'
         )
-    return found
+    return items
 
 
 def from_assumed(scenario: Scenario, sd_disk: float | None, sd_run: float | None) -> list[Evidence]:
@@ -115,20 +115,20 @@ def from_pilot(
     UsageError
         When the pilot supports none of them.
     """
-    found, notes = [], []
+    evidence, notes = [], []
     for measured in pilot.measured(headline(scenario)):
         try:
-            found.append(_evidence(pilot, measured, sd_disk))
+            evidence.append(_evidence(pilot, measured, sd_disk))
             if measured.strata:
                 notes.append(_mixed(measured))
             if measured.hidden:
                 notes.append(f"{measured.label}: {measured.hidden}; no number of replicates mends that")
         except ValueError as error:
             notes.append(f"left out: {measured.label}: {error}")
-    if not found:
+    if not evidence:
         reason = notes[0].removeprefix("left out: ")
         raise UsageError(f"--pilot {pilot.name}: no headline comparison can be planned from it: {reason}")
-    return found, notes
+    return evidence, notes
 
 
 def _mixed(measured: MeasuredRatios) -> str:
@@ -156,8 +156,8 @@ def _evidence(pilot: PriorRun, measured: MeasuredRatios, sd_disk: float | None) 
     return Evidence(measured.label, spread, f"{source}, {between}", max(2, replicates), len(values))
 
 
-def needs(scenario: Scenario, evidence: Iterable[Evidence], wanted: Wanted, family: int) -> Needs:
-    """Replicates and blocks that reach what is wanted for every comparison, in both scopes.
+def needs(scenario: Scenario, evidence: Iterable[Evidence], target: Target, family: int) -> Needs:
+    """Replicates and blocks that reach the target for every comparison, in both scopes.
 
     Parameters
     ----------
@@ -165,37 +165,37 @@ def needs(scenario: Scenario, evidence: Iterable[Evidence], wanted: Wanted, fami
         Number of headline comparisons: the power is that of Holm's hardest step, at 5 % / family.
     """
     known = list(evidence)
-
-    def most(sds: Sequence[float], dfs: Sequence[float], least: Sequence[int]) -> int:
-        numbers = []
-        for sd, df, fewest in zip(sds, dfs, least, strict=True):
-            if wanted.half_width is not None:
-                numbers.append(power.for_half_width(sd, wanted.half_width, df, fewest))
-            if wanted.effect is not None and wanted.power is not None:
-                alpha = power.ALPHA / family
-                numbers.append(power.for_power(sd, wanted.effect, wanted.power, df, fewest, alpha))
-        return max(numbers)
-
-    blocks = most(
-        [item.spread.sd_block for item in known],
-        [item.spread.df_block for item in known],
-        [item.least_blocks for item in known],
+    blocks = max(
+        _number(target, family, item.spread.sd_block, item.spread.df_block, item.least_blocks)
+        for item in known
     )
     ways = []
     for number in sorted({*BLOCKS, planned_blocks(scenario)} - {1}):
-        replicates = most(
-            [item.spread.sd_replicate(number) for item in known],
-            [item.spread.df_disk for item in known],
-            [item.least_replicates for item in known],
+        replicates = max(
+            _number(
+                target, family, item.spread.sd_replicate(number), item.spread.df_disk, item.least_replicates
+            )
+            for item in known
         )
         ways.append(_need(scenario, replicates, number))
     return Needs(_need(scenario, 1, blocks), tuple(ways))
 
 
+def _number(target: Target, family: int, sd: float, df: float, least: int) -> int:
+    """Values of this s.d. that reach the target, and at least `least`."""
+    numbers = []
+    if target.half_width is not None:
+        numbers.append(power.for_half_width(sd, target.half_width, df, least))
+    if target.effect is not None and target.power is not None:
+        alpha = power.ALPHA / family
+        numbers.append(power.for_power(sd, target.effect, target.power, df, least, alpha))
+    return max(numbers)
+
+
 def _need(scenario: Scenario, replicates: int, blocks: int) -> Need:
     changed = with_numbers(scenario, replicates, blocks)
-    one = with_numbers(scenario, 1, blocks)
-    return Need(blocks, replicates, trials(changed), schedule.seconds(one) + around_s(one))
+    single = with_numbers(scenario, 1, blocks)
+    return Need(blocks, replicates, trials(changed), schedule.seconds(single) + around_s(single))
 
 
 def with_numbers(scenario: Scenario, replicates: int, blocks: int) -> Scenario:

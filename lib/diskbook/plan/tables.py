@@ -13,9 +13,9 @@ from diskbook.cost import budget, retail, text as cost_text
 from diskbook.store.run import Run
 
 
-def limits(folder: Run) -> pd.DataFrame:
+def limits(run: Run) -> pd.DataFrame:
     """Documented limit that each arm meets first, of disk and machine, by block size."""
-    scenario = folder.scenario
+    scenario = run.scenario
     rows = []
     for arm in scenario.arm:
         disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
@@ -31,7 +31,7 @@ def limits(folder: Run) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("arm")
 
 
-def cost(folder: Run) -> pd.DataFrame:
+def cost(run: Run) -> pd.DataFrame:
     """Bill of materials with its price in USD: as recorded when the run was created, else estimated now.
 
     Returns
@@ -40,7 +40,7 @@ def cost(folder: Run) -> pd.DataFrame:
         One row an item of all replicates, and the sum: `count`, `hours`, `usd_each` and its `unit`,
         `expected_usd`, and `at_worst_usd` should nobody look after the run until it expires.
     """
-    kept = _estimate(folder)
+    kept = _estimate(run)
     rows = [
         {
             "item": row["what"],
@@ -58,9 +58,9 @@ def cost(folder: Run) -> pd.DataFrame:
     return pd.DataFrame([*rows, {**dict.fromkeys(("unit", "price"), ""), **total}]).set_index("item")
 
 
-def cost_words(folder: Run) -> str:
+def cost_words(run: Run) -> str:
     """Say where the prices are from, and which limit binds; for the table's caption."""
-    kept = _estimate(folder)
+    kept = _estimate(run)
     limit = "no limit binds"
     if kept["limit_usd"] is not None:
         weighed = kept["expected_usd"] * kept["margin"]
@@ -69,12 +69,12 @@ def cost_words(folder: Run) -> str:
     return f"{what}, replicates: {kept['replicates']}; prices: {kept['source']}; {limit}"
 
 
-def _estimate(folder: Run) -> dict[str, Any]:
+def _estimate(run: Run) -> dict[str, Any]:
     """The estimate that the manifest keeps, of the first creation, or one made now."""
-    manifest = folder.manifest
+    manifest = run.manifest
     if manifest.get("cost"):
         return dict(manifest["cost"][0])
-    scenario, cloud = folder.scenario, manifest["cloud"]
+    scenario, cloud = run.scenario, manifest["cloud"]
     asked = budget.price_source(connect.clients_of(manifest).cloud) if cloud == "azure" else retail.endpoint()
     estimate = budget.estimated(scenario, asked, expiry.lifetime(manifest), date.today())
     limit = budget.limit_of(scenario, cloud, manifest.get("max_cost_usd"))

@@ -10,7 +10,7 @@ from diskbook.analysis.prior_runs import PriorRun, history_of, open_prior_run
 from diskbook.base.errors import UsageError
 from diskbook.base.units import duration, parse_percent, percent
 from diskbook.plan import sample_size
-from diskbook.plan.sample_size import Evidence, Need, Needs, Wanted
+from diskbook.plan.sample_size import Evidence, Need, Needs, Target
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Arm, Scenario, Workload
 from diskbook.show import tool as show_tool
@@ -35,7 +35,7 @@ class Sources:
 
 
 def plan_text(
-    scenario: Scenario, wanted: Wanted, sources: Sources, command: str, creation: Sequence[str] = ()
+    scenario: Scenario, target: Target, sources: Sources, command: str, creation: Sequence[str] = ()
 ) -> str:
     """All that `diskbook plan` prints.
 
@@ -47,16 +47,16 @@ def plan_text(
         Sections about what would be created, and what it costs (`diskbook.plan.cost`).
     """
     parts = [_design(scenario), _time(scenario), *creation]
-    if any(item.family == "headline" for item in scenario.comparison) or wanted.anything:
+    if any(item.family == "headline" for item in scenario.comparison) or target.anything:
         family = len(sample_size.headline(scenario))
         known, notes = _evidence(scenario, sources)
-        parts.append(_now(scenario, known, notes, family, wanted))
-        if wanted.anything:
-            found = sample_size.needs(scenario, known, wanted, family)
-            parts.append(_needs(found, wanted, family) + f"\n{_command(scenario, found.cheapest, command)}")
+        parts.append(_now(scenario, known, notes, family, target))
+        if target.anything:
+            needs = sample_size.needs(scenario, known, target, family)
+            parts.append(_needs(needs, target, family) + f"\n{_command(scenario, needs.cheapest, command)}")
             parts.append(FIXED)
     if sources.history:
-        parts.append(_history(scenario, sources.history, wanted))
+        parts.append(_history(scenario, sources.history, target))
     return "\n\n".join(parts)
 
 
@@ -85,8 +85,8 @@ def _differences(scenario: Scenario, pilot: PriorRun) -> list[str]:
         for load in pilot.scenario.workload:
             keys = [key for key in ("block_size", "write_pct", "outstanding", "ramp_s", "runtime_s")
                     if load.name == name and getattr(load, key) != getattr(now, key)]  # fmt: skip
-            said = ", ".join(f"{key} {getattr(load, key):g}, here {getattr(now, key):g}" for key in keys)
-            notes += [f"The pilot's {name} differs ({said}): its spread may, too."] if keys else []
+            values = ", ".join(f"{key} {getattr(load, key):g}, here {getattr(now, key):g}" for key in keys)
+            notes += [f"The pilot's {name} differs ({values}): its spread may, too."] if keys else []
     if pilot.scenario.design.repeats != scenario.design.repeats:
         notes.append(
             f"The pilot had {pilot.scenario.design.repeats} repeats in a block, this design has others."
@@ -150,17 +150,17 @@ def _time(scenario: Scenario) -> str:
 
 
 def _now(
-    scenario: Scenario, known: Sequence[Evidence], notes: Iterable[str], family: int, wanted: Wanted
+    scenario: Scenario, known: Sequence[Evidence], notes: Iterable[str], family: int, target: Target
 ) -> str:
     replicates, blocks = scenario.design.replicates, sample_size.planned_blocks(scenario)
     lines = [f"as it stands, {_many(replicates, 'replicate')} x {_many(blocks, 'block')}:"]
     for item in known:
         lines += [f"  {item.label} ({item.source})"]
-        lines += [f"    {text}" for text in _expected(item, replicates, blocks, family, wanted)]
+        lines += [f"    {text}" for text in _expected(item, replicates, blocks, family, target)]
     return "\n".join([*lines, *(f"  {note}" for note in notes)])
 
 
-def _expected(item: Evidence, replicates: int, blocks: int, family: int, wanted: Wanted) -> list[str]:
+def _expected(item: Evidence, replicates: int, blocks: int, family: int, target: Target) -> list[str]:
     n, df = replicates * blocks, replicates * (blocks - 1)
     these = power.half_width_of(item.spread.sd_block, n, df)
     texts = [f"these disks: {_width(these)}"]
@@ -168,27 +168,27 @@ def _expected(item: Evidence, replicates: int, blocks: int, family: int, wanted:
         return [*texts, "disks like these: refused with one replicate"]
     sd = item.spread.sd_replicate(blocks)
     text = f"disks like these: {_width(power.half_width_of(sd, replicates))}"
-    if wanted.effect is not None:
-        chance = power.power_of(sd, wanted.effect, replicates, power.ALPHA / family)
-        text += f"; finds {percent(wanted.effect)} with {100 * chance:.0f} % probability"
+    if target.effect is not None:
+        chance = power.power_of(sd, target.effect, replicates, power.ALPHA / family)
+        text += f"; finds {percent(target.effect)} with {100 * chance:.0f} % probability"
     return [*texts, text]
 
 
-def _needs(found: Needs, wanted: Wanted, family: int) -> str:
-    asked = [] if wanted.half_width is None else [f"±{percent(wanted.half_width)} (95 %)"]
-    if wanted.effect is not None and wanted.power is not None:
+def _needs(needs: Needs, target: Target, family: int) -> str:
+    asked = [] if target.half_width is None else [f"±{percent(target.half_width)} (95 %)"]
+    if target.effect is not None and target.power is not None:
         level = f"5 %/{family}, Holm's hardest step" if family > 1 else "5 %"
         asked.append(
-            f"{percent(wanted.power)} power for a difference of {percent(wanted.effect)} (at {level})"
+            f"{percent(target.power)} power for a difference of {percent(target.effect)} (at {level})"
         )
     lines = [
         f"needed for {' and '.join(asked)}:",
-        f"  these disks: {_many(found.these.blocks, 'block')} in one replicate, "
-        f"{found.these.trials} trials, {duration(found.these.total_s)}",
+        f"  these disks: {_many(needs.these.blocks, 'block')} in one replicate, "
+        f"{needs.these.trials} trials, {duration(needs.these.total_s)}",
         "  disks like these:",
         "    blocks  replicates  trials  one after another  in parallel",
     ]
-    lines += [f"    {_row(need)}" for need in found.like_these]
+    lines += [f"    {_row(need)}" for need in needs.like_these]
     return "\n".join(lines)
 
 
@@ -210,12 +210,12 @@ def _command(scenario: Scenario, need: Need, command: str) -> str:
     return f"least time of machines: {command} {' '.join(settings)}"
 
 
-def _history(scenario: Scenario, runs: Sequence[PriorRun], wanted: Wanted) -> str:
+def _history(scenario: Scenario, runs: Sequence[PriorRun], target: Target) -> str:
     names = ", ".join(run.name for run in runs)
     lines = [f"with the history of {names} ({runs[0].manifest['provenance']}), disks like these:"]
     for (item, direction), prior in history_of(runs, scenario, sample_size.headline(scenario)).items():
         lines.append(f"  {item.arm} / {item.base_arm}, {item.workload} ({direction}): {_prior(prior)}")
-        lines += [f"    {_saving(n, prior, wanted)}" for n in range(2, prior_runs.MOST_REPLICATES + 1)]
+        lines += [f"    {_saving(n, prior, target)}" for n in range(2, prior_runs.MOST_REPLICATES + 1)]
     lines.append(
         f"  The history counts {prior_runs.ALLOWANCE:g} times its s.d.; a run that is clearly noisier has "
         "its own interval. Coverage is simulated: for a run as noisy as its history, and for one "
@@ -229,18 +229,18 @@ def _prior(prior: Prior) -> str:
     return f"s.d. between replicates {sd}, {_many(prior.df, 'degree')} of freedom"
 
 
-def _saving(n: int, prior: Prior, wanted: Wanted) -> str:
+def _saving(n: int, prior: Prior, target: Target) -> str:
     plain, with_it = prior_runs.expected_half_widths(n, prior)
     dfs = tuple(past.df for past in prior.pasts)
     held = [100 * prior_runs.coverage(n, dfs, factor)[1] for factor in (1.0, prior_runs.TOLERATED)]
     if with_it >= plain or min(held) < 100 * prior_runs.LEAST_COVERAGE:
         return f"{n} replicates: ±{percent(plain)}; the history saves nothing"
-    enough = " (enough)" if wanted.half_width is not None and with_it <= wanted.half_width else ""
+    enough = " (enough)" if target.half_width is not None and with_it <= target.half_width else ""
     covers = f"coverage {held[0]:.1f} % and {held[1]:.1f} %"
     return f"{n} replicates: ±{percent(with_it)} instead of ±{percent(plain)}{enough}, {covers}"
 
 
-def wanted_of(half_width: str | None, chance: str | None, effect: str | None) -> Wanted:
+def target_of(half_width: str | None, chance: str | None, effect: str | None) -> Target:
     """Read --half-width, --power and --effect.
 
     Raises
@@ -250,10 +250,10 @@ def wanted_of(half_width: str | None, chance: str | None, effect: str | None) ->
     """
     if chance is not None and effect is None:
         raise UsageError("--power needs the difference to find; add for example --effect 2%")
-    found = None if half_width is None else parse_percent(half_width, "--half-width")
+    width = None if half_width is None else parse_percent(half_width, "--half-width")
     if effect is None:
-        return Wanted(found)
-    return Wanted(found, parse_percent(effect, "--effect"), parse_percent(chance or "80%", "--power"))
+        return Target(width)
+    return Target(width, parse_percent(effect, "--effect"), parse_percent(chance or "80%", "--power"))
 
 
 def sources_of(

@@ -76,7 +76,7 @@ def disk_violations(disk: DiskAsk, region: catalog.Region) -> list[Violation]:
     if disk.sku not in catalog.sku_names():
         known = ", ".join(catalog.sku_names())
         return [Violation("sku", "sku", f"there is no disk SKU '{disk.sku}'; take one of {known}")]
-    return [found for rule in _DISK_RULES for found in rule(disk, region)]
+    return [violation for rule in _DISK_RULES for violation in rule(disk, region)]
 
 
 def machine_violations(vm: VmAsk, region: catalog.Region, today: date) -> list[Violation]:
@@ -85,16 +85,16 @@ def machine_violations(vm: VmAsk, region: catalog.Region, today: date) -> list[V
     if size is None:
         known = ", ".join(item.name for item in catalog.vm_sizes().values())
         return [Violation("vm-size", "size", f"there is no VM size '{vm.size}' in the table; take {known}")]
-    found = list(_zone_exists(vm.zone, region))
+    violations = list(_zone_exists(vm.zone, region))
     if size.retired(today):
-        found.append(
+        violations.append(
             Violation(
                 "vm-size-retired",
                 "size",
                 f"{size.name} was retired on {size.retires_on}; take its substitute {size.substitute}",
             )
         )
-    return found
+    return violations
 
 
 def attach_violations(disk: DiskAsk, vm: VmAsk, cache: str = "None") -> list[Violation]:

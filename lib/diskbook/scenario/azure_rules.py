@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 
 from diskbook.base.units import GIB
@@ -18,6 +19,9 @@ from diskbook.reference.rules import (
 from diskbook.scenario import ephemeral_rules
 from diskbook.scenario.layout import MARK_ROOM
 from diskbook.scenario.model import Disk, Scenario
+
+Asks = Mapping[str, DiskAsk]
+Vms = Mapping[str, VmAsk]
 
 
 def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
@@ -45,34 +49,40 @@ def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
         ]
     asks = {disk.name: _ask(disk) for disk in scenario.data_disks}
     vms = {machine.name: VmAsk(machine.size, machine.zone) for machine in scenario.machine}
-    found: list[Violation] = []
+    violations: list[Violation] = []
     for name, vm in vms.items():
-        found += _in("machine", name, machine_violations(vm, region, today or date.today()))
+        violations += _in("machine", name, machine_violations(vm, region, today or date.today()))
     for name, ask in asks.items():
-        found += _in("disk", name, disk_violations(ask, region))
+        violations += _in("disk", name, disk_violations(ask, region))
+    violations += [*_of_arms(scenario, asks, vms), *_of_checks(scenario, asks, vms)]
+    violations += _of_drills(scenario, asks, vms)
+    return violations + _ephemeral(scenario) + _too_many_disks(scenario) + _working_sets(scenario)
+
+
+def _of_arms(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[Violation]:
     caches = {disk.name: disk.cache for disk in scenario.disk}
     for arm in scenario.arm:
         if arm.disk in asks and arm.machine in vms:
             broken = attach_violations(asks[arm.disk], vms[arm.machine], caches[arm.disk])
-            found += _in("arm", arm.name, broken)
-    for one in scenario.check:
+            yield from _in("arm", arm.name, broken)
+
+
+def _of_checks(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[Violation]:
+    for item in scenario.check:
         # A check that wants an attachment refused is there to break a rule.
-        if one.kind != "attach-refused" and one.disk in asks:
-            users = (one.machine, one.from_machine)
-            broken = [
-                rule
-                for name in users
-                if name in vms
-                for rule in attach_zone_violations(asks[one.disk], vms[name])
-            ]
-            found += _in("check", one.name, broken)
+        if item.kind == "attach-refused" or item.disk not in asks:
+            continue
+        for name in (item.machine, item.from_machine):
+            if name is not None and name in vms:
+                yield from _in("check", item.name, attach_zone_violations(asks[item.disk], vms[name]))
+
+
+def _of_drills(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[Violation]:
     for drill in scenario.drill:
         if drill.disk not in asks:
-            continue  # an OS disk, said below
-        failing = [vms[name] for name in (drill.from_machine, drill.machine)]
-        broken = [rule for vm in failing for rule in attach_violations(asks[drill.disk], vm)]
-        found += _in("drill", drill.name, broken)
-    return found + _ephemeral(scenario) + _too_many_disks(scenario) + _working_sets(scenario)
+            continue  # an OS disk, which the rules of ephemeral ones refuse
+        for name in (drill.from_machine, drill.machine):
+            yield from _in("drill", drill.name, attach_violations(asks[drill.disk], vms[name]))
 
 
 def _ephemeral(scenario: Scenario) -> list[Violation]:
@@ -86,18 +96,22 @@ def _ask(disk: Disk) -> DiskAsk:
     return DiskAsk(disk.sku, disk.size_gib, disk.zone, **disk_options.values(disk))
 
 
-def _in(table: str, name: str, found: list[Violation]) -> list[Violation]:
-    return [Violation(one.rule, f"[[{table}]] {name}: {one.field}", one.sentence) for one in found]
+def _in(table: str, name: str, violations: Iterable[Violation]) -> list[Violation]:
+    """Say of violations which entry of the scenario they are in."""
+    return [
+        Violation(broken.rule, f"[[{table}]] {name}: {broken.field}", broken.sentence)
+        for broken in violations
+    ]
 
 
 def _too_many_disks(scenario: Scenario) -> list[Violation]:
-    found = []
+    violations = []
     for machine in scenario.machine:
         size = catalog.vm_sizes().get(machine.size.lower())
         disks = {arm.disk for arm in scenario.arm if arm.machine == machine.name}
         disks &= {disk.name for disk in scenario.data_disks}
         if size and len(disks) > size.max_data_disks:
-            found.append(
+            violations.append(
                 Violation(
                     "max-data-disks",
                     f"[[machine]] {machine.name}: size",
@@ -105,16 +119,16 @@ def _too_many_disks(scenario: Scenario) -> list[Violation]:
                     "take a larger size or fewer disks",
                 )
             )
-    return found
+    return violations
 
 
 def _working_sets(scenario: Scenario) -> list[Violation]:
     """What is prefilled and measured lies on the disk, whole."""
-    found = []
+    violations = []
     for arm, load in scenario.cells:
         size_gib = scenario.disk_named(arm.disk).size_gib
         if load.working_set_bytes > size_gib * GIB - MARK_ROOM:
-            found.append(
+            violations.append(
                 Violation(
                     "working-set",
                     f"[[workload]] {load.name}: working_set_gib",
@@ -122,4 +136,4 @@ def _working_sets(scenario: Scenario) -> list[Violation]:
                     "take a smaller working set or a larger disk",
                 )
             )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(violations))

@@ -24,7 +24,7 @@ Problem = tuple[str, str, str]
 
 def problems(scenario: Scenario) -> list[Problem]:
     """Say what stands in the way: name of the disk, its field, and one sentence with the way out."""
-    return [found for disk in scenario.disk if disk.ephemeral for found in _of_disk(scenario, disk)]
+    return [problem for disk in scenario.disk if disk.ephemeral for problem in _of_disk(scenario, disk)]
 
 
 def _of_disk(scenario: Scenario, disk: Disk) -> Iterator[Problem]:

@@ -281,7 +281,7 @@ def test_the_emulated_diskspd_names_what_it_does_not_take() -> None:
 
 def test_remarks_stand_in_the_plan_and_beside_every_comparison(tmp_path: Path) -> None:
     found = scenario(tmp_path, "diskspd -c1G -w30 -b8K -r -Sh -L t.dat")
-    plan = plan_text.plan_text(found, plan_text.Wanted(), plan_text.Sources(), "diskbook run")
+    plan = plan_text.plan_text(found, plan_text.Target(), plan_text.Sources(), "diskbook run")
     assert "the line: diskspd -c1G -w30 -b8K -r -Sh -L t.dat" in plan
     assert "reads may hit unwritten blocks" in plan
     table = pd.DataFrame({"workload": ["line", "other"], "warnings": ["first", None]})

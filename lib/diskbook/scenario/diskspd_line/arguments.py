@@ -145,10 +145,10 @@ def parse_words(words: list[str]) -> Arguments:
     if late is not None:
         raise wrong(late, f"comes after the target '{targets[0]}', where it is not read; put it before")
     # Sizes may be given in blocks, so the block size comes first, wherever it stands.
-    found: dict[str, Any] = {"targets": tuple(targets)}
+    fields: dict[str, Any] = {"targets": tuple(targets)}
     for flag in sorted(flags, key=lambda word: word[1:2] != "b"):
-        read_flag(flag, found)
-    arguments = Arguments(**found)
+        read_flag(flag, fields)
+    arguments = Arguments(**fields)
     _check(arguments)
     return arguments
 

@@ -69,17 +69,17 @@ def wrong(flag: str, what: str) -> UsageError:
     return UsageError(f"DiskSpd argument {flag}: {what}")
 
 
-def read_flag(flag: str, found: dict[str, Any]) -> None:
-    """Put what a flag says into the fields found so far."""
+def read_flag(flag: str, fields: dict[str, Any]) -> None:
+    """Put what a flag says into the fields read so far."""
     letter, value = flag[1:2], flag[2:]
     if letter in _COUNT:
-        _once(flag, found, _COUNT[letter], _whole(flag, value, least=_least(letter), most=_most(letter)))
+        _once(flag, fields, _COUNT[letter], _whole(flag, value, least=_least(letter), most=_most(letter)))
     elif letter in _SIZE:
-        _once(flag, found, _SIZE[letter], size_bytes(flag, value, found))
+        _once(flag, fields, _SIZE[letter], size_bytes(flag, value, fields))
     elif letter in _KEPT:
-        _keep(flag, found)
+        _keep(flag, fields)
     elif letter in _SPECIAL:
-        _SPECIAL[letter](flag, value, found)
+        _SPECIAL[letter](flag, value, fields)
     else:
         raise _unknown(flag)
 
@@ -106,14 +106,14 @@ def _unknown(flag: str) -> UsageError:
     return wrong(flag, f"DiskSpd has no such flag; it knows {known}")
 
 
-def _once(flag: str, found: dict[str, Any], field: str, value: Any) -> None:
-    if field in found:
+def _once(flag: str, fields: dict[str, Any], field: str, value: Any) -> None:
+    if field in fields:
         raise wrong(flag, "this is said twice; leave one out")
-    found[field] = value
+    fields[field] = value
 
 
-def _keep(flag: str, found: dict[str, Any]) -> None:
-    found["kept"] = (*found.get("kept", ()), flag)
+def _keep(flag: str, fields: dict[str, Any]) -> None:
+    fields["kept"] = (*fields.get("kept", ()), flag)
 
 
 def _whole(flag: str, value: str, *, least: int = 1, most: int | None = None) -> int:
@@ -128,7 +128,7 @@ def _whole(flag: str, value: str, *, least: int = 1, most: int | None = None) ->
     return int(value)
 
 
-def size_bytes(flag: str, value: str, found: dict[str, Any]) -> int:
+def size_bytes(flag: str, value: str, fields: dict[str, Any]) -> int:
     """A size: bytes, or with K, M, G, T (powers of 1024), or b for blocks."""
     match = re.fullmatch(r"([0-9]+)([KMGTB]?)", value.upper())
     if match is None:
@@ -137,33 +137,33 @@ def size_bytes(flag: str, value: str, found: dict[str, Any]) -> int:
     number, unit = int(match[1]), match[2]
     if unit == "B" and flag[1] == "b":
         raise wrong(flag, "the block size cannot be given in blocks")
-    size = number * (found.get("block_size", DEFAULT_BLOCK) if unit == "B" else UNITS[unit])
+    size = number * (fields.get("block_size", DEFAULT_BLOCK) if unit == "B" else UNITS[unit])
     if size == 0 and flag[1] not in "Bs":
         raise wrong(flag, "the size is 0")
     return size
 
 
-def _iops_statistics(flag: str, value: str, found: dict[str, Any]) -> None:
-    _once(flag, found, "iops_interval_ms", _whole(flag, value) if value else 1000)
+def _iops_statistics(flag: str, value: str, fields: dict[str, Any]) -> None:
+    _once(flag, fields, "iops_interval_ms", _whole(flag, value) if value else 1000)
 
 
-def _part_or_hints(flag: str, value: str, found: dict[str, Any]) -> None:
+def _part_or_hints(flag: str, value: str, fields: dict[str, Any]) -> None:
     if value[:1].isdigit() or not value:
-        _once(flag, found, "max_offset", size_bytes(flag, value, found))
+        _once(flag, fields, "max_offset", size_bytes(flag, value, fields))
     elif set(value) <= set("rst"):
-        _keep(flag, found)
+        _keep(flag, fields)
     else:
         raise wrong(flag, "takes a size, or hints of the letters r, s and t")
 
 
-def _rate(flag: str, value: str, found: dict[str, Any]) -> None:
-    _once(flag, found, "rate", _whole(flag, value.removesuffix("i")))
-    found["rate_unit"] = "IOPS" if value.endswith("i") else "bytes/ms"
+def _rate(flag: str, value: str, fields: dict[str, Any]) -> None:
+    _once(flag, fields, "rate", _whole(flag, value.removesuffix("i")))
+    fields["rate_unit"] = "IOPS" if value.endswith("i") else "bytes/ms"
 
 
-def _latency(flag: str, value: str, found: dict[str, Any]) -> None:
+def _latency(flag: str, value: str, fields: dict[str, Any]) -> None:
     _nothing_after(flag, value)
-    _once(flag, found, "latency", True)
+    _once(flag, fields, "latency", True)
 
 
 def _nothing_after(flag: str, value: str) -> None:
@@ -171,81 +171,81 @@ def _nothing_after(flag: str, value: str) -> None:
         raise wrong(flag, f"{flag[:2]} takes no value; did you mean two flags, {flag[:2]} -{value}?")
 
 
-def _random(flag: str, value: str, found: dict[str, Any]) -> None:
+def _random(flag: str, value: str, fields: dict[str, Any]) -> None:
     if value.startswith("s"):
-        if 0 < found.get("random_pct", 100) < 100:
+        if 0 < fields.get("random_pct", 100) < 100:
             raise wrong(flag, "-rs is said twice; leave one out")
-        found["random_pct"] = _whole(flag, value[1:], most=100)
+        fields["random_pct"] = _whole(flag, value[1:], most=100)
         return
     if value.startswith("d"):
         if not re.fullmatch(r"d(pct|abs)\d+/\d+[KMGTb]?(:\d+/\d+[KMGTb]?)*", value):
             raise wrong(flag, "write a distribution as -rdpct90/10:10/90 or -rdabs90/10G")
-        _once(flag, found, "distribution", value[1:])
+        _once(flag, fields, "distribution", value[1:])
         return
-    _not_both(flag, found, "interlocked")
-    found.setdefault("random_pct", 100)
-    _once(flag, found, "align", size_bytes(flag, value, found) if value else None)
+    _not_both(flag, fields, "interlocked")
+    fields.setdefault("random_pct", 100)
+    _once(flag, fields, "align", size_bytes(flag, value, fields) if value else None)
 
 
-def _sequential(flag: str, value: str, found: dict[str, Any]) -> None:
+def _sequential(flag: str, value: str, fields: dict[str, Any]) -> None:
     interlocked = value.startswith("i")
     rest = value[1:] if interlocked else value
-    _not_both(flag, found, "random_pct")
-    _once(flag, found, "interlocked", interlocked)
-    _once(flag, found, "align", size_bytes(flag, rest, found) if rest else None)
+    _not_both(flag, fields, "random_pct")
+    _once(flag, fields, "interlocked", interlocked)
+    _once(flag, fields, "align", size_bytes(flag, rest, fields) if rest else None)
 
 
-def _not_both(flag: str, found: dict[str, Any], other: str) -> None:
-    if other in found:
+def _not_both(flag: str, fields: dict[str, Any], other: str) -> None:
+    if other in fields:
         raise wrong(flag, "-r and -s do not go together; leave one out")
 
 
-def _output(flag: str, value: str, found: dict[str, Any]) -> None:
+def _output(flag: str, value: str, fields: dict[str, Any]) -> None:
     if value not in ("text", "xml"):
         raise wrong(flag, "only -Rtext and -Rxml run a load")
-    _once(flag, found, "output", value)
+    _once(flag, fields, "output", value)
 
 
-def _caching(flag: str, value: str, found: dict[str, Any]) -> None:
+def _caching(flag: str, value: str, fields: dict[str, Any]) -> None:
     for letter in value or "u":
-        _cache_letter(flag, letter, found)
+        _cache_letter(flag, letter, fields)
 
 
-def _cache_letter(flag: str, letter: str, found: dict[str, Any]) -> None:
+def _cache_letter(flag: str, letter: str, fields: dict[str, Any]) -> None:
     if letter not in "bhmruw":
         raise wrong(flag, f"'{letter}' is none of DiskSpd's cache modes b, h, m, r, u, w")
     if letter in "bhru":
-        _once(flag, found, "cache", {"b": "on", "r": "remote"}.get(letter, "off"))
+        _once(flag, fields, "cache", {"b": "on", "r": "remote"}.get(letter, "off"))
     if letter in "hw":
-        _once(flag, found, "write_through", True)
+        _once(flag, fields, "write_through", True)
     if letter == "m":
-        _once(flag, found, "memory_mapped", True)
+        _once(flag, fields, "memory_mapped", True)
 
 
-def _old_caching(flag: str, value: str, found: dict[str, Any]) -> None:
+def _old_caching(flag: str, value: str, fields: dict[str, Any]) -> None:
     _nothing_after(flag, value)
-    _cache_letter(flag, "h", found)
+    _cache_letter(flag, "h", fields)
 
 
-def _events(flag: str, value: str, found: dict[str, Any]) -> None:
+def _events(flag: str, value: str, fields: dict[str, Any]) -> None:
     if value[:1] not in ("s", "f"):
         raise wrong(flag, "is for events of other programs, of which there are none here; leave it out")
-    _keep(flag, found)
+    _keep(flag, fields)
 
 
-def _seed(flag: str, value: str, found: dict[str, Any]) -> None:
+def _seed(flag: str, value: str, fields: dict[str, Any]) -> None:
     if not value:
         raise wrong(flag, "a seed from the clock cannot be repeated; give it a number, for example -z7")
-    _once(flag, found, "seed", _whole(flag, value, least=0))
+    _once(flag, fields, "seed", _whole(flag, value, least=0))
 
 
-def _buffers(flag: str, value: str, found: dict[str, Any]) -> None:
+def _buffers(flag: str, value: str, fields: dict[str, Any]) -> None:
     if value in ("", "r"):
-        _once(flag, found, "buffers", "random" if value else "zero")
+        _once(flag, fields, "buffers", "random" if value else "zero")
         return
-    if size_bytes(flag, value.partition(",")[0], found) < found.get("block_size", DEFAULT_BLOCK):
+    if size_bytes(flag, value.partition(",")[0], fields) < fields.get("block_size", DEFAULT_BLOCK):
         raise wrong(flag, "the buffer is smaller than a block")
-    _once(flag, found, "buffers", value)
+    _once(flag, fields, "buffers", value)
 
 
 _SPECIAL: dict[str, Callable[[str, str, dict[str, Any]], None]] = {

@@ -21,19 +21,19 @@ def expand(raw: Any) -> Any:
     if not isinstance(raw, Mapping) or not isinstance(raw.get("verbatim"), str):
         return raw
     try:
-        said = fields_of(parse(raw["verbatim"]))
+        fields = fields_of(parse(raw["verbatim"]))
     except UsageError as error:
         raise ValueError(str(error)) from None
-    for key, value in said.items():
+    for key, value in fields.items():
         # A manifest holds what the line meant; the wording of remarks may be of another version.
         if key in raw and raw[key] != value and key != "remarks":
             raise ValueError(
                 f"verbatim says the whole load, so '{key}' cannot be set beside it (it means {value!r}); "
                 "change the line"
             )
-    if "working_set_gib" not in said and "working_set_gib" not in raw:
+    if "working_set_gib" not in fields and "working_set_gib" not in raw:
         raise ValueError("the line of verbatim gives its target no size (-c or -f); set working_set_gib")
-    return {**said, **raw}
+    return {**fields, **raw}
 
 
 def fields_of(line: Arguments) -> dict[str, Any]:

@@ -53,6 +53,7 @@ LEFT_OUT: Mapping[type[Record], Mapping[str, str]] = {
     Arm: {"name": _A_NAME, "disk": _A_NAME, "machine": _A_NAME, "label": "words"},
     Workload: {
         "name": _A_NAME,
+        "remarks": "words on verbatim, which is compared; another version may word them otherwise",
         "series_s": "the grain of the series kept, not of what is measured",
         "arms": "what others are given",
     },

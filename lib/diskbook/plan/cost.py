@@ -1,4 +1,4 @@
-"""What `diskbook plan` finds out about creating and paying: offline, unless Azure or its prices are asked."""
+"""Sections of `diskbook plan` on creating and paying: offline, unless Azure or its prices are asked."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _ask(disk: Disk) -> DiskAsk:
 
 
 def _in(table: str, name: str, violations: Iterable[Violation]) -> list[Violation]:
-    """Say of violations which entry of the scenario they are in."""
+    """Put table and entry of the scenario before the field of each violation."""
     return [
         Violation(broken.rule, f"[[{table}]] {name}: {broken.field}", broken.sentence)
         for broken in violations
@@ -123,7 +123,7 @@ def _too_many_disks(scenario: Scenario) -> list[Violation]:
 
 
 def _working_sets(scenario: Scenario) -> list[Violation]:
-    """What is prefilled and measured lies on the disk, whole."""
+    """Working sets that do not fit on their disk, where they are prefilled and measured."""
     violations = []
     for arm, load in scenario.cells:
         size_gib = scenario.disk_named(arm.disk).size_gib

@@ -107,7 +107,7 @@ class Arm(Record):
 
 
 class Workload(Record):
-    """What is offered to an arm; to all of them, or to those named in `arms`.
+    """A load, offered to all arms or to those named in `arms`.
 
     `rate` is the total in IOPS, `blocks` the number of blocks it is measured in, `series_s` the grain of
     the series kept. `tool` is "any" for what the arm's machine has: fio on Linux, DiskSpd on Windows.
@@ -187,7 +187,7 @@ class Comparison(Record):
 
 
 class Check(Record):
-    """Something to show besides rates and latencies.
+    """A check besides the trials: what Azure must refuse, keep intact or fence.
 
     attach-refused: attaching `disk` to `machine` must fail with Azure's error `error_code`.
     data-intact: what is written from `from_machine` is verified, block by block, from `machine`.

@@ -1,4 +1,4 @@
-"""Failover tests and checks of reservations, as those who run them and those who show them know them."""
+"""Steps, reservation keys and limits of failover tests and of checks of reservations."""
 
 SILENCE_S = 2.0
 """Seconds without a write from which on a machine counts as failed."""

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import MIB
 from diskbook.emulator import lifecycle
-from diskbook.machines import disks as machine_disks
-from diskbook.machines.disks import MIB, Facts
+from diskbook.machines import disks as machine_disks, disks_azure
+from diskbook.machines.device import Facts
 from diskbook.machines.nbd import Export
 from diskbook.machines.ssh import Connection, Host
 from support.emulated import SMALL, Azure, leftovers
@@ -86,7 +87,7 @@ def _said(
 
 
 def test_an_empty_azure_disk_is_fit_and_its_serial_is_told() -> None:
-    facts = machine_disks.azure_facts(_said())
+    facts = disks_azure.parse_facts(_said())
     assert machine_disks.refusal(facts, OURS) is None
     assert (facts.serial, facts.wwn, facts.unique_id) == (_DISK["serial"], _DISK["wwn"], None)
 
@@ -118,19 +119,19 @@ PART = {"name": "sdc1", "type": "part", "mountpoints": ["/data", None]}
     ],
 )
 def test_an_azure_disk_that_is_not_ours_is_told_why(said: str, why: str) -> None:
-    assert machine_disks.refusal(machine_disks.azure_facts(said), OURS) == why
+    assert machine_disks.refusal(disks_azure.parse_facts(said), OURS) == why
 
 
 def test_a_measured_azure_disk_is_known_by_its_mark() -> None:
     said = _said({"pttype": "dos"}, EXT4, "0" * 64, "1" * 64, machine_disks.mark(OURS))
-    assert machine_disks.refusal(machine_disks.azure_facts(said), OURS) is None
+    assert machine_disks.refusal(disks_azure.parse_facts(said), OURS) is None
 
 
 @pytest.mark.parametrize("line", ["lsblk", "wipefs", "head", "tail", "mark"])
 def test_a_machine_that_leaves_something_out_is_not_believed(line: str) -> None:
     said = "".join(row for row in _said().splitlines(True) if not row.startswith(line))
     with pytest.raises(ValueError, match=line):
-        machine_disks.azure_facts(said)
+        disks_azure.parse_facts(said)
 
 
 def test_luns_come_from_both_kinds_of_links() -> None:
@@ -139,14 +140,14 @@ def test_luns_come_from_both_kinds_of_links() -> None:
         ["0", "/dev/disk/azure/data/by-lun/0", "/dev/sdc", "1024"],
         ["7", "/dev/disk/azure/data/by-lun/7", "/dev/nvme0n3", "2048"],
     ]
-    found = machine_disks.azure_devices(rows, "vm1")
+    found = disks_azure.devices(rows, "vm1")
     assert {lun: (device.target, device.size_bytes) for lun, device in found.items()} == {
         0: ("/dev/disk/azure/scsi1/lun0", 1024),
         7: ("/dev/disk/azure/data/by-lun/7", 2048),
     }
     rows[1][2] = "/dev/sdd"
     with pytest.raises(DiskbookError, match="/dev/sdc and /dev/sdd both claim to be LUN 0"):
-        machine_disks.azure_devices(rows, "vm1")
+        disks_azure.devices(rows, "vm1")
 
 
 # --- emulated disks, through their exports

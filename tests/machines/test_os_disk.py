@@ -21,7 +21,7 @@ from diskbook.bench.rig import Rig
 from diskbook.bench.trials import prefill
 from diskbook.cost import estimate, text as cost_text
 from diskbook.machines import os_disk
-from diskbook.machines.disks import Device
+from diskbook.machines.device import Device
 from diskbook.machines.os_disk import OsDisk
 from diskbook.machines.ssh import Output
 from diskbook.reference.prices import from_table, table

@@ -14,8 +14,8 @@ from diskbook.azure import keys
 from diskbook.base.errors import DiskbookError
 from diskbook.emulator.machine import Machine, login_user
 from diskbook.emulator.types import VmAddress, VmSpec
-from diskbook.machines import disks as machine_disks, windows_setup
-from diskbook.machines.disks import Device
+from diskbook.machines import disks as machine_disks, disks_windows, windows_setup
+from diskbook.machines.device import Device
 from diskbook.machines.powershell import SCRIPTS, script
 from diskbook.machines.ssh import Host, JobLost
 from diskbook.machines.ssh_windows import WindowsConnection
@@ -139,7 +139,7 @@ def test_a_disk_is_found_by_lun_marked_and_measured(connection: WindowsConnectio
 def test_two_disks_that_claim_one_lun_are_refused() -> None:
     rows = [{"lun": 0, "number": number, "size_bytes": MIB} for number in (1, 2)]
     with pytest.raises(DiskbookError, match="#1 and #2 both claim LUN 0"):
-        machine_disks.windows_devices(rows, "win")
+        disks_windows.devices(rows, "win")
 
 
 @pytest.mark.parametrize(
@@ -163,4 +163,4 @@ def test_what_a_windows_machine_says_of_a_disk(said: dict[str, object], why: str
         "tail": empty,
         "mark": "",
     }
-    assert machine_disks.refusal(machine_disks.windows_facts({**whole, **said}), OURS) == why
+    assert machine_disks.refusal(disks_windows.parse_facts({**whole, **said}), OURS) == why

@@ -18,7 +18,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.bench import blocks_remote
 from diskbook.bench.blocks_remote import BLOCK
 from diskbook.machines import nbd
-from diskbook.machines.disks import Device
+from diskbook.machines.device import Device
 from diskbook.machines.ssh import Connection
 from diskbook.scenario.layout import REGION_BYTES, region_offset
 from diskbook.scenario.model import Scenario

@@ -30,7 +30,7 @@ from diskbook.bench.blocks import Blocks
 from diskbook.bench.reservations import Registrant
 from diskbook.bench.rig import Rig
 from diskbook.cloud import connect
-from diskbook.machines.disks import Device
+from diskbook.machines.device import Device
 from diskbook.machines.ssh import Connection
 from diskbook.scenario.model import Drill, Scenario
 from diskbook.scenario.procedures import SILENCE_S

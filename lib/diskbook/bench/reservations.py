@@ -18,7 +18,7 @@ from typing import Any
 from diskbook.base.errors import DiskbookError
 from diskbook.bench.blocks import Blocks
 from diskbook.bench.rig import Rig
-from diskbook.machines.disks import Device
+from diskbook.machines.device import Device
 from diskbook.machines.ssh import Connection
 from diskbook.scenario.model import Check
 from diskbook.scenario.procedures import KEYS, TYPE, TYPE_WORDS

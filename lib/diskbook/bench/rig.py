@@ -12,7 +12,7 @@ from diskbook.azure.keys import run_key
 from diskbook.azure.recovery import Recovery
 from diskbook.base.units import GIB
 from diskbook.machines import disks as machine_disks, os_disk
-from diskbook.machines.disks import Device
+from diskbook.machines.device import Device
 from diskbook.machines.ssh import Connection, Host
 from diskbook.machines.ssh_windows import WindowsConnection
 from diskbook.scenario.model import Disk, Scenario

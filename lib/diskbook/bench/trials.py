@@ -15,7 +15,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.base.units import MIB
 from diskbook.bench import orphans
 from diskbook.bench.rig import Rig
-from diskbook.machines.disks import Device
+from diskbook.machines.device import Device
 from diskbook.machines.ssh import JobLost
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Arm, Scenario, Workload

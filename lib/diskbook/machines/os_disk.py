@@ -6,12 +6,13 @@ read and written around the page cache. On an emulated machine it is an NBD expo
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
+from typing import Any
 
 from diskbook.base.errors import DiskbookError
+from diskbook.machines import disks_emulated
+from diskbook.machines.device import Device
 from diskbook.machines.disk_list import OS_DISK
-from diskbook.machines.disks import Device, emulated_device
 from diskbook.machines.ssh import Connection
 
 FOLDER = "/var/lib/diskbook"
@@ -59,11 +60,11 @@ def find(connection: Connection, needed_bytes: int, folder: str = FOLDER, system
     DiskbookError
         When the machine does not tell, or has no room for the file. Nothing has been written then.
     """
-    listing = connection.run("command -v diskbook-disks >/dev/null && diskbook-disks")
-    if listing.status == 0:
-        return _emulated(connection, listing.stdout)
-    said = connection.check(FACTS.format(folder=folder, file=FILE, system=system)).decode()
-    facts = dict(line.partition(" ")[::2] for line in said.splitlines())
+    rows = disks_emulated.listing(connection)
+    if rows is not None:
+        return _emulated(connection, rows)
+    answer = connection.check(FACTS.format(folder=folder, file=FILE, system=system)).decode()
+    facts = dict(line.partition(" ")[::2] for line in answer.splitlines())
     name = connection.host.name
     try:
         held, room = int(facts["held"]), int(facts["room"])
@@ -81,8 +82,8 @@ def find(connection: Connection, needed_bytes: int, folder: str = FOLDER, system
     return OsDisk(Device("libaio", path, path, needed_bytes), held)
 
 
-def _emulated(connection: Connection, listing: bytes) -> OsDisk:
-    row = json.loads(listing).get(OS_DISK)
+def _emulated(connection: Connection, rows: dict[str, Any]) -> OsDisk:
+    row = rows.get(OS_DISK)
     if row is None:
         raise DiskbookError(f"machine {connection.host.name} was made without an ephemeral OS disk")
-    return OsDisk(emulated_device(row), None)
+    return OsDisk(disks_emulated.device(row), None)

@@ -1,0 +1,124 @@
+"""Disks of a Linux machine on Azure: block devices by LUN, and what stands on them, by shell scripts."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from diskbook.base.errors import DiskbookError
+from diskbook.machines.device import MARK_BYTES, Device, Facts, data_at_edges
+from diskbook.machines.ssh import Connection
+from diskbook.scenario.layout import MARK_ROOM
+
+# Azure's udev rules; machines with NVMe have data/by-lun, newer images have both. Read in Azure's
+# documentation, unverified here.
+_LIST = """for d in /dev/disk/azure/scsi1/lun* /dev/disk/azure/data/by-lun/*; do
+[ -b "$d" ] && case "$d" in *-part*) ;; *) echo "${d##*/} $d $(readlink -f "$d") $(sudo -n blockdev \
+--getsize64 "$d")";; esac
+done; true"""
+
+# What a machine knows of a block device: one line a fact, its name first.
+_FACTS = """set -e; d=$(readlink -f {path}); n={size}
+for s in os root resource; do
+if [ "$(readlink -f /dev/disk/azure/$s)" = "$d" ]; then echo "special $s"; fi; done
+echo "lsblk $(sudo -n lsblk -J -b -o NAME,SIZE,TYPE,PTTYPE,FSTYPE,MOUNTPOINTS,SERIAL,WWN "$d" | tr -d '\\n')"
+echo "wipefs $(sudo -n wipefs -J -n "$d" | tr -d '\\n')"
+at() {{ sudo -n dd if="$d" bs=$1 skip=$2 count=1 status=none; }}
+echo "head $(at 1048576 0 | sha256sum | cut -c-64)"
+echo "tail $(at 1048576 $((n / 1048576 - 1)) | sha256sum | cut -c-64)"
+echo "mark $(at 4096 $(((n - 1048576) / 4096)) | base64 -w0)"
+"""
+_MARK = (
+    'sudo -n dd of="$(readlink -f {path})" bs=4096 seek={block} count=1 iflag=fullblock oflag=direct '
+    "conv=notrunc,fsync status=none"
+)
+
+
+def by_lun(connection: Connection) -> dict[int, Device]:
+    """Disks that the machine sees now, by LUN; raises as `disks.by_lun` does."""
+    rows = [line.split() for line in connection.check(_LIST).decode().splitlines()]
+    return devices(rows, connection.host.name)
+
+
+def devices(rows: list[list[str]], machine: str) -> dict[int, Device]:
+    """Turn rows of LUN ("lun3" or "3"), link, device and bytes into devices; raises as `by_lun` does."""
+    at_lun: dict[int, Device] = {}
+    block_devices: dict[int, str] = {}
+    for name, path, real, size in rows:
+        lun = int(name.removeprefix("lun"))
+        if block_devices.setdefault(lun, real) != real:
+            raise DiskbookError(
+                f"machine {machine}: {block_devices[lun]} and {real} both claim to be LUN {lun}; "
+                "nothing was written"
+            )
+        at_lun.setdefault(lun, Device("libaio", path, path, int(size)))
+    return at_lun
+
+
+def facts(connection: Connection, device: Device) -> Facts:
+    """Ask a machine what is on a disk.
+
+    Raises
+    ------
+    DiskbookError
+        When it does not say.
+    """
+    script = _FACTS.format(path=device.target, size=device.size_bytes)
+    try:
+        return parse_facts(connection.check(script, timeout_s=120).decode())
+    except ValueError as error:
+        raise DiskbookError(
+            f"machine {connection.host.name} does not say what is on the disk at LUN {device.lun} ({error}); "
+            "nothing was written"
+        ) from error
+
+
+def parse_facts(text: str) -> Facts:
+    """Read what `lsblk`, `wipefs` and `dd` said on an Azure machine.
+
+    Raises
+    ------
+    ValueError
+        When something is missing or cannot be read.
+    """
+    rows = [line.partition(" ")[::2] for line in text.splitlines()]
+    answer = dict(rows)
+    try:
+        (disk,) = json.loads(answer["lsblk"])["blockdevices"]
+        signatures = json.loads(answer["wipefs"] or "{}").get("signatures") or []
+        mark = base64.b64decode(answer["mark"], validate=True)
+        digests = {"first": answer["head"], "last": answer["tail"]}
+    except (KeyError, TypeError, binascii.Error) as error:
+        raise ValueError(f"the machine's answer lacks {error}") from error
+    foreign = [*_labels(disk), *(f"has a signature of {row['type']}" for row in signatures)]
+    foreign += data_at_edges(digests)
+    in_use = [f"is the machine's own {name} disk" for word, name in rows if word == "special"]
+    if disk["type"] != "disk":
+        in_use.append(f"is a {disk['type']}, not a disk")
+    if disk.get("children"):
+        in_use.append("has partitions")
+    places = [place for row in _with_children(disk) for place in row.get("mountpoints") or [] if place]
+    in_use += [f"is mounted at {place}" for place in places]
+    return Facts(tuple(foreign), tuple(in_use), mark, disk.get("serial"), disk.get("wwn"))
+
+
+def _labels(disk: Mapping[str, Any]) -> Iterator[str]:
+    if disk.get("pttype"):
+        yield f"has a partition table ({disk['pttype']})"
+    if disk.get("fstype"):
+        yield f"has a file system ({disk['fstype']})"
+
+
+def _with_children(disk: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield disk
+    for child in disk.get("children") or []:
+        yield from _with_children(child)
+
+
+def write_mark(connection: Connection, device: Device, content: bytes) -> None:
+    """Write a block to the beginning of the last MiB of a disk."""
+    block = (device.size_bytes - MARK_ROOM) // MARK_BYTES
+    connection.check(_MARK.format(path=device.target, block=block), stdin=content)

@@ -1,0 +1,50 @@
+"""Disks of an emulated machine: NBD exports by LUN, and what stands on them, by stand-ins on that machine."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from diskbook.machines.device import Device, Facts
+from diskbook.machines.disk_list import OS_DISK
+from diskbook.machines.ssh import Connection
+
+
+def listing(connection: Connection) -> dict[str, Any] | None:
+    """Rows of a machine's disks by LUN, its OS disk among them; None where the machine is not emulated."""
+    output = connection.run("command -v diskbook-disks >/dev/null && diskbook-disks")
+    if output.status != 0:
+        return None
+    rows: dict[str, Any] = json.loads(output.stdout)
+    return rows
+
+
+def by_lun(rows: dict[str, Any]) -> dict[int, Device]:
+    """Turn a listing into devices by LUN, without the OS disk."""
+    return {int(lun): device(row) for lun, row in rows.items() if lun != OS_DISK}
+
+
+def device(row: dict[str, Any]) -> Device:
+    """Turn an entry of what an emulated machine says of its disks into a device."""
+    return Device(row["engine"], row["uri"], row["prefill_uri"], int(row["size_bytes"]))
+
+
+def facts(connection: Connection, device: Device) -> Facts:
+    """Ask a machine what is on a disk."""
+    return parse_facts(connection.check(f"diskbook-disk show {device.lun}").decode())
+
+
+def parse_facts(text: str) -> Facts:
+    """Read what an emulated machine says of a disk; it has read the same places through the disk's export."""
+    answer = json.loads(text)
+    foreign = [
+        f"holds data in its {edge} MiB" for edge in ("first", "last") if not answer[f"{edge}_mib_empty"]
+    ]
+    content = base64.b64decode(answer["mark"])
+    return Facts(tuple(foreign), (), content, answer["unique_id"], None, answer["unique_id"])
+
+
+def write_mark(connection: Connection, device: Device, content: bytes) -> None:
+    """Write a block to the beginning of the last MiB of a disk."""
+    connection.check(f"diskbook-disk mark {device.lun}", stdin=content)

@@ -193,7 +193,7 @@ def test_machines_are_deallocated_at_expiry_and_the_run_goes_on_with_new_ones(
 def test_expiry_in_the_middle_of_a_trial_stops_the_run_and_starts_no_machine_again(
     cloud: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("diskbook.machines.ssh.RECONNECT_S", 1.0)
+    monkeypatch.setattr("diskbook.machines.reconnect.RECONNECT_S", 1.0)
     run = begin("midway", preset="full", kept=True)
     stages.provision(run)
     (row,) = run.manifest["resource_groups"]

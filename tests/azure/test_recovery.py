@@ -15,7 +15,7 @@ from diskbook.azure.attach import group_and_name
 from diskbook.base.errors import DiskbookError
 from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
-from diskbook.machines import ssh
+from diskbook.machines import reconnect
 from diskbook.runs import stages
 from diskbook.store import tables
 from diskbook.store.run import Run
@@ -26,9 +26,9 @@ from support.measuring import begin, events, job_folders, meanwhile
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Look after a machine sooner than one would in Azure."""
-    monkeypatch.setattr(ssh, "LOOK_S", 0.2)
-    monkeypatch.setattr(ssh, "LOOK_EVERY_S", 0.5)
-    monkeypatch.setattr(ssh, "RECONNECT_S", 6.0)
+    monkeypatch.setattr(reconnect, "LOOK_S", 0.2)
+    monkeypatch.setattr(reconnect, "LOOK_EVERY_S", 0.5)
+    monkeypatch.setattr(reconnect, "RECONNECT_S", 6.0)
     yield
 
 

@@ -14,8 +14,10 @@ from diskbook.azure import keys
 from diskbook.base.errors import DiskbookError
 from diskbook.emulator.machine import Machine, login_user
 from diskbook.emulator.types import VmAddress, VmSpec
-from diskbook.machines import ssh
-from diskbook.machines.ssh import Connection, Host, JobLost
+from diskbook.machines import reconnect
+from diskbook.machines.jobs import JobLost
+from diskbook.machines.reconnect import Reconnect
+from diskbook.machines.ssh import Connection, Host
 from support.emulated import soon
 
 
@@ -110,15 +112,15 @@ def test_a_job_that_has_ended_is_not_waited_for(host: Host) -> None:
         assert soon(lambda: connection.run("test -e jobs/short/status").status == 0)
         # It was to take as long as the test may: a client that comes back late must not wait once more.
         assert connection.finish_job("short", [], expected_s=900, limit_s=1000)["status"] == b"0\n"
-        assert connection.jobs() == ["short"]
+        assert connection.job_names() == ["short"]
         began, ended = connection.job_times("short")
         assert began <= ended < datetime.now(UTC).isoformat()
 
 
 def test_time_asleep_is_no_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr("diskbook.machines.ssh.time.monotonic", lambda: clock[0])
-    outage = ssh._Outage()
+    monkeypatch.setattr("diskbook.machines.reconnect.time.monotonic", lambda: clock[0])
+    outage = Reconnect()
 
     def attempt(took_s: float, answered: bool = False) -> float:
         outage.trying()
@@ -127,7 +129,7 @@ def test_time_asleep_is_no_outage(monkeypatch: pytest.MonkeyPatch) -> None:
         return outage.away_s
 
     assert [attempt(1), attempt(1), attempt(2)] == [0, 1, 3]
-    assert attempt(600) == 3 + 2 * ssh.CONNECT_S  # the lid was closed for ten minutes
+    assert attempt(600) == 3 + 2 * reconnect.CONNECT_S  # the lid was closed for ten minutes
     assert attempt(600, answered=True) == 0  # this one had a connection when it began
 
 
@@ -135,17 +137,17 @@ def test_a_machine_that_ends_no_command_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = [0.0]
-    monkeypatch.setattr("diskbook.machines.ssh.time.monotonic", lambda: clock[0])
-    outage = ssh._Outage()
+    monkeypatch.setattr("diskbook.machines.reconnect.time.monotonic", lambda: clock[0])
+    outage = Reconnect()
     for _ in range(100):
         outage.trying()
         clock[0] += 60
         outage.failed(answered=True)
-    assert outage.away_s > ssh.RECONNECT_S
+    assert outage.away_s > reconnect.RECONNECT_S
 
 
 def test_a_machine_that_is_away_is_named(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("diskbook.machines.ssh.RECONNECT_S", 0.1)
+    monkeypatch.setattr("diskbook.machines.reconnect.RECONNECT_S", 0.1)
     with (
         Connection(replace(host, port=1)) as connection,
         pytest.raises(DiskbookError, match="cannot be reached"),

@@ -17,7 +17,8 @@ from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.machines import disks as machine_disks, disks_windows, windows_setup
 from diskbook.machines.device import Device
 from diskbook.machines.powershell import SCRIPTS, script
-from diskbook.machines.ssh import Host, JobLost
+from diskbook.machines.jobs import JobLost
+from diskbook.machines.ssh import Host
 from diskbook.machines.ssh_windows import WindowsConnection
 from diskbook.scenario.model import Workload
 from diskbook.tools.diskspd import command as diskspd
@@ -89,7 +90,7 @@ def test_a_job_leaves_its_streams_and_status(connection: WindowsConnection) -> N
     began, ended = connection.job_times("one")
     assert began <= ended
     connection.start_job("two", ["true"])
-    assert connection.jobs() == ["two"]  # finished ones go when the next starts
+    assert connection.job_names() == ["two"]  # finished ones go when the next starts
 
 
 def test_a_job_that_hangs_is_ended_and_one_that_is_gone_is_told(connection: WindowsConnection) -> None:
@@ -102,7 +103,7 @@ def test_a_job_that_hangs_is_ended_and_one_that_is_gone_is_told(connection: Wind
         connection.finish_job("never", [], expected_s=0, limit_s=1)
     connection.start_job("left", ["sleep", "60"])
     connection.end_jobs()
-    assert connection.jobs() == []
+    assert connection.job_names() == []
 
 
 def test_only_our_own_scripts_are_answered(connection: WindowsConnection) -> None:

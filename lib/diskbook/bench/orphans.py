@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diskbook.bench.rig import Rig
-from diskbook.machines.ssh import JobLost
+from diskbook.machines.jobs import JobLost
 from diskbook.scenario import schedule
 
 OVERTIME_S = 5.0  # what a job may take longer than its time before nobody waits for it
@@ -68,7 +68,7 @@ def left_on_machine(
     """
     recorded = {event["trial"] for event in rig.run.ledger() if event["event"] == "trial"}
     with rig.new_connection(machine) as connection:
-        there = set(connection.jobs()) - recorded
+        there = set(connection.job_names()) - recorded
         names = {trial.name(attempt): attempt for attempt in range(1, 1000)}
         for name in sorted(there & names.keys()):
             try:

@@ -59,15 +59,15 @@ class Rig:
     def new_connection(self, machine: str) -> Connection:
         """Return another connection to a machine, which leaves alone what runs there."""
 
-        def care(host: Host, last: bool) -> Host | None:
-            found = self.recovery.visit(machine, host, last)
-            if found is not None:
+        def on_unreachable(host: Host, last: bool) -> Host | None:
+            back = self.recovery.visit(machine, host, last)
+            if back is not None:
                 self._placed.clear()
-            return found
+            return back
 
         host = Host(**self.replicate["machines"][machine]["host"], private_key=run_key(self.run.folder))
         kind = WindowsConnection if self.scenario.machine_named(machine).os == "windows" else Connection
-        return kind(host, care)
+        return kind(host, on_unreachable)
 
     def device(self, disk: str, machine: str) -> Device:
         """Have the disk on the machine and return it as the machine sees it."""

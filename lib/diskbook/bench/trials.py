@@ -16,7 +16,7 @@ from diskbook.base.units import MIB
 from diskbook.bench import orphans
 from diskbook.bench.rig import Rig
 from diskbook.machines.device import Device
-from diskbook.machines.ssh import JobLost
+from diskbook.machines.jobs import JobLost
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Arm, Scenario, Workload
 from diskbook.store.run import Run, now_utc

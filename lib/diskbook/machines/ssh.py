@@ -1,4 +1,4 @@
-"""Machines over SSH: commands, and detached jobs that survive a lost connection.
+"""An SSH connection to a machine: commands, and detached jobs that survive a lost connection.
 
 The host's key is known before the first connection and nothing else is accepted.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import io
-import os
-import shlex
 import socket
 import tarfile
 import time
@@ -23,29 +21,13 @@ import fabric
 import paramiko
 
 from diskbook.base.errors import DiskbookError
+from diskbook.machines import jobs, reconnect
+from diskbook.machines.jobs import JobLost
+from diskbook.machines.reconnect import CONNECT_S, Reconnect
 
 T = TypeVar("T")
 
-CONNECT_S = 10.0
-# A connection may be away for a minute; a job on the machine goes on meanwhile.
-RECONNECT_S = float(os.environ.get("DISKBOOK_RECONNECT_S", "90"))
-LOOK_S = 3.0  # a machine that does not answer for so long is looked after, again and again
-LOOK_EVERY_S = 10.0
-CUTS = 20  # so often may one command be cut off after a while; a machine that only hangs is given up some day
 _LOST = (paramiko.SSHException, EOFError, OSError)
-
-# In a job's folder: whether its shell, which leads the job, still runs. Its number may be another's by now.
-_RUNS = '[ "/proc/$(cat pid)/cwd" -ef . ]'
-# Sleep until the job should be done; after a lost connection some or all of that has gone by.
-_PAUSE = "a=$(($(date +%s) - $(stat -c %Y pid))); [ $a -gt 1 ] || a=0; " + (
-    "[ -e status ] || sleep $(echo \"{:.2f} $a\" | awk '{{ print ($1 > $2) ? $1 - $2 : 0 }}')"
-)
-_MTIME = "date -u -r $f +%FT%T.%6N+00:00"
-# A worker of fio leads a session of its own: the job is its group and whatever descends from it.
-_END = (
-    "{ t() { for c in $(cat /proc/$1/task/*/children); do echo $c; t $c; done; }; "
-    '$(cat as_root 2>/dev/null) kill -s KILL -- "-$(cat pid)" $(t "$(cat pid)"); }'
-)
 
 
 @dataclass(frozen=True)
@@ -69,12 +51,8 @@ class Output:
     stderr: bytes
 
 
-class JobLost(DiskbookError):
-    """The machine restarted, or somebody ended the job, while it ran."""
-
-
-class Care(Protocol):
-    """Looks after a machine that does not answer."""
+class OnUnreachable(Protocol):
+    """What is done about a machine that does not answer."""
 
     def __call__(self, host: Host, last: bool) -> Host | None:
         """Do what can be done; return where the machine listens, or None when nothing was done.
@@ -90,13 +68,13 @@ class Connection:
     ----------
     host
         The machine.
-    care
-        Asked when it does not answer: it may have another address by now, or have been stopped.
+    on_unreachable
+        Called when it does not answer: it may have another address by now, or have been stopped.
     """
 
-    def __init__(self, host: Host, care: Care | None = None) -> None:
+    def __init__(self, host: Host, on_unreachable: OnUnreachable | None = None) -> None:
         self.host = host
-        self._care = care
+        self._on_unreachable = on_unreachable
         self._fabric: fabric.Connection | None = None
         self._answered = False
 
@@ -128,9 +106,9 @@ class Connection:
         """
         output = self.run(command, **kwargs)
         if output.status != 0:
-            said = output.stderr.decode(errors="replace").strip() or "it printed nothing"
+            message = output.stderr.decode(errors="replace").strip() or "it printed nothing"
             raise DiskbookError(
-                f"machine {self.host.name}: '{command[:40]}' ended with {output.status}: {said}"
+                f"machine {self.host.name}: '{command[:40]}' ended with {output.status}: {message}"
             )
         return output.stdout
 
@@ -155,17 +133,7 @@ class Connection:
 
         Standard output goes to `stdout`, standard error to `stderr`, the exit status to `status`.
         """
-        line = shlex.join(["sudo", "-n", *command] if root else command)
-        mark = "echo sudo -n >as_root; " if root else ""
-        # The shell leads a session of its own, so that its number names the whole job.
-        script = f"{mark}echo $$ >pid.part; mv pid.part pid; {line} >stdout 2>stderr; echo $? >s; mv s status"
-        start = f"cd jobs/{name} && exec setsid nohup sh -c {shlex.quote(script)}"
-        self.check(
-            # Folders of finished jobs go when the next one starts: one command less between two trials.
-            f'for s in jobs/*/status; do [ "$s" = jobs/{name}/status ] || rm -rf "${{s%/status}}"; done; '
-            f"mkdir -p jobs; mkdir jobs/{name} 2>/dev/null && ({start}) </dev/null >/dev/null 2>&1 & "
-            f"n=0; while [ ! -e jobs/{name}/pid ] && [ $n -lt 500 ]; do sleep 0.01; n=$((n+1)); done; true"
-        )
+        self.check(jobs.start(name, command, root=root))
 
     def finish_job(
         self, name: str, files: Iterable[str], *, expected_s: float, limit_s: float
@@ -188,38 +156,25 @@ class Connection:
         JobLost
             When it ended without leaving a status.
         """
-        wanted = " ".join(shlex.quote(file) for file in ("status", "stdout", "stderr", *files))
-        patience = max(1, int((limit_s - expected_s) * 10))
-        wait = (
-            f"cd jobs/{name} || exit 9; {_PAUSE.format(expected_s)}; n=0; while [ ! -e status ]; do "
-            f"{_RUNS} || {{ sleep 0.3; [ -e status ] || exit 8; }}; "
-            f"n=$((n+1)); [ $n -gt {patience} ] && {{ {_END}; exit 7; }}; sleep 0.1; done; "
-            f"ls -d {wanted} 2>/dev/null | tar -cf - -T -"
-        )
-        output = self.run(wait, timeout_s=limit_s + 30)
-        if output.status in (7, 8, 9):
-            why = {7: f"took more than {limit_s:.0f} s and was ended", 8: "ended without a status"}
-            raise JobLost(
-                f"machine {self.host.name}: job {name} {why.get(output.status, 'is not there any more')}"
-            )
+        command = jobs.finish(name, files, expected_s=expected_s, limit_s=limit_s)
+        output = self.run(command, timeout_s=limit_s + 30)
+        why_lost = jobs.lost(output.status, limit_s)
+        if why_lost:
+            raise JobLost(f"machine {self.host.name}: job {name} {why_lost}")
         return _untar(output.stdout)
 
-    def jobs(self) -> list[str]:
+    def job_names(self) -> list[str]:
         """Names of the jobs that were started on the machine and not forgotten."""
-        return self.run("ls jobs").stdout.decode().split()
+        return self.run(jobs.LIST).stdout.decode().split()
 
     def job_times(self, name: str) -> tuple[str, str]:
         """When a finished job began and ended, by the machine's clock, as ISO 8601 text in UTC."""
-        began, ended = (
-            self.check(f"cd jobs/{name} && for f in pid status; do {_MTIME}; done").decode().split()
-        )
+        began, ended = self.check(jobs.times(name)).decode().split()
         return began, ended
 
     def end_jobs(self) -> None:
         """End what an earlier session left running on the machine, and forget all its jobs."""
-        self.check(
-            f'for j in jobs/*/; do (cd "$j" 2>/dev/null && {_RUNS} && {_END}) 2>/dev/null; done; rm -rf jobs'
-        )
+        self.check(jobs.END_ALL)
 
     def _run_once(self, command: str, stdin: bytes, timeout_s: float) -> Output:
         channel = self._transport().open_session(timeout=30)
@@ -246,7 +201,7 @@ class Connection:
         return transport
 
     def _persist(self, action: Callable[[], T]) -> T:
-        outage = _Outage()
+        outage = Reconnect()
         while True:
             outage.trying()
             self._answered = False
@@ -260,7 +215,7 @@ class Connection:
                 outage.failed(self._answered)
                 self._endure(outage, error)
 
-    def _endure(self, outage: _Outage, error: BaseException) -> None:
+    def _endure(self, outage: Reconnect, error: BaseException) -> None:
         """Wait a little before the next attempt; look after the machine when it is due.
 
         Raises
@@ -269,10 +224,10 @@ class Connection:
             When the machine has been away for too long, or cannot come back.
         """
         self.close()
-        over = outage.away_s > RECONNECT_S
-        if (over or outage.look_is_due()) and self._look_after(last=over):
+        last = outage.is_hopeless
+        if (last or outage.look_is_due()) and self._look_after(last=last):
             outage.begin_anew()
-        elif over:
+        elif last:
             raise DiskbookError(
                 f"machine {self.host.name} cannot be reached at {self.host.address}:{self.host.port} "
                 f"({error}); see whether it runs, then resume"
@@ -281,55 +236,17 @@ class Connection:
 
     def _look_after(self, *, last: bool) -> bool:
         """Have somebody look after the machine; tell whether something was done."""
-        found = self._care(self.host, last) if self._care else None
-        if found is not None:
+        host = self._on_unreachable(self.host, last) if self._on_unreachable else None
+        if host is not None:
             self.close()
-            self.host = found
-        return found is not None
-
-
-class _Outage:
-    """For how long a machine has not answered, in time that this process was awake."""
-
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-        self._cuts = 0
-        self.begin_anew()
-
-    def begin_anew(self) -> None:
-        """Count from now on."""
-        self.away_s = 0.0
-        self._counted: float | None = None
-        self._look_at_s = LOOK_S
-
-    def trying(self) -> None:
-        """Note the start of an attempt."""
-        self._started = time.monotonic()
-
-    def failed(self, answered: bool = False) -> None:
-        """Note the end of an attempt that failed; `answered`: the machine had taken the command."""
-        now = time.monotonic()
-        cut = answered and now - self._started > 2 * CONNECT_S and self._cuts < CUTS
-        self._cuts += cut
-        if self._counted is None or cut:
-            self.begin_anew()  # a command that ran for a while had a connection: the outage begins now
-        else:
-            # The lid of the laptop may have been closed meanwhile; nobody tried then.
-            self.away_s += min(now - self._counted, 2 * CONNECT_S)
-        self._counted = now
-
-    def look_is_due(self) -> bool:
-        """Whether it is time to look after the machine (again)."""
-        if self.away_s < self._look_at_s:
-            return False
-        self._look_at_s = self.away_s + LOOK_EVERY_S
-        return True
+            self.host = host
+        return host is not None
 
 
 def _give_up_in_time(sock: socket.socket) -> None:
     """Have TCP notice a machine that was switched off: without an answer to our keep-alives it is lost."""
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(RECONNECT_S * 1000))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(reconnect.RECONNECT_S * 1000))
 
 
 def _connect(host: Host) -> fabric.Connection:

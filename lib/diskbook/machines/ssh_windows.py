@@ -1,4 +1,4 @@
-"""Windows machines over SSH: detached jobs, and disks, by the scripts of `powershell`."""
+"""An SSH connection to a Windows machine: detached jobs, and disks, by the scripts of `powershell`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
+from diskbook.machines import jobs
+from diskbook.machines.jobs import JobLost
 from diskbook.machines.powershell import script
-from diskbook.machines.ssh import Connection, JobLost, Output
+from diskbook.machines.ssh import Connection, Output
 from diskbook.machines.windows_setup import powershell
 
 _READ, _READ_WRITE = 0x80000000, 0xC0000000
-_STREAMS = ("status", "stdout", "stderr")
-_WHY = {8: "ended without a status", 9: "is not there any more"}
 
 
 class WindowsConnection(Connection):
@@ -33,19 +33,19 @@ class WindowsConnection(Connection):
             "finish",
             timeout_s=limit_s + 60,
             name=name,
-            files=[*_STREAMS, *files],
+            files=[*jobs.STREAMS, *files],
             expected_ms=round(expected_s * 1000),
             patience_ms=max(100, round((limit_s - expected_s) * 1000)),
         )
-        if output.status in (7, 8, 9):
-            why = _WHY.get(output.status, f"took more than {limit_s:.0f} s and was ended")
-            raise JobLost(f"machine {self.host.name}: job {name} {why}")
+        why_lost = jobs.lost(output.status, limit_s)
+        if why_lost:
+            raise JobLost(f"machine {self.host.name}: job {name} {why_lost}")
         if output.status != 0:
             raise self._failed("finish", output)
         rows = [line.split(" ", 1) for line in output.stdout.decode().splitlines() if line.strip()]
         return {row[0]: base64.b64decode(row[1]) if len(row) > 1 else b"" for row in rows}
 
-    def jobs(self) -> list[str]:
+    def job_names(self) -> list[str]:
         """Names of the jobs that were started on the machine and not forgotten."""
         return self._check("jobs").decode().split()
 
@@ -64,8 +64,8 @@ class WindowsConnection(Connection):
         Emulated machines add `prefill_target`.
         """
         text = self._check("disks").decode().strip()
-        found = json.loads(text) if text else []
-        return [found] if isinstance(found, dict) else list(found)
+        rows = json.loads(text) if text else []
+        return [rows] if isinstance(rows, dict) else list(rows)
 
     def disk_facts(self, number: int) -> dict[str, Any]:
         """Say what is on a physical drive: `style`, `partitions`, `own`, `head`, `tail`, `mark` (base64).
@@ -73,8 +73,8 @@ class WindowsConnection(Connection):
         `head` and `tail` are digests of the first and the last MiB; `mark` is the block that the last begins
         with. Emulated machines add `unique_id`.
         """
-        found: dict[str, Any] = json.loads(self._check("facts", number=number, access=_READ))
-        return found
+        facts: dict[str, Any] = json.loads(self._check("facts", number=number, access=_READ))
+        return facts
 
     def write_mark(self, number: int, at: int, content: bytes) -> None:
         """Write a block at a place of a physical drive; its trailing zeros need not travel."""
@@ -88,8 +88,10 @@ class WindowsConnection(Connection):
         return output.stdout
 
     def _failed(self, which: str, output: Output) -> DiskbookError:
-        said = (output.stderr.decode(errors="replace").strip() or "it printed nothing").splitlines()[0]
-        return DiskbookError(f"machine {self.host.name}: script '{which}' ended with {output.status}: {said}")
+        message = (output.stderr.decode(errors="replace").strip() or "it printed nothing").splitlines()[0]
+        return DiskbookError(
+            f"machine {self.host.name}: script '{which}' ended with {output.status}: {message}"
+        )
 
     def _powershell(self, which: str, /, *, timeout_s: float = 120.0, **parameters: Any) -> Output:
         return self.run(powershell(script(which, **parameters)), timeout_s=timeout_s)

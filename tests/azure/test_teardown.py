@@ -170,7 +170,7 @@ def test_a_token_that_leads_nowhere_or_elsewhere_is_not_followed(
         headers = {"Location": "https://127.0.0.9:9/steal"}
         document = {"version": 1, "data": {"response": {"headers": headers, "status_code": 202}}}
         token = base64.b64encode(json.dumps(document).encode()).decode()
-    assert not teardown._leads_to(token, cloud)
+    assert not teardown._polls_this_cloud(token, cloud)
     slow = {"match": {"operation": "group-delete"}, "times": 1, "action": {"delay_s": 200}}
     faults(cloud, slow)
     cloud.resource.resource_groups.begin_delete(group_of(standing))

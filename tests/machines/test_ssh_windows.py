@@ -16,8 +16,8 @@ from diskbook.emulator.machine import Machine, login_user
 from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.machines import disks as machine_disks, disks_windows, windows_setup
 from diskbook.machines.device import Device
-from diskbook.machines.powershell import SCRIPTS, script
 from diskbook.machines.jobs import JobLost
+from diskbook.machines.powershell import SCRIPTS, script
 from diskbook.machines.ssh import Host
 from diskbook.machines.ssh_windows import WindowsConnection
 from diskbook.scenario.model import Workload

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from azure.core.exceptions import ResourceNotFoundError
 
-from diskbook.azure import teardown
+from diskbook.azure import inventory
 from diskbook.azure.clients import Clients
 from diskbook.store import session
 from diskbook.store.run import Run
@@ -121,7 +121,7 @@ def look_again(clients: Clients, group: str, runs: Path) -> Group | None:
     DiskbookError
         When the cloud does not say.
     """
-    found = teardown.find(clients, group)
+    found = inventory.find_group(clients, group)
     return None if found is None else _seen(clients, found, runs)
 
 
@@ -133,7 +133,7 @@ def _seen(clients: Clients, found: object, runs: Path) -> Group | None:
     name: str = found.name  # type: ignore[attr-defined]
     tags: dict[str, str] = found.tags or {}  # type: ignore[attr-defined]
     try:
-        holds = teardown.counted(teardown.contents(clients, name))
+        holds = inventory.counted(inventory.contents(clients, name))
     except ResourceNotFoundError:
         return None  # it has just gone
     label = label_of(tags)

@@ -15,7 +15,7 @@ from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequestError, ServiceResponseError
 
-from diskbook.azure import expiry, monitor, provision as provisioning, teardown as deletion
+from diskbook.azure import expiry, inventory, monitor, provision as provisioning, teardown as deletion
 from diskbook.azure.attach import group_and_name
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError, UsageError
@@ -133,7 +133,7 @@ def _delete_all(folder: Run, clients: Clients, groups: list[str], say: deletion.
     with contextlib.ExitStack() as steps:  # taken from the last to the first
         steps.callback(own_emulator.stop, folder.manifest)
         steps.callback(_drop_keys, folder, clients, groups)
-        steps.callback(deletion.check_elsewhere, clients, folder)
+        steps.callback(inventory.check_elsewhere, clients, folder)
         for group in reversed(groups):
             steps.callback(_delete_group, folder, clients, group, say)
         own_emulator.keep_truth(folder)

@@ -9,7 +9,7 @@ from functools import partial
 
 from azure.core.exceptions import AzureError
 
-from diskbook.azure import signin, sweep, teardown
+from diskbook.azure import inventory, signin, sweep, teardown
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import azure_message
 from diskbook.azure.sweep import Group
@@ -193,6 +193,6 @@ def _remove_group(clients: Clients, name: str, say: Say) -> None:
         with session.session(folder):  # a run that is resumed at this moment is told to wait
             stages.teardown(folder, say)
     # Also what no run here has on record, or what a run hangs on to beyond its expiry.
-    if teardown.find(clients, name) is not None:
+    if inventory.find_group(clients, name) is not None:
         teardown.remove(clients, name, again="'diskbook sweep --delete'", say=say)
     say(f"resource group {name} is gone")

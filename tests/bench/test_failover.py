@@ -21,6 +21,7 @@ from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.bench import blocks, blocks_remote, failover
 from diskbook.bench.blocks_remote import BLOCK
+from diskbook.bench.failover_record import BlockWriter
 from diskbook.bench.rig import Rig
 from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
@@ -129,15 +130,15 @@ def test_a_reservation_was_shown_step_by_step(done: Run) -> None:
 def test_a_lost_block_is_found(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(done, "planted", "standby")
     (backing,) = lifecycle.connect("drills").folder.glob("disks/*.img")
-    fail = failover._Scene._fail
+    fail = failover._FailoverTest._fail
 
-    def and_lose_a_block(scene: failover._Scene, writer: failover._Writer) -> None:
+    def and_lose_a_block(scene: failover._FailoverTest, writer: BlockWriter) -> None:
         fail(scene, writer)
         with backing.open("r+b") as file:
             file.seek(blocks.region_offset(stage.rig.scenario) + 3 * BLOCK)
             file.write(bytes(BLOCK))
 
-    monkeypatch.setattr(failover._Scene, "_fail", and_lose_a_block)
+    monkeypatch.setattr(failover._FailoverTest, "_fail", and_lose_a_block)
     event = stage.play()
     assert (event["status"], event["lost"], event["lost_blocks"]) == ("ok", 1, [3])
     words = " ".join(failover_shown.drill_words(analysis(done)))
@@ -147,18 +148,18 @@ def test_a_lost_block_is_found(done: Run, monkeypatch: pytest.MonkeyPatch) -> No
 def test_acknowledgements_that_come_late_are_told(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that was taken for dead goes on: what it acknowledges then is in no count of lost blocks."""
     stage = Stage(done, "late", "standby")
-    fail, detach, writers = failover._Scene._fail, failover._Scene._detach, []
+    fail, detach, writers = failover._FailoverTest._fail, failover._FailoverTest._detach, []
 
-    def and_remember(scene: failover._Scene, writer: failover._Writer) -> None:
+    def and_remember(scene: failover._FailoverTest, writer: BlockWriter) -> None:
         fail(scene, writer)
         writers.append(writer)
 
-    def and_go_on(scene: failover._Scene) -> None:
+    def and_go_on(scene: failover._FailoverTest) -> None:
         writers[0].times += [writers[0].last + 0.1] * 2
         detach(scene)
 
-    monkeypatch.setattr(failover._Scene, "_fail", and_remember)
-    monkeypatch.setattr(failover._Scene, "_detach", and_go_on)
+    monkeypatch.setattr(failover._FailoverTest, "_fail", and_remember)
+    monkeypatch.setattr(failover._FailoverTest, "_detach", and_go_on)
     event = stage.play()
     assert (event["status"], event["lost"], event["late"]) == ("ok", 0, 2)
     words = " ".join(failover_shown.drill_words(analysis(done)))
@@ -173,8 +174,8 @@ def test_a_drill_that_was_cut_is_repeated_whole(done: Run, monkeypatch: pytest.M
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(failover._Scene, "_take_over", killed)
-        patch.setattr(failover._Scene, "__exit__", lambda *_: None)
+        patch.setattr(failover._FailoverTest, "_take_over", killed)
+        patch.setattr(failover._FailoverTest, "__exit__", lambda *_: None)
         with pytest.raises(Killed):
             Stage(done, "cut", "shared").play()
     event = Stage(done, "cut", "shared").play()

@@ -1,4 +1,4 @@
-"""The zone drill: a machine fails while it writes, and another one takes its disk over.
+"""Run failover tests: a machine fails while it writes, another takes its disk over; RPO and RTO are measured.
 
 RPO is counted, not assumed: every block that was acknowledged to the client is read back and compared byte
 by byte. RTO is the time from the last acknowledgement of the failed machine to the first of the other one,
@@ -13,48 +13,39 @@ one operation a machine at a time. With a real failure that step would not be th
 from __future__ import annotations
 
 import contextlib
-import json
-import threading
-import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any
 
 from diskbook.azure.clients import Clients
 from diskbook.azure.power import Power
 from diskbook.base.errors import DiskbookError
-from diskbook.base.units import utc_text
-from diskbook.bench import blocks, reservations
+from diskbook.bench import reservations
 from diskbook.bench.blocks import Blocks
+from diskbook.bench.failover_record import START_S, BlockWriter, StepClock
 from diskbook.bench.reservations import Registrant
 from diskbook.bench.rig import Rig
 from diskbook.cloud import connect
 from diskbook.machines.device import Device
 from diskbook.machines.ssh import Connection
 from diskbook.scenario.model import Drill, Scenario
-from diskbook.scenario.procedures import SILENCE_S
 from diskbook.store.run import Run
 
-INTERVAL_S = 0.005  # at most one write in so long: what RTO is exact to; the region lasts for five minutes
-START_S = 60.0
 
-
-def remaining(folder: Run, scenario: Scenario, origin: int) -> list[Drill]:
-    """Drills of a planned replicate that are not done on any machines it was measured on."""
-    numbers = {row["replicate"] for row in folder.manifest["replicates"] if row["origin"] == origin}
+def remaining(run: Run, scenario: Scenario, origin: int) -> list[Drill]:
+    """Failover tests of a planned replicate that are not done on any machines it was measured on."""
+    numbers = {row["replicate"] for row in run.manifest["replicates"] if row["origin"] == origin}
     done = {
         event["name"]
-        for event in folder.ledger()
+        for event in run.ledger()
         if event["event"] == "drill" and event["status"] == "ok" and event["replicate"] in numbers
     }
     return [drill for drill in scenario.drill if drill.name not in done]
 
 
 def run_drills(rig: Rig, clients: Clients) -> None:
-    """Do the drills that this replicate has not done yet, and record each.
+    """Run the failover tests that this replicate has not done yet, and record each.
 
-    A drill that fails is recorded with the reason, and the next one is done; machines run again in the end.
+    One that fails is recorded with the reason, and the next one is done; machines run again in the end.
 
     Raises
     ------
@@ -66,16 +57,16 @@ def run_drills(rig: Rig, clients: Clients) -> None:
             return
         about = _about(rig, spec)
         rig.run.append("drill", status="begun", error=None, **about)
-        scene = _Scene(rig, clients, spec)
+        test = _FailoverTest(rig, clients, spec)
         try:
-            with scene:
-                found = scene.play()
+            with test:
+                measured = test.run()
         except DiskbookError as error:
-            if scene.down:
+            if test.down:
                 raise
             rig.run.append("drill", status="failed", error=str(error), **about)
         else:
-            rig.run.append("drill", status="ok", error=None, **about, **found)
+            rig.run.append("drill", status="ok", error=None, **about, **measured)
 
 
 def _about(rig: Rig, spec: Drill) -> dict[str, Any]:
@@ -95,78 +86,8 @@ def _about(rig: Rig, spec: Drill) -> dict[str, Any]:
     }
 
 
-class _Writer(threading.Thread):
-    """Writes blocks from a machine, and keeps when each was acknowledged to us."""
-
-    def __init__(self, connection: Connection, device: Device, series: Blocks) -> None:
-        super().__init__(name="drill-writer", daemon=True)
-        self._source = connection, device, series
-        self.times: list[float] = []  # of block 0, 1, 2 ..., `time.monotonic()`
-        self.told_to_end = False
-        self.error: str | None = None
-
-    def run(self) -> None:
-        connection, device, series = self._source
-        try:
-            for row in series.follow(connection, device, "write", blocks.MOST, INTERVAL_S):
-                if "ack" in row:
-                    self.times.append(time.monotonic())
-                self.told_to_end |= "told_to_end" in row
-                self.error = row.get("text", self.error)
-        except Exception as error:
-            self.error = str(error)
-
-    @property
-    def last(self) -> float:
-        """When the last block was acknowledged."""
-        return self.times[-1]
-
-    def write_for(self, seconds: float) -> None:
-        """Let it write; raises DiskbookError when it does not, or ends."""
-        deadline = time.monotonic() + START_S
-        while not self.times and self.is_alive() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        self.join(seconds if self.times else 0)
-        if not (self.times and self.is_alive()):
-            raise DiskbookError(f"the writing machine wrote {len(self.times)} blocks, then: {self.error}")
-
-    def wait_for_silence(self) -> float:
-        """Return when it was noticed that no more acknowledgements come."""
-        while self.is_alive() and time.monotonic() - self.last < SILENCE_S:
-            self.join(0.01)
-        return time.monotonic()
-
-    def lines(self) -> bytes:
-        """All acknowledgements, a JSON document a line, with the client's time."""
-        ahead = time.time() - time.monotonic()
-        rows = [
-            {"ack": number, "time_utc": utc_text(at + ahead, "auto")} for number, at in enumerate(self.times)
-        ]
-        return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-
-
-@dataclass
-class _Clock:
-    """Ends of the steps, with what the emulator's time scale had saved by then."""
-
-    saved_s: Callable[[], float]
-    ends: list[tuple[str, float, float]] = field(default_factory=list)
-    extra_s: dict[str, float] = field(default_factory=dict)
-
-    def mark(self, step: str, at: float | None = None) -> None:
-        self.ends.append((step, time.monotonic() if at is None else at, self.saved_s()))
-
-    def steps(self, start: float, saved_s: float) -> Iterator[dict[str, Any]]:
-        """Length of each step since `start`, as run and unscaled; their sum is the time to the last end."""
-        for step, end, saved in self.ends:
-            real = max(0.0, end - start)
-            unscaled = real + saved - saved_s + self.extra_s.get(step, 0.0)
-            yield {"step": step, "real_s": round(real, 4), "unscaled_s": round(unscaled, 4)}
-            start, saved_s = max(start, end), saved
-
-
-class _Scene:
-    """One drill; at its end both machines run again, and nobody is registered."""
+class _FailoverTest:
+    """One failover test; at its end both machines run again, and nobody is registered."""
 
     def __init__(self, rig: Rig, clients: Clients, spec: Drill) -> None:
         self.rig, self.spec = rig, spec
@@ -175,7 +96,7 @@ class _Scene:
         # Clients of its own: the waiting for the failure counts apart from that of the take-over.
         own = connect.clients_of(rig.run.manifest, rig.run)
         self._failing = Power(own, rig.run, rig.replicate)
-        self._clock = _Clock(lambda: clients.saved_s)
+        self._clock = StepClock(lambda: clients.saved_s)
         self._series = Blocks.fresh(rig.scenario)
         self._off: Future[None] | None = None
         self._saved_at_start = 0.0
@@ -183,7 +104,7 @@ class _Scene:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="drill")
         self._registered: tuple[Registrant, Registrant] | None = None
 
-    def __enter__(self) -> _Scene:
+    def __enter__(self) -> _FailoverTest:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -193,18 +114,18 @@ class _Scene:
         self._pool.shutdown()
         for machine in sorted(self.down):
             self._power.on(machine)
-            self._drop(machine)
+            self._forget_connection(machine)
             self.rig.connection(machine)
             self.down.discard(machine)
         self.rig.forget(self.spec.disk)
         if self._registered is not None:
             reservations.wipe(self._registered[1])
 
-    def play(self) -> dict[str, Any]:
-        """Do it, and return what was seen."""
+    def run(self) -> dict[str, Any]:
+        """Fail the one machine, have the other take over, and return what was measured."""
         first = self._prepare()
         connection = self.rig.new_connection(self.spec.from_machine)
-        writer = _Writer(connection, first, self._series)
+        writer = BlockWriter(connection, first, self._series)
         writer.start()
         try:
             writer.write_for(self.spec.write_s)
@@ -213,7 +134,7 @@ class _Scene:
         finally:
             connection.close()
             writer.join(START_S)
-        return self._found(writer.times[: self._count], writer, seen)
+        return self._result(writer.times[: self._count], writer, seen)
 
     def _prepare(self) -> Device:
         """Have everything as it is before the failure; return the disk as the first machine sees it."""
@@ -239,7 +160,7 @@ class _Scene:
             rig.connection(spec.machine)
         return device
 
-    def _fail(self, writer: _Writer) -> None:
+    def _fail(self, writer: BlockWriter) -> None:
         """Have the first machine fail; go on when that is noticed, and with most kinds when it is off."""
         spec = self.spec
         self.down.add(spec.from_machine)
@@ -252,7 +173,7 @@ class _Scene:
         self._clock.mark("off")
         self._clock.extra_s["off"] = self._failing.clients.saved_s  # nothing else was done with them
 
-    def _take_over(self, writer: _Writer) -> dict[str, Any]:
+    def _take_over(self, writer: BlockWriter) -> dict[str, Any]:
         """Have the other machine take over; return what it verified.
 
         Blocks are counted once nobody else can write: what looked like a failure may have been a pause.
@@ -269,7 +190,7 @@ class _Scene:
         clock.mark("detached")
         if spec.kind == "cold":
             self._power.on(spec.machine)
-            self._drop(spec.machine)
+            self._forget_connection(spec.machine)
             self.down.discard(spec.machine)
             clock.mark("started")
         self.rig.attachments.attach(self.rig.scenario.disk_named(spec.disk), spec.machine)
@@ -294,11 +215,11 @@ class _Scene:
             self._clock.mark("verified" if "verified" in row else "written")
             seen |= row
         if "ack" not in seen:
-            said = seen.get("text", "the connection was lost")
-            raise DiskbookError(f"machine {connection.host.name} did not take over: {said}")
+            reason = seen.get("text", "the connection was lost")
+            raise DiskbookError(f"machine {connection.host.name} did not take over: {reason}")
         return seen
 
-    def _found(self, acked: list[float], writer: _Writer, seen: dict[str, Any]) -> dict[str, Any]:
+    def _result(self, acked: list[float], writer: BlockWriter, seen: dict[str, Any]) -> dict[str, Any]:
         steps = list(self._clock.steps(acked[-1], self._saved_at_start))
         name = f"drill-{self.spec.name}-r{self.rig.number}-{self._series.tag[:8]}"
         return {
@@ -314,7 +235,7 @@ class _Scene:
             "acks": self.rig.run.write_raw(f"{name}.jsonl", writer.lines()),
         }
 
-    def _drop(self, machine: str) -> None:
+    def _forget_connection(self, machine: str) -> None:
         """Forget the connection to a machine that was off."""
         old = self.rig.connections.pop(machine, None)
         if old is not None:

@@ -34,12 +34,12 @@ class Attachments:
 
     def where(self, disk: str) -> list[tuple[str, int]]:
         """Machines, by scenario name, that have the disk now, with the LUN, as Azure says."""
-        found = []
+        places = []
         for machine in self._machines:
             for row in self._data_disks(machine):
                 if row.managed_disk and row.managed_disk.id.lower() == self._disks[disk]:
-                    found.append((machine, row.lun))
-        return found
+                    places.append((machine, row.lun))
+        return places
 
     def move(self, disk: Disk, machine: str) -> int:
         """Have the disk on the machine, taking it from another one where it cannot be shared.
@@ -75,10 +75,10 @@ class Attachments:
         }
         with operation(self._run, "attach", f"{disk.name} to {machine}", self._clients):
             self._change(machine, {"dataDisksToAttach": [body]})
-        found = readback.check_attachment(
+        attachment = readback.check_attachment(
             disk.name, self._get(machine), self._disks[disk.name], lun, disk.cache
         )
-        self._run.append("attached", disk=disk.name, machine=machine, read_back=found)
+        self._run.append("attached", disk=disk.name, machine=machine, read_back=attachment)
         return lun
 
     def detach(self, disk: str, machine: str, *, force: bool = False) -> None:

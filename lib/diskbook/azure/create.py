@@ -185,7 +185,7 @@ class Maker:
 
         It has no limits of its own: the machine's for its cache and local disk hold.
         """
-        found = machine["read_back"]
+        reported = machine["read_back"]
         return {
             "id": f"{machine['id']}/osdisk",
             "unique_id": machine["vm_id"],
@@ -195,8 +195,8 @@ class Maker:
             "limits": dict.fromkeys(("iops", "mb_s", "burst_iops", "burst_mb_s")),
             "read_back": {
                 "sku": spec.sku,
-                "size_gib": found["os_disk_gib"],
-                "zone": found["zone"],
-                "placement": found["os_disk_local"],
+                "size_gib": reported["os_disk_gib"],
+                "zone": reported["zone"],
+                "placement": reported["os_disk_local"],
             },
         }

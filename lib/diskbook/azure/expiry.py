@@ -133,11 +133,11 @@ def check_fits(
     trials_s = sum(seconds[trial.workload] for block in blocks for trial in block.trials)
     needed_h, lifetime_s = trials_s / max(1, at_once) / 3600, lifetime(manifest).total_seconds()
     if needed_h * 3600 > lifetime_s:
-        wanted = round(needed_h * 1.25 + 1)
+        hours = round(needed_h * 1.25 + 1)
         raise UsageError(
             f"the trials alone take {span(needed_h * 3600)}, but the machines shut down after "
             f"{span(lifetime_s)}: "
-            + (f"give --expires {wanted}" if wanted <= LONGEST_H else "plan fewer blocks, or split the run")
+            + (f"give --expires {hours}" if hours <= LONGEST_H else "plan fewer blocks, or split the run")
         )
 
 

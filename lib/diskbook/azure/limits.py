@@ -38,16 +38,16 @@ def sizes(clients: Clients, region: str, names: Set[str]) -> dict[str, Size]:
     DiskbookError
         When the region does not offer a size.
     """
-    found: dict[str, Size] = {}
+    by_size: dict[str, Size] = {}
     for row in clients.compute.resource_skus.list(filter=f"location eq '{region}'"):
         if row.resource_type == "virtualMachines" and row.name in names:
-            found[row.name] = _of_size(row)
-    missing = names - found.keys()
+            by_size[row.name] = _of_size(row)
+    missing = names - by_size.keys()
     if missing:
         raise DiskbookError(
             f"region {region} does not offer {min(missing)}; choose another size or region in the scenario"
         )
-    return found
+    return by_size
 
 
 def disk_limits(spec: Disk, resource: Any) -> dict[str, float | None]:

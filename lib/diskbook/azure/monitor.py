@@ -144,7 +144,7 @@ class _Monitor:
         """Ask once; return the answer as it came, and as the SDK reads it."""
         bodies: list[bytes] = []
         by_lun: dict[str, Any] = {"filter": f"{LUN} eq '*'", "max_results": MOST_LUNS}
-        found = self._client.query_resources(
+        results = self._client.query_resources(
             resource_ids=list(machines),
             metric_namespace=NAMESPACE,
             metric_names=[metric.name for metric in metrics],
@@ -154,41 +154,41 @@ class _Monitor:
             raw_response_hook=lambda response: bodies.append(response.http_response.content),
             **(by_lun if metrics[0].path == "disk" else {}),
         )
-        return bodies[-1], found
+        return bodies[-1], results
 
 
 def _wait(monitor: _Monitor, asked: Wanted) -> set[str]:
     """Wait until the last window that each machine's trials need has arrived; return those that lack it."""
     missing = set(asked.needed)
     deadline = time.monotonic() + WAIT_S * monitor.time_scale
-    told = False
+    announced = False
     while missing:
         missing -= _arrived(monitor, asked, sorted(missing))
         if not missing or time.monotonic() >= deadline:
             break
-        if not told and WAIT_S * monitor.time_scale > 60:
+        if not announced and WAIT_S * monitor.time_scale > 60:
             monitor.tell(
                 f"waiting up to {WAIT_S / 60:.0f} minutes for the platform's metrics of the last trial"
             )
-            told = True
+            announced = True
         time.sleep(AGAIN_S * monitor.time_scale)
     return missing
 
 
 def _arrived(monitor: _Monitor, asked: Wanted, machines: Sequence[str]) -> set[str]:
     """Machines whose last needed window has a value."""
-    found = set()
-    for some in _batches(machines):
-        times = [asked.needed[machine] for machine in some]
+    arrived = set()
+    for batch in _batches(machines):
+        times = [asked.needed[machine] for machine in batch]
         _, results = monitor.query(
-            some, MACHINE_METRICS[:1], min(times), max(times) + asked.grain_s, asked.grain_s
+            batch, MACHINE_METRICS[:1], min(times), max(times) + asked.grain_s, asked.grain_s
         )
-        for machine, result in zip(some, results, strict=True):
+        for machine, result in zip(batch, results, strict=True):
             values = [value for metric in result.metrics for part in metric.timeseries for value in part.data]
             there = {value.timestamp.timestamp() for value in values if value.average is not None}
             if asked.needed[machine] in there:
-                found.add(machine)
-    return found
+                arrived.add(machine)
+    return arrived
 
 
 def _answers(monitor: _Monitor, asked: Wanted) -> Iterator[bytes]:
@@ -198,8 +198,8 @@ def _answers(monitor: _Monitor, asked: Wanted) -> Iterator[bytes]:
     start = asked.start
     while start < asked.end:
         for metrics in (DISK_METRICS, machine):
-            for some in _batches(asked.machines):
-                yield monitor.query(some, metrics, start, min(start + step, asked.end), asked.grain_s)[0]
+            for batch in _batches(asked.machines):
+                yield monitor.query(batch, metrics, start, min(start + step, asked.end), asked.grain_s)[0]
         start += step
 
 

@@ -105,11 +105,11 @@ def _closed(restrictions: Iterable[Any]) -> tuple[frozenset[str], bool]:
     """Zones that are closed, and whether the region as a whole is open."""
     zones: set[str] = set()
     everywhere = True
-    for one in restrictions:
-        if getattr(one.type, "value", one.type) == "Location":
+    for restriction in restrictions:
+        if getattr(restriction.type, "value", restriction.type) == "Location":
             everywhere = False
-        elif one.restriction_info is not None:
-            zones |= set(one.restriction_info.zones or [])
+        elif restriction.restriction_info is not None:
+            zones |= set(restriction.restriction_info.zones or [])
     return frozenset(zones), everywhere
 
 

@@ -57,13 +57,13 @@ def problems(
     list of str
         One sentence a problem, none twice; empty when everything can be had.
     """
-    found: list[str] = []
+    sentences: list[str] = []
     for machine in scenario.machine:
-        found += _machine(scenario, machine, here, elsewhere, today)
+        sentences += _machine(scenario, machine, here, elsewhere, today)
     for disk in scenario.data_disks:
-        found += _disk(scenario, disk, here, elsewhere)
-    found += _quotas(scenario, here, replicates)
-    return list(dict.fromkeys(found))
+        sentences += _disk(scenario, disk, here, elsewhere)
+    sentences += _quotas(scenario, here, replicates)
+    return list(dict.fromkeys(sentences))
 
 
 # Machines
@@ -131,8 +131,8 @@ def retired_on(name: str, size: Offer | None) -> date | None:
 def _change(scenario: Scenario, machine: Machine, here: Region, elsewhere: Elsewhere, today: date) -> str:
     """Another size here, or another region."""
     regions = [region.name for region in elsewhere() if _machines_fit(scenario, region)]
-    said = _instead(scenario, machine, here, today)
-    return f"{said}, or region {' or '.join(regions[:3])}" if regions else said
+    sizes = _instead(scenario, machine, here, today)
+    return f"{sizes}, or region {' or '.join(regions[:3])}" if regions else sizes
 
 
 def _machines_fit(scenario: Scenario, region: Region) -> bool:
@@ -148,9 +148,9 @@ def _instead(scenario: Scenario, machine: Machine, here: Region, today: date) ->
     """Name sizes of the region that would do: the documented substitute first, then the smallest similar."""
     documented = catalog.vm_sizes().get(machine.size.lower())
     named = [machine.substitute, documented.substitute if documented else None]
-    found = [name for name in named if name and _would_do(scenario, machine, here, name, today)]
-    found += similar(scenario, machine, here, today)
-    names = list(dict.fromkeys(found))[:3]
+    suitable = [name for name in named if name and _would_do(scenario, machine, here, name, today)]
+    suitable += similar(scenario, machine, here, today)
+    names = list(dict.fromkeys(suitable))[:3]
     return f"take {' or '.join(names)} instead" if names else "take another size"
 
 

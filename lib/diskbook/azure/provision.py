@@ -93,7 +93,7 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
     replicate.
     """
     sizes = {machine.size for machine in scenario.machine}
-    found = {
+    by_name = {
         "sizes": Step(lambda _: limits.sizes(maker.clients, maker.place.region, sizes)),
         "security group": Step(lambda _: maker.security_group()),
         "network": Step(lambda _: maker.network()),
@@ -101,13 +101,15 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
     for number in numbers:
         for disk in scenario.data_disks:
             name = f"r{number}-{disk.name}"
-            found[f"disk {name}"] = Step(partial(_disk, maker, disk, name))
+            by_name[f"disk {name}"] = Step(partial(_disk, maker, disk, name))
         for machine in scenario.machine:
-            found |= _machine(maker, machine, f"r{number}-{machine.name}", scenario.os_disk_of(machine.name))
-            found[f"look r{number}-{machine.name}"] = _look(maker, scenario, machine, number)
+            by_name |= _machine(
+                maker, machine, f"r{number}-{machine.name}", scenario.os_disk_of(machine.name)
+            )
+            by_name[f"look r{number}-{machine.name}"] = _look(maker, scenario, machine, number)
         needs = tuple(_parts(scenario, number))
-        found[f"replicate {number}"] = Step(partial(_entry, maker, scenario, number), needs)
-    return found
+        by_name[f"replicate {number}"] = Step(partial(_entry, maker, scenario, number), needs)
+    return by_name
 
 
 def _disk(maker: Maker, spec: Disk, name: str, has: Mapping[str, Any]) -> dict[str, Any]:

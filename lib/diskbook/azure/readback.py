@@ -105,7 +105,7 @@ def check_machine(
     """
     properties = body["properties"]
     image = properties["storageProfile"]["imageReference"]
-    wanted = {
+    expected = {
         "size": asked.size,
         "zone": asked.zone,
         "image": f"{image['publisher']}:{image['offer']}:{image['sku']}",
@@ -115,21 +115,21 @@ def check_machine(
         "interface_delete_option": "Delete",
     }
     if os_disk is not None:
-        wanted["os_disk_local"] = catalog.vm_size(asked.size).placement(os_disk.size_gib)
-        wanted["os_disk_gib"] = os_disk.size_gib
-    _compare(f"machine {asked.name}", wanted, machine(resource))
+        expected["os_disk_local"] = catalog.vm_size(asked.size).placement(os_disk.size_gib)
+        expected["os_disk_gib"] = os_disk.size_gib
+    _compare(f"machine {asked.name}", expected, machine(resource))
 
 
 def check_interface(name: str, asked: Mapping[str, Any], resource: Any) -> None:
     """Compare the network interface of a machine with the request; raises as `check_disk` does."""
     row = asked["ipConfigurations"][0]["properties"]
-    wanted = {
+    expected = {
         "accelerated_networking": asked["enableAcceleratedNetworking"],
         "security_group": asked["networkSecurityGroup"]["id"],
         "public_address": row["publicIPAddress"]["id"],
         "subnet": row["subnet"]["id"],
     }
-    _compare(f"network interface of machine {name}", wanted, interface(resource))
+    _compare(f"network interface of machine {name}", expected, interface(resource))
 
 
 def check_security_group(source: str, resource: Any) -> None:
@@ -150,7 +150,7 @@ def check_attachment(name: str, resource: Any, disk_id: str, lun: int, cache: st
     dict
         The attachment's settings as Azure reports them.
     """
-    found = [
+    attachments = [
         {
             "lun": row.lun,
             "cache": _plain(row.caching) or "None",
@@ -160,11 +160,11 @@ def check_attachment(name: str, resource: Any, disk_id: str, lun: int, cache: st
         for row in resource.storage_profile.data_disks or []
         if row.managed_disk and row.managed_disk.id.lower() == disk_id.lower()
     ]
-    if not found:
+    if not attachments:
         raise DiskbookError(f"disk {name} was attached, but the machine does not list it; the run stops")
-    wanted = {"lun": lun, "cache": cache, "delete_option": "Delete", "write_accelerator": False}
-    _compare(f"attached disk {name}", wanted, found[0])
-    return found[0]
+    expected = {"lun": lun, "cache": cache, "delete_option": "Delete", "write_accelerator": False}
+    _compare(f"attached disk {name}", expected, attachments[0])
+    return attachments[0]
 
 
 def _id(reference: Any) -> str | None:
@@ -183,8 +183,10 @@ def _plain(value: Any) -> Any:
     return getattr(value, "value", value)
 
 
-def _compare(what: str, wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    for setting, value in wanted.items():
-        got = found[setting]
-        if str(got).lower() != str(value).lower():
-            raise DiskbookError(f"{what}: {setting} was to be {value}, but Azure says {got}; the run stops")
+def _compare(what: str, expected: Mapping[str, Any], reported: Mapping[str, Any]) -> None:
+    for setting, value in expected.items():
+        actual = reported[setting]
+        if str(actual).lower() != str(value).lower():
+            raise DiskbookError(
+                f"{what}: {setting} was to be {value}, but Azure says {actual}; the run stops"
+            )

@@ -85,14 +85,14 @@ class Recovery:
         states = [code.split("/", 1)[1].lower() for code in codes if code.startswith("PowerState/")]
         return states[0] if states else "unknown"
 
-    def _bring_back(self, machine: str, host: Host, found: str, action: str) -> Host | None:
+    def _bring_back(self, machine: str, host: Host, state: str, action: str) -> Host | None:
         """Start or restart a machine, once; make sure that it has come back with the same disks."""
         expiry.check_not_past(self._run, self._replicate["resource_group"])
         if machine in self._brought_back:
             if action == "restart":
                 return None
             raise DiskbookError(
-                f"machine {host.name} was found {found} again after it was started once; "
+                f"machine {host.name} was found {state} again after it was started once; "
                 "see who stops it, or take a size or zone with more room"
             )
         self._brought_back.add(machine)
@@ -102,7 +102,7 @@ class Recovery:
             begin(*self._place(machine)).result()
         self._check_disks(host)
         back = self._now_at(machine, host)
-        self._record(machine, found, f"{action}ed", back)
+        self._record(machine, state, f"{action}ed", back)
         return back
 
     def _moved(self, machine: str, host: Host) -> Host | None:
@@ -130,7 +130,7 @@ class Recovery:
                     f"machine {host.name} came back, but disk {name} is not the one created for this run"
                 )
 
-    def _record(self, machine: str, found: str, done: str, host: Host) -> None:
+    def _record(self, machine: str, state: str, done: str, host: Host) -> None:
         entry = self._replicate["machines"][machine]
         entry["host"] = {key: value for key, value in asdict(host).items() if key != "private_key"}
         with _manifest:
@@ -144,7 +144,7 @@ class Recovery:
             replicate=self._replicate["replicate"],
             machine=machine,
             machine_id=entry["id"],
-            found=found,
+            found=state,
             done=done,
         )
 

@@ -80,15 +80,15 @@ def message(error: AzureError) -> str:
         return signin_attempts.line(text)
     if isinstance(error, HttpResponseError) and (named := code(error)):
         body = _body(error)
-        said = str(body.get("message") or "the operation was ended by Azure")
-        return _line(f"{body.get('code') or named}: {said}")
+        reason = str(body.get("message") or "the operation was ended by Azure")
+        return _line(f"{body.get('code') or named}: {reason}")
     return _line(text)
 
 
 def with_advice(error: AzureError) -> str:
     """Azure's message, and what to change where that is known."""
-    said, hint = message(error), advice(error)
-    return f"{said.rstrip('.')}. {hint[0].upper()}{hint[1:]}" if hint else said
+    text, hint = message(error), advice(error)
+    return f"{text.rstrip('.')}. {hint[0].upper()}{hint[1:]}" if hint else text
 
 
 def code(error: AzureError) -> str:

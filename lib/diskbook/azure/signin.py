@@ -36,8 +36,8 @@ class Identity:
     provenance: str  # "azure" | "emulated": what the endpoint itself says
 
     def __str__(self) -> str:
-        said = f"subscription {self.subscription_name} ({self.subscription}), tenant {self.tenant}"
-        return f"{said}, region {self.region}" + (", emulated" if self.provenance == "emulated" else "")
+        text = f"subscription {self.subscription_name} ({self.subscription}), tenant {self.tenant}"
+        return f"{text}, region {self.region}" + (", emulated" if self.provenance == "emulated" else "")
 
 
 @cache
@@ -105,9 +105,9 @@ def _ask(clients: Clients) -> tuple[dict[str, Any], str]:
     except (ServiceRequestError, ServiceResponseError) as error:
         raise DiskbookError(f"Azure cannot be reached: {refusals.message(error)}") from error
     except AzureError as error:
-        told = refusals.with_advice(error)
+        text = refusals.with_advice(error)
         if refusals.code(error):
-            told = f"Azure does not let us use subscription {subscription}: {told}"
-        raise UsageError(told) from error
+            text = f"Azure does not let us use subscription {subscription}: {text}"
+        raise UsageError(text) from error
     except ValueError as error:
         raise DiskbookError(f"Azure's answer about subscription {subscription} is not JSON") from error

@@ -51,8 +51,8 @@ def line(message: str) -> str:
 
 def _reason(text: str) -> str:
     for pattern, words in _REASONS:
-        if found := re.search(pattern, text, re.IGNORECASE):
-            return found.expand(words)
+        if match := re.search(pattern, text, re.IGNORECASE):
+            return match.expand(words)
     first = re.split(r"(?<=\w)[.;\n]", text.strip(), maxsplit=1)[0]
     return redact.hide(first)[:_LONGEST]
 

@@ -107,10 +107,11 @@ def look(clients: Clients, runs: Path) -> list[Group]:
     AzureError
         When the cloud does not answer, or refuses.
     """
-    found = [one for one in clients.resource.resource_groups.list() if _looks_ours(one.name, one.tags or {})]
+    listed = clients.resource.resource_groups.list()
+    candidates = [row for row in listed if _looks_ours(row.name, row.tags or {})]
     with ThreadPoolExecutor(WORKERS) as pool:
-        seen = list(pool.map(lambda one: _seen(clients, one, runs), found))
-    return sorted((one for one in seen if one is not None), key=lambda one: one.name)
+        groups = list(pool.map(lambda row: _seen(clients, row, runs), candidates))
+    return sorted((group for group in groups if group is not None), key=lambda group: group.name)
 
 
 def look_again(clients: Clients, group: str, runs: Path) -> Group | None:
@@ -121,17 +122,17 @@ def look_again(clients: Clients, group: str, runs: Path) -> Group | None:
     DiskbookError
         When the cloud does not say.
     """
-    found = inventory.find_group(clients, group)
-    return None if found is None else _seen(clients, found, runs)
+    resource = inventory.find_group(clients, group)
+    return None if resource is None else _seen(clients, resource, runs)
 
 
 def _looks_ours(name: str, tags: Mapping[str, str]) -> bool:
     return name.startswith(PREFIX) or any(tag.lower().startswith(PREFIX) for tag in tags)
 
 
-def _seen(clients: Clients, found: object, runs: Path) -> Group | None:
-    name: str = found.name  # type: ignore[attr-defined]
-    tags: dict[str, str] = found.tags or {}  # type: ignore[attr-defined]
+def _seen(clients: Clients, resource: object, runs: Path) -> Group | None:
+    name: str = resource.name  # type: ignore[attr-defined]
+    tags: dict[str, str] = resource.tags or {}  # type: ignore[attr-defined]
     try:
         holds = inventory.counted(inventory.contents(clients, name))
     except ResourceNotFoundError:
@@ -140,7 +141,7 @@ def _seen(clients: Clients, found: object, runs: Path) -> Group | None:
     if isinstance(label, str):
         return Group(name, None, f"not touched: {label}", False, holds)
     state, goes = judge(name, label, runs, datetime.now(UTC))
-    if found.properties.provisioning_state == "Deleting":  # type: ignore[attr-defined]
+    if resource.properties.provisioning_state == "Deleting":  # type: ignore[attr-defined]
         state += ", being deleted"
     return Group(name, label, state, goes, holds)
 

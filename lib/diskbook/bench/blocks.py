@@ -58,8 +58,8 @@ class Blocks:
         output = connection.run(self._command(device, action, count), stdin=_modules(device), timeout_s=300)
         rows = [json.loads(line) for line in output.stdout.decode().splitlines()]
         if output.status != 0 and not (rows and "error" in rows[-1]):
-            said = output.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
-            raise DiskbookError(f"machine {connection.host.name} cannot {action} blocks: {said[-1]}")
+            lines = output.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+            raise DiskbookError(f"machine {connection.host.name} cannot {action} blocks: {lines[-1]}")
         return rows
 
     def follow(

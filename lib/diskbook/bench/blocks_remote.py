@@ -76,11 +76,11 @@ def block(tag: bytes, number: int) -> bytes:
 
 def write(disk: Any, offset: int, tag: bytes, numbers: range, interval_s: float) -> Iterator[dict[str, Any]]:
     """Write blocks at most one an interval; yield the number of each once it is durable."""
-    told: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+    signals: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
     due = time.monotonic()
     for number in numbers:
-        if told:
+        if signals:
             yield {"told_to_end": True}
             return
         disk.write(offset + number * BLOCK, block(tag, number))
@@ -96,8 +96,8 @@ def verify(disk: Any, offset: int, tag: bytes, numbers: range) -> dict[str, Any]
     for first in range(numbers.start, numbers.stop, step):
         count = min(step, numbers.stop - first)
         content = disk.read(offset + first * BLOCK, count * BLOCK)
-        found = (content[place * BLOCK : (place + 1) * BLOCK] for place in range(count))
-        lost += [first + place for place, one in enumerate(found) if one != block(tag, first + place)]
+        blocks = (content[place * BLOCK : (place + 1) * BLOCK] for place in range(count))
+        lost += [number for number, read in enumerate(blocks, first) if read != block(tag, number)]
     return {"verified": len(numbers) - len(lost), "lost": len(lost), "lost_blocks": lost[:_LISTED]}
 
 

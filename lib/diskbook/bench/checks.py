@@ -80,13 +80,13 @@ def _data_intact(rig: Rig, check: Check) -> dict[str, Any]:
     rig.device(check.disk, check.machine)  # detached from the one, attached to the other
     moved = time.monotonic()
     verified = _verify(rig, check, check.machine, write=False, size=size, offset=offset)
-    wanted = size // (64 * 1024)
+    expected = size // (64 * 1024)
     where = f"written from {check.from_machine} and read from {check.machine}"
     return {
-        "ok": verified == wanted,
-        "expected": wanted,
+        "ok": verified == expected,
+        "expected": expected,
         "observed": verified,
-        "text": f"{verified} of {wanted} blocks of 64 KiB, {where}, carry the right checksum",
+        "text": f"{verified} of {expected} blocks of 64 KiB, {where}, carry the right checksum",
         "move_real_s": round(moved - written, 3),
         "real_s": round(time.monotonic() - started, 3),
     }

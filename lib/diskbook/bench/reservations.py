@@ -72,11 +72,11 @@ class Registrant:
         DiskbookError
             When the reservation is of another type.
         """
-        said = self._call("--in", "--read-reservation")
-        found = _HOLDER.search(said)
-        if found is not None and TYPE_WORDS.lower() not in said.lower():
-            raise DiskbookError(f"machine {self.connection.host.name}: another kind of reservation: {said}")
-        return int(found[1], 16) if found else None
+        answer = self._call("--in", "--read-reservation")
+        match = _HOLDER.search(answer)
+        if match is not None and TYPE_WORDS.lower() not in answer.lower():
+            raise DiskbookError(f"machine {self.connection.host.name}: another kind of reservation: {answer}")
+        return int(match[1], 16) if match else None
 
     def _out(self, action: str, *options: str) -> None:
         self._call("--out", action, *options)
@@ -88,8 +88,8 @@ class Registrant:
         if output.status == 0:
             return output.stdout.decode()
         why = "reservation conflict" if output.status == CONFLICT else f"status {output.status}"
-        said = output.stderr.decode(errors="replace").strip().splitlines()
-        words = f": {said[-1]}" if said else ""
+        lines = output.stderr.decode(errors="replace").strip().splitlines()
+        words = f": {lines[-1]}" if lines else ""
         raise DiskbookError(f"machine {self.connection.host.name}: {options[1]} failed with {why}{words}")
 
 
@@ -149,27 +149,27 @@ def show(rig: Rig, check: Check) -> dict[str, Any]:
 
 def _fence(rig: Rig, protocol: _Protocol, first: Registrant, second: Registrant) -> None:
     """The first registers and reserves; the second is refused until it has registered."""
-    mine, yours = Blocks.fresh(rig.scenario), Blocks.fresh(rig.scenario)
+    first_blocks, second_blocks = Blocks.fresh(rig.scenario), Blocks.fresh(rig.scenario)
     first.register()
     protocol.see("the first registers", _state(KEYS[:1], None), _seen(first))
     first.reserve()
     protocol.see("the first reserves", _state(KEYS[:1], KEYS[0]), _seen(second))
-    protocol.see("the first writes", "written", _write(first, mine))
-    protocol.see("the second writes, unregistered", "refused", _write(second, yours))
-    protocol.see("data of the first", "unchanged", _unchanged(second, mine))
+    protocol.see("the first writes", "written", _write(first, first_blocks))
+    protocol.see("the second writes, unregistered", "refused", _write(second, second_blocks))
+    protocol.see("data of the first", "unchanged", _unchanged(second, first_blocks))
     second.register()
     protocol.see("the second registers", _state(KEYS, KEYS[0]), _seen(first))
-    protocol.see("the second writes, registered", "written", _write(second, yours))
+    protocol.see("the second writes, registered", "written", _write(second, second_blocks))
 
 
 def _take_over(rig: Rig, protocol: _Protocol, first: Registrant, second: Registrant) -> None:
     """The second takes the reservation over and the first is fenced."""
-    mine, yours = Blocks.fresh(rig.scenario), Blocks.fresh(rig.scenario)
+    first_blocks, second_blocks = Blocks.fresh(rig.scenario), Blocks.fresh(rig.scenario)
     second.preempt(first.key)
     protocol.see("the second preempts", _state(KEYS[1:], KEYS[1]), _seen(first))
-    protocol.see("the second writes", "written", _write(second, yours))
-    protocol.see("the first writes, fenced", "refused", _write(first, mine))
-    protocol.see("data of the second", "unchanged", _unchanged(first, yours))
+    protocol.see("the second writes", "written", _write(second, second_blocks))
+    protocol.see("the first writes, fenced", "refused", _write(first, first_blocks))
+    protocol.see("data of the second", "unchanged", _unchanged(first, second_blocks))
 
 
 def _state(keys: tuple[int, ...], holder: int | None) -> str:

@@ -73,8 +73,8 @@ class Rig:
         """Have the disk on the machine and return it as the machine sees it."""
         if self._placed.get(disk, ("", None))[0] != machine:
             spec = self.scenario.disk_named(disk)
-            found = self._os_disk(disk, machine) if spec.ephemeral else self._data_disk(spec, machine)
-            self._placed[disk] = (machine, found)
+            device = self._os_disk(disk, machine) if spec.ephemeral else self._data_disk(spec, machine)
+            self._placed[disk] = (machine, device)
         return self._placed[disk][1]
 
     def _data_disk(self, spec: Disk, machine: str) -> Device:
@@ -89,10 +89,10 @@ class Rig:
     def _os_disk(self, disk: str, machine: str) -> Device:
         """A machine that was moved to another host comes back with an empty one, to be filled again."""
         needed = max(load.working_set_bytes for load in self.scenario.workload)
-        found = os_disk.find(self.connection(machine), needed)
-        if found.held_bytes is not None and found.held_bytes < needed:
+        system_disk = os_disk.find(self.connection(machine), needed)
+        if system_disk.held_bytes is not None and system_disk.held_bytes < needed:
             self.prefilled.discard(disk)
-        return found.device
+        return system_disk.device
 
     def forget(self, disk: str) -> None:
         """Look again where the disk is before it is used next."""

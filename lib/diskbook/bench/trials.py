@@ -41,8 +41,8 @@ def measure(rig: Rig, blocks: Iterable[schedule.Block]) -> None:
         When the run cannot go on (no room for results, a machine gone); finished trials are kept.
     """
     for block in blocks:
-        mine = block.numbered(rig.number)
-        if not _was_cut_at_its_end(rig, mine) and not _block(rig, mine):
+        numbered = block.numbered(rig.number)
+        if not _was_cut_at_its_end(rig, numbered) and not _block(rig, numbered):
             return
         rig.run.append("block", replicate=rig.number, block=block.block, status="complete")
 
@@ -64,8 +64,8 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
         first = next(number for number in range(1, 1000) if trial.name(number) not in used)
         succeeded |= _attempts(rig, trial, first)
     if not succeeded:
-        mine = [event for event in rig.run.ledger() if event.get("replicate") == rig.number]
-        raise DiskbookError(f"no trial of block {block.block} succeeded; the last one: {mine[-1]['error']}")
+        events = [event for event in rig.run.ledger() if event.get("replicate") == rig.number]
+        raise DiskbookError(f"no trial of block {block.block} succeeded; the last one: {events[-1]['error']}")
     return True
 
 
@@ -133,11 +133,11 @@ def _fill_by_time(rig: Rig, machine: str, disk: str, device: Device, needed: int
         name = f"prefill-{disk}-{rig.number}-{attempt}"
         output = run_twice(rig, machine, name, device, job, (seconds or 60) + 600)
         result = diskspd.parse_output(_text(output), f"prefill of {disk}")
-        found = result.measurement.directions["write"]
-        written = found.ios * MIB
+        writes = result.measurement.directions["write"]
+        written = writes.ios * MIB
         if written >= needed:
             return
-        seconds = math.ceil(found.runtime_ms / 1000 * 1.3 * needed / written)
+        seconds = math.ceil(writes.runtime_ms / 1000 * 1.3 * needed / written)
     raise DiskbookError(f"prefill of {disk}: {written} of {needed} bytes were written in {FILLS} attempts")
 
 

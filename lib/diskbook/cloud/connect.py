@@ -68,15 +68,15 @@ def choose_azure(asked: Mapping[str, Any], region: str) -> dict[str, Any]:
     source = ssh_source.find(asked.get("ssh_source"))
     chosen = subscription.find(asked.get("subscription"))
     endpoint = _endpoint()
-    found = signin.identity(Clients(_azure({"subscription": chosen.id, "endpoint": endpoint})), region)
+    identity = signin.identity(Clients(_azure({"subscription": chosen.id, "endpoint": endpoint})), region)
     return {
         "subscription": chosen.id,
-        "subscription_name": found.subscription_name,
+        "subscription_name": identity.subscription_name,
         "subscription_from": chosen.source,
-        "tenant": found.tenant,
+        "tenant": identity.tenant,
         "ssh_source": source,
         "endpoint": endpoint,
-        "provenance": found.provenance,
+        "provenance": identity.provenance,
     }
 
 
@@ -143,15 +143,15 @@ def _teller(run: Run) -> Callable[[str], None]:
 
 
 def _emulator(manifest: dict[str, Any]) -> Cloud:
-    found = lifecycle.connect(manifest["emulator"]["name"])
+    connection = lifecycle.connect(manifest["emulator"]["name"])
     return Cloud(
         kind="emulator",
-        subscription=found.subscription_id,
-        credential=StaticToken(found.token),
-        endpoint=found.endpoint,
-        ca=found.ca_path,
-        time_scale=found.time_scale,
-        admin_user=found.admin_user,
+        subscription=connection.subscription_id,
+        credential=StaticToken(connection.token),
+        endpoint=connection.endpoint,
+        ca=connection.ca_path,
+        time_scale=connection.time_scale,
+        admin_user=connection.admin_user,
         ssh_source="127.0.0.0/8",
     )
 

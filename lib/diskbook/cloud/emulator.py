@@ -14,12 +14,12 @@ from diskbook.emulator import lifecycle, truth
 from diskbook.store.run import Run
 
 
-def start(folder: Run, *, owner: bool) -> None:
+def start(run: Run, *, owner: bool) -> None:
     """Start the run's own emulator unless it runs.
 
     Parameters
     ----------
-    folder
+    run
         The run.
     owner
         The emulator ends with this process, however that ends.
@@ -29,25 +29,25 @@ def start(folder: Run, *, owner: bool) -> None:
     UsageError
         When the run uses an emulator that the user named, and that one does not run.
     """
-    wanted = folder.manifest["emulator"]
-    if wanted is None or connect.emulator_state(wanted["name"]) == "running":
+    emulator = run.manifest["emulator"]
+    if emulator is None or connect.emulator_state(emulator["name"]) == "running":
         return
-    if not wanted["own"]:
-        connect.check_emulator_runs(wanted["name"])
-    settings = {key: wanted[key] for key in ("profile", "seed", "time_scale")}
-    lifecycle.start(wanted["name"], **settings, owner=owner)
+    if not emulator["own"]:
+        connect.check_emulator_runs(emulator["name"])
+    settings = {key: emulator[key] for key in ("profile", "seed", "time_scale")}
+    lifecycle.start(emulator["name"], **settings, owner=owner)
 
 
 def is_there(manifest: dict[str, Any]) -> bool:
     """Whether anything of the run's own emulator is there, running or dead."""
-    wanted = manifest["emulator"]
-    return bool(wanted and wanted["own"] and connect.emulator_state(wanted["name"]) != "absent")
+    emulator = manifest["emulator"]
+    return bool(emulator and emulator["own"] and connect.emulator_state(emulator["name"]) != "absent")
 
 
 def is_gone(manifest: dict[str, Any]) -> bool:
     """Whether the emulator is gone, and all it held; one that the user named may have kept its state."""
-    wanted = manifest["emulator"]
-    return wanted is not None and (wanted["own"] or connect.emulator_state(wanted["name"]) == "absent")
+    emulator = manifest["emulator"]
+    return emulator is not None and (emulator["own"] or connect.emulator_state(emulator["name"]) == "absent")
 
 
 def stop(manifest: dict[str, Any]) -> None:
@@ -56,17 +56,17 @@ def stop(manifest: dict[str, Any]) -> None:
         lifecycle.stop(manifest["emulator"]["name"])
 
 
-def keep_truth(folder: Run) -> None:
+def keep_truth(run: Run) -> None:
     """Write what the emulator planted and played to truth.json, for tests; no analysis may read it."""
-    wanted = folder.manifest["emulator"]
-    if wanted is None:
+    emulator = run.manifest["emulator"]
+    if emulator is None:
         return
-    windows = [_window(event) for event in folder.ledger() if event["event"] == "trial"]
-    played = truth.build_truth(lifecycle.read_truth(lifecycle.connect(wanted["name"])), windows)
-    earlier = folder.folder / "truth.json"
+    windows = [_window(event) for event in run.ledger() if event["event"] == "trial"]
+    played = truth.build_truth(lifecycle.read_truth(lifecycle.connect(emulator["name"])), windows)
+    earlier = run.folder / "truth.json"
     if earlier.exists():
         played = truth.merge(json.loads(earlier.read_text("utf-8")), played)
-    folder.write("truth.json", json.dumps(played, indent=1) + "\n")
+    run.write("truth.json", json.dumps(played, indent=1) + "\n")
 
 
 def _window(event: dict[str, Any]) -> truth.TrialWindow:

@@ -62,8 +62,8 @@ def local_runs() -> Iterator[Run]:
 
 
 def _emulator_of(run: Run) -> str | None:
-    wanted = run.manifest.get("emulator")
-    return wanted["name"] if wanted else None
+    emulator = run.manifest.get("emulator")
+    return emulator["name"] if emulator else None
 
 
 def _records() -> Iterator[Remnant]:

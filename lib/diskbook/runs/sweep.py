@@ -123,7 +123,7 @@ def _used_azure(run: Run) -> bool:
     return manifest["cloud"] == "azure" and any(not row["deleted_utc"] for row in manifest["resource_groups"])
 
 
-def remove(found: Found, say: Say) -> list[str]:
+def remove(report: Found, say: Say) -> list[str]:
     """Remove what is to go, in parallel, and make sure that it has gone.
 
     Returns
@@ -132,7 +132,7 @@ def remove(found: Found, say: Say) -> list[str]:
         A sentence for each thing that is left.
     """
     tasks: list[Callable[[], None]] = []
-    for place in found.places:
+    for place in report.places:
         by_run: dict[str, list[Group]] = {}
         for group in place.groups:
             if group.goes and group.label:
@@ -142,7 +142,7 @@ def remove(found: Found, say: Say) -> list[str]:
     with ThreadPoolExecutor(sweep.WORKERS) as pool:
         failed = [text for text in pool.map(_tried, tasks) if text]
     # In the order found, one after the other: closing a run's record also removes its emulator.
-    for remnant in found.remnants:
+    for remnant in report.remnants:
         if remnant.goes:
             say(f"removing {remnant.text}")
             failed += [text for text in [_tried(remnant.remove)] if text]
@@ -187,11 +187,11 @@ def _remove_group(clients: Clients, name: str, say: Say) -> None:
         return
     if not now.goes or now.label is None:
         raise DiskbookError(f"resource group {name} was left alone: it is now {now.state}")
-    folder = Run(runs.runs_root() / now.label.run)
+    run = Run(runs.runs_root() / now.label.run)
     # Another group of the same run may have longer to live: then only this one goes.
-    if session.life(folder, name) in (Life.ENDED, Life.KEPT) and leftovers.has_ended(folder):
-        with session.session(folder):  # a run that is resumed at this moment is told to wait
-            stages.teardown(folder, say)
+    if session.life(run, name) in (Life.ENDED, Life.KEPT) and leftovers.has_ended(run):
+        with session.session(run):  # a run that is resumed at this moment is told to wait
+            stages.teardown(run, say)
     # Also what no run here has on record, or what a run hangs on to beyond its expiry.
     if inventory.find_group(clients, name) is not None:
         teardown.remove(clients, name, again="'diskbook sweep --delete'", say=say)

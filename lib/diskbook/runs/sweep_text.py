@@ -9,16 +9,18 @@ from diskbook.azure.sweep import Group
 from diskbook.runs.sweep import Found, Place
 
 
-def text_of(found: Found) -> str:
+def text_of(report: Found) -> str:
     """Write what was found as text: a table a cloud, then the rest."""
-    parts = [_place_text(place) for place in found.places if place.groups]
-    empty = [place.title for place in found.places if not place.groups]
+    parts = [_place_text(place) for place in report.places if place.groups]
+    empty = [place.title for place in report.places if not place.groups]
     if empty:
         parts.append(f"nothing of ours: {', '.join(empty)}")
-    if found.remnants:
-        lines = [f"  {'goes ' if one.goes else 'stays'}  {one.text}" for one in found.remnants]
+    if report.remnants:
+        lines = [
+            f"  {'goes ' if leftover.goes else 'stays'}  {leftover.text}" for leftover in report.remnants
+        ]
         parts.append("\n".join(["on this computer:", *lines]))
-    return "\n".join([*parts, *found.notes]) or "nothing was looked at: no emulator runs"
+    return "\n".join([*parts, *report.notes]) or "nothing was looked at: no emulator runs"
 
 
 def _place_text(place: Place) -> str:
@@ -41,9 +43,9 @@ def _row(group: Group) -> tuple[str, ...]:
     return (group.name, label.run, label.owner, label.scenario, age, expires, group.holds, state)
 
 
-def going(found: Found) -> str:
+def going(report: Found) -> str:
     """Count what goes: "2 groups, 1 other"."""
-    groups = sum(group.goes for place in found.places for group in place.groups)
-    others = found.goes - groups
+    groups = sum(group.goes for place in report.places for group in place.groups)
+    others = report.goes - groups
     parts = [f"{groups} {'group' if groups == 1 else 'groups'}"] if groups else []
     return ", ".join([*parts, *([f"{others} on this computer"] if others else [])])

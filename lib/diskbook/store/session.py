@@ -72,13 +72,13 @@ def known_mark(runs: Path) -> str | None:
     return hashlib.sha256(f"{own}@{socket.gethostname()}".encode()).hexdigest()[:16]
 
 
-def tags(folder: Run) -> dict[str, str]:
+def tags(run: Run) -> dict[str, str]:
     """Tags that let a sweep tell this client's groups from others', and their age."""
-    return {CLIENT_TAG: client_mark(folder.folder.parent), CREATED_TAG: now_utc()[:19] + "+00:00"}
+    return {CLIENT_TAG: client_mark(run.folder.parent), CREATED_TAG: now_utc()[:19] + "+00:00"}
 
 
 @contextlib.contextmanager
-def session(folder: Run) -> Iterator[None]:
+def session(run: Run) -> Iterator[None]:
     """Say for the length of a with block that a process works on a run, also between its stages.
 
     Raises
@@ -86,43 +86,43 @@ def session(folder: Run) -> Iterator[None]:
     DiskbookError
         When another process works on it.
     """
-    busy = DiskbookError(f"run {folder.name} is being worked on by another process")
-    with files.locked(folder.folder / _SESSION, busy):
+    busy = DiskbookError(f"run {run.name} is being worked on by another process")
+    with files.locked(run.folder / _SESSION, busy):
         yield
 
 
-def record_kept(folder: Run, keep: bool) -> None:
+def record_kept(run: Run, keep: bool) -> None:
     """Record whether machines are to be left standing; a sweep asks for it should the process be killed."""
-    manifest = folder.manifest
+    manifest = run.manifest
     stand = any(not row["deleted_utc"] for row in manifest["resource_groups"])
-    if stand or not folder.done("benchmark"):  # a finished run, sample runs among them, stays as it is
-        folder.update_manifest(kept=keep)
+    if stand or not run.done("benchmark"):  # a finished run, sample runs among them, stays as it is
+        run.update_manifest(kept=keep)
 
 
-def is_worked_on(folder: Run) -> bool:
+def is_worked_on(run: Run) -> bool:
     """Whether a process works on a run: `diskbook run`, or one of its stages."""
-    return any(files.is_locked(folder.folder / name) for name in (_SESSION, ".lock"))
+    return any(files.is_locked(run.folder / name) for name in (_SESSION, ".lock"))
 
 
-def life(folder: Run, group: str) -> Life:
+def life(run: Run, group: str) -> Life:
     """Say what is known here of the run that a resource group is tagged with.
 
     Parameters
     ----------
-    folder
+    run
         Where the run would be.
     group
         Name of the group; an earlier run of the same name does not speak for it.
     """
-    if not (folder.folder / "manifest.json").exists():
+    if not (run.folder / "manifest.json").exists():
         return Life.ABSENT
     try:
-        manifest = folder.manifest
+        manifest = run.manifest
     except DiskbookError:
         return Life.UNREADABLE
     if group.lower() not in (row["name"].lower() for row in manifest["resource_groups"]):
         return Life.ABSENT
-    if is_worked_on(folder):
+    if is_worked_on(run):
         return Life.LIVE
     # Only `diskbook run` writes `kept`. Without it the notebooks are used by hand, and nobody says when
     # that has ended.

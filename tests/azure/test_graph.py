@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from diskbook.azure.graph import Step, longest_chain, run
-from diskbook.azure.polling import Pace, wait_s
+from diskbook.azure.polling import PollingPolicy, poll_interval_s
 
 
 def test_steps_get_what_they_need_and_nothing_else() -> None:
@@ -77,7 +77,7 @@ def test_the_longest_chain_is_found() -> None:
 def test_an_end_is_noticed_within_a_second_or_a_twentieth(took_s: float) -> None:
     asked_s, polls = 0.0, 1
     while asked_s < took_s:
-        asked_s, polls = asked_s + wait_s(asked_s), polls + 1
+        asked_s, polls = asked_s + poll_interval_s(asked_s), polls + 1
     assert asked_s - took_s <= max(1.0, 0.05 * took_s) + 0.5  # waits are whole seconds
     assert polls <= 140
 
@@ -107,12 +107,12 @@ _COMPUTE = "https://a/subscriptions/s/providers/Microsoft.Compute/locations/l"
     ],
 )
 def test_only_answers_to_polls_get_our_pace(exchange: _Exchange, wanted: str) -> None:
-    Pace().on_response(exchange, exchange)
+    PollingPolicy().on_response(exchange, exchange)
     assert exchange.headers["Retry-After"] == wanted
 
 
 def test_the_pace_slows_down_with_each_operation() -> None:
-    pace, waits = Pace(), []
+    pace, waits = PollingPolicy(), []
     for _ in range(60):
         # As recorded: Azure names 50 s at first, and nothing later on.
         exchange = _Exchange(f"{_COMPUTE}/operations/1", asked="" if waits else "50")

@@ -228,14 +228,14 @@ def test_trials_shorter_than_the_grain_are_not_waited_for(plane: World, run: Run
     ledger_trial(run, 30.0, 80.0, machine_id=plane.vm_id.lower())
     manifest = {**run.manifest, "provenance": "azure"}
     manifest["scenario"]["workload"][0]["runtime_s"] = 80.0
-    asked = monitor.wanted(manifest, run.ledger())
+    asked = monitor.unfetched(manifest, run.ledger())
     assert asked is not None and (asked.grain_s, asked.start, asked.end, asked.needed) == (60, 0.0, 110.0, {})
 
 
 def test_machines_that_were_replaced_are_not_asked_for(plane: World, run: Run) -> None:
     ledger_trial(run, began() - 600, 120.0, machine_id="/gone")
     ledger_trial(run, began(), 120.0, machine_id=plane.vm_id.lower())
-    asked = monitor.wanted(run.manifest, run.ledger())
+    asked = monitor.unfetched(run.manifest, run.ledger())
     assert asked is not None and asked.machines == (plane.vm_id.lower(),) and asked.start == began()
 
 

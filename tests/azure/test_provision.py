@@ -76,7 +76,7 @@ def test_all_replicates_stand_in_one_group_with_one_network(three: Run) -> None:
     assert found.count("Microsoft.Compute/virtualMachines") == 6
     ids = [disk["unique_id"] for row in rows for disk in row["disks"].values()]
     assert len(ids) == len(set(ids)) == 6
-    assert all(stages.standing(three, clients, number) for number in (1, 2, 3))
+    assert all(stages.running_machines(three, clients, number) for number in (1, 2, 3))
 
 
 def test_machines_answer_with_the_host_key_they_were_given(three: Run) -> None:

@@ -11,7 +11,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError, ServiceRequestError, ServiceResponseError
 
 from diskbook.azure.clients import Clients, Cloud, StaticToken
-from diskbook.azure.retry import CAP_S, Patience, kind_of
+from diskbook.azure.retry import CAP_S, BoundedRetryPolicy, kind_of
 from diskbook.base.errors import DiskbookError
 from support.arm_plane import LOCATION, SUBSCRIPTION, TOKEN, World, refused
 
@@ -159,7 +159,7 @@ def test_a_cloud_that_is_away_is_told(plane: World) -> None:
 
 def test_what_many_wait_for_is_told_once() -> None:
     told: list[str] = []
-    policy = Patience("Azure", told.append)
+    policy = BoundedRetryPolicy("Azure", told.append)
     asleep, awake = threading.Barrier(4), threading.Event()
 
     def sleep(duration: float) -> None:

@@ -22,7 +22,7 @@ from diskbook.emulator import lifecycle
 from diskbook.runs import sweep as sweep_runs, sweep_text
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
-from diskbook.store.session import Life
+from diskbook.store.session import RunState
 from support import SCENARIOS, identity_endpoint
 from support.arm_plane import SUBSCRIPTION, TOKEN, World
 from support.emulated import soon
@@ -213,7 +213,7 @@ def test_the_same_name_twice_is_not_the_same_run(cloud: Clients, place: Path) ->
     a_group(cloud, "old-group", tags_of("again", client=own(place)))
     with session.session(folder):
         assert listed() == {"old-group": ("no live run", True)}
-    assert session.life(folder, "old-group") is Life.ABSENT
+    assert session.run_state(folder, "old-group") is RunState.ABSENT
 
 
 # --- deleting
@@ -431,7 +431,7 @@ def test_a_killed_run_on_its_own_emulator_leaves_a_record_and_a_key_only(place: 
     name = folder.manifest["emulator"]["name"]
     assert soon(lambda: name not in [row.name for row in lifecycle.status()])
     found = sweep_runs.look("emulator")
-    assert [remnant.goes for remnant in found.remnants if "run alone" in remnant.text] == [True]
+    assert [leftover.goes for leftover in found.leftovers if "run alone" in leftover.text] == [True]
     assert (folder.folder / "keys").exists()
     assert sweep_runs.remove(found, print) == []
     assert not (folder.folder / "keys").exists()
@@ -447,14 +447,14 @@ def test_a_killed_emulator_goes_unless_a_run_may_go_on_with_it(place: Path) -> N
     server.send_signal(signal.SIGKILL)
     server.wait()
 
-    def remnant() -> Any:
+    def leftover() -> Any:
         assert soon(lambda: [row.state for row in lifecycle.status() if row.name == "crashed"] == ["dead"])
-        return next(one for one in sweep_runs.look("emulator").remnants if "emulator crashed" in one.text)
+        return next(one for one in sweep_runs.look("emulator").leftovers if "emulator crashed" in one.text)
 
-    assert not remnant().goes and "run user may go on with it" in remnant().text
+    assert not leftover().goes and "run user may go on with it" in leftover().text
     user.update_manifest(kept=False)
     found = sweep_runs.look("emulator")
-    assert remnant().goes and "goes   emulator crashed" in sweep_text.text_of(found)
+    assert leftover().goes and "goes   emulator crashed" in sweep_text.text_of(found)
     assert sweep_runs.remove(found, print) == []
     assert "crashed" not in [row.name for row in lifecycle.status()]
 
@@ -467,11 +467,11 @@ def test_a_dead_emulator_that_no_run_here_uses_stays_for_the_longest_lifetime(
     server.kill()
     server.wait()
     assert soon(lambda: [row.state for row in lifecycle.status() if row.name == "foreign"] == ["dead"])
-    (found,) = [one for one in sweep_runs.look("emulator").remnants if "emulator foreign" in one.text]
+    (found,) = [one for one in sweep_runs.look("emulator").leftovers if "emulator foreign" in one.text]
     assert not found.goes
     config = lifecycle.status()[0].folder.parent / "foreign" / "config.json"
     os.utime(config, (0, 0))
-    (found,) = [one for one in sweep_runs.look("emulator").remnants if "emulator foreign" in one.text]
+    (found,) = [one for one in sweep_runs.look("emulator").leftovers if "emulator foreign" in one.text]
     assert found.goes
     found.remove()
     assert "foreign" not in [row.name for row in lifecycle.status()]
@@ -486,7 +486,7 @@ def test_temporary_folders_of_dead_processes_go(place: Path) -> None:
     stays.mkdir()
     try:
         found = sweep_runs.look("emulator")
-        assert [str(gone) in remnant.text for remnant in found.remnants] == [True]
+        assert [str(gone) in leftover.text for leftover in found.leftovers] == [True]
         assert sweep_runs.remove(found, print) == []
         assert not gone.exists() and stays.exists()
     finally:

@@ -15,8 +15,8 @@ from typing import Any
 from azure.core.credentials import AccessToken, AccessTokenInfo
 from azure.core.rest import HttpRequest
 
-from diskbook.azure.polling import Pace
-from diskbook.azure.retry import POLL_S, Patience, Tell, Traffic, Wire
+from diskbook.azure.polling import PollingPolicy
+from diskbook.azure.retry import POLL_S, BoundedRetryPolicy, RequestCount, ScaledTransport, Tell
 
 LOCATIONS_API = "2022-12-01"
 
@@ -72,7 +72,7 @@ class Clients:
 
     cloud: Cloud
     tell: Tell = field(default=partial(print, flush=True), repr=False)
-    _traffic: Traffic = field(default_factory=Traffic, repr=False)
+    _request_count: RequestCount = field(default_factory=RequestCount, repr=False)
 
     @cached_property
     def compute(self) -> Any:
@@ -98,17 +98,17 @@ class Clients:
     @property
     def requests(self) -> Counter[str]:
         """Requests sent so far, retries and polls included, by method and kind: "PUT disks"."""
-        return self._traffic.requests
+        return self._request_count.requests
 
     @property
     def waited_s(self) -> float:
         """Waiting so far for retries and between polls, in unscaled seconds, all threads added up."""
-        return self._traffic.waited_s
+        return self._request_count.waited_s
 
     @property
     def saved_s(self) -> float:
         """Waiting that the emulator's time scale has saved so far, in seconds; 0 on Azure."""
-        return self._traffic.saved_s
+        return self._request_count.saved_s
 
     def options(self) -> dict[str, Any]:
         """Keywords for any client of the SDK, so that it counts, waits and retries as these do.
@@ -119,9 +119,9 @@ class Clients:
         who = "Azure" if cloud.provenance == "azure" else "Azure (emulated)"
         verify = str(cloud.ca) if cloud.ca else True
         return {
-            "transport": Wire(cloud.time_scale, self._traffic, connection_verify=verify),
-            "retry_policy": Patience(who, self.tell),
-            "per_call_policies": [Pace()],
+            "transport": ScaledTransport(cloud.time_scale, self._request_count, connection_verify=verify),
+            "retry_policy": BoundedRetryPolicy(who, self.tell),
+            "per_call_policies": [PollingPolicy()],
         }
 
     def _make(self, kind: Any) -> Any:

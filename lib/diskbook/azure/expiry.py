@@ -65,7 +65,7 @@ def latest(manifest: Mapping[str, Any]) -> datetime | None:
     return max((datetime.fromisoformat(text) for text in known), default=None)
 
 
-def standing(manifest: Mapping[str, Any]) -> str:
+def uptime_text(manifest: Mapping[str, Any]) -> str:
     """Say what of a run stands, and until when its machines run; "" where nothing is on record."""
     rows = [row for row in manifest["resource_groups"] if not row["deleted_utc"]]
     if not rows:

@@ -33,7 +33,7 @@ MOST_LUNS = 64
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MetricsRequest:
     """Metrics that are to be fetched: machines by ARM id, the time their trials took, in s since 1970.
 
     `needed` is, by machine, the beginning of the last window that lies wholly within a trial.
@@ -53,7 +53,7 @@ def keep(run: Run, clients: Clients) -> None:
     The answers are kept untouched as raw/metrics-<n>.json.gz; the ledger's line "metrics" names them, and its
     status is "ok", "incomplete" (the last minutes had not arrived) or "failed", with the reason.
     """
-    asked = wanted(run.manifest, run.ledger())
+    asked = unfetched(run.manifest, run.ledger())
     if asked is None:
         return
     about = {"grain_s": asked.grain_s, "machines": list(asked.machines)}
@@ -74,17 +74,17 @@ def keep(run: Run, clients: Clients) -> None:
     run.append("metrics", status="incomplete" if missing else "ok", error=lacks, files=files, **about)
 
 
-def wanted(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> Wanted | None:
+def unfetched(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> MetricsRequest | None:
     """Find the trials whose metrics were not fetched yet; None when there are none.
 
     Those on machines that were replaced since are left out: one machine that is gone would spoil the answer.
     """
     fetched = [number for number, event in enumerate(ledger) if _is_fetched(event)]
-    standing = _standing(manifest)
+    current = _current_machines(manifest)
     trials = [
         event
         for event in ledger[max(fetched, default=-1) + 1 :]
-        if event["event"] == "trial" and event["machine_id"] in standing
+        if event["event"] == "trial" and event["machine_id"] in current
     ]
     if not trials:
         return None
@@ -97,7 +97,7 @@ def wanted(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> Wanted
         last = (begin + loads[event["workload"]]["runtime_s"]) // grain_s * grain_s - grain_s
         if event["status"] == "ok" and last >= begin:
             needed[event["machine_id"]] = max(last, needed.get(event["machine_id"], 0.0))
-    return Wanted(
+    return MetricsRequest(
         machines=tuple(dict.fromkeys(event["machine_id"] for event in trials)),
         start=min(epoch(event["started_utc"]) for event in trials) // grain_s * grain_s,
         end=max(epoch(event["ended_utc"]) for event in trials),
@@ -107,7 +107,7 @@ def wanted(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> Wanted
     )
 
 
-def _standing(manifest: dict[str, Any]) -> set[str]:
+def _current_machines(manifest: dict[str, Any]) -> set[str]:
     """Ids of the machines of the latest set of each planned replicate."""
     latest = {row["origin"]: row for row in manifest["replicates"]}
     return {machine["id"] for row in latest.values() for machine in row["machines"].values()}
@@ -157,7 +157,7 @@ class _Monitor:
         return bodies[-1], results
 
 
-def _wait(monitor: _Monitor, asked: Wanted) -> set[str]:
+def _wait(monitor: _Monitor, asked: MetricsRequest) -> set[str]:
     """Wait until the last window that each machine's trials need has arrived; return those that lack it."""
     missing = set(asked.needed)
     deadline = time.monotonic() + WAIT_S * monitor.time_scale
@@ -175,7 +175,7 @@ def _wait(monitor: _Monitor, asked: Wanted) -> set[str]:
     return missing
 
 
-def _arrived(monitor: _Monitor, asked: Wanted, machines: Sequence[str]) -> set[str]:
+def _arrived(monitor: _Monitor, asked: MetricsRequest, machines: Sequence[str]) -> set[str]:
     """Machines whose last needed window has a value."""
     arrived = set()
     for batch in _batches(machines):
@@ -191,7 +191,7 @@ def _arrived(monitor: _Monitor, asked: Wanted, machines: Sequence[str]) -> set[s
     return arrived
 
 
-def _answers(monitor: _Monitor, asked: Wanted) -> Iterator[bytes]:
+def _answers(monitor: _Monitor, asked: MetricsRequest) -> Iterator[bytes]:
     """Every answer, by stretch of time, kind of metric and batch of machines."""
     machine = [metric for metric in MACHINE_METRICS if asked.cached or metric.path != "cached"]
     step = WINDOWS_A_CALL * asked.grain_s

@@ -25,7 +25,7 @@ LEAST_S = 1
 _POLL = re.compile(r"/(locations/[^/]+/\w*operations|operation(results|statuses))/[^/]+$", re.IGNORECASE)
 
 
-def wait_s(so_far_s: float, asked_s: float = 0.0) -> int:
+def poll_interval_s(so_far_s: float, asked_s: float = 0.0) -> int:
     """Whole seconds to the next poll of an operation.
 
     Parameters
@@ -38,7 +38,7 @@ def wait_s(so_far_s: float, asked_s: float = 0.0) -> int:
     return max(LEAST_S, round(max(so_far_s, asked_s) * SHARE))
 
 
-class Pace(SansIOHTTPPolicy[Any, Any]):
+class PollingPolicy(SansIOHTTPPolicy[Any, Any]):
     """Puts our own Retry-After into answers to polls, which is what the SDK's poller goes by."""
 
     def __init__(self) -> None:
@@ -55,6 +55,6 @@ class Pace(SansIOHTTPPolicy[Any, Any]):
         with self._lock:
             so_far_s, asked_s = self._known.get(path, (0.0, 0.0))
             asked_s = max(asked_s, float(named) if named.isdigit() else 0.0)
-            seconds = wait_s(so_far_s, asked_s)
+            seconds = poll_interval_s(so_far_s, asked_s)
             self._known[path] = (so_far_s + seconds, asked_s)
         answer.headers["Retry-After"] = str(seconds)

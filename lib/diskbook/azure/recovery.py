@@ -45,7 +45,7 @@ class Recovery:
         self._replicate = replicate
         self._brought_back: set[str] = set()
 
-    def visit(self, machine: str, host: Host, last: bool) -> Host | None:
+    def handle_unreachable(self, machine: str, host: Host, last: bool) -> Host | None:
         """Look after a machine that does not answer, given by its scenario name.
 
         Returns

@@ -51,7 +51,7 @@ _POLLED = {"operations", "diskoperations", "operationresults"}
 Tell = Callable[[str], None]
 
 
-class Traffic:
+class RequestCount:
     """What some clients have sent and waited for, added up; safe to share between threads."""
 
     def __init__(self) -> None:
@@ -66,28 +66,28 @@ class Traffic:
         with self._lock:
             return Counter(self._requests)
 
-    def sent(self, method: str, url: str) -> None:
+    def count_request(self, method: str, url: str) -> None:
         """Count one request."""
         with self._lock:
             self._requests[f"{method} {kind_of(url)}"] += 1
 
-    def waited(self, duration_s: float, saved_s: float) -> None:
+    def count_wait(self, duration_s: float, saved_s: float) -> None:
         """Count one wait."""
         with self._lock:
             self.waited_s += duration_s
             self.saved_s += saved_s
 
 
-class Wire(RequestsTransport):
+class ScaledTransport(RequestsTransport):
     """The SDK's transport, which also counts requests, and waits at a scale of real time.
 
     Retries and polls both sleep through it, so nothing else of the SDK changes.
     """
 
-    def __init__(self, scale: float, traffic: Traffic, **kwargs: Any) -> None:
+    def __init__(self, scale: float, request_count: RequestCount, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._scale = scale
-        self._traffic = traffic
+        self._request_count = request_count
 
     def _init_session(self, session: Any) -> None:
         super()._init_session(session)
@@ -96,16 +96,16 @@ class Wire(RequestsTransport):
 
     def sleep(self, duration: float) -> None:
         """Wait for the scaled duration."""
-        self._traffic.waited(duration, duration * (1 - self._scale))
+        self._request_count.count_wait(duration, duration * (1 - self._scale))
         super().sleep(duration * self._scale)
 
     def send(self, request: Any, **kwargs: Any) -> Any:
         """Send one request."""
-        self._traffic.sent(request.method, request.url)
+        self._request_count.count_request(request.method, request.url)
         return super().send(request, **kwargs)
 
 
-class Patience(RetryPolicy):
+class BoundedRetryPolicy(RetryPolicy):
     """The SDK's retry policy within bounds.
 
     Parameters
@@ -141,7 +141,7 @@ class Patience(RetryPolicy):
         answer = response.http_response
         wait_s = (self.get_retry_after(response) or 0.0) if answer.status_code >= 400 else 0.0
         if wait_s > CAP_S:
-            raise DiskbookError(self._too_long(wait_s, answer))
+            raise DiskbookError(self._too_long_text(wait_s, answer))
         # A throttled request was not carried out, so any method may be repeated.
         if answer.status_code == 429 or (answer.status_code == 409 and _was_cut(settings)):
             return bool(settings["total"] > 0)
@@ -159,13 +159,15 @@ class Patience(RetryPolicy):
         asked_s = self.get_retry_after(response) if response else None
         wait_s = asked_s or self.get_backoff_time(settings)
         line = (
-            self._words(wait_s, bool(asked_s), settings["history"][-1], response) if wait_s > TELL_S else ""
+            self._wait_text(wait_s, bool(asked_s), settings["history"][-1], response)
+            if wait_s > TELL_S
+            else ""
         )
-        with self._telling(line):
+        with self._announced_once(line):
             super().sleep(settings, transport, response=response)
 
     @contextlib.contextmanager
-    def _telling(self, line: str) -> Iterator[None]:
+    def _announced_once(self, line: str) -> Iterator[None]:
         """Tell a line, unless another thread waits for the same: what is throttled is often so for many."""
         cause = re.sub(r"\d+ s\b", "", line)
         with self._lock:
@@ -179,7 +181,7 @@ class Patience(RetryPolicy):
             with self._lock:
                 self._waiting[cause] -= 1
 
-    def _words(self, wait_s: float, asked: bool, last: Any, response: Any) -> str:
+    def _wait_text(self, wait_s: float, asked: bool, last: Any, response: Any) -> str:
         if asked:
             return f"{self._who} asks to wait {wait_s:.0f} s ({reason(response.http_response)})"
         if isinstance(last.error, ServiceRequestError | ServiceResponseError):
@@ -187,7 +189,7 @@ class Patience(RetryPolicy):
             return f"{self._who} {what}; trying again in {wait_s:.0f} s"
         return f"{self._who} answers {last.http_response.status_code}; trying again in {wait_s:.0f} s"
 
-    def _too_long(self, wait_s: float, answer: Any) -> str:
+    def _too_long_text(self, wait_s: float, answer: Any) -> str:
         until = datetime.now(UTC) + timedelta(seconds=wait_s)
         wait = duration(wait_s, 120, math.inf)
         return (

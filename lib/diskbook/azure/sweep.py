@@ -18,15 +18,15 @@ from diskbook.azure import inventory
 from diskbook.azure.clients import Clients
 from diskbook.store import session
 from diskbook.store.run import Run
-from diskbook.store.session import Life
+from diskbook.store.session import RunState
 
 PREFIX = "diskbook-"
 NEEDED = ("diskbook-run", "diskbook-owner", "diskbook-scenario", "diskbook-expires")
 WORKERS = 8
 _WHY_KEPT = {
-    Life.LIVE: "live",
-    Life.KEPT: "kept until it expires",
-    Life.UNREADABLE: "until it expires: the manifest of its run is damaged",
+    RunState.LIVE: "live",
+    RunState.KEPT: "kept until it expires",
+    RunState.UNREADABLE: "until it expires: the manifest of its run is damaged",
 }
 
 
@@ -95,8 +95,8 @@ def judge(group: str, label: Label, runs: Path, now: datetime) -> tuple[str, boo
     if label.client is None or label.client != session.known_mark(runs):
         # Whether a process elsewhere still works on it cannot be seen from here.
         return "until it expires: of another client", False
-    life = session.life(Run(runs / label.run), group)
-    return (_WHY_KEPT[life], False) if life in _WHY_KEPT else ("no live run", True)
+    state = session.run_state(Run(runs / label.run), group)
+    return (_WHY_KEPT[state], False) if state in _WHY_KEPT else ("no live run", True)
 
 
 def look(clients: Clients, runs: Path) -> list[Group]:

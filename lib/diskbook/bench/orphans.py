@@ -14,7 +14,7 @@ OVERTIME_S = 5.0  # what a job may take longer than its time before nobody waits
 
 
 @dataclass(frozen=True)
-class Left:
+class OrphanedJob:
     """Output of a trial that ended without its client; times by the machine's clock."""
 
     attempt: int
@@ -23,7 +23,7 @@ class Left:
     ended_utc: str
 
 
-def open_trials(
+def unfinished_trials(
     events: Iterable[dict[str, Any]], block: schedule.Block, attempts: int
 ) -> list[schedule.PlannedTrial] | None:
     """Trials of a block that was cut short which have no result yet; None when it was not begun.
@@ -56,14 +56,14 @@ def _has_result(tries: list[str], attempts: int) -> bool:
     return "ok" in tries or len(tries) >= attempts
 
 
-def left_on_machine(
+def fetch_orphaned_job(
     rig: Rig, machine: str, trial: schedule.PlannedTrial, files: Sequence[str], expected_s: float
-) -> Left | None:
+) -> OrphanedJob | None:
     """Fetch what a trial's job has left on a machine, waiting for it if it still runs.
 
     Returns
     -------
-    Left or None
+    OrphanedJob or None
         None when there is no such job, or it has been lost.
     """
     recorded = {event["trial"] for event in rig.run.ledger() if event["event"] == "trial"}
@@ -73,7 +73,7 @@ def left_on_machine(
         for name in sorted(there & names.keys()):
             try:
                 output = connection.finish_job(name, files, expected_s=0, limit_s=expected_s + OVERTIME_S)
-                return Left(names[name], output, *connection.job_times(name))
+                return OrphanedJob(names[name], output, *connection.job_times(name))
             except JobLost:
                 continue
     return None

@@ -60,7 +60,7 @@ class Rig:
         """Return another connection to a machine, which leaves alone what runs there."""
 
         def on_unreachable(host: Host, last: bool) -> Host | None:
-            back = self.recovery.visit(machine, host, last)
+            back = self.recovery.handle_unreachable(machine, host, last)
             if back is not None:
                 self._placed.clear()
             return back

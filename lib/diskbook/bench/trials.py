@@ -81,14 +81,14 @@ def _attempts(rig: Rig, trial: schedule.PlannedTrial, first: int) -> bool:
 
 def _was_cut_at_its_end(rig: Rig, block: schedule.Block) -> bool:
     """Keep what the client of a cut block did not fetch; tell whether the block lacks no trial after that."""
-    missing = orphans.open_trials(rig.run.ledger(), block, ATTEMPTS)
+    missing = orphans.unfinished_trials(rig.run.ledger(), block, ATTEMPTS)
     if not missing:
         return missing is not None
     planned = missing[0]
     arm, workload = rig.scenario.arm_named(planned.arm), rig.scenario.workload_named(planned.workload)
     planned_s = workload.ramp_s + workload.runtime_s
     files = [file for file in _tool(rig, arm).raw if file not in ("stdout", "stderr")]
-    left = orphans.left_on_machine(rig, arm.machine, planned, files, planned_s)
+    left = orphans.fetch_orphaned_job(rig, arm.machine, planned, files, planned_s)
     if left is None:
         return False
     times = left.started_utc, left.ended_utc

@@ -65,8 +65,8 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
     outcome = pipeline.execute(folder, keep=keep)
     click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
-    if standing := expiry.standing(folder.manifest):
-        click.echo(f"run {folder.name} {standing}; 'diskbook teardown {folder.name}' deletes its machines")
+    if uptime := expiry.uptime_text(folder.manifest):
+        click.echo(f"run {folder.name} {uptime}; 'diskbook teardown {folder.name}' deletes its machines")
 
 
 def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any:

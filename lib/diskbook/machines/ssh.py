@@ -208,7 +208,7 @@ class Connection:
             try:
                 return action()
             except paramiko.BadHostKeyException as error:
-                if self._look_after(last=False):  # another machine may have got its address
+                if self._report_unreachable(last=False):  # another machine may have got its address
                     continue
                 raise DiskbookError(f"machine {self.host.name}: {error}; it is not the one we made") from None
             except _LOST as error:
@@ -225,7 +225,7 @@ class Connection:
         """
         self.close()
         last = outage.is_hopeless
-        if (last or outage.look_is_due()) and self._look_after(last=last):
+        if (last or outage.look_is_due()) and self._report_unreachable(last=last):
             outage.begin_anew()
         elif last:
             raise DiskbookError(
@@ -234,7 +234,7 @@ class Connection:
             ) from None
         time.sleep(0.5)
 
-    def _look_after(self, *, last: bool) -> bool:
+    def _report_unreachable(self, *, last: bool) -> bool:
         """Have somebody look after the machine; tell whether something was done."""
         host = self._on_unreachable(self.host, last) if self._on_unreachable else None
         if host is not None:

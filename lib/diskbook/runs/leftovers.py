@@ -26,7 +26,7 @@ SCRATCH = "diskbook-scratch-"  # and the process that writes there
 
 
 @dataclass(frozen=True)
-class Remnant:
+class Leftover:
     """Something that is left; `goes` says that a sweep removes it."""
 
     text: str
@@ -34,7 +34,7 @@ class Remnant:
     remove: Callable[[], object] = field(repr=False)
 
 
-def find() -> list[Remnant]:
+def find() -> list[Leftover]:
     """Find all that is left on this computer."""
     return [*_records(), *_dead_emulators(), *_scratch()]
 
@@ -48,8 +48,8 @@ def has_ended(run: Run) -> bool:
 
 def clear_scratch() -> None:
     """Remove the temporary folders of processes that were killed."""
-    for remnant in _scratch():
-        remnant.remove()
+    for leftover in _scratch():
+        leftover.remove()
 
 
 def local_runs() -> Iterator[Run]:
@@ -66,7 +66,7 @@ def _emulator_of(run: Run) -> str | None:
     return emulator["name"] if emulator else None
 
 
-def _records() -> Iterator[Remnant]:
+def _records() -> Iterator[Leftover]:
     """Runs that were killed and whose own emulator has ended with them: a record of groups, and a key."""
     for run in local_runs():
         manifest = run.manifest
@@ -75,7 +75,7 @@ def _records() -> Iterator[Remnant]:
             continue
         stand = any(not row["deleted_utc"] for row in manifest["resource_groups"])
         if stand or (run.folder / "keys").exists():
-            yield Remnant(
+            yield Leftover(
                 f"key and open record of run {run.name}, which was killed", True, partial(_close, run)
             )
 
@@ -86,7 +86,7 @@ def _close(run: Run) -> None:
         shutil.rmtree(run.folder / "keys", ignore_errors=True)
 
 
-def _dead_emulators() -> Iterator[Remnant]:
+def _dead_emulators() -> Iterator[Leftover]:
     users: dict[str | None, list[Run]] = {}
     for run in local_runs():
         users.setdefault(_emulator_of(run), []).append(run)
@@ -97,11 +97,11 @@ def _dead_emulators() -> Iterator[Remnant]:
         text = f"emulator {row.name}, which was killed, with its folder {row.folder}"
         remove = partial(_stop, row.name)
         if needed:
-            yield Remnant(f"{text}: run {needed[0]} may go on with it", False, remove)
+            yield Leftover(f"{text}: run {needed[0]} may go on with it", False, remove)
         elif row.name not in users and _age_s(row.folder) < expiry.LONGEST_H * 3600:
-            yield Remnant(f"{text}: no run here uses it, one elsewhere may", False, remove)
+            yield Leftover(f"{text}: no run here uses it, one elsewhere may", False, remove)
         else:
-            yield Remnant(text, True, remove)
+            yield Leftover(text, True, remove)
 
 
 def _stop(emulator: str) -> None:
@@ -116,10 +116,10 @@ def _age_s(state: Path) -> float:
     return 0.0
 
 
-def _scratch() -> Iterator[Remnant]:
+def _scratch() -> Iterator[Leftover]:
     """Folders that Jupyter wrote in, of processes that were killed."""
     for path in sorted(Path(gettempdir()).glob(f"{SCRATCH}*-*")):
         pid = path.name.removeprefix(SCRATCH).partition("-")[0]
         with contextlib.suppress(OSError):
             if pid.isdigit() and not psutil.pid_exists(int(pid)) and path.stat().st_uid == os.getuid():
-                yield Remnant(f"temporary folder {path}", True, partial(shutil.rmtree, path, True))
+                yield Leftover(f"temporary folder {path}", True, partial(shutil.rmtree, path, True))

@@ -41,7 +41,7 @@ def runs_table() -> pd.DataFrame:
                 "preset": manifest["preset"],
                 "provenance": manifest["provenance"],
                 "state": "measured" if found.done("benchmark") else "unfinished",
-                "standing": expiry.standing(manifest),
+                "standing": expiry.uptime_text(manifest),
             }
         )
     columns = ["run", "scenario", "preset", "provenance", "state", "standing"]

@@ -30,7 +30,7 @@ from diskbook.scenario.model import Scenario
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
 
-__all__ = ["begin", "benchmark", "finished", "provision", "remaining", "standing", "teardown"]
+__all__ = ["begin", "benchmark", "finished", "provision", "remaining", "running_machines", "teardown"]
 
 
 def finished(folder: Run) -> bool:
@@ -57,7 +57,7 @@ def provision(folder: Run) -> None:
             origin
             for origin in origins(scenario)
             if (remaining(folder, scenario, origin) or failover.remaining(folder, scenario, origin))
-            and standing(folder, clients, origin) is None
+            and running_machines(folder, clients, origin) is None
         ]
         if missing:
             _drop_expired(folder, clients)
@@ -186,16 +186,16 @@ def remaining(folder: Run, scenario: Scenario, origin: int) -> list[schedule.Blo
     ]
 
 
-def standing(folder: Run, clients: Clients, origin: int) -> dict[str, Any] | None:
+def running_machines(folder: Run, clients: Clients, origin: int) -> dict[str, Any] | None:
     """Return the latest machines of a planned replicate if they still stand, with the same disks."""
     manifest = folder.manifest
     rows = [row for row in manifest["replicates"] if row["origin"] == origin]
     if not rows or rows[-1]["resource_group"] in expiry.expired_groups(manifest):
         return None
-    return rows[-1] if _stands(clients, rows[-1]) else None
+    return rows[-1] if _is_running(clients, rows[-1]) else None
 
 
-def _stands(clients: Clients, row: dict[str, Any]) -> bool:
+def _is_running(clients: Clients, row: dict[str, Any]) -> bool:
     try:
         for machine in row["machines"].values():
             clients.compute.virtual_machines.get(*group_and_name(machine["id"]))
@@ -274,7 +274,7 @@ def _measure_replicate(
 ) -> None:
     # Clients of its own: they add up the waiting of this replicate's operations only.
     clients = connect.clients_of(folder.manifest, folder)
-    row = standing(folder, clients, origin)
+    row = running_machines(folder, clients, origin)
     if row is None:
         raise DiskbookError(
             f"the machines of replicate {origin} are gone; make new ones: diskbook run --resume {folder.name}"

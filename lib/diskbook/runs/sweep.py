@@ -17,10 +17,10 @@ from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cloud import connect
 from diskbook.emulator import lifecycle
 from diskbook.runs import leftovers, stages
-from diskbook.runs.leftovers import Remnant
+from diskbook.runs.leftovers import Leftover
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
-from diskbook.store.session import Life
+from diskbook.store.session import RunState
 
 Say = Callable[[str], None]
 
@@ -39,14 +39,14 @@ class Found:
     """All that runs have left. `notes` tell what could not be looked at."""
 
     places: list[Place]
-    remnants: list[Remnant]
+    leftovers: list[Leftover]
     notes: list[str]
 
     @property
     def goes(self) -> int:
         """How many things a sweep removes."""
         groups = sum(group.goes for place in self.places for group in place.groups)
-        return groups + sum(remnant.goes for remnant in self.remnants)
+        return groups + sum(leftover.goes for leftover in self.leftovers)
 
 
 def look(cloud: str | None = None, emulator: str | None = None) -> Found:
@@ -142,10 +142,10 @@ def remove(report: Found, say: Say) -> list[str]:
     with ThreadPoolExecutor(sweep.WORKERS) as pool:
         failed = [text for text in pool.map(_tried, tasks) if text]
     # In the order found, one after the other: closing a run's record also removes its emulator.
-    for remnant in report.remnants:
-        if remnant.goes:
-            say(f"removing {remnant.text}")
-            failed += [text for text in [_tried(remnant.remove)] if text]
+    for leftover in report.leftovers:
+        if leftover.goes:
+            say(f"removing {leftover.text}")
+            failed += [text for text in [_tried(leftover.remove)] if text]
     return failed
 
 
@@ -189,7 +189,7 @@ def _remove_group(clients: Clients, name: str, say: Say) -> None:
         raise DiskbookError(f"resource group {name} was left alone: it is now {now.state}")
     run = Run(runs.runs_root() / now.label.run)
     # Another group of the same run may have longer to live: then only this one goes.
-    if session.life(run, name) in (Life.ENDED, Life.KEPT) and leftovers.has_ended(run):
+    if session.run_state(run, name) in (RunState.ENDED, RunState.KEPT) and leftovers.has_ended(run):
         with session.session(run):  # a run that is resumed at this moment is told to wait
             stages.teardown(run, say)
     # Also what no run here has on record, or what a run hangs on to beyond its expiry.

@@ -15,9 +15,9 @@ def text_of(report: Found) -> str:
     empty = [place.title for place in report.places if not place.groups]
     if empty:
         parts.append(f"nothing of ours: {', '.join(empty)}")
-    if report.remnants:
+    if report.leftovers:
         lines = [
-            f"  {'goes ' if leftover.goes else 'stays'}  {leftover.text}" for leftover in report.remnants
+            f"  {'goes ' if leftover.goes else 'stays'}  {leftover.text}" for leftover in report.leftovers
         ]
         parts.append("\n".join(["on this computer:", *lines]))
     return "\n".join([*parts, *report.notes]) or "nothing was looked at: no emulator runs"

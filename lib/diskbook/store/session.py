@@ -26,7 +26,7 @@ _ID_BYTES = 16
 _SESSION = ".session"  # in a run's folder: locked for as long as `diskbook run` works on it
 
 
-class Life(Enum):
+class RunState(Enum):
     """What this client knows of the run that a resource group is tagged with."""
 
     LIVE = "live"  # a process works on it
@@ -104,7 +104,7 @@ def is_worked_on(run: Run) -> bool:
     return any(files.is_locked(run.folder / name) for name in (_SESSION, ".lock"))
 
 
-def life(run: Run, group: str) -> Life:
+def run_state(run: Run, group: str) -> RunState:
     """Say what is known here of the run that a resource group is tagged with.
 
     Parameters
@@ -115,15 +115,15 @@ def life(run: Run, group: str) -> Life:
         Name of the group; an earlier run of the same name does not speak for it.
     """
     if not (run.folder / "manifest.json").exists():
-        return Life.ABSENT
+        return RunState.ABSENT
     try:
         manifest = run.manifest
     except DiskbookError:
-        return Life.UNREADABLE
+        return RunState.UNREADABLE
     if group.lower() not in (row["name"].lower() for row in manifest["resource_groups"]):
-        return Life.ABSENT
+        return RunState.ABSENT
     if is_worked_on(run):
-        return Life.LIVE
+        return RunState.LIVE
     # Only `diskbook run` writes `kept`. Without it the notebooks are used by hand, and nobody says when
     # that has ended.
-    return Life.KEPT if manifest.get("kept", True) else Life.ENDED
+    return RunState.KEPT if manifest.get("kept", True) else RunState.ENDED

@@ -224,10 +224,10 @@ def test_a_machine_shuts_itself_down_within_seconds_of_its_expiry(cloud: Clients
     assert soon(lambda: power(cloud, run) == "stopped")
     assert expiry.is_past(run.manifest)
     states = {
-        group.name: group.state for place in sweep_runs.look("emulator").places for group in place.groups
+        group.name: group.state for place in sweep_runs.find("emulator").places for group in place.groups
     }
     assert states == {run.manifest["resource_groups"][0]["name"]: "expired"}
-    assert sweep_runs.remove(sweep_runs.look("emulator"), print) == []
+    assert sweep_runs.remove(sweep_runs.find("emulator"), print) == []
     assert groups(cloud) == []
     assert all(row["deleted_utc"] for row in run.manifest["resource_groups"])
 

@@ -101,15 +101,15 @@ def test_once_more_is_once(plane: World) -> None:
     told: list[str] = []
     failed = {"operation_failed": {"code": "InternalExecutionError", "message": "Oh."}}
     plane.faults({"match": {"operation": "disk-create"}, "times": 1, "action": failed})
-    assert refusals.once_more(lambda: plane.disk("refusals", "once"), told.append).name == "once"
+    assert refusals.retry_once(lambda: plane.disk("refusals", "once"), told.append).name == "once"
     assert told == ["Azure ended an operation with InternalExecutionError; trying it once more"]
     plane.faults({"match": {"operation": "disk-create"}, "times": 2, "action": failed})
-    error = _error(lambda: refusals.once_more(lambda: plane.disk("refusals", "twice"), told.append))
+    error = _error(lambda: refusals.retry_once(lambda: plane.disk("refusals", "twice"), told.append))
     assert refusals.code(error) == "InternalExecutionError"
     plane.faults({"match": {"operation": "disk-create"}, "times": 1, "action": failed})
     failed["operation_failed"]["code"] = "AllocationFailed"
     plane.faults({"match": {"operation": "disk-create"}, "times": 1, "action": failed})
-    _error(lambda: refusals.once_more(lambda: plane.disk("refusals", "never"), told.append))
+    _error(lambda: refusals.retry_once(lambda: plane.disk("refusals", "never"), told.append))
     assert plane.raw("GET", "/diskbook/faults").json()["value"][0]["seen"] == 1
 
 

@@ -70,14 +70,14 @@ def own(place: Path) -> Path:
 
 def listed(*words: str) -> dict[str, tuple[str, bool]]:
     """What a sweep says of each group: state, and whether it goes."""
-    found = sweep_runs.look("emulator", *words)
+    found = sweep_runs.find("emulator", *words)
     return {group.name: (group.state, group.goes) for place in found.places for group in place.groups}
 
 
 def swept() -> tuple[list[str], list[str]]:
     """Sweep; return what it said, and what it says is left."""
     said: list[str] = []
-    return said, sweep_runs.remove(sweep_runs.look("emulator", EMULATOR), said.append)
+    return said, sweep_runs.remove(sweep_runs.find("emulator", EMULATOR), said.append)
 
 
 def command(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -223,7 +223,7 @@ def test_tags_are_read_again_right_before_deletion(cloud: Clients, place: Path) 
     a_group(cloud, "prolonged", tags_of("a", hours=-1), disks=0)
     a_group(cloud, "adopted", tags_of("b", hours=-1), disks=0)
     a_group(cloud, "gone", tags_of("c", hours=-1), disks=0)
-    found = sweep_runs.look("emulator", EMULATOR)
+    found = sweep_runs.find("emulator", EMULATOR)
     assert found.goes == 3
     cloud.resource.resource_groups.create_or_update("prolonged", {"location": REGION, "tags": tags_of("a")})
     cloud.resource.resource_groups.create_or_update("adopted", {"location": REGION, "tags": {"team": "x"}})
@@ -241,7 +241,7 @@ def test_tags_are_read_again_right_before_deletion(cloud: Clients, place: Path) 
 def test_a_run_resumed_meanwhile_keeps_its_group(cloud: Clients, place: Path) -> None:
     folder = a_run("resumed", "of-resumed", kept=False)
     a_group(cloud, "of-resumed", tags_of("resumed", client=own(place)))
-    found = sweep_runs.look("emulator", EMULATOR)
+    found = sweep_runs.find("emulator", EMULATOR)
     with session.session(folder):
         assert sweep_runs.remove(found, print) == ["resource group of-resumed was left alone: it is now live"]
     assert groups(cloud) == ["of-resumed"]
@@ -294,11 +294,11 @@ def test_the_command_lists_by_default_and_tells_by_its_status(
 
 def test_wrong_words_are_told(place: Path, emulator: Clients) -> None:
     with pytest.raises(UsageError, match="did you mean 'azure'"):
-        sweep_runs.look("azur")
+        sweep_runs.find("azur")
     with pytest.raises(UsageError, match="nobodys does not run"):
-        sweep_runs.look(None, "nobodys")
+        sweep_runs.find(None, "nobodys")
     with pytest.raises(UsageError, match="leaves those out"):
-        sweep_runs.look("azure", EMULATOR)
+        sweep_runs.find("azure", EMULATOR)
 
 
 def test_a_client_is_a_folder_of_runs_on_one_computer(
@@ -306,15 +306,15 @@ def test_a_client_is_a_folder_of_runs_on_one_computer(
 ) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    mark = session.client_mark(tmp_path / "a")
-    assert mark == session.client_mark(tmp_path / "a") != session.client_mark(tmp_path / "b")
+    mark = session.client_id(tmp_path / "a")
+    assert mark == session.client_id(tmp_path / "a") != session.client_id(tmp_path / "b")
     with monkeypatch.context() as patch:
         patch.setattr("socket.gethostname", lambda: "another")
-        assert session.client_mark(tmp_path / "a") != mark
+        assert session.client_id(tmp_path / "a") != mark
     (tmp_path / "b" / ".client").write_text("")
-    assert session.known_mark(tmp_path / "b") is None
+    assert session.known_client_id(tmp_path / "b") is None
     with pytest.raises(DiskbookError, match="is damaged: delete it"):
-        session.client_mark(tmp_path / "b")
+        session.client_id(tmp_path / "b")
 
 
 # --- Azure, by the same code
@@ -337,7 +337,7 @@ def test_subscriptions_are_swept_as_emulators_are(azure: World, place: Path) -> 
     made("azure-old", {"location": REGION, "tags": tags_of("r", hours=-1)})
     made("azure-fresh", {"location": REGION, "tags": tags_of("r")})
     made("azure-others", {"location": REGION, "tags": {"team": "x"}})
-    found = sweep_runs.look("azure")
+    found = sweep_runs.find("azure")
     (seen,) = found.places
     assert seen.title == f"Azure, subscription {SUBSCRIPTION} at {azure.url} (emulated)"
     assert {group.name: group.goes for group in seen.groups} == {"azure-old": True, "azure-fresh": False}
@@ -356,7 +356,7 @@ def test_the_subscription_of_an_open_run_is_looked_at_too(
     )
     monkeypatch.delenv("AZURE_SUBSCRIPTION_ID")
     monkeypatch.setenv("AZURE_CONFIG_DIR", str(place / "no-profile"))
-    found = sweep_runs.look()
+    found = sweep_runs.find()
     states = {group.name: group.state for seen in found.places for group in seen.groups}
     assert states["azure-of-run"] == "no live run"
     assert [note for note in found.notes if note.startswith("not looked at: ")]
@@ -370,8 +370,8 @@ def test_nobody_signed_in_is_a_note_unless_azure_was_asked_for(
     identity_endpoint.forget(monkeypatch)
     monkeypatch.setenv("AZURE_CONFIG_DIR", str(place / "no-profile"))
     with pytest.raises(UsageError, match="subscription"):
-        sweep_runs.look("azure")
-    (note,) = sweep_runs.look().notes
+        sweep_runs.find("azure")
+    (note,) = sweep_runs.find().notes
     assert note.startswith("not looked at: ")
 
 
@@ -430,13 +430,13 @@ def test_a_killed_run_on_its_own_emulator_leaves_a_record_and_a_key_only(place: 
     folder = killed("alone", process)
     name = folder.manifest["emulator"]["name"]
     assert soon(lambda: name not in [row.name for row in lifecycle.status()])
-    found = sweep_runs.look("emulator")
+    found = sweep_runs.find("emulator")
     assert [leftover.goes for leftover in found.leftovers if "run alone" in leftover.text] == [True]
     assert (folder.folder / "keys").exists()
     assert sweep_runs.remove(found, print) == []
     assert not (folder.folder / "keys").exists()
     assert all(row["deleted_utc"] for row in folder.manifest["resource_groups"])
-    assert sweep_runs.look("emulator").goes == 0
+    assert sweep_runs.find("emulator").goes == 0
 
 
 def test_a_killed_emulator_goes_unless_a_run_may_go_on_with_it(place: Path) -> None:
@@ -449,11 +449,11 @@ def test_a_killed_emulator_goes_unless_a_run_may_go_on_with_it(place: Path) -> N
 
     def leftover() -> Any:
         assert soon(lambda: [row.state for row in lifecycle.status() if row.name == "crashed"] == ["dead"])
-        return next(one for one in sweep_runs.look("emulator").leftovers if "emulator crashed" in one.text)
+        return next(one for one in sweep_runs.find("emulator").leftovers if "emulator crashed" in one.text)
 
     assert not leftover().goes and "run user may go on with it" in leftover().text
     user.update_manifest(kept=False)
-    found = sweep_runs.look("emulator")
+    found = sweep_runs.find("emulator")
     assert leftover().goes and "goes   emulator crashed" in sweep_text.text_of(found)
     assert sweep_runs.remove(found, print) == []
     assert "crashed" not in [row.name for row in lifecycle.status()]
@@ -467,11 +467,11 @@ def test_a_dead_emulator_that_no_run_here_uses_stays_for_the_longest_lifetime(
     server.kill()
     server.wait()
     assert soon(lambda: [row.state for row in lifecycle.status() if row.name == "foreign"] == ["dead"])
-    (found,) = [one for one in sweep_runs.look("emulator").leftovers if "emulator foreign" in one.text]
+    (found,) = [one for one in sweep_runs.find("emulator").leftovers if "emulator foreign" in one.text]
     assert not found.goes
     config = lifecycle.status()[0].folder.parent / "foreign" / "config.json"
     os.utime(config, (0, 0))
-    (found,) = [one for one in sweep_runs.look("emulator").leftovers if "emulator foreign" in one.text]
+    (found,) = [one for one in sweep_runs.find("emulator").leftovers if "emulator foreign" in one.text]
     assert found.goes
     found.remove()
     assert "foreign" not in [row.name for row in lifecycle.status()]
@@ -485,7 +485,7 @@ def test_temporary_folders_of_dead_processes_go(place: Path) -> None:
     gone.mkdir()
     stays.mkdir()
     try:
-        found = sweep_runs.look("emulator")
+        found = sweep_runs.find("emulator")
         assert [str(gone) in leftover.text for leftover in found.leftovers] == [True]
         assert sweep_runs.remove(found, print) == []
         assert not gone.exists() and stays.exists()

@@ -92,7 +92,7 @@ def tags_of(
         "created": in_hours(-1), **changed,
     }  # fmt: skip
     if client is not None:
-        tags["client"] = session.client_mark(client)
+        tags["client"] = session.client_id(client)
     return {f"diskbook-{key}": value for key, value in tags.items() if value is not None}
 
 

@@ -100,7 +100,7 @@ class Attachments:
     def _change(self, machine: str, body: dict[str, Any]) -> None:
         place = group_and_name(self._machines[machine])
         change = self._clients.compute.virtual_machines.begin_attach_detach_data_disks
-        refusals.once_more(lambda: change(*place, body).result(), self._clients.tell)
+        refusals.retry_once(lambda: change(*place, body).result(), self._clients.tell)
 
 
 def group_and_name(resource_id: str) -> tuple[str, str]:

@@ -52,7 +52,7 @@ class Maker:
     def _made(self, name: str, target: str, begin: Callable[[], Any]) -> Any:
         """Begin an operation and wait for its end; once more where Azure ended it for no fault of ours."""
         with operation(self.run, name, target):
-            return refusals.once_more(lambda: begin().result(), self.clients.tell)
+            return refusals.retry_once(lambda: begin().result(), self.clients.tell)
 
     def security_group(self) -> str:
         """Create the security group, which lets in SSH from one place only; return its id."""
@@ -125,7 +125,13 @@ class Maker:
             self._made("set up machine", name, lambda: install(group, name, EXTENSION, setup))
         made = compute.virtual_machines.get(group, name)
         readback.check_machine(spec, body, made, os_disk)
-        address = self.clients.network.public_ip_addresses.get(group, f"{name}-ip").ip_address
+        return self._machine_entry(name, spec, made, nic, size, host_key)
+
+    def _machine_entry(
+        self, name: str, spec: Machine, made: Any, nic: Any, size: limits.Size, host_key: keys.KeyPair
+    ) -> dict[str, Any]:
+        """Entry of the manifest for a machine, of what Azure says of it and its network."""
+        address = self.clients.network.public_ip_addresses.get(self.place.group, f"{name}-ip").ip_address
         port = (made.tags or {}).get(SSH_PORT_TAG)
         inside = nic.ip_configurations[0].private_ip_address
         host = {
@@ -158,9 +164,9 @@ class Maker:
         place = self.place
         return expiry.schedule(self.clients, self.run, name, machine_id, place.region, place.tags, local)
 
-    def look(self, spec: Machine, machines: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    def inspect(self, spec: Machine, machines: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
         """Complete a machine's entry of the manifest by what only the machine can tell."""
-        return {**machines[spec.name], **inspect.look(self.run.folder, spec, machines)}
+        return {**machines[spec.name], **inspect.inspect_machine(self.run.folder, spec, machines)}
 
     def disk(self, name: str, spec: Disk) -> dict[str, Any]:
         """Create a disk and read it back; return its entry of the manifest."""

@@ -37,7 +37,7 @@ print(json.dumps(found))
 """
 
 
-def look(folder: Path, spec: Machine, machines: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def inspect_machine(folder: Path, spec: Machine, machines: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Sign in to a machine, wait until it is set up, and ask what only it can tell.
 
     Parameters

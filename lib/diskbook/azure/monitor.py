@@ -53,15 +53,15 @@ def keep(run: Run, clients: Clients) -> None:
     The answers are kept untouched as raw/metrics-<n>.json.gz; the ledger's line "metrics" names them, and its
     status is "ok", "incomplete" (the last minutes had not arrived) or "failed", with the reason.
     """
-    asked = unfetched(run.manifest, run.ledger())
-    if asked is None:
+    request = unfetched(run.manifest, run.ledger())
+    if request is None:
         return
-    about = {"grain_s": asked.grain_s, "machines": list(asked.machines)}
-    about |= {"from_utc": utc_text(asked.start), "to_utc": utc_text(asked.end)}
+    about = {"grain_s": request.grain_s, "machines": list(request.machines)}
+    about |= {"from_utc": utc_text(request.start), "to_utc": utc_text(request.end)}
     try:
         monitor = _Monitor(clients, run.manifest["scenario"]["scenario"]["region"])
-        missing = _wait(monitor, asked)
-        answers = list(_answers(monitor, asked))
+        missing = _wait(monitor, request)
+        answers = list(_answers(monitor, request))
     except (AzureError, DiskbookError, ValueError, KeyError, TypeError) as error:
         reason = refusals.message(error) if isinstance(error, AzureError) else str(error)
         run.append(
@@ -157,13 +157,13 @@ class _Monitor:
         return bodies[-1], results
 
 
-def _wait(monitor: _Monitor, asked: MetricsRequest) -> set[str]:
+def _wait(monitor: _Monitor, request: MetricsRequest) -> set[str]:
     """Wait until the last window that each machine's trials need has arrived; return those that lack it."""
-    missing = set(asked.needed)
+    missing = set(request.needed)
     deadline = time.monotonic() + WAIT_S * monitor.time_scale
     announced = False
     while missing:
-        missing -= _arrived(monitor, asked, sorted(missing))
+        missing -= _arrived(monitor, request, sorted(missing))
         if not missing or time.monotonic() >= deadline:
             break
         if not announced and WAIT_S * monitor.time_scale > 60:
@@ -175,31 +175,31 @@ def _wait(monitor: _Monitor, asked: MetricsRequest) -> set[str]:
     return missing
 
 
-def _arrived(monitor: _Monitor, asked: MetricsRequest, machines: Sequence[str]) -> set[str]:
+def _arrived(monitor: _Monitor, request: MetricsRequest, machines: Sequence[str]) -> set[str]:
     """Machines whose last needed window has a value."""
     arrived = set()
     for batch in _batches(machines):
-        times = [asked.needed[machine] for machine in batch]
+        times = [request.needed[machine] for machine in batch]
         _, results = monitor.query(
-            batch, MACHINE_METRICS[:1], min(times), max(times) + asked.grain_s, asked.grain_s
+            batch, MACHINE_METRICS[:1], min(times), max(times) + request.grain_s, request.grain_s
         )
         for machine, result in zip(batch, results, strict=True):
             values = [value for metric in result.metrics for part in metric.timeseries for value in part.data]
             there = {value.timestamp.timestamp() for value in values if value.average is not None}
-            if asked.needed[machine] in there:
+            if request.needed[machine] in there:
                 arrived.add(machine)
     return arrived
 
 
-def _answers(monitor: _Monitor, asked: MetricsRequest) -> Iterator[bytes]:
+def _answers(monitor: _Monitor, request: MetricsRequest) -> Iterator[bytes]:
     """Every answer, by stretch of time, kind of metric and batch of machines."""
-    machine = [metric for metric in MACHINE_METRICS if asked.cached or metric.path != "cached"]
-    step = WINDOWS_A_CALL * asked.grain_s
-    start = asked.start
-    while start < asked.end:
+    machine = [metric for metric in MACHINE_METRICS if request.cached or metric.path != "cached"]
+    step = WINDOWS_A_CALL * request.grain_s
+    start = request.start
+    while start < request.end:
         for metrics in (DISK_METRICS, machine):
-            for batch in _batches(asked.machines):
-                yield monitor.query(batch, metrics, start, min(start + step, asked.end), asked.grain_s)[0]
+            for batch in _batches(request.machines):
+                yield monitor.query(batch, metrics, start, min(start + step, request.end), request.grain_s)[0]
         start += step
 
 

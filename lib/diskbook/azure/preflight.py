@@ -76,19 +76,20 @@ def _machine(
     size = here.sizes.get(machine.size.lower())
     retired = retired_on(machine.size, size)
     if retired is not None and retired <= today:
-        yield f"{where}: {machine.size} was retired on {retired}; {_instead(scenario, machine, here, today)}"
+        remedy = _other_sizes_text(scenario, machine, here, today)
+        yield f"{where}: {machine.size} was retired on {retired}; {remedy}"
         return
     if size is None or not size.everywhere:
         what = "offers no" if size is None else "does not offer this subscription"
-        change = _change(scenario, machine, here, elsewhere, today)
-        yield f"{where}: region {here.name} {what} {machine.size}; {change}"
+        remedy = _remedy(scenario, machine, here, elsewhere, today)
+        yield f"{where}: region {here.name} {what} {machine.size}; {remedy}"
         return
     if not size.offered(machine.zone):
         others = " or ".join(sorted(size.zones))
         zones = f"take zone {others}, or " if others else ""
-        change = _change(scenario, machine, here, elsewhere, today)
+        remedy = _remedy(scenario, machine, here, elsewhere, today)
         yield (
-            f"{where}: {machine.size} cannot be had in zone {machine.zone} of {here.name}; {zones}{change}"
+            f"{where}: {machine.size} cannot be had in zone {machine.zone} of {here.name}; {zones}{remedy}"
         )
     yield from _abilities(scenario, machine, size, where, here, today)
 
@@ -97,14 +98,14 @@ def _abilities(
     scenario: Scenario, machine: Machine, size: Offer, where: str, here: Region, today: date
 ) -> Iterator[str]:
     disks = disks_of(scenario, machine)
-    change = _instead(scenario, machine, here, today)
+    remedy = _other_sizes_text(scenario, machine, here, today)
     most = int(size.number("MaxDataDiskCount"))
     if "MaxDataDiskCount" in size.capabilities and len(disks) > most:
-        yield f"{where}: {machine.size} takes {most} data disks and the arms need {len(disks)}; {change}"
+        yield f"{where}: {machine.size} takes {most} data disks and the arms need {len(disks)}; {remedy}"
     if any(disk.sku.startswith(("Premium", "Ultra")) for disk in disks) and not size.has("PremiumIO"):
-        yield f"{where}: {machine.size} takes no premium disks; {change}"
+        yield f"{where}: {machine.size} takes no premium disks; {remedy}"
     if scenario.os_disk_of(machine.name) and not size.has("EphemeralOSDiskSupported"):
-        yield f"{where}: {machine.size} holds no ephemeral OS disk; {change}"
+        yield f"{where}: {machine.size} holds no ephemeral OS disk; {remedy}"
     ultra = any(disk.sku == "UltraSSD_LRS" for disk in disks) and machine.zone is not None
     if ultra and machine.zone not in size.ultra_zones:
         zones = ", ".join(sorted(size.ultra_zones)) or "none"
@@ -128,10 +129,10 @@ def retired_on(name: str, size: Offer | None) -> date | None:
         return None
 
 
-def _change(scenario: Scenario, machine: Machine, here: Region, elsewhere: Elsewhere, today: date) -> str:
+def _remedy(scenario: Scenario, machine: Machine, here: Region, elsewhere: Elsewhere, today: date) -> str:
     """Another size here, or another region."""
     regions = [region.name for region in elsewhere() if _machines_fit(scenario, region)]
-    sizes = _instead(scenario, machine, here, today)
+    sizes = _other_sizes_text(scenario, machine, here, today)
     return f"{sizes}, or region {' or '.join(regions[:3])}" if regions else sizes
 
 
@@ -144,17 +145,17 @@ def _machines_fit(scenario: Scenario, region: Region) -> bool:
     return all(_offered(disk, region) for disk in scenario.data_disks)
 
 
-def _instead(scenario: Scenario, machine: Machine, here: Region, today: date) -> str:
+def _other_sizes_text(scenario: Scenario, machine: Machine, here: Region, today: date) -> str:
     """Name sizes of the region that would do: the documented substitute first, then the smallest similar."""
     documented = catalog.vm_sizes().get(machine.size.lower())
     named = [machine.substitute, documented.substitute if documented else None]
-    suitable = [name for name in named if name and _would_do(scenario, machine, here, name, today)]
+    suitable = [name for name in named if name and _is_suitable(scenario, machine, here, name, today)]
     suitable += similar(scenario, machine, here, today)
     names = list(dict.fromkeys(suitable))[:3]
     return f"take {' or '.join(names)} instead" if names else "take another size"
 
 
-def _would_do(scenario: Scenario, machine: Machine, here: Region, name: str, today: date) -> bool:
+def _is_suitable(scenario: Scenario, machine: Machine, here: Region, name: str, today: date) -> bool:
     size = here.sizes.get(name.lower())
     if size is None or not size.offered(machine.zone):
         return False
@@ -184,7 +185,7 @@ def similar(scenario: Scenario, machine: Machine, here: Region, today: date) -> 
         and _letter(other.name) == letter
         and other.number("vCPUs") >= vcpus
         and other.number("UncachedDiskIOPS") >= iops
-        and _would_do(scenario, machine, here, other.name, today)
+        and _is_suitable(scenario, machine, here, other.name, today)
     ]
     able.sort(key=lambda other: (other.number("vCPUs"), other.number("UncachedDiskIOPS"), other.name))
     return [other.name for other in able]
@@ -203,8 +204,8 @@ def _disk(scenario: Scenario, disk: Disk, here: Region, elsewhere: Elsewhere) ->
     what = f"{disk.sku} disks{f' of the size {tier}' if tier else ''}"
     if offer is None or not offer.everywhere:
         regions = [region.name for region in elsewhere() if _machines_fit(scenario, region)]
-        change = f"take region {' or '.join(regions[:3])}" if regions else "take another SKU"
-        yield f"{where}: region {here.name} offers no {what}; {change}"
+        remedy = f"take region {' or '.join(regions[:3])}" if regions else "take another SKU"
+        yield f"{where}: region {here.name} offers no {what}; {remedy}"
     elif not offer.offered(disk.zone):
         others = ", ".join(sorted(offer.zones)) or "none"
         yield f"{where}: {what} cannot be had in zone {disk.zone} of {here.name}; take one of: {others}"

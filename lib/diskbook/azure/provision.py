@@ -106,7 +106,7 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
             by_name |= _machine(
                 maker, machine, f"r{number}-{machine.name}", scenario.os_disk_of(machine.name)
             )
-            by_name[f"look r{number}-{machine.name}"] = _look(maker, scenario, machine, number)
+            by_name[f"look r{number}-{machine.name}"] = _inspect(maker, scenario, machine, number)
         needs = tuple(_parts(scenario, number))
         by_name[f"replicate {number}"] = Step(partial(_entry, maker, scenario, number), needs)
     return by_name
@@ -140,14 +140,14 @@ def _machine(maker: Maker, spec: Machine, name: str, os_disk: Disk | None) -> di
     return steps
 
 
-def _look(maker: Maker, scenario: Scenario, spec: Machine, number: int) -> Step:
+def _inspect(maker: Maker, scenario: Scenario, spec: Machine, number: int) -> Step:
     """Sign in to a machine, once all of its replicate are there."""
     steps = {item.name: f"machine r{number}-{item.name}" for item in scenario.machine}
 
-    def look(has: Mapping[str, Any]) -> dict[str, Any]:
-        return maker.look(spec, {name: has[step] for name, step in steps.items()})
+    def inspect(has: Mapping[str, Any]) -> dict[str, Any]:
+        return maker.inspect(spec, {name: has[step] for name, step in steps.items()})
 
-    return Step(look, tuple(steps.values()))
+    return Step(inspect, tuple(steps.values()))
 
 
 def _parts(scenario: Scenario, number: int) -> dict[str, tuple[str, str]]:

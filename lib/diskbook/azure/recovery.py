@@ -24,7 +24,7 @@ from diskbook.store.run import Run
 STOPPED = ("stopped", "deallocated")
 CHANGING = ("starting", "stopping", "deallocating")
 # One try: whoever asks will ask again, and a laptop without a network must not wait here.
-_AT_ONCE: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_timeout": 20}
+_SINGLE_TRY: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_timeout": 20}
 _manifest = threading.Lock()  # replicates are measured side by side and share the manifest
 
 
@@ -65,7 +65,7 @@ class Recovery:
                 return host
             if state in STOPPED:
                 return self._bring_back(machine, host, state, "start")
-            return self._moved(machine, host) or (
+            return self._host_if_moved(machine, host) or (
                 self._bring_back(machine, host, state, "restart") if last else None
             )
         except ResourceNotFoundError:
@@ -80,7 +80,7 @@ class Recovery:
             return None
 
     def _power(self, machine: str) -> str:
-        view = self._clients.compute.virtual_machines.instance_view(*self._place(machine), **_AT_ONCE)
+        view = self._clients.compute.virtual_machines.instance_view(*self._place(machine), **_SINGLE_TRY)
         codes = [status.code or "" for status in view.statuses or []]
         states = [code.split("/", 1)[1].lower() for code in codes if code.startswith("PowerState/")]
         return states[0] if states else "unknown"
@@ -101,22 +101,22 @@ class Recovery:
         with operation(self._run, f"{action} machine", host.name, self._clients):
             begin(*self._place(machine)).result()
         self._check_disks(host)
-        back = self._now_at(machine, host)
+        back = self._current_host(machine, host)
         self._record(machine, state, f"{action}ed", back)
         return back
 
-    def _moved(self, machine: str, host: Host) -> Host | None:
+    def _host_if_moved(self, machine: str, host: Host) -> Host | None:
         """Return where a running machine listens if that is not where it was."""
-        now = self._now_at(machine, host)
+        now = self._current_host(machine, host)
         if now == host:
             return None
         self._record(machine, "running at another address", "found there", now)
         return now
 
-    def _now_at(self, machine: str, host: Host) -> Host:
-        vm = self._clients.compute.virtual_machines.get(*self._place(machine), **_AT_ONCE)
+    def _current_host(self, machine: str, host: Host) -> Host:
+        vm = self._clients.compute.virtual_machines.get(*self._place(machine), **_SINGLE_TRY)
         group, name = self._place(machine)
-        address = self._clients.network.public_ip_addresses.get(group, f"{name}-ip", **_AT_ONCE).ip_address
+        address = self._clients.network.public_ip_addresses.get(group, f"{name}-ip", **_SINGLE_TRY).ip_address
         port = int((vm.tags or {}).get(SSH_PORT_TAG, 22))
         return replace(host, address=address or host.address, port=port)
 

@@ -113,7 +113,7 @@ def advice(error: AzureError) -> str:
     return _ADVICE.get(known, "")
 
 
-def once_more(action: Callable[[], Result], tell: Tell) -> Result:
+def retry_once(action: Callable[[], Result], tell: Tell) -> Result:
     """Do it, and a second time where Azure ended it through no fault of what was asked for."""
     try:
         return action()

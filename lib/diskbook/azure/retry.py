@@ -158,11 +158,9 @@ class BoundedRetryPolicy(RetryPolicy):
         """Wait before the next try, and tell when that takes a while."""
         asked_s = self.get_retry_after(response) if response else None
         wait_s = asked_s or self.get_backoff_time(settings)
-        line = (
-            self._wait_text(wait_s, bool(asked_s), settings["history"][-1], response)
-            if wait_s > TELL_S
-            else ""
-        )
+        line = ""
+        if wait_s > TELL_S:
+            line = self._wait_text(wait_s, bool(asked_s), settings["history"][-1], response)
         with self._announced_once(line):
             super().sleep(settings, transport, response=response)
 

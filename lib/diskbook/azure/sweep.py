@@ -92,14 +92,14 @@ def judge(group: str, label: Label, runs: Path, now: datetime) -> tuple[str, boo
     """
     if now >= label.expires:
         return "expired", True
-    if label.client is None or label.client != session.known_mark(runs):
+    if label.client is None or label.client != session.known_client_id(runs):
         # Whether a process elsewhere still works on it cannot be seen from here.
         return "until it expires: of another client", False
     state = session.run_state(Run(runs / label.run), group)
     return (_WHY_KEPT[state], False) if state in _WHY_KEPT else ("no live run", True)
 
 
-def look(clients: Clients, runs: Path) -> list[Group]:
+def find_groups(clients: Clients, runs: Path) -> list[Group]:
     """Find the groups that runs have left in a cloud, and those that only look like it.
 
     Raises
@@ -110,11 +110,11 @@ def look(clients: Clients, runs: Path) -> list[Group]:
     listed = clients.resource.resource_groups.list()
     candidates = [row for row in listed if _looks_ours(row.name, row.tags or {})]
     with ThreadPoolExecutor(WORKERS) as pool:
-        groups = list(pool.map(lambda row: _seen(clients, row, runs), candidates))
+        groups = list(pool.map(lambda row: _group_of(clients, row, runs), candidates))
     return sorted((group for group in groups if group is not None), key=lambda group: group.name)
 
 
-def look_again(clients: Clients, group: str, runs: Path) -> Group | None:
+def read_group(clients: Clients, group: str, runs: Path) -> Group | None:
     """Look at one group afresh; None when it is gone.
 
     Raises
@@ -123,14 +123,14 @@ def look_again(clients: Clients, group: str, runs: Path) -> Group | None:
         When the cloud does not say.
     """
     resource = inventory.find_group(clients, group)
-    return None if resource is None else _seen(clients, resource, runs)
+    return None if resource is None else _group_of(clients, resource, runs)
 
 
 def _looks_ours(name: str, tags: Mapping[str, str]) -> bool:
     return name.startswith(PREFIX) or any(tag.lower().startswith(PREFIX) for tag in tags)
 
 
-def _seen(clients: Clients, resource: object, runs: Path) -> Group | None:
+def _group_of(clients: Clients, resource: object, runs: Path) -> Group | None:
     name: str = resource.name  # type: ignore[attr-defined]
     tags: dict[str, str] = resource.tags or {}  # type: ignore[attr-defined]
     try:

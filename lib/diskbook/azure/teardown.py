@@ -61,8 +61,8 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
             group,
             again=f"'diskbook teardown {run.name}'",
             token=known.get(group) if resource.properties.provisioning_state == "Deleting" else None,
-            begun=lambda token: _remember(run, group, token),
-            say=lambda text: _tell(run, text, say),
+            begun=lambda token: _record_token(run, group, token),
+            say=lambda text: _announce(run, text, say),
         )
     return True
 
@@ -173,7 +173,7 @@ def _polls_this_cloud(token: str, clients: Clients) -> bool:
 _POLLED = {"location", "azure-asyncoperation", "operation-location"}
 
 
-def _tell(run: Run, text: str, say: Say | None) -> None:
+def _announce(run: Run, text: str, say: Say | None) -> None:
     """Say a line, and keep it; a full disk, for one, is no reason to leave a group standing."""
     with contextlib.suppress(DiskbookError):
         run.append("deletion", text=text)
@@ -181,7 +181,7 @@ def _tell(run: Run, text: str, say: Say | None) -> None:
         say(text)
 
 
-def _remember(run: Run, group: str, token: str) -> None:
+def _record_token(run: Run, group: str, token: str) -> None:
     with contextlib.suppress(DiskbookError):
         rows = run.manifest["resource_groups"]
         run.update_manifest(

@@ -23,7 +23,7 @@ from diskbook.machines.ssh import Connection
 from diskbook.scenario.layout import REGION_BYTES, region_offset
 from diskbook.scenario.model import Scenario
 
-MOST = REGION_BYTES // BLOCK - 1  # the last one is for the machine that takes over
+MAX_BLOCKS = REGION_BYTES // BLOCK - 1  # the last one is for the machine that takes over
 
 # Runs what stands in standard input: modules by name, of which the last one is started.
 _START = (

@@ -10,7 +10,7 @@ from azure.core.exceptions import AzureError
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import MIB
 from diskbook.bench import reservations
-from diskbook.bench.trials import Rig, parse, run_twice
+from diskbook.bench.trials import Rig, parse, run_with_retry
 from diskbook.scenario.model import Check
 from diskbook.tools import fio
 
@@ -26,7 +26,7 @@ def run_checks(rig: Rig) -> None:
     kinds = {
         "attach-refused": _attach_refused,
         "data-intact": _data_intact,
-        "reservation": reservations.show,
+        "reservation": reservations.run_check,
     }
     done = {
         event["name"]
@@ -98,7 +98,7 @@ def _verify(rig: Rig, check: Check, machine: str, *, write: bool, size: int, off
     make = fio.verify_write_command if write else fio.verify_read_command
     job = make(device, size_bytes=size, offset=offset)
     name = f"{check.name}-r{rig.number}-{'write' if write else 'read'}-{time.time_ns()}"
-    output = run_twice(rig, machine, name, device, job, 300 + size / 5e6)
+    output = run_with_retry(rig, machine, name, device, job, 300 + size / 5e6)
     try:
         result = parse(output, name)
     except fio.FioError as error:

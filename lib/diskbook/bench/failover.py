@@ -119,7 +119,7 @@ class _FailoverTest:
             self.down.discard(machine)
         self.rig.forget(self.spec.disk)
         if self._registered is not None:
-            reservations.wipe(self._registered[1])
+            reservations.clear_all(self._registered[1])
 
     def run(self) -> dict[str, Any]:
         """Fail the one machine, have the other take over, and return what was measured."""
@@ -140,10 +140,10 @@ class _FailoverTest:
         """Have everything as it is before the failure; return the disk as the first machine sees it."""
         rig, spec = self.rig, self.spec
         if spec.kind == "shared":
-            first, second = self._registered = reservations.both(
+            first, second = self._registered = reservations.registrants(
                 rig, spec.disk, spec.from_machine, spec.machine
             )
-            reservations.wipe(first)
+            reservations.clear_all(first)
             first.register()
             second.register()
             first.reserve()

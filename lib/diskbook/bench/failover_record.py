@@ -34,7 +34,7 @@ class BlockWriter(threading.Thread):
     def run(self) -> None:
         connection, device, series = self._source
         try:
-            for row in series.follow(connection, device, "write", blocks.MOST, INTERVAL_S):
+            for row in series.follow(connection, device, "write", blocks.MAX_BLOCKS, INTERVAL_S):
                 if "ack" in row:
                     self.times.append(time.monotonic())
                 self.told_to_end |= "told_to_end" in row

@@ -93,7 +93,7 @@ class Registrant:
         raise DiskbookError(f"machine {self.connection.host.name}: {options[1]} failed with {why}{words}")
 
 
-def both(rig: Rig, disk: str, first: str, second: str) -> tuple[Registrant, Registrant]:
+def registrants(rig: Rig, disk: str, first: str, second: str) -> tuple[Registrant, Registrant]:
     """Attach a shared disk to two machines and to no other one; both see that it is ours."""
     for machine, _ in rig.attachments.where(disk):
         if machine not in (first, second):
@@ -106,25 +106,25 @@ def both(rig: Rig, disk: str, first: str, second: str) -> tuple[Registrant, Regi
     return seen[0], seen[1]
 
 
-def wipe(registrant: Registrant) -> None:
+def clear_all(registrant: Registrant) -> None:
     """Leave no key and no reservation on a disk, whatever was there."""
     registrant.register()
     registrant.clear()
 
 
 @dataclass
-class _Protocol:
+class _StepLog:
     """What was expected and seen, step by step."""
 
     steps: list[dict[str, Any]] = field(default_factory=list)
 
-    def see(self, step: str, expected: str, observed: str) -> None:
+    def record(self, step: str, expected: str, observed: str) -> None:
         self.steps.append(
             {"step": step, "expected": expected, "observed": observed, "ok": expected == observed}
         )
 
 
-def show(rig: Rig, check: Check) -> dict[str, Any]:
+def run_check(rig: Rig, check: Check) -> dict[str, Any]:
     """Show that a reservation keeps a machine out that is not registered, and that it can be taken over.
 
     Returns
@@ -133,43 +133,43 @@ def show(rig: Rig, check: Check) -> dict[str, Any]:
         A finding; `steps` has what was expected and observed at each step.
     """
     assert check.from_machine is not None
-    first, second = both(rig, check.disk, check.from_machine, check.machine)
-    protocol = _Protocol()
-    wipe(first)
+    first, second = registrants(rig, check.disk, check.from_machine, check.machine)
+    log = _StepLog()
+    clear_all(first)
     try:
-        _fence(rig, protocol, first, second)
-        _take_over(rig, protocol, first, second)
+        _fence(rig, log, first, second)
+        _take_over(rig, log, first, second)
         second.clear()
-        protocol.see("cleared", _state((), None), _seen(first))
+        log.record("cleared", _state((), None), _seen(first))
     finally:
         with contextlib.suppress(DiskbookError):
-            wipe(second)
-    return _finding(check, protocol.steps)
+            clear_all(second)
+    return _finding(check, log.steps)
 
 
-def _fence(rig: Rig, protocol: _Protocol, first: Registrant, second: Registrant) -> None:
+def _fence(rig: Rig, log: _StepLog, first: Registrant, second: Registrant) -> None:
     """The first registers and reserves; the second is refused until it has registered."""
     first_blocks, second_blocks = Blocks.fresh(rig.scenario), Blocks.fresh(rig.scenario)
     first.register()
-    protocol.see("the first registers", _state(KEYS[:1], None), _seen(first))
+    log.record("the first registers", _state(KEYS[:1], None), _seen(first))
     first.reserve()
-    protocol.see("the first reserves", _state(KEYS[:1], KEYS[0]), _seen(second))
-    protocol.see("the first writes", "written", _write(first, first_blocks))
-    protocol.see("the second writes, unregistered", "refused", _write(second, second_blocks))
-    protocol.see("data of the first", "unchanged", _unchanged(second, first_blocks))
+    log.record("the first reserves", _state(KEYS[:1], KEYS[0]), _seen(second))
+    log.record("the first writes", "written", _write(first, first_blocks))
+    log.record("the second writes, unregistered", "refused", _write(second, second_blocks))
+    log.record("data of the first", "unchanged", _unchanged(second, first_blocks))
     second.register()
-    protocol.see("the second registers", _state(KEYS, KEYS[0]), _seen(first))
-    protocol.see("the second writes, registered", "written", _write(second, second_blocks))
+    log.record("the second registers", _state(KEYS, KEYS[0]), _seen(first))
+    log.record("the second writes, registered", "written", _write(second, second_blocks))
 
 
-def _take_over(rig: Rig, protocol: _Protocol, first: Registrant, second: Registrant) -> None:
+def _take_over(rig: Rig, log: _StepLog, first: Registrant, second: Registrant) -> None:
     """The second takes the reservation over and the first is fenced."""
     first_blocks, second_blocks = Blocks.fresh(rig.scenario), Blocks.fresh(rig.scenario)
     second.preempt(first.key)
-    protocol.see("the second preempts", _state(KEYS[1:], KEYS[1]), _seen(first))
-    protocol.see("the second writes", "written", _write(second, second_blocks))
-    protocol.see("the first writes, fenced", "refused", _write(first, first_blocks))
-    protocol.see("data of the second", "unchanged", _unchanged(first, second_blocks))
+    log.record("the second preempts", _state(KEYS[1:], KEYS[1]), _seen(first))
+    log.record("the second writes", "written", _write(second, second_blocks))
+    log.record("the first writes, fenced", "refused", _write(first, first_blocks))
+    log.record("data of the second", "unchanged", _unchanged(first, second_blocks))
 
 
 def _state(keys: tuple[int, ...], holder: int | None) -> str:

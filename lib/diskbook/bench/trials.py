@@ -24,7 +24,7 @@ from diskbook.tools import fio, registry
 from diskbook.tools.diskspd import command as diskspd
 from diskbook.tools.job import Job
 
-__all__ = ["Rig", "measure", "parse", "prefill", "run_job", "run_twice"]
+__all__ = ["Rig", "measure", "parse", "prefill", "run_job", "run_with_retry"]
 
 ATTEMPTS = 2
 PAUSE_S = 1.0  # before the next attempt: what broke one may be back in a moment
@@ -42,7 +42,7 @@ def measure(rig: Rig, blocks: Iterable[schedule.Block]) -> None:
     """
     for block in blocks:
         numbered = block.numbered(rig.number)
-        if not _was_cut_at_its_end(rig, numbered) and not _block(rig, numbered):
+        if not _completed_by_orphaned_job(rig, numbered) and not _block(rig, numbered):
             return
         rig.run.append("block", replicate=rig.number, block=block.block, status="complete")
 
@@ -62,14 +62,14 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
             return False
         # A block cut short is repeated whole; what it left keeps its names.
         first = next(number for number in range(1, 1000) if trial.name(number) not in used)
-        succeeded |= _attempts(rig, trial, first)
+        succeeded |= _try_trial(rig, trial, first)
     if not succeeded:
         events = [event for event in rig.run.ledger() if event.get("replicate") == rig.number]
         raise DiskbookError(f"no trial of block {block.block} succeeded; the last one: {events[-1]['error']}")
     return True
 
 
-def _attempts(rig: Rig, trial: schedule.PlannedTrial, first: int) -> bool:
+def _try_trial(rig: Rig, trial: schedule.PlannedTrial, first: int) -> bool:
     """Run a trial until it succeeds or has failed often enough."""
     for attempt in range(first, first + ATTEMPTS):
         if attempt > first:
@@ -79,7 +79,7 @@ def _attempts(rig: Rig, trial: schedule.PlannedTrial, first: int) -> bool:
     return False
 
 
-def _was_cut_at_its_end(rig: Rig, block: schedule.Block) -> bool:
+def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
     """Keep what the client of a cut block did not fetch; tell whether the block lacks no trial after that."""
     missing = orphans.unfinished_trials(rig.run.ledger(), block, ATTEMPTS)
     if not missing:
@@ -93,8 +93,8 @@ def _was_cut_at_its_end(rig: Rig, block: schedule.Block) -> bool:
         return False
     times = left.started_utc, left.ended_utc
     luns = [lun for machine, lun in rig.attachments.where(arm.disk) if machine == arm.machine]
-    how = {"lun": next(iter(luns), None), "adopted": True}
-    return _record(rig, planned, left.attempt, left.output, None, times, how) and len(missing) == 1
+    extra = {"lun": next(iter(luns), None), "adopted": True}
+    return _record(rig, planned, left.attempt, left.output, None, times, extra) and len(missing) == 1
 
 
 def prefill(rig: Rig, disk: str, machine: str) -> None:
@@ -121,7 +121,7 @@ def prefill(rig: Rig, disk: str, machine: str) -> None:
 def _fill(rig: Rig, machine: str, disk: str, device: Device, needed: int) -> None:
     job = fio.prefill_command(needed, device.for_prefill)
     # 50 MB/s is a slow disk; ten minutes more than that takes is a broken one.
-    output = run_twice(rig, machine, f"prefill-{disk}-{rig.number}", device, job, needed / 50e6 + 600)
+    output = run_with_retry(rig, machine, f"prefill-{disk}-{rig.number}", device, job, needed / 50e6 + 600)
     parse(output, f"prefill of {disk}")
 
 
@@ -131,7 +131,7 @@ def _fill_by_time(rig: Rig, machine: str, disk: str, device: Device, needed: int
     for attempt in range(1, FILLS + 1):
         job = diskspd.prefill_command(needed, device.for_prefill, seconds=seconds)
         name = f"prefill-{disk}-{rig.number}-{attempt}"
-        output = run_twice(rig, machine, name, device, job, (seconds or 60) + 600)
+        output = run_with_retry(rig, machine, name, device, job, (seconds or 60) + 600)
         result = diskspd.parse_output(_text(output), f"prefill of {disk}")
         writes = result.measurement.directions["write"]
         written = writes.ios * MIB
@@ -154,8 +154,8 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
         output = _run_tool(rig, arm, workload, planned.name(attempt), device, job)
     except JobLost as failure:
         lost = str(failure)
-    how = {"lun": device.lun, **({"notes": list(job.notes)} if job.notes else {})}
-    succeeded = _record(rig, planned, attempt, output, lost, (started_utc, now_utc()), how)
+    extra = {"lun": device.lun, **({"notes": list(job.notes)} if job.notes else {})}
+    succeeded = _record(rig, planned, attempt, output, lost, (started_utc, now_utc()), extra)
     if not succeeded:
         rig.forget(arm.disk)
     return succeeded
@@ -168,7 +168,7 @@ def _record(
     output: dict[str, bytes],
     lost: str | None,
     times_utc: tuple[str, str],
-    how: Mapping[str, Any] | None = None,
+    extra: Mapping[str, Any] | None = None,
 ) -> bool:
     """Keep the raw files of a trial and write its line of the ledger. Returns whether it succeeded."""
     arm = rig.scenario.arm_named(planned.arm)
@@ -202,7 +202,7 @@ def _record(
         disk_id=rig.replicate["disks"][arm.disk]["id"],
         tool=rig.scenario.tool_of(arm),
         files=files,
-        **{"lun": None, **(how or {})},
+        **{"lun": None, **(extra or {})},
     )
     return error is None
 
@@ -223,7 +223,7 @@ def run_job(
     return connection.finish_job(name, job.logs.values(), expected_s=expected_s, limit_s=limit_s)
 
 
-def run_twice(
+def run_with_retry(
     rig: Rig, machine: str, name: str, device: Device, job: Job, limit_s: float
 ) -> dict[str, bytes]:
     """Run a tool as `run_job` does, once more where the machine was restarted under it."""

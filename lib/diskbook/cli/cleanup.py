@@ -36,7 +36,7 @@ def sweep(cloud: str | None, emulator_name: str | None, delete: bool) -> None:
     """
     from diskbook.runs import sweep as sweep_runs, sweep_text
 
-    leftovers = sweep_runs.look(cloud, emulator_name)
+    leftovers = sweep_runs.find(cloud, emulator_name)
     click.echo(sweep_text.text_of(leftovers))
     if not leftovers.goes:
         return

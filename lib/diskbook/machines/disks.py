@@ -25,7 +25,7 @@ _MARK = b"diskbook created this disk\n"
 
 
 @dataclass(frozen=True)
-class Seen:
+class OwnDisk:
     """A disk of ours: how to address it, what the machine says of it, and whether it was first seen now."""
 
     device: Device
@@ -68,7 +68,7 @@ def at_lun(connection: Connection, lun: int, *, size_bytes: int, patience_s: flo
     return replace(device, lun=lun)
 
 
-def ours(connection: Connection, lun: int, *, size_bytes: int, unique_id: str) -> Seen:
+def ours(connection: Connection, lun: int, *, size_bytes: int, unique_id: str) -> OwnDisk:
     """Return the disk at a LUN once it is certain that this run created it; mark it at first use.
 
     Parameters
@@ -101,7 +101,7 @@ def ours(connection: Connection, lun: int, *, size_bytes: int, unique_id: str) -
             raise DiskbookError(
                 f"machine {connection.host.name}: the disk at LUN {lun} does not keep its mark"
             )
-    return Seen(device, facts, first)
+    return OwnDisk(device, facts, first)
 
 
 def mark(unique_id: str) -> bytes:

@@ -35,7 +35,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Found:
+class SweepReport:
     """All that runs have left. `notes` tell what could not be looked at."""
 
     places: list[Place]
@@ -49,7 +49,7 @@ class Found:
         return groups + sum(leftover.goes for leftover in self.leftovers)
 
 
-def look(cloud: str | None = None, emulator: str | None = None) -> Found:
+def find(cloud: str | None = None, emulator: str | None = None) -> SweepReport:
     """Find what runs have left.
 
     Parameters
@@ -72,10 +72,10 @@ def look(cloud: str | None = None, emulator: str | None = None) -> Found:
         if cloud == "azure":
             raise UsageError("--emulator names an emulator, but --cloud azure leaves those out")
         connect.check_emulator_runs(emulator)
-        return Found([_emulator(emulator)], [], [])
+        return SweepReport([_emulator(emulator)], [], [])
     azure, notes = ([], []) if cloud == "emulator" else _azure(must=cloud == "azure")
     if cloud == "azure":
-        return Found(azure, [], notes)
+        return SweepReport(azure, [], notes)
     rows = lifecycle.status()
     emulators = [_emulator(row.name) for row in rows if row.state == "running"]
     notes += [
@@ -83,7 +83,7 @@ def look(cloud: str | None = None, emulator: str | None = None) -> Found:
         for row in rows
         if row.state == "kept"
     ]
-    return Found([*azure, *emulators], leftovers.find(), notes)
+    return SweepReport([*azure, *emulators], leftovers.find(), notes)
 
 
 def _azure(must: bool) -> tuple[list[Place], list[str]]:
@@ -123,7 +123,7 @@ def _used_azure(run: Run) -> bool:
     return manifest["cloud"] == "azure" and any(not row["deleted_utc"] for row in manifest["resource_groups"])
 
 
-def remove(report: Found, say: Say) -> list[str]:
+def remove(report: SweepReport, say: Say) -> list[str]:
     """Remove what is to go, in parallel, and make sure that it has gone.
 
     Returns
@@ -166,7 +166,7 @@ def _emulator(name: str) -> Place:
 
 def _place(title: str, clients: Clients) -> Place:
     try:
-        return Place(title, clients, sweep.look(clients, runs.runs_root()))
+        return Place(title, clients, sweep.find_groups(clients, runs.runs_root()))
     except AzureError as error:
         raise DiskbookError(f"{title}: {azure_message(error)}") from error
 
@@ -181,7 +181,7 @@ def _removal(clients: Clients, groups: list[Group], say: Say) -> Callable[[], No
 
 def _remove_group(clients: Clients, name: str, say: Say) -> None:
     """Delete a group if it still is what the list said."""
-    now = sweep.look_again(clients, name, runs.runs_root())
+    now = sweep.read_group(clients, name, runs.runs_root())
     if now is None:
         say(f"resource group {name} has gone meanwhile")
         return

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 from diskbook.azure.expiry import span
 from diskbook.azure.sweep import Group
-from diskbook.runs.sweep import Found, Place
+from diskbook.runs.sweep import Place, SweepReport
 
 
-def text_of(report: Found) -> str:
+def text_of(report: SweepReport) -> str:
     """Write what was found as text: a table a cloud, then the rest."""
     parts = [_place_text(place) for place in report.places if place.groups]
     empty = [place.title for place in report.places if not place.groups]
@@ -43,7 +43,7 @@ def _row(group: Group) -> tuple[str, ...]:
     return (group.name, label.run, label.owner, label.scenario, age, expires, group.holds, state)
 
 
-def going(report: Found) -> str:
+def going(report: SweepReport) -> str:
     """Count what goes: "2 groups, 1 other"."""
     groups = sum(group.goes for place in report.places for group in place.groups)
     others = report.goes - groups

@@ -1,7 +1,7 @@
 """Whether somebody works on a run, and which client a resource group belongs to.
 
 A client is a folder of runs on one computer: only there can it be seen whether the process of a run still
-lives. Its mark goes into the tag `diskbook-client` of every group; a sweep from anywhere else leaves the
+lives. Its id goes into the tag `diskbook-client` of every group; a sweep from anywhere else leaves the
 group alone until it expires.
 """
 
@@ -36,13 +36,13 @@ class RunState(Enum):
     ABSENT = "absent"  # no run here has such a group
 
 
-def client_mark(runs: Path) -> str:
-    """Mark of this client, made on first use.
+def client_id(runs: Path) -> str:
+    """Id of this client, made on first use.
 
     Parameters
     ----------
     runs
-        The folder of runs. The computer's name is part of the mark: on a shared folder locks of other
+        The folder of runs. The computer's name is part of the id: on a shared folder locks of other
         computers cannot be relied on.
 
     Raises
@@ -54,15 +54,15 @@ def client_mark(runs: Path) -> str:
     with contextlib.suppress(FileExistsError):
         files.write_once(path, secrets.token_hex(_ID_BYTES))
     for _ in range(20):
-        mark = known_mark(runs)
-        if mark is not None:
-            return mark
+        client = known_client_id(runs)
+        if client is not None:
+            return client
         time.sleep(0.05)  # another process may be about to write it
     raise DiskbookError(f"{path} is damaged: delete it; groups made so far then stay until they expire")
 
 
-def known_mark(runs: Path) -> str | None:
-    """Mark of this client, None where it has none yet; nothing is written."""
+def known_client_id(runs: Path) -> str | None:
+    """Id of this client, None where it has none yet; nothing is written."""
     try:
         own = (runs / _CLIENT).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -74,7 +74,7 @@ def known_mark(runs: Path) -> str | None:
 
 def tags(run: Run) -> dict[str, str]:
     """Tags that let a sweep tell this client's groups from others', and their age."""
-    return {CLIENT_TAG: client_mark(run.folder.parent), CREATED_TAG: now_utc()[:19] + "+00:00"}
+    return {CLIENT_TAG: client_id(run.folder.parent), CREATED_TAG: now_utc()[:19] + "+00:00"}
 
 
 @contextlib.contextmanager

@@ -367,15 +367,15 @@ def test_a_run_goes_on_in_its_subscription(
     asked = {"subscription": SUBSCRIPTION, "ssh_source": "203.0.113.7"}
     folder = stages.begin("one", TINY, "azure", azure=asked)
     with pytest.raises(UsageError, match="a run stays in its subscription"):
-        connect.go_on(folder, {"subscription": OTHER})
+        connect.update_on_resume(folder, {"subscription": OTHER})
     with pytest.raises(UsageError, match="open the machines to everyone"):
-        connect.go_on(folder, {"ssh_source": "*"})
-    connect.go_on(folder, {"ssh_source": "198.51.100.4", "subscription": SUBSCRIPTION})
+        connect.update_on_resume(folder, {"ssh_source": "*"})
+    connect.update_on_resume(folder, {"ssh_source": "198.51.100.4", "subscription": SUBSCRIPTION})
     assert folder.manifest["azure"]["ssh_source"] == "198.51.100.4/32"
     emulated = stages.begin("two", TINY)
-    connect.go_on(emulated, {})
+    connect.update_on_resume(emulated, {})
     with pytest.raises(UsageError, match="goes with a run on Azure"):
-        connect.go_on(emulated, {"ssh_source": "198.51.100.4"})
+        connect.update_on_resume(emulated, {"ssh_source": "198.51.100.4"})
 
 
 def test_azures_parameters_are_not_for_the_emulator(runs: Path) -> None:

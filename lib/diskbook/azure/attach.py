@@ -1,4 +1,4 @@
-"""Which disk is attached to which machine, and moving one to where it is to be measured."""
+"""Attach and detach data disks, move one to the machine that measures it, and tell which has which."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Create one thing, wait for it, and read back what it has become: the steps of provisioning."""
+"""Create one resource, wait for it, and read it back: the steps of provisioning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time at which a run's machines end by themselves, should nobody be left to delete them.
+"""Expiry: timers that shut a run's machines down, should nobody be left to delete them.
 
 Two timers stand behind the tag `diskbook-expires`, which a sweep reads:
 

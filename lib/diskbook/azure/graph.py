@@ -1,4 +1,4 @@
-"""Steps that need one another's results, each begun as soon as what it needs is there."""
+"""Run steps in parallel, each as soon as the steps it depends on are done; find the longest chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new machine seen from inside: set up or not, its system and tool, and how far the others are away."""
+"""Inspect a new machine over SSH: whether it is set up, its system and tool, round trips to other zones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROBES = 9
 # Times the handshake of TCP with port 22, which the machines' network lets in among themselves.
 _PROBE = """\
 import json, socket, sys, time
-found = []
+results = []
 for place in sys.argv[2:]:
     address, port = place.rsplit(":", 1)
     times = []
@@ -32,8 +32,8 @@ for place in sys.argv[2:]:
         except OSError:
             continue
         times.append(time.perf_counter() - began)
-    found.append(times)
-print(json.dumps(found))
+    results.append(times)
+print(json.dumps(results))
 """
 
 

@@ -1,4 +1,4 @@
-"""Key pairs of a run: ours to sign in with, and each machine's own, known before the first connection."""
+"""Make the key pairs of a run: ours to sign in with, and the host key of each machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One operation of the control plane: its time in the ledger, Azure's refusal in one sentence."""
+"""Record the time of a control-plane operation, and put Azure's refusal into one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When to ask whether an operation of Azure's has ended.
+"""How often a long-running operation of Azure is polled for its end.
 
 Azure names a time in some answers to a poll (50 s on a new machine's first one, 10 s for a network) and none
 in others, where the SDK waits 30 s. A run would wait for the polling more than for Azure. So polls follow the

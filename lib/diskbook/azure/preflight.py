@@ -1,4 +1,4 @@
-"""Whether a scenario can be had, before the first create: sizes, zones, disks, quotas, from the API's lists.
+"""Check before the first create that sizes, zones, disks and quotas are available, from the API's lists.
 
 Pure but for `problems_of`. Every problem is one sentence that says what to change: another zone or region
 that would do, a similar size, or fewer replicates.

@@ -1,4 +1,4 @@
-"""What GET says of a resource, held against what was asked for. A mismatch stops the run."""
+"""Read a resource back (GET) and compare it with what was asked for; a mismatch stops the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A machine that does not answer any more: what Azure says of it, and bringing it back with the same disks.
+"""Recover a machine that does not answer: ask Azure for its state, bring it back with the same disks.
 
 An evicted or stopped machine is started again, a hung one restarted, each once; a machine that has another
 address by now is found there. Power states are those of the instance view ("PowerState/deallocated").

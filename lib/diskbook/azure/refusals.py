@@ -1,4 +1,4 @@
-"""What Azure refuses: its code and message in one line, whether to ask once more, and what to change.
+"""Errors of Azure: code and message in one line, whether to try once more, and what to change.
 
 Codes are those of Microsoft's table of common errors of virtual machines (error-messages.md in
 MicrosoftDocs/SupportArticles-docs) and of Azure Resource Manager's list of deployment errors; those of the
@@ -114,7 +114,7 @@ def advice(error: AzureError) -> str:
 
 
 def retry_once(action: Callable[[], Result], tell: Tell) -> Result:
-    """Do it, and a second time where Azure ended it through no fault of what was asked for."""
+    """Run an operation, and a second time where Azure ended it through no fault of what was asked for."""
     try:
         return action()
     except AzureError as error:

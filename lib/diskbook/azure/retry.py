@@ -1,4 +1,4 @@
-"""How the clients wait for Azure: what is tried again, for how long, and what the user is told of it.
+"""How the clients wait for Azure: what is retried, for how long, and what the user is told of it.
 
 The SDK's own retry policy does the work. It is given bounds, since it would sleep through whatever
 `Retry-After` says, and what it leaves out: a POST that is throttled, or cut off, though repeating it is safe.

@@ -1,4 +1,4 @@
-"""What azure-identity tried before it gave up, in one line instead of its page of text."""
+"""Summarize a failed sign-in: what azure-identity tried, in one line instead of its page of text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def attempts(message: str) -> list[tuple[str, str]]:
 
 
 def line(message: str) -> str:
-    """Say it in one line: what was tried, and what to run."""
+    """Summarize the page in one line: what was tried, and what to run."""
     tried = attempts(message)
     if not tried:
         return f"nobody is signed in to Azure ({_reason(message)}): run 'az login'"

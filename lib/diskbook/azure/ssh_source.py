@@ -1,4 +1,4 @@
-"""From where machines may be reached by SSH: the caller's own address, never everyone."""
+"""Decide which addresses may reach the machines by SSH: the caller's own, never everyone."""
 
 from __future__ import annotations
 

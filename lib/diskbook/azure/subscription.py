@@ -1,4 +1,4 @@
-"""Which subscription to use: the one that is named, that of the environment, or the Azure CLI's default."""
+"""Decide which subscription to use: the one named, that of the environment, or the Azure CLI's default."""
 
 from __future__ import annotations
 

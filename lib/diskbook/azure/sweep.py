@@ -1,4 +1,4 @@
-"""Which resource groups runs have left in a cloud, and which of them a sweep may delete.
+"""Find the resource groups that runs have left in a cloud, and decide which a sweep may delete.
 
 A group is ours by its tags alone, never by its name. It goes when it has expired, or when its run was started
 from this client, was not to be kept, and has no process any more. Everything else stays.
@@ -79,7 +79,7 @@ def label_of(tags: Mapping[str, str]) -> Label | str:
 
 
 def judge(group: str, label: Label, runs: Path, now: datetime) -> tuple[str, bool]:
-    """Say what a group of ours is, and whether it goes.
+    """Say in which state a group of ours is, and whether a sweep deletes it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Windows Server: a machine that is signed in to by key only, with DiskSpd, by Azure's script extension.
+"""Set up Windows Server machines, with DiskSpd and SSH by key only, by Azure's script extension.
 
 Windows has no cloud-init. The machine finds our script in its custom data, and the extension runs it. The
 machine's own host key goes with the extension's protected settings, which Azure encrypts and never shows

@@ -1,4 +1,4 @@
-"""Writing and verifying numbered blocks from a machine: `blocks_remote` is sent there and run.
+"""Write and verify numbered blocks on a disk, from a machine: `blocks_remote` is sent there and run.
 
 The blocks lie behind the working sets and the region of the checks that verify data, so that no trial and no
 check meets them. The disk must be one that `machines.disks.ours` has proved to be ours.

@@ -1,4 +1,4 @@
-"""What a scenario shows besides rates and latencies: refusals that must happen, data that must be intact."""
+"""Run a scenario's checks: attachments that Azure must refuse, data that must be intact, reservations."""
 
 from __future__ import annotations
 

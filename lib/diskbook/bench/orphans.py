@@ -1,4 +1,7 @@
-"""What a client that died has left on the machines: the job of a trial, which needs nobody while it runs."""
+"""Fetch orphaned jobs: trials that a client which died has left on a machine, running or ended.
+
+A trial is a detached job, so it goes on without its client; its result need not be measured again.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ OVERTIME_S = 5.0  # what a job may take longer than its time before nobody waits
 
 @dataclass(frozen=True)
 class OrphanedJob:
-    """Output of a trial that ended without its client; times by the machine's clock."""
+    """Output of a trial that ended without its client; times are by the machine's clock."""
 
     attempt: int
     output: dict[str, bytes]
@@ -26,7 +29,7 @@ class OrphanedJob:
 def unfinished_trials(
     events: Iterable[dict[str, Any]], block: schedule.Block, attempts: int
 ) -> list[schedule.PlannedTrial] | None:
-    """Trials of a block that was cut short which have no result yet; None when it was not begun.
+    """Return the trials without a result of a block that was cut short; None when it was not begun.
 
     Parameters
     ----------
@@ -68,9 +71,9 @@ def fetch_orphaned_job(
     """
     recorded = {event["trial"] for event in rig.run.ledger() if event["event"] == "trial"}
     with rig.new_connection(machine) as connection:
-        there = set(connection.job_names()) - recorded
+        unrecorded = set(connection.job_names()) - recorded
         names = {trial.name(attempt): attempt for attempt in range(1, 1000)}
-        for name in sorted(there & names.keys()):
+        for name in sorted(unrecorded & names.keys()):
             try:
                 output = connection.finish_job(name, files, expected_s=0, limit_s=expected_s + OVERTIME_S)
                 return OrphanedJob(names[name], output, *connection.job_times(name))

@@ -1,4 +1,4 @@
-"""One replicate while it is measured: connections to its machines, and its disks where they are wanted."""
+"""Connections to the machines of one replicate, and its disks attached where a trial needs them."""
 
 from __future__ import annotations
 

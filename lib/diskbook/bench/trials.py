@@ -1,4 +1,4 @@
-"""Run the planned trials: place the disk, prefill it once, run the tool, keep what it says.
+"""Run the planned trials: place the disk, prefill it once, run the tool, keep its output.
 
 A block is the unit of completion. A trial that fails is recorded with the tool's own message and tried
 once more; the run goes on either way.
@@ -80,7 +80,7 @@ def _try_trial(rig: Rig, trial: schedule.PlannedTrial, first: int) -> bool:
 
 
 def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
-    """Keep what the client of a cut block did not fetch; tell whether the block lacks no trial after that."""
+    """Record the orphaned job of a block that was cut short; tell whether the block is complete with it."""
     missing = orphans.unfinished_trials(rig.run.ledger(), block, ATTEMPTS)
     if not missing:
         return missing is not None
@@ -88,13 +88,13 @@ def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
     arm, workload = rig.scenario.arm_named(planned.arm), rig.scenario.workload_named(planned.workload)
     planned_s = workload.ramp_s + workload.runtime_s
     files = [file for file in _tool(rig, arm).raw if file not in ("stdout", "stderr")]
-    left = orphans.fetch_orphaned_job(rig, arm.machine, planned, files, planned_s)
-    if left is None:
+    orphan = orphans.fetch_orphaned_job(rig, arm.machine, planned, files, planned_s)
+    if orphan is None:
         return False
-    times = left.started_utc, left.ended_utc
+    times = orphan.started_utc, orphan.ended_utc
     luns = [lun for machine, lun in rig.attachments.where(arm.disk) if machine == arm.machine]
     extra = {"lun": next(iter(luns), None), "adopted": True}
-    return _record(rig, planned, left.attempt, left.output, None, times, extra) and len(missing) == 1
+    return _record(rig, planned, orphan.attempt, orphan.output, None, times, extra) and len(missing) == 1
 
 
 def prefill(rig: Rig, disk: str, machine: str) -> None:
@@ -173,14 +173,9 @@ def _record(
     """Keep the raw files of a trial and write its line of the ledger. Returns whether it succeeded."""
     arm = rig.scenario.arm_named(planned.arm)
     workload = rig.scenario.workload_named(planned.workload)
-    name, error, seen, tool = planned.name(attempt), lost, None, _tool(rig, arm)
+    name, tool = planned.name(attempt), _tool(rig, arm)
     files = _keep(rig.run, name, output, tool)
-    if error is None:
-        text = {kind: _text(output).get(file, "") for file, (kind, _) in tool.raw.items()}
-        try:
-            seen = _seen(tool.read(text, f"{name}.{tool.main}", workload, whole=True))
-        except registry.ToolError as failure:
-            error = str(failure)
+    seen, error = (None, lost) if lost else _read(tool, output, name, workload)
     rig.run.append(
         "trial",
         trial=name,
@@ -205,6 +200,17 @@ def _record(
         **{"lun": None, **(extra or {})},
     )
     return error is None
+
+
+def _read(
+    tool: registry.Tool, output: Mapping[str, bytes], name: str, workload: Workload
+) -> tuple[str | None, str | None]:
+    """What the tool measured as text, or its own message where the output is not usable."""
+    text = {kind: _text(output).get(file, "") for file, (kind, _) in tool.raw.items()}
+    try:
+        return _seen(tool.read(text, f"{name}.{tool.main}", workload, whole=True)), None
+    except registry.ToolError as failure:
+        return None, str(failure)
 
 
 def _run_tool(

@@ -1,4 +1,4 @@
-"""From a run's manifest to the clients of its cloud: the emulator it names, or Azure."""
+"""Make the clients for a run's cloud, by its manifest: the emulator it names, or Azure."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def choose_azure(asked: Mapping[str, Any], region: str) -> dict[str, Any]:
     }
 
 
-def go_on(run: Run, asked: Mapping[str, Any]) -> None:
-    """Take up parameters that a run on Azure is resumed with: machines made from now on let in another SSH.
+def update_on_resume(run: Run, asked: Mapping[str, Any]) -> None:
+    """Update a run on Azure by the parameters it is resumed with: new machines let in another SSH source.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The emulator of a run: started for it, asked for the truth it played, and stopped with it.
+"""Start and stop the emulator of a run, and keep the truth that it played.
 
 An emulator that the user named is used and left running.
 """

@@ -1,4 +1,4 @@
-"""What emulated machines call `diskbook-disk`: look at a disk through its export, and mark it.
+"""Read and mark an emulated disk through its NBD export: `diskbook-disk` on emulated machines.
 
     diskbook-disk show LUN     prints as JSON what stands where a disk of ours is looked at
     diskbook-disk mark LUN     writes standard input, 4096 bytes, to the beginning of the last MiB

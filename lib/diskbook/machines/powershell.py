@@ -1,4 +1,4 @@
-"""PowerShell scripts that a Windows machine is asked with: jobs, disks by LUN, and marks on disks.
+"""PowerShell scripts that are run on a Windows machine: for jobs, for disks by LUN, for marks on disks.
 
 Parameters go in front of a script as one line of JSON, so that its text is the same each time. Written from
 general knowledge of Windows and unverified there: the emulator answers these scripts, and runs no PowerShell.

@@ -1,4 +1,4 @@
-"""When a machine that does not answer is looked after, and when its connection is given up."""
+"""Decide when a machine that does not answer is looked after, and when its connection is given up."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Output:
 
 
 class OnUnreachable(Protocol):
-    """What is done about a machine that does not answer."""
+    """Called about a machine that does not answer: to bring it back, or to say where it listens now."""
 
     def __call__(self, host: Host, last: bool) -> Host | None:
         """Do what can be done; return where the machine listens, or None when nothing was done.
@@ -213,9 +213,9 @@ class Connection:
                 raise DiskbookError(f"machine {self.host.name}: {error}; it is not the one we made") from None
             except _LOST as error:
                 outage.failed(self._answered)
-                self._endure(outage, error)
+                self._wait_to_reconnect(outage, error)
 
-    def _endure(self, outage: Reconnect, error: BaseException) -> None:
+    def _wait_to_reconnect(self, outage: Reconnect, error: BaseException) -> None:
         """Wait a little before the next attempt; look after the machine when it is due.
 
         Raises
@@ -235,7 +235,7 @@ class Connection:
         time.sleep(0.5)
 
     def _report_unreachable(self, *, last: bool) -> bool:
-        """Have somebody look after the machine; tell whether something was done."""
+        """Call `on_unreachable`; tell whether something was done."""
         host = self._on_unreachable(self.host, last) if self._on_unreachable else None
         if host is not None:
             self.close()

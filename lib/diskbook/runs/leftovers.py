@@ -1,4 +1,4 @@
-"""What runs that ended badly have left on this computer: killed emulators, keys, temporary folders."""
+"""Find what killed runs have left on this computer: emulators, keys, temporary folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`diskbook sweep`: what runs have left anywhere, in clouds and on this computer, and its removal."""
+"""`diskbook sweep`: find what runs have left, in clouds and on this computer, and remove it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep has found, as text."""
+"""The report of a sweep as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diskbook.runs.sweep import Place, SweepReport
 
 
 def text_of(report: SweepReport) -> str:
-    """Write what was found as text: a table a cloud, then the rest."""
+    """Write a report as text: a table a cloud, then the rest."""
     parts = [_place_text(place) for place in report.places if place.groups]
     empty = [place.title for place in report.places if not place.groups]
     if empty:

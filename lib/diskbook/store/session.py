@@ -1,4 +1,4 @@
-"""Whether somebody works on a run, and which client a resource group belongs to.
+"""Lock a run while a process works on it, and tell which client a resource group belongs to.
 
 A client is a folder of runs on one computer: only there can it be seen whether the process of a run still
 lives. Its id goes into the tag `diskbook-client` of every group; a sweep from anywhere else leaves the
@@ -79,7 +79,7 @@ def tags(run: Run) -> dict[str, str]:
 
 @contextlib.contextmanager
 def session(run: Run) -> Iterator[None]:
-    """Say for the length of a with block that a process works on a run, also between its stages.
+    """Lock a run for the length of a with block: a process works on it, also between its stages.
 
     Raises
     ------

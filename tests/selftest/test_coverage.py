@@ -15,7 +15,7 @@ from diskbook.selftest.coverage_cells import ANALYSIS, Condition
 from diskbook.selftest.simulate import LEVELS, Design, Level, Truth
 from diskbook.stats import intervals, ratios
 from diskbook.stats.compare import compare
-from diskbook.stats.ratios import LIKE_THESE, THESE
+from diskbook.tables.vocabulary import Scope
 
 MILD, OUTLIERS = LEVELS[1], LEVELS[3]
 QUIET = Level("quiet", 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
@@ -105,14 +105,14 @@ def test_intervals_of_the_analysis_cover(level: Level) -> None:
     for failed in (0.0, 0.1):
         rows = measured(Condition("check", level, 2, failed), Design(3, 3, 2, failed))
         assert {row.status for row in rows.values()} <= {"ok", "conservative"}
-        assert rows[LIKE_THESE].false_positive < 0.07 and rows[THESE].false_positive < 0.07
+        assert rows[Scope.LIKE_THESE].false_positive < 0.07 and rows[Scope.THESE].false_positive < 0.07
 
 
 def test_widths_are_those_of_the_published_simulation() -> None:
     """Noise level B: half-widths of 8.2, 1.5 and 0.8 points at 2x5, 5x5 and 10x10."""
     widths = {(2, 5): 8.2, (5, 5): 1.5, (10, 10): 0.8}
     for (replicates, blocks), wanted in widths.items():
-        row = measured(Condition("check", MILD), Design(replicates, blocks))[LIKE_THESE]
+        row = measured(Condition("check", MILD), Design(replicates, blocks))[Scope.LIKE_THESE]
         assert 100 * row.half_width == pytest.approx(wanted, rel=0.1)
 
 
@@ -130,22 +130,22 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_interval_is_found(name: str) -> None:
-    rows = measured(Condition("check", MILD), Design(3, 5), {**ANALYSIS, LIKE_THESE: WRONG[name]})
-    assert rows[LIKE_THESE].status == "FAILED" and rows[LIKE_THESE].false_positive > 0.1
-    assert rows[THESE].status == "ok"
+    rows = measured(Condition("check", MILD), Design(3, 5), {**ANALYSIS, Scope.LIKE_THESE: WRONG[name]})
+    assert rows[Scope.LIKE_THESE].status == "FAILED" and rows[Scope.LIKE_THESE].false_positive > 0.1
+    assert rows[Scope.THESE].status == "ok"
 
 
 def test_a_wide_interval_is_called_conservative() -> None:
     wide = functools.partial(intervals.over_replicates, level=0.99)
-    row = measured(Condition("check", MILD), Design(3, 5), {LIKE_THESE: wide})[LIKE_THESE]
+    row = measured(Condition("check", MILD), Design(3, 5), {Scope.LIKE_THESE: wide})[Scope.LIKE_THESE]
     assert row.status == "conservative" and row.coverage == pytest.approx(0.99, abs=0.006)
 
 
 def test_one_replicate_is_refused_and_too_many_losses_are_flagged() -> None:
     rows = measured(Condition("check", MILD), Design(1, 3))
-    assert rows[LIKE_THESE].status == "refused" and rows[THESE].status == "ok"
+    assert rows[Scope.LIKE_THESE].status == "refused" and rows[Scope.THESE].status == "ok"
     rows = measured(Condition("check", MILD, 2, 0.6), Design(3, 10, 2, 0.6))
-    assert rows[THESE].status == rows[LIKE_THESE].status == "flagged"
+    assert rows[Scope.THESE].status == rows[Scope.LIKE_THESE].status == "flagged"
 
 
 def test_zones_apart_cover_and_pooled_zones_are_flagged() -> None:
@@ -154,23 +154,23 @@ def test_zones_apart_cover_and_pooled_zones_are_flagged() -> None:
     apart = measured(Condition("check", MILD, truth=truth, zones="apart"), design)
     pooled_zones = measured(Condition("check", MILD, truth=truth, zones="pooled"), design)
     told = measured(Condition("check", MILD, truth=truth, zones="unprobed"), design)
-    assert told[LIKE_THESE].status == "refused" and told[THESE].status == "ok"
-    assert unknown[LIKE_THESE].status == "FAILED" and unknown[THESE].status == "ok"
-    assert apart[LIKE_THESE].status == "ok" and apart[LIKE_THESE].n_printed > 2500
+    assert told[Scope.LIKE_THESE].status == "refused" and told[Scope.THESE].status == "ok"
+    assert unknown[Scope.LIKE_THESE].status == "FAILED" and unknown[Scope.THESE].status == "ok"
+    assert apart[Scope.LIKE_THESE].status == "ok" and apart[Scope.LIKE_THESE].n_printed > 2500
     # Of three replicates in three zones, one run in nine has all in the same zone.
-    assert pooled_zones[LIKE_THESE].flagged == pytest.approx(8 / 9, abs=0.02)
+    assert pooled_zones[Scope.LIKE_THESE].flagged == pytest.approx(8 / 9, abs=0.02)
 
 
 def test_one_sided_noise_is_a_known_limit_that_the_gate_sees_in_part() -> None:
     """The gate warns where noise occurred, which is where the spread shows it; the others cover least."""
-    row = measured(Condition("check", simulate.ONE_SIDED, known_limit="unseen"), Design(5, 5))[THESE]
+    row = measured(Condition("check", simulate.ONE_SIDED, known_limit="unseen"), Design(5, 5))[Scope.THESE]
     assert row.status == "known limit" and 0.2 < row.noisy < 0.8
     assert row.coverage_quiet < row.coverage < 0.93
     assert "?" in coverage.cell(row) and "known limit: 1 cells under 93 %" in coverage.summary([row])
 
 
 def test_the_command_fails_with_a_wrong_interval(capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = {**ANALYSIS, LIKE_THESE: WRONG["level 0.8"]}
+    wrong = {**ANALYSIS, Scope.LIKE_THESE: WRONG["level 0.8"]}
     assert coverage.main(["--quick", "--runs", "300", "--jobs", "1"], wrong) == 1
     printed = capsys.readouterr().out
     assert "FAILED: B mild, 2 repeats, 3 replicates x 5 blocks, disks like these" in printed
@@ -186,6 +186,6 @@ def test_the_command_passes_with_the_intervals_of_the_analysis(capsys: pytest.Ca
 
 def test_same_functions_as_the_analysis() -> None:
     values = np.array([[0.01, 0.03, 0.02], [0.05, 0.02, np.nan]])
-    for scope, found in zip((LIKE_THESE, THESE), ratios.estimates(values), strict=True):
+    for scope, found in zip((Scope.LIKE_THESE, Scope.THESE), ratios.estimates(values), strict=True):
         assert found.scope == scope
         assert math.log(found.low) == pytest.approx(float(ANALYSIS[scope](values).low))

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from diskbook import cli
 from diskbook.base.errors import UsageError
 from diskbook.throttling import diagnosis
+from diskbook.throttling.diagnosis import Diagnosis
 from support import synthetic
 
 CAPS = [column for column in synthetic.tables(n_blocks=1)[0] if column.startswith("cap_")]
@@ -28,11 +29,11 @@ def of(found: list[diagnosis.Finding], arm: str, workload: str) -> diagnosis.Fin
 def test_deep_cells_are_throttled_by_the_disk_and_single_ones_are_not(tables) -> None:
     found = diagnosis.findings(*tables)
     deep, single = (of(found, "lrs-z1", name) for name in ("randwrite-qd256", "randwrite-qd1"))
-    assert deep.verdict == diagnosis.THROTTLED and "disk limit of 5,000 IOPS" in deep.cause
+    assert deep.verdict == Diagnosis.THROTTLED and "disk limit of 5,000 IOPS" in deep.cause
     assert "larger disk" in deep.remedy
-    assert single.verdict == diagnosis.FREE and "15 % of the lowest limit" in single.cause
+    assert single.verdict == Diagnosis.FREE and "15 % of the lowest limit" in single.cause
     assert "1 outstanding" in single.cause
-    assert [one.verdict for one in found] == [diagnosis.THROTTLED] * 10 + [diagnosis.FREE] * 15
+    assert [one.verdict for one in found] == [Diagnosis.THROTTLED] * 10 + [Diagnosis.FREE] * 15
 
 
 def test_a_disk_that_its_machine_cannot_use(tables) -> None:
@@ -55,7 +56,7 @@ def falling(tables: tuple[pd.DataFrame, pd.DataFrame], after: float) -> tuple[st
 def test_a_burst_that_ends_within_a_trial(tables) -> None:
     name, series = falling(tables, 5050.0)
     found = diagnosis.findings(tables[0].assign(cap_disk_burst_iops=30_000.0), series)
-    (drained,) = [one for one in found if one.verdict == diagnosis.DRAINED]
+    (drained,) = [one for one in found if one.verdict == Diagnosis.DRAINED]
     assert name in drained.cause and "from 30,000 to 5,050 IOPS" in drained.cause
     assert "burst credit is used up and the disk limit of 5,000 IOPS holds" in drained.cause
 
@@ -66,7 +67,7 @@ def test_a_fall_that_no_base_limit_explains_is_not_blamed_on_credit(tables, afte
     trials = tables[0].assign(cap_disk_burst_iops=30_000.0)
     arms = set(trials["arm"]) if on_demand else ()
     found = diagnosis.findings(trials, series, on_demand=arms)
-    assert diagnosis.DRAINED not in {one.verdict for one in found}
+    assert Diagnosis.DRAINED not in {one.verdict for one in found}
     (told,) = [one for one in found if name in one.cause]
     assert f"the rate fell from 30,000 to {after:,.0f} IOPS" in told.cause
     assert told.cause.endswith("which no limit explains")
@@ -87,10 +88,10 @@ def test_a_limit_that_is_far_exceeded_did_not_hold(tables) -> None:
     found = diagnosis.findings(trials.assign(cap_disk_iops=500.0, cap_vm_iops=600.0), series)
     deep = of(found, "lrs-z1", "randread-qd256")
     assert (
-        deep.verdict == diagnosis.UNKNOWN
+        deep.verdict == Diagnosis.UNKNOWN
         and "of the disk limit of 500 IOPS, so it did not apply" in deep.cause
     )
-    assert diagnosis.THROTTLED not in {one.verdict for one in found}
+    assert Diagnosis.THROTTLED not in {one.verdict for one in found}
 
 
 @pytest.mark.parametrize(
@@ -114,13 +115,13 @@ def test_only_a_fall_that_credit_explains_is_one(
     caps = {"cap_disk_burst_iops": 30_000.0, "cap_vm_cached_iops": cached}
     caps |= {"cap_vm_iops": 40_000.0, "cap_vm_burst_iops": 40_000.0}
     found = diagnosis.findings(trials.assign(**caps), series.assign(iops=rates), on_demand=on_demand)
-    assert sum(one.verdict == diagnosis.DRAINED for one in found) == drained
+    assert sum(one.verdict == Diagnosis.DRAINED for one in found) == drained
 
 
 def test_without_limits_nothing_is_claimed(tables) -> None:
     trials, _ = tables
     found = diagnosis.findings(trials.assign(**dict.fromkeys(CAPS, np.nan)))
-    assert {one.verdict for one in found} == {diagnosis.UNKNOWN}
+    assert {one.verdict for one in found} == {Diagnosis.UNKNOWN}
     assert "no limit of this disk or machine is known" in found[0].cause
     assert "--disk-sku, --size-gib and --vm-size" in found[0].remedy
 
@@ -128,7 +129,7 @@ def test_without_limits_nothing_is_claimed(tables) -> None:
 def test_near_a_limit_is_called_perhaps(tables) -> None:
     trials, _ = tables
     alone = trials[(trials["arm"] == "lrs-z1") & (trials["workload"] == "randread-qd256")]
-    assert [one.verdict for one in diagnosis.findings(alone)] == [diagnosis.PERHAPS]
+    assert [one.verdict for one in diagnosis.findings(alone)] == [Diagnosis.PERHAPS]
 
 
 def test_the_text_says_the_remedy_once(tables) -> None:

@@ -13,7 +13,7 @@ from diskbook.selftest import simulate
 from diskbook.selftest.simulate import LEVELS, Design, Level, Truth
 from diskbook.stats import verdicts
 from diskbook.stats.compare import compare
-from diskbook.stats.ratios import LIKE_THESE, THESE
+from diskbook.tables.vocabulary import Scope, Verdict
 
 N_RUNS = 400
 MOST = 0.07
@@ -46,7 +46,7 @@ def shares(tables: list[pd.DataFrame], margin: float) -> tuple[dict[str, float],
         items = [headline(f"run-{number}", margin) for number in range(len(tables))]
         table = compare(pd.concat(tables, ignore_index=True), items).table
     found = table.pivot(index="workload", columns="scope", values="verdict")
-    return (found == verdicts.DIFFERENCE).mean().to_dict(), found
+    return (found == Verdict.DIFFERENCE).mean().to_dict(), found
 
 
 CASES = {
@@ -60,8 +60,8 @@ CASES = {
 def test_the_same_disk_twice_rarely_differs(level: Level, design: Design) -> None:
     tables = same_disk(level, design)
     strict, found = shares(tables, STRICT)
-    assert strict[THESE] <= MOST and strict[LIKE_THESE] <= MOST
-    assert strict[THESE] > 0.01  # intervals so wide that nothing ever differs would say nothing
+    assert strict[Scope.THESE] <= MOST and strict[Scope.LIKE_THESE] <= MOST
+    assert strict[Scope.THESE] > 0.01  # intervals so wide that nothing ever differs would say nothing
     for number in range(0, N_RUNS, 80):  # alone in its run, a comparison gets the same verdict
         one = compare(tables[number], [headline(f"run-{number}", STRICT)]).table.set_index("scope")["verdict"]
         assert one.to_dict() == found.loc[f"run-{number}"].to_dict()
@@ -69,13 +69,13 @@ def test_the_same_disk_twice_rarely_differs(level: Level, design: Design) -> Non
 
 def test_with_the_usual_margin_the_same_disk_is_equivalent() -> None:
     differ, found = shares(same_disk(LEVELS[1], Design(1, 4)), 0.05)
-    assert differ[THESE] <= MOST
-    assert (found[THESE] == verdicts.equivalent(0.05)).mean() > 0.9
+    assert differ[Scope.THESE] <= MOST
+    assert (found[Scope.THESE] == Verdict.EQUIVALENT.worded(0.05)).mean() > 0.9
 
 
 def test_a_planted_difference_is_seen() -> None:
     found, _ = shares(same_disk(LEVELS[1], Design(5, 5), overhead=0.02), STRICT)
-    assert found[THESE] > 0.95 and found[LIKE_THESE] > 0.95
+    assert found[Scope.THESE] > 0.95 and found[Scope.LIKE_THESE] > 0.95
 
 
 def test_all_of_one_arm_before_the_other_is_refused() -> None:
@@ -84,4 +84,4 @@ def test_all_of_one_arm_before_the_other_is_refused() -> None:
     table = simulate.trials(runs, 0, "run-0").sort_values(["arm", "block", "repeat"], ignore_index=True)
     started = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(np.arange(len(table)), unit="min")
     found = compare(table.assign(started_utc=started), [headline("run-0", STRICT)]).table
-    assert set(found["verdict"]) == {verdicts.INVALID}
+    assert set(found["verdict"]) == {Verdict.INVALID}

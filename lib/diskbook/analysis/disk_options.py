@@ -18,6 +18,7 @@ from diskbook.scenario.model import Disk
 from diskbook.show import sentences
 from diskbook.show.html import Html
 from diskbook.tables.series import diagnose
+from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import diagnosis, predict
 from diskbook.throttling.limits import LIMITS
 
@@ -112,7 +113,7 @@ def access(a: Analysis) -> Picture:
 
 def burst(a: Analysis) -> Picture:
     """Figure: the moment a burst credit runs out."""
-    scale = a.scenario.scenario.emulated_credit_scale if a.provenance == "emulated" else 1.0
+    scale = a.scenario.scenario.emulated_credit_scale if a.provenance == Provenance.EMULATED else 1.0
     return figures.credit(a.trials, a.tables.series, a.looks, BURST, scale, a.folder.name)
 
 

@@ -12,6 +12,7 @@ from diskbook.analysis.run import Analysis
 from diskbook.figures import Picture
 from diskbook.scenario.procedures import SILENCE_S, STEPS
 from diskbook.show.html import Html, table
+from diskbook.tables.vocabulary import Provenance
 
 KINDS = {"cold": "cold VM", "standby": "standby VM, disk moved", "shared": "shared disk"}
 FAILURES = {"crash": "power cut", "stop": "shutdown", "deallocate": "deallocated"}
@@ -128,4 +129,4 @@ def drill_figure(a: Analysis) -> Picture:
 
 
 def _is_emulated(a: Analysis) -> bool:
-    return "emulated" in a.provenance
+    return Provenance.EMULATED in a.provenance

@@ -18,6 +18,7 @@ from diskbook.stats import prior_runs, ratios
 from diskbook.stats.compare import Compared, compare
 from diskbook.store import tables as store_tables
 from diskbook.store.run import Run, open_run
+from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class PriorRun:
         asked = list(items)
         zoned = self.scenario.zone_redundant_arms
         compared = compare(self.tables.trials, asked, self.tables.series, zone_redundant=zoned)
-        table = compared.table[compared.table["scope"] == ratios.THESE]
+        table = compared.table[compared.table["scope"] == Scope.THESE]
         return [
             self._measured(item, row, compared)
             for item in asked
@@ -85,7 +86,7 @@ class PriorRun:
         means, direction = ratios.log_means(self.tables.trials, item.metric), row["direction"]
         values = ratios.block_log_ratios(means, item.arm, item.base_arm, item.workload, direction)
         # A ratio is withheld also where a cell may sit on a cap: its spread is then that of the cap.
-        refused = row["verdict"] in ("capped", "invalid") or math.isnan(row["ratio"])
+        refused = row["verdict"] in WITHHELD or math.isnan(row["ratio"])
         refusal = f"{row['verdict']}: {row['warnings']}" * refused
         hidden = _unknown_zone(_rows_of(compared.gates, item))
         strata = _rows_of(compared.strata, item)
@@ -95,7 +96,7 @@ class PriorRun:
 
 def _unknown_zone(gates: pd.DataFrame) -> str:
     """Why a comparison says nothing about disks like these; empty when it may."""
-    rows = gates[(gates["gate"] == "nearest zone") & (gates["status"] == "not assessable")]
+    rows = gates[(gates["gate"] == "nearest zone") & (gates["status"] == GateStatus.NOT_ASSESSABLE)]
     return "" if rows.empty else str(rows["cause"].iloc[0])
 
 

@@ -14,6 +14,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic
 from diskbook.show import html as show_html, sentences
 from diskbook.store.run import Run
+from diskbook.tables.vocabulary import Provenance
 
 HIDDEN_CELLS = {"remove-cell", "parameters", "injected-parameters"}
 HIDDEN_INPUTS = {"hide-input", "remove-input"}
@@ -108,7 +109,7 @@ def _body(notebook: nbformat.NotebookNode) -> str:
 
 def _page(title: str, run: str, provenance: str, body: str) -> str:
     """The page, by its template; cells, banner and style are what they are, the title is escaped."""
-    emulated = "emulated" in provenance
+    emulated = Provenance.EMULATED in provenance
     return _TEMPLATES.get_template("report.html.jinja").render(
         title=f"{title} ({provenance}, run {run})",
         style=STYLE,

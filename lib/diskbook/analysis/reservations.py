@@ -10,6 +10,7 @@ import pandas as pd
 from diskbook.analysis.run import Analysis
 from diskbook.scenario.procedures import KEYS, TYPE, TYPE_WORDS
 from diskbook.show.html import Html, table
+from diskbook.tables.vocabulary import Provenance
 
 NONE = "This run checked no reservation, so it says nothing of who may write to a shared disk."
 EMULATED = "emulated: enforced by the emulated disk, set by a stand-in for sg_persist; no finding about Azure"
@@ -54,7 +55,7 @@ def steps_table(a: Analysis) -> Html:
     if found.empty:
         return Html(f"<p>{NONE}</p>")
     single = [name for name in ("Replicate", "Check") if found[name].nunique() == 1]
-    whence = EMULATED if "emulated" in a.provenance else a.provenance
+    whence = EMULATED if Provenance.EMULATED in a.provenance else a.provenance
     caption = f"Reservations of type {TYPE} ({TYPE_WORDS.lower()}), step by step ({whence})"
     return table(found.drop(columns=single), caption)
 

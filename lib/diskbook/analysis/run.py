@@ -25,6 +25,7 @@ from diskbook.stats.gates import unpaired
 from diskbook.store import tables as store_tables
 from diskbook.store.run import Run, open_run
 from diskbook.tables import schema
+from diskbook.tables.vocabulary import WITHHELD, Label, Verdict
 from diskbook.throttling import evidence, limits, platform as platform_metrics
 
 MODULES = {
@@ -130,7 +131,7 @@ class Analysis:
         keys = ["arm", "base_arm", "workload"]
         judged = sentences.chosen(self.comparisons)
         alone = [unpaired(*row) for row in judged[["pairing", "n_replicates"]].to_numpy()]
-        judged = judged[~judged["verdict"].isin(["capped", "invalid"]) & ~np.array(alone, dtype=bool)]
+        judged = judged[~judged["verdict"].isin(WITHHELD) & ~np.array(alone, dtype=bool)]
         judged = judged.drop_duplicates(keys)
         named = set(judged[keys].itertuples(index=False, name=None))
         items = [
@@ -274,12 +275,12 @@ class Analysis:
         load = sentences.load_words(self.scenario.workload_named(row["workload"]))
         arm, base = self.labels[row["arm"]], self.labels[row["base_arm"]]
         finding = f"{arm} takes {row['ratio']:.2f} times as long as {base}"
-        if row["verdict"] != "difference":
+        if row["verdict"] != Verdict.DIFFERENCE:
             finding = f"{arm} against {base}: {row['verdict']}"
         return f"{load[0].upper()}{load[1:]}: {finding}"
 
     def _cap_title(self) -> str:
-        capped = self.cells[self.cells["label"] == "capped"]
+        capped = self.cells[self.cells["label"] == Label.CAPPED]
         if capped.empty:
             return "IOPS by queue depth: no cell sits on a cap"
         depths = ", ".join(f"{depth:.0f}" for depth in sorted(set(capped["outstanding"])))

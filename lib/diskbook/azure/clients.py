@@ -17,6 +17,7 @@ from azure.core.rest import HttpRequest
 
 from diskbook.azure.polling import PollingPolicy
 from diskbook.azure.retry import POLL_S, BoundedRetryPolicy, RequestCount, ScaledTransport, Tell
+from diskbook.tables.vocabulary import Provenance
 
 LOCATIONS_API = "2022-12-01"
 
@@ -36,9 +37,9 @@ class Cloud:
     emulated: bool = False  # the endpoint is an emulator's, whatever the kind
 
     @property
-    def provenance(self) -> str:
+    def provenance(self) -> Provenance:
         """What every result made here is labelled with."""
-        return "azure" if self.kind == "azure" and not self.emulated else "emulated"
+        return Provenance.AZURE if self.kind == "azure" and not self.emulated else Provenance.EMULATED
 
 
 class StaticToken:
@@ -116,7 +117,7 @@ class Clients:
         Each client needs its own: a transport belongs to one client only.
         """
         cloud = self.cloud
-        who = "Azure" if cloud.provenance == "azure" else "Azure (emulated)"
+        who = "Azure" if cloud.provenance == Provenance.AZURE else "Azure (emulated)"
         verify = str(cloud.ca) if cloud.ca else True
         return {
             "transport": ScaledTransport(cloud.time_scale, self._request_count, connection_verify=verify),

@@ -22,6 +22,7 @@ from diskbook.base.units import epoch, utc_text
 from diskbook.reference import metrics as reference_metrics
 from diskbook.reference.metrics import DISK_METRICS, LUN, MACHINE_METRICS, NAMESPACE, Metric
 from diskbook.store.run import Run
+from diskbook.tables.vocabulary import Provenance
 
 GRAIN_S = 60
 EMULATED_GRAINS_S = (60, 10, 1)
@@ -119,7 +120,7 @@ def _is_fetched(event: dict[str, Any]) -> bool:
 
 def _grain_s(manifest: dict[str, Any], shortest_s: float) -> int:
     """Azure's grain; on the emulator the longest of which two fit into the shortest trial."""
-    if manifest["provenance"] != "emulated":
+    if manifest["provenance"] != Provenance.EMULATED:
         return GRAIN_S
     return next((grain for grain in EMULATED_GRAINS_S if 2 * grain <= shortest_s), EMULATED_GRAINS_S[-1])
 
@@ -131,7 +132,7 @@ class _Monitor:
         from azure.monitor.querymetrics import MetricsClient
 
         cloud = clients.cloud
-        if cloud.endpoint is not None and cloud.provenance != "emulated":
+        if cloud.endpoint is not None and cloud.provenance != Provenance.EMULATED:
             raise DiskbookError(f"no host of metrics is known for the cloud at {cloud.endpoint}")
         endpoint = cloud.endpoint or f"https://{region}.metrics.monitor.azure.com"
         self.time_scale = cloud.time_scale

@@ -19,6 +19,7 @@ from azure.core.rest import HttpRequest
 from diskbook.azure import refusals
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.tables.vocabulary import Provenance
 
 SUBSCRIPTIONS_API = "2022-12-01"
 PROVENANCE_HEADER = "x-diskbook-provenance"  # every answer of an emulator has it
@@ -33,11 +34,13 @@ class Identity:
     subscription_name: str
     tenant: str
     region: str
-    provenance: str  # "azure" | "emulated": what the endpoint itself says
+    provenance: str  # what the endpoint itself says
 
     def __str__(self) -> str:
         text = f"subscription {self.subscription_name} ({self.subscription}), tenant {self.tenant}"
-        return f"{text}, region {self.region}" + (", emulated" if self.provenance == "emulated" else "")
+        return f"{text}, region {self.region}" + (
+            ", emulated" if self.provenance == Provenance.EMULATED else ""
+        )
 
 
 @cache
@@ -101,7 +104,7 @@ def _ask(clients: Clients) -> tuple[dict[str, Any], str]:
     try:
         answer = clients.resource.send_request(request)
         answer.raise_for_status()
-        return answer.json(), answer.headers.get(PROVENANCE_HEADER, "azure")
+        return answer.json(), answer.headers.get(PROVENANCE_HEADER, Provenance.AZURE)
     except (ServiceRequestError, ServiceResponseError) as error:
         raise DiskbookError(f"Azure cannot be reached: {refusals.message(error)}") from error
     except AzureError as error:

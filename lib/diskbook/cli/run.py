@@ -49,6 +49,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     from diskbook.runs import pipeline
     from diskbook.show import run as show_run
     from diskbook.store import run as runs
+    from diskbook.tables.vocabulary import Provenance
 
     if (scenario is None) == (resume is None):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
@@ -61,7 +62,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     if options["max_cost_usd"] is not None:
         folder.update_manifest(max_cost_usd=options["max_cost_usd"])
     click.echo(show_run.target_text(folder.manifest))
-    if folder.manifest["provenance"] == "imported":
+    if folder.manifest["provenance"] == Provenance.IMPORTED:
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
     outcome = pipeline.execute(folder, keep=keep)
     click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")

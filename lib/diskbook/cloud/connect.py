@@ -14,6 +14,7 @@ from diskbook.azure.clients import Clients, Cloud, StaticToken
 from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.emulator import lifecycle
 from diskbook.store.run import Run
+from diskbook.tables.vocabulary import Provenance
 
 KINDS = ("emulator", "azure")
 # For clouds that the SDK does not know by name, such as Azure Stack Hub: where Azure Resource Manager is, and
@@ -28,9 +29,9 @@ def check_kind(cloud: str) -> None:
         raise unknown("cloud", cloud, KINDS)
 
 
-def provenance(cloud: str) -> str:
+def provenance(cloud: str) -> Provenance:
     """What results of that cloud are labelled with, everywhere."""
-    return "emulated" if cloud == "emulator" else "azure"
+    return Provenance.EMULATED if cloud == "emulator" else Provenance.AZURE
 
 
 def emulator_state(name: str) -> str:
@@ -170,7 +171,7 @@ def _azure(used: Mapping[str, Any]) -> Cloud:
         endpoint=used.get("endpoint"),
         ca=Path(ca) if ca and used.get("endpoint") else None,
         ssh_source=used.get("ssh_source", Cloud.ssh_source),
-        emulated=used.get("provenance") == "emulated",
+        emulated=used.get("provenance") == Provenance.EMULATED,
     )
 
 

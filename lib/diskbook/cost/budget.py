@@ -20,6 +20,7 @@ from diskbook.cost import estimate as cost_estimate, retail
 from diskbook.cost.estimate import MARGIN, Estimate, Line
 from diskbook.scenario.model import Scenario
 from diskbook.store.run import Run, now_utc
+from diskbook.tables.vocabulary import Provenance
 
 DEFAULT_LIMIT_USD = 50.0
 """On Azure, where nobody named a limit. A run of some machines for some hours costs less."""
@@ -139,7 +140,7 @@ def _together(problems: list[str]) -> str:
 def record(estimate: Estimate, limit: float | None, provenance: str) -> dict[str, Any]:
     """What the manifest keeps of an estimate."""
     return {
-        "of": "cost of this run" if provenance == "azure" else "what this run would cost on Azure",
+        "of": "cost of this run" if provenance == Provenance.AZURE else "what this run would cost on Azure",
         "replicates": estimate.replicates,
         "expected_usd": round(estimate.usd, 4),
         "worst_usd": round(estimate.worst_usd, 4),

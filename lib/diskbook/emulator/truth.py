@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from diskbook.tables.vocabulary import Provenance
+
 SCHEMA = 1
 OPS = ("read", "write", "flush")
 WARNING = "emulated: planted by the emulator, never Azure's; not to be read by any analysis"
@@ -47,7 +49,7 @@ def build_truth(response: Mapping[str, Any], trials: Iterable[TrialWindow]) -> d
     attachments = response["attachments"]
     return {
         "schema": SCHEMA,
-        "provenance": "emulated",
+        "provenance": Provenance.EMULATED,
         "warning": WARNING,
         "emulator": response["emulator"],
         "machines": response["machines"],

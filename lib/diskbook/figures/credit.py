@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from diskbook.figures.style import FAINT, GREY, INK, RC, ArmLook, Picture, decorate, new_figure
 from diskbook.tables.series import diagnose
+from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
 
 
@@ -63,7 +64,7 @@ def credit(
     title = f"{arms}: {said[0].lower() if said else 'no trial'}{said[1:]}"
     note = _note(scale)
     decorate(figure, title, note, provenance)
-    emulated = "Emulated, not measured on Azure. " if "emulated" in provenance else ""
+    emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
     caption = f"{emulated}{arms}: {said}. {note}"
     number = f"{len(mine)} trial{'s' * (len(mine) != 1)}"
     alt = f"Line of {'emulated ' if emulated else ''}IOPS over the seconds of {number}: {said}."

@@ -21,6 +21,7 @@ from diskbook.figures.style import (
     decorate,
     new_figure,
 )
+from diskbook.tables.vocabulary import Provenance
 
 # Colour and hatch of each step: neighbours differ in both, since colours alone are alike in greyscale.
 _LOOKS = {
@@ -83,7 +84,7 @@ def drill(
             below = -0.62 / (0.55 * len(names) + 0.1)
             axes.legend(loc="upper center", bbox_to_anchor=(0.3, below), ncols=3, frameon=False, fontsize=10)
     said = _said(ends, names)
-    emulated = "emulated" in provenance
+    emulated = Provenance.EMULATED in provenance
     note = f"{NOTE} {EMULATED}" if emulated else NOTE
     decorate(figure, said, note, provenance)
     caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{said}. {note}"

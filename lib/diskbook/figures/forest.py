@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from diskbook.figures.style import FAINT, GREY, INK, RC, ArmLook, Picture, decorate, new_figure
 from diskbook.stats.gates import unpaired
-from diskbook.stats.ratios import LIKE_THESE, THESE
+from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 
 FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
 ROW_IN, HEAD_IN = 0.40, 1.7
@@ -50,7 +50,7 @@ def forest(
             if not isinstance(line, str):
                 _row(axes, place, line, looks)
         _axis(axes, data, lines, looks, words)
-    scope = data["scope"].iloc[0] if len(data) else THESE
+    scope = data["scope"].iloc[0] if len(data) else Scope.THESE
     alone = any(_unpaired(row) for row in _records(_drawn(data)))
     why = "the interval covers 1" + f", or {MACHINES}" * alone
     note = f"{_interval_words(data, scope)}. Open grey diamond: {why}."
@@ -63,8 +63,8 @@ def forest(
 def rows(table: pd.DataFrame) -> pd.DataFrame:
     """Rows to draw: the widest scope that has an interval at all, headline first, largest ratio first."""
     table = table[table["metric"] == "lat_mean_ms"]
-    general = table[(table["scope"] == LIKE_THESE) & table["ci_low"].notna()]
-    scope = LIKE_THESE if len(general) else THESE
+    general = table[(table["scope"] == Scope.LIKE_THESE) & table["ci_low"].notna()]
+    scope = Scope.LIKE_THESE if len(general) else Scope.THESE
     chosen = table[table["scope"] == scope].copy()
     chosen["order"] = chosen["family"].map(list(FAMILIES).index)
     chosen = chosen.sort_values(
@@ -83,7 +83,7 @@ def _layout(data: pd.DataFrame) -> list[Any]:
 
 def _row(axes: Axes, place: int, row: dict[str, Any], looks: Mapping[str, ArmLook]) -> None:
     right = axes.get_yaxis_transform()
-    if np.isnan(row["ratio"]) or row["verdict"] in ("invalid", "capped"):
+    if np.isnan(row["ratio"]) or row["verdict"] in WITHHELD:
         box = {"facecolor": "white", "edgecolor": "none", "pad": 2.0}
         why = axes.text(0.5, place, refusal(row), transform=right, ha="center", va="center", bbox=box)
         why.set(fontsize=10, color=GREY)
@@ -110,13 +110,12 @@ def _unpaired(row: Mapping[str, Any]) -> bool:
 
 def refusal(row: Mapping[str, Any]) -> str:
     """Why a row shows no number, in a few words."""
-    if row["verdict"] == "capped":
+    if row["verdict"] == Verdict.CAPPED:
         return "no latency ratio: on a cap"
-    if row["verdict"] == "inconclusive" and _unpaired(row):
+    if row["verdict"] == Verdict.INCONCLUSIVE and _unpaired(row):
         return "one replicate: machines may differ"
-    return {"invalid": "invalid: see gates", "inconclusive": "may sit on a cap"}.get(
-        row["verdict"], "no data"
-    )
+    words = {Verdict.INVALID: "invalid: see gates", Verdict.INCONCLUSIVE: "may sit on a cap"}
+    return words.get(row["verdict"], "no data")
 
 
 def value_words(row: Mapping[str, Any]) -> str:
@@ -150,7 +149,7 @@ def _tick(power: float, step: float) -> str:
 def _axis(
     axes: Axes, data: pd.DataFrame, lines: list[Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]
 ) -> None:
-    drawn = data[~data["verdict"].isin(["capped", "invalid"])]
+    drawn = data[~data["verdict"].isin(WITHHELD)]
     edges = np.concatenate([drawn[name].dropna().to_numpy(float) for name in ("ratio", "ci_low", "ci_high")])
     reach = max(1.2 * float(np.abs(np.log2(edges)).max()) if len(edges) else 1.0, 0.12)
     axes.set_xscale("log", base=2)
@@ -193,7 +192,7 @@ def _caption(data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[st
     ]
     refused = len(data) - len(shown)
     more = f" {refused} comparison{'s' * (refused != 1)} refused." if refused else ""
-    emulated = "Emulated, not measured on Azure. " if "emulated" in set(data["provenance"]) else ""
+    emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in set(data["provenance"]) else ""
     return f"{emulated}{'; '.join(parts)}.{more} {note}"
 
 
@@ -205,7 +204,7 @@ def _alt(data: pd.DataFrame) -> str:
     covers = int(((shown["ci_low"] <= 1) & (shown["ci_high"] >= 1)).sum())
     alone = sum(_unpaired(row) for row in _records(shown))
     machines = f"{alone} of the ratios can tell nothing, since {MACHINES}, " * (alone > 0)
-    emulated = "emulated " if "emulated" in set(data["provenance"]) else ""
+    emulated = "emulated " if Provenance.EMULATED in set(data["provenance"]) else ""
     return (
         f"Forest plot of {len(shown)} {emulated}latency ratios between disk arms, showing ratios from "
         f"{short(low)} to {short(high)} times; {covers} of the intervals cover 1, "
@@ -215,7 +214,7 @@ def _alt(data: pd.DataFrame) -> str:
 
 def _drawn(data: pd.DataFrame) -> pd.DataFrame:
     """Rows with a ratio that is not refused."""
-    return data[data["ratio"].notna() & ~data["verdict"].isin(["capped", "invalid"])]
+    return data[data["ratio"].notna() & ~data["verdict"].isin(WITHHELD)]
 
 
 def _records(data: pd.DataFrame) -> list[dict[Any, Any]]:

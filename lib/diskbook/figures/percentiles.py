@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
 from diskbook.stats import percentiles
+from diskbook.tables.vocabulary import Provenance
 
 TICKS = {0.5: "p50", 0.9: "p90", 0.99: "p99", 0.999: "p99.9", 0.9999: "p99.99", 0.99999: "p99.999"}
 POINTS = 160
@@ -39,7 +40,7 @@ def tail(
     note = "Merged histograms of all finished trials; a line ends where fewer than 10 I/Os lie beyond."
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)
-    emulated = "Emulated, not measured on Azure. " if "emulated" in provenance else ""
+    emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
     said = _said(data, looks, words, workloads)
     alt = (
         f"Percentile plot of {'emulated ' if emulated else ''}latency by arm on a nines axis, showing {said}"

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
 
 UNITS = {"iops": ("iops", "predicted_iops", "IOPS"), "mb_s": ("mb_s", "predicted_mb_s", "MB/s (10^6 bytes)")}
@@ -50,7 +51,7 @@ def drives(
     note = "Each mark is one trial; black bars: the lowest of all limits in force, or outstanding / latency."
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)
-    emulated = "emulated" in provenance
+    emulated = Provenance.EMULATED in provenance
     said = _said(data, panels, looks)
     caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{said} {note}"
     alt = f"Dot plot of {'emulated ' if emulated else ''}rates by arm with predicted limits, showing: {said}"

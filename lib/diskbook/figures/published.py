@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diskbook.figures.style import BLUE, FAINT, INK, RC, VERMILLION, ArmLook, Picture, decorate, new_figure
+from diskbook.tables.vocabulary import Label, Provenance
 from diskbook.throttling import limits
 
 CAPPED = ArmLook("on a limit", VERMILLION, "s", "none")
@@ -25,7 +26,7 @@ def shares(assessed: pd.DataFrame) -> Picture:
         From `diskbook.analysis.published.figures.assess`; figures without a known share are left out, and
         counted in the note.
     """
-    measured = assessed[(assessed["label"] != "stated") & (assessed["tool"] != "quoted")]
+    measured = assessed[(assessed["label"] != Label.STATED) & (assessed["tool"] != "quoted")]
     data = measured.loc[measured["share"].notna(), ["article", "metric", "base", "unit", "share", "on_cap"]]
     data = data.reset_index(drop=True)
     articles = list(dict.fromkeys(data["article"]))
@@ -39,13 +40,15 @@ def shares(assessed: pd.DataFrame) -> Picture:
     note = "Each mark is one published figure: rate, or latency by its rate. Limits are nominal."
     if left:
         note += f" Not drawn: {left} whose limit in force is not known."
-    decorate(figure, title, note, "published")
+    decorate(figure, title, note, Provenance.PUBLISHED)
     by_article = data.groupby("article", sort=False)["on_cap"].agg(["sum", "size"])
     said = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in by_article.iterrows())
     alt = (
         f"Dot plot of {len(data)} published figures as shares of a limit, showing how many sit on it: {said}"
     )
-    return Picture("published-shares", title, f"{title}: {said}. {note}", alt, figure, data, "published", "")
+    return Picture(
+        "published-shares", title, f"{title}: {said}. {note}", alt, figure, data, Provenance.PUBLISHED, ""
+    )
 
 
 def _article(axes: Axes, rows: pd.DataFrame, place: int) -> None:

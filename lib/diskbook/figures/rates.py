@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diskbook.figures.style import GREY, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.tables.vocabulary import Label, Provenance
 from diskbook.throttling import limits
 
 NEAR = 1.7
@@ -52,12 +53,12 @@ def rates(
         for axes, (name, workloads) in zip(drawn, panels.items(), strict=True):
             _panel(axes, data[data["workload"].isin(workloads)], arms, looks)
             axes.set_title(name, loc="left", fontsize=11)
-    capped = cells[cells["workload"].isin(wanted) & (cells["label"] == "capped")]
+    capped = cells[cells["workload"].isin(wanted) & (cells["label"] == Label.CAPPED)]
     note = "Each mark is one trial; numbers are queue depths; dotted lines are the limits in force."
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)
     said = _said(data, capped)
-    emulated = "emulated" in provenance
+    emulated = Provenance.EMULATED in provenance
     caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{said} {note}"
     kind = f"Dot plot of {'emulated ' if emulated else ''}IOPS by arm and queue depth with limit lines"
     alt = f"{kind}, showing: {said}"

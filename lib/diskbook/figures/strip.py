@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
 
 SPREAD = 0.52
@@ -55,11 +56,12 @@ def strip(
         )
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)
-    emulated = "Emulated, not measured on Azure. " if "emulated" in provenance else ""
+    emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
     caption = f"{emulated}{_medians(data, looks, words, workloads)} {note}"
     number = f"{len(workloads)} panel{'s' * (len(workloads) != 1)}"
+    made = "emulated " if Provenance.EMULATED in provenance else ""
     alt = (
-        f"Dot strip of {len(data)} {'emulated ' if 'emulated' in provenance else ''}trials by arm in "
+        f"Dot strip of {len(data)} {made}trials by arm in "
         f"{number}, showing mean latency: {_medians(data, looks, words, workloads[:1])}"
     )
     return Picture("all-trials", title, caption, alt, figure, data, provenance, run)

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from diskbook.reference.catalog import EPHEMERAL
 from diskbook.scenario.model import Scenario
+from diskbook.tables.vocabulary import Provenance
 
 WIDTH_IN = 7.2
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -152,7 +153,7 @@ def decorate(figure: Figure, title: str, note: str, provenance: str) -> None:
         figure.suptitle(wrap(title), x=0.01, ha="left", fontsize=12, fontweight="bold")
         lines = textwrap.wrap(note, 100)
         figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=10, color=GREY)
-        if "emulated" in provenance:
+        if Provenance.EMULATED in provenance:
             _say_emulated(figure)
 
 

@@ -13,6 +13,7 @@ from diskbook.base.errors import UsageError, unknown
 from diskbook.importing import loads, names as import_names
 from diskbook.reference import catalog
 from diskbook.store import run as runs
+from diskbook.tables.vocabulary import Provenance
 from diskbook.tools.record import Measurement
 
 UNKNOWN = "unknown"
@@ -171,7 +172,7 @@ def manifest(
         "schema": runs.SCHEMA,
         "run": name,
         "created_utc": runs.now_utc(),
-        "provenance": "imported",
+        "provenance": Provenance.IMPORTED,
         "cloud": "none",
         "site": "default",
         "preset": scenario["preset"],

@@ -16,6 +16,7 @@ from diskbook.scenario.model import Arm, Scenario, Workload
 from diskbook.show import tool as show_tool
 from diskbook.stats import power, prior_runs
 from diskbook.stats.prior_runs import Prior
+from diskbook.tables.vocabulary import Provenance
 
 UNKNOWN_DISKS = (
     "The s.d. between disk pairs of Azure is unknown: a pilot of 5 replicates x 3 blocks must measure it "
@@ -68,7 +69,7 @@ def _evidence(scenario: Scenario, sources: Sources) -> tuple[list[Evidence], lis
         raise UsageError("--sd-run: the pilot measures this spread; give one of the two")
     known, notes = sample_size.from_pilot(pilot, scenario, sources.sd_disk)
     notes += _differences(scenario, pilot)
-    if pilot.manifest["provenance"] != "azure":
+    if pilot.manifest["provenance"] != Provenance.AZURE:
         notes.append(
             f"The pilot is {pilot.manifest['provenance']}: its spread is that of its disks, not of Azure's."
         )

@@ -21,6 +21,7 @@ from diskbook.runs.leftovers import Leftover
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
 from diskbook.store.session import RunState
+from diskbook.tables.vocabulary import Provenance
 
 Say = Callable[[str], None]
 
@@ -115,7 +116,7 @@ def _title(clients: Clients) -> str:
     if clients.cloud.endpoint is None:
         return title
     provenance = signin.identity(clients, "any").provenance
-    return f"{title} at {clients.cloud.endpoint}{' (emulated)' if provenance == 'emulated' else ''}"
+    return f"{title} at {clients.cloud.endpoint}{' (emulated)' if provenance == Provenance.EMULATED else ''}"
 
 
 def _used_azure(run: Run) -> bool:

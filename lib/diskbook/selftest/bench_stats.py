@@ -22,6 +22,7 @@ from diskbook.stats import percentiles
 from diskbook.stats.compare import compare
 from diskbook.store import tables as store_tables
 from diskbook.store.run import Run
+from diskbook.tables.vocabulary import Provenance
 
 ARMS, LOADS, REPLICATES, BLOCKS, REPEATS, SAMPLES = 6, 10, 4, 12, 2, 30
 FILES = 400
@@ -77,7 +78,7 @@ def made_up_trials() -> tuple[pd.DataFrame, pd.DataFrame, list[Comparison]]:
         direction="read",
         status="ok",
         attempt=1,
-        provenance="emulated",
+        provenance=Provenance.EMULATED,
         tool="fio",
         tool_version="fio-3.33",
         machine_id="vm",
@@ -182,7 +183,7 @@ def many_files(folder: Path, n_files: int) -> Run:
         {
             "schema": 1,
             "run": folder.name,
-            "provenance": "emulated",
+            "provenance": Provenance.EMULATED,
             "site": "default",
             "scenario": {"name": "bench", "workload": [LOAD]},
             "replicates": [part],

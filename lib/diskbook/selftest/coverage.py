@@ -19,6 +19,7 @@ from typing import NamedTuple
 from diskbook.selftest import coverage_cells
 from diskbook.selftest.coverage_cells import Condition, Methods, Row
 from diskbook.selftest.simulate import Design
+from diskbook.tables.vocabulary import Scope
 
 
 class Grid(NamedTuple):
@@ -114,7 +115,7 @@ def _named(row: Row) -> str:
 
 
 def _place(row: Row) -> tuple[bool, int]:
-    return row.scope == "these disks", row.design.replicates
+    return row.scope == Scope.THESE, row.design.replicates
 
 
 def run(grid: Grid, seed: int, jobs: int, methods: Methods) -> list[Row]:

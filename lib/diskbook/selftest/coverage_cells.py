@@ -20,8 +20,8 @@ from diskbook.selftest.simulate import Design, Level, Simulated, Truth
 from diskbook.stats import gates, intervals, outliers
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import FarRuns
-from diskbook.stats.ratios import LIKE_THESE, THESE
 from diskbook.stats.strata import Strata
+from diskbook.tables.vocabulary import GateStatus, Scope
 
 LOWEST, HIGHEST = 0.93, 0.97
 FEW_PRINTED = 0.2
@@ -31,7 +31,7 @@ UNSEEN_NOISE = "noise that did not happen to occur shows in no data"
 
 Zones = Literal["apart", "pooled", "unprobed", "unknown"]
 Methods = Mapping[str, Callable[[np.ndarray], Interval]]
-ANALYSIS: Methods = {LIKE_THESE: intervals.over_replicates, THESE: intervals.within_replicates}
+ANALYSIS: Methods = {Scope.LIKE_THESE: intervals.over_replicates, Scope.THESE: intervals.within_replicates}
 """What the analysis computes in each scope (`diskbook.stats.ratios`)."""
 
 
@@ -168,12 +168,12 @@ def outcomes(
         mixed = np.array([_mixed(tuple(row)) for row in nearest.tolist()])
         general = np.where(mixed, general, simulated.by_zone[nearest[:, 0]])
     elif zones == "unprobed" and _hides_general(pair.shape[-1]):
-        methods = {**methods, LIKE_THESE: _no_interval}
+        methods = {**methods, Scope.LIKE_THESE: _no_interval}
     flagged = mixed | _lost(log_ratios, planned)
     present = ~np.isnan(log_ratios).all(axis=-1)
     with np.errstate(invalid="ignore"):
         these = np.where(present, pair, 0.0).sum(axis=-1) / present.sum(axis=-1)
-    truths = {LIKE_THESE: general, THESE: these}
+    truths: dict[str, np.ndarray] = {Scope.LIKE_THESE: general, Scope.THESE: these}
     return {
         scope: Outcome(method(log_ratios), truths[scope], flagged, noisy) for scope, method in methods.items()
     }
@@ -188,14 +188,14 @@ def _lost(log_ratios: np.ndarray, planned: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _losses_fail(n_blocks: int, n_blocks_all: int) -> bool:
-    return gates.losses_gate([], n_blocks, n_blocks_all).status == "failed"
+    return gates.losses_gate([], n_blocks, n_blocks_all).status is GateStatus.FAILED
 
 
 @functools.cache
 def _mixed(nearest: tuple[int, ...]) -> bool:
     """Whether replicates with these nearest zones are a mixture, as the gate of the analysis sees it."""
     strata = Strata({number: f"zone {zone}" for number, zone in enumerate(nearest)}, inferred=True)
-    return gates.nearest_gate(strata, len(nearest)).status == "failed"
+    return gates.nearest_gate(strata, len(nearest)).status == GateStatus.FAILED
 
 
 def _hides_general(replicates: int) -> bool:
@@ -215,7 +215,7 @@ def _noisy(simulated: Simulated, log_ratios: np.ndarray) -> np.ndarray:
     warned = np.zeros(len(logs), dtype=bool)
     for run in np.flatnonzero(far.one_sided).tolist():
         of_run = FarRuns(far.arm[run], far.base[run])
-        warned[run] = gates.noise_gate(("arm", "base"), of_run, there[run]).status == "failed"
+        warned[run] = gates.noise_gate(("arm", "base"), of_run, there[run]).status == GateStatus.FAILED
     return warned
 
 

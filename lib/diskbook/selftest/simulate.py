@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.tables.grid import mean_over_repeats
+from diskbook.tables.vocabulary import Provenance
 
 SECONDS = 60
 """Samples a trial, one a second."""
@@ -180,7 +181,7 @@ def trials(simulated: Simulated, run: int, workload: str = "randread-qd1") -> pd
             "arm": np.array(["base", "arm"])[arm],
             "workload": workload,
             "direction": "read",
-            "provenance": "emulated",
+            "provenance": Provenance.EMULATED,
             "attempt": 1,
             "status": np.where(finished, "ok", "failed"),
             "machine_id": [f"machine-{number}" for number in replicate],

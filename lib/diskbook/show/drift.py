@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.stats.drift import COMMON, drift
+from diskbook.stats.drift import COMMON, DriftVerdict, drift
 from diskbook.tables.series import diagnose
 
 
@@ -43,12 +43,12 @@ def within(trials: pd.DataFrame) -> list[str]:
 
 def over_run(slopes: pd.DataFrame, labels: Mapping[str, str], words: Mapping[str, str]) -> list[str]:
     """Say what drifted from block to block: with all arms, which does no harm, or alone."""
-    known = slopes[slopes["verdict"] != "not assessable"]
+    known = slopes[slopes["verdict"] != DriftVerdict.NOT_ASSESSABLE]
     if known.empty:
         return ["drift over the run is not assessable: that takes 3 blocks"]
     common, own = known[known["arm"] == COMMON], known[known["arm"] != COMMON]
     said = [f"{words[row['workload']]}: all arms together {_slope(row)}" for row in common.to_dict("records")]
-    moved = own[own["verdict"] == "drifts"].to_dict("records")
+    moved = own[own["verdict"] == DriftVerdict.DRIFTS].to_dict("records")
     names = "; ".join(f"{labels[row['arm']]}, {words[row['workload']]} {_slope(row)}" for row in moved)
     said.append(
         f"{len(moved)} of {len(own)} slopes of single arms exclude zero (5 in 100 do by chance)"

@@ -7,6 +7,8 @@ import math
 
 import pandas as pd
 
+from diskbook.tables.vocabulary import Provenance
+
 EMULATED = "EMULATED. These numbers come from the workbook's own emulator. They say nothing about Azure."
 SHORT = 34
 """Characters up to which text stays on one line of a table."""
@@ -26,7 +28,7 @@ class Html(str):
 
 def banner(provenance: str) -> Html:
     """Say where the numbers come from; a visible box on anything emulated."""
-    if "emulated" not in provenance:
+    if Provenance.EMULATED not in provenance:
         return Html(f"<p>Provenance: {html.escape(provenance)}.</p>")
     style = "border:2px solid #8A2F66;color:#8A2F66;padding:.5em .8em;font-weight:bold;background:#fff"
     return Html(f'<div class="emulated" role="note" style="{style}">{EMULATED}</div>')

@@ -10,6 +10,7 @@ import pandas as pd
 from diskbook.scenario import schedule
 from diskbook.show.html import Html
 from diskbook.store.run import Run
+from diskbook.tables.vocabulary import Provenance
 
 
 def design_table(folder: Run) -> pd.DataFrame:
@@ -117,7 +118,9 @@ def target_text(manifest: dict[str, Any]) -> str:
     if manifest["cloud"] != "azure":
         return f"no cloud: {manifest['provenance']}"
     used = manifest.get("azure") or {}
-    emulated = f"emulated by {used.get('endpoint')}: " if manifest["provenance"] == "emulated" else ""
+    emulated = (
+        f"emulated by {used.get('endpoint')}: " if manifest["provenance"] == Provenance.EMULATED else ""
+    )
     return (
         f"{emulated}subscription {used.get('subscription_name', '?')} ({used.get('subscription', '?')}, from "
         f"{used.get('subscription_from', '?')}), tenant {used.get('tenant', '?')}, region {region}; machines "

@@ -13,7 +13,7 @@ from diskbook.base.units import percent
 from diskbook.figures.style import label
 from diskbook.scenario.model import Scenario, Workload
 from diskbook.stats.gates import unpaired
-from diskbook.stats.ratios import LIKE_THESE, THESE
+from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict
 
 Row = Mapping[Any, Any]
 METRIC_WORDS = {
@@ -63,10 +63,10 @@ def scope_words(row: Row, scenario: Scenario) -> str:
 
     With one replicate nothing tells a disk, or a zone, from the machine that it was measured from.
     """
-    if row["scope"] == LIKE_THESE:
-        return LIKE_THESE
+    if row["scope"] == Scope.LIKE_THESE:
+        return Scope.LIKE_THESE
     if row["n_replicates"] > 1:
-        return THESE
+        return Scope.THESE
     machines = {scenario.arm_named(row[role]).machine for role in ("arm", "base_arm")}
     if row["pairing"] == "same-disk":
         return "this disk from these two machines" if len(machines) > 1 else "this disk"
@@ -91,17 +91,17 @@ def sentence(row: Row, scenario: Scenario) -> str:
     what = f"{load_words(item)} of {arm}"
     if row["metric"] != "lat_mean_ms":
         what = f"{METRIC_WORDS[row['metric']]} of {arm} ({_workload(item)})"
-    verdict = row["verdict"]
-    if verdict == "capped" and not row["metric"].startswith("lat") and not math.isnan(row["ratio"]):
+    verdict = Verdict.of(row["verdict"])
+    if verdict is Verdict.CAPPED and not row["metric"].startswith("lat") and not math.isnan(row["ratio"]):
         where = row["warnings"].partition(", so that latency")[0]
         return f"{what} is {row['ratio']:.2f} times that of {base}, a ratio of limits: {where}"
-    if verdict in ("capped", "invalid") or math.isnan(row["ratio"]):
-        return f"no ratio for the {what} to {base} ({verdict}): {row['warnings']}"
+    if verdict in WITHHELD or math.isnan(row["ratio"]):
+        return f"no ratio for the {what} to {base} ({row['verdict']}): {row['warnings']}"
     times, interval = f"{row['ratio']:.2f} times{_milliseconds(row)}", interval_words(row, scenario)
-    if verdict == "difference":
+    if verdict is Verdict.DIFFERENCE:
         return f"{what} is {times} that of {base} ({interval})"
-    if verdict.startswith("equivalent"):
-        return f"{what} is {verdict.replace('equivalent', 'equal')} to that of {base}: {times} ({interval})"
+    if verdict is Verdict.EQUIVALENT:
+        return f"{what} is {row['verdict'].replace(verdict, 'equal')} to that of {base}: {times} ({interval})"
     why = f"; {row['warnings']}" if row["warnings"] else ""
     return f"{what} may or may not differ from that of {base}: {times} ({interval}){why}"
 
@@ -118,13 +118,13 @@ def _milliseconds(row: Row) -> str:
 
 def chosen(comparisons: pd.DataFrame) -> pd.DataFrame:
     """One row a comparison: the general scope where it has an interval, else these disks."""
-    general = comparisons[(comparisons["scope"] == LIKE_THESE) & comparisons["ci_low"].notna()]
+    general = comparisons[(comparisons["scope"] == Scope.LIKE_THESE) & comparisons["ci_low"].notna()]
     keys = ["arm", "base_arm", "workload", "direction", "metric"]
     known = set(map(tuple, general[keys].to_numpy()))
     is_general = pd.Series(
         [tuple(row) in known for row in comparisons[keys].to_numpy()], index=comparisons.index, dtype=bool
     )
-    wanted = is_general.map({True: LIKE_THESE, False: THESE})
+    wanted = is_general.map({True: Scope.LIKE_THESE, False: Scope.THESE})
     return comparisons[comparisons["scope"] == wanted]
 
 
@@ -161,8 +161,8 @@ def noise_floor(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
 
 def gates_in_words(gates: pd.DataFrame) -> list[str]:
     """Say how many checks passed, which failed and which could not be made."""
-    found = [f"{(gates['status'] == 'passed').sum()} of {len(gates)} checks passed"]
-    for status, words in (("failed", "failed"), ("not assessable", "could not be made")):
+    found = [f"{(gates['status'] == GateStatus.PASSED).sum()} of {len(gates)} checks passed"]
+    for status, words in ((GateStatus.FAILED, "failed"), (GateStatus.NOT_ASSESSABLE, "could not be made")):
         names = gates.loc[gates["status"] == status, "gate"].value_counts(sort=False)
         if len(names):
             which = ", ".join(f"{name} ({number})" for name, number in names.items())
@@ -183,7 +183,7 @@ def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
         load = _measured(row, scenario)
         if shared:
             load += f", {_arm(scenario, row['arm'])} / {_arm(scenario, row['base_arm'])}"
-        if row["verdict"] == "capped":
+        if row["verdict"] == Verdict.CAPPED:
             found.append(f"{load}: capped; more of the same would measure the limits, not the disks")
             continue
         if math.isnan(row["ci_low"]):
@@ -192,7 +192,7 @@ def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
         if _unpaired(row):
             found.append(f"{load}: more blocks do not help; {row['warnings']}")
             continue
-        general = row["scope"] == LIKE_THESE
+        general = row["scope"] == Scope.LIKE_THESE
         unit, n = ("replicates", row["n_replicates"]) if general else ("blocks", row["n_blocks"])
         now = math.log(row["ci_high"] / row["ci_low"]) / 2
         first, second = (_half_width(_narrowed(now, n, n + more, row["level"])) for more in MORE)
@@ -225,9 +225,9 @@ def _of_blocks(row: Row, comparisons: pd.DataFrame) -> str:
     """What twice the blocks would do for the general interval: only the part within replicates shrinks."""
     keys = ["arm", "base_arm", "workload", "direction", "metric"]
     same = (comparisons[keys] == [row[key] for key in keys]).all(axis=1)
-    within = comparisons[same & (comparisons["scope"] == THESE) & comparisons["ci_low"].notna()]
+    within = comparisons[same & (comparisons["scope"] == Scope.THESE) & comparisons["ci_low"].notna()]
     df = row["n_blocks"] - row["n_replicates"]
-    if row["scope"] != LIKE_THESE or within.empty or df < 1:
+    if row["scope"] != Scope.LIKE_THESE or within.empty or df < 1:
         return ""
     one = within.iloc[0]
     general_se = math.log(row["ci_high"] / row["ci_low"]) / 2 / _t(row["level"], row["n_replicates"] - 1)

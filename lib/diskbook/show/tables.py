@@ -14,7 +14,7 @@ from diskbook.scenario.model import Scenario
 from diskbook.show.html import Html, table
 from diskbook.show.sentences import chosen, sentence
 from diskbook.stats.percentiles import needed
-from diskbook.stats.ratios import LIKE_THESE, THESE
+from diskbook.tables.vocabulary import GateStatus, Label, Scope, Verdict
 
 METRICS = {
     "lat_mean_ms": "mean latency",
@@ -58,10 +58,7 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
                 "Family": family,
                 "Load": words[workload] + ("" if single else f": {METRICS.get(metric, metric)}"),
                 "Arms": f"{labels[arm]} / {labels[base_arm]}",
-                **{
-                    f"{scope[0].upper()}{scope[1:]}": _ratio_words(scopes[scope], notes)
-                    for scope in (THESE, LIKE_THESE)
-                },
+                **{f"{scope[0].upper()}{scope[1:]}": _ratio_words(scopes[scope], notes) for scope in Scope},
                 "Difference, ms": _difference_words(picked[key]),
                 "p, adjusted": _p_words(picked[key]["p_adjusted"]),
                 "Verdict": picked[key]["verdict"],
@@ -147,9 +144,9 @@ def strata(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -
 def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
     """Gates: how often each passed, and every one that did not, with cause and remedy."""
     counts = frame.groupby(["gate", "status"], sort=False).size().unstack(fill_value=0)
-    counts = counts.reindex(columns=["passed", "failed", "not assessable"], fill_value=0).reset_index()
+    counts = counts.reindex(columns=list(GateStatus), fill_value=0).reset_index()
     counts = counts.rename(columns={"gate": "Gate"})
-    open_ = frame[frame["status"] != "passed"]
+    open_ = frame[frame["status"] != GateStatus.PASSED]
     rows = pd.DataFrame(
         {
             "Gate": open_["gate"],
@@ -224,7 +221,7 @@ def percentiles(
     frame: pd.DataFrame, cells: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
 ) -> Html:
     """Percentiles of cells below caps; one without enough I/Os behind it is not printed."""
-    below = cells.loc[cells["label"] == "below cap", ["arm", "workload"]]
+    below = cells.loc[cells["label"] == Label.BELOW_CAP, ["arm", "workload"]]
     frame = frame.merge(below, on=["arm", "workload"])
     wide = frame.pivot_table(
         index=["workload", "arm", "direction", "n_ios"],
@@ -291,7 +288,7 @@ def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
 
 def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:
     """Say why comparisons of capped cells have no latency ratio."""
-    rows = chosen(frame[frame["verdict"] == "capped"]).to_dict("records")
+    rows = chosen(frame[frame["verdict"] == Verdict.CAPPED]).to_dict("records")
     return sentences([sentence(row, scenario) for row in rows] or ["no comparison sits on a cap"])
 
 

@@ -15,6 +15,7 @@ from diskbook.stats.gates import Gate
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import FarRuns
 from diskbook.stats.view import Named, Pair, View, by_stratum
+from diskbook.tables.vocabulary import GateStatus, Scope, Verdict
 
 __all__ = ["COLUMNS", "GATE_COLUMNS", "STRATA_COLUMNS", "Compared", "Named", "compare"]
 
@@ -135,10 +136,10 @@ def compare(
     table = pd.DataFrame([_row(draft, view.provenance) for draft in drafts], columns=[*COLUMNS, "_p"])
     table["p_adjusted"] = verdicts.adjust(table["_p"], table["family"], table["scope"])
     equivalence = _equivalence(drafts, table)
-    judged = [
-        _verdict(*row) for row in zip(drafts, table["p_adjusted"], equivalence, table["verdict"], strict=True)
+    judged = [_verdict(*row) for row in zip(drafts, table["p_adjusted"], equivalence, strict=True)]
+    table["verdict"] = [
+        verdict.worded(draft.item.margin) for draft, (verdict, _) in zip(drafts, judged, strict=True)
     ]
-    table["verdict"] = [verdict for verdict, _ in judged]
     table["warnings"] = [
         "; ".join(filter(None, [warnings, more]))
         for warnings, (_, more) in zip(table["warnings"], judged, strict=True)
@@ -170,24 +171,29 @@ class _Draft:
     @property
     def failure(self) -> Gate | None:
         """Gate that decides the verdict: invalid before capped before inconclusive."""
-        for verdict in ("invalid", "capped", "inconclusive"):
+        for verdict in (Verdict.INVALID, Verdict.CAPPED, Verdict.INCONCLUSIVE):
             for gate in self.findings:
-                if gate.verdict == verdict and gate.status != "passed":
+                if gate.verdict is verdict and gate.status is not GateStatus.PASSED:
                     return gate
         return None
 
     def decided_by(self, gate: Gate) -> bool:
         """Whether a gate alone would give the verdict that the comparison has."""
         failure = self.failure
-        return failure is not None and gate.status != "passed" and gate.verdict == failure.verdict
+        failed = gate.status is not GateStatus.PASSED
+        return failure is not None and failed and gate.verdict is failure.verdict
 
     @property
     def refused(self) -> bool:
         """Whether the number is withheld: latency of cells on a cap, or tools that cannot be compared."""
-        if any(gate.name == "tool" and gate.verdict and gate.status == "failed" for gate in self.findings):
+        if any(
+            gate.name == "tool" and gate.verdict and gate.status is GateStatus.FAILED
+            for gate in self.findings
+        ):
             return True
         return self.item.metric.startswith("lat") and any(
-            gate.name == "cap" and gate.verdict and gate.status != "passed" for gate in self.findings
+            gate.name == "cap" and gate.verdict and gate.status is not GateStatus.PASSED
+            for gate in self.findings
         )
 
 
@@ -219,15 +225,17 @@ def _these_only(
 def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
     item, one = draft.item, draft.estimate
     withheld, failure = draft.refused, draft.failure
-    notes = [gate.words for gate in draft.findings if gate.status == "failed" or draft.decided_by(gate)]
-    if one.scope == ratios.THESE and not withheld:
+    notes = [
+        gate.words for gate in draft.findings if gate.status is GateStatus.FAILED or draft.decided_by(gate)
+    ]
+    if one.scope is Scope.THESE and not withheld:
         notes += gates.of_machines(draft.findings)
     if draft.note:
         notes.append(draft.note)
-    if one.reason and (failure is None or failure.verdict == "inconclusive"):
+    if one.reason and (failure is None or failure.verdict is Verdict.INCONCLUSIVE):
         notes.append(one.reason)
     if (
-        one.scope == ratios.LIKE_THESE
+        one.scope is Scope.LIKE_THESE
         and not one.reason
         and one.n_replicates < FEW_REPLICATES
         and not withheld
@@ -250,7 +258,7 @@ def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
         "n_blocks": one.n_blocks,
         "family": item.family,
         "p_adjusted": np.nan,
-        "verdict": failure.verdict if failure else "",
+        "verdict": "",
         "warnings": "; ".join(dict.fromkeys(notes)),
         "provenance": provenance,
         **_difference(draft),
@@ -316,14 +324,14 @@ def _equivalence(drafts: list[_Draft], table: pd.DataFrame) -> pd.Series:
     return verdicts.adjust(pd.Series(raw, index=table.index, dtype=float), table["family"], table["scope"])
 
 
-def _verdict(draft: _Draft, p_adjusted: float, p_equivalence: float, decided: str) -> tuple[str, str]:
+def _verdict(draft: _Draft, p_adjusted: float, p_equivalence: float) -> tuple[Verdict, str]:
     """Verdict, and a note where the family's adjustment outweighs the interval shown."""
-    if decided:
-        return decided, ""
+    if draft.failure and draft.failure.verdict:
+        return draft.failure.verdict, ""
     one = draft.estimate
     verdict = verdicts.decide(one, p_adjusted, p_equivalence, draft.item.margin, draft.item.family)
     excludes_one = not one.reason and (one.low > 1 or one.high < 1)
-    if verdict == verdicts.INCONCLUSIVE and excludes_one and draft.item.family != "control":
+    if verdict is Verdict.INCONCLUSIVE and excludes_one and draft.item.family != "control":
         return verdict, "the interval leaves out 1, but not after allowing for the other comparisons made"
     return verdict, ""
 

@@ -6,6 +6,8 @@ does. So both are told apart: the slope of each arm, and the slope common to all
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import numpy as np
 import pandas as pd
 
@@ -13,8 +15,20 @@ from diskbook.stats.intervals import LEVEL, Interval, p_difference, student
 from diskbook.stats.verdicts import benjamini_hochberg
 from diskbook.tables.grid import grid, mean_over_repeats
 from diskbook.tables.totals import measured_rows
+from diskbook.tables.vocabulary import GateStatus
 
 COMMON = "all arms"
+
+
+class DriftVerdict(StrEnum):
+    """What a slope over the blocks of a run supports."""
+
+    DRIFTS = "drifts"
+    NONE_SEEN = "no drift seen"
+    NOT_ASSESSABLE = GateStatus.NOT_ASSESSABLE.value
+    """There are fewer than 3 blocks."""
+
+
 COLUMNS = [
     "workload",
     "direction",
@@ -40,8 +54,7 @@ def drift(trials: pd.DataFrame, metric: str = "lat_mean_ms", level: float = LEVE
         `COLUMNS`; the relative change from a block to the next with its interval (0.01 is +1 % a block), NaN
         with fewer than 3 blocks. An arm's own slope is that of its distance from the mean of the arms, block
         by block, so that what all share is in "all arms" alone; with a single arm it is its plain slope.
-        `verdict` is "drifts", "no drift seen" or "not assessable"; since a run has many slopes, by
-        Benjamini-Hochberg over all of them.
+        `verdict` is a `DriftVerdict`; since a run has many slopes, by Benjamini-Hochberg over all of them.
     """
     found = grid(measured_rows(trials), metric)
     logs = mean_over_repeats(np.log(found.values))
@@ -62,8 +75,9 @@ def drift(trials: pd.DataFrame, metric: str = "lat_mean_ms", level: float = LEVE
             rows.append({**names, **counts, **_change(slope)})
     table = pd.DataFrame(rows, columns=COLUMNS)
     adjusted = benjamini_hochberg(table["p_adjusted"].to_numpy(float))
-    words = np.where(adjusted < ALPHA, "drifts", "no drift seen")
-    return table.assign(p_adjusted=adjusted, verdict=np.where(np.isnan(adjusted), "not assessable", words))
+    judged = np.where(adjusted < ALPHA, DriftVerdict.DRIFTS, DriftVerdict.NONE_SEEN)
+    verdict = np.where(np.isnan(adjusted), DriftVerdict.NOT_ASSESSABLE, judged)
+    return table.assign(p_adjusted=adjusted, verdict=verdict)
 
 
 def slopes(values: np.ndarray, blocks: np.ndarray, level: float = LEVEL) -> Interval:

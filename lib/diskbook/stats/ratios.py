@@ -19,9 +19,8 @@ from diskbook.stats import intervals
 from diskbook.stats.intervals import LEVEL, Interval
 from diskbook.tables.grid import grid, mean_over_repeats
 from diskbook.tables.totals import measured_rows
+from diskbook.tables.vocabulary import Scope
 
-THESE = "these disks"
-LIKE_THESE = "disks like these"
 ONE_REPLICATE = "one replicate says nothing about other disks of the kind; measure 2 or more, better 5"
 _NOTHING = Interval(*[np.asarray(math.nan)] * 5)
 
@@ -33,7 +32,7 @@ class Estimate:
     Attributes
     ----------
     scope
-        "these disks" (the very disks measured) or "disks like these" (the kind).
+        Which disks it speaks of.
     ratio, low, high
         Arm / base arm; NaN where not estimated.
     log_se, df
@@ -42,7 +41,7 @@ class Estimate:
         Why there is no interval; empty when there is one.
     """
 
-    scope: str
+    scope: Scope
     ratio: float
     low: float
     high: float
@@ -115,14 +114,16 @@ def over_blocks(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> Est
     """Student t over the blocks of one replicate: holds for the very disks measured."""
     values = np.asarray(log_ratios, dtype=float).ravel()
     found, n = intervals.over_blocks(values, level), int(np.isfinite(values).sum())
-    return _estimate(found, THESE, "t over blocks", level, (1, n), _too_few("block", n))
+    return _estimate(found, Scope.THESE, "t over blocks", level, (1, n), _too_few("block", n))
 
 
 def over_replicates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> Estimate:
     """Student t over the means of replicates (fresh machines and disks): holds for disks of this kind."""
     array = _array(log_ratios)
     found, counts = intervals.over_replicates(array, level), _counts(array)
-    return _estimate(found, LIKE_THESE, "t over replicates", level, counts, _too_few("replicate", counts[0]))
+    return _estimate(
+        found, Scope.LIKE_THESE, "t over replicates", level, counts, _too_few("replicate", counts[0])
+    )
 
 
 def within_replicates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> Estimate:
@@ -130,7 +131,7 @@ def within_replicates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) 
     array = _array(log_ratios)
     found, counts = intervals.within_replicates(array, level), _counts(array)
     reason = "" if found.df > 0 else _too_few("block", 1)
-    return _estimate(found, THESE, "t over blocks within replicates", level, counts, reason)
+    return _estimate(found, Scope.THESE, "t over blocks within replicates", level, counts, reason)
 
 
 def estimates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> list[Estimate]:
@@ -176,12 +177,12 @@ def _both(general: Interval, these: Interval, level: float, counts: tuple[int, i
     if replicates > 1:
         reason = "" if these.df > 0 else _too_few("block", 1)
         return [
-            _estimate(general, LIKE_THESE, "t over replicates", level, counts, ""),
-            _estimate(these, THESE, "t over blocks within replicates", level, counts, reason),
+            _estimate(general, Scope.LIKE_THESE, "t over replicates", level, counts, ""),
+            _estimate(these, Scope.THESE, "t over blocks within replicates", level, counts, reason),
         ]
     return [
-        _estimate(_NOTHING, LIKE_THESE, "refused", level, counts, ONE_REPLICATE),
-        _estimate(these, THESE, "t over blocks", level, (1, blocks), _too_few("block", blocks)),
+        _estimate(_NOTHING, Scope.LIKE_THESE, "refused", level, counts, ONE_REPLICATE),
+        _estimate(these, Scope.THESE, "t over blocks", level, (1, blocks), _too_few("block", blocks)),
     ]
 
 
@@ -213,7 +214,7 @@ def _too_few(unit: str, n: int) -> str:
 
 
 def _estimate(
-    found: Interval, scope: str, method: str, level: float, counts: tuple[int, int], reason: str
+    found: Interval, scope: Scope, method: str, level: float, counts: tuple[int, int], reason: str
 ) -> Estimate:
     """One comparison's numbers as ratios, with the reason where there is no interval."""
     mean, low, high, se, df = (float(value) for value in found)

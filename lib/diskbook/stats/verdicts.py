@@ -13,17 +13,9 @@ import pandas as pd
 from scipy import stats
 
 from diskbook.stats.ratios import Estimate
+from diskbook.tables.vocabulary import Verdict
 
-DIFFERENCE = "difference"
-INCONCLUSIVE = "inconclusive"
-CAPPED = "capped"
-INVALID = "invalid"
 ALPHA = 0.05
-
-
-def equivalent(margin: float) -> str:
-    """Word the verdict "equivalent within m", e.g. "equivalent within 5 %"."""
-    return f"equivalent within {100 * margin:g} %"
 
 
 def holm(p: np.ndarray) -> np.ndarray:
@@ -58,7 +50,9 @@ def adjust(p: pd.Series, family: pd.Series, scope: pd.Series) -> pd.Series:
     return pd.Series(adjusted, index=p.index)
 
 
-def decide(estimate: Estimate, p_adjusted: float, p_equivalence: float, margin: float, family: str) -> str:
+def decide(
+    estimate: Estimate, p_adjusted: float, p_equivalence: float, margin: float, family: str
+) -> Verdict:
     """Decide between difference, equivalence and neither, gates having passed.
 
     Equivalence goes first: a difference smaller than the margin is one that the scenario said does not
@@ -66,11 +60,11 @@ def decide(estimate: Estimate, p_adjusted: float, p_equivalence: float, margin: 
     margin.
     """
     if estimate.reason:
-        return INCONCLUSIVE
+        return Verdict.INCONCLUSIVE
     if p_equivalence < ALPHA:
-        return equivalent(margin)
+        return Verdict.EQUIVALENT
     if family == "control":
         bound = math.log1p(margin)
         beyond = math.log(estimate.low) > bound or math.log(estimate.high) < -bound
-        return DIFFERENCE if beyond else INCONCLUSIVE
-    return DIFFERENCE if p_adjusted < ALPHA else INCONCLUSIVE
+        return Verdict.DIFFERENCE if beyond else Verdict.INCONCLUSIVE
+    return Verdict.DIFFERENCE if p_adjusted < ALPHA else Verdict.INCONCLUSIVE

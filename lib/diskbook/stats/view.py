@@ -16,6 +16,7 @@ from diskbook.stats.strata import Strata
 from diskbook.tables.grid import Grid, grid, mean_over_repeats
 from diskbook.tables.series import samples
 from diskbook.tables.totals import measured_rows, trial_totals
+from diskbook.tables.vocabulary import GateStatus
 from diskbook.throttling import limits
 
 DIRECTIONS = ("commit", "read", "write")
@@ -123,7 +124,7 @@ class View:
         keys = [(name, item.workload) for name in (item.arm, item.base_arm)]
         counts = [int(self.checks[key]["n_trials"]) if key in self.checks else 0 for key in keys]
         first = gates.data_gate(item.arm, item.base_arm, item.workload, counts)
-        if first.status == "failed":
+        if first.status is GateStatus.FAILED:
             return [first]
         cells, labels = [self.checks[key] for key in keys], [self.labels[key] for key in keys]
         arms, there = (item.arm, item.base_arm), np.isfinite(log_ratios)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.base.errors import DiskbookError
-from diskbook.tables.vocabulary import CreditState
+from diskbook.tables.vocabulary import CreditState, Provenance
 
 Dtype = Literal["str", "int64", "float64", "datetime64[us, UTC]"]
 _WORDS = {
@@ -55,7 +55,6 @@ def _number(*names: str, unit: str = "", nullable: bool = True, least: float | N
     return [Column(name, "float64", nullable, unit, (), least) for name in names]
 
 
-PROVENANCES = ("azure", "emulated", "inventory", "imported", "published")
 STATUSES = ("ok", "failed", "incomplete_block")
 DIRECTIONS = ("read", "write", "sync", "commit")
 _REBUILD = "rebuild the tables from the raw results"
@@ -64,7 +63,7 @@ TRIALS = Table(
     "trials",
     (
         *_text("run", "scenario"),
-        *_text("provenance", values=PROVENANCES),
+        *_text("provenance", values=tuple(Provenance)),
         *_text("site"),
         *_whole("replicate", "block", "repeat", "position", least=1),
         *_text("trial", "arm", "workload", "tool"),
@@ -138,7 +137,7 @@ METRICS = Table(
         Column("minute_utc", "datetime64[us, UTC]"),
         *_whole("grain_s", unit="s", least=1),
         *_number("average", "maximum", unit="%"),
-        *_text("provenance", values=PROVENANCES),
+        *_text("provenance", values=tuple(Provenance)),
     ),
     key=("machine_id", "lun", "metric", "minute_utc"),
     remedy=_REBUILD,
@@ -158,7 +157,7 @@ COMPARISONS = Table(
         *_number("p_adjusted"),
         *_text("verdict"),
         *_text("warnings", nullable=True),
-        *_text("provenance", values=PROVENANCES),
+        *_text("provenance", values=tuple(Provenance)),
         *_number("diff_ms", "diff_low_ms", "diff_high_ms", unit="ms", least=None),
     ),
     key=("arm", "base_arm", "workload", "direction", "metric", "scope"),

@@ -3,6 +3,21 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Self
+
+
+class Provenance(StrEnum):
+    """Where numbers come from; tables of several runs join theirs by "+"."""
+
+    AZURE = "azure"
+    EMULATED = "emulated"
+    """By the workbook's own emulator; they say nothing about Azure."""
+    INVENTORY = "inventory"
+    """On hosts of the user's own."""
+    IMPORTED = "imported"
+    """From files whose making nobody here watched."""
+    PUBLISHED = "published"
+    """From an article."""
 
 
 class CreditState(StrEnum):
@@ -18,3 +33,61 @@ class CreditState(StrEnum):
     DRAINED = "drained"
     """The credit ran out within the trial, whose mean is a mixture."""
     UNKNOWN = "unknown"
+
+
+class Label(StrEnum):
+    """What is known of a cell and its limits."""
+
+    BELOW_CAP = "below cap"
+    NEAR_A_CAP = "near a cap"
+    """The rate reaches a limit and nothing corroborates that the limit binds."""
+    CAPPED = "capped"
+    NO_LIMIT_KNOWN = "no limit known"
+    """Of published figures alone."""
+    STATED = "stated"
+    """Of published figures alone: a number without a measurement."""
+
+
+class GateStatus(StrEnum):
+    """How a gate came out."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_ASSESSABLE = "not assessable"
+
+
+class Scope(StrEnum):
+    """Which disks an estimate speaks of."""
+
+    THESE = "these disks"
+    """The very disks measured."""
+    LIKE_THESE = "disks like these"
+    """Disks of the kind."""
+
+
+class Verdict(StrEnum):
+    """What a comparison supports.
+
+    Tables and reports have it with its margin, "equivalent within 5 %": `worded` writes that, `of` reads it.
+    """
+
+    DIFFERENCE = "difference"
+    EQUIVALENT = "equivalent"
+    """The ratio lies within the comparison's margin."""
+    INCONCLUSIVE = "inconclusive"
+    CAPPED = "capped"
+    """A cell sits on a limit, so that its latency says nothing about the disk."""
+    INVALID = "invalid"
+
+    def worded(self, margin: float) -> str:
+        """Word the verdict; equivalence with its margin, e.g. "equivalent within 5 %"."""
+        return f"{self} within {100 * margin:g} %" if self is Verdict.EQUIVALENT else str(self)
+
+    @classmethod
+    def of(cls, words: str) -> Self:
+        """Kind of a verdict in words."""
+        return cls(words.partition(" within ")[0])
+
+
+WITHHELD = (Verdict.CAPPED, Verdict.INVALID)
+"""Verdicts whose latency ratio is neither drawn nor pooled with others."""

@@ -9,24 +9,29 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 import pandas as pd
 
 from diskbook.base.units import MB
 from diskbook.tables.series import diagnose
+from diskbook.tables.vocabulary import Label
 from diskbook.throttling import limits, predict
 from diskbook.throttling.limits import LIMITS
 
-THROTTLED, PERHAPS, DRAINED, FREE, UNKNOWN = (
-    "throttled",
-    "perhaps",
-    "credit ran out",
-    "not throttled",
-    "unknown",
-)
-VERDICTS = (THROTTLED, DRAINED, PERHAPS, UNKNOWN, FREE)
-"""From what needs attention to what does not."""
+
+class Diagnosis(StrEnum):
+    """Whether a limit holds a cell, from what needs attention to what does not."""
+
+    THROTTLED = "throttled"
+    DRAINED = "credit ran out"
+    PERHAPS = "perhaps"
+    """The rate reaches a limit and nothing else speaks for it."""
+    UNKNOWN = "unknown"
+    """No limit is known, or the one named did not apply."""
+    FREE = "not throttled"
+
 
 _LARGER_DISK = (
     "a larger disk, performance plus or bursting above 512 GiB, or Premium SSD v2 with a higher limit"
@@ -54,11 +59,11 @@ _AT_BASE = 0.1
 
 @dataclass(frozen=True)
 class Finding:
-    """What holds one cell: `verdict` (one of `VERDICTS`), and cause and remedy in words."""
+    """What holds one cell: its verdict, and cause and remedy in words."""
 
     arm: str
     workload: str
-    verdict: str
+    verdict: Diagnosis
     cause: str
     remedy: str = ""
 
@@ -102,13 +107,13 @@ def findings(
         )
         for row in rows.to_dict("records")
     ]
-    return sorted(found, key=lambda one: VERDICTS.index(one.verdict))
+    return sorted(found, key=lambda one: list(Diagnosis).index(one.verdict))
 
 
 def text(found: list[Finding]) -> str:
     """All findings, one line a cell, under their verdicts; what helps stands below those it helps."""
     lines = []
-    for verdict in VERDICTS:
+    for verdict in Diagnosis:
         mine = [one for one in found if one.verdict == verdict]
         if not mine:
             continue
@@ -123,7 +128,10 @@ def _finding(row: Mapping[Any, Any], caps: Mapping[str, float], fall: _Fall | No
     name = (str(row["arm"]), str(row["workload"]))
     if fall and fall.base:
         return Finding(
-            *name, DRAINED, fall.words, "a wait for the credit to refill, or a load that stays below the base"
+            *name,
+            Diagnosis.DRAINED,
+            fall.words,
+            "a wait for the credit to refill, or a load that stays below the base",
         )
     found = _ordinary(name, row, caps)
     return replace(found, cause=f"{found.cause}; {fall.words}") if fall else found
@@ -131,12 +139,12 @@ def _finding(row: Mapping[Any, Any], caps: Mapping[str, float], fall: _Fall | No
 
 def _ordinary(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, float]) -> Finding:
     """Finding of a cell whose credit did not run out."""
-    if row["label"] in ("capped", "near a cap"):
+    if row["label"] in (Label.CAPPED, Label.NEAR_A_CAP):
         return _held(name, row, caps)
     if row["limit_predicted"] == "":
         cause = f"no limit of this disk or machine is known; {_binds(row)}"
-        return Finding(*name, UNKNOWN, cause, _NAME_IT)
-    return Finding(*name, FREE, f"{_binds(row)}; {_nearest(row)}", _more(row))
+        return Finding(*name, Diagnosis.UNKNOWN, cause, _NAME_IT)
+    return Finding(*name, Diagnosis.FREE, f"{_binds(row)}; {_nearest(row)}", _more(row))
 
 
 def _held(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, float]) -> Finding:
@@ -145,10 +153,10 @@ def _held(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, floa
     share = f"{measured:,.0f} {limit.unit}, {100 * row['share']:,.0f} % of the {limits.limit_words(row)}"
     if row["share"] > limits.OVERSHOOT:
         why = "it did not apply: a cache answered, or disk or machine are not the ones named"
-        return Finding(*name, UNKNOWN, f"{share}, so {why}")
-    if row["label"] == "near a cap":
+        return Finding(*name, Diagnosis.UNKNOWN, f"{share}, so {why}")
+    if row["label"] == Label.NEAR_A_CAP:
         remedy = "a second depth or a longer trial would show it"
-        return Finding(*name, PERHAPS, f"{share}, but nothing else speaks for it", remedy)
+        return Finding(*name, Diagnosis.PERHAPS, f"{share}, but nothing else speaks for it", remedy)
     latency = (
         f"its {row['lat_mean_ms']:.3g} ms say nothing of the disk: at that limit "
         f"{row['outstanding']:.0f} in flight take {row['predicted_lat_ms']:.3g} ms"
@@ -156,7 +164,7 @@ def _held(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, floa
     on_demand = row["on_demand"] and "disk_burst" in limit.column
     after = "" if on_demand else _after_credit(limit, caps)
     cause = f"{share}{after}; {row['evidence']}; {latency}{_unused(limit, caps)}"
-    return Finding(*name, THROTTLED, cause, _ON_DEMAND if on_demand else _REMEDIES[limit.column])
+    return Finding(*name, Diagnosis.THROTTLED, cause, _ON_DEMAND if on_demand else _REMEDIES[limit.column])
 
 
 def _after_credit(limit: limits.Limit, caps: Mapping[str, float]) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from diskbook.reference.metrics import METRICS
 from diskbook.tables.totals import CELL, trial_totals
-from diskbook.tables.vocabulary import CreditState
+from diskbook.tables.vocabulary import CreditState, Provenance
 from diskbook.throttling import platform as platform_metrics, predict
 from diskbook.throttling.limits import LIMITS
 
@@ -64,7 +64,7 @@ def with_evidence(
 
 def _note(reported: pd.DataFrame, ledger: Iterable[Mapping[str, Any]]) -> str:
     """Say whose metrics these are where not Azure's, and what the last fetching of them lacked."""
-    kinds = sorted(set(reported["provenance"]) - {"azure"})
+    kinds = sorted(set(reported["provenance"]) - {Provenance.AZURE})
     last = [event.get("error") for event in ledger if event["event"] == "metrics"][-1:]
     whose = f"the platform's metrics are {'+'.join(kinds)}, not Azure's" if kinds else ""
     return "; ".join(filter(None, [whose, *last]))

@@ -24,6 +24,7 @@ from diskbook.tables.totals import (
     rate_kept,
     trial_totals,
 )
+from diskbook.tables.vocabulary import Label
 
 __all__ = [
     "LIMITS",
@@ -172,10 +173,10 @@ def label_cells(
     totals = totals.join(binding_limit(totals))
     totals["flat"] = totals["trial"].isin(flat_trials(series))
     cells = _cells(totals)
-    cells["label"], cells["evidence"] = "below cap", ""
+    cells["label"], cells["evidence"] = Label.BELOW_CAP, ""
     for index, cell in cells[cells["n_on_limit"] > 0].iterrows():
         evidence = _evidence(cell, cells, _told(cell, totals, consumed_pct or {}))
-        cells.loc[index, ["label", "evidence"]] = "capped" if evidence else "near a cap", evidence
+        cells.loc[index, ["label", "evidence"]] = Label.CAPPED if evidence else Label.NEAR_A_CAP, evidence
     iops_limit = _limit_as_iops(cells)
     cells["predicted_lat_ms"] = 1000.0 * cells["outstanding"] / iops_limit.where(cells["n_on_limit"] > 0)
     cells["binds"] = [_binds(cell) for cell in cells.to_dict("records")]
@@ -194,9 +195,9 @@ def _binds(cell: Mapping[Any, Any]) -> str:
     A closed loop below every limit runs at threads x queue depth / latency: more of either gives more rate,
     until a limit is reached, and the rate says nothing that the latency does not.
     """
-    if cell["label"] == "capped":
+    if cell["label"] == Label.CAPPED:
         return limit_words(cell)
-    if cell["label"] == "near a cap":
+    if cell["label"] == Label.NEAR_A_CAP:
         return f"perhaps the {limit_words(cell)}"
     if cell["n_rate_kept"] == cell["n_trials"]:
         return f"the offered rate of {cell['rate_offered']:,.0f}/s"

@@ -22,7 +22,7 @@ def test_every_claim_of_the_five_articles_is_judged(judged: pd.DataFrame) -> Non
         "disk-options": 5,
         "nested-resiliency": 5,
     }
-    assert set(judged["verdict"]) == set(claims.VERDICTS) and (judged["why"].str.len() > 10).all()
+    assert set(judged["verdict"]) == set(claims.ClaimVerdict) and (judged["why"].str.len() > 10).all()
 
 
 def test_no_rule_is_without_its_claim(judged: pd.DataFrame) -> None:

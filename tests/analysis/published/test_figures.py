@@ -273,7 +273,7 @@ def test_every_figure_and_claim_is_shown(assessed: pd.DataFrame) -> None:
     said = published_tables.claims_of(judged, "shared-zrs")
     assert said.count("<tr>") == 7 and "Capped" in said and "+22.5 %" in said
     counts = published_tables.verdict_counts(judged)
-    assert all(f">{verdict}</th>" in counts for verdict in claims.VERDICTS)
+    assert all(f">{verdict}</th>" in counts for verdict in claims.ClaimVerdict)
 
 
 def test_the_figure_of_shares_counts_what_it_draws(assessed: pd.DataFrame) -> None:

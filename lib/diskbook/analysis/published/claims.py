@@ -1,12 +1,12 @@
 """What articles claim, and whether their own figures can carry it: a verdict a claim, made from the numbers.
 
-The claims are those of published-setups.csv. Verdicts: `supported` (as far as one set-up goes), `not
-supported`, `capped` (the figures sit on a limit, so they cannot say), `not measured` (no figure bears on it).
+The claims are those of published-setups.csv.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,20 @@ from diskbook.analysis.published import setups, support
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
 
-SUPPORTED = "supported"
-NOT_SUPPORTED = "not supported"
-CAPPED = "capped"
-NOT_MEASURED = "not measured"
-VERDICTS = (SUPPORTED, NOT_SUPPORTED, CAPPED, NOT_MEASURED)
 
-Finding = tuple[str, str]
+class ClaimVerdict(StrEnum):
+    """What an article's own figures say of one of its claims."""
+
+    SUPPORTED = "supported"
+    """As far as one set-up goes."""
+    NOT_SUPPORTED = "not supported"
+    CAPPED = "capped"
+    """The figures sit on a limit, so they cannot say."""
+    NOT_MEASURED = "not measured"
+    """No figure bears on it."""
+
+
+Finding = tuple[ClaimVerdict, str]
 """Verdict and why."""
 Judge = Callable[[pd.DataFrame], Finding]
 
@@ -48,7 +55,7 @@ def judge(assessed: pd.DataFrame, claims: pd.DataFrame | None = None) -> pd.Data
     Returns
     -------
     pandas.DataFrame
-        `article`, `claim`, `verdict` (one of `VERDICTS`), `why` (a sentence).
+        `article`, `claim`, `verdict` (a `ClaimVerdict`), `why` (a sentence).
 
     Raises
     ------
@@ -64,7 +71,7 @@ def _judge(article: str, claim: str, assessed: pd.DataFrame) -> Finding:
     for (of, start), answer in JUDGES.items():
         if of == article and claim.startswith(start):
             figures = assessed[assessed["article"] == article]
-            return (NOT_MEASURED, answer) if isinstance(answer, str) else answer(figures)
+            return (ClaimVerdict.NOT_MEASURED, answer) if isinstance(answer, str) else answer(figures)
     raise DiskbookError(
         f"published-setups.csv: no rule judges the claim '{claim}' of {article}; "
         "add one to diskbook.analysis.published.claims.JUDGES"
@@ -97,10 +104,10 @@ def _two_percent(figures: pd.DataFrame) -> Finding:
     )
     ratio = _pct(zrs["base"] / lrs["base"])
     if not (lrs["on_cap"] and zrs["on_cap"]):
-        return SUPPORTED, f"{zrs['base']:.2f} / {lrs['base']:.2f} ms is {ratio}; one run"
+        return ClaimVerdict.SUPPORTED, f"{zrs['base']:.2f} / {lrs['base']:.2f} ms is {ratio}; one run"
     shares = f"{100 * lrs['share']:.0f} and {100 * zrs['share']:.0f} %"
     queues = " and ".join(_queue(row) for row in (lrs, zrs))
-    return CAPPED, (
+    return ClaimVerdict.CAPPED, (
         f"both disks sit on the {lrs['limit']} ({shares} of it), so {lrs['base']:.2f} and {zrs['base']:.2f} "
         f"ms are outstanding / IOPS: {queues}; {ratio} compares two throttles"
     )
@@ -117,10 +124,10 @@ def _remote_zone(figures: pd.DataFrame) -> Finding:
     far = _one(figures, metric="lat_mean", disk_zone_relation="remote zone")
     ratio = f"{far['base']:.2f} / {lrs['base']:.2f} ms is {_pct(far['base'] / lrs['base'])}"
     if not lrs["on_cap"]:
-        return SUPPORTED, f"{ratio}; one run"
+        return ClaimVerdict.SUPPORTED, f"{ratio}; one run"
     another = support.suspected_limit(far, figures)
     again = _pct(far["base"] / near["base"])
-    return CAPPED, (
+    return ClaimVerdict.CAPPED, (
         f"{ratio}, but the baseline is capped: a lower bound at best ({again} against ZRS in the same zone, "
         f"capped too); the remote row is at {100 * far['share']:.0f} % of the disk limit"
         + (f", but {another}" if another else "")
@@ -129,7 +136,7 @@ def _remote_zone(figures: pd.DataFrame) -> Finding:
 
 def _two_zones(figures: pd.DataFrame) -> Finding:
     zones = figures.loc[figures["redundancy"] == "ZRS", "disk_zone_relation"].nunique()
-    return NOT_SUPPORTED, (
+    return ClaimVerdict.NOT_SUPPORTED, (
         "zone-redundant storage keeps a disk in three zones, as Azure documents it; the article measured "
         f"from {zones} of them, which cannot tell"
     )
@@ -140,7 +147,7 @@ def _two_zones(figures: pd.DataFrame) -> Finding:
 
 def _reads_equal(figures: pd.DataFrame) -> Finding:
     lrs, zrs = _by_redundancy(figures, "0")
-    return NOT_SUPPORTED, (
+    return ClaimVerdict.NOT_SUPPORTED, (
         f"ZRS took {zrs.min() / lrs:.1f} to {zrs.max() / lrs:.1f} times as long, by zone; the closest is "
         f"{zrs.min():g} against {lrs:g} ms, one run each on different machines: without a spread, equality "
         "within a margin cannot be shown"
@@ -149,7 +156,7 @@ def _reads_equal(figures: pd.DataFrame) -> Finding:
 
 def _writes_slower(figures: pd.DataFrame) -> Finding:
     lrs, zrs = _by_redundancy(figures, "100")
-    return SUPPORTED if bool((zrs > lrs).all()) else NOT_SUPPORTED, (
+    return ClaimVerdict.SUPPORTED if bool((zrs > lrs).all()) else ClaimVerdict.NOT_SUPPORTED, (
         f"ZRS took {zrs.min() / lrs:.1f} to {zrs.max() / lrs:.1f} times as long from {len(zrs)} zones, below "
         "every cap; that is these two disks, one run each: no interval, and 'always' goes beyond them"
     )
@@ -168,9 +175,9 @@ def _same_iops(figures: pd.DataFrame) -> Finding:
     rows = figures[figures["metric"] == "iops"]
     low, high = rows["base"].min(), rows["base"].max()
     if not rows["on_cap"].all():
-        return NOT_SUPPORTED, f"{low:,.0f} to {high:,.0f} IOPS, one run each: no interval"
+        return ClaimVerdict.NOT_SUPPORTED, f"{low:,.0f} to {high:,.0f} IOPS, one run each: no interval"
     first, times = rows.iloc[0], rows["lat_ms"]
-    return CAPPED, (
+    return ClaimVerdict.CAPPED, (
         f"all {len(rows)} rows ({low:,.0f} to {high:,.0f} IOPS) sit on the {first['limit']}: "
         f"{first['outstanding']:.0f} outstanding / IOPS = {times.min():.1f} to {times.max():.1f} ms; "
         "the limit is the same, the disks were not asked"
@@ -184,7 +191,7 @@ def _few_threads(figures: pd.DataFrame) -> Finding:
     rate = _one(figures, metric="iops", vm_size="Standard_D32s_v3")
     vm = _one(figures, metric="vm_cap_iops")["base"]
     threads = _one(figures, metric="threads_at_limit")
-    return NOT_SUPPORTED if rate["on_cap"] else SUPPORTED, (
+    return ClaimVerdict.NOT_SUPPORTED if rate["on_cap"] else ClaimVerdict.SUPPORTED, (
         f"1 thread of {rate['outstanding']:.0f} gave {rate['base']:,.0f} IOPS, {100 * rate['share']:.0f} % "
         f"of the disks' limit and {100 * rate['base'] / vm:.0f} % of the VM's; {threads['supports']}; one run"
     )
@@ -193,7 +200,7 @@ def _few_threads(figures: pd.DataFrame) -> Finding:
 def _minimum_latency(figures: pd.DataFrame) -> Finding:
     rate = _one(figures, metric="iops", vm_size="Standard_D32s_v3")
     n = rate["outstanding"]
-    return NOT_SUPPORTED, (
+    return ClaimVerdict.NOT_SUPPORTED, (
         f"{n:.0f} / {rate['base']:,.0f} IOPS = {rate['lat_ms']:.2f} ms is the response time at {n:.0f} "
         "outstanding; a minimum needs depth 1, which was not measured"
     )
@@ -202,8 +209,8 @@ def _minimum_latency(figures: pd.DataFrame) -> Finding:
 def _cluster_close(figures: pd.DataFrame) -> Finding:
     rate = _one(figures, metric="iops", vm_size="Standard_L16s")
     if not rate["on_cap"]:
-        return NOT_SUPPORTED, "one run each: no interval"
-    return CAPPED, (
+        return ClaimVerdict.NOT_SUPPORTED, "one run each: no interval"
+    return ClaimVerdict.CAPPED, (
         f"the cluster's one rate, {rate['base']:,.0f} IOPS, sits on the {rate['limit']}; the machines differ "
         "as well"
     )
@@ -211,7 +218,8 @@ def _cluster_close(figures: pd.DataFrame) -> Finding:
 
 def _more_threads(figures: pd.DataFrame) -> Finding:
     threads = _one(figures, metric="threads_at_limit")
-    return SUPPORTED, f"{threads['supports']}; more depth a thread would do as well as more threads"
+    why = f"{threads['supports']}; more depth a thread would do as well as more threads"
+    return ClaimVerdict.SUPPORTED, why
 
 
 # --- disk-options
@@ -221,7 +229,7 @@ def _vm_caps(figures: pd.DataFrame) -> Finding:
     burst = _one(figures, metric="vm_burst_cap_iops", vm_size="Standard_E2as_v5")
     base = setups.caps(burst)["cap_vm_iops"]
     largest = _one(figures, drive="K", metric="iops")
-    return NOT_MEASURED, (
+    return ClaimVerdict.NOT_MEASURED, (
         f"no rate on that size is printed; its burst limit is {burst['base']:,.0f} IOPS, and {base:,.0f} is "
         f"what lasts (data/reference); on the size measured, {largest['base']:,.0f} IOPS sit on the "
         f"{largest['limit']}"
@@ -235,9 +243,10 @@ def _accelerated(figures: pd.DataFrame) -> Finding:
         changes.append(with_it / without)
         words.append(f"{off} to {on} {_pct(changes[-1])} ({without:g} to {with_it:g} ms)")
     if max(changes) < 1:
-        return SUPPORTED, f"both pairs agree: {'; '.join(words)}; no spread is printed"
+        return ClaimVerdict.SUPPORTED, f"both pairs agree: {'; '.join(words)}; no spread is printed"
     how = "contradict each other" if min(changes) < 1 else "both speak against it"
-    return NOT_SUPPORTED, f"the two pairs of drives that differ in it alone {how}: {'; '.join(words)}"
+    why = f"the two pairs of drives that differ in it alone {how}: {'; '.join(words)}"
+    return ClaimVerdict.NOT_SUPPORTED, why
 
 
 def _lowest_access(figures: pd.DataFrame) -> Finding:
@@ -245,7 +254,7 @@ def _lowest_access(figures: pd.DataFrame) -> Finding:
     lowest, newer = rows.iloc[0], rows["disk"].str.endswith("v2")
     v2, others = rows.loc[newer, "base"], rows[~newer & ~rows["options"].str.contains(setups.CACHED)]["base"]
     drive = lowest["note"].partition(";")[0]
-    return SUPPORTED if lowest["disk"].endswith("v2") else NOT_SUPPORTED, (
+    return ClaimVerdict.SUPPORTED if lowest["disk"].endswith("v2") else ClaimVerdict.NOT_SUPPORTED, (
         f"the lowest is {lowest['base']:g} ms on {drive} ({lowest['disk']}, {lowest['options']}); without a "
         f"cache v2 has {v2.min():g} to {v2.max():g} ms against {others.min():g} to {others.max():g}, but v2 "
         "is LRS and the others are ZRS, and no spread is printed"
@@ -256,9 +265,9 @@ def _add_up(figures: pd.DataFrame) -> Finding:
     both = _drive(figures, "E").query("metric == 'iops'")
     alone = _one(figures, drive="I", metric="iops", write_pct="0")
     if not (both["on_cap"].all() and alone["on_cap"]):
-        return NOT_SUPPORTED, "no spread is printed"
+        return ClaimVerdict.NOT_SUPPORTED, "no spread is printed"
     low, high = both["base"].min(), both["base"].max()
-    return CAPPED, (
+    return ClaimVerdict.CAPPED, (
         f"with both, {low:,.0f} to {high:,.0f} IOPS sit on the {both['limit'].iloc[0]}, which bursting alone "
         f"reaches too ({alone['base']:,.0f}): what the other option adds does not show"
     )

@@ -16,6 +16,7 @@ import pandas as pd
 
 from diskbook.analysis.published import support
 from diskbook.scenario.model import Arm, Disk, Scenario, Workload
+from diskbook.tables.vocabulary import Label, Provenance
 from diskbook.throttling import limits
 
 CALIBRATION = "calibration input"
@@ -107,15 +108,15 @@ def _printed(row: Mapping[Any, Any]) -> str:
 def _verdict(
     row: Mapping[Any, Any], cell: Mapping[Any, Any], ratio: float, provenance: str, calibrated: bool
 ) -> str:
-    if provenance == "emulated":
+    if provenance == Provenance.EMULATED:
         return (
             _emulated(row, cell, ratio)
             if calibrated
             else f"{NOT_COMPARABLE}: this profile plays other numbers"
         )
-    if row["label"] == support.STATED:
+    if row["label"] == Label.STATED:
         return "shown beside: a documented limit"
-    if row["on_cap"] or cell["label"] != "below cap":
+    if row["on_cap"] or cell["label"] != Label.BELOW_CAP:
         return "capped: not comparable as latency" if row["unit"] == "ms" else "capped: rates of two limits"
     return "shown beside: one run without an interval"
 
@@ -123,7 +124,7 @@ def _verdict(
 def _emulated(row: Mapping[Any, Any], cell: Mapping[Any, Any], ratio: float) -> str:
     """Verdict on a figure beside one that the calibrated emulator played."""
     alike = abs(ratio - 1) <= ALIKE
-    if row["label"] == support.STATED:
+    if row["label"] == Label.STATED:
         return ENFORCED if alike else f"{NOT_COMPARABLE}: no rate here comes near it"
     if row["on_cap"] and row["unit"] == "ms":
         return ARTEFACT
@@ -143,7 +144,7 @@ def _distance(ratio: float) -> str:
 
 def _other_limit(row: Mapping[Any, Any], cell: Mapping[Any, Any]) -> str:
     """Say that the measured cell sits on another limit than the figure; empty when it does not."""
-    if cell["label"] != "capped":
+    if cell["label"] != Label.CAPPED:
         return ""
     ours = limits.limit_words(cell)
     if not row["on_cap"]:
@@ -161,7 +162,7 @@ def _matches(
     row: Mapping[Any, Any], scenario: Scenario, measured: Mapping[Any, Any]
 ) -> Iterator[tuple[str, str]]:
     """Cells of the scenario with the set-up of a published figure, in the scenario's order."""
-    if row["unit"] not in VALUES or row["label"] == support.STATED:
+    if row["unit"] not in VALUES or row["label"] == Label.STATED:
         return
     for arm in scenario.arm:
         if not _same_setup(row, scenario, arm):
@@ -175,7 +176,7 @@ def _highest(
     row: Mapping[Any, Any], scenario: Scenario, measured: Mapping[Any, Any]
 ) -> tuple[str, str] | None:
     """Cell of the highest rate past the host cache on a machine of the size whose limit is stated."""
-    if row["label"] != support.STATED or row["metric"] not in support.LIMITS_STATED:
+    if row["label"] != Label.STATED or row["metric"] not in support.LIMITS_STATED:
         return None
     if not row["metric"].startswith("vm_"):
         return None

@@ -17,6 +17,7 @@ import pandas as pd
 from diskbook.analysis.published import setups, support
 from diskbook.base import paths
 from diskbook.base.units import MB, MB_PER_MIB
+from diskbook.tables.vocabulary import Label
 from diskbook.throttling import limits
 
 MEASURED = ("iops", "throughput", "lat_mean", "access_time")
@@ -121,7 +122,7 @@ def assess(figures: pd.DataFrame) -> pd.DataFrame:
         `figures` with `base` and `unit` (value in base units), `iops`, `mb_s`, `lat_ms` (printed or implied),
         `little` (in words: I/Os in flight where rate and latency are printed, else the one that follows from
         the other), `limit` (in words), `share` (of the limit it sits on, or the largest share of any),
-        `on_cap` (bool), `label` ("capped", "below cap", "no limit known", "stated"), `evidence` (what else
+        `on_cap` (bool), `label` (a `Label`), `evidence` (what else
         shows that more depth gives no more) and `supports` (a sentence).
     """
     cells, names = _cells(figures), trial_names(figures)
@@ -148,7 +149,7 @@ def _cells(figures: pd.DataFrame) -> dict[str, dict[Any, Any]]:
 
 def _measured(row: Mapping[Any, Any], cell: Mapping[Any, Any]) -> dict[str, Any]:
     on_cap, share = bool(cell["n_on_limit"]), cell["share"]
-    below = support.UNKNOWN if math.isnan(share) else support.BELOW
+    below = Label.NO_LIMIT_KNOWN if math.isnan(share) else Label.BELOW_CAP
     return {
         "little": support.little(row, cell),
         "iops": cell["iops"],
@@ -158,7 +159,7 @@ def _measured(row: Mapping[Any, Any], cell: Mapping[Any, Any]) -> dict[str, Any]
         # Above a base limit that burst credit lifts, a share of that limit says nothing.
         "share": share if on_cap or share < limits.ON_LIMIT else math.nan,
         "on_cap": on_cap,
-        "label": support.CAPPED if on_cap else below,
+        "label": Label.CAPPED if on_cap else below,
         "evidence": cell["evidence"],
     }
 
@@ -178,4 +179,4 @@ def _limits_at(row: Mapping[Any, Any], cell: Mapping[Any, Any]) -> str:
 def _stated() -> dict[str, Any]:
     numbers = dict.fromkeys(("iops", "mb_s", "lat_ms", "share"), math.nan)
     words = dict.fromkeys(("little", "limit", "evidence"), "")
-    return {"on_cap": False, "label": support.STATED, **numbers, **words}
+    return {"on_cap": False, "label": Label.STATED, **numbers, **words}

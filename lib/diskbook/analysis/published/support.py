@@ -10,12 +10,9 @@ import pandas as pd
 
 from diskbook.analysis.published import setups
 from diskbook.reference import catalog
+from diskbook.tables.vocabulary import Label
 from diskbook.throttling import limits
 
-CAPPED = "capped"
-BELOW = "below cap"
-UNKNOWN = "no limit known"
-STATED = "stated"
 LIMITS_STATED = {
     "cap_iops": "cap_disk_iops",
     "vm_cap_iops": "cap_vm_iops",
@@ -42,13 +39,13 @@ def sentences(assessed: pd.DataFrame) -> list[str]:
     """One sentence a figure: what it supports, on how many runs, and what it assumes."""
     found = []
     for row in assessed.to_dict("records"):
-        said = _stated(row, assessed) if row["label"] == STATED else _measured(row, assessed)
+        said = _stated(row, assessed) if row["label"] == Label.STATED else _measured(row, assessed)
         found.append("; ".join(filter(None, [said, _runs(row), _assumed(row)])))
     return found
 
 
 def _runs(row: Mapping[Any, Any]) -> str:
-    if row["label"] == STATED or row["tool"] == "quoted":
+    if row["label"] == Label.STATED or row["tool"] == "quoted":
         return ""
     if row["runs"] == "1":
         return "1 run, no spread printed: no interval"
@@ -65,7 +62,7 @@ def _measured(row: Mapping[Any, Any], assessed: pd.DataFrame) -> str:
         return f"quoted, not measured: {row['outstanding']:.0f} / {row['value']:g} ms is {row['little']}"
     if row["on_cap"]:
         return _capped(row)
-    if row["label"] == UNKNOWN or setups.cached_read(row):
+    if row["label"] == Label.NO_LIMIT_KNOWN or setups.cached_read(row):
         return _cached(row)
     if row["metric"] == "access_time":
         return "an access time as HD Tune counts it, its pattern unknown; no limit is near"
@@ -114,7 +111,7 @@ def _cached(row: Mapping[Any, Any]) -> str:
 
 
 def _cached_limit(row: Mapping[Any, Any]) -> str:
-    if row["label"] == UNKNOWN:
+    if row["label"] == Label.NO_LIMIT_KNOWN:
         return "the machine's cached limit is not in data/reference"
     inferred = "cached limits inferred" in catalog.vm_size(row["vm_size"]).note
     of = "the machine's cached limit" + (", which is inferred" if inferred else "")
@@ -178,7 +175,7 @@ def _at_depth(row: Mapping[Any, Any], assessed: pd.DataFrame) -> str:
 def _threads(row: Mapping[Any, Any], assessed: pd.DataFrame) -> str:
     """Whether the threads that reached a limit are those that Little's law asks for."""
     article = assessed[assessed["article"] == row["article"]]
-    rates = article[(article["metric"] == "iops") & (article["label"] == BELOW)]
+    rates = article[(article["metric"] == "iops") & (article["label"] == Label.BELOW_CAP)]
     caps = article[article["metric"] == "cap_iops"]
     if rates.empty or caps.empty:
         return "a stated number, not a measurement with its load beside it"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.analysis.published.claims import VERDICTS
+from diskbook.analysis.published.claims import ClaimVerdict
 from diskbook.show.html import Html, table
 from diskbook.show.tables import capital, footnotes, mark
 
@@ -85,5 +85,5 @@ def _answer(claim: str, here: Mapping[str, str]) -> str:
 def verdict_counts(judged: pd.DataFrame) -> Html:
     """How many claims of each article get which verdict."""
     counts = judged.groupby(["article", "verdict"], sort=False).size().unstack(fill_value=0)
-    counts = counts.reindex(columns=list(VERDICTS), fill_value=0).reset_index()
+    counts = counts.reindex(columns=list(ClaimVerdict), fill_value=0).reset_index()
     return table(counts.rename(columns={"article": "Article"}), "Claims by verdict (published)")

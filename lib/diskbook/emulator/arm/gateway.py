@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from diskbook.emulator.arm import ids
 from diskbook.emulator.arm.errors import ArmError
 from diskbook.emulator.arm.plane import ControlPlane
+from diskbook.tables.vocabulary import Provenance
 
 OWN = "/diskbook/"
 RETAIL = "/api/retail/prices"
@@ -139,7 +140,7 @@ class Gateway:
                 headers = MutableHeaders(scope=message)
                 headers.setdefault("x-ms-request-id", request_id)
                 headers.setdefault("x-ms-correlation-request-id", request_id)
-                headers.setdefault("x-diskbook-provenance", "emulated")
+                headers.setdefault("x-diskbook-provenance", Provenance.EMULATED)
                 if group is not None:
                     headers.setdefault("x-ms-ratelimit-remaining-resource", self._budgets.header(group))
             await send(message)

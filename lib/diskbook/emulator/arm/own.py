@@ -8,6 +8,7 @@ from typing import Any
 
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
+from diskbook.tables.vocabulary import Provenance
 
 FIELDS = (
     "id",
@@ -30,7 +31,7 @@ def status(plane: ControlPlane, call: Call) -> Reply:
     resources = Counter(row.type for row in plane.store.resources.values())
     operations = Counter(row["status"] for row in plane.store.operations.values())
     body = {
-        "provenance": "emulated",
+        "provenance": Provenance.EMULATED,
         "subscription_id": plane.settings.subscription_id,
         "time_scale": plane.settings.time_scale,
         "resources": dict(resources),
@@ -45,7 +46,7 @@ def operations(plane: ControlPlane, call: Call) -> Reply:
         {key: operation[key] for key in FIELDS if key in operation}
         for operation in plane.store.operations.values()
     ]
-    return Reply(200, {"provenance": "emulated", "value": rows})
+    return Reply(200, {"provenance": Provenance.EMULATED, "value": rows})
 
 
 def faults(plane: ControlPlane, call: Call) -> Reply:

@@ -11,7 +11,7 @@ from scipy import stats
 
 from diskbook.scenario.model import Comparison
 from diskbook.stats import outliers, strata
-from diskbook.stats.compare import COLUMNS, GATE_COLUMNS, STRATA_COLUMNS, Compared, compare
+from diskbook.stats.compare import Compared, compare
 from diskbook.tables import schema
 from diskbook.tables.totals import measured_rows
 from diskbook.throttling import limits
@@ -217,7 +217,8 @@ def test_mixed_strata_are_said_and_estimated_apart() -> None:
     assert len(others) == 2 and others["ratio"].isna().all() and others["reason"].str.len().min() > 0
     general = by_scope(found)["disks like these"]
     assert f"({near['ci_low']:.3f} to {near['ci_high']:.3f}), 3 replicates" in general["warnings"]
-    assert list(found.strata.columns) == STRATA_COLUMNS
+    assert list(found.strata.columns) == schema.STRATA.names
+    assert len(schema.validate(schema.STRATA, found.strata)) == len(found.strata)
 
 
 def test_replicates_in_several_physical_zones_are_not_pooled_but_estimated_apart() -> None:
@@ -314,7 +315,9 @@ def test_whatever_comes_there_is_a_verdict_with_a_reason(run, damage, with_serie
     directions = {"randwrite-qd1": ["write"]}
     found = compare(trials, [WRITE], run[2] if with_series else None, {}, directions=directions)
     table = found.table.assign(provenance="emulated")
-    assert list(found.table.columns) == COLUMNS and list(found.gates.columns) == GATE_COLUMNS
+    assert list(found.table.columns) == schema.COMPARISONS.names
+    assert list(found.gates.columns) == schema.GATES.names
+    assert len(schema.validate(schema.GATES, found.gates)) == len(found.gates)
     assert len(schema.validate(schema.COMPARISONS, table)) == 2
     assert (table["verdict"] != "").all()
     silent = table["ci_low"].isna() & (table["warnings"] == "")

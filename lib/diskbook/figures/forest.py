@@ -31,7 +31,7 @@ def forest(
     Parameters
     ----------
     table
-        Comparisons (`stats.compare.COLUMNS`).
+        Comparisons (`schema.COMPARISONS`).
     looks
         Look of each arm, for its label and colour.
     words

@@ -15,49 +15,11 @@ from diskbook.stats.gates import Gate
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import FarRuns
 from diskbook.stats.view import Named, Pair, View, by_stratum
+from diskbook.tables.schema import COMPARISONS, GATES, STRATA
 from diskbook.tables.vocabulary import GateStatus, Scope, Verdict
 
-__all__ = ["COLUMNS", "GATE_COLUMNS", "STRATA_COLUMNS", "Compared", "Named", "compare"]
+__all__ = ["Compared", "Named", "compare"]
 
-COLUMNS = [
-    "arm",
-    "base_arm",
-    "workload",
-    "direction",
-    "metric",
-    "scope",
-    "ratio",
-    "ci_low",
-    "ci_high",
-    "level",
-    "method",
-    "pairing",
-    "n_replicates",
-    "n_blocks",
-    "family",
-    "p_adjusted",
-    "verdict",
-    "warnings",
-    "provenance",
-    "diff_ms",
-    "diff_low_ms",
-    "diff_high_ms",
-]
-GATE_COLUMNS = ["arm", "base_arm", "workload", "metric", "gate", "status", "cause", "remedy"]
-STRATA_COLUMNS = [
-    "arm",
-    "base_arm",
-    "workload",
-    "direction",
-    "metric",
-    "stratum",
-    "n_replicates",
-    "n_blocks",
-    "ratio",
-    "ci_low",
-    "ci_high",
-    "reason",
-]
 FEW_REPLICATES = 5
 
 
@@ -68,13 +30,13 @@ class Compared:
     Attributes
     ----------
     table
-        Comparisons (schema of comparisons.csv, see `COLUMNS`).
+        Comparisons (`schema.COMPARISONS`).
     gates
-        Gates of every comparison (`GATE_COLUMNS`).
+        Gates of every comparison (`schema.GATES`).
     cells
         Labelled cells (`limits.label_cells`), with `nearest_zone` (inferred from latency, "" where unknown).
     strata
-        General estimate of each stratum, where replicates of a comparison differ (`STRATA_COLUMNS`).
+        General estimate of each stratum, where replicates of a comparison differ (`schema.STRATA`).
     """
 
     table: pd.DataFrame
@@ -133,7 +95,9 @@ def compare(
             strata += [_stratum_row(pair, words, one) for words, one in by_zone.items()]
             pair_drafts[0] = replace(pair_drafts[0], note=_strata_words(by_zone))
         drafts += pair_drafts
-    table = pd.DataFrame([_row(draft, view.provenance) for draft in drafts], columns=[*COLUMNS, "_p"])
+    table = pd.DataFrame(
+        [_row(draft, view.provenance) for draft in drafts], columns=[*COMPARISONS.names, "_p"]
+    )
     table["p_adjusted"] = verdicts.adjust(table["_p"], table["family"], table["scope"])
     equivalence = _equivalence(drafts, table)
     judged = [_verdict(*row) for row in zip(drafts, table["p_adjusted"], equivalence, strict=True)]
@@ -144,9 +108,9 @@ def compare(
         "; ".join(filter(None, [warnings, more]))
         for warnings, (_, more) in zip(table["warnings"], judged, strict=True)
     ]
-    gate_table = pd.DataFrame(found, columns=GATE_COLUMNS).drop_duplicates(ignore_index=True)
-    strata_table = pd.DataFrame(strata, columns=STRATA_COLUMNS)
-    return Compared(table[COLUMNS], gate_table, view.cells, strata_table)
+    gate_table = pd.DataFrame(found, columns=GATES.names).drop_duplicates(ignore_index=True)
+    strata_table = pd.DataFrame(strata, columns=STRATA.names)
+    return Compared(table[COMPARISONS.names], gate_table, view.cells, strata_table)
 
 
 class _Numbers(NamedTuple):

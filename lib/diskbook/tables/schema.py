@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.base.errors import DiskbookError
-from diskbook.tables.vocabulary import CreditState, Provenance
+from diskbook.tables.vocabulary import CreditState, GateStatus, Provenance
 
 Dtype = Literal["str", "int64", "float64", "datetime64[us, UTC]"]
 _WORDS = {
@@ -42,6 +42,11 @@ class Table:
     key: tuple[str, ...]
     remedy: str
 
+    @property
+    def names(self) -> list[str]:
+        """Names of its columns, in order."""
+        return [column.name for column in self.columns]
+
 
 def _text(*names: str, nullable: bool = False, values: tuple[str, ...] = ()) -> list[Column]:
     return [Column(name, "str", nullable, "", values) for name in names]
@@ -58,6 +63,7 @@ def _number(*names: str, unit: str = "", nullable: bool = True, least: float | N
 STATUSES = ("ok", "failed", "incomplete_block")
 DIRECTIONS = ("read", "write", "sync", "commit")
 _REBUILD = "rebuild the tables from the raw results"
+_ANALYSE = "run the analysis again"
 
 TRIALS = Table(
     "trials",
@@ -161,7 +167,32 @@ COMPARISONS = Table(
         *_number("diff_ms", "diff_low_ms", "diff_high_ms", unit="ms", least=None),
     ),
     key=("arm", "base_arm", "workload", "direction", "metric", "scope"),
-    remedy="run the analysis again",
+    remedy=_ANALYSE,
+)
+
+GATES = Table(
+    "gates",
+    (
+        *_text("arm", "base_arm", "workload", "metric", "gate"),
+        *_text("status", values=tuple(GateStatus)),
+        *_text("cause", "remedy"),
+    ),
+    key=("arm", "base_arm", "workload", "metric", "gate", "cause"),
+    remedy=_ANALYSE,
+)
+
+STRATA = Table(
+    "strata",
+    (
+        *_text("arm", "base_arm", "workload"),
+        *_text("direction", values=DIRECTIONS),
+        *_text("metric", "stratum"),
+        *_whole("n_replicates", "n_blocks"),
+        *_number("ratio", "ci_low", "ci_high"),
+        *_text("reason"),
+    ),
+    key=("arm", "base_arm", "workload", "direction", "metric", "stratum"),
+    remedy=_ANALYSE,
 )
 
 
@@ -202,18 +233,16 @@ def empty(table: Table) -> pd.DataFrame:
 
 def from_rows(table: Table, rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
     """Make a checked table of records."""
-    names = [column.name for column in table.columns]
     listed = list(rows)
-    return validate(table, pd.DataFrame(listed, columns=names)) if listed else empty(table)
+    return validate(table, pd.DataFrame(listed, columns=table.names)) if listed else empty(table)
 
 
 def _check_names(table: Table, frame: pd.DataFrame, where: str) -> None:
-    wanted = [column.name for column in table.columns]
-    for name in wanted:
+    for name in table.names:
         if name not in frame.columns:
             raise DiskbookError(f"{where}: column '{name}' is missing; {table.remedy}")
     for name in frame.columns:
-        if name not in wanted:
+        if name not in table.names:
             raise DiskbookError(f"{where}: there is a column '{name}' that does not belong; {table.remedy}")
 
 

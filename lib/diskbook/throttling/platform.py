@@ -22,7 +22,6 @@ from diskbook.throttling.limits import CONSUMED, binding_limit
 
 BURSTS = 105.0
 """Percentage above which a burst is reported, not a limit; caps are seen about 2 % above nominal."""
-_COLUMNS = [column.name for column in schema.METRICS.columns]
 _NAMES = {metric.limit: metric.name for metric in METRICS if not metric.credit}
 
 
@@ -64,7 +63,9 @@ def _frame(
         "maximum": [point.get("maximum") for point in points],
         "provenance": provenance,
     }
-    return pd.DataFrame(values, columns=_COLUMNS).astype({"average": float, "maximum": float, "lun": object})
+    return pd.DataFrame(values, columns=schema.METRICS.names).astype(
+        {"average": float, "maximum": float, "lun": object}
+    )
 
 
 def of_trials(trials: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:

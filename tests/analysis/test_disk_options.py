@@ -57,7 +57,7 @@ def test_planted_access_times_are_found(
     trials = a.trials[a.trials["workload"] == "access-time"]
     means = ratios.log_means(trials.assign(lat_mean_ms=trials["trial"].map(drawn)), "lat_mean_ms")
     found = ratios.block_log_ratios(means, arm, "h-plain", "access-time", "read")
-    estimate = ratios.over_blocks(found, LEVEL)
+    estimate = ratios.estimates(found, LEVEL)[1]
     assert estimate.low <= planted <= estimate.high and estimate.high / estimate.low < 1.6
 
 

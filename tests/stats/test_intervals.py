@@ -69,13 +69,21 @@ def test_equivalence_as_statsmodels_paired_tost() -> None:
     p, _, _ = ttost_paired(arm, base, -math.log1p(0.02), math.log1p(0.02))
     found = intervals.p_equivalence(intervals.over_blocks(arm - base), math.log1p(0.02))
     assert float(found) == pytest.approx(p)
-    assert ratios.over_blocks(arm - base).p_equivalence(0.02) == pytest.approx(p)
+    assert ratios.estimates((arm - base)[None])[1].p_equivalence(0.02) == pytest.approx(p)
 
 
 def test_p_of_difference_as_scipy() -> None:
     values = np.array([0.02, 0.05, 0.01, 0.03])
     found = intervals.p_difference(intervals.over_blocks(values), at=0.01)
     assert float(found) == pytest.approx(stats.ttest_1samp(values, 0.01).pvalue)
+
+
+def test_quantile_as_scipy() -> None:
+    for df in (1, 2.5, 9, math.inf):
+        assert float(intervals.quantile(0.95, df)) == pytest.approx(stats.t.ppf(0.975, df))
+    # One-sided 80 %, as power has it.
+    assert float(intervals.quantile(2 * 0.8 - 1, 4)) == pytest.approx(stats.t.ppf(0.8, 4))
+    assert np.isnan(intervals.quantile(0.95, math.nan))
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [("holm", "holm"), ("benjamini_hochberg", "fdr_bh")])

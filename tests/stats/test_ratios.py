@@ -20,9 +20,14 @@ def log_ratios(values: list[list[float]]) -> pd.Series:
     return pd.Series(flat, index=pd.MultiIndex.from_tuples(index, names=["replicate", "block"]))
 
 
+def of_these_disks(log_ratios: pd.Series) -> ratios.Estimate:
+    """Estimate for the very disks measured."""
+    return ratios.estimates(log_ratios)[1]
+
+
 def test_blocks_as_scipy() -> None:
     values = [0.90, 0.93, 0.88, 0.91, 0.95]
-    found = ratios.over_blocks(log_ratios([values]))
+    found = of_these_disks(log_ratios([values]))
     test = stats.ttest_1samp(values, 0.0)
     low, high = test.confidence_interval(0.95)
     assert (found.low, found.high) == (pytest.approx(math.exp(low)), pytest.approx(math.exp(high)))
@@ -42,7 +47,7 @@ def test_replicates_as_scipy_on_their_means() -> None:
 def test_within_replicates_by_hand() -> None:
     # Means 0.1 and 0.4, deviations 0.02 and 0.03 each way: pooled variance (2*.0004 + 2*.0009) / 2 = .0013;
     # standard error sqrt(.0013 * (1/2 + 1/2)) / 2 = .018028; t(0.975, 2) = 4.302653.
-    found = ratios.within_replicates(log_ratios([[0.08, 0.12], [0.37, 0.43]]))
+    found = of_these_disks(log_ratios([[0.08, 0.12], [0.37, 0.43]]))
     assert found.ratio == pytest.approx(math.exp(0.25))
     assert math.log(found.high / found.ratio) == pytest.approx(4.302653 * 0.0180278, rel=1e-5)
 
@@ -60,14 +65,14 @@ def test_one_replicate_refuses_the_general_claim() -> None:
 
 @pytest.mark.parametrize("values", [[], [0.3], [0.3, 0.3, 0.3]])
 def test_no_interval_without_spread(values: list[float]) -> None:
-    found = ratios.over_blocks(log_ratios([values]))
+    found = of_these_disks(log_ratios([values]))
     assert math.isnan(found.low) and math.isnan(found.p_difference) and found.reason
     assert math.isnan(found.p_equivalence(0.05))
 
 
 def test_equivalence_as_two_one_sided_tests() -> None:
     values = [0.010, -0.004, 0.012, 0.003, 0.006]
-    found = ratios.over_blocks(log_ratios([values]))
+    found = of_these_disks(log_ratios([values]))
     bound = math.log(1.02)
     above = stats.ttest_1samp(values, -bound, alternative="greater").pvalue
     below = stats.ttest_1samp(values, bound, alternative="less").pvalue
@@ -88,7 +93,7 @@ def test_repeats_of_a_block_count_once() -> None:
 
 def estimate(trials: pd.DataFrame, arm: str = "zrs-z1", base: str = "lrs-z1") -> ratios.Estimate:
     means = ratios.log_means(trials, "lat_mean_ms")
-    return ratios.over_blocks(ratios.block_log_ratios(means, arm, base, "randwrite-qd1", "write"))
+    return of_these_disks(ratios.block_log_ratios(means, arm, base, "randwrite-qd1", "write"))
 
 
 def test_properties() -> None:
@@ -131,8 +136,7 @@ def test_blocks_cover_the_very_disks() -> None:
     covered = sum(
         found.low <= 2.46 <= found.high
         for found in (
-            ratios.over_blocks(log_ratios([list(math.log(2.46) + rng.normal(0, 0.02, 4))]))
-            for _ in range(400)
+            of_these_disks(log_ratios([list(math.log(2.46) + rng.normal(0, 0.02, 4))])) for _ in range(400)
         )
     )
     assert 0.915 <= covered / 400 <= 0.985
@@ -141,7 +145,7 @@ def test_blocks_cover_the_very_disks() -> None:
 def test_same_disk_as_two_arms_rarely_differs() -> None:
     rng = np.random.default_rng(9)
     alarms = sum(
-        ratios.over_blocks(log_ratios([list(rng.normal(0, 0.02, 5))])).p_difference < 0.05 for _ in range(400)
+        of_these_disks(log_ratios([list(rng.normal(0, 0.02, 5))])).p_difference < 0.05 for _ in range(400)
     )
     assert alarms / 400 <= 0.085
 

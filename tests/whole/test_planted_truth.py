@@ -88,7 +88,7 @@ def test_these_disks_are_measured_as_they_were_played(article: Measured, operati
     _, tables, truth = article
     (zrs,), (lrs,) = (truth_of(truth, disk, operation, "realised") for disk in ("zrs", "lrs"))
     for source in (tables, played(tables, truth)):
-        estimate = ratios.over_blocks(log_ratios(source, operation), LEVEL)
+        estimate = ratios.estimates(log_ratios(source, operation), LEVEL)[1]
         assert estimate.low <= zrs / lrs <= estimate.high
     assert estimate.high / estimate.low < 1.6  # an interval that would hold anything shows nothing
 
@@ -98,7 +98,7 @@ def test_the_articles_write_ratio_is_planted_and_found(article: Measured) -> Non
     (zrs,), (lrs,) = (truth_of(truth, disk, "write", "population") for disk in ("zrs", "lrs"))
     # +146 %, or +269 % where the disk answers from the zone before this one: the article's zones 1 and 3.
     assert zrs / lrs in (pytest.approx(3.2 / 1.3), pytest.approx(4.8 / 1.3))
-    assert ratios.over_blocks(log_ratios(tables, "write")).ratio == pytest.approx(zrs / lrs, rel=0.25)
+    assert ratios.estimates(log_ratios(tables, "write"))[1].ratio == pytest.approx(zrs / lrs, rel=0.25)
 
 
 @pytest.mark.parametrize(("operation", "planted"), [("write", 1.02), ("read", 1.0)])
@@ -111,10 +111,9 @@ def test_disks_like_these_are_measured_as_the_profile_says(
     zrs, lrs = (truth_of(truth, disk, operation, "realised") for disk in ("zrs", "lrs"))
     realised = math.exp(sum(math.log(arm / base) for arm, base in zip(zrs, lrs, strict=True)) / 3)
     for source in (tables, played(tables, truth)):
-        general = ratios.over_replicates(log_ratios(source, operation), LEVEL)
+        general, within = ratios.estimates(log_ratios(source, operation), LEVEL)
         assert general.n_replicates == 3
         assert general.low <= planted <= general.high
-        within = ratios.within_replicates(log_ratios(source, operation), LEVEL)
         assert within.low <= realised <= within.high
     assert within.high / within.low < 1.3
 

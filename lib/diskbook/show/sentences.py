@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-from scipy import stats
 
 from diskbook.base.units import percent
 from diskbook.figures.style import label
 from diskbook.scenario.model import Scenario, Workload
+from diskbook.stats import intervals
 from diskbook.stats.gates import unpaired
 from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict
 
@@ -249,7 +249,7 @@ def _narrowed(half: float, n: int, wanted: int, level: float = 0.95) -> float:
 
 def _t(level: float, df: float) -> float:
     """Quantile of Student's t that a two-sided interval takes."""
-    return float(stats.t.ppf(0.5 + level / 2, df))
+    return float(intervals.quantile(level, df))
 
 
 def _half_width(half: float) -> str:

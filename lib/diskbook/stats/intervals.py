@@ -93,10 +93,24 @@ def within_replicates(log_ratios: np.ndarray, level: float = LEVEL) -> Interval:
     return student(mean, np.where(df > 0, se, np.nan), np.where(df > 0, df, np.nan), level)
 
 
+def quantile(level: float, df: float | np.ndarray) -> np.ndarray:
+    """Quantile of Student's t that a two-sided interval takes: half-width = quantile x standard error.
+
+    Parameters
+    ----------
+    level
+        Level of the interval, e.g. 0.95 for the quantile of 97.5 %. A one-sided probability p has the level
+        2 p - 1.
+    df
+        Degrees of freedom; infinite for the normal distribution, and NaN where there are none.
+    """
+    return np.asarray(special.stdtrit(df, 0.5 + level / 2))
+
+
 def student(mean: np.ndarray, se: np.ndarray, df: np.ndarray, level: float = LEVEL) -> Interval:
     """Mean plus and minus t x standard error; bounds NaN where values were identical or too few."""
     with np.errstate(all="ignore"):
-        half = special.stdtrit(df, 0.5 + level / 2) * np.where(se > IDENTICAL, se, np.nan)
+        half = quantile(level, df) * np.where(se > IDENTICAL, se, np.nan)
     return Interval(mean, mean - half, mean + half, se, df)
 
 

@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from diskbook.base.units import NS_PER_MS
+from diskbook.stats import intervals
 from diskbook.throttling.limits import measured_rows
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
@@ -102,6 +102,6 @@ def _spreads(trials: pd.DataFrame, level: float) -> dict[tuple[str, str, str, fl
         summary = blocks.groupby(level=keys).agg(["std", "size"])
         known = summary[(summary["size"] > 1) & (summary["std"] > 0)].reset_index()
         for arm, workload, direction, std, size in known.itertuples(index=False, name=None):
-            half = float(stats.t.ppf(0.5 + level / 2, size - 1)) * std / math.sqrt(size)
+            half = float(intervals.quantile(level, size - 1)) * std / math.sqrt(size)
             found[(arm, workload, direction, quantile)] = (math.exp(-half), math.exp(half))
     return found

@@ -11,7 +11,8 @@ import math
 from dataclasses import dataclass
 
 import pandas as pd
-from scipy import special
+
+from diskbook.stats.intervals import LEVEL, quantile
 
 ALPHA = 0.05
 SD_DISK = 0.01
@@ -102,8 +103,8 @@ def for_half_width(sd: float, half_width: float, df: float = math.inf, least: in
     Mathematical Statistics 16 (1945).
     """
     wanted = math.log1p(half_width)
-    n = max(least, _at_least((_t(0.975, df) * sd / wanted) ** 2))
-    while math.isinf(df) and _t(0.975, n - 1) * sd / math.sqrt(n) > wanted:
+    n = max(least, _at_least((_t(LEVEL, df) * sd / wanted) ** 2))
+    while math.isinf(df) and _t(LEVEL, n - 1) * sd / math.sqrt(n) > wanted:
         n += 1
     return n
 
@@ -117,7 +118,7 @@ def for_power(
     whatever the true spread is; with an assumed spread the noncentral t of statsmodels.
     """
     wanted = math.log1p(effect)
-    quantiles = _t(1 - alpha / 2, df) + _t(power, df)
+    quantiles = _t(1 - alpha, df) + _t(2 * power - 1, df)
     n = max(least, _at_least((quantiles * sd / wanted) ** 2))
     while math.isinf(df) and power_of(sd, effect, n, alpha) < power:
         n += 1
@@ -145,11 +146,11 @@ def half_width_of(sd: float, n: int, df: float | None = None) -> float:
     `df` is n - 1 unless given; NaN where there is none.
     """
     freedom = n - 1 if df is None else df
-    return math.expm1(_t(0.975, freedom) * sd / math.sqrt(n)) if freedom >= 1 else math.nan
+    return math.expm1(_t(LEVEL, freedom) * sd / math.sqrt(n)) if freedom >= 1 else math.nan
 
 
-def _t(p: float, df: float) -> float:
-    return float(special.ndtri(p) if math.isinf(df) else special.stdtrit(df, p))
+def _t(level: float, df: float) -> float:
+    return float(quantile(level, df))
 
 
 def _at_least(n: float) -> int:

@@ -110,13 +110,6 @@ def as_array(log_ratios: pd.Series) -> np.ndarray:
     return array
 
 
-def over_blocks(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> Estimate:
-    """Student t over the blocks of one replicate: holds for the very disks measured."""
-    values = np.asarray(log_ratios, dtype=float).ravel()
-    found, n = intervals.over_blocks(values, level), int(np.isfinite(values).sum())
-    return _estimate(found, Scope.THESE, "t over blocks", level, (1, n), _too_few("block", n))
-
-
 def over_replicates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> Estimate:
     """Student t over the means of replicates (fresh machines and disks): holds for disks of this kind."""
     array = _array(log_ratios)
@@ -124,14 +117,6 @@ def over_replicates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) ->
     return _estimate(
         found, Scope.LIKE_THESE, "t over replicates", level, counts, _too_few("replicate", counts[0])
     )
-
-
-def within_replicates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> Estimate:
-    """T over blocks within replicates, replicates taken as they are: holds for the very disks measured."""
-    array = _array(log_ratios)
-    found, counts = intervals.within_replicates(array, level), _counts(array)
-    reason = "" if found.df > 0 else _too_few("block", 1)
-    return _estimate(found, Scope.THESE, "t over blocks within replicates", level, counts, reason)
 
 
 def estimates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> list[Estimate]:

@@ -231,11 +231,6 @@ def test_replicates_that_agree_by_chance_are_not_planned_on() -> None:
     assert said[0].endswith("by chance: plan on a wider one")
 
 
-def test_narrowing_by_hand() -> None:
-    # Half-width of 4 blocks: 3.182446 s / 2; of 8: 2.364624 s / sqrt(8): a factor of 0.5254.
-    assert sentences._narrowed(1.0, 4, 8) == pytest.approx(0.52540, abs=1e-4)
-
-
 def test_without_a_control_comparison_the_noise_floor_is_unknown(run: Run) -> None:
     found = analyse(run)
     without = found.comparisons[found.comparisons["family"] != "control"]

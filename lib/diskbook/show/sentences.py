@@ -11,8 +11,8 @@ import pandas as pd
 from diskbook.base.units import percent
 from diskbook.figures.style import label
 from diskbook.scenario.model import Scenario, Workload
-from diskbook.stats import intervals
 from diskbook.stats.gates import unpaired
+from diskbook.stats.more_measuring import KEYS, MORE, Outlook, outlook
 from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict
 
 Row = Mapping[Any, Any]
@@ -119,13 +119,12 @@ def _milliseconds(row: Row) -> str:
 def chosen(comparisons: pd.DataFrame) -> pd.DataFrame:
     """One row a comparison: the general scope where it has an interval, else these disks."""
     general = comparisons[(comparisons["scope"] == Scope.LIKE_THESE) & comparisons["ci_low"].notna()]
-    keys = ["arm", "base_arm", "workload", "direction", "metric"]
-    known = set(map(tuple, general[keys].to_numpy()))
+    known = set(map(tuple, general[KEYS].to_numpy()))
     is_general = pd.Series(
-        [tuple(row) in known for row in comparisons[keys].to_numpy()], index=comparisons.index, dtype=bool
+        [tuple(row) in known for row in comparisons[KEYS].to_numpy()], index=comparisons.index, dtype=bool
     )
-    wanted = is_general.map({True: Scope.LIKE_THESE, False: Scope.THESE})
-    return comparisons[comparisons["scope"] == wanted]
+    scope = is_general.map({True: Scope.LIKE_THESE, False: Scope.THESE})
+    return comparisons[comparisons["scope"] == scope]
 
 
 def headline(comparisons: pd.DataFrame, scenario: Scenario) -> str:
@@ -145,68 +144,63 @@ def answers(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
 
 def noise_floor(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
     """Say how far two disks of one kind differ: the floor below which a difference means little."""
-    found = []
-    for row in chosen(comparisons[comparisons["family"] == "control"]).to_dict("records"):
-        load = load_words(scenario.workload_named(row["workload"]))
-        if math.isnan(row["ratio"]) or math.isnan(row["ci_low"]) or _unpaired(row):
-            found.append(f"{load}: no estimate of the disk-to-disk difference; {row['warnings']}")
-            continue
-        found.append(
-            f"{load}: two disks of one kind differ by {100 * (row['ratio'] - 1):+.1f} % "
-            f"({interval_words(row, scenario)}); verdict: {row['verdict']}"
-        )
-    unknown = "no control comparison is named: how far two disks of one kind differ is not known here"
-    return found or [unknown]
+    rows = chosen(comparisons[comparisons["family"] == "control"]).to_dict("records")
+    if not rows:
+        return ["no control comparison is named: how far two disks of one kind differ is not known here"]
+    return [
+        f"{load_words(scenario.workload_named(row['workload']))}: {_floor(row, scenario)}" for row in rows
+    ]
+
+
+def _floor(row: Row, scenario: Scenario) -> str:
+    """Difference between two disks of one kind, of one control comparison."""
+    if math.isnan(row["ratio"]) or math.isnan(row["ci_low"]) or _unpaired(row):
+        return f"no estimate of the disk-to-disk difference; {row['warnings']}"
+    return (
+        f"two disks of one kind differ by {100 * (row['ratio'] - 1):+.1f} % "
+        f"({interval_words(row, scenario)}); verdict: {row['verdict']}"
+    )
 
 
 def gates_in_words(gates: pd.DataFrame) -> list[str]:
     """Say how many checks passed, which failed and which could not be made."""
-    found = [f"{(gates['status'] == GateStatus.PASSED).sum()} of {len(gates)} checks passed"]
+    lines = [f"{(gates['status'] == GateStatus.PASSED).sum()} of {len(gates)} checks passed"]
     for status, words in ((GateStatus.FAILED, "failed"), (GateStatus.NOT_ASSESSABLE, "could not be made")):
         names = gates.loc[gates["status"] == status, "gate"].value_counts(sort=False)
         if len(names):
             which = ", ".join(f"{name} ({number})" for name, number in names.items())
-            found.append(f"{names.sum()} {words}: {which}")
-    return found
+            lines.append(f"{names.sum()} {words}: {which}")
+    return lines
 
 
 def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
     """Say how narrow each headline interval would get with more of the same, if the spread stays.
 
-    Half-width of n + m units: that of n, times t(n + m - 1) / t(n - 1), times the root of n / (n + m).
     With one replicate more blocks narrow "these disks" only.
     """
-    found = []
     rows = chosen(comparisons[comparisons["family"] == "headline"])
     several = rows["workload"].duplicated(keep=False)
+    lines = []
     for row, shared in zip(rows.to_dict("records"), several, strict=True):
-        load = _measured(row, scenario)
-        if shared:
-            load += f", {_arm(scenario, row['arm'])} / {_arm(scenario, row['base_arm'])}"
-        if row["verdict"] == Verdict.CAPPED:
-            found.append(f"{load}: capped; more of the same would measure the limits, not the disks")
-            continue
-        if math.isnan(row["ci_low"]):
-            found.append(f"{load}: no interval to narrow; {row['warnings']}")
-            continue
-        if _unpaired(row):
-            found.append(f"{load}: more blocks do not help; {row['warnings']}")
-            continue
-        general = row["scope"] == Scope.LIKE_THESE
-        unit, n = ("replicates", row["n_replicates"]) if general else ("blocks", row["n_blocks"])
-        now = math.log(row["ci_high"] / row["ci_low"]) / 2
-        first, second = (_half_width(_narrowed(now, n, n + more, row["level"])) for more in MORE)
-        found.append(
-            f"{load}: {_half_width(now)} for {scope_words(row, scenario)} with {n} {unit}; "
-            f"{MORE[0]} {unit} more narrow it to {first}, {MORE[1]} more to {second}"
-            f"{_of_blocks(row, comparisons)}"
-        )
+        arms = f", {_arm(scenario, row['arm'])} / {_arm(scenario, row['base_arm'])}" if shared else ""
+        lines.append(f"{_measured(row, scenario)}{arms}: {_narrowing(row, comparisons, scenario)}")
     if comparisons["n_replicates"].max() < 2:
-        found.append(
+        lines.append(
             "No number of blocks makes this a statement about disks like these: "
             "the spread between disks has not been measured. That takes 2 replicates or more, better 5."
         )
-    return found
+    return lines
+
+
+def _narrowing(row: Row, comparisons: pd.DataFrame, scenario: Scenario) -> str:
+    """What more measuring would bring to one comparison, or why it would bring nothing."""
+    if row["verdict"] == Verdict.CAPPED:
+        return "capped; more of the same would measure the limits, not the disks"
+    if math.isnan(row["ci_low"]):
+        return f"no interval to narrow; {row['warnings']}"
+    if _unpaired(row):
+        return f"more blocks do not help; {row['warnings']}"
+    return _outlook(outlook(row, comparisons), scope_words(row, scenario))
 
 
 def _measured(row: Row, scenario: Scenario) -> str:
@@ -217,39 +211,19 @@ def _measured(row: Row, scenario: Scenario) -> str:
     return f"{METRIC_WORDS[row['metric']]} ({_workload(item)})"
 
 
-MORE = (5, 15)
-"""Replicates, or blocks, more that a reader is told about."""
-
-
-def _of_blocks(row: Row, comparisons: pd.DataFrame) -> str:
-    """What twice the blocks would do for the general interval: only the part within replicates shrinks."""
-    keys = ["arm", "base_arm", "workload", "direction", "metric"]
-    same = (comparisons[keys] == [row[key] for key in keys]).all(axis=1)
-    within = comparisons[same & (comparisons["scope"] == Scope.THESE) & comparisons["ci_low"].notna()]
-    df = row["n_blocks"] - row["n_replicates"]
-    if row["scope"] != Scope.LIKE_THESE or within.empty or df < 1:
-        return ""
-    one = within.iloc[0]
-    general_se = math.log(row["ci_high"] / row["ci_low"]) / 2 / _t(row["level"], row["n_replicates"] - 1)
-    within_se = math.log(one["ci_high"] / one["ci_low"]) / 2 / _t(one["level"], df)
-    if general_se < within_se:
-        return (
-            "; these replicates agree more closely than their own blocks do, by chance: plan on a wider one"
-        )
-    # The part within replicates halves, the part between them stays.
-    half = _t(row["level"], row["n_replicates"] - 1) * math.sqrt(general_se**2 - within_se**2 / 2)
-    return f"; twice the blocks, in place of that, to {_half_width(half)}"
-
-
-def _narrowed(half: float, n: int, wanted: int, level: float = 0.95) -> float:
-    """Half-width (log) with `wanted` units in place of `n`, at the spread seen."""
-    spread = half * math.sqrt(n) / _t(level, n - 1)
-    return _t(level, wanted - 1) * spread / math.sqrt(wanted)
-
-
-def _t(level: float, df: float) -> float:
-    """Quantile of Student's t that a two-sided interval takes."""
-    return float(intervals.quantile(level, df))
+def _outlook(more: Outlook, scope: str) -> str:
+    """Half-widths now, with more units, and with twice the blocks."""
+    first, second = map(_half_width, more.narrowed)
+    words = (
+        f"{_half_width(more.now)} for {scope} with {more.n} {more.unit}; "
+        f"{MORE[0]} {more.unit} more narrow it to {first}, {MORE[1]} more to {second}"
+    )
+    if more.by_chance:
+        chance = "these replicates agree more closely than their own blocks do, by chance"
+        return f"{words}; {chance}: plan on a wider one"
+    if math.isnan(more.twice_the_blocks):
+        return words
+    return f"{words}; twice the blocks, in place of that, to {_half_width(more.twice_the_blocks)}"
 
 
 def _half_width(half: float) -> str:

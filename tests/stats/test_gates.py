@@ -93,25 +93,25 @@ def runs(seed: int, shape: tuple[int, ...] = (3, 4, 2)) -> np.ndarray:
 
 def test_far_runs_are_counted_by_arm() -> None:
     arm, base = runs(1), runs(2)
-    assert [int(count) for count in outliers.far_runs(arm, base)] == [0, 0]
+    assert [int(count) for count in outliers.count(arm, base)] == [0, 0]
     arm[1, 2, 0] += math.log(1.5)
-    found = outliers.far_runs(arm + 0.5, base)
+    found = outliers.count(arm + 0.5, base)
     assert (int(found.arm), int(found.base), bool(found.one_sided)) == (1, 0, True)
     base[0, 0, 0] -= math.log(1.5)
-    assert not outliers.far_runs(arm, base).one_sided
+    assert not outliers.count(arm, base).one_sided
 
 
 def test_many_comparisons_at_once_and_missing_runs() -> None:
     arm, base = runs(3, (4, 2, 3, 2)), runs(4, (4, 2, 3, 2))
     arm[2, 0, 0, 0], arm[3], base[1, 1] = 1.0, np.nan, np.nan
-    assert outliers.far_runs(arm, base).arm.tolist() == [0, 0, 1, 0]
-    alone = [int(outliers.far_runs(a, b).arm) for a, b in zip(arm, base, strict=True)]
+    assert outliers.count(arm, base).arm.tolist() == [0, 0, 1, 0]
+    alone = [int(outliers.count(a, b).arm) for a, b in zip(arm, base, strict=True)]
     assert alone == [0, 0, 1, 0]
 
 
 def test_differences_between_replicates_are_no_noise() -> None:
     levels = np.array([0.0, 1.0, 2.0])[:, None, None]
-    assert int(outliers.far_runs(runs(5) + levels, runs(6)).arm) == 0
+    assert int(outliers.count(runs(5) + levels, runs(6)).arm) == 0
 
 
 def test_one_sided_noise_is_said_with_its_remedy(run) -> None:

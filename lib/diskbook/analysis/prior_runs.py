@@ -16,6 +16,7 @@ from diskbook.base.errors import UsageError
 from diskbook.scenario.model import Comparison, Scenario
 from diskbook.stats import prior_runs, ratios
 from diskbook.stats.compare import Compared, compare
+from diskbook.stats.gates.design import NEAREST_ZONE
 from diskbook.store import tables as store_tables
 from diskbook.store.run import Run, open_run
 from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope
@@ -96,7 +97,7 @@ class PriorRun:
 
 def _unknown_zone(gates: pd.DataFrame) -> str:
     """Why a comparison says nothing about disks like these; empty when it may."""
-    rows = gates[(gates["gate"] == "nearest zone") & (gates["status"] == GateStatus.NOT_ASSESSABLE)]
+    rows = gates[(gates["gate"] == NEAREST_ZONE) & (gates["status"] == GateStatus.NOT_ASSESSABLE)]
     return "" if rows.empty else str(rows["cause"].iloc[0])
 
 

@@ -21,7 +21,7 @@ from diskbook.scenario.model import Scenario, Workload
 from diskbook.show import sentences, tool as show_tool
 from diskbook.stats import percentile_ratios as stats_percentile_ratios, percentiles as stats_percentiles
 from diskbook.stats.compare import Compared, compare
-from diskbook.stats.gates import unpaired
+from diskbook.stats.gates.design import unpaired
 from diskbook.store import tables as store_tables
 from diskbook.store.run import Run, open_run
 from diskbook.tables import schema

@@ -17,9 +17,10 @@ import numpy as np
 
 from diskbook.selftest import simulate
 from diskbook.selftest.simulate import Design, Level, Simulated, Truth
-from diskbook.stats import gates, intervals, outliers
+from diskbook.stats import intervals, outliers
+from diskbook.stats.gates import data, design
 from diskbook.stats.intervals import Interval
-from diskbook.stats.outliers import FarRuns
+from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.strata import Strata
 from diskbook.tables.vocabulary import GateStatus, Scope
 
@@ -188,20 +189,20 @@ def _lost(log_ratios: np.ndarray, planned: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _losses_fail(n_blocks: int, n_blocks_all: int) -> bool:
-    return gates.losses_gate([], n_blocks, n_blocks_all).status is GateStatus.FAILED
+    return data.losses_gate([], n_blocks, n_blocks_all).status is GateStatus.FAILED
 
 
 @functools.cache
 def _mixed(nearest: tuple[int, ...]) -> bool:
     """Whether replicates with these nearest zones are a mixture, as the gate of the analysis sees it."""
     strata = Strata({number: f"zone {zone}" for number, zone in enumerate(nearest)}, inferred=True)
-    return gates.nearest_gate(strata, len(nearest)).status == GateStatus.FAILED
+    return design.nearest_gate(strata, len(nearest)).status is GateStatus.FAILED
 
 
 def _hides_general(replicates: int) -> bool:
     """Whether the analysis refuses a general interval for a disk that was read from one zone only."""
     strata = Strata(dict.fromkeys(range(replicates), "zone"), inferred=False, unprobed=("arm",))
-    return bool(gates.hides_general([gates.nearest_gate(strata, replicates)]))
+    return bool(design.hides_general([design.nearest_gate(strata, replicates)]))
 
 
 def _no_interval(log_ratios: np.ndarray) -> Interval:
@@ -211,11 +212,11 @@ def _no_interval(log_ratios: np.ndarray) -> Interval:
 def _noisy(simulated: Simulated, log_ratios: np.ndarray) -> np.ndarray:
     """Runs that the gate of one-sided noise warns of."""
     logs, there = simulated.log_latency, ~np.isnan(log_ratios)
-    far = outliers.far_runs(logs[..., simulate.ARM], logs[..., simulate.BASE])
+    far = outliers.count(logs[..., simulate.ARM], logs[..., simulate.BASE])
     warned = np.zeros(len(logs), dtype=bool)
     for run in np.flatnonzero(far.one_sided).tolist():
-        of_run = FarRuns(far.arm[run], far.base[run])
-        warned[run] = gates.noise_gate(("arm", "base"), of_run, there[run]).status == GateStatus.FAILED
+        counts = OutlierCounts(far.arm[run], far.base[run])
+        warned[run] = data.noise_gate(("arm", "base"), counts, there[run]).status is GateStatus.FAILED
     return warned
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from diskbook.base.units import percent
 from diskbook.figures.style import label
 from diskbook.scenario.model import Scenario, Workload
-from diskbook.stats.gates import unpaired
+from diskbook.stats.gates.design import unpaired
 from diskbook.stats.more_measuring import KEYS, MORE, Outlook, outlook
 from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from diskbook.stats.stationarity import halves
+from diskbook.stats.stationarity import rate_changed
 from diskbook.tables.series import Samples, falls, samples
 from diskbook.tables.totals import little_error, little_ok, measured_rows, trial_totals
 from diskbook.throttling import limits
@@ -98,7 +98,7 @@ def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
     )
     if not parts:
         return judged.assign(assessable=False)
-    judged = judged.drop(columns=["change", "moved"]).join(halves(parts), on="trial")
+    judged = judged.drop(columns=["change", "moved"]).join(rate_changed(parts), on="trial")
     return judged.assign(assessable=judged["change"].notna(), moved=judged["moved"].eq(True))
 
 

@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from diskbook.stats import gates, ratios, verdicts
+from diskbook.stats import ratios, verdicts
 from diskbook.stats.gates import Gate
-from diskbook.stats.intervals import Interval
-from diskbook.stats.outliers import FarRuns
+from diskbook.stats.gates.design import hides_general, of_machines
+from diskbook.stats.gates.limits import CAP
+from diskbook.stats.gates.tool import TOOL
+from diskbook.stats.intervals import LEVEL, Interval
+from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.view import Named, Pair, View, by_stratum
 from diskbook.tables.schema import COMPARISONS, GATES, STRATA
 from diskbook.tables.vocabulary import GateStatus, Scope, Verdict
@@ -25,7 +28,7 @@ FEW_REPLICATES = 5
 
 @dataclass(frozen=True)
 class Compared:
-    """What `compare` found.
+    """Comparisons of a run, and what they rest on.
 
     Attributes
     ----------
@@ -50,7 +53,7 @@ def compare(
     comparisons: Iterable[Named],
     series: pd.DataFrame | None = None,
     mismatches: Mapping[str, str] | None = None,
-    level: float = ratios.LEVEL,
+    level: float = LEVEL,
     directions: Mapping[str, Sequence[str]] | None = None,
     zone_redundant: Collection[str] = (),
     consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
@@ -83,48 +86,36 @@ def compare(
     """
     view = View(trials, series, mismatches, directions or {}, zone_redundant, consumed_pct)
     pairs = [(item, direction) for item in comparisons for direction in view.directions(item)]
-    drafts, found, strata = [], [], []
-    for pair, log_ratios, far, estimates, differences in _estimated(view, pairs, level):
-        findings = view.findings(*pair, log_ratios, far)
-        hidden = gates.hides_general(findings)
-        shown = _these_only(estimates, differences, hidden) if hidden else (estimates, differences)
-        found += [_gate_row(pair[0], gate) for gate in findings]
-        pair_drafts = [_Draft(*pair, *numbers, findings) for numbers in zip(*shown, strict=True)]
-        if not pair_drafts[0].refused and not hidden:
-            by_zone = by_stratum(view, pair, log_ratios, level)
-            strata += [_stratum_row(pair, words, one) for words, one in by_zone.items()]
-            pair_drafts[0] = replace(pair_drafts[0], note=_strata_words(by_zone))
-        drafts += pair_drafts
-    table = pd.DataFrame(
-        [_row(draft, view.provenance) for draft in drafts], columns=[*COMPARISONS.names, "_p"]
-    )
-    table["p_adjusted"] = verdicts.adjust(table["_p"], table["family"], table["scope"])
-    equivalence = _equivalence(drafts, table)
-    judged = [_verdict(*row) for row in zip(drafts, table["p_adjusted"], equivalence, strict=True)]
-    table["verdict"] = [
-        verdict.worded(draft.item.margin) for draft, (verdict, _) in zip(drafts, judged, strict=True)
-    ]
-    table["warnings"] = [
-        "; ".join(filter(None, [warnings, more]))
-        for warnings, (_, more) in zip(table["warnings"], judged, strict=True)
-    ]
-    gate_table = pd.DataFrame(found, columns=GATES.names).drop_duplicates(ignore_index=True)
-    strata_table = pd.DataFrame(strata, columns=STRATA.names)
-    return Compared(table[COMPARISONS.names], gate_table, view.cells, strata_table)
+    drafts: list[_Draft] = []
+    gate_rows, strata_rows = [], []
+    for numbers in _estimated(view, pairs, level):
+        findings = view.findings(*numbers.pair, numbers.log_ratios, numbers.outliers)
+        gate_rows += [_gate_row(numbers.pair[0], gate) for gate in findings]
+        general, these = _drafts(numbers, findings)
+        if not general.refused and not hides_general(findings):
+            by_zone = by_stratum(view, numbers.pair, numbers.log_ratios, level)
+            strata_rows += [_stratum_row(numbers.pair, *stratum) for stratum in by_zone.items()]
+            general = replace(general, note=_strata_words(by_zone))
+        drafts += [general, these]
+    gate_table = pd.DataFrame(gate_rows, columns=GATES.names).drop_duplicates(ignore_index=True)
+    strata_table = pd.DataFrame(strata_rows, columns=STRATA.names)
+    return Compared(_judged(drafts, view.provenance), gate_table, view.cells, strata_table)
 
 
 class _Numbers(NamedTuple):
-    """One comparison: log ratios [replicate, block], runs far out, estimates and differences by scope."""
+    """One comparison: log ratios [replicate, block], outliers, estimates and differences by scope."""
 
     pair: Pair
     log_ratios: np.ndarray
-    far: FarRuns
+    outliers: OutlierCounts
     estimates: list[ratios.Estimate]
     differences: tuple[Interval, Interval]
 
 
 @dataclass(frozen=True)
 class _Draft:
+    """One comparison in one scope, before its verdict."""
+
     item: Named
     direction: str
     estimate: ratios.Estimate
@@ -133,101 +124,111 @@ class _Draft:
     note: str = ""
 
     @property
-    def failure(self) -> Gate | None:
-        """Gate that decides the verdict: invalid before capped before inconclusive."""
-        for verdict in (Verdict.INVALID, Verdict.CAPPED, Verdict.INCONCLUSIVE):
-            for gate in self.findings:
-                if gate.verdict is verdict and gate.status is not GateStatus.PASSED:
-                    return gate
-        return None
-
-    def decided_by(self, gate: Gate) -> bool:
-        """Whether a gate alone would give the verdict that the comparison has."""
-        failure = self.failure
-        failed = gate.status is not GateStatus.PASSED
-        return failure is not None and failed and gate.verdict is failure.verdict
+    def decided(self) -> Verdict | None:
+        """Verdict that the gates decide: invalid before capped before inconclusive; None where none does."""
+        verdicts_of_gates = {gate.decides for gate in self.findings}
+        order = (Verdict.INVALID, Verdict.CAPPED, Verdict.INCONCLUSIVE)
+        return next((verdict for verdict in order if verdict in verdicts_of_gates), None)
 
     @property
     def refused(self) -> bool:
         """Whether the number is withheld: latency of cells on a cap, or tools that cannot be compared."""
-        if any(
-            gate.name == "tool" and gate.verdict and gate.status is GateStatus.FAILED
-            for gate in self.findings
-        ):
+        deciding = {gate.name: gate.status for gate in self.findings if gate.decides}
+        if deciding.get(TOOL) is GateStatus.FAILED:
             return True
-        return self.item.metric.startswith("lat") and any(
-            gate.name == "cap" and gate.verdict and gate.status is not GateStatus.PASSED
-            for gate in self.findings
-        )
+        return self.item.metric.startswith("lat") and CAP in deciding
 
 
 def _estimated(view: View, pairs: Sequence[Pair], level: float) -> list[_Numbers]:
     """Numbers of every comparison, in the order given; one pass a metric."""
-    found: dict[int, _Numbers] = {}
+    by_place: dict[int, _Numbers] = {}
     for metric in dict.fromkeys(item.metric for item, _ in pairs):
         places = [place for place, (item, _) in enumerate(pairs) if item.metric == metric]
-        mine = [pairs[place] for place in places]
-        log_ratios, far = view.log_ratios(metric, mine), view.far_runs(metric, mine)
-        estimates = ratios.estimates_of_many(log_ratios, level)
-        differences = view.differences(metric, mine, level)
-        numbers = zip(mine, log_ratios, far, estimates, differences, strict=True)
-        found |= {place: _Numbers(*one) for place, one in zip(places, numbers, strict=True)}
-    return [found[place] for place in range(len(pairs))]
+        of_metric = [pairs[place] for place in places]
+        log_ratios = view.log_ratios(metric, of_metric)
+        columns = (
+            of_metric,
+            log_ratios,
+            view.outliers(metric, of_metric),
+            ratios.estimates_of_many(log_ratios, level),
+            view.differences(metric, of_metric, level),
+        )
+        by_place |= dict(zip(places, map(_Numbers, *columns), strict=True))
+    return [by_place[place] for place in range(len(pairs))]
 
 
-def _these_only(
-    estimates: list[ratios.Estimate], differences: tuple[Interval, Interval], reason: str
-) -> tuple[list[ratios.Estimate], tuple[Interval, Interval]]:
-    """Take the general interval away, with the reason, where replicates do not stand in its way already."""
-    general, these = estimates
-    if general.reason:
-        return estimates, differences
-    bare = Interval(differences[0].mean, *[np.asarray(math.nan)] * 4)
-    return [ratios.refused(general, reason), these], (bare, differences[1])
+def _drafts(numbers: _Numbers, findings: list[Gate]) -> list[_Draft]:
+    """Both scopes of a comparison, the general one first and without interval where a gate hides it."""
+    hidden = hides_general(findings)
+    estimates, differences = numbers.estimates, numbers.differences
+    if hidden and not estimates[0].reason:
+        estimates = [ratios.refused(estimates[0], hidden), estimates[1]]
+        differences = Interval(differences[0].mean, *[np.asarray(math.nan)] * 4), differences[1]
+    scopes = zip(estimates, differences, strict=True)
+    return [_Draft(*numbers.pair, estimate, difference, findings) for estimate, difference in scopes]
+
+
+def _judged(drafts: list[_Draft], provenance: str) -> pd.DataFrame:
+    """Comparisons with the verdicts that follow once all p-values of a family are known."""
+    rows = [_row(draft, provenance) for draft in drafts]
+    table = pd.DataFrame(rows, columns=[*COMPARISONS.names, "_p"])
+    table["p_adjusted"] = verdicts.adjust(table["_p"], table["family"], table["scope"])
+    judged = [
+        _verdict(*row) for row in zip(drafts, table["p_adjusted"], _equivalence(drafts, table), strict=True)
+    ]
+    table["verdict"] = [
+        verdict.worded(draft.item.margin) for draft, (verdict, _) in zip(drafts, judged, strict=True)
+    ]
+    table["warnings"] = [
+        "; ".join(filter(None, [warnings, note]))
+        for warnings, (_, note) in zip(table["warnings"], judged, strict=True)
+    ]
+    return table[COMPARISONS.names]
 
 
 def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
-    item, one = draft.item, draft.estimate
-    withheld, failure = draft.refused, draft.failure
-    notes = [
-        gate.words for gate in draft.findings if gate.status is GateStatus.FAILED or draft.decided_by(gate)
-    ]
-    if one.scope is Scope.THESE and not withheld:
-        notes += gates.of_machines(draft.findings)
-    if draft.note:
-        notes.append(draft.note)
-    if one.reason and (failure is None or failure.verdict is Verdict.INCONCLUSIVE):
-        notes.append(one.reason)
-    if (
-        one.scope is Scope.LIKE_THESE
-        and not one.reason
-        and one.n_replicates < FEW_REPLICATES
-        and not withheld
-    ):
-        notes.append(_few_replicates(one))
+    item, estimate, withheld = draft.item, draft.estimate, draft.refused
     return {
         "arm": item.arm,
         "base_arm": item.base_arm,
         "workload": item.workload,
         "direction": draft.direction,
         "metric": item.metric,
-        "scope": one.scope,
-        "ratio": np.nan if withheld else one.ratio,
-        "ci_low": np.nan if withheld else one.low,
-        "ci_high": np.nan if withheld else one.high,
-        "level": one.level,
-        "method": one.method,
+        "scope": estimate.scope,
+        "ratio": np.nan if withheld else estimate.ratio,
+        "ci_low": np.nan if withheld else estimate.low,
+        "ci_high": np.nan if withheld else estimate.high,
+        "level": estimate.level,
+        "method": estimate.method,
         "pairing": item.pairing,
-        "n_replicates": one.n_replicates,
-        "n_blocks": one.n_blocks,
+        "n_replicates": estimate.n_replicates,
+        "n_blocks": estimate.n_blocks,
         "family": item.family,
-        "p_adjusted": np.nan,
-        "verdict": "",
-        "warnings": "; ".join(dict.fromkeys(notes)),
+        "warnings": "; ".join(dict.fromkeys(_notes(draft))),
         "provenance": provenance,
         **_difference(draft),
-        "_p": np.nan if failure else one.p_difference,
+        "_p": np.nan if draft.decided else estimate.p_difference,
     }
+
+
+def _notes(draft: _Draft) -> list[str]:
+    """Footnotes of one comparison: gates that failed or decided, strata, and what its interval lacks."""
+    estimate, decided, withheld = draft.estimate, draft.decided, draft.refused
+    notes = [
+        gate.words
+        for gate in draft.findings
+        if gate.status is GateStatus.FAILED or (decided and gate.decides is decided)
+    ]
+    if estimate.scope is Scope.THESE and not withheld:
+        notes += of_machines(draft.findings)
+    if draft.note:
+        notes.append(draft.note)
+    if estimate.reason and decided in (None, Verdict.INCONCLUSIVE):
+        notes.append(estimate.reason)
+    general = estimate.scope is Scope.LIKE_THESE and not estimate.reason
+    if general and estimate.n_replicates < FEW_REPLICATES and not withheld:
+        notes.append(_few_replicates(estimate))
+    return notes
 
 
 def _difference(draft: _Draft) -> dict[str, float]:
@@ -243,9 +244,9 @@ def _difference(draft: _Draft) -> dict[str, float]:
 def _strata_words(by_zone: Mapping[str, ratios.Estimate]) -> str:
     """Estimates of the strata that have two replicates or more, as one footnote."""
     parts = [
-        f"{words}: {one.ratio:.3f} ({one.low:.3f} to {one.high:.3f}), {one.n_replicates} replicates"
-        for words, one in by_zone.items()
-        if not one.reason
+        f"{words}: {part.ratio:.3f} ({part.low:.3f} to {part.high:.3f}), {part.n_replicates} replicates"
+        for words, part in by_zone.items()
+        if not part.reason
     ]
     if not by_zone:
         return ""
@@ -254,7 +255,7 @@ def _strata_words(by_zone: Mapping[str, ratios.Estimate]) -> str:
     return f"each stratum apart: {'; '.join(parts)}"
 
 
-def _stratum_row(pair: Pair, stratum: str, one: ratios.Estimate) -> dict[str, Any]:
+def _stratum_row(pair: Pair, stratum: str, estimate: ratios.Estimate) -> dict[str, Any]:
     item, direction = pair
     return {
         "arm": item.arm,
@@ -263,39 +264,39 @@ def _stratum_row(pair: Pair, stratum: str, one: ratios.Estimate) -> dict[str, An
         "direction": direction,
         "metric": item.metric,
         "stratum": stratum,
-        "n_replicates": one.n_replicates,
-        "n_blocks": one.n_blocks,
-        "ratio": one.ratio,
-        "ci_low": one.low,
-        "ci_high": one.high,
-        "reason": one.reason,
+        "n_replicates": estimate.n_replicates,
+        "n_blocks": estimate.n_blocks,
+        "ratio": estimate.ratio,
+        "ci_low": estimate.low,
+        "ci_high": estimate.high,
+        "reason": estimate.reason,
     }
 
 
-def _few_replicates(one: ratios.Estimate) -> str:
+def _few_replicates(estimate: ratios.Estimate) -> str:
     """Say how wide the honest interval is with so few replicates."""
-    half = 100 * (math.sqrt(one.high / one.low) - 1)
-    freedom = f"{one.df:.0f} degree{'s' * (one.df != 1)} of freedom"
+    half = 100 * (math.sqrt(estimate.high / estimate.low) - 1)
+    freedom = f"{estimate.df:.0f} degree{'s' * (estimate.df != 1)} of freedom"
     return (
-        f"with {one.n_replicates} replicates (t with {freedom}) the interval for disks like these "
+        f"with {estimate.n_replicates} replicates (t with {freedom}) the interval for disks like these "
         f"is ±{half:.1f} %: {FEW_REPLICATES} replicates or more narrow it"
     )
 
 
 def _equivalence(drafts: list[_Draft], table: pd.DataFrame) -> pd.Series:
     """P of equivalence, adjusted like the p of difference."""
-    raw = [np.nan if draft.failure else draft.estimate.p_equivalence(draft.item.margin) for draft in drafts]
+    raw = [np.nan if draft.decided else draft.estimate.p_equivalence(draft.item.margin) for draft in drafts]
     return verdicts.adjust(pd.Series(raw, index=table.index, dtype=float), table["family"], table["scope"])
 
 
 def _verdict(draft: _Draft, p_adjusted: float, p_equivalence: float) -> tuple[Verdict, str]:
     """Verdict, and a note where the family's adjustment outweighs the interval shown."""
-    if draft.failure and draft.failure.verdict:
-        return draft.failure.verdict, ""
-    one = draft.estimate
-    verdict = verdicts.decide(one, p_adjusted, p_equivalence, draft.item.margin, draft.item.family)
-    excludes_one = not one.reason and (one.low > 1 or one.high < 1)
-    if verdict is Verdict.INCONCLUSIVE and excludes_one and draft.item.family != "control":
+    if draft.decided:
+        return draft.decided, ""
+    item, estimate = draft.item, draft.estimate
+    verdict = verdicts.decide(estimate, p_adjusted, p_equivalence, item.margin, item.family)
+    excludes_one = not estimate.reason and (estimate.low > 1 or estimate.high < 1)
+    if verdict is Verdict.INCONCLUSIVE and excludes_one and item.family != "control":
         return verdict, "the interval leaves out 1, but not after allowing for the other comparisons made"
     return verdict, ""
 

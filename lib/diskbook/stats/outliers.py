@@ -1,4 +1,4 @@
-"""One-sided noise: runs far out in one arm only. Symmetric noise cancels in a ratio, this does not."""
+"""Outliers: runs far out. Symmetric noise cancels in a ratio, outliers in one arm only do not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-FAR = 10.0
+OUTLIER_SD = 10.0
 """Robust standard deviations beyond which a run counts as noise of another kind."""
 MIN_REPLICATES, MIN_BLOCKS = 5, 10
 """With this much, coverage stays above 91 % even where 5 % of one arm's runs are up to 3 times slower."""
@@ -14,8 +14,8 @@ MIN_RUNS = 6
 _FLOOR = 1e-4
 
 
-class FarRuns(NamedTuple):
-    """Runs far out, of the arm and of the base arm; shape [...] each."""
+class OutlierCounts(NamedTuple):
+    """Number of outliers, of the arm and of the base arm; shape [...] each."""
 
     arm: np.ndarray
     base: np.ndarray
@@ -26,11 +26,11 @@ class FarRuns(NamedTuple):
         return (self.arm > 0) != (self.base > 0)
 
 
-def far_runs(arm: np.ndarray, base: np.ndarray) -> FarRuns:
+def count(arm: np.ndarray, base: np.ndarray) -> OutlierCounts:
     """Count the runs of each arm that lie beyond 10 robust standard deviations.
 
     Each run is held against the median of its own arm and replicate, since machines and disks differ; the
-    spread is 1.4826 x the median absolute deviation over both arms (floor 0.01 %), which a few far runs do
+    spread is 1.4826 x the median absolute deviation over both arms (floor 0.01 %), which a few outliers do
     not move. A rule of thumb: blind to noise that did not happen to occur, and to noise in most runs.
 
     Parameters
@@ -39,13 +39,13 @@ def far_runs(arm: np.ndarray, base: np.ndarray) -> FarRuns:
         Log metric of every run, shape [..., replicate, block, repeat], NaN where there is none.
     """
     if not arm.size:
-        return FarRuns(*np.zeros((2, *arm.shape[:-3]), dtype=int))
+        return OutlierCounts(*np.zeros((2, *arm.shape[:-3]), dtype=int))
     deviations = [_from_median(values) for values in (arm, base)]
     both = np.concatenate(deviations, axis=-1)
     spread = np.fmax(1.4826 * _median(np.abs(both)), _FLOOR)
     enough = (~np.isnan(both)).sum(axis=-1) >= MIN_RUNS
-    counts = [(np.abs(part) > FAR * spread[..., None]).sum(axis=-1) for part in deviations]
-    return FarRuns(*(np.where(enough, count, 0) for count in counts))
+    counts = [(np.abs(part) > OUTLIER_SD * spread[..., None]).sum(axis=-1) for part in deviations]
+    return OutlierCounts(*(np.where(enough, number, 0) for number in counts))
 
 
 def _from_median(values: np.ndarray) -> np.ndarray:

@@ -75,8 +75,8 @@ class Estimate:
 def log_means(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Mean log of a metric over the repeats of each block.
 
-    Values that have no logarithm (missing, zero, negative, infinite) are left out; `gates.values_gate` says
-    so.
+    Values that have no logarithm (missing, zero, negative, infinite) are left out, and said by
+    `gates.data.values_gate`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Did a trial's rate move between its halves? From its own one-second (or finer) samples."""
+"""Stationarity: did a trial's rate change from its first half to its second? From its own samples."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ STANDARD_ERRORS = 3.0
 MIN_SAMPLES = 20
 
 
-def halves(series: pd.DataFrame | list[Samples] | None) -> pd.DataFrame:
-    """Compare the two halves of every trial.
+def rate_changed(series: pd.DataFrame | list[Samples] | None) -> pd.DataFrame:
+    """Say for every trial whether its rate changed between its two halves.
 
     A trial moved when the means of its halves differ by more than 3 % and by more than 3 standard errors,
     adjusted for autocorrelation (AR(1), from residuals around each half's mean). With 60 samples 3 % catches

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from diskbook.stats import cell_checks, gates, gates_tool, intervals, outliers, ratios, strata
-from diskbook.stats.gates import Gate
+from diskbook.stats import cell_checks, intervals, outliers, ratios, strata
+from diskbook.stats.gates import Gate, data, design, limits as limit_gates, tool
 from diskbook.stats.intervals import Interval
-from diskbook.stats.outliers import FarRuns
+from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.strata import Strata
 from diskbook.tables.grid import Grid, grid, mean_over_repeats
 from diskbook.tables.series import samples
@@ -91,10 +91,10 @@ class View:
         difference: np.ndarray = arm - base
         return difference
 
-    def far_runs(self, metric: str, pairs: Sequence[Pair]) -> list[FarRuns]:
+    def outliers(self, metric: str, pairs: Sequence[Pair]) -> list[OutlierCounts]:
         """Runs of each comparison that lie far out, of arm and base arm."""
-        found = outliers.far_runs(*self._both(np.log(self.grid(metric).values), metric, pairs))
-        return [FarRuns(*counts) for counts in zip(*found, strict=True)]
+        counts = outliers.count(*self._both(np.log(self.grid(metric).values), metric, pairs))
+        return [OutlierCounts(*of_pair) for of_pair in zip(*counts, strict=True)]
 
     def differences(
         self, metric: str, pairs: Sequence[Pair], level: float
@@ -111,19 +111,19 @@ class View:
         general = Interval(*(np.where(several, part, np.nan) for part in general))
         these = intervals.within_replicates(array, level)
         return [
-            (Interval(*one), Interval(*two))
-            for one, two in zip(zip(*general, strict=True), zip(*these, strict=True), strict=True)
+            (Interval(*of_kind), Interval(*of_these))
+            for of_kind, of_these in zip(zip(*general, strict=True), zip(*these, strict=True), strict=True)
         ]
 
     def strata(self, item: Named) -> Strata:
         """Physical zones and nearest zones of the comparison's replicates."""
         return strata.strata_of(item.arm, item.base_arm, self._zones, self._nearest, self._unprobed)
 
-    def findings(self, item: Named, direction: str, log_ratios: np.ndarray, far: FarRuns) -> list[Gate]:
+    def findings(self, item: Named, direction: str, log_ratios: np.ndarray, far: OutlierCounts) -> list[Gate]:
         """Pass one comparison through all gates; `log_ratios` is [replicate, block]."""
         keys = [(name, item.workload) for name in (item.arm, item.base_arm)]
         counts = [int(self.checks[key]["n_trials"]) if key in self.checks else 0 for key in keys]
-        first = gates.data_gate(item.arm, item.base_arm, item.workload, counts)
+        first = data.data_gate(item.arm, item.base_arm, item.workload, counts)
         if first.status is GateStatus.FAILED:
             return [first]
         cells, labels = [self.checks[key] for key in keys], [self.labels[key] for key in keys]
@@ -133,20 +133,20 @@ class View:
         planned = self._planned[keys[0]] | self._planned[keys[1]]
         return [
             first,
-            gates.settings_gate(arms, self.mismatches),
-            gates.values_gate(sum(bad.get((*key, direction), 0) for key in keys), item.metric),
-            gates.little_gate(cells),
-            gates.rate_gate(cells),
-            gates.cap_gate(arms, labels, [_limit(label) for label in labels]),
-            gates.credit_gate(cells),
-            gates.stationarity_gate(cells),
-            gates.order_gate(self.places, item.arm, item.base_arm, item.workload),
-            gates.losses_gate(cells, int(there.sum()), int(planned.sum())),
-            gates.noise_gate(arms, far, there),
-            gates.zone_gate(arms, cells),
-            gates_tool.tool_gate(arms, cells, self.provenance),
-            gates.nearest_gate(self.strata(item), replicates),
-            gates.pairing_gate(item.pairing, cells, replicates),
+            design.settings_gate(arms, self.mismatches),
+            data.values_gate(sum(bad.get((*key, direction), 0) for key in keys), item.metric),
+            data.little_gate(cells),
+            data.rate_gate(cells),
+            limit_gates.cap_gate(arms, labels, [_limit(label) for label in labels]),
+            limit_gates.credit_gate(cells),
+            data.stationarity_gate(cells),
+            design.order_gate(self.places, item.arm, item.base_arm, item.workload),
+            data.losses_gate(cells, int(there.sum()), int(planned.sum())),
+            data.noise_gate(arms, far, there),
+            design.zone_gate(arms, cells),
+            tool.tool_gate(arms, cells, self.provenance),
+            design.nearest_gate(self.strata(item), replicates),
+            design.pairing_gate(item.pairing, cells, replicates),
         ]
 
     def _both(self, means: np.ndarray, metric: str, pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
@@ -162,10 +162,10 @@ class View:
 
 def by_stratum(view: View, pair: Pair, log_ratios: np.ndarray, level: float) -> dict[str, ratios.Estimate]:
     """General estimate of each stratum of a comparison whose replicates differ; empty otherwise."""
-    item, found = pair[0], view.strata(pair[0])
-    if not found.mixed:
+    item, of_item = pair[0], view.strata(pair[0])
+    if not of_item.mixed:
         return {}
-    return strata.by_stratum(found, view.grid(item.metric).replicates, log_ratios, level)
+    return strata.by_stratum(of_item, view.grid(item.metric).replicates, log_ratios, level)
 
 
 def _by_cell(table: pd.DataFrame) -> dict[tuple[str, str], dict[Any, Any]]:
@@ -178,10 +178,10 @@ def _limit(label: Mapping[str, Any]) -> str:
 
 def _directions(rows: pd.DataFrame) -> dict[str, set[str]]:
     """Directions of each workload."""
-    found: dict[str, set[str]] = {}
+    directions: dict[str, set[str]] = {}
     for load, direction in rows[["workload", "direction"]].drop_duplicates().itertuples(index=False):
-        found.setdefault(load, set()).add(direction)
-    return found
+        directions.setdefault(load, set()).add(direction)
+    return directions
 
 
 def _planned(trials: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:

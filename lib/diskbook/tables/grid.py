@@ -23,7 +23,7 @@ class Grid:
         Their numbers, in the order of the second and third axis.
     values
         The metric, [cell, replicate, block, repeat]; NaN where there is none, or none that has a logarithm
-        (missing, zero, negative, infinite): `gates.values_gate` says so.
+        (missing, zero, negative, infinite): `gates.data.values_gate` says so.
     bad
         Finished trials without a usable value, by key.
     """

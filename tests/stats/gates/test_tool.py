@@ -7,7 +7,7 @@ import pytest
 
 from diskbook.scenario.model import Comparison
 from diskbook.stats.compare import Compared, compare
-from diskbook.stats.gates_tool import tool_gate
+from diskbook.stats.gates.tool import tool_gate
 from support import synthetic
 
 ARMS = ("new", "base")

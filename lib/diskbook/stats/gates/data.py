@@ -1,0 +1,141 @@
+"""Gates on trials: are there enough, did the tool keep its load, did the rate hold, are runs far out?"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import stats
+
+from diskbook.stats.gates import Cell, Gate, failed, farthest, not_assessable, passed, worst_words
+from diskbook.stats.outliers import MIN_BLOCKS, MIN_REPLICATES, OUTLIER_SD, OutlierCounts
+
+LITTLE, RATE, STATIONARITY, LOSSES = "Little's law", "offered rate", "stationarity", "failed trials"
+NOISE = "one-sided noise"
+MAX_LOST = 0.25
+FALSE_ALARM = 0.01
+CLIFF = 0.20
+
+
+def data_gate(arm: str, base_arm: str, workload: str, counts: Sequence[int]) -> Gate:
+    """Both arms must have finished trials."""
+    missing = [name for name, count in zip((arm, base_arm), counts, strict=True) if not count]
+    if not missing:
+        return passed("data", f"both arms have finished trials of {workload}")
+    cause = f"no finished trial of {' and '.join(missing)} with {workload}"
+    return failed("data", cause, "resume the run or measure again")
+
+
+def little_gate(cells: Sequence[Cell]) -> Gate:
+    """Little's law, closed loop: the I/Os in flight must be the outstanding ones."""
+    bad, unknown = _sum(cells, "n_little_bad"), sum(int(cell.get("n_little_unknown", 0)) for cell in cells)
+    of = _sum(cells, "n_trials") - _sum(cells, "n_rated")
+    if not of:
+        return passed(LITTLE, "every trial was rate-limited, none a closed loop")
+    worst = worst_words(farthest(cell["little_worst"] for cell in cells), 1)
+    if not bad and unknown:
+        cause = f"no latency was measured in {unknown} of {of} trials: the queue may not have been full"
+        return not_assessable(LITTLE, cause, "measure latencies as well (DiskSpd: -L)")
+    if not bad:
+        return passed(LITTLE, f"IOPS x latency is the number outstanding in all {of} trials ({worst})")
+    cause = f"IOPS x latency is not the number outstanding in {bad} of {of} trials ({worst})"
+    remedy = "the tool did not keep its queue full; give the machine more CPU or lower the load, and repeat"
+    return failed(LITTLE, cause, remedy)
+
+
+def rate_gate(cells: Sequence[Cell]) -> Gate:
+    """A rate-limited trial must reach its rate within 0.5 %, with fewer in flight than it may have."""
+    bad, of = _sum(cells, "n_rate_bad"), _sum(cells, "n_rated")
+    if not of:
+        return passed(RATE, "no rate was offered: closed loops")
+    worst = farthest(cell["rate_worst"] for cell in cells)
+    if not bad:
+        return passed(RATE, f"the offered rate was kept in all {of} trials ({worst_words(worst, 2)})")
+    cause = (
+        f"the offered rate was not kept within 0.5 % with depth to spare in {bad} of {of} trials "
+        f"({worst_words(worst, 1)})"
+    )
+    return failed(RATE, cause, "offer a lower rate or more depth; fio rounds intervals to whole microseconds")
+
+
+def stationarity_gate(cells: Sequence[Cell]) -> Gate:
+    """Rates must hold over a trial. Fails when more trials moved than false alarms explain, or one fell off.
+
+    The check of a trial gives 1 % false alarms, so a few among many are expected.
+    """
+    moved, assessable = _sum(cells, "n_moved"), _sum(cells, "n_assessable")
+    if not assessable:
+        cause = "trials have fewer than 20 samples"
+        return not_assessable(STATIONARITY, cause, "measure for 20 s or more a trial")
+    worst = farthest(cell["change_worst"] for cell in cells)
+    cause = f"{moved} of {assessable} trials moved between their halves ({worst_words(worst, 0)})"
+    if not moved or (moved <= _false_alarms(assessable) and abs(worst) < CLIFF):
+        return passed(STATIONARITY, cause)
+    fell = next((str(cell["fell"]) for cell in cells if cell["fell"]), "")
+    if not fell:
+        return failed(STATIONARITY, cause, "look at the series for a warm-up; lengthen the ramp")
+    cause += f"; the rate fell {fell}, as when a burst credit runs out"
+    remedy = "report burst and base apart: measure with the credit spent, or shorter than it lasts"
+    return failed(STATIONARITY, cause, remedy)
+
+
+@functools.cache
+def _false_alarms(n_trials: int) -> float:
+    """Trials that may move by chance alone in all but one comparison of a thousand."""
+    return float(stats.binom.ppf(0.999, n_trials, FALSE_ALARM))
+
+
+def losses_gate(cells: Sequence[Cell], n_blocks: int, n_blocks_all: int) -> Gate:
+    """Failed trials are said; where a quarter of the blocks lack an arm, what is left is a selection."""
+    n_failed, twice = _sum(cells, "n_failed"), _sum(cells, "n_repeated_rows")
+    parts = []
+    if n_failed:
+        lost = _sum(cells, "n_lost")
+        parts.append(f"{n_failed} trial{'s' * (n_failed != 1)} failed, {lost} without a later success")
+    parts += [f"{twice} repeated rows were left out"] if twice else []
+    if n_blocks < n_blocks_all:
+        parts.append(f"{n_blocks} of {n_blocks_all} blocks have both arms")
+    cause = "; ".join(parts) or "no trial failed"
+    if n_blocks_all and n_blocks < (1 - MAX_LOST) * n_blocks_all:
+        return failed(LOSSES, cause, "resume the run to fill the gaps")
+    return passed(LOSSES, cause)
+
+
+def values_gate(n_bad: int, metric: str) -> Gate:
+    """A metric that is missing, zero, negative or infinite in a finished trial points at a broken reading."""
+    if not n_bad:
+        return passed("values", f"every {metric} is a positive number")
+    cause = f"{metric} is not a positive number in {n_bad} finished trial{'s' * (n_bad != 1)}"
+    return failed("values", cause, "look at the raw output of those trials")
+
+
+def noise_gate(arms: Sequence[str], outliers: OutlierCounts, measured: np.ndarray) -> Gate:
+    """Runs far out in one arm only: the interval then covers less often than it says.
+
+    A rule of thumb, so it warns and decides nothing; and blind to noise that did not happen to occur.
+
+    Parameters
+    ----------
+    arms, outliers
+        Names, and runs far out of both arms.
+    measured
+        Which blocks have both arms, [replicate, block].
+    """
+    counts = int(outliers.arm), int(outliers.base)
+    if not any(counts):
+        return passed(NOISE, f"no run beyond {OUTLIER_SD:.0f} robust s.d. in either arm")
+    if all(counts):
+        return passed(NOISE, f"{counts[0]} and {counts[1]} runs far out: both arms have them")
+    arm, count = (arms[0], counts[0]) if counts[0] else (arms[1], counts[1])
+    runs = f"{count} run{'s' * (count != 1)} of {arm} beyond {OUTLIER_SD:.0f} robust s.d."
+    runs += ", none of the other arm"
+    blocks = measured.sum(axis=-1)
+    if len(blocks) and (blocks >= MIN_BLOCKS).sum() >= MIN_REPLICATES:
+        return passed(NOISE, f"{runs}; enough replicates and blocks to bear it")
+    cause = f"{runs}, so the interval may hold the truth less often than it says (a rule of thumb)"
+    return failed(NOISE, cause, f"measure {MIN_REPLICATES} replicates x {MIN_BLOCKS} blocks or more", None)
+
+
+def _sum(cells: Sequence[Cell], name: str) -> int:
+    return sum(int(cell[name]) for cell in cells)

@@ -1,0 +1,60 @@
+"""Gate: what a comparison may say when its trials were not all measured by one version of one tool.
+
+Releases of DiskSpd count differently (2.2's I/O loop "will require rebaselining", says its release note), so
+they are never pooled. On the emulator DiskSpd is played by fio, so a difference between the two is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from diskbook.stats.gates import Cell, Gate, failed, not_assessable, passed
+from diskbook.tables.vocabulary import Provenance, Verdict
+
+TOOL = "tool"
+DISKSPD = "diskspd"
+
+
+def tool_gate(arms: Sequence[str], cells: Sequence[Cell], provenance: str) -> Gate:
+    """Each cell must be of one version of a tool, and both arms of the same one.
+
+    Parameters
+    ----------
+    arms, cells
+        Names, and rows of `cell_checks.cell_checks` (`tools`: versions met in the cell), of both cells.
+    provenance
+        Of the run, or of several joined by "+".
+    """
+    by_arm = [tuple(cell["tools"]) for cell in cells]
+    if not all(by_arm):
+        return not_assessable(TOOL, "the version of the tool is not known for every trial")
+    for arm, versions in zip(arms, by_arm, strict=True):
+        if len(versions) > 1:
+            return _pooled(arm, versions)
+    version, base_version = by_arm[0][0], by_arm[1][0]
+    if version == base_version:
+        return passed(TOOL, f"every trial was measured by {version}")
+    return _differing(version, base_version, Provenance.EMULATED in provenance)
+
+
+def _pooled(arm: str, versions: Sequence[str]) -> Gate:
+    cause = f"the trials of {arm} are of {' and '.join(versions)}"
+    remedy = "compare trials of one version: measure again with one"
+    return failed(TOOL, cause, remedy, Verdict.INVALID if _any_diskspd(versions) else None)
+
+
+def _differing(version: str, base_version: str, emulated: bool) -> Gate:
+    pair = (version, base_version)
+    if emulated and _any_diskspd(pair):
+        cause = "the emulated DiskSpd is fio: no difference between tools can be measured here"
+        return failed(TOOL, cause, "measure on Azure or on hosts of your own")
+    if all(name.startswith(DISKSPD) for name in pair):
+        cause = f"the arms were measured by {version} and {base_version}, whose releases count differently"
+        return failed(TOOL, cause, "measure both with one release")
+    cause = f"the arms were measured by {version} and {base_version}"
+    remedy = "the ratio holds the difference between the tools as well as that between the disks"
+    return failed(TOOL, cause, remedy, None)
+
+
+def _any_diskspd(versions: Sequence[str]) -> bool:
+    return any(version.startswith(DISKSPD) for version in versions)

@@ -25,20 +25,20 @@ def within(trials: pd.DataFrame) -> list[str]:
         return ["no trial kept a series: what happened within trials is not known"]
     fell, assessable = trials[trials["fell_at_s"].notna()], trials[trials["mser_cut_s"].notna()]
     unsettled = int(assessable["mser_unsettled"].sum())
-    said = [f"in none of {len(trials)} trials did the rate fall for good (a credit that runs out would)"]
+    lines = [f"in none of {len(trials)} trials did the rate fall for good (a credit that runs out would)"]
     if len(fell):
         first = fell.sort_values("fell_at_s").iloc[0]
-        said = [
+        lines = [
             f"in {len(fell)} of {len(trials)} trials the rate fell for good, soonest after "
             f"{first['fell_at_s']:.0f} s, from {first['rate_before']:,.0f} to {first['rate_after']:,.0f} "
             "IOPS: a credit may have run out"
         ]
     if unsettled:
-        said.append(
+        lines.append(
             f"{unsettled} of the {len(assessable)} trials long enough to judge look unsettled for half of "
             "their time (MSER-5, a diagnostic of warm-up); nothing is dropped for it"
         )
-    return said
+    return lines
 
 
 def over_run(slopes: pd.DataFrame, labels: Mapping[str, str], words: Mapping[str, str]) -> list[str]:
@@ -47,14 +47,16 @@ def over_run(slopes: pd.DataFrame, labels: Mapping[str, str], words: Mapping[str
     if known.empty:
         return ["drift over the run is not assessable: that takes 3 blocks"]
     common, own = known[known["arm"] == COMMON], known[known["arm"] != COMMON]
-    said = [f"{words[row['workload']]}: all arms together {_slope(row)}" for row in common.to_dict("records")]
+    lines = [
+        f"{words[row['workload']]}: all arms together {_slope(row)}" for row in common.to_dict("records")
+    ]
     moved = own[own["verdict"] == DriftVerdict.DRIFTS].to_dict("records")
     names = "; ".join(f"{labels[row['arm']]}, {words[row['workload']]} {_slope(row)}" for row in moved)
-    said.append(
+    lines.append(
         f"{len(moved)} of {len(own)} slopes of single arms exclude zero (5 in 100 do by chance)"
         + (f": {names}" if names else "")
     )
-    return said
+    return lines
 
 
 def _slope(row: Mapping[Any, Any]) -> str:

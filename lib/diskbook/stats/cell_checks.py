@@ -73,10 +73,10 @@ def interleaving(trials: pd.DataFrame, totals: pd.DataFrame | None = None) -> Pl
     )
     code, names = cell_codes(order)
     place = pd.DataFrame({"replicate": order["replicate"].to_numpy(), "cell": code})
-    found = place.assign(place=np.arange(len(order))).groupby(["replicate", "cell"])["place"]
+    grouped = place.assign(place=np.arange(len(order))).groupby(["replicate", "cell"])["place"]
     pairs = list(names.itertuples(index=False, name=None))
     places: Places = {}
-    summary = found.agg(["min", "max", "size"])
+    summary = grouped.agg(["min", "max", "size"])
     for (replicate, cell), numbers in zip(summary.index, summary.to_numpy().tolist(), strict=True):
         places.setdefault(pairs[cell], {})[replicate] = (numbers[0], numbers[1], numbers[2])
     return places
@@ -104,11 +104,11 @@ def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
 
 def _distinct(code: np.ndarray, values: pd.Series, n_cells: int) -> list[tuple[str, ...]]:
     """Distinct values of a column as a sorted tuple of words, by cell."""
-    found: list[set[str]] = [set() for _ in range(n_cells)]
+    by_cell: list[set[str]] = [set() for _ in range(n_cells)]
     value, names = pd.factorize(values)
     for pair in np.unique(code[value >= 0] * (len(names) + 1) + value[value >= 0]).tolist():
-        found[pair // (len(names) + 1)].add(str(names[pair % (len(names) + 1)]))
-    return [tuple(sorted(words)) for words in found]
+        by_cell[pair // (len(names) + 1)].add(str(names[pair % (len(names) + 1)]))
+    return [tuple(sorted(words)) for words in by_cell]
 
 
 def _above_base(totals: pd.DataFrame) -> np.ndarray:
@@ -137,12 +137,12 @@ def _falls(totals: pd.DataFrame, code: np.ndarray, parts: list[Samples], n_cells
     if not moved.any():
         return words
     cell_of = dict(zip(totals.loc[moved, "trial"], code[moved], strict=True))
-    found = []
+    fell = []
     for part in parts:
         chosen = np.array([name in cell_of for name in part.trial])
-        mine = Samples(part.trial[chosen], part.second[chosen], part.iops[chosen])
-        found += list(falls(mine).dropna().itertuples(name=None))
-    for trial, at_s, before, after in sorted(found):
+        of_moved = Samples(part.trial[chosen], part.second[chosen], part.iops[chosen])
+        fell += list(falls(of_moved).dropna().itertuples(name=None))
+    for trial, at_s, before, after in sorted(fell):
         cell = cell_of[trial]
         words[cell] = words[cell] or f"from {before:,.0f} to {after:,.0f} IOPS after {at_s:g} s in {trial}"
     return words

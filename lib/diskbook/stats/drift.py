@@ -56,17 +56,17 @@ def drift(trials: pd.DataFrame, metric: str = "lat_mean_ms", level: float = LEVE
         by block, so that what all share is in "all arms" alone; with a single arm it is its plain slope.
         `verdict` is a `DriftVerdict`; since a run has many slopes, by Benjamini-Hochberg over all of them.
     """
-    found = grid(measured_rows(trials), metric)
-    logs = mean_over_repeats(np.log(found.values))
+    cells = grid(measured_rows(trials), metric)
+    logs = mean_over_repeats(np.log(cells.values))
     rows = []
-    for load, direction in dict.fromkeys((load, direction) for _, load, direction in found.keys):
-        arms = {key[0]: logs[place] for key, place in found.keys.items() if key[1:] == (load, direction)}
+    for load, direction in dict.fromkeys((load, direction) for _, load, direction in cells.keys):
+        arms = {key[0]: logs[place] for key, place in cells.keys.items() if key[1:] == (load, direction)}
         # Blocks that lack an arm are left out, else the mean of the arms would jump with the mixture.
         complete = np.isfinite(np.stack(list(arms.values()))).all(axis=0)
         common = np.where(complete, np.mean(list(arms.values()), axis=0), np.nan)
         parts = {COMMON: common} | {arm: values - common * (len(arms) > 1) for arm, values in arms.items()}
         for arm, values in parts.items():
-            slope = slopes(values, found.blocks.astype(float), level)
+            slope = slopes(values, cells.blocks.astype(float), level)
             counts = {
                 "n_replicates": int(np.isfinite(values).any(axis=-1).sum()),
                 "n_blocks": int(np.isfinite(values).sum()),

@@ -114,16 +114,16 @@ def student(mean: np.ndarray, se: np.ndarray, df: np.ndarray, level: float = LEV
     return Interval(mean, mean - half, mean + half, se, df)
 
 
-def p_difference(found: Interval, at: float | np.ndarray = 0.0) -> np.ndarray:
+def p_difference(interval: Interval, at: float | np.ndarray = 0.0) -> np.ndarray:
     """Two-sided p of "the mean is `at`"; NaN without an interval."""
-    distance = np.abs(found.mean - at) / np.where(np.isnan(found.low), np.nan, found.se)
-    return 2 * special.stdtr(found.df, -distance)
+    distance = np.abs(interval.mean - at) / np.where(np.isnan(interval.low), np.nan, interval.se)
+    return 2 * special.stdtr(interval.df, -distance)
 
 
-def p_equivalence(found: Interval, bound: float | np.ndarray) -> np.ndarray:
+def p_equivalence(interval: Interval, bound: float | np.ndarray) -> np.ndarray:
     """Larger p of the two one-sided tests for a mean within -bound to +bound; NaN without an interval."""
-    inside = (bound - np.abs(found.mean)) / np.where(np.isnan(found.low), np.nan, found.se)
-    return special.stdtr(found.df, -inside)
+    inside = (bound - np.abs(interval.mean)) / np.where(np.isnan(interval.low), np.nan, interval.se)
+    return special.stdtr(interval.df, -inside)
 
 
 def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -58,7 +58,7 @@ def percentile_ratios(
     named = dict.fromkeys((item.arm, item.base_arm, item.workload) for item in comparisons)
     pairs = [(*names, direction) for names in named for direction in ("read", "write")]
     pairs = [pair for pair in pairs if all(key in merged for key in _keys(*pair))]
-    found = []
+    table_rows = []
     for quantile, column in TRIAL_COLUMNS.items():
         # A trial's own percentile needs its I/Os as well, else its log ratio is that of two maxima.
         enough = rows[rows["ios"] >= needed(quantile)]
@@ -68,8 +68,8 @@ def percentile_ratios(
         for pair in pairs:
             values = [percentile(*merged[key], quantile) for key in _keys(*pair)]
             estimates = ratios.estimates(_paired(sorted_, *_keys(*pair)), level)
-            found += [_row((*pair, quantile), values, quantile, one) for one in estimates]
-    return pd.DataFrame(found, columns=COLUMNS)
+            table_rows += [_row((*pair, quantile), values, quantile, estimate) for estimate in estimates]
+    return pd.DataFrame(table_rows, columns=COLUMNS)
 
 
 def _keys(arm: str, base_arm: str, workload: str, direction: str) -> tuple[Key, Key]:
@@ -80,20 +80,24 @@ def _paired(values: Grid, arm: Key, base_arm: Key) -> np.ndarray:
     """Log ratio of every block that has both arms, [replicate, block]."""
     logs = mean_over_repeats(np.log(values.values))
     missing = np.full(logs.shape[1:], np.nan)
-    one, two = (logs[values.keys[key]] if key in values.keys else missing for key in (arm, base_arm))
-    difference: np.ndarray = one - two
+    arm_logs, base_logs = (
+        logs[values.keys[key]] if key in values.keys else missing for key in (arm, base_arm)
+    )
+    difference: np.ndarray = arm_logs - base_logs
     return difference
 
 
-def _row(names: tuple[Any, ...], values: list[float], quantile: float, one: Estimate) -> dict[str, Any]:
+def _row(names: tuple[Any, ...], values: list[float], quantile: float, estimate: Estimate) -> dict[str, Any]:
     """Merged ratio with the relative interval of the paired one."""
     point = values[0] / values[1] if values[1] > 0 else math.nan
-    reason = one.reason
-    if one.n_blocks == 0:
+    reason = estimate.reason
+    if estimate.n_blocks == 0:
         reason = f"no trial has the {needed(quantile):,} I/Os that this percentile needs; measure longer"
     if math.isnan(point):
         reason = f"an arm has fewer than the {needed(quantile):,} I/Os that this percentile needs"
     shown = math.nan if reason == ratios.ONE_REPLICATE else point
-    low, high = (math.nan, math.nan) if reason else (one.low / one.ratio, one.high / one.ratio)
-    numbers = (shown, point * low, point * high, one.n_replicates, one.n_blocks, reason)
-    return dict(zip(COLUMNS, (*names, one.scope, *numbers), strict=True))
+    low, high = (
+        (math.nan, math.nan) if reason else (estimate.low / estimate.ratio, estimate.high / estimate.ratio)
+    )
+    numbers = (shown, point * low, point * high, estimate.n_replicates, estimate.n_blocks, reason)
+    return dict(zip(COLUMNS, (*names, estimate.scope, *numbers), strict=True))

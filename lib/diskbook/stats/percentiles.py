@@ -92,7 +92,7 @@ def _spreads(trials: pd.DataFrame, level: float) -> dict[tuple[str, str, str, fl
     """Relative interval bounds from the log percentiles of blocks, by cell, direction and quantile."""
     rows = measured_rows(trials)
     keys = ["arm", "workload", "direction"]
-    found: dict[tuple[str, str, str, float], tuple[float, float]] = {}
+    spreads: dict[tuple[str, str, str, float], tuple[float, float]] = {}
     for quantile, column in TRIAL_COLUMNS.items():
         if column not in rows:
             continue
@@ -103,5 +103,5 @@ def _spreads(trials: pd.DataFrame, level: float) -> dict[tuple[str, str, str, fl
         known = summary[(summary["size"] > 1) & (summary["std"] > 0)].reset_index()
         for arm, workload, direction, std, size in known.itertuples(index=False, name=None):
             half = float(intervals.quantile(level, size - 1)) * std / math.sqrt(size)
-            found[(arm, workload, direction, quantile)] = (math.exp(-half), math.exp(half))
-    return found
+            spreads[(arm, workload, direction, quantile)] = (math.exp(-half), math.exp(half))
+    return spreads

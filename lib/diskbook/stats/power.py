@@ -102,9 +102,9 @@ def for_half_width(sd: float, half_width: float, df: float = math.inf, least: in
     C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance, Annals of
     Mathematical Statistics 16 (1945).
     """
-    wanted = math.log1p(half_width)
-    n = max(least, _at_least((_t(LEVEL, df) * sd / wanted) ** 2))
-    while math.isinf(df) and _t(LEVEL, n - 1) * sd / math.sqrt(n) > wanted:
+    half = math.log1p(half_width)
+    n = max(least, _at_least((_t(LEVEL, df) * sd / half) ** 2))
+    while math.isinf(df) and _t(LEVEL, n - 1) * sd / math.sqrt(n) > half:
         n += 1
     return n
 
@@ -117,9 +117,9 @@ def for_power(
     With a pilot's `df` Stein's n = ((t(1 - alpha/2) + t(power)) sd / effect)^2, which holds the power
     whatever the true spread is; with an assumed spread the noncentral t of statsmodels.
     """
-    wanted = math.log1p(effect)
+    log_effect = math.log1p(effect)
     quantiles = _t(1 - alpha, df) + _t(2 * power - 1, df)
-    n = max(least, _at_least((quantiles * sd / wanted) ** 2))
+    n = max(least, _at_least((quantiles * sd / log_effect) ** 2))
     while math.isinf(df) and power_of(sd, effect, n, alpha) < power:
         n += 1
     return n

@@ -192,11 +192,11 @@ def coverage(
     df0 = np.array(past_df)
     scale = np.exp(2 * rng.normal(0, spread_of_runs, (SIMULATED, len(df0))))
     prior = np.average(scale * rng.chisquare(df0, (SIMULATED, len(df0))) / df0, axis=1, weights=df0)
-    found = judged(rng.normal(0, factor, (SIMULATED, n)), prior, int(df0.sum()), level)
-    low = np.where(found.noisier, found.plain.low, found.moderated.low)
-    high = np.where(found.noisier, found.plain.high, found.moderated.high)
+    drawn = judged(rng.normal(0, factor, (SIMULATED, n)), prior, int(df0.sum()), level)
+    low = np.where(drawn.noisier, drawn.plain.low, drawn.moderated.low)
+    high = np.where(drawn.noisier, drawn.plain.high, drawn.moderated.high)
     held = (low <= 0) & (high >= 0)
-    return float(held.mean()), float(held[~found.noisier].mean())
+    return float(held.mean()), float(held[~drawn.noisier].mean())
 
 
 def moderated(log_ratios: pd.Series | Array, prior: Prior, level: float = ratios.LEVEL) -> Moderated:
@@ -218,8 +218,8 @@ def moderated(log_ratios: pd.Series | Array, prior: Prior, level: float = ratios
     if refusal := _out_of_range(plain):
         return Moderated(plain, plain, refusal, math.nan)
     n, means = plain.n_replicates, _replicate_means(log_ratios)
-    found = judged(means, prior.variance, prior.df, level)
-    if found.noisier:
+    both = judged(means, prior.variance, prior.df, level)
+    if both.noisier:
         sds = (math.sqrt(means.var(ddof=1)), math.sqrt(prior.variance))
         refusal = (
             f"the replicates' s.d. of {100 * sds[0]:.2g} % is more than its {100 * sds[1]:.2g} % with "
@@ -230,7 +230,7 @@ def moderated(log_ratios: pd.Series | Array, prior: Prior, level: float = ratios
     held = min(coverage(n, past_df, factor, level)[1] for factor in (1.0, TOLERATED))
     if held < LEAST_COVERAGE + level - ratios.LEVEL:
         return Moderated(plain, plain, f"its simulated coverage is {100 * held:.1f} %", held)
-    narrower = found.moderated
+    narrower = both.moderated
     estimate = replace(
         plain,
         low=math.exp(narrower.low),
@@ -248,8 +248,8 @@ def expected_half_widths(n: int, prior: Prior, level: float = ratios.LEVEL) -> t
     For a run whose replicates show the history's own spread.
     """
     se = np.sqrt(np.array([prior.variance, moderate(prior.variance, n - 1, prior.variance, prior.df)]) / n)
-    found = intervals.student(np.zeros(2), se, np.array([n - 1.0, n - 1.0 + prior.df]), level)
-    return math.expm1(found.high[0]), math.expm1(found.high[1])
+    interval = intervals.student(np.zeros(2), se, np.array([n - 1.0, n - 1.0 + prior.df]), level)
+    return math.expm1(interval.high[0]), math.expm1(interval.high[1])
 
 
 def _out_of_range(plain: ratios.Estimate) -> str:
@@ -268,6 +268,6 @@ def _replicate_means(log_ratios: pd.Series | Array) -> Array:
     return means
 
 
-def _half(one: ratios.Estimate) -> float:
+def _half(estimate: ratios.Estimate) -> float:
     """Half-width in per cent of the ratio."""
-    return 100 * (math.sqrt(one.high / one.low) - 1)
+    return 100 * (math.sqrt(estimate.high / estimate.low) - 1)

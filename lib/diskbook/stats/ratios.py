@@ -83,10 +83,10 @@ def log_means(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     pandas.DataFrame
         Index (replicate, block), columns (arm, workload, direction); NaN where nothing was measured.
     """
-    found = grid(measured_rows(trials), metric)
-    means = mean_over_repeats(np.log(found.values)).reshape(len(found.keys), -1).T
-    index = pd.MultiIndex.from_product([found.replicates, found.blocks], names=["replicate", "block"])
-    columns = pd.MultiIndex.from_tuples(list(found.keys), names=["arm", "workload", "direction"])
+    cells = grid(measured_rows(trials), metric)
+    means = mean_over_repeats(np.log(cells.values)).reshape(len(cells.keys), -1).T
+    index = pd.MultiIndex.from_product([cells.replicates, cells.blocks], names=["replicate", "block"])
+    columns = pd.MultiIndex.from_tuples(list(cells.keys), names=["arm", "workload", "direction"])
     return pd.DataFrame(means, index=index, columns=columns).dropna(how="all")
 
 
@@ -113,9 +113,9 @@ def as_array(log_ratios: pd.Series) -> np.ndarray:
 def over_replicates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> Estimate:
     """Student t over the means of replicates (fresh machines and disks): holds for disks of this kind."""
     array = _array(log_ratios)
-    found, counts = intervals.over_replicates(array, level), _counts(array)
+    interval, counts = intervals.over_replicates(array, level), _counts(array)
     return _estimate(
-        found, Scope.LIKE_THESE, "t over replicates", level, counts, _too_few("replicate", counts[0])
+        interval, Scope.LIKE_THESE, "t over replicates", level, counts, _too_few("replicate", counts[0])
     )
 
 
@@ -151,8 +151,8 @@ def estimates_of_many(log_ratios: np.ndarray, level: float = LEVEL) -> list[list
     there = np.isfinite(log_ratios)
     counts = zip(there.any(axis=-1).sum(axis=-1).tolist(), there.sum(axis=(-2, -1)).tolist(), strict=True)
     return [
-        _both(Interval(*one), Interval(*two), level, count)
-        for *one, two, count in zip(*general, zip(*these, strict=True), counts, strict=True)
+        _both(Interval(*of_kind), Interval(*of_these), level, count)
+        for *of_kind, of_these, count in zip(*general, zip(*these, strict=True), counts, strict=True)
     ]
 
 
@@ -199,10 +199,10 @@ def _too_few(unit: str, n: int) -> str:
 
 
 def _estimate(
-    found: Interval, scope: Scope, method: str, level: float, counts: tuple[int, int], reason: str
+    interval: Interval, scope: Scope, method: str, level: float, counts: tuple[int, int], reason: str
 ) -> Estimate:
     """One comparison's numbers as ratios, with the reason where there is no interval."""
-    mean, low, high, se, df = (float(value) for value in found)
+    mean, low, high, se, df = (float(value) for value in interval)
     if not reason and math.isnan(low):
         reason = "every log ratio is the same: real measurements differ, so no interval is built from them"
     ratio, low, high = _exp(mean), _exp(low), _exp(high)

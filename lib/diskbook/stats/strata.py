@@ -105,21 +105,21 @@ def _nearest(zones: Mapping[str, Mapping[str, float]]) -> str:
 
 def places_of(rows: pd.DataFrame) -> dict[tuple[str, int], tuple[str, str]]:
     """Physical zones (joined by "+") and disk of every arm and replicate."""
-    found: dict[tuple[str, int], tuple[set[str], str]] = {}
+    places: dict[tuple[str, int], tuple[set[str], str]] = {}
     names = ["arm", "replicate", "physical_zone", "disk_id"]
     for arm, replicate, zone, disk in rows[names].drop_duplicates().itertuples(index=False, name=None):
-        zones, _ = found.setdefault((str(arm), replicate), (set(), str(disk)))
+        zones, _ = places.setdefault((str(arm), replicate), (set(), str(disk)))
         zones |= {str(zone)} if pd.notna(zone) else set()
-    return {key: ("+".join(sorted(zones)), disk) for key, (zones, disk) in found.items()}
+    return {key: ("+".join(sorted(zones)), disk) for key, (zones, disk) in places.items()}
 
 
 def by_arm(places: Mapping[tuple[str, int], tuple[str, str]], nearest: Nearest) -> dict[str, str]:
     """Nearest zones of each arm's disks over the replicates, joined by "+"; arms without any are left out."""
-    found: dict[str, set[str]] = {}
+    zones_of_arm: dict[str, set[str]] = {}
     for (arm, replicate), (_, disk) in places.items():
         if (replicate, disk) in nearest:
-            found.setdefault(arm, set()).add(nearest[(replicate, disk)])
-    return {arm: "+".join(sorted(zones)) for arm, zones in found.items()}
+            zones_of_arm.setdefault(arm, set()).add(nearest[(replicate, disk)])
+    return {arm: "+".join(sorted(zones)) for arm, zones in zones_of_arm.items()}
 
 
 def strata_of(
@@ -162,11 +162,11 @@ def by_stratum(
     level
         Level of the intervals.
     """
-    found = {}
+    estimates = {}
     for stratum in dict.fromkeys(strata.of_replicate.values()):
-        mine = [strata.of_replicate.get(int(number)) == stratum for number in replicates]
-        found[stratum] = ratios.estimates(log_ratios[mine], level)[0]
-    return found
+        members = [strata.of_replicate.get(int(number)) == stratum for number in replicates]
+        estimates[stratum] = ratios.estimates(log_ratios[members], level)[0]
+    return estimates
 
 
 def _words(arm: str, zone: str, disk: str, replicate: int, nearest: Nearest) -> str:

@@ -51,15 +51,15 @@ def probe(trials: pd.DataFrame, level: float = intervals.LEVEL) -> pd.DataFrame:
     rows = measured_rows(trials)
     single = (rows["direction"] == "read") & (rows["outstanding"] == 1) & rows["physical_zone"].notna()
     reads = rows[single & (rows["lat_mean_ms"] > 0)]
-    found: list[dict[str, Any]] = []
-    for (replicate, disk), mine in reads.groupby(["replicate", "disk_id"], sort=True):
-        for workload, load in mine.groupby("workload", sort=True):
+    zone_rows: list[dict[str, Any]] = []
+    for (replicate, disk), of_disk in reads.groupby(["replicate", "disk_id"], sort=True):
+        for workload, load in of_disk.groupby("workload", sort=True):
             logs = _by_block(load)
             if logs.shape[1] > 1 and len(logs):
                 names = {"replicate": replicate, "disk_id": disk, "workload": workload}
-                found += [{**names, **row} for row in _zones(logs, level)]
+                zone_rows += [{**names, **row} for row in _zones(logs, level)]
                 break  # one load is enough; others say the same of the same reads
-    return pd.DataFrame(found, columns=COLUMNS)
+    return pd.DataFrame(zone_rows, columns=COLUMNS)
 
 
 def _by_block(load: pd.DataFrame) -> pd.DataFrame:
@@ -93,11 +93,11 @@ def _zones(logs: pd.DataFrame, level: float) -> list[dict[str, Any]]:
         str(zone): intervals.over_blocks((logs[zone] - logs[nearest]).to_numpy(float), level)
         for zone in means.index[1:]
     }
-    clear = bool(others) and all(float(found.low) > 0 for found in others.values())
+    clear = bool(others) and all(float(interval.low) > 0 for interval in others.values())
     first = _row(logs, nearest, (1.0, math.nan, math.nan), NEAREST if clear else UNCLEAR)
     rest = [
-        _row(logs, zone, tuple(math.exp(float(part)) for part in found[:3]), FARTHER if clear else UNCLEAR)
-        for zone, found in others.items()
+        _row(logs, zone, tuple(math.exp(float(part)) for part in interval[:3]), FARTHER if clear else UNCLEAR)
+        for zone, interval in others.items()
     ]
     return [first, *rest]
 

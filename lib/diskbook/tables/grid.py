@@ -52,9 +52,9 @@ def grid(rows: pd.DataFrame, metric: str) -> Grid:
     bin_ = (cell * len(replicates) + replicate) * len(blocks) + block
     repeat = _running_number(bin_)
     shape = (len(keys), len(replicates), len(blocks), int(repeat.max(initial=0)) + 1)
-    values, found = np.full(shape, np.nan), rows[metric].to_numpy(float, na_value=np.nan)
-    usable = np.isfinite(found) & (found > 0)
-    values.reshape(-1, shape[-1])[bin_[usable], repeat[usable]] = found[usable]
+    values, numbers = np.full(shape, np.nan), rows[metric].to_numpy(float, na_value=np.nan)
+    usable = np.isfinite(numbers) & (numbers > 0)
+    values.reshape(-1, shape[-1])[bin_[usable], repeat[usable]] = numbers[usable]
     bad = np.bincount(cell[~usable], minlength=len(keys))
     return Grid(keys, replicates, blocks, values, dict(zip(keys, bad.tolist(), strict=True)))
 

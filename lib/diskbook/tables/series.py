@@ -54,12 +54,12 @@ def samples(series: pd.DataFrame | list[Samples] | None) -> list[Samples]:
     iops = np.add.reduceat(iops, starts) if len(starts) else iops
     sizes = np.bincount(codes, minlength=len(names))
     first = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if len(sizes) else sizes
-    found = []
+    parts = []
     for length in np.unique(sizes):
         chosen = np.flatnonzero(sizes == length)
         where = first[chosen][:, None] + np.arange(length)
-        found.append(Samples(np.asarray(names)[chosen], second[where], iops[where]))
-    return found
+        parts.append(Samples(np.asarray(names)[chosen], second[where], iops[where]))
+    return parts
 
 
 def flat_trials(series: pd.DataFrame | list[Samples] | None) -> set[str]:
@@ -161,8 +161,8 @@ def falls(part: Samples) -> pd.DataFrame:
     left = split[best]
     rates = before[rows, best] / left, (total[:, 0] - before[rows, best]) / (n - left)
     fell = (rates[1] < (1 - STEP) * rates[0]) & (explained[rows, best] > 2 / 3 * spread)
-    found = np.column_stack([part.second[rows, left - 1], *rates])
-    return pd.DataFrame(np.where(fell[:, None], found, np.nan), index=names, columns=columns)
+    levels = np.column_stack([part.second[rows, left - 1], *rates])
+    return pd.DataFrame(np.where(fell[:, None], levels, np.nan), index=names, columns=columns)
 
 
 def _grain(second: np.ndarray) -> np.ndarray:

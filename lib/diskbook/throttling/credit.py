@@ -120,7 +120,7 @@ def trial_credits(
         Trial name to the credit it had.
     """
     books = _Books(manifest)
-    found: dict[str, Credit] = {}
+    by_trial: dict[str, Credit] = {}
     filled: dict[tuple[int, str], _Work] = {}
     for event in events:
         if event["event"] == "trial":
@@ -128,13 +128,13 @@ def trial_credits(
             if place in filled:  # the machine is that of the next trial on the disk
                 books.work(*place, event["machine"], filled.pop(place))
             work = _trial_work(event, demands.get(event["trial"]))
-            found[event["trial"]] = books.trial(*place, event["machine"], work)
+            by_trial[event["trial"]] = books.trial(*place, event["machine"], work)
         elif event["event"] == "prefill" and not event.get("caps_lifted", True):
             filled[event["replicate"], event["disk"]] = _prefill(event)
         elif event["event"] == "finding" and event.get("real_s"):
             for machine, disk in books.checked.get(event["name"], ()):
                 books.work(event["replicate"], disk, machine, _ended(event, _NOTHING, _ANY))
-    return found
+    return by_trial
 
 
 class _Books:

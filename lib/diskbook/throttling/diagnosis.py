@@ -99,7 +99,7 @@ def findings(
     )
     caps = _caps(trials)
     fell = _fell(trials, series, on_demand)
-    found = [
+    by_cell = [
         _finding(
             {**row, "on_demand": row["arm"] in on_demand},
             caps.get(row["arm"], {}),
@@ -107,19 +107,23 @@ def findings(
         )
         for row in rows.to_dict("records")
     ]
-    return sorted(found, key=lambda one: list(Diagnosis).index(one.verdict))
+    return sorted(by_cell, key=lambda finding: list(Diagnosis).index(finding.verdict))
 
 
-def text(found: list[Finding]) -> str:
+def text(cells: list[Finding]) -> str:
     """All findings, one line a cell, under their verdicts; what helps stands below those it helps."""
     lines = []
     for verdict in Diagnosis:
-        mine = [one for one in found if one.verdict == verdict]
-        if not mine:
+        alike = [finding for finding in cells if finding.verdict == verdict]
+        if not alike:
             continue
-        lines.append(f"{verdict}: {len(mine)} of {len(found)} cells")
-        for remedy in dict.fromkeys(one.remedy for one in mine):
-            lines += [f"  {one.arm}, {one.workload}: {one.cause}" for one in mine if one.remedy == remedy]
+        lines.append(f"{verdict}: {len(alike)} of {len(cells)} cells")
+        for remedy in dict.fromkeys(finding.remedy for finding in alike):
+            lines += [
+                f"  {finding.arm}, {finding.workload}: {finding.cause}"
+                for finding in alike
+                if finding.remedy == remedy
+            ]
             lines += [f"    what helps: {remedy}"] if remedy else []
     return "\n".join(lines) or "nothing was measured yet"
 
@@ -133,8 +137,8 @@ def _finding(row: Mapping[Any, Any], caps: Mapping[str, float], fall: _Fall | No
             fall.words,
             "a wait for the credit to refill, or a load that stays below the base",
         )
-    found = _ordinary(name, row, caps)
-    return replace(found, cause=f"{found.cause}; {fall.words}") if fall else found
+    finding = _ordinary(name, row, caps)
+    return replace(finding, cause=f"{finding.cause}; {fall.words}") if fall else finding
 
 
 def _ordinary(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, float]) -> Finding:
@@ -225,11 +229,11 @@ def _fell(
     """Cells of which a trial's rate fell for good; one that fell to a base limit goes before others."""
     if series is None or series.empty:
         return {}
-    told = diagnose(series)
-    told = told[told["fell_at_s"].notna()].reset_index()
+    falls = diagnose(series)
+    falls = falls[falls["fell_at_s"].notna()].reset_index()
     cells = trials.drop_duplicates("trial").set_index("trial")
-    found: dict[tuple[str, str], _Fall] = {}
-    for row in told.to_dict("records"):
+    by_cell: dict[tuple[str, str], _Fall] = {}
+    for row in falls.to_dict("records"):
         cell = cells.loc[row["trial"]]
         place = (str(cell["arm"]), str(cell["workload"]))
         base = _base_reached(cell, row["rate_before"], row["rate_after"], cell["arm"] in on_demand)
@@ -238,9 +242,9 @@ def _fell(
             f"in trial {row['trial']} the rate fell from {row['rate_before']:,.0f} to "
             f"{row['rate_after']:,.0f} IOPS after {row['fell_at_s']:.0f} s, {why}"
         )
-        if place not in found or (base and not found[place].base):
-            found[place] = _Fall(words, bool(base))
-    return found
+        if place not in by_cell or (base and not by_cell[place].base):
+            by_cell[place] = _Fall(words, bool(base))
+    return by_cell
 
 
 def _base_reached(cell: pd.Series, before: float, after: float, on_demand: bool) -> str:

@@ -53,9 +53,9 @@ def with_evidence(
         trials the platform and the rate say the same; "" where no trial has metrics) and `platform_note`
         (what has to be known of the metrics, the same in all rows).
     """
-    found = [_limits(trials, on_demand), _credit(trials), _platform(trials, reported)]
+    parts = [_limits(trials, on_demand), _credit(trials), _platform(trials, reported)]
     joined = cells
-    for part in found:
+    for part in parts:
         joined = joined.merge(part, on=CELL, how="left", validate="one_to_one")
     words = ["in_force", "credit", "platform", "agrees"]
     joined[words] = joined[words].fillna("")
@@ -89,8 +89,10 @@ def _credit(trials: pd.DataFrame) -> pd.DataFrame:
     for place, part in totals.groupby(CELL, sort=False):
         states, least = Counter(part["credit_state"]), part["credit_left_share"].min()
         words = " and ".join(states) if len(states) < 3 else f"{len(states)} states"
-        told = not np.isnan(least) and least < 0.995
-        left = f", {100 * least:.0f} % left or more" if told and set(states) != {CreditState.NONE} else ""
+        partly_used = not np.isnan(least) and least < 0.995
+        left = (
+            f", {100 * least:.0f} % left or more" if partly_used and set(states) != {CreditState.NONE} else ""
+        )
         rows.append((*place, f"{words}{left}"))
     return pd.DataFrame(rows, columns=[*CELL, "credit"])
 
@@ -98,18 +100,18 @@ def _credit(trials: pd.DataFrame) -> pd.DataFrame:
 def _platform(trials: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
     """Consumed limits and used credit above 0 %, the highest of each trial; why there is nothing, else."""
     judged = platform_metrics.evidence(trials, reported)
-    found = platform_metrics.of_trials(trials, reported)
-    order = found["metric"].map(list(_SHORT).index).rename("order")
-    medians = found.groupby([*CELL, order, "metric"])["maximum"].median()
-    said: dict[tuple[Any, ...], list[str]] = {}
+    of_trials = platform_metrics.of_trials(trials, reported)
+    order = of_trials["metric"].map(list(_SHORT).index).rename("order")
+    medians = of_trials.groupby([*CELL, order, "metric"])["maximum"].median()
+    reported_words: dict[tuple[Any, ...], list[str]] = {}
     for arm, load, _, name, value in medians.reset_index().itertuples(index=False):
         if value >= 0.5:
-            said.setdefault((arm, load), []).append(f"{_SHORT[name]} {value:.0f} %")
+            reported_words.setdefault((arm, load), []).append(f"{_SHORT[name]} {value:.0f} %")
     rows = []
     for place, part in judged.groupby(CELL, sort=False):
         known = part[part["agrees"] != ""]
         nothing = part["words"].iloc[0] if len(reported) else NOT_FETCHED
-        words = ", ".join(said.get(tuple(place), ["idle"])) if len(known) else nothing
+        words = ", ".join(reported_words.get(tuple(place), ["idle"])) if len(known) else nothing
         agrees = f"{(known['agrees'] == 'yes').sum()} of {len(known)}" if len(known) else ""
         rows.append((*place, words, agrees))
     return pd.DataFrame(rows, columns=[*CELL, "platform", "agrees"])

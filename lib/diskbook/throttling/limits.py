@@ -121,15 +121,15 @@ def binding_limit(totals: pd.DataFrame) -> pd.DataFrame:
             on_limit[:, position] &= ~(bursts & (share > OVERSHOOT))
         if "cached" not in limit.column:
             on_limit[:, position] &= ~(cached & (share > OVERSHOOT))
-    found = on_limit.any(axis=1)
+    binds = on_limit.any(axis=1)
     best = np.where(on_limit, shares, -1.0).argmax(axis=1)
     rows = np.arange(len(totals))
     known = np.where(np.isnan(shares), -1.0, shares).max(axis=1, initial=-1.0)
     return pd.DataFrame(
         {
-            "limit": np.where(found, np.array([limit.column for limit in LIMITS])[best], ""),
-            "limit_value": np.where(found, values[rows, best], np.nan),
-            "share": np.where(found, shares[rows, best], np.where(known < 0, np.nan, known)),
+            "limit": np.where(binds, np.array([limit.column for limit in LIMITS])[best], ""),
+            "limit_value": np.where(binds, values[rows, best], np.nan),
+            "share": np.where(binds, shares[rows, best], np.where(known < 0, np.nan, known)),
         },
         index=totals.index,
     )
@@ -175,7 +175,7 @@ def label_cells(
     cells = _cells(totals)
     cells["label"], cells["evidence"] = Label.BELOW_CAP, ""
     for index, cell in cells[cells["n_on_limit"] > 0].iterrows():
-        evidence = _evidence(cell, cells, _told(cell, totals, consumed_pct or {}))
+        evidence = _evidence(cell, cells, _consumed(cell, totals, consumed_pct or {}))
         cells.loc[index, ["label", "evidence"]] = Label.CAPPED if evidence else Label.NEAR_A_CAP, evidence
     iops_limit = _limit_as_iops(cells)
     cells["predicted_lat_ms"] = 1000.0 * cells["outstanding"] / iops_limit.where(cells["n_on_limit"] > 0)
@@ -249,17 +249,17 @@ def _limit_as_iops(cells: pd.DataFrame) -> pd.Series:
     return cells["limit_value"].where(~cells["limit"].isin(mb_s), as_iops)
 
 
-def _told(
+def _consumed(
     cell: pd.Series, totals: pd.DataFrame, consumed_pct: Mapping[tuple[str, str, str], float]
 ) -> float | None:
     """Percentage of its limit that the platform reports; the metric counts against the base limit always."""
     base = str(cell["limit"]).replace("_burst", "")
-    told = consumed_pct.get((cell["arm"], cell["workload"], base))
-    if told is None or base == cell["limit"]:
-        return told
-    mine = (totals["arm"] == cell["arm"]) & (totals["workload"] == cell["workload"])
-    share = float(np.median(limit_values(totals[mine], base))) / float(cell["limit_value"])
-    return None if np.isnan(share) else told * share
+    percent = consumed_pct.get((cell["arm"], cell["workload"], base))
+    if percent is None or base == cell["limit"]:
+        return percent
+    of_cell = (totals["arm"] == cell["arm"]) & (totals["workload"] == cell["workload"])
+    share = float(np.median(limit_values(totals[of_cell], base))) / float(cell["limit_value"])
+    return None if np.isnan(share) else percent * share
 
 
 def _evidence(cell: pd.Series, cells: pd.DataFrame, consumed: float | None) -> str:

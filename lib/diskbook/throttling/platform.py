@@ -42,9 +42,9 @@ def table(answers: Iterable[Mapping[str, Any]], provenance: str) -> pd.DataFrame
     ]
     if not parts:
         return schema.empty(schema.METRICS)
-    found = pd.concat(parts, ignore_index=True)
-    found = found.drop_duplicates(list(schema.METRICS.key), keep="last", ignore_index=True)
-    return schema.validate(schema.METRICS, found)
+    values = pd.concat(parts, ignore_index=True)
+    values = values.drop_duplicates(list(schema.METRICS.key), keep="last", ignore_index=True)
+    return schema.validate(schema.METRICS, values)
 
 
 def _frame(
@@ -127,14 +127,14 @@ def _within(measured: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
     ended = begin + US_PER_S * series["grain_s"].to_numpy()
     last = np.searchsorted(ended, measured["end"].to_numpy(), "right")
     some = last > first
-    first, last, found = first[some], last[some], measured.loc[some, ["trial", "arm", "workload"]]
+    first, last, rows = first[some], last[some], measured.loc[some, ["trial", "arm", "workload"]]
     places = np.column_stack([first, last]).ravel()
     # A last zero, since reduceat wants every place to be within.
     average, maximum = (np.append(series[name].to_numpy(float), 0.0) for name in ("average", "maximum"))
     windows = last - first
     if not len(windows):
-        return found.assign(windows=windows, average=0.0, maximum=0.0)
-    return found.assign(
+        return rows.assign(windows=windows, average=0.0, maximum=0.0)
+    return rows.assign(
         windows=windows,
         average=np.add.reduceat(average, places)[::2] / windows,
         maximum=np.maximum.reduceat(maximum, places)[::2],
@@ -153,7 +153,7 @@ def evidence(trials: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
         is known) and `words`.
     """
     totals = trial_totals(trials)
-    found = totals[["trial", "arm", "workload"]].assign(limit=binding_limit(totals)["limit"].to_numpy())
+    by_rate = totals[["trial", "arm", "workload"]].assign(limit=binding_limit(totals)["limit"].to_numpy())
     reported = of_trials(trials, metrics)
     consumed = reported[~reported["credit"].astype(bool)]
     by_trial = {
@@ -161,8 +161,8 @@ def evidence(trials: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
         for trial, part in consumed.groupby("trial")
     }
     grain_s = float(metrics["grain_s"].max()) if len(metrics) else math.nan
-    rows = [_judged(row["limit"], by_trial.get(row["trial"]), grain_s) for row in found.to_dict("records")]
-    return found.join(pd.DataFrame(rows, index=found.index))
+    rows = [_judged(row["limit"], by_trial.get(row["trial"]), grain_s) for row in by_rate.to_dict("records")]
+    return by_rate.join(pd.DataFrame(rows, index=by_rate.index))
 
 
 def _judged(limit: str, shares: Mapping[str, float] | None, grain_s: float) -> dict[str, Any]:

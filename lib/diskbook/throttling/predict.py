@@ -123,7 +123,7 @@ def _concurrency(totals: pd.DataFrame) -> np.ndarray:
     latency = np.full(len(totals), np.nan)
     for keys in (["arm", "kind", "block_size_bytes"], ["arm", "kind"]):
         known = single.groupby(keys)["lat_mean_ms"].median()
-        found = known.reindex(pd.MultiIndex.from_frame(totals[keys])).to_numpy(float)
-        latency = np.where(np.isnan(latency), found, latency)
+        single_ms = known.reindex(pd.MultiIndex.from_frame(totals[keys])).to_numpy(float)
+        latency = np.where(np.isnan(latency), single_ms, latency)
     rates: np.ndarray = 1000.0 * totals["outstanding"].to_numpy(float) / latency
     return rates

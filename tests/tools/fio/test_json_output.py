@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from diskbook.tools import fio
-from diskbook.tools.fio import json_lenient, options as fio_options, terse as fio_terse
-from diskbook.tools.record import Parsed, UnusableError
+from diskbook.tools.fio import FioError, json_lenient, options as fio_options, terse as fio_terse
+from diskbook.tools.record import Direction, Parsed, UnusableError, merge_bins, pooled
 from support import SAMPLES
 
 
@@ -38,13 +38,38 @@ def jobs_of(name: str) -> list[dict[str, Any]]:
 
 
 def test_live_runs_and_imports_read_the_same() -> None:
-    text = content("fio-logs/each.json")
-    live, here = fio.parse(text, "x").directions, json_lenient.parse(text, "x").measurements[0].directions
-    for name in ("read", "write"):
-        assert here[name].ios == live[name].ios
-        assert here[name].iops == pytest.approx(live[name].iops)
-        assert here[name].lat_mean_ms == pytest.approx(live[name].lat_mean_ms)
-        assert here[name].lat_stddev_ms == pytest.approx(live[name].lat_stddev_ms)
+    """Of every sample that a live run may read, jobs together there, each by itself here."""
+    compared = []
+    for path in sorted(path for path in SAMPLES.glob("fio*/*") if path.is_file()):
+        text = content(str(path.relative_to(SAMPLES)))
+        try:
+            live = fio.parse(text, path.name)
+        except FioError:
+            continue
+        jobs = json_lenient.parse(text, path.name).measurements
+        for name, part in live.directions.items():
+            parts = [job.directions[name] for job in jobs if name in job.directions]
+            assert part.ios == sum(other.ios for other in parts)
+            assert part.iops == pytest.approx(sum(other.iops for other in parts))
+            assert part.runtime_ms == max(other.runtime_ms for other in parts)
+            assert part.bins == merge_bins([other.bins for other in parts])
+            counts = [other.ios for other in parts]
+            spread = pooled([x.lat_mean_ms for x in parts], [x.lat_stddev_ms for x in parts], counts)
+            assert (part.lat_mean_ms, part.lat_stddev_ms) == pytest.approx(spread, nan_ok=True)
+            if len(parts) == 1:
+                _same_numbers(part, parts[0])
+            compared.append((path.name, name))
+    assert len(compared) >= 10
+    assert {name for _, name in compared} == {"read", "write"}
+
+
+def _same_numbers(live: Direction, imported: Direction) -> None:
+    for key in (
+        "lat_min_ms",
+        "lat_max_ms",
+        *(("lat_p50_ms", "lat_p99_ms", "lat_p999_ms") if live.bins else ()),
+    ):
+        assert getattr(live, key) == pytest.approx(getattr(imported, key), nan_ok=True)
 
 
 def test_jobs_are_measurements_and_clones_are_one() -> None:

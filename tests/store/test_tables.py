@@ -105,7 +105,7 @@ def row(tables: store_tables.Tables, trial: str, direction: str) -> pd.Series:
 def test_each_direction_has_a_row_with_what_was_measured_and_where(run: Run, outputs: dict) -> None:
     tables = store_tables.build(run)
     read = row(tables, "r1-b01-mixed-a1", "read")
-    told = fio.parse(outputs["mixed"]["json"].decode(), "mixed").directions["read"]
+    told = fio.parse_output(outputs["mixed"]["json"].decode(), "mixed").directions["read"]
     assert read.ios == told.ios > 0
     assert (read.iops, read.lat_mean_ms, read.lat_p99_ms) == (told.iops, told.lat_mean_ms, told.lat_p99_ms)
     assert read.throughput_mb_s == pytest.approx(read.iops * 4096 / 1e6)

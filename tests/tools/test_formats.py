@@ -7,7 +7,7 @@ import json
 import pytest
 
 from diskbook.tools import formats, perfkit, vmfleet
-from diskbook.tools.fio import json_lenient
+from diskbook.tools.fio import json_output
 from diskbook.tools.record import UnusableError
 from support import SAMPLES
 
@@ -18,7 +18,7 @@ def pkb_text(name: str = "fio") -> str:
 
 def test_samples_of_fio_give_back_the_run_they_were_made_of() -> None:
     found = {one.name: one for one in perfkit.parse(pkb_text(), "x").measurements}
-    told = json_lenient.parse((SAMPLES / "fio" / "json-group_reporting.json").read_text(), "x").measurements
+    told = json_output.parse((SAMPLES / "fio" / "json-group_reporting.json").read_text(), "x").measurements
     assert list(found) == [one.name for one in told]
     for one in told:
         mine = found[one.name]

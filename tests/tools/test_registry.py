@@ -13,6 +13,7 @@ from diskbook.base.errors import UsageError
 from diskbook.scenario.diskspd_line.arguments import parse
 from diskbook.scenario.model import Workload
 from diskbook.tools import fio
+from diskbook.tools.record import Measurement
 from support.fio_jobs import run, run_on_memory
 
 MIB = 1024**2
@@ -39,8 +40,10 @@ def ran(folder: Path) -> dict[str, Any]:
     return job
 
 
-def result(folder: Path) -> fio.FioResult:
-    return fio.parse((folder / "stdout").read_text(), "trial.json", messages=(folder / "stderr").read_text())
+def result(folder: Path) -> Measurement:
+    return fio.parse_output(
+        (folder / "stdout").read_text(), "trial.json", messages=(folder / "stderr").read_text()
+    )
 
 
 def test_the_article_of_the_shared_disk_shortened(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from diskbook.bench import reservations
 from diskbook.bench.trials import Rig, parse, run_with_retry
 from diskbook.scenario.model import Check
 from diskbook.tools import fio
+from diskbook.tools.record import UnusableError
 
 
 def run_checks(rig: Rig) -> None:
@@ -101,7 +102,7 @@ def _verify(rig: Rig, check: Check, machine: str, *, write: bool, size: int, off
     output = run_with_retry(rig, machine, name, device, job, 300 + size / 5e6)
     try:
         result = parse(output, name)
-    except fio.FioError as error:
+    except UnusableError as error:
         # fio ends with EILSEQ (84) at a block that is not what was written.
         if write or "error 84" not in str(error):
             raise

@@ -23,6 +23,7 @@ from diskbook.store.run import Run, now_utc
 from diskbook.tools import fio, registry
 from diskbook.tools.diskspd import command as diskspd
 from diskbook.tools.job import Job
+from diskbook.tools.record import Measurement, UnusableError
 
 __all__ = ["Rig", "measure", "parse", "prefill", "run_job", "run_with_retry"]
 
@@ -209,7 +210,7 @@ def _read(
     text = {kind: _text(output).get(file, "") for file, (kind, _) in tool.raw.items()}
     try:
         return _seen(tool.read(text, f"{name}.{tool.main}", workload, whole=True)), None
-    except registry.ToolError as failure:
+    except UnusableError as failure:
         return None, str(failure)
 
 
@@ -257,10 +258,12 @@ def _text(output: Mapping[str, bytes]) -> dict[str, str]:
     return {name: content.decode("utf-8", "replace") for name, content in output.items()}
 
 
-def parse(output: dict[str, bytes], source: str, runtime_s: float | None = None) -> fio.FioResult:
-    """Read what a job left; raises FioError with the tool's own message."""
+def parse(output: dict[str, bytes], source: str, runtime_s: float | None = None) -> Measurement:
+    """Read what a job left; raises UnusableError with the tool's own message."""
     text = _text(output)
-    return fio.parse(text.get("stdout", ""), source, messages=text.get("stderr", ""), runtime_s=runtime_s)
+    return fio.parse_output(
+        text.get("stdout", ""), source, messages=text.get("stderr", ""), runtime_s=runtime_s
+    )
 
 
 def _seen(result: registry.Reading) -> str:

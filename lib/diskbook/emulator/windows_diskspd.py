@@ -27,6 +27,7 @@ from diskbook.scenario.diskspd_line.arguments import Arguments, parse_words
 from diskbook.scenario.diskspd_line.render import render
 from diskbook.scenario.model import Workload
 from diskbook.tools import fio
+from diskbook.tools.record import Load, Measurement
 
 FILL = ":fill"
 _TARGET = re.compile(r"#(?P<number>[0-9]+)(?P<fill>:fill)?")
@@ -66,7 +67,7 @@ def run(words: list[str], disks: dict[str, dict[str, Any]]) -> str:
     ------
     UsageError
         For arguments that DiskSpd, or its stand-in, does not take.
-    FioError
+    UnusableError
         When fio did not measure.
     """
     asked = parse_words(words)
@@ -112,24 +113,24 @@ def _measure(asked: Arguments, disk: Disk, folder: Path) -> windows_xml.Measured
     for note in job.notes:
         print(f"emulated: {note}", file=sys.stderr)
     done = subprocess.run(argv, check=False, cwd=folder, capture_output=True, text=True)
-    total = fio.parse(done.stdout, "fio", messages=done.stderr, runtime_s=load.runtime_s)
+    total = fio.parse_output(done.stdout, "fio", messages=done.stderr, runtime_s=load.runtime_s)
     logs = [(folder / job.logs[kind]) for kind in ("lat_log", "iops_log")]
     texts = [log.read_text("utf-8") if log.exists() else "" for log in logs]
     series = fio.parse_logs(texts[0], texts[1], load.series_s, "fio")
     return windows_xml.Measured(total, _threads(done.stdout), series)
 
 
-def _threads(text: str) -> tuple[fio.FioResult, ...]:
+def _threads(text: str) -> tuple[Measurement, ...]:
     """Result of each of fio's jobs alone."""
     whole = json.loads(text[text.index("{\n") :])
     return tuple(_alone(whole, job) for job in whole["jobs"])
 
 
-def _alone(whole: dict[str, Any], job: dict[str, Any]) -> fio.FioResult:
+def _alone(whole: dict[str, Any], job: dict[str, Any]) -> Measurement:
     """One job; at a low rate, or in a short time, it may have done nothing."""
     if not any(job[name]["total_ios"] for name in ("read", "write")):
-        return fio.FioResult(whole["fio version"], (), 0.0, {})
-    return fio.parse(json.dumps({**whole, "jobs": [job]}), "fio")
+        return Measurement(job["jobname"], "", Load(), {})
+    return fio.parse_output(json.dumps({**whole, "jobs": [job]}), "fio")
 
 
 if __name__ == "__main__":

@@ -16,8 +16,7 @@ import numpy as np
 
 from diskbook.base.units import NS_PER_MS
 from diskbook.scenario.diskspd_line.arguments import Arguments
-from diskbook.tools.fio import Direction, FioResult, Series, merge_bins, percentile_ns
-from diskbook.tools.record import pooled
+from diskbook.tools.record import Direction, Measurement, Series, merge_bins, percentile_ns, pooled
 
 RELEASE, RELEASE_DATE = "2.0.21", "2018/9/21"
 _PERCENTILES = [
@@ -33,8 +32,8 @@ _NOTHING = Direction(ios=0, iops=0.0, bw_bytes=0.0, runtime_ms=0.0)
 class Measured:
     """What one fio measured: all threads together, each alone, and the rates by interval."""
 
-    total: FioResult
-    threads: tuple[FioResult, ...]
+    total: Measurement
+    threads: tuple[Measurement, ...]
     series: Mapping[str, Series]
 
 
@@ -54,7 +53,7 @@ def document(asked: Arguments, size_bytes: int, measured: Measured, ended: datet
     """
     lines = [
         "<Results>",
-        *_system(measured.total.version, ended),
+        *_system(measured.total.version or "fio", ended),
         *_profile(asked, size_bytes),
         *_time_span(asked, size_bytes, measured),
         "</Results>",
@@ -230,7 +229,7 @@ def _interval(
     return "<Bucket " + " ".join(f'{key}="{value}"' for key, value in counters.items()) + "/>"
 
 
-def _thread(number: int, thread: FioResult, asked: Arguments, size_bytes: int) -> Iterator[str]:
+def _thread(number: int, thread: Measurement, asked: Arguments, size_bytes: int) -> Iterator[str]:
     parts = {name: thread.directions.get(name, _NOTHING) for name in _WORDS}
     counts = {name: part.ios for name, part in parts.items()}
     yield from ("<Thread>", _element("Id", number), "<Target>", _element("Path", asked.targets[0]))

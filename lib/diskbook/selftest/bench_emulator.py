@@ -20,7 +20,7 @@ from diskbook.base.units import MB
 from diskbook.emulator.disk import Export
 from diskbook.emulator.types import Cache, Latency, Limits
 from diskbook.selftest.bench_emulator_rig import OtherCpu, Rig, run_fio, run_fio_together
-from diskbook.tools.fio.json_output import Direction, FioResult
+from diskbook.tools.record import Direction, Measurement
 
 TRIALS = 3
 BUSY_CORES = 0.3
@@ -92,7 +92,7 @@ def _load(direction: str, block: str, jobs: int, depth: int) -> list[str]:
     return [f"--rw=rand{direction}", f"--bs={block}", f"--numjobs={jobs}", f"--iodepth={depth}"]
 
 
-def _only(result: FioResult) -> Direction:
+def _only(result: Measurement) -> Direction:
     (direction,) = result.directions.values()
     return direction
 

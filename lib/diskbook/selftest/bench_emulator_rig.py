@@ -17,7 +17,8 @@ import psutil
 from diskbook.base.errors import UsageError
 from diskbook.emulator.disk import Export, LimitsFile, build_plugin
 from diskbook.emulator.types import Cache, ExportModel, Latency, Limits
-from diskbook.tools.fio.json_output import FioResult, parse
+from diskbook.tools import fio
+from diskbook.tools.record import Measurement
 
 DISK_BYTES = 2**40
 WORKING_SET_MIB = 256
@@ -89,7 +90,7 @@ class Rig:
         return export
 
 
-def run_fio(exports: Sequence[Export], *options: str, unthrottled: bool = False) -> list[FioResult]:
+def run_fio(exports: Sequence[Export], *options: str, unthrottled: bool = False) -> list[Measurement]:
     """Run one fio on each export, all at the same time, and return what each measured."""
     common = [
         "fio",
@@ -110,18 +111,18 @@ def run_fio(exports: Sequence[Export], *options: str, unthrottled: bool = False)
     ]
     outputs = [process.communicate() for process in running]
     return [
-        parse(out, export.socket.name, messages=err)
+        fio.parse_output(out, export.socket.name, messages=err)
         for export, (out, err) in zip(exports, outputs, strict=True)
     ]
 
 
-def run_fio_together(exports: Sequence[Export], *options: str) -> FioResult:
+def run_fio_together(exports: Sequence[Export], *options: str) -> Measurement:
     """Run one fio with a job for each export, which start and end together; return the sum."""
     command = ["fio", "--output-format=json", "--group_reporting", f"--size={WORKING_SET_MIB}m", *options]
     for export in exports:
         command += [f"--name={export.socket.stem}", "--ioengine=nbd", f"--uri={export.uri()}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return parse(done.stdout, "all disks", messages=done.stderr)
+    return fio.parse_output(done.stdout, "all disks", messages=done.stderr)
 
 
 class OtherCpu:

@@ -59,7 +59,7 @@ def read_trial(folder: Path, event: Mapping[str, Any], workload: Workload) -> Tr
     Raises
     ------
     DiskbookError
-        See `read_bytes`; one of `registry.ToolError` when the output is not usable.
+        See `read_bytes`; `UnusableError` when the output is not usable.
     """
     files, tool = event.get("files") or {}, registry.TOOLS[event.get("tool") or "fio"]
     if tool.main not in files:

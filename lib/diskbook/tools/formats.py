@@ -7,7 +7,7 @@ import re
 from diskbook.base.units import MIB
 from diskbook.tools import decode, perfkit, vmfleet
 from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
-from diskbook.tools.fio import json_lenient, log_histogram, terse
+from diskbook.tools.fio import json_output, log_histogram, terse
 from diskbook.tools.record import Parsed, UnusableError
 
 MOST_BYTES = 256 * MIB
@@ -56,7 +56,7 @@ def _parse_text(text: str, source: str) -> Parsed:
     if "<Results" in text:
         return diskspd_xml.parse(text, source)
     if '"fio version"' in text:
-        return json_lenient.parse(text, source)
+        return json_output.parse(text, source)
     if perfkit.is_samples(text):
         return perfkit.parse(text, source)
     if vmfleet.is_table(text):

@@ -16,6 +16,8 @@ import numpy.typing as npt
 from diskbook.base.errors import DiskbookError
 
 Floats = npt.NDArray[np.float64]
+SHORTEST = 0.9
+"""A trial that ran for less than this part of what was asked was interrupted; tools report no error then."""
 CACHED = "the system's file cache was on: this may measure memory and not the disk"
 
 
@@ -110,6 +112,9 @@ class Measurement:
         Kind of log (write_lat_log ...) to the beginning of the names of its files, where the job wrote any.
     log_interval_s
         Interval that the logs are averaged over; None when every I/O has a line.
+    version
+        Tool and version as the tables of a run name them; None where the file tells it for all measurements
+        in it (`Parsed.version`), or nobody does.
     """
 
     name: str
@@ -122,6 +127,17 @@ class Measurement:
     host: str = ""
     logs: dict[str, str] = field(default_factory=dict)
     log_interval_s: float | None = None
+    version: str | None = None
+
+    @property
+    def ios(self) -> float:
+        """Reads and writes together."""
+        return sum(part.ios for name, part in self.directions.items() if name != "sync")
+
+    @property
+    def runtime_ms(self) -> float:
+        """Longest time of any direction; 0 when nothing was done."""
+        return max((part.runtime_ms for part in self.directions.values()), default=0.0)
 
 
 @dataclass(frozen=True)

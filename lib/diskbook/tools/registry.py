@@ -11,10 +11,7 @@ from diskbook.scenario.model import Scenario, Workload
 from diskbook.tools import fio
 from diskbook.tools.diskspd import command as diskspd
 from diskbook.tools.job import Job
-from diskbook.tools.record import UnusableError
-
-ToolError = (fio.FioError, UnusableError)
-"""What `Tool.read` raises when a tool did not measure what it was asked to."""
+from diskbook.tools.record import Direction, Series
 
 
 class Target(Protocol):
@@ -33,9 +30,9 @@ class Target(Protocol):
 class Reading:
     """What a tool measured in one trial, by direction: totals with histogram, and series."""
 
-    version: str
-    directions: dict[str, fio.Direction]
-    series: dict[str, fio.Series]
+    version: str | None
+    directions: dict[str, Direction]
+    series: dict[str, Series]
 
 
 class Tool(Protocol):
@@ -56,7 +53,7 @@ class Tool(Protocol):
         """Build the measurement of one trial."""
 
     def read(self, text: Mapping[str, str], source: str, workload: Workload, *, whole: bool) -> Reading:
-        """Read the files of a trial, by kind; `whole` refuses a trial cut short. Raises `ToolError`."""
+        """Read the files of a trial, by kind; `whole` refuses a trial cut short. Raises UnusableError."""
 
 
 class _Fio:
@@ -72,7 +69,7 @@ class _Fio:
         return fio.command(workload, target, seed=seed)
 
     def read(self, text: Mapping[str, str], source: str, workload: Workload, *, whole: bool) -> Reading:
-        result = fio.parse(
+        result = fio.parse_output(
             text.get("json", ""),
             source,
             messages=text.get("err", ""),

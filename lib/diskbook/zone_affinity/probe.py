@@ -109,7 +109,7 @@ def _mean_latency_ms(argv: list[str], probe: Probe) -> float:
         raise DiskbookError(f"{device}: fio did not end; see whether the disk answers") from None
     if done.returncode:
         raise DiskbookError(f"{device} cannot be read: {_said(done)}")
-    result = fio.parse(done.stdout, f"fio on {device}", messages=done.stderr, runtime_s=seconds)
+    result = fio.parse_output(done.stdout, f"fio on {device}", messages=done.stderr, runtime_s=seconds)
     reads = result.directions.get("read")
     if reads is None or not reads.lat_mean_ms > 0:
         raise DiskbookError(f"{device}: no read came back within {seconds:g} s; see whether the disk answers")

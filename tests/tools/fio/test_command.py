@@ -13,6 +13,7 @@ import pytest
 from diskbook.base.errors import UsageError
 from diskbook.scenario.model import Workload
 from diskbook.tools import fio
+from diskbook.tools.record import Measurement, UnusableError
 from support import SAMPLES
 from support.fio_jobs import run, run_on_memory
 
@@ -40,9 +41,9 @@ def workload(**changes: object) -> Workload:
     return Workload.model_validate({**small, "series_s": 0.1, **changes})
 
 
-def result_of(folder: Path, **options: float) -> fio.FioResult:
+def result_of(folder: Path, **options: float) -> Measurement:
     messages = (folder / "stderr").read_text()
-    return fio.parse((folder / "stdout").read_text(), "trial.json", messages=messages, **options)
+    return fio.parse_output((folder / "stdout").read_text(), "trial.json", messages=messages, **options)
 
 
 def series_of(job: fio.Job, folder: Path, interval_s: float = 0.1) -> dict[str, fio.Series]:
@@ -79,7 +80,7 @@ def test_percentiles_are_those_of_fio(tmp_path: Path) -> None:
     run_on_memory([(job, tmp_path)])
     text = (tmp_path / "stdout").read_text()
     theirs = json.loads(text[text.index("{") :])["jobs"][0]["read"]["lat_ns"]["percentile"]
-    ours = fio.parse(text, "fio.json").directions["read"]
+    ours = fio.parse_output(text, "fio.json").directions["read"]
     assert ours.lat_p50_ms * 1e6 == pytest.approx(theirs["50.000000"])
     assert ours.lat_p99_ms * 1e6 == pytest.approx(theirs["99.000000"])
     assert ours.lat_p999_ms * 1e6 == pytest.approx(theirs["99.900000"])
@@ -151,21 +152,21 @@ def test_verify_finds_data_intact_and_damage(tmp_path: Path) -> None:
     damaged = fio.verify_read_command(Nbd(), size_bytes=2 * MIB, offset=4 * MIB + 65536)
     assert run_on_memory(list(zip((write, read, damaged), folders, strict=True)), delay_ms=0) == [0, 0, 1]
     assert result_of(folders[1]).directions["read"].ios == 32
-    with pytest.raises(fio.FioError, match=r"fio ended with error 84; fio says: verify: bad magic header"):
+    with pytest.raises(UnusableError, match=r"fio ended with error 84; fio says: verify: bad magic header"):
         result_of(folders[2])
 
 
 def test_a_refused_connection_is_told_in_fios_words(tmp_path: Path) -> None:
     job = fio.command(workload(), Nbd(target="nbd://127.0.0.1:9/x"))
     assert run(job, tmp_path) != 0
-    with pytest.raises(fio.FioError, match=r"trial\.json: fio did no I/O; fio says: .*Connection refused"):
+    with pytest.raises(UnusableError, match=r"trial\.json: fio did no I/O; fio says: .*Connection refused"):
         result_of(tmp_path)
 
 
 def test_an_interrupted_trial_is_refused(tmp_path: Path) -> None:
     job = fio.command(workload(runtime_s=0.3), Nbd())
     run_on_memory([(job, tmp_path)])
-    with pytest.raises(fio.FioError, match=r"of 2 s; it was interrupted"):
+    with pytest.raises(UnusableError, match=r"of 2 s; it was interrupted"):
         result_of(tmp_path, runtime_s=2.0)
 
 
@@ -214,8 +215,8 @@ def test_an_unknown_engine_is_refused() -> None:
     ],
 )
 def test_bad_output_is_named(name: str, message: str) -> None:
-    with pytest.raises(fio.FioError, match=message):
-        fio.parse((FOLDER / name).read_text(), name)
+    with pytest.raises(UnusableError, match=message):
+        fio.parse_output((FOLDER / name).read_text(), name)
 
 
 @pytest.mark.parametrize(
@@ -231,14 +232,14 @@ def test_bad_output_is_named(name: str, message: str) -> None:
     ],
 )
 def test_no_usable_output(text: str, message: str) -> None:
-    with pytest.raises(fio.FioError, match=message):
-        fio.parse(text, "x", messages="fio: oops\n")
+    with pytest.raises(UnusableError, match=message):
+        fio.parse_output(text, "x", messages="fio: oops\n")
 
 
 def test_several_jobs_are_added_up() -> None:
     text = (FOLDER / "json-group_reporting.json").read_text()
     jobs = json.loads(text)["jobs"]
-    read = fio.parse(text, "sample").directions["read"]
+    read = fio.parse_output(text, "sample").directions["read"]
     assert read.ios == sum(job["read"]["total_ios"] for job in jobs)
     weighted = sum(job["read"]["lat_ns"]["mean"] * job["read"]["lat_ns"]["N"] for job in jobs)
     assert read.lat_mean_ms == pytest.approx(weighted / read.ios / 1e6)
@@ -247,15 +248,18 @@ def test_several_jobs_are_added_up() -> None:
 
 def test_of_cumulative_documents_the_last_counts() -> None:
     text = (FOLDER / "json-status-interval.json").read_text()
-    assert fio.parse(text, "sample").runtime_ms == 4001
+    assert fio.parse_output(text, "sample").runtime_ms == 4001
 
 
 def test_text_around_the_json_is_passed_over() -> None:
-    assert fio.parse((FOLDER / "json-and-normal.txt").read_text(), "sample").directions["read"].ios == 12300
+    assert (
+        fio.parse_output((FOLDER / "json-and-normal.txt").read_text(), "sample").directions["read"].ios
+        == 12300
+    )
 
 
 def test_missing_latencies_are_not_zero() -> None:
-    read = fio.parse((FOLDER / "json-gtod_reduce.json").read_text(), "sample").directions["read"]
+    read = fio.parse_output((FOLDER / "json-gtod_reduce.json").read_text(), "sample").directions["read"]
     assert read.ios == 27518
     assert np.isnan([read.lat_mean_ms, read.lat_p50_ms, read.lat_max_ms]).all()
 
@@ -285,7 +289,7 @@ def test_logs_of_several_jobs_are_joined_by_interval() -> None:
 
 @pytest.mark.parametrize("text", ["100, 1\n", "100, x, 0, 0\n"])
 def test_a_broken_log_is_named(text: str) -> None:
-    with pytest.raises(fio.FioError, match="trial 9: IOPS log has a line that is not"):
+    with pytest.raises(UnusableError, match="trial 9: IOPS log has a line that is not"):
         fio.parse_logs("", text, 0.1, "trial 9")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from diskbook.tools import fio
-from diskbook.tools.fio import FioError, json_lenient, options as fio_options, terse as fio_terse
+from diskbook.tools.fio import json_output, options as fio_options, terse as fio_terse
 from diskbook.tools.record import Direction, Parsed, UnusableError, merge_bins, pooled
 from support import SAMPLES
 
@@ -24,7 +24,7 @@ def content(name: str) -> str:
 
 
 def parsed(name: str) -> Parsed:
-    return json_lenient.parse(content(name), name)
+    return json_output.parse(content(name), name)
 
 
 def jobs_of(name: str) -> list[dict[str, Any]]:
@@ -43,10 +43,10 @@ def test_live_runs_and_imports_read_the_same() -> None:
     for path in sorted(path for path in SAMPLES.glob("fio*/*") if path.is_file()):
         text = content(str(path.relative_to(SAMPLES)))
         try:
-            live = fio.parse(text, path.name)
-        except FioError:
+            live = fio.parse_output(text, path.name)
+        except UnusableError:
             continue
-        jobs = json_lenient.parse(text, path.name).measurements
+        jobs = json_output.parse(text, path.name).measurements
         for name, part in live.directions.items():
             parts = [job.directions[name] for job in jobs if name in job.directions]
             assert part.ios == sum(other.ios for other in parts)
@@ -121,20 +121,20 @@ def test_of_cumulative_documents_the_last_counts(name: str) -> None:
 def test_of_cumulative_documents_a_cut_last_one_is_left_out() -> None:
     text = content("fio/json-status-interval.json")
     last = text.rindex('{\n  "fio version"')
-    complete = json_lenient.parse(text[:last], "x").measurements[0].directions
-    found = json_lenient.parse(text[: last + 900], "x")
+    complete = json_output.parse(text[:last], "x").measurements[0].directions
+    found = json_output.parse(text[: last + 900], "x")
     assert found.measurements[0].directions == complete
 
 
 def test_one_document_twice_counts_once_and_two_runs_are_two() -> None:
     text = content("fio/json-gtod_reduce.json")
-    twice = json_lenient.parse(text + text, "x")
+    twice = json_output.parse(text + text, "x")
     assert len(twice.measurements) == 1
     assert any("twice" in flag for flag in twice.flags)
     document = json.loads(text)
     document["timestamp"] += 60
     document["timestamp_ms"] += 60_000
-    later = json_lenient.parse(text + json.dumps(document).replace('{"fio', '{\n"fio', 1), "x")
+    later = json_output.parse(text + json.dumps(document).replace('{"fio', '{\n"fio', 1), "x")
     assert len(later.measurements) == 2
     assert "the file holds 2 runs" in later.flags
 
@@ -192,12 +192,12 @@ def changed(name: str, **changes: Any) -> Parsed:
     """Parse a sample whose first job's read section has other values."""
     document = json.loads(content(name))
     document["jobs"][0]["read"].update(changes)
-    return json_lenient.parse(json.dumps(document, indent=1).replace('{\n "fio', '{"fio', 1), "x")
+    return json_output.parse(json.dumps(document, indent=1).replace('{\n "fio', '{"fio', 1), "x")
 
 
 def test_values_that_are_no_numbers_are_left_out() -> None:
     text = content("fio/json-gtod_reduce.json").replace('"bw_dev" : 0.000000', '"bw_dev" : -nan')
-    found = json_lenient.parse(text, "x")
+    found = json_output.parse(text, "x")
     assert found.measurements[0].directions["read"].ios == 27518
     assert "values that are no numbers (nan, inf) are left out" in found.flags
     with pytest.raises(UnusableError, match="iops is out of range"):
@@ -210,7 +210,7 @@ def test_keys_that_are_there_twice_are_told() -> None:
     text = content("fio/json-gtod_reduce.json").replace(
         '"rw" : "randread"', '"rw" : "write", "rw" : "randread"'
     )
-    found = json_lenient.parse(text, "x")
+    found = json_output.parse(text, "x")
     assert any("'rw'; the last counts" in flag for flag in found.flags)
     assert found.measurements[0].load.write_pct == 0
 
@@ -227,7 +227,7 @@ def test_percentiles_at_the_end_of_the_histogram_are_told() -> None:
 def test_json_in_another_order_of_keys_is_found() -> None:
     document = json.loads(content("fio/json-gtod_reduce.json"))
     ordered = json.dumps(dict(sorted(document.items(), reverse=True)))
-    assert json_lenient.parse(f"[{ordered}]", "x").measurements[0].directions["read"].ios == 27518
+    assert json_output.parse(f"[{ordered}]", "x").measurements[0].directions["read"].ios == 27518
 
 
 # --- options
@@ -291,13 +291,13 @@ def test_reads_and_writes_as_one_are_refused_with_that_reason() -> None:
         job["mixed"] = job.pop("read")
         del job["write"]
     with pytest.raises(UnusableError, match="reported as one"):
-        json_lenient.parse(json.dumps(told), "x")
+        json_output.parse(json.dumps(told), "x")
 
 
 def test_logs_of_maxima_are_told() -> None:
     told = json.loads(content("fio/json-group_reporting.json"))
     told["global options"]["log_max_value"] = "1"
-    found = json_lenient.parse(json.dumps(told), "x")
+    found = json_output.parse(json.dumps(told), "x")
     assert any("log_max_value" in flag for flag in found.measurements[0].flags)
 
 
@@ -305,17 +305,17 @@ def test_some_clones_of_a_cut_file_are_no_total(tmp_path: Path) -> None:
     options = ["--name=c", "--ioengine=null", "--size=8m", "--rw=randread", "--bs=4k", "--numjobs=2"]
     command = ["fio", *options, "--output-format=json"]
     text = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
-    whole = json_lenient.parse(text, "x").measurements[0].directions["read"].ios
+    whole = json_output.parse(text, "x").measurements[0].directions["read"].ios
     assert whole == 2 * 2048
     second = text.rindex('"jobname"')
     for end in range(second - 10, len(text) - 200, 97):
         try:
-            found = json_lenient.parse(text[:end], "x").measurements[0].directions["read"].ios
+            found = json_output.parse(text[:end], "x").measurements[0].directions["read"].ios
         except UnusableError:
             continue
         assert found == whole
     with pytest.raises(UnusableError, match="holds 1 of its 2 clones"):
-        json_lenient.parse(text[:second], "x")
+        json_output.parse(text[:second], "x")
 
 
 # --- terse
@@ -337,7 +337,7 @@ def test_terse_and_json_of_one_run_agree(tmp_path: Path) -> None:
     options = ["--name=t", "--ioengine=null", "--size=8m", "--rw=randread", "--bs=4k", "--rate_iops=4000"]
     command = ["fio", *options, "--output-format=json,terse", "--terse-version=3"]
     text = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    here, there = fio_terse.parse(text, "x").measurements[0], json_lenient.parse(text, "x").measurements[0]
+    here, there = fio_terse.parse(text, "x").measurements[0], json_output.parse(text, "x").measurements[0]
     terse, full = here.directions["read"], there.directions["read"]
     assert terse.ios == pytest.approx(full.ios, rel=0.01)
     assert terse.lat_mean_ms == pytest.approx(full.lat_mean_ms, rel=0.01)

@@ -13,7 +13,7 @@ import pytest
 from diskbook.base.errors import DiskbookError
 from diskbook.selftest import bench_import
 from diskbook.tools.fio import (
-    json_lenient,
+    json_output,
     log as fio_log,
     log_histogram,
     log_latency,
@@ -28,7 +28,7 @@ FOLDER = SAMPLES / "fio-logs"
 
 
 def measured(name: str) -> Measurement:
-    return json_lenient.parse((FOLDER / f"{name}.json").read_text(), name).measurements[0]
+    return json_output.parse((FOLDER / f"{name}.json").read_text(), name).measurements[0]
 
 
 def log(name: str) -> LogFile:

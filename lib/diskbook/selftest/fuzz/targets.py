@@ -17,7 +17,7 @@ from diskbook.importing import loads
 from diskbook.tools import decode, fio, formats, perfkit, vmfleet
 from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
 from diskbook.tools.fio import (
-    json_lenient,
+    json_output,
     log as fio_log,
     log_histogram,
     log_latency,
@@ -53,7 +53,7 @@ class Target:
 def targets() -> list[Target]:
     """All parsers with their seeds, read from the tests' samples."""
     rows = [
-        ("fio JSON", _text(json_lenient.parse), "fio/*.json fio/*.txt fio-2.16/*"),
+        ("fio JSON", _text(json_output.parse), "fio/*.json fio/*.txt fio-2.16/*"),
         ("fio JSON, live runs", _live, "fio/*.json fio/*.txt"),
         ("fio terse", _text(terse.parse), "fio-terse/*"),
         ("fio latency log", _latency_log, "fio-logs/*_lat.*"),
@@ -133,7 +133,7 @@ def _text(parse: Callable[[str, str], Parsed]) -> Parser:
 
 
 def _live(content: bytes) -> object:
-    result = fio.parse(content.decode("utf-8", "replace"), "f")
+    result = fio.parse_output(content.decode("utf-8", "replace"), "f")
     for part in result.directions.values():
         _check_direction(part)
     return result

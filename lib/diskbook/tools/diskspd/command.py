@@ -18,14 +18,13 @@ from diskbook.scenario.diskspd_line.render import render
 from diskbook.scenario.model import Workload
 from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.job import Job
-from diskbook.tools.record import Measurement, Series, UnusableError
+from diskbook.tools.record import SHORTEST, Measurement, Series, UnusableError
 
 __all__ = ["Result", "arguments_of", "command", "parse_output", "prefill_command"]
 
 VERSION = "2.0.21"
 """The release that machines get. It reads -g5i as 5 bytes/ms, and -rs without a word (2.1 knows them)."""
 _PREFILL_MB_S = 400
-_SHORTEST = 0.9
 _RATE_ROUNDING = 0.001
 
 
@@ -150,7 +149,7 @@ def parse_output(text: Mapping[str, str], source: str, runtime_s: float | None =
         raise UnusableError(source, f"it holds {len(parsed.measurements)} results; one was asked for")
     measurement = parsed.measurements[0]
     measured_s = max(part.runtime_ms for part in measurement.directions.values()) / 1000
-    if runtime_s is not None and measured_s < _SHORTEST * runtime_s:
+    if runtime_s is not None and measured_s < SHORTEST * runtime_s:
         raise UnusableError(
             source, f"DiskSpd measured for {measured_s:g} s of {runtime_s:g} s; it was interrupted{told}"
         )

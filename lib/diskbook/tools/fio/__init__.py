@@ -11,20 +11,19 @@ from diskbook.tools.fio.command import (
     verify_write_command,
     version_command,
 )
-from diskbook.tools.fio.json_output import Direction, FioError, FioResult, merge_bins, parse, percentile_ns
-from diskbook.tools.fio.log_small import Series, parse_logs
+from diskbook.tools.fio.log_small import parse_logs
+from diskbook.tools.fio.trial import parse_output
+from diskbook.tools.record import Direction, Series, merge_bins, percentile_ns
 
 __all__ = [
     "Direction",
-    "FioError",
-    "FioResult",
     "Job",
     "Series",
     "Target",
     "command",
     "merge_bins",
-    "parse",
     "parse_logs",
+    "parse_output",
     "percentile_ns",
     "prefill_command",
     "verify_read_command",

@@ -24,21 +24,34 @@ _EMPTY_PERCENTILE = "0.00"  # fio before 3 pads its percentiles with these
 
 @dataclass(frozen=True)
 class Document:
-    """One document: its content, the line (from 1) it begins at, and what was found on the way."""
+    """One document: its content, the line (from 1) it begins at, and what was found on the way.
+
+    `cut` says that its end is missing, `damaged_line` where it first is not JSON; None when all of it is.
+    """
 
     content: dict[str, Any]
     line: int
     flags: tuple[str, ...]
     cut: bool
+    damaged_line: int | None = None
 
 
-def documents(text: str, source: str) -> list[Document]:
+def documents(text: str, source: str, *, all_whole: bool = False) -> list[Document]:
     """Find all documents of fio.
+
+    Parameters
+    ----------
+    text
+        With whatever stands before, between and after them.
+    source
+        Its name, for messages.
+    all_whole
+        Refuse the text when one of its documents is damaged.
 
     Raises
     ------
     UnusableError
-        When there is none, or none that can be read.
+        When there is none, or none that can be read; names the line where it can.
     """
     found: list[Document] = []
     failures: list[UnusableError] = []
@@ -53,9 +66,15 @@ def documents(text: str, source: str) -> list[Document]:
             failures.append(error)
             position = start.end()
     found = found or _whole(text)
-    if found:
+    if all_whole:
+        failures += [_damaged(source, item.damaged_line) for item in found if item.damaged_line]
+    if found and not (all_whole and failures):
         return found
     raise failures[0] if failures else UnusableError(source, "there is no JSON of fio in it")
+
+
+def _damaged(source: str, line: int) -> UnusableError:
+    return UnusableError(source, "fio's JSON is damaged", line)
 
 
 def _document(text: str, start: int, line: int, source: str) -> tuple[Document, int]:
@@ -79,7 +98,7 @@ def _mended(text: str, broken: int, line: int, why: str, source: str) -> Documen
     try:
         content, _ = pairs.decoder.raw_decode(numbers)
         flags = (*pairs.flags(), "values that are no numbers (nan, inf) are left out")
-        return Document(content, line, flags, False)
+        return Document(content, line, flags, False, line + text.count("\n", 0, broken))
     except (ValueError, RecursionError) as error:
         broken = getattr(error, "pos", broken)
     pairs = _Pairs()
@@ -89,7 +108,7 @@ def _mended(text: str, broken: int, line: int, why: str, source: str) -> Documen
     except (ValueError, RecursionError):
         raise UnusableError(source, f"fio's JSON is damaged ({why})", where) from None
     flag = f"cut or damaged at line {where}: what came before is used"
-    return Document(content, line, (*pairs.flags(), flag), True)
+    return Document(content, line, (*pairs.flags(), flag), True, where)
 
 
 def _closed(text: str) -> str:

@@ -1,188 +1,317 @@
-"""What fio said: its JSON and its logs, as numbers. Reads text, touches no file.
+"""Reader of fio's JSON and json+, versions 2 to 3.4x, as measurements. Reads text, touches no file.
 
 fio writes, possibly after lines such as ``fio: connected to NBD server``::
 
     { "fio version" : "fio-3.33", ..., "jobs" : [ { "jobname" : "trial", "error" : 0,
       "read" : { "total_ios" : 2250, "iops" : 898.9, "lat_ns" : { "mean" : 1129987.3, "N" : 2250,
       "bins" : { "1056768" : 1, "1089536" : 19 } } }, ... } ] }
+
+`parse` takes everything usable from whatever somebody's fio left, and says in flags what a reader must know
+of it. The rules that a trial of a live run must keep besides are in `trial`.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from diskbook.base.errors import DiskbookError
-from diskbook.base.units import NS_PER_MS
-from diskbook.tools.record import Direction, merge_bins, percentile_ns, pooled
+from diskbook.base.units import utc_text
+from diskbook.tools.fio import latency as fio_latency, options as fio_options
+from diskbook.tools.fio.documents import Document, documents
+from diskbook.tools.record import CACHED, SHORTEST, Direction, Measurement, Parsed, UnusableError, number
 
-__all__ = ["NS_PER_MS", "Direction", "FioError", "FioResult", "merge_bins", "parse", "percentile_ns"]
-
-DIRECTIONS = ("read", "write", "sync")
-# A trial that ran for less than this part of what was asked was interrupted; fio reports no error then.
-_SHORTEST = 0.9
-_GREATEST = 1e18
-
-
-class FioError(DiskbookError):
-    """fio did not measure what it was asked to: names the output, what is wrong, and fio's own message."""
+_LOGS = ("write_lat_log", "write_iops_log", "write_bw_log", "write_hist_log")
+_ALL_CLIENTS = "All clients"
+# What fio prints after the latencies of a direction; without it the direction was cut.
+_LAST_KEY = "bw_min"
+_EPOCH_S = 4_000_000_000
 
 
 @dataclass(frozen=True)
-class FioResult:
-    """One call of fio. `directions` holds those of read, write and sync in which something was done."""
+class _Job:
+    """Entries of the output that are one job: clones, or one entry."""
 
-    version: str
-    options: tuple[dict[str, str], ...]
-    runtime_ms: float
-    directions: dict[str, Direction]
-
-    @property
-    def ios(self) -> int:
-        """Reads and writes together."""
-        return int(sum(part.ios for name, part in self.directions.items() if name != "sync"))
+    name: str
+    host: str
+    options: dict[str, Any]
+    entries: list[Mapping[str, Any]]
+    group: str
 
 
-def parse(text: str, source: str, *, messages: str = "", runtime_s: float | None = None) -> FioResult:
-    """Read fio's JSON output.
+def parse(text: str, source: str) -> Parsed:
+    """Read everything usable in a file of fio's JSON.
 
     Parameters
     ----------
     text
-        What fio wrote on standard output.
+        The file: JSON with text before, between and after.
     source
-        Name of the output, for messages.
-    messages
-        What it wrote on standard error, quoted when something is wrong.
-    runtime_s
-        How long it was to measure; when given, a result that is much shorter is refused.
+        Its name, for messages.
+
+    Returns
+    -------
+    Parsed
+        A measurement a job (clones and hosts' jobs of the same name together).
 
     Raises
     ------
-    FioError
-        No output, cut JSON, an error reported by fio, no I/O at all, or a trial cut short.
+    UnusableError
+        When nothing can be used: why, and the line where it can be told.
     """
-    head, document = _document(text, source, messages)
-    told = _complaint(f"{head}\n{messages}")
-    jobs = _jobs(document, source)
-    failed = next((job for job in jobs if job.get("error")), None)
-    if failed:
-        raise FioError(f"{source}: fio ended with error {failed['error']}{told}")
+    found = documents(text, source)
+    runs, flags = _runs(found)
+    version = _version(runs, source)
+    measurements: list[Measurement] = []
+    problems: list[str] = []
+    for run in runs:
+        flags += run.flags
+        measurements += _measurements(run, problems)
+    if not measurements:
+        told = "; ".join(dict.fromkeys(problems)) or "fio did no I/O"
+        raise UnusableError(source, told, runs[-1].line)
+    if "terminating on signal" in text:
+        flags.append("fio was interrupted by a signal")
+    return Parsed("fio", version, "fio JSON", tuple(measurements), tuple(dict.fromkeys([*flags, *problems])))
+
+
+def joined(document: Document) -> Measurement:
+    """Measure all jobs of a document as one: those of a live run began together and ended together.
+
+    Raises
+    ------
+    ValueError
+        When it cannot be used; says why.
+    """
+    return _measurement(_together(document), document)
+
+
+def _together(document: Document) -> _Job:
+    """All entries of a document as one job, with the name and the options of the first."""
+    first = _jobs(document)[0]
+    return _Job(first.name, first.host, first.options, _entries(document), first.group)
+
+
+def _version(runs: list[Document], source: str) -> str:
+    versions = sorted({str(run.content.get("fio version"))[:40].removeprefix("fio-") for run in runs})
+    if len(versions) > 1:
+        raise UnusableError(source, f"it holds runs of different versions of fio ({', '.join(versions)})")
+    return versions[0] or "unknown"
+
+
+def _runs(found: list[Document]) -> tuple[list[Document], list[str]]:
+    """Drop what a later document repeats or includes: the same run printed twice, or by status-interval."""
+    runs: list[Document] = []
+    flags = []
+    for document in found:
+        before = runs[-1] if runs else None
+        if before and before.content == document.content:
+            flags.append("the same document is there twice and counts once")
+        elif before and _includes(document, before):
+            flags.append("cumulative documents (status-interval): the last complete one counts")
+            if document.cut:
+                continue
+        else:
+            runs.append(document)
+            continue
+        runs[-1] = document
+    if len(runs) > 1:
+        flags.append(f"the file holds {len(runs)} runs")
+    return runs, list(dict.fromkeys(flags))
+
+
+def _includes(later: Document, earlier: Document) -> bool:
+    """Whether a document goes on where the earlier one was printed: clock and counts went on alike."""
+    names = [[str(job.get("jobname")) for job in _entries(one)] for one in (earlier, later)]
+    if names[0][: len(names[1])] != names[1] and names[1][: len(names[0])] != names[0]:
+        return False
+    passed = _clock_s(later) - _clock_s(earlier)
+    worked = _greatest(later, "elapsed") - _greatest(earlier, "elapsed")
+    return worked >= 0 and abs(passed - worked) <= 1.5 and (later.cut or _ios(later) >= _ios(earlier))
+
+
+def _greatest(document: Document, key: str) -> float:
+    return max((_number(job.get(key)) for job in _entries(document)), default=0.0)
+
+
+def _ios(document: Document) -> float:
+    parts = [job.get(name) for job in _entries(document) for name in ("read", "write")]
+    return sum(_number(part.get("total_ios")) for part in parts if isinstance(part, Mapping))
+
+
+def _clock_s(document: Document) -> float:
+    return _number(document.content.get("timestamp"))
+
+
+def _number(value: object) -> float:
+    """Take a number that only serves for orientation; 0 when it is none."""
     try:
-        directions = {name: part for name in DIRECTIONS if (part := _direction(jobs, name)).ios > 0}
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise FioError(f"{source}: fio's JSON has no usable {error}; is it output of fio 3?") from None
-    if not all(_plausible(part) for part in directions.values()):
-        raise FioError(f"{source}: fio's JSON has numbers that are none (infinite, negative, too large)")
-    if not directions:
-        raise FioError(f"{source}: fio did no I/O{told}")
-    runtime_ms = max(part.runtime_ms for part in directions.values())
-    if runtime_s is not None and runtime_ms < _SHORTEST * runtime_s * 1000:
-        raise FioError(
-            f"{source}: fio measured for {runtime_ms / 1000:g} s of {runtime_s:g} s; it was interrupted{told}"
-        )
-    options = tuple({**document.get("global options", {}), **job.get("job options", {})} for job in jobs)
-    return FioResult(document["fio version"], options, runtime_ms, directions)
+        return number(value)
+    except ValueError:
+        return 0.0
 
 
-def _document(text: str, source: str, messages: str) -> tuple[str, dict[str, Any]]:
-    """Split into what precedes the JSON and the JSON; of several (cumulative) the last."""
-    start = _next_document(text, 0)
-    told = _complaint(f"{text[:start]}\n{messages}" if start >= 0 else f"{text}\n{messages}")
-    if start < 0:
-        what = "no JSON in fio's output" if text.strip() else "fio wrote no output"
-        raise FioError(f"{source}: {what}{told}")
-    head, document = text[:start], None
-    while start >= 0:
+def _entries(document: Document) -> list[Mapping[str, Any]]:
+    """Jobs; of client/server mode those of the clients, without their sum."""
+    told = document.content.get("jobs") or document.content.get("client_stats") or []
+    items = [item for item in told if isinstance(item, Mapping)] if isinstance(told, list) else []
+    single = [item for item in items if item.get("jobname") != _ALL_CLIENTS]
+    return single or items
+
+
+def _measurements(document: Document, problems: list[str]) -> list[Measurement]:
+    jobs = _jobs(document)
+    if not jobs:
+        problems.append("fio's JSON lists no jobs")
+    found = []
+    for job in jobs:
         try:
-            document, end = json.JSONDecoder().raw_decode(text, start)
-        except (ValueError, RecursionError) as error:
-            line = getattr(error, "lineno", text.count("\n", 0, start) + 1)
-            raise FioError(f"{source}: fio's JSON is cut or damaged at line {line}{told}") from None
-        start = _next_document(text, end)
-    if not isinstance(document, dict) or not str(document.get("fio version", "")).startswith("fio-"):
-        raise FioError(f"{source}: this is JSON, but not of fio")
-    return head, document
+            found.append((job.group, _measurement(job, document)))
+        except ValueError as error:
+            problems.append(f"job '{job.name}' cannot be used: {error}")
+    groups = [group for group, _ in found]
+    together = "it ran at the same time as other jobs of the file"
+    return [
+        replace(one, flags=(*one.flags, together)) if groups.count(group) > 1 else one for group, one in found
+    ]
 
 
-def _next_document(text: str, position: int) -> int:
-    """Where the next line that starts with a brace begins, or -1."""
-    if text.startswith("{", position):
-        return position
-    found = text.find("\n{", position)
-    return found + 1 if found >= 0 else -1
+def _jobs(document: Document) -> list[_Job]:
+    """Put clones together: entries of one name, group and host."""
+    shared = document.content.get("global options")
+    shared = dict(shared) if isinstance(shared, Mapping) else {}
+    jobs: dict[tuple[str, str, str], _Job] = {}
+    for entry in _entries(document):
+        own = entry.get("job options")
+        options = {**shared, **(own if isinstance(own, Mapping) else {})}
+        name, host = str(entry.get("jobname", ""))[:200], str(entry.get("hostname", ""))[:200]
+        key = (name, str(entry.get("groupid", 0)), host)
+        if key in jobs and jobs[key].options == options:
+            jobs[key].entries.append(entry)
+        else:
+            serial = key if key not in jobs else (name, f"{key[1]}/{len(jobs)}", host)
+            jobs[serial] = _Job(name, host, options, [entry], key[1])
+    return list(jobs.values())
 
 
-def _jobs(document: dict[str, Any], source: str) -> list[dict[str, Any]]:
-    if document["fio version"].startswith(("fio-1", "fio-2")):
-        raise FioError(
-            f"{source}: written by {document['fio version']}, whose units differ; use fio 3 or later"
-        )
-    jobs = document.get("jobs")
-    if not isinstance(jobs, list) or not jobs:
-        raise FioError(f"{source}: fio's JSON lists no jobs; output of fio's client mode is not supported")
-    return jobs
-
-
-def _complaint(text: str) -> str:
-    """fio's own words about what went wrong, to be put after a message."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    own = [line for line in lines if line.startswith("fio:") and "connected to" not in line]
-    telling = [line for line in lines if line.startswith("verify:")] + own
-    return f"; fio says: {telling[0][:300]}" if telling else ""
-
-
-def _direction(jobs: list[dict[str, Any]], name: str) -> Direction:
-    parts = [job[name] for job in jobs if name in job]
-    samples = [int(part["lat_ns"]["N"]) for part in parts]
-    # With libaio fio counts syncs only among the latencies; elsewhere the latencies may be off (gtod_reduce).
-    ios = sum(samples) if name == "sync" else sum(int(part["total_ios"]) for part in parts)
-    runtime_ms = _runtime_ms(jobs, parts, name)
-    bins = merge_bins([_bins(part["lat_ns"]) for part in parts])
-    p50, p99, p999 = percentile_ns(bins, 0.5, 0.99, 0.999)
-    latencies = [part["lat_ns"] for part in parts]
-    mean, stddev = pooled([lat["mean"] for lat in latencies], [lat["stddev"] for lat in latencies], samples)
-    active = [part["lat_ns"] for part, n in zip(parts, samples, strict=True) if n]
-    return Direction(
-        ios=ios,
-        iops=_rate(parts, "iops") if name != "sync" else _per_second(ios, runtime_ms),
-        bw_bytes=_rate(parts, "bw_bytes"),
-        runtime_ms=runtime_ms,
-        lat_mean_ms=mean / NS_PER_MS,
-        lat_stddev_ms=stddev / NS_PER_MS,
-        lat_min_ms=min((lat["min"] for lat in active), default=math.nan) / NS_PER_MS,
-        lat_max_ms=max((lat["max"] for lat in active), default=math.nan) / NS_PER_MS,
-        lat_p50_ms=p50 / NS_PER_MS,
-        lat_p99_ms=p99 / NS_PER_MS,
-        lat_p999_ms=p999 / NS_PER_MS,
-        bins=bins,
+def _measurement(job: _Job, document: Document) -> Measurement:
+    flags: list[str] = []
+    _check_whole(job, document.cut)
+    failed = [entry.get("error") for entry in job.entries if entry.get("error")]
+    if failed:
+        raise ValueError(f"fio ended it with error {failed[0]}{_error_words(failed[0])}")
+    directions = {
+        name: part
+        for name in ("read", "write", "sync")
+        if (part := _direction(job.entries, name, document.cut, flags)) is not None
+    }
+    if not directions.keys() & {"read", "write"}:
+        raise ValueError(_without_io(job.entries))
+    if any(_number(_part(entry, "trim").get("total_ios")) for entry in job.entries):
+        flags.append("trims are left out")
+    load = fio_options.load(job.options, len(job.entries), _alone_pct(job.entries), flags)
+    if job.options and fio_options.cached(job.options):
+        flags.append(CACHED)
+    if str(job.options.get("log_max_value", "0")) not in ("0", "false"):
+        flags.append("latencies of its logs are the largest of each interval (log_max_value), not means")
+    runtime_s = max(part.runtime_ms for part in directions.values()) / 1000
+    if load.runtime_s and runtime_s < SHORTEST * load.runtime_s:
+        flags.append(f"measured for {runtime_s:g} s of {load.runtime_s:g} s")
+    return Measurement(
+        name=job.name,
+        target=fio_options.target(job.options),
+        load=load,
+        directions=directions,
+        started_utc=_started(job, document),
+        flags=tuple(dict.fromkeys(flags)),
+        host=job.host,
+        logs={name: str(job.options[name])[:400] for name in _LOGS if job.options.get(name)},
+        log_interval_s=_log_interval_s(job.options),
     )
 
 
-def _plausible(part: Direction) -> bool:
-    """Whether every number is finite and not negative, or missing (NaN)."""
-    numbers = [value for value in vars(part).values() if isinstance(value, int | float)]
-    return all(
-        0 <= value < _GREATEST or (isinstance(value, float) and math.isnan(value)) for value in numbers
-    )
+def _check_whole(job: _Job, cut: bool) -> None:
+    """Refuse some clones of a file that was cut: their sum would pass for a smaller total."""
+    clones = fio_options.whole(job.options, "numjobs", 1) or 1
+    if cut and "group_reporting" not in job.options and len(job.entries) < clones:
+        raise ValueError(f"the file is cut, and holds {len(job.entries)} of its {clones} clones")
 
 
-def _bins(latency: dict[str, Any]) -> dict[int, int]:
-    return {int(value): count for value, count in latency.get("bins", {}).items()}
+def _without_io(entries: list[Mapping[str, Any]]) -> str:
+    """Say why a job has neither reads nor writes."""
+    if any(_number(_part(entry, "mixed").get("total_ios")) for entry in entries):
+        return "reads and writes are reported as one (unified_rw_reporting) and cannot be told apart"
+    return "fio did no I/O"
 
 
-def _rate(parts: list[dict[str, Any]], key: str) -> float:
-    return float(sum(part.get(key, 0) for part in parts))
+def _error_words(error: object) -> str:
+    return f" ({os.strerror(error)})" if isinstance(error, int) and 0 < error < 200 else ""
 
 
-def _per_second(ios: int, runtime_ms: float) -> float:
-    return ios / runtime_ms * 1000 if runtime_ms else math.nan
+def _log_interval_s(options: Mapping[str, Any]) -> float | None:
+    told = fio_options.whole(options, "log_avg_msec", None, 10**9)
+    return told / 1000 if told else None
 
 
-def _runtime_ms(jobs: list[dict[str, Any]], parts: list[dict[str, Any]], name: str) -> float:
-    """Longest time of any job. Syncs have none of their own: they ran as long as the writes."""
+def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = entry.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _direction(entries: list[Mapping[str, Any]], name: str, cut: bool, flags: list[str]) -> Direction | None:
+    """Join one direction of a job's clones; None when nothing was done in it."""
+    parts = [part for entry in entries if (part := _part(entry, name))]
+    broken = len(parts) < len(entries) or any(_LAST_KEY not in part for part in parts)
+    if cut and name != "sync" and broken:
+        flags.append(f"{name}s are cut off and left out")
+        return None
+    counts = [int(number(part.get("total_ios", 0), "total_ios")) for part in parts]
+    latencies = [fio_latency.read(part, ios) for part, ios in zip(parts, counts, strict=True)]
+    known = [item for item in latencies if item]
     if name == "sync":
-        return float(max((job.get("write", {}).get("runtime", 0) for job in jobs), default=0))
-    return float(max((part["runtime"] for part in parts), default=0))
+        # With libaio fio counts syncs only among the latencies.
+        counts = [item.samples for item in known]
+    if not sum(counts):
+        return None
+    runtime_ms = _runtime_ms(entries, parts, name)
+    iops = sum(number(part.get("iops", 0), "iops") for part in parts)
+    if name == "sync":
+        iops = sum(counts) / runtime_ms * 1000 if runtime_ms else math.nan
+    if not known and name != "sync":
+        flags.append("no latencies were recorded")
+    return Direction(
+        ios=sum(counts),
+        iops=iops,
+        bw_bytes=sum(_bytes(part) for part in parts) / runtime_ms * 1000 if runtime_ms else math.nan,
+        runtime_ms=runtime_ms,
+        **fio_latency.join(known, flags),
+    )
+
+
+def _runtime_ms(entries: list[Mapping[str, Any]], parts: list[Mapping[str, Any]], name: str) -> float:
+    """Longest time of any clone. Syncs have none of their own: they ran as long as the writes."""
+    measured = [_part(entry, "write") for entry in entries] if name == "sync" else parts
+    return max((number(part.get("runtime", 0), "runtime") for part in measured), default=0.0)
+
+
+def _bytes(part: Mapping[str, Any]) -> float:
+    """Bytes done. Before fio 3 `io_bytes` counts KiB, and there is no `io_kbytes` beside it."""
+    return number(part.get("io_bytes", 0), "io_bytes") * (1 if "io_kbytes" in part else 1024)
+
+
+def _alone_pct(entries: list[Mapping[str, Any]]) -> float:
+    levels = [_part(entry, "iodepth_level") for entry in entries]
+    told = [_number(level["1"]) for level in levels if "1" in level]
+    return min(told, default=math.nan)
+
+
+def _started(job: _Job, document: Document) -> str | None:
+    """When the job began: told in ms by new versions, else when fio printed, less the time it took."""
+    told = _number(job.entries[0].get("job_start")) / 1000
+    printed = _clock_s(document)
+    begun = told or (printed - _number(job.entries[0].get("elapsed")) if printed else 0.0)
+    if not 0 < begun < _EPOCH_S:
+        return None
+    return utc_text(begun)

@@ -29,10 +29,10 @@ class Latency:
     """Latency of one job and direction. `of` says what the percentiles and bins are of: lat or clat."""
 
     samples: int
-    mean_ms: float
-    stddev_ms: float
-    min_ms: float
-    max_ms: float
+    mean_ns: float
+    stddev_ns: float
+    min_ns: float
+    max_ns: float
     bins: dict[int, int]
     percentiles_ms: dict[float, float]
     of: str
@@ -54,14 +54,13 @@ def read(part: Mapping[str, Any], ios: int) -> Latency | None:
     mean, most = number(total.get("mean"), "mean"), number(total.get("max"), "max")
     if not samples or (mean == 0 and most == 0):
         return None
-    scale = unit / NS_PER_MS
     bins, percentiles, of = _distribution(part)
     return Latency(
         samples=samples,
-        mean_ms=mean * scale,
-        stddev_ms=number(total.get("stddev", 0), "stddev") * scale,
-        min_ms=number(total.get("min"), "min") * scale,
-        max_ms=most * scale,
+        mean_ns=mean * unit,
+        stddev_ns=number(total.get("stddev", 0), "stddev") * unit,
+        min_ns=number(total.get("min"), "min") * unit,
+        max_ns=most * unit,
         bins=bins,
         percentiles_ms=percentiles,
         of=of,
@@ -76,13 +75,13 @@ def join(parts: Sequence[Latency], flags: list[str]) -> dict[str, Any]:
     if not parts:
         return {}
     counts = [part.samples for part in parts]
-    mean, stddev = pooled([part.mean_ms for part in parts], [part.stddev_ms for part in parts], counts)
+    mean, stddev = pooled([part.mean_ns for part in parts], [part.stddev_ns for part in parts], counts)
     bins = merge_bins([part.bins for part in parts]) if all(part.bins for part in parts) else {}
     percentiles = parts[0].percentiles_ms if len(parts) == 1 else {}
     if len(parts) > 1 and not bins and parts[0].percentiles_ms:
         flags.append(NOT_JOINED)
     p50, p99, p999 = _wanted(bins, percentiles)
-    most = max(part.max_ms for part in parts)
+    most = max(part.max_ns for part in parts) / NS_PER_MS
     if parts[0].of == "clat" and not math.isnan(p50):
         flags.append(COMPLETION)
     if most > CAP_MS:
@@ -90,9 +89,9 @@ def join(parts: Sequence[Latency], flags: list[str]) -> dict[str, Any]:
     if percentiles and max(percentiles.values()) > most * 1.04:  # the width of a bin at most
         flags.append("a percentile lies above the largest latency")
     return {
-        "lat_mean_ms": mean,
-        "lat_stddev_ms": stddev,
-        "lat_min_ms": min(part.min_ms for part in parts),
+        "lat_mean_ms": mean / NS_PER_MS,
+        "lat_stddev_ms": stddev / NS_PER_MS,
+        "lat_min_ms": min(part.min_ns for part in parts) / NS_PER_MS,
         "lat_max_ms": most,
         "lat_p50_ms": p50,
         "lat_p99_ms": p99,

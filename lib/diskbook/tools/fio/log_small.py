@@ -15,8 +15,7 @@ import math
 import numpy as np
 
 from diskbook.base.units import NS_PER_MS
-from diskbook.tools.fio.json_output import FioError
-from diskbook.tools.record import Series
+from diskbook.tools.record import Series, UnusableError
 
 __all__ = ["Series", "parse_logs"]
 
@@ -49,11 +48,11 @@ def parse_logs(lat_text: str, iops_text: str, interval_s: float, source: str) ->
 
     Raises
     ------
-    FioError
+    UnusableError
         When a line is not a log line.
     """
-    lat = _read(lat_text, interval_s, f"{source}: latency log")
-    iops = _read(iops_text, interval_s, f"{source}: IOPS log")
+    lat = _read(lat_text, interval_s, source, "latency log")
+    iops = _read(iops_text, interval_s, source, "IOPS log")
     if max((interval for part in iops.values() for interval, _ in part), default=0) < 2:
         return {}  # with one interval a job, the jobs cannot be told apart
     return {
@@ -63,7 +62,7 @@ def parse_logs(lat_text: str, iops_text: str, interval_s: float, source: str) ->
     }
 
 
-def _read(text: str, interval_s: float, source: str) -> _Values:
+def _read(text: str, interval_s: float, source: str, log: str) -> _Values:
     """Sort the lines by direction, interval and job.
 
     Of several entries of a job in an interval the first counts: another one is a rest at the end.
@@ -79,7 +78,7 @@ def _read(text: str, interval_s: float, source: str) -> _Values:
             if interval:
                 values.setdefault(int(direction), {}).setdefault((interval, job), float(value))
     except (ValueError, OverflowError):
-        raise FioError(f"{source} has a line that is not 'time, value, direction, ...'") from None
+        raise UnusableError(source, f"{log} has a line that is not 'time, value, direction, ...'") from None
     return values
 
 

@@ -137,7 +137,16 @@ def _direction(fields: list[str]) -> tuple[Direction, Latency | None]:
     if not ios or (mean == 0 and most == 0):
         return direction, None
     percentiles = _percentiles(fields[12:32])
-    latency = Latency(ios, mean * _MS, spread * _MS, least * _MS, most * _MS, {}, percentiles, "clat")
+    latency = Latency(
+        samples=ios,
+        mean_ns=mean * NS_PER_US,
+        stddev_ns=spread * NS_PER_US,
+        min_ns=least * NS_PER_US,
+        max_ns=most * NS_PER_US,
+        bins={},
+        percentiles_ms=percentiles,
+        of="clat",
+    )
     return direction, latency
 
 

@@ -1,0 +1,104 @@
+"""Strict reader of what fio left of a trial of a live run: one call, whole, without an error. No I/O here.
+
+Numbers are read as everywhere (`json_output`); here is what is refused, with fio's own message.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from diskbook.tools.fio import json_output
+from diskbook.tools.fio.documents import Document, documents
+from diskbook.tools.record import SHORTEST, Measurement, UnusableError
+
+_DIRECTIONS = ("read", "write", "sync")
+_LINE_WITH_BRACE = re.compile(r"^\{", re.MULTILINE)
+
+
+def parse_output(
+    text: str, source: str, *, messages: str = "", runtime_s: float | None = None
+) -> Measurement:
+    """Read fio's JSON output of one call, all its jobs together.
+
+    Parameters
+    ----------
+    text
+        What fio wrote on standard output; of several documents (status-interval) the last counts.
+    source
+        Name of the output, for messages.
+    messages
+        What it wrote on standard error, quoted when something is wrong.
+    runtime_s
+        How long it was to measure; when given, a result that is much shorter is refused.
+
+    Raises
+    ------
+    UnusableError
+        No output, cut JSON, an error reported by fio, no I/O at all, or a trial cut short.
+    """
+    start = _LINE_WITH_BRACE.search(text)
+    complaint = _complaint(f"{text[: start.start()] if start else text}\n{messages}")
+    try:
+        document = _document(text)
+        _check(document.content)
+        measurement = json_output.joined(document)
+        if runtime_s is not None and measurement.runtime_ms < SHORTEST * runtime_s * 1000:
+            measured_s = measurement.runtime_ms / 1000
+            raise ValueError(f"fio measured for {measured_s:g} s of {runtime_s:g} s; it was interrupted")
+    except ValueError as error:
+        raise UnusableError(source, f"{error}{complaint}") from None
+    return replace(measurement, version=document.content["fio version"])
+
+
+def _document(text: str) -> Document:
+    """Return the last document; ValueError when there is none, or one is damaged."""
+    try:
+        return documents(text, "fio", all_whole=True)[-1]
+    except UnusableError as error:
+        raise ValueError(_damage(error.line) if error.line else _without_document(text)) from None
+
+
+def _damage(line: int) -> str:
+    return f"fio's JSON is cut or damaged at line {line}"
+
+
+def _without_document(text: str) -> str:
+    """Say what there is instead of fio's JSON."""
+    start = _LINE_WITH_BRACE.search(text)
+    if not start:
+        return "no JSON in fio's output" if text.strip() else "fio wrote no output"
+    try:
+        json.JSONDecoder().raw_decode(text, start.start())
+    except (ValueError, RecursionError) as error:
+        return _damage(getattr(error, "lineno", text.count("\n", 0, start.start()) + 1))
+    return "this is JSON, but not of fio"
+
+
+def _check(content: Mapping[str, Any]) -> None:
+    """Refuse, by a ValueError, what an import may use and a trial may not."""
+    version = str(content["fio version"])
+    if not version.startswith("fio-"):
+        raise ValueError("this is JSON, but not of fio")
+    if version.startswith(("fio-1", "fio-2")):
+        raise ValueError(f"written by {version}, whose units differ; use fio 3 or later")
+    jobs = content.get("jobs")
+    if not isinstance(jobs, list) or not jobs or not all(isinstance(job, Mapping) for job in jobs):
+        raise ValueError("fio's JSON lists no jobs; output of fio's client mode is not supported")
+    errors = [job["error"] for job in jobs if job.get("error")]
+    if errors:
+        raise ValueError(f"fio ended with error {errors[0]}")
+    for part in (job[name] for job in jobs for name in _DIRECTIONS if name in job):
+        if not isinstance(part, Mapping) or not isinstance(part.get("lat_ns"), Mapping):
+            raise ValueError("fio's JSON has no usable 'lat_ns'; is it output of fio 3?")
+
+
+def _complaint(text: str) -> str:
+    """fio's own words about what went wrong, to be put after a message."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    own = [line for line in lines if line.startswith("fio:") and "connected to" not in line]
+    telling = [line for line in lines if line.startswith("verify:")] + own
+    return f"; fio says: {telling[0][:300]}" if telling else ""

@@ -12,6 +12,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import pyarrow.csv  # noqa: F401 (loaded before the memory of a process is bounded)
+
 from diskbook.base import paths
 from diskbook.importing import loads
 from diskbook.tools import decode, fio, formats, perfkit, vmfleet

@@ -11,8 +11,7 @@ from diskbook.tools.fio.command import (
     verify_write_command,
     version_command,
 )
-from diskbook.tools.fio.log_small import parse_logs
-from diskbook.tools.fio.trial import parse_output
+from diskbook.tools.fio.trial import parse_logs, parse_output
 from diskbook.tools.record import Direction, Series, merge_bins, percentile_ns
 
 __all__ = [

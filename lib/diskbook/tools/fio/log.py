@@ -1,4 +1,4 @@
-"""fio's latency, IOPS and bandwidth logs of any size, block by block.
+"""Reader of fio's latency, IOPS and bandwidth logs of any size, block by block.
 
 A line is time (ms since the start, or since the epoch), value (latency in ns, in microseconds before fio 3;
 IOPS; KiB/s), direction (0 read, 1 write, 2 trim), block size in bytes (0 where values are averaged over an
@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import io
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-from pyarrow import csv
 
 from diskbook.base.units import MIB
 from diskbook.tools.record import UnusableError
@@ -58,6 +56,16 @@ class Rows:
     def averaged(self) -> bool:
         """Whether a line stands for an interval, not for an I/O."""
         return len(self.size_bytes) > 0 and not self.size_bytes.any()
+
+
+def no_rows() -> Rows:
+    """Return the rows of an empty log."""
+    return Rows(*(np.zeros(0, np.int64) for _ in _NAMES))
+
+
+def stacked(logs: Sequence[Rows]) -> Rows:
+    """Put the lines of several logs one after another."""
+    return Rows(*(np.concatenate([getattr(rows, name) for rows in (no_rows(), *logs)]) for name in _NAMES))
 
 
 def read_rows(content: bytes, source: str) -> tuple[Rows, tuple[str, ...]]:
@@ -114,29 +122,37 @@ def parse_block(block: Block, source: str, *, sizes: bool = True) -> Rows:
         Names the first line, counted within the block, that is none of a log.
     """
     if not block.content or block.content.isspace():
-        return Rows(*(np.zeros(0, np.int64) for _ in _NAMES))
-    wanted = list(_NAMES if sizes else _NAMES[:-1])
-    names = [*_NAMES, *(f"more_{k}" for k in range(block.columns - len(_NAMES)))]
+        return no_rows()
     try:
-        table = csv.read_csv(
-            pa.BufferReader(block.content),
-            read_options=csv.ReadOptions(
-                column_names=names, use_threads=False, block_size=len(block.content) + 1
-            ),
-            parse_options=csv.ParseOptions(quote_char=False, ignore_empty_lines=True),
-            convert_options=csv.ConvertOptions(
-                include_columns=wanted,
-                column_types=dict.fromkeys(wanted, pa.int64()),
-                null_values=[],
-            ),
-        )
-    except (pa.ArrowException, UnicodeDecodeError) as error:
+        columns = _columns_of(block, _NAMES if sizes else _NAMES[:-1])
+    except ValueError as error:
         raise _bad_line(block, source, str(error)) from None
-    columns = {name: table.column(name).to_numpy() for name in wanted}
     rows = Rows(**{"size_bytes": np.zeros(0, np.int64), **columns})
     if not _plausible(rows):
         raise _bad_line(block, source, "")
     return rows
+
+
+def _columns_of(block: Block, names: Sequence[str]) -> dict[str, Ints]:
+    """Read some of a block's columns; ValueError for what are no numbers."""
+    # Half as long again as numpy: who only builds commands need not spend it.
+    import pyarrow as pa
+    from pyarrow import csv
+
+    every = [*_NAMES, *(f"more_{k}" for k in range(block.columns - len(_NAMES)))]
+    whole = len(block.content) + 1
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(block.content),
+            read_options=csv.ReadOptions(column_names=every, use_threads=False, block_size=whole),
+            parse_options=csv.ParseOptions(quote_char=False, ignore_empty_lines=True),
+            convert_options=csv.ConvertOptions(
+                include_columns=names, column_types=dict.fromkeys(names, pa.int64()), null_values=[]
+            ),
+        )
+    except pa.ArrowException as error:
+        raise ValueError(str(error)) from None
+    return {name: table.column(name).to_numpy() for name in names}
 
 
 def parsed(stream: BinaryIO, source: str) -> Iterator[tuple[Rows, Block]]:

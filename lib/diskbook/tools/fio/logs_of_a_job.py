@@ -5,7 +5,6 @@ Logs of a job are several files: by kind (lat, clat, iops, bw, clat_hist) and, b
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +13,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from diskbook.base.units import NS_PER_MS, NS_PER_US
-from diskbook.tools.fio import log as fio_log_read, log_histogram, log_latency, log_small
+from diskbook.base.units import KIB, NS_PER_MS, NS_PER_US
+from diskbook.tools.fio import log as fio_log, log_histogram, log_latency, log_series
 from diskbook.tools.fio.log import Rows
 from diskbook.tools.record import (
     Direction,
@@ -123,7 +122,7 @@ def _averaged(file: LogFile, interval_s: float | None) -> bool:
     with file.open() as stream:
         head = stream.read(64 * 1024)
     whole = head[: head.rfind(b"\n") + 1] or head
-    return fio_log_read.read_rows(whole, file.name)[0].averaged
+    return fio_log.read_rows(whole, file.name)[0].averaged
 
 
 def _of_each_io(files: Sequence[LogFile], old: bool, completion: bool) -> Found:
@@ -150,18 +149,17 @@ def _of_each_io(files: Sequence[LogFile], old: bool, completion: bool) -> Found:
 def _averages(
     latency: Sequence[LogFile], iops: Sequence[LogFile], interval_s: float | None, old: bool
 ) -> Found:
-    """Interval by interval, all clones together; the strict reader of live runs does it."""
-    contents = [_whole(file) for file in iops]
-    interval = interval_s or _interval_s(fio_log_read.read_rows(contents[0], iops[0].name)[0])
-    start = _start_ms(contents, interval)
-    latency_text = "".join(_since(_whole(file), start) for file in latency)
-    iops_text = "".join(_since(content, start) for content in contents)
-    series = log_small.parse_logs(latency_text, iops_text, interval, iops[0].name)
+    """Interval by interval, all clones together, as of a live run."""
+    rates = [_rows(file) for file in iops]
+    interval = interval_s or _interval_s(rates[0])
+    start = _start_ms(rates, interval)
+    means = _one_after_another([_rows(file) for file in latency], start)
+    series = log_series.series_of(means, _one_after_another(rates, start), interval)
     if not series:
         raise UnusableError(iops[0].name, "fewer than two intervals were logged")
     if old:
         series = {
-            name: Series(one.second, one.iops, one.lat_mean_ms * NS_PER_US) for name, one in series.items()
+            name: replace(part, lat_mean_ms=part.lat_mean_ms * NS_PER_US) for name, part in series.items()
         }
     flags = () if latency else ("no latency log: the series has IOPS alone",)
     return Found(series, flags=flags)
@@ -171,37 +169,28 @@ def _block_size(bandwidth: Sequence[LogFile], iops: Sequence[LogFile]) -> int | 
     """Bytes of an I/O, from averages of KiB/s and of IOPS over the same intervals; None without both."""
     if len(bandwidth) != len(iops):
         return None
-    kib_s, ios_s = (
-        sum(int(fio_log_read.read_rows(_whole(file), file.name)[0].value.sum()) for file in files)
-        for files in (bandwidth, iops)
-    )
+    kib_s, ios_s = (sum(int(_rows(file).value.sum()) for file in files) for files in (bandwidth, iops))
     return round(kib_s * 1024 / ios_s / _SECTOR) * _SECTOR or None if ios_s else None
 
 
-def _whole(file: LogFile) -> bytes:
-    """Whole lines of a log of moderate size, checked."""
-    content = file.content()
-    end = content.rfind(b"\n") + 1
-    fields = content.split(b"\n", 1)[0].count(b",")
-    # A last line without an end counts when it has all fields, and is then checked with the others.
-    whole = content + b"\n" if content[end:].count(b",") >= fields > 0 else content[:end]
-    fio_log_read.read_rows(whole, file.name)
-    return whole
+def _rows(file: LogFile) -> Rows:
+    """Read a log of moderate size; a last line that was cut short is left out."""
+    rows, _ = fio_log.read_rows(file.content(), file.name)
+    if not len(rows.value):
+        raise UnusableError(file.name, "the log is empty")
+    return rows
 
 
-def _start_ms(contents: Sequence[bytes], interval_s: float) -> int:
+def _start_ms(logs: Sequence[Rows], interval_s: float) -> int:
     """When the interval began that ends with the first line, for times since the epoch; else 0."""
-    first = min(int(fio_log_read.read_rows(content, "log")[0].time_ms[0]) for content in contents)
-    return first - round(1000 * interval_s) if first >= fio_log_read.EPOCH_MS else 0
+    first = min(int(rows.time_ms[0]) for rows in logs)
+    return first - round(1000 * interval_s) if first >= fio_log.EPOCH_MS else 0
 
 
-def _since(content: bytes, start_ms: int) -> str:
-    """Lines of a log with their times since the start."""
-    if not start_ms:
-        return content.decode("ascii", "replace")
-    rows, _ = fio_log_read.read_rows(content, "log")
-    columns = zip(np.maximum(rows.time_ms - start_ms, 0), rows.value, rows.direction, strict=True)
-    return "".join(f"{time}, {value}, {direction}, 0\n" for time, value, direction in columns)
+def _one_after_another(logs: Sequence[Rows], start_ms: int) -> Rows:
+    """Lines of all clones, with their times since the start."""
+    rows = fio_log.stacked(logs)
+    return replace(rows, time_ms=np.maximum(rows.time_ms - start_ms, 0))
 
 
 def _interval_s(rows: Rows) -> float:
@@ -229,15 +218,10 @@ def _histograms(files: Sequence[LogFile]) -> Found:
 
 def _bandwidth(files: Sequence[LogFile], interval_s: float | None, block_size: int) -> Found:
     """IOPS from KiB/s: a latency is not told."""
-    contents = [_whole(file) for file in files]
-    interval = interval_s or _interval_s(fio_log_read.read_rows(contents[0], files[0].name)[0])
-    start = _start_ms(contents, interval)
-    content = "".join(_since(content, start) for content in contents).encode()
-    rows, _ = fio_log_read.read_rows(content, files[0].name)
-    scaled = io.StringIO()
-    for time, value, code in zip(rows.time_ms, rows.value, rows.direction, strict=True):
-        scaled.write(f"{time}, {value * 1024 / block_size:.3f}, {code}, 0\n")
-    series = log_small.parse_logs("", scaled.getvalue(), interval, files[0].name)
+    logs = [_rows(file) for file in files]
+    interval = interval_s or _interval_s(logs[0])
+    kib_s = _one_after_another(logs, _start_ms(logs, interval))
+    series = log_series.series_of(fio_log.no_rows(), kib_s, interval, KIB / block_size)
     if not series:
         raise UnusableError(files[0].name, "fewer than two intervals were logged")
     return Found(series, flags=("IOPS of the series are bandwidth / block size",))
@@ -253,7 +237,7 @@ def _joined(parts: Sequence[Series], interval_s: float | None) -> Series:
     width = interval_s or (float(np.median(steps)) if len(steps) else max(float(ends[-1]), 1e-3))
     numbers = [np.maximum(np.round(part.second / width), 1).astype(np.int64) for part in parts]
     length = max((int(one.max()) for one in numbers if len(one)), default=0) + 1
-    if length > fio_log_read.GREATEST_S:
+    if length > fio_log.GREATEST_S:
         raise UnusableError("log", "its intervals are too short for its times")
     iops, in_flight = np.zeros(length), np.zeros(length)
     for part, which in zip(parts, numbers, strict=True):

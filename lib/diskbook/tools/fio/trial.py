@@ -1,6 +1,6 @@
 """Strict reader of what fio left of a trial of a live run: one call, whole, without an error. No I/O here.
 
-Numbers are read as everywhere (`json_output`); here is what is refused, with fio's own message.
+Numbers are read as everywhere (`json_output`, `log`); here is what is refused, with fio's own message.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from diskbook.tools.fio import json_output
+from diskbook.tools.fio import json_output, log, log_series
 from diskbook.tools.fio.documents import Document, documents
-from diskbook.tools.record import SHORTEST, Measurement, UnusableError
+from diskbook.tools.record import SHORTEST, Measurement, Series, UnusableError
 
 _DIRECTIONS = ("read", "write", "sync")
 _LINE_WITH_BRACE = re.compile(r"^\{", re.MULTILINE)
@@ -52,6 +52,46 @@ def parse_output(
     except ValueError as error:
         raise UnusableError(source, f"{error}{complaint}") from None
     return replace(measurement, version=document.content["fio version"])
+
+
+def parse_logs(lat_text: str, iops_text: str, interval_s: float, source: str) -> dict[str, Series]:
+    """Read the latency and IOPS logs of a trial (per_job_logs=0, log_avg_msec set) as series.
+
+    Parameters
+    ----------
+    lat_text, iops_text
+        The two logs; empty where fio left none.
+    interval_s
+        log_avg_msec / 1000.
+    source
+        Name of the trial's output, for messages.
+
+    Returns
+    -------
+    dict
+        See `log_series.series_of`.
+
+    Raises
+    ------
+    UnusableError
+        When a line is not a log line, or cut short.
+    """
+    latency, iops = _rows(lat_text, source, "latency log"), _rows(iops_text, source, "IOPS log")
+    return log_series.series_of(latency, iops, interval_s)
+
+
+def _rows(text: str, source: str, name: str) -> log.Rows:
+    if not text.strip():
+        return log.no_rows()
+    try:
+        rows, flags = log.read_rows(text.encode(), name)
+        place = "" if not flags else "at its end"
+    except UnusableError as error:
+        rows, place = log.no_rows(), f"in line {error.line}" if error.line else "somewhere"
+    if place:
+        reason = f"{name} has a line that is not 'time, value, direction, ...' ({place})"
+        raise UnusableError(source, reason)
+    return rows
 
 
 def _document(text: str) -> Document:

@@ -24,6 +24,7 @@ from diskbook.machines.ssh import Connection, Host
 from diskbook.runs import stages
 from diskbook.scenario.model import Machine
 from diskbook.store.run import Run
+from diskbook.tools.diskspd.install import INSTALL
 from support.arm_plane import World, refused
 from support.emulated import leftovers
 
@@ -119,8 +120,8 @@ def test_the_script_checks_the_tool_before_it_opens_the_machine() -> None:
     custom = base64.b64decode(_body()["properties"]["osProfile"]["customData"]).decode()
     assert custom.startswith(script) and "@" not in script.replace("@'", "").replace("'@", "")
     steps = [
-        windows_setup.DISKSPD_URL,
-        windows_setup.DISKSPD_SHA256,
+        INSTALL.url,
+        INSTALL.sha256,
         "Get-FileHash -Algorithm SHA256",
         "throw",
         "Expand-Archive",
@@ -184,7 +185,7 @@ def test_an_extension_can_be_deleted(plane: World) -> None:
 
 
 def test_another_checksum_fails_the_extension(plane: World) -> None:
-    script = windows.setup_script().replace(windows_setup.DISKSPD_SHA256, "0" * 64)
+    script = windows.setup_script().replace(INSTALL.sha256, "0" * 64)
     group, vm = _windows(plane, customData=base64.b64encode(script.encode()).decode())
     body = windows.extension("westeurope", {}, keys.new_pair("host"), "ssh-ed25519 AAAA me")
     with pytest.raises(HttpResponseError) as caught:

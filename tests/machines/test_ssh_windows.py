@@ -134,7 +134,7 @@ def test_a_disk_is_found_by_lun_marked_and_measured(connection: WindowsConnectio
     text = {name: content.decode() for name, content in output.items()}
     result = diskspd.parse_output(text, "trial.xml", runtime_s=1)
     assert "emulated" in result.version
-    assert result.measurement.directions["write"].iops > 0
+    assert result.directions["write"].iops > 0
 
 
 def test_two_disks_that_claim_one_lun_are_refused() -> None:

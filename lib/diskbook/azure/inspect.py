@@ -14,6 +14,8 @@ from diskbook.base.errors import DiskbookError
 from diskbook.machines import windows_setup
 from diskbook.machines.ssh import Connection, Host
 from diskbook.scenario.model import Machine
+from diskbook.tools import registry
+from diskbook.tools.protocol import Tool
 
 SETUP_S = 900  # cloud-init installs packages
 PROBES = 9
@@ -63,24 +65,27 @@ def inspect_machine(folder: Path, spec: Machine, machines: Mapping[str, Mapping[
         When it cannot be reached, or has no tool.
     """
     host = Host(**machines[spec.name]["host"], private_key=run_key(folder))
+    tool = registry.TOOLS[spec.tools[0]]
     with Connection(host) as connection:
         if spec.os == "windows":
-            return {**_windows_software(connection), "round_trips": []}
-        return {**_linux_software(connection), "round_trips": _round_trips(connection, spec.name, machines)}
+            return {**_windows_software(connection, tool), "round_trips": []}
+        software = _linux_software(connection, tool)  # first: it waits until the machine is set up
+        return {**software, "round_trips": _round_trips(connection, spec.name, machines)}
 
 
-def _windows_software(connection: Connection) -> dict[str, str]:
-    lines = connection.check(windows_setup.powershell(windows_setup.FACTS), timeout_s=120)
+def _windows_software(connection: Connection, tool: Tool) -> dict[str, str]:
+    facts = windows_setup.powershell(windows_setup.facts(tool))
+    lines = connection.check(facts, timeout_s=120)
     system, version = _two_lines(lines, connection.host.name)
-    return {"kernel": system, "tool_version": f"diskspd {version}"}
+    return {"kernel": system, "tool_version": tool.version(version)}
 
 
-def _linux_software(connection: Connection) -> dict[str, str]:
-    # cloud-init installs fio on Azure; the emulated machine has neither need nor cloud-init.
+def _linux_software(connection: Connection, tool: Tool) -> dict[str, str]:
+    # cloud-init installs the tools on Azure; the emulated machine has neither need nor cloud-init.
     wait = "if command -v cloud-init >/dev/null; then cloud-init status --wait >/dev/null; fi"
-    lines = connection.check(f"{wait}; uname -sr && fio --version", timeout_s=SETUP_S)
-    kernel, tool = _two_lines(lines, connection.host.name)
-    return {"kernel": kernel, "tool_version": tool}
+    lines = connection.check(f"{wait}; uname -sr && {tool.install.version}", timeout_s=SETUP_S)
+    kernel, version = _two_lines(lines, connection.host.name)
+    return {"kernel": kernel, "tool_version": tool.version(version)}
 
 
 def _two_lines(output: bytes, name: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from diskbook.azure import expiry
 from diskbook.base.files import write_once
+from diskbook.tools import registry
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def cloud_init(host_key: KeyPair, expires_utc: str | None = None) -> str:
         "ssh_genkeytypes": [],
         "ssh_keys": {"ed25519_private": host_key.private, "ed25519_public": host_key.public},
         "package_update": True,
-        "packages": ["fio", "sg3-utils"],
+        "packages": [*registry.packages("linux"), "sg3-utils"],
         **(expiry.cloud_config(expires_utc) if expires_utc else {}),
     }
     return "#cloud-config\n" + yaml.safe_dump(config)

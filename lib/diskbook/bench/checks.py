@@ -10,7 +10,7 @@ from azure.core.exceptions import AzureError
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import MIB
 from diskbook.bench import reservations
-from diskbook.bench.trials import Rig, parse, run_with_retry
+from diskbook.bench.trials import Rig, read, run_with_retry
 from diskbook.scenario.model import Check
 from diskbook.tools import fio
 from diskbook.tools.record import UnusableError
@@ -101,7 +101,7 @@ def _verify(rig: Rig, check: Check, machine: str, *, write: bool, size: int, off
     name = f"{check.name}-r{rig.number}-{'write' if write else 'read'}-{time.time_ns()}"
     output = run_with_retry(rig, machine, name, device, job, 300 + size / 5e6)
     try:
-        result = parse(output, name)
+        result = read(fio.TOOL, output, name)
     except UnusableError as error:
         # fio ends with EILSEQ (84) at a block that is not what was written.
         if write or "error 84" not in str(error):

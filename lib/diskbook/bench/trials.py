@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.base.units import MIB
 from diskbook.bench import orphans
 from diskbook.bench.rig import Rig
 from diskbook.machines.device import Device
@@ -20,16 +19,16 @@ from diskbook.machines.jobs import JobLost
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Arm, Scenario, Workload
 from diskbook.store.run import Run, now_utc
-from diskbook.tools import fio, registry
-from diskbook.tools.diskspd import command as diskspd
-from diskbook.tools.job import Job
+from diskbook.tools import registry
+from diskbook.tools.job import FILL_BLOCK_BYTES, Job
+from diskbook.tools.protocol import Tool
 from diskbook.tools.record import Measurement, UnusableError
 
-__all__ = ["Rig", "measure", "parse", "prefill", "run_job", "run_with_retry"]
+__all__ = ["Rig", "measure", "prefill", "read", "run_job", "run_with_retry"]
 
 ATTEMPTS = 2
 PAUSE_S = 1.0  # before the next attempt: what broke one may be back in a moment
-FILLS = 4  # each longer than the one before
+FILLS = 4  # attempts to fill a disk, with a tool that writes for a time
 START_S = 60.0  # a tool that has not ended this long after its time is taken for hung
 
 
@@ -88,7 +87,7 @@ def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
     planned = missing[0]
     arm, workload = rig.scenario.arm_named(planned.arm), rig.scenario.workload_named(planned.workload)
     planned_s = workload.ramp_s + workload.runtime_s
-    files = [file for file in _tool(rig, arm).raw if file not in ("stdout", "stderr")]
+    files = [file for file in _tool(rig, arm, workload).raw if file not in ("stdout", "stderr")]
     orphan = orphans.fetch_orphaned_job(rig, arm.machine, planned, files, planned_s)
     if orphan is None:
         return False
@@ -105,8 +104,7 @@ def prefill(rig: Rig, disk: str, machine: str) -> None:
     if disk in rig.prefilled or not needed:
         return
     started = time.monotonic()
-    fill = _fill_by_time if device.engine == "windows" else _fill
-    fill(rig, machine, disk, device, needed)
+    _fill(rig, machine, disk, device, needed)
     rig.run.append(
         "prefill",
         replicate=rig.number,
@@ -120,26 +118,18 @@ def prefill(rig: Rig, disk: str, machine: str) -> None:
 
 
 def _fill(rig: Rig, machine: str, disk: str, device: Device, needed: int) -> None:
-    job = fio.prefill_command(needed, device.for_prefill)
-    # 50 MB/s is a slow disk; ten minutes more than that takes is a broken one.
-    output = run_with_retry(rig, machine, f"prefill-{disk}-{rig.number}", device, job, needed / 50e6 + 600)
-    parse(output, f"prefill of {disk}")
-
-
-def _fill_by_time(rig: Rig, machine: str, disk: str, device: Device, needed: int) -> None:
-    """Have DiskSpd write until it has written all of it in one go: it takes a time, not an amount."""
-    seconds: int | None = None
+    """Have the machine's usual tool write until it says that all of it is written."""
+    tool, what = registry.TOOLS[rig.scenario.machine_named(machine).tools[0]], f"prefill of {disk}"
+    job, written = tool.prefill(needed, device.for_prefill), None
     for attempt in range(1, FILLS + 1):
-        job = diskspd.prefill_command(needed, device.for_prefill, seconds=seconds)
-        name = f"prefill-{disk}-{rig.number}-{attempt}"
-        output = run_with_retry(rig, machine, name, device, job, (seconds or 60) + 600)
-        result = diskspd.parse_output(_text(output), f"prefill of {disk}")
-        writes = result.measurement.directions["write"]
-        written = writes.ios * MIB
-        if written >= needed:
+        if job is None:
             return
-        seconds = math.ceil(writes.runtime_ms / 1000 * 1.3 * needed / written)
-    raise DiskbookError(f"prefill of {disk}: {written} of {needed} bytes were written in {FILLS} attempts")
+        name = f"prefill-{disk}-{rig.number}-{attempt}"
+        written = read(tool, run_with_retry(rig, machine, name, device, job, job.limit_s or START_S), what)
+        job = tool.prefill(needed, device.for_prefill, written)
+    if job is not None and written is not None:
+        done = written.directions["write"].ios * FILL_BLOCK_BYTES
+        raise DiskbookError(f"{what}: {done:.0f} of {needed} bytes were written in {FILLS} attempts")
 
 
 def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
@@ -150,7 +140,7 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
     output, lost = {}, None
     device = rig.device(arm.disk, arm.machine)
     started_utc = now_utc()
-    job = _tool(rig, arm).command(workload, device, seed=_tool_seed(rig.scenario, planned))
+    job = _tool(rig, arm, workload).command(workload, device, seed=_tool_seed(rig.scenario, planned))
     try:
         output = _run_tool(rig, arm, workload, planned.name(attempt), device, job)
     except JobLost as failure:
@@ -174,9 +164,9 @@ def _record(
     """Keep the raw files of a trial and write its line of the ledger. Returns whether it succeeded."""
     arm = rig.scenario.arm_named(planned.arm)
     workload = rig.scenario.workload_named(planned.workload)
-    name, tool = planned.name(attempt), _tool(rig, arm)
+    name, tool = planned.name(attempt), _tool(rig, arm, workload)
     files = _keep(rig.run, name, output, tool)
-    seen, error = (None, lost) if lost else _read(tool, output, name, workload)
+    seen, error = (None, lost) if lost else _measured(tool, output, name, workload)
     rig.run.append(
         "trial",
         trial=name,
@@ -196,20 +186,20 @@ def _record(
         machine_id=rig.replicate["machines"][arm.machine]["id"],
         disk=arm.disk,
         disk_id=rig.replicate["disks"][arm.disk]["id"],
-        tool=rig.scenario.tool_of(arm),
+        tool=tool.name,
         files=files,
         **{"lun": None, **(extra or {})},
     )
     return error is None
 
 
-def _read(
-    tool: registry.Tool, output: Mapping[str, bytes], name: str, workload: Workload
+def _measured(
+    tool: Tool, output: Mapping[str, bytes], name: str, workload: Workload
 ) -> tuple[str | None, str | None]:
     """What the tool measured as text, or its own message where the output is not usable."""
-    text = {kind: _text(output).get(file, "") for file, (kind, _) in tool.raw.items()}
+    limits = {"runtime_s": workload.runtime_s, "series_s": workload.series_s}
     try:
-        return _seen(tool.read(text, f"{name}.{tool.main}", workload, whole=True)), None
+        return _seen(read(tool, output, f"{name}.{tool.main}", **limits)), None
     except UnusableError as failure:
         return None, str(failure)
 
@@ -240,7 +230,7 @@ def run_with_retry(
         return run_job(rig, machine, f"{name}-again", device, job, 0, limit_s)
 
 
-def _keep(run: Run, name: str, output: dict[str, bytes], tool: registry.Tool) -> dict[str, dict[str, str]]:
+def _keep(run: Run, name: str, output: dict[str, bytes], tool: Tool) -> dict[str, dict[str, str]]:
     """Write a trial's raw files."""
     return {
         kind: run.write_raw(f"{name}{ending}", output[file])
@@ -249,24 +239,18 @@ def _keep(run: Run, name: str, output: dict[str, bytes], tool: registry.Tool) ->
     }
 
 
-def _tool(rig: Rig, arm: Arm) -> registry.Tool:
-    """Tool that the arm's machine has."""
-    return registry.TOOLS[rig.scenario.tool_of(arm)]
+def _tool(rig: Rig, arm: Arm, workload: Workload) -> Tool:
+    """Tool that an arm is measured with."""
+    return registry.TOOLS[rig.scenario.tool_of(arm, workload)]
 
 
-def _text(output: Mapping[str, bytes]) -> dict[str, str]:
-    return {name: content.decode("utf-8", "replace") for name, content in output.items()}
+def read(tool: Tool, output: Mapping[str, bytes], source: str, **limits: float) -> Measurement:
+    """Read what a job left, as `Tool.read` does; raises UnusableError with the tool's own message."""
+    files = {kind: output.get(file, b"").decode("utf-8", "replace") for file, (kind, _) in tool.raw.items()}
+    return tool.read(files, source, **limits)
 
 
-def parse(output: dict[str, bytes], source: str, runtime_s: float | None = None) -> Measurement:
-    """Read what a job left; raises UnusableError with the tool's own message."""
-    text = _text(output)
-    return fio.parse_output(
-        text.get("stdout", ""), source, messages=text.get("stderr", ""), runtime_s=runtime_s
-    )
-
-
-def _seen(result: registry.Reading) -> str:
+def _seen(result: Measurement) -> str:
     """Say what the tool measured, for progress lines."""
     parts = []
     for name, part in result.directions.items():

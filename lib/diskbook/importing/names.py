@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import PureWindowsPath
 
 from diskbook.importing.files import Source
@@ -38,12 +38,24 @@ def arm_words(source: Source, measurement: Measurement, tool: str, way: str) -> 
 
 
 def _auto(source: Source, tool: str, target: str) -> str:
-    if tool == "fio" and _BENCH_FIO_FILE.match(source.name):
-        parts = [part for part in source.place if not _BENCH_FIO.match(part)]
-        return "/".join(parts) or _device_folder(source)
-    if tool == "diskspd" and (fleet := _VMFLEET_FILE.match(source.name)):
-        return "/".join(filter(None, (source.label, fleet["machine"])))
-    return "/".join(filter(None, (*source.place, target)))
+    by_script = _SCRIPTS.get(tool, lambda _: None)(source)
+    return by_script or "/".join(filter(None, (*source.place, target)))
+
+
+def _by_bench_fio(source: Source) -> str | None:
+    if not _BENCH_FIO_FILE.match(source.name):
+        return None
+    parts = [part for part in source.place if not _BENCH_FIO.match(part)]
+    return "/".join(parts) or _device_folder(source)
+
+
+def _by_vmfleet(source: Source) -> str | None:
+    fleet = _VMFLEET_FILE.match(source.name)
+    return "/".join(filter(None, (source.label, fleet["machine"]))) if fleet else None
+
+
+# How scripts that run a tool name its files: theirs, not the tool's.
+_SCRIPTS: dict[str, Callable[[Source], str | None]] = {"fio": _by_bench_fio, "diskspd": _by_vmfleet}
 
 
 def _device_folder(source: Source) -> str:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.base.units import utc_text
+from diskbook.base.units import NS_PER_US, utc_text
 from diskbook.importing import files as import_files, loads
 from diskbook.importing.files import Sorted, Source
 from diskbook.store.raw_imported import with_logs
+from diskbook.tools import fio, registry
 from diskbook.tools.fio import logs_of_a_job as job_logs
 from diskbook.tools.record import Measurement
 
@@ -30,8 +31,13 @@ class Entry:
 
     @property
     def old(self) -> bool:
-        """Whether fio before version 3 wrote it."""
-        return self.tool == "fio" and self.version.startswith(("1.", "2."))
+        """Whether latencies in its logs are microseconds, as before fio 3."""
+        return self.log_unit_ns == NS_PER_US
+
+    @property
+    def log_unit_ns(self) -> int | None:
+        """Unit of latencies, in ns, in its tool's logs; None for a tool without logs."""
+        return registry.TOOLS[self.tool].log_unit_ns(self.version)
 
     @property
     def started(self) -> str:
@@ -82,9 +88,8 @@ def _writes(entry: Entry, prefix: str) -> bool:
     """Whether a job wrote logs of this name: as its options say, or named after the job."""
     log_names = {Path(value).name for value in entry.measurement.logs.values()}
     stem = entry.source.name.rsplit(".", 1)[0]
-    return prefix in log_names or (
-        not log_names and entry.tool == "fio" and prefix in (entry.measurement.name, stem)
-    )
+    by_name = entry.log_unit_ns is not None and prefix in (entry.measurement.name, stem)
+    return prefix in log_names or (not log_names and by_name)
 
 
 def _attach(
@@ -116,7 +121,7 @@ def _attach(
     clones = max(len(sources) for sources in used.values())
     alone = job_logs.standalone(logged, prefix, clones)
     flags = (*alone.flags, "latencies are taken for nanoseconds, as of fio 3")
-    entries.append(Entry(first, replace(alone, flags=flags), "fio", "unknown", None, used))
+    entries.append(Entry(first, replace(alone, flags=flags), fio.TOOL.name, "unknown", None, used))
 
 
 def _described(entries: list[Entry], files: Sorted) -> list[Entry]:

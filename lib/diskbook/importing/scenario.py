@@ -14,13 +14,14 @@ from diskbook.importing import loads, names as import_names
 from diskbook.reference import catalog
 from diskbook.store import run as runs
 from diskbook.tables.vocabulary import Provenance
+from diskbook.tools import registry
 from diskbook.tools.record import Measurement
 
 UNKNOWN = "unknown"
 ARTICLE = "imported"
 _NO_LIMITS: dict[str, float | None] = dict.fromkeys(("iops", "mb_s", "burst_iops", "burst_mb_s"))
 _MOST_COMPARISONS = 200
-MACHINES = {"fio": ("client", "linux"), "diskspd": ("windows-client", "windows")}
+_MACHINE_OF_SYSTEM = {"linux": "client", "windows": "windows-client"}
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Sett
         },
         "machine": [
             {"name": name, "size": settings.vm_size or UNKNOWN, "os": system}
-            for name, system in sorted({MACHINES[entry.tool] for entry in entries})
+            for name, system in sorted({(machine_of(entry), _system_of(entry)) for entry in entries})
         ],
         "disk": [{"name": name, **known} for name in arms],
         "arm": [
@@ -140,7 +141,11 @@ def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Sett
 
 def machine_of(entry: Described) -> str:
     """Name of the machine that stands for those with this tool: which it was, is seldom told."""
-    return MACHINES[entry.tool][0]
+    return _MACHINE_OF_SYSTEM[_system_of(entry)]
+
+
+def _system_of(entry: Described) -> str:
+    return registry.TOOLS[entry.tool].system
 
 
 def blocks(entries: Sequence[Described]) -> list[list[Any]]:

@@ -14,6 +14,7 @@ from diskbook.importing.files import Source
 from diskbook.importing.pairing import Entry
 from diskbook.importing.scenario import Settings
 from diskbook.store.run import Run
+from diskbook.tools import registry
 
 _FAST = 1  # of gzip: a large log is packed ten times as fast, and little larger
 
@@ -60,7 +61,7 @@ def write(
 def _append(run: Run, entry: Entry, block: int, position: int, kept: dict[Path, dict[str, str]]) -> None:
     # Long: a line of the ledger, key by key.
     logs = {kind: [f"log-{kind}-{n}" for n in range(1, len(files) + 1)] for kind, files in entry.logs.items()}
-    files = {"json": kept[entry.source.path]}
+    files = {registry.IMPORTED: kept[entry.source.path]}
     for kind, names in logs.items():
         sources = zip(names, entry.logs[kind], strict=True)
         files |= {name: kept[source.path] for name, source in sources}

@@ -17,6 +17,7 @@ from diskbook.show import tool as show_tool
 from diskbook.stats import power, prior_runs
 from diskbook.stats.prior_runs import Prior
 from diskbook.tables.vocabulary import Provenance
+from diskbook.tools import registry
 
 UNKNOWN_DISKS = (
     "The s.d. between disk pairs of Azure is unknown: a pilot of 5 replicates x 3 blocks must measure it "
@@ -111,8 +112,9 @@ def _design(scenario: Scenario) -> str:
     for arm in scenario.arm:
         disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
         zone = f", zone {machine.zone}" if machine.zone else ""
-        tool = ", DiskSpd" if scenario.tool_of(arm) == "diskspd" else ""
-        what = f"{disk.sku} {disk.size_gib} GiB on {machine.name} ({machine.size}{zone}{tool})"
+        tool = registry.TOOLS[scenario.tool_of(arm)]
+        named = "" if tool is registry.USUAL else f", {tool.title}"
+        what = f"{disk.sku} {disk.size_gib} GiB on {machine.name} ({machine.size}{zone}{named})"
         lines.append(f"  {arm.name:<{arms}}  {what}")
     lines.append("workloads:")
     for item in scenario.workload:

@@ -78,8 +78,9 @@ def _check_pairing(scenario: Scenario, item: Comparison, where: str) -> None:
 
 def _check_tools(scenario: Scenario) -> None:
     for arm, load in scenario.cells:
-        has = scenario.tool_of(arm)
-        if load.tool not in ("any", has):
+        tools = scenario.machine_named(arm.machine).tools
+        if load.tool not in ("any", *tools):
+            has = " and ".join(tools)
             raise ValueError(
                 f"[[workload]] {load.name}: the machine of {arm.name} has {has}, not {load.tool}; "
                 "leave tool out, or set arms"

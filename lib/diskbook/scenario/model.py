@@ -6,6 +6,7 @@ and against Azure's own rules.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -55,6 +56,11 @@ class Question(Record):
     emulated_credit_scale: Annotated[float, Field(gt=0, le=1, strict=False)] = 1.0
 
 
+ToolName = Literal["fio", "diskspd"]
+TOOLS_OF_SYSTEM: Mapping[str, tuple[ToolName, ...]] = {"linux": ("fio",), "windows": ("diskspd",)}
+"""Tools that machines have, by their system, the usual one first. What they do is in `tools.registry`."""
+
+
 class Machine(Record):
     """A virtual machine. `substitute` is a documented size for when `size` is retired.
 
@@ -67,6 +73,11 @@ class Machine(Record):
     os: Literal["linux", "windows"] = "linux"
     substitute: str | None = None
     accelerated_networking: bool = True
+
+    @property
+    def tools(self) -> tuple[ToolName, ...]:
+        """Measuring tools that it has, the usual one first."""
+        return TOOLS_OF_SYSTEM[self.os]
 
 
 class Disk(Record):
@@ -110,13 +121,13 @@ class Workload(Record):
     """A load, offered to all arms or to those named in `arms`.
 
     `rate` is the total in IOPS, `blocks` the number of blocks it is measured in, `series_s` the grain of
-    the series kept. `tool` is "any" for what the arm's machine has: fio on Linux, DiskSpd on Windows.
+    the series kept. `tool` is "any" for the usual one of the arm's machine: fio on Linux, DiskSpd on Windows.
     `verbatim` is a whole load as a line of DiskSpd; what it means is in the other keys, and `remarks` holds
     what a reader of its results must know.
     """
 
     name: Name
-    tool: Literal["any", "fio", "diskspd"] = "any"
+    tool: ToolName | Literal["any"] = "any"
     verbatim: str | None = None
     remarks: Annotated[tuple[str, ...], Field(strict=False)] = ()
     pattern: Literal["random", "sequential"] = "random"
@@ -258,9 +269,10 @@ class Scenario(Record):
         """Every arm with each workload that it is measured with."""
         return [(arm, load) for arm in self.arm for load in self.workload if load.meets(arm.name)]
 
-    def tool_of(self, arm: Arm) -> Literal["fio", "diskspd"]:
-        """Tool that an arm is measured with: the one that its machine has."""
-        return "diskspd" if self.machine_named(arm.machine).os == "windows" else "fio"
+    def tool_of(self, arm: Arm, load: Workload | None = None) -> ToolName:
+        """Tool that an arm is measured with: the one that the load names, else its machine's usual one."""
+        usual = self.machine_named(arm.machine).tools[0]
+        return usual if load is None or load.tool == "any" else load.tool
 
     def machine_named(self, name: str) -> Machine:
         """Return the machine of that name."""

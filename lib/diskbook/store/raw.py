@@ -6,22 +6,13 @@ import gzip
 import hashlib
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
 from diskbook.scenario.model import Workload
-from diskbook.tools import fio, registry
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What a tool measured in one trial, by direction: totals with histogram, and series."""
-
-    directions: dict[str, fio.Direction]
-    series: dict[str, fio.Series]
-    tool_version: str | None = None
+from diskbook.tools import registry
+from diskbook.tools.record import Measurement
 
 
 def read_bytes(folder: Path, entry: Mapping[str, str]) -> bytes:
@@ -53,7 +44,7 @@ def read_bytes(folder: Path, entry: Mapping[str, str]) -> bytes:
     return content
 
 
-def read_trial(folder: Path, event: Mapping[str, Any], workload: Workload) -> Trial:
+def read_trial(folder: Path, event: Mapping[str, Any], workload: Workload) -> Measurement:
     """Read and parse the files of a finished trial.
 
     Raises
@@ -61,11 +52,12 @@ def read_trial(folder: Path, event: Mapping[str, Any], workload: Workload) -> Tr
     DiskbookError
         See `read_bytes`; `UnusableError` when the output is not usable.
     """
-    files, tool = event.get("files") or {}, registry.TOOLS[event.get("tool") or "fio"]
-    if tool.main not in files:
+    tool, result = registry.TOOLS[registry.name_of(event)], registry.result_file(event)
+    if result is None:
         raise DiskbookError(
             f"{folder.name}: the ledger has no raw file for the finished trial {event['trial']}; restore it"
         )
-    text = {kind: read_bytes(folder, entry).decode("utf-8", "replace") for kind, entry in files.items()}
-    found = tool.read(text, files[tool.main]["path"], workload, whole=False)
-    return Trial(found.directions, found.series, found.version)
+    files = {
+        kind: read_bytes(folder, entry).decode("utf-8", "replace") for kind, entry in event["files"].items()
+    }
+    return tool.read(files, result["path"], series_s=workload.series_s)

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO, cast
 
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import MIB
-from diskbook.store.raw import Trial, read_bytes
-from diskbook.tools import formats
+from diskbook.store.raw import read_bytes
+from diskbook.tools import formats, registry
 from diskbook.tools.fio import latency as fio_latency, logs_of_a_job as job_logs
 from diskbook.tools.fio.logs_of_a_job import LogFile
 from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError
@@ -21,7 +21,7 @@ from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError
 _CHUNK = MIB
 
 
-def read_trial(folder: Path, event: Mapping[str, Any]) -> Trial:
+def read_trial(folder: Path, event: Mapping[str, Any]) -> Measurement:
     """Read a trial of an imported run.
 
     Parameters
@@ -46,17 +46,15 @@ def read_trial(folder: Path, event: Mapping[str, Any]) -> Trial:
         assert found is not None
         measurement, version = job_logs.standalone(found, event["trial"], 1), None
     else:
-        parsed = _parsed(
-            folder, files["json"]["path"], files["json"]["sha256"], _stamp(folder, files["json"])
-        )
+        result = files[registry.IMPORTED]
+        parsed = _parsed(folder, result["path"], result["sha256"], _stamp(folder, result))
         if told["part"] >= len(parsed.measurements):
             raise DiskbookError(
-                f"{folder / files['json']['path']}: this version reads fewer measurements from it than were "
+                f"{folder / result['path']}: this version reads fewer measurements from it than were "
                 "imported; import it again"
             )
         measurement, version = parsed.measurements[told["part"]], parsed.version
-    whole = with_logs(measurement, found)
-    return Trial(whole.directions, whole.series, version)
+    return replace(with_logs(measurement, found), version=version)
 
 
 def with_logs(measurement: Measurement, found: job_logs.Found | None) -> Measurement:

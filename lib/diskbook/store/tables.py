@@ -28,12 +28,13 @@ from diskbook.store.run import Run
 from diskbook.tables import schema
 from diskbook.tables.schema import validate
 from diskbook.throttling import credit, platform as platform_metrics
-from diskbook.tools.fio import Direction
+from diskbook.tools import registry
+from diskbook.tools.record import Direction, Measurement
 
 __all__ = ["Tables", "build", "read", "tables_of", "validate", "write"]
 
 Event = Mapping[str, Any]
-Reader = Callable[[Event, Workload], raw.Trial]
+Reader = Callable[[Event, Workload], Measurement]
 _ALWAYS = (schema.TRIALS, schema.BINS, schema.SERIES)
 _LIMITS = ("iops", "mb_s", "burst_iops", "burst_mb_s")
 
@@ -65,7 +66,7 @@ def build(run: Run) -> Tables:
     """
     manifest, ledger = run.manifest, run.ledger()
 
-    def read_trial(event: Event, workload: Workload) -> raw.Trial:
+    def read_trial(event: Event, workload: Workload) -> Measurement:
         if "imported" in event:
             return raw_imported.read_trial(run.folder, event)
         return raw.read_trial(run.folder, event, workload)
@@ -88,7 +89,7 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
     events = list(ledger)
     complete = _complete(events)
     trials: list[dict[str, Any]] = []
-    measured: list[tuple[str, raw.Trial]] = []
+    measured: list[tuple[str, Measurement]] = []
     demands: dict[str, tuple[float, float, float]] = {}
     for number, event in enumerate(events, 1):
         if event["event"] != "trial":
@@ -100,7 +101,7 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
         result = read_trial(event, workload)
         measured.append((event["trial"], result))
         demands[event["trial"]] = _demand(result.directions, workload)
-        common["tool_version"] = result.tool_version
+        common["tool_version"] = result.version
         trials.extend({**common, **row} for row in _rows(result.directions, workload))
     if trials:
         _add_credit(trials, credit.trial_credits(manifest, events, demands))
@@ -196,8 +197,7 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
         raise KeyError(f"replicate {event['replicate']}")
     machine, disk = replicate["machines"][event["machine"]], replicate["disks"][event["disk"]]
     status = "incomplete_block" if event["status"] == "ok" and not complete else event["status"]
-    files = event.get("files") or {}
-    output = files.get("json") or files.get("xml") or {}
+    output = registry.result_file(event) or {}
     return {
         "run": manifest["run"],
         "scenario": manifest["scenario"]["name"],
@@ -207,7 +207,7 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
             key: event[key] for key in ("replicate", "block", "repeat", "position", "trial", "arm", "attempt")
         },
         "workload": workload.name,
-        "tool": event.get("tool") or ("fio" if workload.tool == "any" else workload.tool),
+        "tool": registry.name_of(event, workload.tool),
         "machine_id": event["machine_id"],
         "disk_id": event["disk_id"],
         "vm_size": machine["size"],
@@ -285,7 +285,7 @@ def _commit(write: Direction, sync: Direction, workload: Workload) -> dict[str, 
     return commit | dict.fromkeys(("lat_p50_ms", "lat_p99_ms", "lat_p999_ms"), math.nan)
 
 
-def _bins(measured: list[tuple[str, raw.Trial]]) -> pd.DataFrame:
+def _bins(measured: list[tuple[str, Measurement]]) -> pd.DataFrame:
     parts = [
         (trial, name, list(part.bins), list(part.bins.values()))
         for trial, result in measured
@@ -295,7 +295,7 @@ def _bins(measured: list[tuple[str, raw.Trial]]) -> pd.DataFrame:
     return _long(schema.BINS, [(*keys, {"lat_ns": ns, "count": counts}) for *keys, ns, counts in parts])
 
 
-def _series(measured: list[tuple[str, raw.Trial]]) -> pd.DataFrame:
+def _series(measured: list[tuple[str, Measurement]]) -> pd.DataFrame:
     parts = [
         (trial, name, {"second": part.second, "iops": part.iops, "lat_mean_ms": part.lat_mean_ms})
         for trial, result in measured

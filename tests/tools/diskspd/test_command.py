@@ -14,12 +14,11 @@ import pytest
 
 from diskbook import load as scenarios
 from diskbook.base.errors import UsageError
-from diskbook.machines import windows_setup
 from diskbook.plan import text as plan_text
 from diskbook.scenario.diskspd_line.arguments import parse_words
 from diskbook.scenario.model import Workload
 from diskbook.show import tool as show_tool
-from diskbook.tools.diskspd import command as diskspd
+from diskbook.tools.diskspd import command as diskspd, install
 from diskbook.tools.record import Load, UnusableError
 from support import SAMPLES
 
@@ -103,7 +102,7 @@ def test_a_rate_in_iops_is_told_in_bytes_where_the_release_would_misread_it() ->
 
 
 def test_the_release_is_the_one_that_machines_get() -> None:
-    assert windows_setup.DISKSPD_VERSION.startswith(diskspd.VERSION)
+    assert install.RELEASE.startswith(diskspd.VERSION)
 
 
 def test_prefilling_writes_the_part_from_its_beginning_in_one_thread() -> None:
@@ -193,7 +192,7 @@ def test_what_a_tool_cannot_do_is_found_before_anything_is_created(tmp_path: Pat
 def test_iops_of_intervals_are_rates_whatever_the_interval() -> None:
     text = (FOLDER / "v2.2-3targets-F-Sh.xml").read_text()  # -D500
     result = diskspd.parse_output({"stdout": text}, "sample.xml")
-    for name, part in result.measurement.directions.items():
+    for name, part in result.directions.items():
         assert result.series[name].iops.mean() == pytest.approx(part.iops, rel=0.001)
 
 
@@ -247,8 +246,8 @@ def test_the_emulated_diskspd_tells_what_a_real_fio_measured() -> None:
 
     assert "emulated by fio-" in result.version
     wanted = Load("random", 8192, 30, 2, 5, None, "dsync", 64 * MIB, 0.0, 2.0)
-    assert result.measurement.load == wanted
-    parts = result.measurement.directions
+    assert result.load == wanted
+    parts = result.directions
     in_flight = sum(part.iops * part.lat_mean_ms / 1000 for part in parts.values())
     assert in_flight == pytest.approx(10, rel=0.2)  # the threads begin one after the other
     assert parts["write"].ios / sum(part.ios for part in parts.values()) == pytest.approx(0.3, abs=0.06)
@@ -260,7 +259,7 @@ def test_the_emulated_diskspd_tells_what_a_real_fio_measured() -> None:
 
 def test_a_line_without_latencies_has_none() -> None:
     job = diskspd.command(Workload(name="l", verbatim="diskspd -c8M -b4K -r -W0 -d1 -Su a"), Drive())
-    read = diskspd.parse_output({"stdout": stand_in(*job.argv[1:])}, "t.xml").measurement.directions["read"]
+    read = diskspd.parse_output({"stdout": stand_in(*job.argv[1:])}, "t.xml").directions["read"]
     assert read.iops > 0
     assert read.lat_mean_ms != read.lat_mean_ms
     assert not read.bins

@@ -19,6 +19,7 @@ from diskbook.base import paths
 from diskbook.base.units import MB, MB_PER_MIB
 from diskbook.tables.vocabulary import Label
 from diskbook.throttling import limits
+from diskbook.tools import registry
 
 MEASURED = ("iops", "throughput", "lat_mean", "access_time")
 """Metrics that were measured under a stated load; all others are stated."""
@@ -52,8 +53,9 @@ def read(article: str | None = None, folder: Path = paths.REFERENCE) -> pd.DataF
 
 
 def in_base_units(figures: pd.DataFrame) -> pd.Series:
-    """Values in IOPS, ms and MB/s of 10^6 bytes; the "MB/s" that DiskSpd prints are MiB/s."""
-    mebi = (figures["tool"] == "diskspd") & (figures["metric"] == "throughput")
+    """Values in IOPS, ms and MB/s of 10^6 bytes; the "MB/s" that some tools print are MiB/s."""
+    in_mib = [name for name, tool in registry.TOOLS.items() if tool.prints_mib]
+    mebi = figures["tool"].isin(in_mib) & (figures["metric"] == "throughput")
     return figures["value"].where(~mebi, figures["value"] * MB_PER_MIB)
 
 

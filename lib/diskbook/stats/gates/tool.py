@@ -1,7 +1,7 @@
 """Gate: what a comparison may say when its trials were not all measured by one version of one tool.
 
-Releases of DiskSpd count differently (2.2's I/O loop "will require rebaselining", says its release note), so
-they are never pooled. On the emulator DiskSpd is played by fio, so a difference between the two is none.
+A tool whose releases count differently (`Tool.releases`) is never pooled over them. On the emulator another
+tool may stand in for it, so a difference between the two is none.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from diskbook.stats.gates import Cell, Gate, failed, not_assessable, passed
 from diskbook.tables.vocabulary import Provenance, Verdict
+from diskbook.tools import registry
 
 TOOL = "tool"
-DISKSPD = "diskspd"
 
 
 def tool_gate(arms: Sequence[str], cells: Sequence[Cell], provenance: str) -> Gate:
@@ -40,15 +40,19 @@ def tool_gate(arms: Sequence[str], cells: Sequence[Cell], provenance: str) -> Ga
 def _pooled(arm: str, versions: Sequence[str]) -> Gate:
     cause = f"the trials of {arm} are of {' and '.join(versions)}"
     remedy = "compare trials of one version: measure again with one"
-    return failed(TOOL, cause, remedy, Verdict.INVALID if _any_diskspd(versions) else None)
+    return failed(
+        TOOL, cause, remedy, None if all(_alike(version) for version in versions) else Verdict.INVALID
+    )
 
 
 def _differing(version: str, base_version: str, emulated: bool) -> Gate:
-    pair = (version, base_version)
-    if emulated and _any_diskspd(pair):
-        cause = "the emulated DiskSpd is fio: no difference between tools can be measured here"
+    tools = [registry.of_version(name) for name in (version, base_version)]
+    played = next((tool for tool in tools if tool and tool.releases.emulated_by), None)
+    if emulated and played:
+        by = played.releases.emulated_by
+        cause = f"the emulated {played.title} is {by}: no difference between tools can be measured here"
         return failed(TOOL, cause, "measure on Azure or on hosts of your own")
-    if all(name.startswith(DISKSPD) for name in pair):
+    if tools[0] is tools[1] and not _alike(version):
         cause = f"the arms were measured by {version} and {base_version}, whose releases count differently"
         return failed(TOOL, cause, "measure both with one release")
     cause = f"the arms were measured by {version} and {base_version}"
@@ -56,5 +60,7 @@ def _differing(version: str, base_version: str, emulated: bool) -> Gate:
     return failed(TOOL, cause, remedy, None)
 
 
-def _any_diskspd(versions: Sequence[str]) -> bool:
-    return any(version.startswith(DISKSPD) for version in versions)
+def _alike(version: str) -> bool:
+    """Whether the releases of this version's tool count alike; a tool that is not named is taken for such."""
+    tool = registry.of_version(version)
+    return tool is None or tool.releases.alike

@@ -1,1 +1,67 @@
-"""DiskSpd: the command for a workload, and parsers of its XML and text."""
+"""DiskSpd, on Windows machines: the command for a workload, and parsers of its XML and text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from diskbook.scenario.model import ToolName, Workload
+from diskbook.tools.diskspd import command as diskspd_command, install as diskspd_install
+from diskbook.tools.job import Job, Target
+from diskbook.tools.protocol import Install, Releases, Tool
+from diskbook.tools.record import Measurement
+
+__all__ = ["TOOL"]
+
+
+@dataclass(frozen=True)
+class _Drive:
+    engine: str = "windows"
+    target: str = "#1"
+
+
+class DiskSpd:
+    """DiskSpd as `protocol.Tool` has it."""
+
+    name: ToolName = "diskspd"
+    title = "DiskSpd"
+    system: Literal["linux", "windows"] = "windows"
+    main = "xml"
+    raw: Mapping[str, tuple[str, str]] = {"stdout": ("xml", ".xml"), "stderr": ("err", ".txt")}
+    install: Install = diskspd_install.INSTALL
+    # 2.2's I/O loop "will require rebaselining", says its release note.
+    releases = Releases(alike=False, emulated_by="fio")
+    prints_mib = True
+    example: Target = _Drive()
+
+    def command(self, workload: Workload, target: Target, *, seed: int) -> Job:
+        """Build the measurement of one trial."""
+        return diskspd_command.command(workload, target, seed=seed)
+
+    def prefill(self, size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
+        """Build the writing of the first part, longer each time until all of it was written in one go."""
+        return diskspd_command.prefill_command(size_bytes, target, written)
+
+    def read(
+        self,
+        files: Mapping[str, str],
+        source: str,
+        *,
+        runtime_s: float | None = None,
+        series_s: float | None = None,
+    ) -> Measurement:
+        """Read the XML; the series is in it."""
+        streams = {"stdout": files.get("xml", ""), "stderr": files.get("err", "")}
+        return diskspd_command.parse_output(streams, source, runtime_s)
+
+    def version(self, printed: str) -> str:
+        """Put the name before the number."""
+        return diskspd_command.version(printed)
+
+    def log_unit_ns(self, version: str) -> int | None:
+        """Return None: it writes no logs."""
+        return None
+
+
+TOOL: Tool = DiskSpd()

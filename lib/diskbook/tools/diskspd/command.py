@@ -1,4 +1,4 @@
-"""DiskSpd: the command for a workload on a Windows machine, and what its XML says. No I/O here.
+"""Builder of DiskSpd's command lines, and strict reader of what a call of it left. No I/O here.
 
 As with fio the disk itself is measured ("#1", a physical drive), not a file on it. A line given word for
 word keeps its arguments but for the target: a disk cannot be made anew, so -c becomes -f of the same size.
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 from diskbook.base.errors import UsageError
 from diskbook.base.units import MB, MIB
@@ -17,36 +16,14 @@ from diskbook.scenario.diskspd_line.arguments import Arguments, parse
 from diskbook.scenario.diskspd_line.render import render
 from diskbook.scenario.model import Workload
 from diskbook.tools.diskspd import xml as diskspd_xml
-from diskbook.tools.job import Job
-from diskbook.tools.record import SHORTEST, Measurement, Series, UnusableError
-
-__all__ = ["Result", "arguments_of", "command", "parse_output", "prefill_command"]
+from diskbook.tools.job import FILL_BLOCK_BYTES, Job, Target
+from diskbook.tools.record import SHORTEST, Measurement, UnusableError
 
 VERSION = "2.0.21"
 """The release that machines get. It reads -g5i as 5 bytes/ms, and -rs without a word (2.1 knows them)."""
 _PREFILL_MB_S = 400
+_LONGER = 1.3  # than the rate before says: it may fall
 _RATE_ROUNDING = 0.001
-
-
-class Target(Protocol):
-    """A disk as the machine sees it."""
-
-    @property
-    def target(self) -> str:
-        """Physical drive, as DiskSpd names it: "#1"."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """What one call of DiskSpd measured."""
-
-    version: str
-    measurement: Measurement
-
-    @property
-    def series(self) -> dict[str, Series]:
-        """IOPS and latency by interval (-D)."""
-        return self.measurement.series
 
 
 def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
@@ -101,29 +78,54 @@ def arguments_of(workload: Workload, target: str, *, seed: int = 1) -> Arguments
     )
 
 
-def prefill_command(size_bytes: int, target: Target, *, seconds: int | None = None) -> Job:
+def prefill_command(size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
     """Build the writing of the first part of a disk, in order, with random data.
 
-    DiskSpd writes for a time, not an amount: what it wrote must be held against `size_bytes`. One thread goes
+    DiskSpd writes for a time, not an amount: what it wrote must be held against the size. One thread goes
     through the part from its beginning, so that as many bytes as it holds are all of it.
+
+    Parameters
+    ----------
+    size_bytes
+        Of the part.
+    target
+        The disk.
+    written
+        What the job before has written, at a rate that tells how long the next one must take.
+
+    Returns
+    -------
+    Job or None
+        None when all of it is written.
     """
+    seconds = max(1, math.ceil(size_bytes / MB / _PREFILL_MB_S))
+    if written is not None:
+        done = written.directions["write"]
+        if (done_bytes := done.ios * FILL_BLOCK_BYTES) >= size_bytes:
+            return None
+        seconds = math.ceil(done.runtime_ms / 1000 * _LONGER * size_bytes / done_bytes)
     asked = Arguments(
         targets=(target.target,),
-        block_size=MIB,
+        block_size=FILL_BLOCK_BYTES,
         write_pct=100,
         threads_per_target=1,
         outstanding=16,
         cache="off",
         max_offset=size_bytes,
         warmup_s=0,
-        duration_s=seconds or max(1, math.ceil(size_bytes / MB / _PREFILL_MB_S)),
+        duration_s=seconds,
         buffers="random",
         output="xml",
     )
-    return Job(("diskspd", *render(asked)))
+    return Job(("diskspd", *render(asked)), limit_s=seconds + 600)
 
 
-def parse_output(text: Mapping[str, str], source: str, runtime_s: float | None = None) -> Result:
+def version(number: str) -> str:
+    """Name tool and version as a run's tables do."""
+    return f"diskspd {number}"
+
+
+def parse_output(text: Mapping[str, str], source: str, runtime_s: float | None = None) -> Measurement:
     """Read what DiskSpd left.
 
     Parameters
@@ -148,12 +150,12 @@ def parse_output(text: Mapping[str, str], source: str, runtime_s: float | None =
     if len(parsed.measurements) > 1:
         raise UnusableError(source, f"it holds {len(parsed.measurements)} results; one was asked for")
     measurement = parsed.measurements[0]
-    measured_s = max(part.runtime_ms for part in measurement.directions.values()) / 1000
+    measured_s = measurement.runtime_ms / 1000
     if runtime_s is not None and measured_s < SHORTEST * runtime_s:
         raise UnusableError(
             source, f"DiskSpd measured for {measured_s:g} s of {runtime_s:g} s; it was interrupted{told}"
         )
-    return Result(parsed.version, measurement)
+    return replace(measurement, version=version(parsed.version))
 
 
 def _verbatim(line: Arguments, target: Target) -> Job:

@@ -1,20 +1,21 @@
-"""fio: the command for a workload, and what its output says."""
+"""fio, on Linux machines: the command for a workload, and readers of its JSON and its logs."""
 
 from __future__ import annotations
 
-from diskbook.tools.fio.command import (
-    Job,
-    Target,
-    command,
-    prefill_command,
-    verify_read_command,
-    verify_write_command,
-    version_command,
-)
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from diskbook.base.units import NS_PER_US
+from diskbook.scenario.model import ToolName, Workload
+from diskbook.tools.fio.command import command, prefill_command, verify_read_command, verify_write_command
 from diskbook.tools.fio.trial import parse_logs, parse_output
-from diskbook.tools.record import Direction, Series, merge_bins, percentile_ns
+from diskbook.tools.job import Job, Target
+from diskbook.tools.protocol import Install, Releases, Tool
+from diskbook.tools.record import Direction, Measurement, Series, merge_bins, percentile_ns
 
 __all__ = [
+    "TOOL",
     "Direction",
     "Job",
     "Series",
@@ -27,5 +28,64 @@ __all__ = [
     "prefill_command",
     "verify_read_command",
     "verify_write_command",
-    "version_command",
 ]
+
+
+@dataclass(frozen=True)
+class _BlockDevice:
+    engine: str = "libaio"
+    target: str = "/dev/disk"
+
+
+class Fio:
+    """fio as `protocol.Tool` has it."""
+
+    name: ToolName = "fio"
+    title = "fio"
+    system: Literal["linux", "windows"] = "linux"
+    main = "json"
+    raw: Mapping[str, tuple[str, str]] = {
+        "stdout": ("json", ".json"),
+        "stderr": ("err", ".txt"),
+        "trial_lat.log": ("lat_log", "_lat.log"),
+        "trial_iops.log": ("iops_log", "_iops.log"),
+    }
+    install = Install(version="fio --version", packages=("fio",))
+    releases = Releases()
+    prints_mib = False
+    example: Target = _BlockDevice()
+
+    def command(self, workload: Workload, target: Target, *, seed: int) -> Job:
+        """Build the measurement of one trial."""
+        return command(workload, target, seed=seed)
+
+    def prefill(self, size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
+        """Build the writing of the first part; fio ends when all of it is written, so once is enough."""
+        return prefill_command(size_bytes, target) if written is None else None
+
+    def read(
+        self,
+        files: Mapping[str, str],
+        source: str,
+        *,
+        runtime_s: float | None = None,
+        series_s: float | None = None,
+    ) -> Measurement:
+        """Read JSON and logs."""
+        output, messages = files.get("json", ""), files.get("err", "")
+        measurement = parse_output(output, source, messages=messages, runtime_s=runtime_s)
+        if series_s is None:
+            return measurement
+        logs = files.get("lat_log", ""), files.get("iops_log", "")
+        return replace(measurement, series=parse_logs(*logs, series_s, source))
+
+    def version(self, printed: str) -> str:
+        """Return it as it is: "fio-3.33"."""
+        return printed
+
+    def log_unit_ns(self, version: str) -> int | None:
+        """Return a nanosecond; before version 3 a microsecond."""
+        return NS_PER_US if version.startswith(("1.", "2.")) else 1
+
+
+TOOL: Tool = Fio()

@@ -1,26 +1,14 @@
-"""What fio is asked to do: a workload and a device to a command line. No I/O here."""
+"""Builder of fio's command lines, from a workload and a device. No I/O here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
 
 from diskbook.base.errors import UsageError
-from diskbook.base.units import MIB
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse
 from diskbook.scenario.model import Workload
 from diskbook.tools.fio import diskspd_line
-from diskbook.tools.job import Job
-
-__all__ = [
-    "Job",
-    "Target",
-    "command",
-    "prefill_command",
-    "verify_read_command",
-    "verify_write_command",
-    "version_command",
-]
+from diskbook.tools.job import FILL_BLOCK_BYTES, Job, Target
 
 JOB_NAME = "trial"
 # The achieved rate may miss the offered one by 0.5 %; rounding must not use that up.
@@ -33,18 +21,6 @@ _RW = {
     ("sequential", "write"): "write",
     ("sequential", "mixed"): "rw",
 }
-
-
-class Target(Protocol):
-    """A device as the machine sees it: `engine` is nbd or libaio, `target` an NBD URI or a path."""
-
-    @property
-    def engine(self) -> str:
-        """The fio engine: nbd or libaio."""
-
-    @property
-    def target(self) -> str:
-        """NBD URI or path of a block device or file."""
 
 
 def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
@@ -101,7 +77,7 @@ def prefill_command(working_set_bytes: int, target: Target, *, seed: int = 1) ->
     argv = [
         *_start("prefill", target),
         "--rw=write",
-        f"--bs={MIB}",
+        f"--bs={FILL_BLOCK_BYTES}",
         "--iodepth=16",
         f"--size={working_set_bytes}",
         "--refill_buffers=1",
@@ -110,7 +86,8 @@ def prefill_command(working_set_bytes: int, target: Target, *, seed: int = 1) ->
         "--end_fsync=1",
         "--output-format=json",
     ]
-    return Job(tuple(argv))
+    # 50 MB/s is a slow disk; ten minutes more than that takes is a broken one.
+    return Job(tuple(argv), limit_s=working_set_bytes / 50e6 + 600)
 
 
 def verify_write_command(target: Target, *, size_bytes: int, offset: int = 0, seed: int = 1) -> Job:
@@ -135,11 +112,6 @@ def verify_read_command(target: Target, *, size_bytes: int, offset: int = 0) -> 
     fio ends with an error at the first block whose place or checksum is wrong.
     """
     return _verify(target, size_bytes, offset, ["--rw=read", "--verify_fatal=1"])
-
-
-def version_command() -> tuple[str, ...]:
-    """Program and arguments that print fio's version."""
-    return ("fio", "--version")
 
 
 def _verify(target: Target, size_bytes: int, offset: int, checks: list[str]) -> Job:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from diskbook.base import paths
 from diskbook.base.errors import UsageError
 from diskbook.scenario.diskspd_line.arguments import parse
-from diskbook.scenario.model import Workload
-from diskbook.tools import fio
-from diskbook.tools.record import Measurement
+from diskbook.scenario.model import TOOLS_OF_SYSTEM, ToolName, Workload
+from diskbook.tools import fio, registry
+from diskbook.tools.protocol import Tool
+from diskbook.tools.record import Direction, Load, Measurement, UnusableError
 from support.fio_jobs import run, run_on_memory
 
 MIB = 1024**2
@@ -142,3 +145,37 @@ def test_what_fio_leaves_out_is_said() -> None:
     job = fio.command(workload("diskspd -b8K -c8M -Su -n -I2 -C5 a"), NBD)
     assert "-I, -n: left out" in " ".join(job.notes)
     assert "-C5: left out" in " ".join(job.notes)
+
+
+# --- the tools, whichever there are
+
+
+@pytest.mark.parametrize("tool", registry.TOOLS.values(), ids=lambda tool: tool.name)
+def test_a_tool_offers_what_the_workbook_asks_of_it(tool: Tool) -> None:
+    load = Workload.model_validate({"name": "w", "block_size": "4K", "write_pct": 50, "runtime_s": 2})
+    job = tool.command(load, tool.example, seed=1)
+    assert job.argv and set(job.logs.values()) < set(tool.raw)
+    assert {"stdout", "stderr"} <= set(tool.raw) and tool.main == tool.raw["stdout"][0]
+    fill = tool.prefill(MIB, tool.example)
+    assert fill is not None and fill.limit_s is not None and fill.limit_s > 60
+    done = Direction(ios=2, iops=1.0, bw_bytes=MIB, runtime_ms=2000)
+    assert tool.prefill(MIB, tool.example, Measurement("f", "", Load(), {"write": done})) is None
+    with pytest.raises(UnusableError, match=r"^a trial"):
+        tool.read({}, "a trial")
+    assert registry.of_version(tool.version(f"{tool.name}-1.0")) is tool
+    assert tool.install.version and (tool.install.packages or tool.install.sha256)
+
+
+def test_machines_have_the_tools_of_the_registry() -> None:
+    by_system = {name: system for system, names in TOOLS_OF_SYSTEM.items() for name in names}
+    assert by_system == {name: tool.system for name, tool in registry.TOOLS.items()}
+    assert set(get_args(ToolName)) == set(registry.TOOLS)
+
+
+def test_no_other_room_asks_which_tool_it_is() -> None:
+    """What starts a tool, or plays one, names it as a program; that is no question."""
+    names = "|".join(registry.TOOLS)
+    asks = re.compile(rf'\b(tool|name|engine)\w* (==|!=|in) \(?"({names})"|get\("(json|xml)"\)')
+    rooms = paths.ROOT / "lib" / "diskbook"
+    files = [path for path in sorted(rooms.rglob("*.py")) if (rooms / "tools") not in path.parents]
+    assert [path.name for path in files if asks.search(path.read_text("utf-8"))] == []

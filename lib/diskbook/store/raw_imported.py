@@ -57,7 +57,7 @@ def read_trial(folder: Path, event: Mapping[str, Any]) -> Measurement:
     return replace(with_logs(measurement, found), version=version)
 
 
-def with_logs(measurement: Measurement, found: job_logs.Found | None) -> Measurement:
+def with_logs(measurement: Measurement, found: job_logs.JobLogs | None) -> Measurement:
     """Add what logs say to what the result says: series, and histograms where it has none."""
     if found is None:
         return measurement
@@ -74,7 +74,7 @@ def with_logs(measurement: Measurement, found: job_logs.Found | None) -> Measure
 
 
 def _still_true(
-    measurement: Measurement, directions: Mapping[str, Direction], found: job_logs.Found
+    measurement: Measurement, directions: Mapping[str, Direction], found: job_logs.JobLogs
 ) -> tuple[str, ...]:
     """Flags of a result without those of percentiles that a log has mended; then its own."""
     mended = all(

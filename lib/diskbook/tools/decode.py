@@ -1,4 +1,4 @@
-"""Bytes of a result file as text: UTF-8, PowerShell's UTF-16, or an old Windows code page."""
+"""Decoder of a result file's bytes: UTF-8, PowerShell's UTF-16, or an old Windows code page."""
 
 from __future__ import annotations
 

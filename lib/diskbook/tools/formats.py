@@ -1,4 +1,4 @@
-"""Which tool wrote a file, told by its content and never by its name; then read by that format's parser."""
+"""Tells by a file's content, never by its name, which tool wrote it, and calls that format's parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PerfKitBenchmarker's newline-delimited JSON as measurements. Reads text, touches no file.
+"""Reader of PerfKitBenchmarker's newline-delimited JSON. Reads text, touches no file.
 
 A line is a sample; those of one run of fio or DiskSpd share their labels::
 

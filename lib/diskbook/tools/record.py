@@ -1,4 +1,4 @@
-"""What a measuring tool reported, whichever tool and format: the record that all parsers make.
+"""The record that all parsers make: what a measuring tool reported, whichever tool and format.
 
 Latencies are in ms, times in s or ms, bins in ns, rates per second. Compute only, no I/O.
 """

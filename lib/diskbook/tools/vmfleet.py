@@ -1,4 +1,4 @@
-"""VMFleet's tables (result.tsv, result-vm-*.tsv) as measurements, for where DiskSpd's own XML is not at hand.
+"""Reader of VMFleet's tables (result.tsv, result-vm-*.tsv), where DiskSpd's own XML is not at hand.
 
 A row of result.tsv is all machines together, one of result-vm-*.tsv a machine. Bandwidths are bytes a second.
 Reads text, touches no file.

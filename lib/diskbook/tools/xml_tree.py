@@ -1,5 +1,6 @@
-"""XML of a tool as a small tree: no entities, no document type, bounded depth; cut or faulty files are read
-as far as they go. Compute only, no I/O.
+"""Reader of a tool's XML as a small tree: no entities, no document type, bounded depth. Compute only, no I/O.
+
+Cut or faulty files are read as far as they go.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Release of DiskSpd that machines get, and how."""
+"""Names the release of DiskSpd that machines get, and how they get it."""
 
 from __future__ import annotations
 

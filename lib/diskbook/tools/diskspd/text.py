@@ -1,4 +1,4 @@
-"""DiskSpd's text output, versions 2.0.12 to 2.2, as measurements. Reads text, touches no file.
+"""Reader of DiskSpd's text output, versions 2.0.12 to 2.2, as measurements. Reads text, touches no file.
 
 The tables for all, read and write I/O end with a line of totals::
 

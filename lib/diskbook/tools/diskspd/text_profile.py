@@ -1,4 +1,4 @@
-"""What DiskSpd's text output says it was asked for, as a load. Reads text, touches no file.
+"""Reader of the load that DiskSpd's text output says it was asked for. Reads text, touches no file.
 
 Versions differ: with -F old ones print no number of threads, with -O none of outstanding I/Os, and with -g no
 rate. The results and the command line, which all of them print, have these.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal, TypeVar
 
 from diskbook.base.units import GIB, KIB, MIB
@@ -45,20 +46,18 @@ def load(asked: str, done: str, run: str, flags: list[str]) -> tuple[Load, list[
         return Load(), []
     if len(found) > 1:
         flags.append(f"{len(found)} targets were loaded at once and are added up")
-    ends = [match.start() for match in found[1:]] + [len(asked)]
-    targets = [asked[match.start() : end] for match, end in zip(found, ends, strict=True)]
+    starts = [match.start() for match in found]
+    targets = [asked[start:end] for start, end in pairwise([*starts, len(asked)])]
     command = re.search(r"^Command Line: (.*)$", run, re.MULTILINE)
     line = command[1] if command else ""
-    threads, depth = _concurrency(targets, asked[: found[0].start()], done, line)
-    block, write_pct = (
-        _same([_block(text) for text in targets]),
-        _same([_write_pct(text) for text in targets]),
-    )
-    patterns = [_pattern(text) for text in targets]
+    threads, depth = _concurrency(targets, asked[: starts[0]], done, line)
+    block = _same([_block(text) for text in targets])
+    write_pct = _same([_write_pct(text) for text in targets])
+    pattern = _same([_pattern(text) for text in targets])
     _tell_ways(targets, flags)
     through = all("writethrough on" in text for text in targets)
     return Load(
-        pattern=patterns[0] if len(set(patterns)) == 1 else None,
+        pattern=pattern,
         block_size_bytes=block,
         write_pct=write_pct,
         threads=threads,

@@ -1,4 +1,4 @@
-"""DiskSpd's XML (-Rxml), versions 2.0.12 to 2.2, as measurements. Reads text, touches no file.
+"""Reader of DiskSpd's XML (-Rxml), versions 2.0.12 to 2.2, as measurements. Reads text, touches no file.
 
 `TimeSpan` occurs twice: in the Profile it says what was asked, below Results what was measured. A thread
 lists its targets; an outstanding I/O is of a thread and target, or of a thread (-O). Latencies are there with
@@ -48,37 +48,42 @@ def parse(text: str, source: str) -> Parsed:
     UnusableError
         When nothing in it can be used; names the line where it can.
     """
-    starts = [found.start() for found in _DOCUMENT.finditer(text)]
-    if not starts:
-        raise UnusableError(source, "there is no <Results> of DiskSpd in it")
     flags: list[str] = []
-    versions: list[str] = []
+    versions: set[str] = set()
     measurements: list[Measurement] = []
     failed: list[tuple[str, int | None]] = []
-    seen: set[str] = set()
-    for start, end in pairwise([*starts, len(text)]):
-        line = text.count("\n", 0, start)
-        if (document := text[start:end].partition("</Results>")[0].strip()) in seen:
-            flags.append("the same document is there twice and counts once")
-            continue
-        seen.add(document)
-        version, found, more, unusable = _document(text[start:end], source, line)
-        versions.append(version)
-        measurements += found
+    documents = _documents(text, source, flags)
+    for document, lines_before in documents:
+        version, usable, more, unusable = _document(document, source, lines_before)
+        versions.add(version)
+        measurements += usable
         flags += more
         failed += unusable
     if not measurements:
         why, where = failed[0] if failed else ("it holds no time span with results", None)
         raise UnusableError(source, why, where)
-    if len(seen) > 1:
-        flags.append(f"the file holds {len(seen)} runs")
+    if len(documents) > 1:
+        flags.append(f"the file holds {len(documents)} runs")
     flags += [f"line {where}: {why}" for why, where in failed]
-    # A file with two versions in it is not told apart further: its measurements carry the first one's flag.
-    if len(set(versions)) > 1:
-        raise UnusableError(
-            source, f"it holds runs of different versions ({', '.join(sorted(set(versions)))})"
-        )
-    return Parsed("diskspd", versions[0], "DiskSpd XML", tuple(measurements), tuple(dict.fromkeys(flags)))
+    if len(versions) > 1:
+        raise UnusableError(source, f"it holds runs of different versions ({', '.join(sorted(versions))})")
+    kept = tuple(dict.fromkeys(flags))
+    return Parsed("diskspd", versions.pop(), "DiskSpd XML", tuple(measurements), kept)
+
+
+def _documents(text: str, source: str, flags: list[str]) -> list[tuple[str, int]]:
+    """Cut a text at each <Results>, with the number of lines before; the same one twice counts once."""
+    starts = [match.start() for match in _DOCUMENT.finditer(text)]
+    if not starts:
+        raise UnusableError(source, "there is no <Results> of DiskSpd in it")
+    documents: dict[str, tuple[str, int]] = {}
+    for start, end in pairwise([*starts, len(text)]):
+        content = text[start:end].partition("</Results>")[0].strip()
+        if content in documents:
+            flags.append("the same document is there twice and counts once")
+        else:
+            documents[content] = (text[start:end], text.count("\n", 0, start))
+    return list(documents.values())
 
 
 def _document(

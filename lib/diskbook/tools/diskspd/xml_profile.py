@@ -1,4 +1,4 @@
-"""What a time span of a DiskSpd profile asks for, as a load. Compute only, no I/O."""
+"""Reader of the load that a time span of a DiskSpd profile asks for. Compute only, no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A DiskSpd line as options of fio, beyond what a workload says. No I/O here."""
+"""Translator of a DiskSpd line into options of fio, beyond what a workload says. No I/O here."""
 
 from __future__ import annotations
 

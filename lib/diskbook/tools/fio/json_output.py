@@ -197,20 +197,10 @@ def _jobs(document: Document) -> list[_Job]:
 
 
 def _measurement(job: _Job, document: Document) -> Measurement:
+    """Read a job; ValueError says why it cannot be used."""
     flags: list[str] = []
     _check_whole(job, document.cut)
-    failed = [entry.get("error") for entry in job.entries if entry.get("error")]
-    if failed:
-        raise ValueError(f"fio ended it with error {failed[0]}{_error_words(failed[0])}")
-    directions = {
-        name: part
-        for name in ("read", "write", "sync")
-        if (part := _direction(job.entries, name, document.cut, flags)) is not None
-    }
-    if not directions.keys() & {"read", "write"}:
-        raise ValueError(_without_io(job.entries))
-    if any(_number(_part(entry, "trim").get("total_ios")) for entry in job.entries):
-        flags.append("trims are left out")
+    directions = _directions(job.entries, document.cut, flags)
     load = fio_options.load(job.options, len(job.entries), _alone_pct(job.entries), flags)
     if job.options and fio_options.cached(job.options):
         flags.append(CACHED)
@@ -232,8 +222,24 @@ def _measurement(job: _Job, document: Document) -> Measurement:
     )
 
 
+def _directions(entries: list[Mapping[str, Any]], cut: bool, flags: list[str]) -> dict[str, Direction]:
+    directions = {
+        name: part
+        for name in ("read", "write", "sync")
+        if (part := _direction(entries, name, cut, flags)) is not None
+    }
+    if not directions.keys() & {"read", "write"}:
+        raise ValueError(_without_io(entries))
+    if any(_number(_part(entry, "trim").get("total_ios")) for entry in entries):
+        flags.append("trims are left out")
+    return directions
+
+
 def _check_whole(job: _Job, cut: bool) -> None:
-    """Refuse some clones of a file that was cut: their sum would pass for a smaller total."""
+    """Refuse a job that failed, and some clones of a file that was cut: their sum would pass for a total."""
+    failed = [entry.get("error") for entry in job.entries if entry.get("error")]
+    if failed:
+        raise ValueError(f"fio ended it with error {failed[0]}{_error_words(failed[0])}")
     clones = fio_options.whole(job.options, "numjobs", 1) or 1
     if cut and "group_reporting" not in job.options and len(job.entries) < clones:
         raise ValueError(f"the file is cut, and holds {len(job.entries)} of its {clones} clones")

@@ -1,4 +1,4 @@
-"""Latencies and histograms in fio's JSON, whichever version wrote it, in ms and ns. Compute only, no I/O.
+"""Reader of latencies and histograms in fio's JSON, whichever version wrote it. Compute only, no I/O.
 
 fio 3 has `lat_ns`, `clat_ns` in ns and bins by latency; fio 2 has `lat`, `clat` in microseconds, no number of
 samples, and bins by their index.

@@ -1,4 +1,4 @@
-"""fio's histogram logs (write_hist_log), versions 2 and 3, as totals and series. Compute only, no I/O.
+"""Reader of fio's histogram logs (write_hist_log), versions 2 and 3: totals and series. Compute only, no I/O.
 
 A line is time in ms, direction, block size, and the counts of all bins since the line before::
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -77,25 +78,10 @@ def read(content: bytes, source: str) -> Histograms:
         When it is none, or a line (named) does not fit the first one.
     """
     content, flags = _whole_lines(content)
-    first = content.split(b"\n", 1)[0]
-    bins = first.count(b",") + 1 - _KEYS
-    found = _unit(bins)
-    if found is None:
-        raise UnusableError(source, f"its first line has {bins} bins, which no histogram of fio has", 1)
-    data = np.frombuffer(content, np.uint8)
-    if strange := content.translate(None, _ALLOWED):
-        line = content.count(b"\n", 0, content.index(strange[:1])) + 1
-        raise UnusableError(source, "there are signs in it that no histogram log has", line)
-    ends = np.flatnonzero((data == _COMMA) | (data == _NEWLINE))
-    _check_shape(data, ends, bins + _KEYS, source)
-    starts, values = _numbers(data, source, content)
-    field = np.searchsorted(ends, starts)
-    twice = np.flatnonzero(np.diff(field) == 0)
-    if len(twice):
-        line = int(field[twice[0]]) // (bins + _KEYS) + 1
-        raise UnusableError(source, "a comma is missing between two numbers", line)
+    bins = _bins_of(content, source)
+    field, values, fields = _fields(content, bins + _KEYS, source)
     row, column = np.divmod(field, bins + _KEYS)
-    lines = len(ends) // (bins + _KEYS)
+    lines = fields // (bins + _KEYS)
     time_ms, direction, size_bytes = (_column(row, column, values, key, lines) for key in range(_KEYS))
     binned = column >= _KEYS
     histograms = Histograms(
@@ -134,6 +120,32 @@ def summarise(content: bytes, source: str) -> HistogramLog:
     size = int(sizes[0]) if len(sizes) == 1 and sizes[0] else None
     flags = (*log.flags, "latencies are centres of bins, of the completion latency")
     return HistogramLog(directions, series, size, flags)
+
+
+def _bins_of(content: bytes, source: str) -> int:
+    """Number of bins of a line, as the first one has it."""
+    bins = content.split(b"\n", 1)[0].count(b",") + 1 - _KEYS
+    if _unit(bins) is None:
+        raise UnusableError(source, f"its first line has {bins} bins, which no histogram of fio has", 1)
+    return bins
+
+
+def _fields(content: bytes, fields: int, source: str) -> tuple[Ints, Ints, int]:
+    """Position (from 0, over all lines) and value of every field above 0, and how many fields there are."""
+    data = np.frombuffer(content, np.uint8)
+    if strange := content.translate(None, _ALLOWED):
+        line = content.count(b"\n", 0, content.index(strange[:1])) + 1
+        raise UnusableError(source, "there are signs in it that no histogram log has", line)
+    ends = np.flatnonzero((data == _COMMA) | (data == _NEWLINE))
+    _check_shape(data, ends, fields, source)
+    starts, values = _numbers(data, source, content)
+    field = np.searchsorted(ends, starts)
+    twice = np.flatnonzero(np.diff(field) == 0)
+    if len(twice):
+        raise UnusableError(
+            source, "a comma is missing between two numbers", int(field[twice[0]]) // fields + 1
+        )
+    return field, values, len(ends)
 
 
 def _whole_lines(content: bytes) -> tuple[bytes, tuple[str, ...]]:
@@ -222,29 +234,27 @@ def _part(log: Histograms, mine: npt.NDArray[np.bool_]) -> tuple[Direction, Seri
     inside = mine[log.row]
     count, column = log.count[inside], log.column[inside]
     per_bin = np.bincount(column, weights=count, minlength=len(log.centre_ns))
-    ios = int(per_bin.sum())
-    if not ios:
+    if not per_bin.any():
         return None
     times, which = np.unique(log.time_ms[mine], return_inverse=True)
     line_of = np.cumsum(mine) - 1
     interval = which[line_of[log.row[inside]]]
     counts = np.bincount(interval, weights=count, minlength=len(times))
     total = np.bincount(interval, weights=count * log.centre_ns[column], minlength=len(times))
-    bins: dict[int, int] = {}
-    for index in np.flatnonzero(per_bin).tolist():
-        bins[round(log.centre_ns[index])] = int(per_bin[index])
-    p50, p99, p999 = percentile_ns(bins, 0.5, 0.99, 0.999)
+    bins = {round(log.centre_ns[index]): int(per_bin[index]) for index in np.flatnonzero(per_bin).tolist()}
     seconds = max(float(times[-1]) / 1000, 0.001)
-    widths = np.diff(times, prepend=0) / 1000
-    with np.errstate(all="ignore"):
-        mean = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
-    kept = widths > 0
-    direction = Direction(
+    ios = int(per_bin.sum())
+    return _totals(bins, ios, float(total.sum()), seconds), _series(times, counts, total)
+
+
+def _totals(bins: dict[int, int], ios: int, sum_ns: float, seconds: float) -> Direction:
+    p50, p99, p999 = percentile_ns(bins, 0.5, 0.99, 0.999)
+    return Direction(
         ios=ios,
         iops=ios / seconds,
         bw_bytes=float("nan"),
         runtime_ms=1000 * seconds,
-        lat_mean_ms=float(total.sum()) / ios / NS_PER_MS,
+        lat_mean_ms=sum_ns / ios / NS_PER_MS,
         lat_min_ms=min(bins) / NS_PER_MS,
         lat_max_ms=max(bins) / NS_PER_MS,
         lat_p50_ms=p50 / NS_PER_MS,
@@ -252,5 +262,12 @@ def _part(log: Histograms, mine: npt.NDArray[np.bool_]) -> tuple[Direction, Seri
         lat_p999_ms=p999 / NS_PER_MS,
         bins=bins,
     )
-    series = Series(times[kept] / 1000, counts[kept] / widths[kept], mean[kept] / NS_PER_MS)
-    return direction, series
+
+
+def _series(times: Ints, counts: npt.NDArray[Any], total_ns: npt.NDArray[Any]) -> Series:
+    """Rates and mean latencies of intervals that end at these times, in ms."""
+    widths = np.diff(times, prepend=0) / 1000
+    with np.errstate(all="ignore"):
+        mean_ns = np.where(counts > 0, total_ns / np.maximum(counts, 1), np.nan)
+    kept = widths > 0
+    return Series(times[kept] / 1000, counts[kept] / widths[kept], mean_ns[kept] / NS_PER_MS)

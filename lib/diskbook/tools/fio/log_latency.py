@@ -1,4 +1,4 @@
-"""fio's log of every I/O's latency, of any length, as totals, histogram and series, in bounded memory."""
+"""Reader of fio's log of every I/O, of any length: totals, histogram and series, in bounded memory."""
 
 from __future__ import annotations
 

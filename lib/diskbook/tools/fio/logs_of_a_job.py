@@ -1,4 +1,4 @@
-"""Logs of one job of fio as series and, where they hold single I/Os or histograms, as totals.
+"""Reader of the logs of one fio job, as series and, where they hold single I/Os or histograms, as totals.
 
 Logs of a job are several files: by kind (lat, clat, iops, bw, clat_hist) and, by default, one a clone.
 """
@@ -47,7 +47,7 @@ class LogFile:
 
 
 @dataclass(frozen=True)
-class Found:
+class JobLogs:
     """What logs say: series, and totals where single I/Os or histograms were logged."""
 
     series: dict[str, Series] = field(default_factory=dict)
@@ -64,7 +64,7 @@ def prefix_and_kind(name: str) -> tuple[str, str] | None:
 
 def read(
     logs: Mapping[str, Sequence[LogFile]], *, old: bool, interval_s: float | None, block_size: int | None
-) -> Found:
+) -> JobLogs:
     """Read the logs of one job.
 
     Parameters
@@ -99,7 +99,7 @@ def read(
     )
 
 
-def standalone(found: Found, name: str, clones: int) -> Measurement:
+def standalone(found: JobLogs, name: str, clones: int) -> Measurement:
     """Make a measurement of logs that no result file goes with.
 
     Raises
@@ -125,7 +125,7 @@ def _averaged(file: LogFile, interval_s: float | None) -> bool:
     return fio_log.read_rows(whole, file.name)[0].averaged
 
 
-def _of_each_io(files: Sequence[LogFile], old: bool, completion: bool) -> Found:
+def _of_each_io(files: Sequence[LogFile], old: bool, completion: bool) -> JobLogs:
     parts = []
     for file in files:
         with file.open() as stream:
@@ -135,7 +135,7 @@ def _of_each_io(files: Sequence[LogFile], old: bool, completion: bool) -> Found:
         flags.append("latencies of the log are completion latencies")
     sizes = {part.block_size_bytes for part in parts}
     names = sorted({name for part in parts for name in part.directions})
-    return Found(
+    return JobLogs(
         {name: _joined([part.series[name] for part in parts if name in part.series], 1.0) for name in names},
         {
             name: _added([part.directions[name] for part in parts if name in part.directions])
@@ -148,7 +148,7 @@ def _of_each_io(files: Sequence[LogFile], old: bool, completion: bool) -> Found:
 
 def _averages(
     latency: Sequence[LogFile], iops: Sequence[LogFile], interval_s: float | None, old: bool
-) -> Found:
+) -> JobLogs:
     """Interval by interval, all clones together, as of a live run."""
     rates = [_rows(file) for file in iops]
     interval = interval_s or _interval_s(rates[0])
@@ -162,7 +162,7 @@ def _averages(
             name: replace(part, lat_mean_ms=part.lat_mean_ms * NS_PER_US) for name, part in series.items()
         }
     flags = () if latency else ("no latency log: the series has IOPS alone",)
-    return Found(series, flags=flags)
+    return JobLogs(series, flags=flags)
 
 
 def _block_size(bandwidth: Sequence[LogFile], iops: Sequence[LogFile]) -> int | None:
@@ -200,12 +200,12 @@ def _interval_s(rows: Rows) -> float:
     return float(np.median(steps)) / 1000 if len(steps) else max(float(rows.time_ms.max()), 1.0) / 1000
 
 
-def _histograms(files: Sequence[LogFile]) -> Found:
+def _histograms(files: Sequence[LogFile]) -> JobLogs:
     parts = [log_histogram.summarise(file.content(), file.name) for file in files]
     names = sorted({name for part in parts for name in part.directions})
     sizes = {part.block_size_bytes for part in parts}
     series = {name: [part.series[name] for part in parts if name in part.series] for name in names}
-    return Found(
+    return JobLogs(
         {name: _joined(items, None) for name, items in series.items()},
         {
             name: _added([part.directions[name] for part in parts if name in part.directions])
@@ -216,7 +216,7 @@ def _histograms(files: Sequence[LogFile]) -> Found:
     )
 
 
-def _bandwidth(files: Sequence[LogFile], interval_s: float | None, block_size: int) -> Found:
+def _bandwidth(files: Sequence[LogFile], interval_s: float | None, block_size: int) -> JobLogs:
     """IOPS from KiB/s: a latency is not told."""
     logs = [_rows(file) for file in files]
     interval = interval_s or _interval_s(logs[0])
@@ -224,7 +224,7 @@ def _bandwidth(files: Sequence[LogFile], interval_s: float | None, block_size: i
     series = log_series.series_of(fio_log.no_rows(), kib_s, interval, KIB / block_size)
     if not series:
         raise UnusableError(files[0].name, "fewer than two intervals were logged")
-    return Found(series, flags=("IOPS of the series are bandwidth / block size",))
+    return JobLogs(series, flags=("IOPS of the series are bandwidth / block size",))
 
 
 def _joined(parts: Sequence[Series], interval_s: float | None) -> Series:

@@ -1,4 +1,4 @@
-"""fio's job options, as its output repeats them, to a load. Compute only, no I/O."""
+"""Reader of fio's job options, as its output repeats them: the load asked for. Compute only, no I/O."""
 
 from __future__ import annotations
 

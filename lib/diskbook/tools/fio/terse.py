@@ -1,4 +1,4 @@
-"""fio's terse output (--minimal), versions 2 to 5, as measurements. Reads text, touches no file.
+"""Reader of fio's terse output (--minimal), versions 2 to 5, as measurements. Reads text, touches no file.
 
 A line is a job: fields between semicolons, latencies in microseconds, no options. Version 2 has no fio
 version; version 5 has samples and IOPS after the bandwidth::

@@ -23,7 +23,8 @@ class OutlierCounts(NamedTuple):
     @property
     def one_sided(self) -> np.ndarray:
         """Whether only one of the arms has any."""
-        return (self.arm > 0) != (self.base > 0)
+        one_sided: np.ndarray = (self.arm > 0) != (self.base > 0)
+        return one_sided
 
 
 def count(arm: np.ndarray, base: np.ndarray) -> OutlierCounts:
@@ -51,7 +52,8 @@ def count(arm: np.ndarray, base: np.ndarray) -> OutlierCounts:
 def _from_median(values: np.ndarray) -> np.ndarray:
     """Distance of each run from the median of its replicate, shape [..., run]."""
     runs = values.reshape(*values.shape[:-2], -1)
-    return (runs - _median(runs)[..., None]).reshape(*values.shape[:-3], -1)
+    distances: np.ndarray = runs - _median(runs)[..., None]
+    return distances.reshape(*values.shape[:-3], -1)
 
 
 def _median(values: np.ndarray) -> np.ndarray:
@@ -60,4 +62,5 @@ def _median(values: np.ndarray) -> np.ndarray:
     n = (~np.isnan(values)).sum(axis=-1)
     low, high = np.maximum((n - 1) // 2, 0), np.minimum(n // 2, values.shape[-1] - 1)
     pair = [np.take_along_axis(ordered, at[..., None], axis=-1)[..., 0] for at in (low, high)]
-    return (pair[0] + pair[1]) / 2
+    median: np.ndarray = (pair[0] + pair[1]) / 2
+    return median

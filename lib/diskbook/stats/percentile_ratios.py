@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 from diskbook.stats import ratios
+from diskbook.stats.intervals import LEVEL
 from diskbook.stats.percentiles import TRIAL_COLUMNS, merge, needed, percentile
-from diskbook.stats.ratios import LEVEL, Estimate
+from diskbook.stats.ratios import Estimate
 from diskbook.stats.view import Named
 from diskbook.tables.grid import Grid, Key, grid, mean_over_repeats
 from diskbook.tables.totals import measured_rows

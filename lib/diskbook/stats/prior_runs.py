@@ -162,7 +162,7 @@ def coverage(
     n: int,
     past_df: tuple[int, ...],
     factor: float = TOLERATED,
-    level: float = ratios.LEVEL,
+    level: float = intervals.LEVEL,
     spread_of_runs: float = 0.0,
     seed: int = 1,
 ) -> tuple[float, float]:
@@ -199,7 +199,7 @@ def coverage(
     return float(held.mean()), float(held[~drawn.noisier].mean())
 
 
-def moderated(log_ratios: pd.Series | Array, prior: Prior, level: float = ratios.LEVEL) -> Moderated:
+def moderated(log_ratios: pd.Series | Array, prior: Prior, level: float = intervals.LEVEL) -> Moderated:
     """Interval for "disks like these" with the variance moderated by a history of the same cell.
 
     The history's runs stand in the estimate's `method`. Where it may not be used the plain interval is
@@ -228,7 +228,7 @@ def moderated(log_ratios: pd.Series | Array, prior: Prior, level: float = ratios
         return Moderated(plain, plain, refusal, math.nan)
     past_df = tuple(item.df for item in prior.pasts)
     held = min(coverage(n, past_df, factor, level)[1] for factor in (1.0, TOLERATED))
-    if held < LEAST_COVERAGE + level - ratios.LEVEL:
+    if held < LEAST_COVERAGE + level - intervals.LEVEL:
         return Moderated(plain, plain, f"its simulated coverage is {100 * held:.1f} %", held)
     narrower = both.moderated
     estimate = replace(
@@ -242,7 +242,7 @@ def moderated(log_ratios: pd.Series | Array, prior: Prior, level: float = ratios
     return Moderated(estimate, plain, "", held)
 
 
-def expected_half_widths(n: int, prior: Prior, level: float = ratios.LEVEL) -> tuple[float, float]:
+def expected_half_widths(n: int, prior: Prior, level: float = intervals.LEVEL) -> tuple[float, float]:
     """Relative half-widths that n replicates will show, without and with the history.
 
     For a run whose replicates show the history's own spread.

@@ -284,5 +284,6 @@ def _convert(dtype: Dtype, values: pd.Series, missing: pd.Series) -> pd.Series:
 
 def _times(values: pd.Series) -> pd.Series:
     if isinstance(values.dtype, pd.DatetimeTZDtype):
-        return values.dt.tz_convert("UTC")
+        in_utc: pd.Series = values.dt.tz_convert("UTC")
+        return in_utc
     return pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")

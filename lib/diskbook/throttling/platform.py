@@ -8,7 +8,7 @@ replaces it: a metric that disagrees is shown, and a metric that is missing chan
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -91,10 +91,12 @@ def of_trials(trials: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)[columns]
 
 
-def _series(metrics: pd.DataFrame) -> Iterable[tuple[tuple[str, str, str], pd.DataFrame]]:
+def _series(metrics: pd.DataFrame) -> Iterator[tuple[tuple[str, str, str], pd.DataFrame]]:
     """Each series by machine, metric and LUN ("" for the machine's own), in order of time."""
     ordered = metrics.assign(lun=metrics["lun"].fillna("")).sort_values("minute_utc", kind="stable")
-    return ordered.groupby(["machine_id", "metric", "lun"], sort=False)  # type: ignore[return-value]
+    for key, series in ordered.groupby(["machine_id", "metric", "lun"], sort=False):
+        machine, metric, lun = map(str, key)
+        yield (machine, metric, lun), series
 
 
 def _at(measured: pd.DataFrame, machine: str, lun: str) -> pd.Series:
@@ -104,7 +106,8 @@ def _at(measured: pd.DataFrame, machine: str, lun: str) -> pd.Series:
 
 def _us(times: pd.Series) -> np.ndarray:
     """Times as whole microseconds since the Unix epoch."""
-    return times.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype(np.int64)
+    instants: np.ndarray = times.dt.tz_localize(None).to_numpy()
+    return instants.astype("datetime64[us]").astype(np.int64)
 
 
 def _measured(trials: pd.DataFrame) -> pd.DataFrame:

@@ -57,27 +57,21 @@ def predicted(trials: pd.DataFrame, on_demand: Collection[str] = ()) -> pd.DataF
     if totals.empty:
         return pd.DataFrame(columns=COLUMNS)
     free = totals["arm"].isin(list(on_demand)).to_numpy()
-    rates = np.column_stack([_in_force(totals, limit, free) for limit in LIMITS])
-    lowest = np.where(np.isnan(rates), np.inf, rates)
-    place = lowest.argmin(axis=1)
-    limit_iops = lowest[np.arange(len(totals)), place]
+    names, limit_iops, limit_value = _lowest_limit(totals, free)
     concurrency = _concurrency(totals)
     offered = totals["rate_offered"].to_numpy(float, na_value=np.nan)
     every = np.column_stack([limit_iops, concurrency, offered])
     every = np.where(np.isnan(every), np.inf, every)
     first, best = every.argmin(axis=1), every.min(axis=1)
-    names = np.array([limit.column for limit in LIMITS])[place]
     known = np.isfinite(best) & (totals["credit_state"] != CreditState.DRAINED).to_numpy()
-    by = np.where(known, np.choose(first, [names, CONCURRENCY, OFFERED]), UNKNOWN)
-    values = np.column_stack([limit_values(totals, limit.column) for limit in LIMITS])
     numbers = totals[CELL].assign(
-        by=by,
+        by=np.where(known, np.choose(first, [names, CONCURRENCY, OFFERED]), UNKNOWN),
         predicted_iops=np.where(known, best, np.nan),
         measured_iops=totals["iops"],
         measured_mb_s=totals["mb_s"],
-        limit=np.where(np.isfinite(limit_iops), names, ""),
-        limit_iops=np.where(np.isfinite(limit_iops), limit_iops, np.nan),
-        limit_value=values[np.arange(len(totals)), place],
+        limit=np.where(np.isnan(limit_iops), "", names),
+        limit_iops=limit_iops,
+        limit_value=limit_value,
         concurrency_iops=concurrency,
     )
     numbers["predicted_mb_s"] = numbers["predicted_iops"] * totals["block_size_bytes"] / MB
@@ -85,6 +79,16 @@ def predicted(trials: pd.DataFrame, on_demand: Collection[str] = ()) -> pd.DataF
     cells = numbers.groupby(CELL, sort=False)
     words = cells[["by", "limit"]].agg(_most)
     return cells.median(numeric_only=True).join(words).reset_index()[COLUMNS]
+
+
+def _lowest_limit(totals: pd.DataFrame, free: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Column of the lowest limit in force on each trial, its IOPS (NaN where none is known) and its value."""
+    rates = np.column_stack([_in_force(totals, limit, free) for limit in LIMITS])
+    values = np.column_stack([limit_values(totals, limit.column) for limit in LIMITS])
+    place = np.where(np.isnan(rates), np.inf, rates).argmin(axis=1)
+    trial = np.arange(len(totals))
+    names = np.array([limit.column for limit in LIMITS])[place]
+    return names, rates[trial, place], values[trial, place]
 
 
 def _most(column: pd.Series) -> str:

@@ -19,7 +19,13 @@ from diskbook.analysis import report as reports
 from diskbook.analysis.run import analyse
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
-from diskbook.show import run as show_run, sentences, tables as show_tables
+from diskbook.show import (
+    answers as show_answers,
+    facts as show_facts,
+    run as show_run,
+    sentences,
+    tables as show_tables,
+)
 from diskbook.store import tables
 from diskbook.store.run import Run
 from diskbook.tables import schema
@@ -139,7 +145,7 @@ def test_an_emulated_report_says_so_whatever_the_notebook_shows(run: Run, page: 
 
 def test_headline_of_a_run(run: Run) -> None:
     words = reports.headline(run)
-    assert words == analyse(run).headline
+    assert words == show_answers.headline(analyse(run))
     assert words.startswith("emulated: write latency at queue depth 1 of ZRS from zone 1 is 2.")
     assert "95 % CI" in words and words.endswith("these two disks, 4 blocks)")
 
@@ -166,7 +172,7 @@ def test_headline_before_the_analysis(tmp_path: Path) -> None:
 
 def test_several_replicates_speak_of_disks_like_these(tmp_path: Path) -> None:
     found = analyse(synthetic.run_folder(tmp_path / "run", n_replicates=3, n_blocks=2).folder)
-    assert found.headline.endswith("disks like these, 3 replicates, 6 blocks)")
+    assert show_answers.headline(found).endswith("disks like these, 3 replicates, 6 blocks)")
     more = sentences.more_measuring(found.comparisons, found.scenario)
     assert "for disks like these with 3 replicates; 5 replicates more narrow it to ±" in more[0]
     assert not any("No number of blocks" in item for item in more)
@@ -330,13 +336,13 @@ def test_the_report_of_a_run_without_raw_results_comes_from_its_tables(tmp_path:
 
 def test_findings_and_operations_are_shown(run: Run) -> None:
     found = analyse(run)
-    assert found.findings["As expected"].tolist() == ["yes"]
-    assert found.operations["Median, s (unscaled)"].tolist() == [10.0]
+    assert show_facts.findings(found)["As expected"].tolist() == ["yes"]
+    assert show_facts.operations(found)["Median, s (unscaled)"].tolist() == [10.0]
     assert show_run.operations(run)["unscaled_s_median"].tolist() == [10.0]
 
 
 def test_environment_names_machine_zone_disk_and_date(run: Run) -> None:
-    text = json.dumps(analyse(run).environment().to_dict("records"))
+    text = json.dumps(show_facts.environment(analyse(run)).to_dict("records"))
     for wanted in (
         "Standard_D4as_v4",
         "westeurope-az1",

@@ -75,7 +75,7 @@ def test_the_articles_load_sits_on_the_cap(measured: tuple[Analysis, dict[str, A
 
 def test_write_through_is_noted_where_it_cannot_be_sent(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, _ = measured
-    notes = [event.get("notes") or [] for event in a.folder.ledger() if event["event"] == "trial"]
+    notes = [event.get("notes") or [] for event in a.run.ledger() if event["event"] == "trial"]
     assert any("no FUA" in note for one in notes for note in one)
 
 

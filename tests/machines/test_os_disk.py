@@ -151,7 +151,7 @@ def test_the_run_tells_what_it_is(measured: tuple[Analysis, dict[str, Any]]) -> 
     assert replicate["disks"]["os"]["read_back"] == {
         "sku": "EphemeralOS", "size_gib": 64, "zone": "1", "placement": "ResourceDisk",
     }  # fmt: skip
-    events = a.folder.ledger()
+    events = a.run.ledger()
     (expiry,) = [event for event in events if event["event"] == "expiry"]
     assert "no machine with an ephemeral OS disk" in expiry["note"] and expiry["deallocated_utc"] is None
     assert [event["disk"] for event in events if event["event"] in ("attached", "marked")] == ["lrs", "lrs"]

@@ -13,6 +13,7 @@ from diskbook import load
 from diskbook.analysis.run import Analysis, analyse
 from diskbook.emulator import lifecycle
 from diskbook.runs import stages
+from diskbook.show import facts as show_facts
 from diskbook.store import raw, tables as store_tables
 from diskbook.store.run import Run
 from support import SCENARIOS
@@ -100,7 +101,7 @@ def test_no_difference_between_tools_is_reported(analysis: Analysis) -> None:
 def test_what_a_line_means_for_its_readers_is_shown(analysis: Analysis) -> None:
     line = analysis.comparisons[analysis.comparisons["workload"] == "line"]
     assert line["warnings"].str.contains("reads may hit unwritten blocks").all()
-    facts = " ".join(analysis.environment()["Value"])
+    facts = " ".join(show_facts.environment(analysis)["Value"])
     assert "the line: diskspd -c16M -w30" in facts
     assert "sends no FUA" in facts
     assert "-c became -f" in facts

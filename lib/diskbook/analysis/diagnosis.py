@@ -15,13 +15,15 @@ def of_run(name: str, arm: str | None = None, workload: str | None = None) -> st
     UsageError
         When there is no such run, arm or workload.
     """
-    run = analyse(name)
-    on_demand = [item.name for item in run.scenario.arm if run.scenario.disk_named(item.disk).bursting]
-    found = diagnosis.findings(run.trials, run.tables.series, run.cells, on_demand)
-    for kind, wanted in (("arm", arm), ("workload", workload)):
-        known = sorted({getattr(one, kind) for one in found})
-        if wanted is not None and wanted not in known:
-            raise unknown(kind, wanted, known, f"run {run.folder.name}")
-    chosen = [one for one in found if arm in (None, one.arm) and workload in (None, one.workload)]
-    head = f"{run.provenance}: run {run.folder.name}; a cell is one arm under one workload"
+    a = analyse(name)
+    on_demand = [item.name for item in a.scenario.arm if a.scenario.disk_named(item.disk).bursting]
+    findings = diagnosis.findings(a.trials, a.tables.series, a.cells, on_demand)
+    for kind, value in (("arm", arm), ("workload", workload)):
+        known = sorted({getattr(finding, kind) for finding in findings})
+        if value is not None and value not in known:
+            raise unknown(kind, value, known, f"run {a.run.name}")
+    chosen = [
+        finding for finding in findings if arm in (None, finding.arm) and workload in (None, finding.workload)
+    ]
+    head = f"{a.provenance}: run {a.run.name}; a cell is one arm under one workload"
     return f"{head}\n{diagnosis.text(chosen)}"

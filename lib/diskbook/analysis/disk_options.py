@@ -15,7 +15,8 @@ from diskbook.figures import Picture
 from diskbook.reference import catalog
 from diskbook.reference.prices import HOURS_A_MONTH, PriceList, from_table, table
 from diskbook.scenario.model import Disk
-from diskbook.show import sentences
+from diskbook.show import drift, sentences
+from diskbook.show.answers import comparison_in_words
 from diskbook.show.html import Html
 from diskbook.tables.series import diagnose
 from diskbook.tables.vocabulary import Provenance
@@ -93,7 +94,7 @@ def rates(a: Analysis) -> Picture:
     known = found[found["workload"].isin(list(PANELS)) & found["ratio"].notna()]
     near = int(((known["ratio"] - 1).abs() <= 0.05).sum())
     title = f"{near} of {len(known)} rates are those of the lowest limit in force: options buy limits"
-    return figures.drives(a.trials, found, a.looks, PANELS, title, a.folder.name)
+    return figures.drives(a.trials, found, a.looks, PANELS, title, a.run.name)
 
 
 def access(a: Analysis) -> Picture:
@@ -108,13 +109,13 @@ def access(a: Analysis) -> Picture:
         else []
     )
     title = f"Single reads take {' to '.join(ends)}" if ends else "No single reads were measured"
-    return figures.strip(a.trials, a.looks, a.words, [SINGLE], title, a.folder.name)
+    return figures.strip(a.trials, a.looks, a.words, [SINGLE], title, a.run.name)
 
 
 def burst(a: Analysis) -> Picture:
     """Figure: the moment a burst credit runs out."""
     scale = a.scenario.scenario.emulated_credit_scale if a.provenance == Provenance.EMULATED else 1.0
-    return figures.credit(a.trials, a.tables.series, a.looks, BURST, scale, a.folder.name)
+    return figures.credit(a.trials, a.tables.series, a.looks, BURST, scale, a.run.name)
 
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
@@ -156,6 +157,11 @@ def credit_words(a: Analysis) -> list[str]:
     return [
         "credit of the trials: " + ", ".join(f"{state} {number}" for state, number in states.items()) + least
     ]
+
+
+def burst_words(a: Analysis) -> list[str]:
+    """Say which credit the trials had, and what changed within those that burst until it is spent."""
+    return [*credit_words(a), *drift.within(diagnosed(a))]
 
 
 PAIRS = (("F", "G"), ("L", "H"))
@@ -279,15 +285,16 @@ def claims_table(a: Analysis) -> Html:
 
 def answers(a: Analysis) -> dict[str, str]:
     """What this run says of each claim, by the claim's first words."""
+    lowest_v2 = comparison_in_words(a, "j-v2-8000", "h-plain", SINGLE)
     return {
         "the VM size caps": "; ".join(unusable(a)),
         "accelerated networking lowers": "; ".join(label_claim(a)[1:]) or "not compared",
-        "Premium SSD v2 has the lowest": f"{_lowest(a)}; {a.said('j-v2-8000', 'h-plain', SINGLE)}",
+        "Premium SSD v2 has the lowest": f"{_lowest(a)}; {lowest_v2}",
         "performance plus is free": _price_of_plus(a),
         "bursting and performance plus add up": "; ".join(
             (
-                a.said("e-burst-plus", "i-burst", "max-write-iops", "iops"),
-                a.said("e-burst-plus", "g-plus", "max-write-iops", "iops"),
+                comparison_in_words(a, "e-burst-plus", "i-burst", "max-write-iops", "iops"),
+                comparison_in_words(a, "e-burst-plus", "g-plus", "max-write-iops", "iops"),
             )
         ),
     }

@@ -27,7 +27,7 @@ COLUMNS = ("name", "replicate", "kind", "failure", "step", "real_s", "unscaled_s
 def drills(a: Analysis) -> list[dict[str, Any]]:
     """Outcome of every drill, the last one of each name and replicate; those that were cut are left out."""
     found = {}
-    for event in a.folder.ledger():
+    for event in a.run.ledger():
         if event["event"] == "drill" and event["status"] != "begun":
             found[event["replicate"], event["name"]] = event
     return list(found.values())
@@ -125,7 +125,7 @@ def drill_figure(a: Analysis) -> Picture:
         + (f", replicate {event['replicate']}" if several else "")
         for event in done
     }
-    return figures.drill(timeline(a), names, STEPS, a.provenance, a.folder.name)
+    return figures.drill(timeline(a), names, STEPS, a.provenance, a.run.name)
 
 
 def _is_emulated(a: Analysis) -> bool:

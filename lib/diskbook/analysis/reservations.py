@@ -36,7 +36,7 @@ def steps(a: Analysis) -> pd.DataFrame:
     """One row a step of every reservation check; of a check that was done again, the last."""
     found = {
         (event["replicate"], event["name"]): event
-        for event in a.folder.ledger()
+        for event in a.run.ledger()
         if event["event"] == "finding" and event.get("kind") == "reservation"
     }
     machines = {check.name: (str(check.from_machine), check.machine) for check in a.scenario.check}

@@ -112,7 +112,7 @@ def tail(analysis: Analysis) -> Picture | None:
         return None
     title = "The slow I/Os: percentiles of latency by arm"
     drawn = (analysis.tables.bins, analysis.trials, analysis.looks, analysis.words, names, title)
-    picture = figures.tail(*drawn, analysis.folder.name)
+    picture = figures.tail(*drawn, analysis.run.name)
     for axes in picture.figure.axes:
         # Of the completion or the total latency: that differs from file to file, and the flags say it.
         axes.set_ylabel(axes.get_ylabel().replace("Total latency", "Latency"))
@@ -121,8 +121,8 @@ def tail(analysis: Analysis) -> Picture | None:
 
 def write(analysis: Analysis) -> list[Path]:
     """Write comparisons.csv, and figures of what there is; return their paths."""
-    path = analysis.folder.folder / "comparisons.csv"
+    path = analysis.run.folder / "comparisons.csv"
     checked = schema.validate(schema.COMPARISONS, analysis.comparisons)
-    analysis.folder.write(path.name, checked.to_csv(index=False, float_format="%.10g"))
+    analysis.run.write(path.name, checked.to_csv(index=False, float_format="%.10g"))
     picture = tail(analysis)
-    return [path, *(export(picture, analysis.folder.folder / "figures") if picture else [])]
+    return [path, *(export(picture, analysis.run.folder / "figures") if picture else [])]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from diskbook.analysis import write
 from diskbook.analysis.run import analyse
 from diskbook.base import paths
 from diskbook.base.errors import Stopped
@@ -63,4 +64,4 @@ def _set_aside(target: Path) -> Iterator[None]:
 
 def export_figures(folder: Run, target: Path) -> list[Path]:
     """Write the figures of a run's analysis into a folder: SVG, PNG at twice the size, and words."""
-    return analyse(folder).export_figures(target)
+    return write.export_figures(analyse(folder), target)

@@ -1,1 +1,32 @@
-"""Tables and sentences, as notebooks and reports show them."""
+"""What the notebooks show: tables, figures and sentences of a run, as HTML."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+_NAMES = {
+    "analysis": (
+        "answer", "capped", "cells", "comparisons", "environment", "figure", "files", "findings", "gates",
+        "gates_in_words", "more_measuring", "noise_floor", "operations", "over_time", "percentile_ratios",
+        "percentiles", "published", "strata",
+    ),
+    "html": ("Html", "banner", "recorded", "table"),
+    "run": ("target",),
+    "tables": ("bullets", "preformatted"),
+}  # fmt: skip
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = list(_MODULES)
+
+
+def __getattr__(name: str) -> object:
+    """Import a name when it is asked for: notebooks that only measure need no statistics and no drawing."""
+    if name == "run":
+        return import_module(f"{__name__}.run")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -25,7 +25,7 @@ METRICS = {
 }
 
 
-def sentences(items: Sequence[str]) -> Html:
+def bullets(items: Sequence[str]) -> Html:
     """Sentences as a list."""
     return Html("<ul>" + "".join(f"<li>{html.escape(capital(item))}</li>" for item in items) + "</ul>")
 
@@ -38,7 +38,7 @@ def preformatted(text: str) -> Html:
 def answer(items: Sequence[str]) -> Html:
     """Show the answer large, further headline comparisons below it."""
     first, rest = items[0] if items else "nothing to answer with", items[1:]
-    return Html(f'<p class="answer">{html.escape(capital(first))}.</p>' + (sentences(rest) if rest else ""))
+    return Html(f'<p class="answer">{html.escape(capital(first))}.</p>' + (bullets(rest) if rest else ""))
 
 
 def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, str]) -> Html:
@@ -289,7 +289,7 @@ def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
 def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:
     """Say why comparisons of capped cells have no latency ratio."""
     rows = chosen(frame[frame["verdict"] == Verdict.CAPPED]).to_dict("records")
-    return sentences([sentence(row, scenario) for row in rows] or ["no comparison sits on a cap"])
+    return bullets([sentence(row, scenario) for row in rows] or ["no comparison sits on a cap"])
 
 
 def capital(text: str) -> str:

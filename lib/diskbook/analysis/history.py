@@ -1,0 +1,32 @@
+"""Earlier runs as a run's history, in words: what their spread does for the intervals of its notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from diskbook.analysis import prior_runs
+from diskbook.show.analysed import Analysed
+
+NONE = "No earlier run is named: the intervals above are the plain ones."
+
+
+def with_history(a: Analysed, runs: Sequence[str]) -> list[str]:
+    """Say what earlier runs of the same cells, named here, do for the interval of disks like these.
+
+    Raises
+    ------
+    UsageError
+        When a run is not there, or is not of the same cells; the sentence says why.
+    """
+    if not runs:
+        return [NONE]
+    earlier = [prior_runs.open_prior_run(name) for name in runs]
+    intervals = prior_runs.with_history(prior_runs.PriorRun(a.run), earlier)
+    lines = [
+        f"{a.provenance}: {measured.label}: {moderated.estimate.ratio:.2f} times "
+        f"({100 * moderated.estimate.level:.0f} % CI {moderated.estimate.low:.2f}.."
+        f"{moderated.estimate.high:.2f}, {moderated.estimate.scope}, {moderated.estimate.method}); "
+        f"{moderated.saved}"
+        for measured, moderated in intervals
+    ]
+    return lines or [NONE]

@@ -1,0 +1,76 @@
+"""Figures of a run's analysis, as every scenario has them: each drawn from the tables, its title computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from diskbook import figures
+from diskbook.figures import Picture
+from diskbook.scenario.model import Workload
+from diskbook.show import sentences
+from diskbook.show.analysed import Analysed
+from diskbook.tables.vocabulary import Label, Verdict
+from diskbook.throttling import limits
+
+
+def ratios(a: Analysed) -> Picture:
+    """Draw all latency ratios as a forest plot."""
+    return figures.forest(a.comparisons, a.looks, a.words, _ratio_title(a), a.run.name)
+
+
+def all_trials(a: Analysed) -> Picture:
+    """Draw every trial at queue depth 1, or the lowest depth there is, as a dot strip."""
+    depth, names = _shallowest(a.scenario.workload)
+    title = f"Every trial at queue depth {depth}: the spread behind the ratios, block by block"
+    return figures.strip(a.trials, a.looks, a.words, names, title, a.run.name)
+
+
+def percentile_plot(a: Analysed) -> Picture:
+    """Draw latency percentiles at queue depth 1, or the lowest depth there is."""
+    plain = [item for item in a.scenario.workload if not item.sync]
+    depth, names = _shallowest(plain or a.scenario.workload)
+    title = f"The slow I/Os at queue depth {depth}: percentiles of total latency by arm"
+    return figures.tail(a.tables.bins, a.trials, a.looks, a.words, names, title, a.run.name)
+
+
+def iops_and_caps(a: Analysed) -> Picture:
+    """Draw IOPS at each depth, with the limits in force."""
+    return figures.rates(a.trials, a.cells, a.looks, _panels(a), _cap_title(a), a.run.name)
+
+
+def _shallowest(loads: Sequence[Workload]) -> tuple[int, list[str]]:
+    """Return the lowest number of outstanding I/Os, and the names of the loads that have it."""
+    depth = min(item.outstanding for item in loads)
+    return depth, [item.name for item in loads if item.outstanding == depth]
+
+
+def _ratio_title(a: Analysed) -> str:
+    rows = sentences.chosen(a.comparisons[a.comparisons["family"] == "headline"])
+    rows = rows[rows["ratio"].notna()]
+    if rows.empty:
+        return "No latency ratio to show"
+    row = rows.iloc[0]
+    load = sentences.load_words(a.scenario.workload_named(row["workload"]))
+    arm, base = a.labels[row["arm"]], a.labels[row["base_arm"]]
+    finding = f"{arm} takes {row['ratio']:.2f} times as long as {base}"
+    if row["verdict"] != Verdict.DIFFERENCE:
+        finding = f"{arm} against {base}: {row['verdict']}"
+    return f"{load[0].upper()}{load[1:]}: {finding}"
+
+
+def _cap_title(a: Analysed) -> str:
+    capped = a.cells[a.cells["label"] == Label.CAPPED]
+    if capped.empty:
+        return "IOPS by queue depth: no cell sits on a cap"
+    depths = ", ".join(f"{depth:.0f}" for depth in sorted(set(capped["outstanding"])))
+    limit = " and the ".join(sorted({limits.limit_words(row) for _, row in capped.iterrows()}))
+    return f"At queue depth {depths} the {limit} sets the rate, not the disk"
+
+
+def _panels(a: Analysed) -> dict[str, list[str]]:
+    """Workloads of one kind over depths, by panel title; commits and held rates stand in none."""
+    panels: dict[str, list[str]] = {}
+    for item in a.scenario.workload:
+        if item.sync != "fdatasync" and item.rate is None:
+            panels.setdefault(a.words[item.name].rpartition(",")[0], []).append(item.name)
+    return panels or {"every load": [item.name for item in a.scenario.workload]}

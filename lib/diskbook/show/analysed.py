@@ -1,0 +1,82 @@
+"""What tables, sentences and figures need to know of an analysed run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import pandas as pd
+
+from diskbook.figures import ArmLook
+from diskbook.scenario.model import Scenario
+from diskbook.stats.compare import Compared
+from diskbook.store.run import Run
+from diskbook.store.tables import Tables
+
+
+class Analysed(Protocol):
+    """An analysed run. `diskbook.analysis.run.Analysis` is one, but stands above `show`."""
+
+    @property
+    def run(self) -> Run:
+        """The run folder."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario as the run's manifest records it."""
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """The run's manifest."""
+
+    @property
+    def tables(self) -> Tables:
+        """Tables built from the raw results."""
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """One row a trial and direction."""
+
+    @property
+    def provenance(self) -> str:
+        """Where the numbers come from: azure, emulated, imported ..."""
+
+    @property
+    def compared(self) -> Compared:
+        """Comparisons, gates, strata and labelled cells, as computed."""
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        """Ratios with intervals and verdicts, two scopes each."""
+
+    @property
+    def gates(self) -> pd.DataFrame:
+        """What was checked before anything was compared."""
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """Every arm x workload with its label and the evidence for it."""
+
+    @property
+    def percentiles(self) -> pd.DataFrame:
+        """Percentiles from merged histograms."""
+
+    @property
+    def percentile_ratios(self) -> pd.DataFrame:
+        """Ratios of percentiles of the comparisons that passed their gates."""
+
+    @property
+    def published(self) -> pd.DataFrame:
+        """Published figures of the scenario's article beside the measured medians."""
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Workloads in words, by name."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Arms in words, by name."""
+
+    @property
+    def looks(self) -> dict[str, ArmLook]:
+        """How each arm is drawn, by name."""

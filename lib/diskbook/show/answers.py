@@ -1,0 +1,26 @@
+"""The answers of an analysed run, one sentence a comparison."""
+
+from __future__ import annotations
+
+from diskbook.show import sentences
+from diskbook.show.analysed import Analysed
+
+
+def headline(a: Analysed) -> str:
+    """Answer the scenario's question in one sentence."""
+    return sentences.headline(a.comparisons, a.scenario)
+
+
+def answers(a: Analysed) -> list[str]:
+    """Say every headline comparison, one sentence each."""
+    return sentences.answers(a.comparisons, a.scenario)
+
+
+def comparison_in_words(
+    a: Analysed, arm: str, base_arm: str, workload: str, metric: str = "lat_mean_ms"
+) -> str:
+    """Say one comparison in a sentence; "not compared" where the scenario names no such one."""
+    rows = sentences.chosen(a.comparisons)
+    for column, value in (("arm", arm), ("base_arm", base_arm), ("workload", workload), ("metric", metric)):
+        rows = rows[rows[column] == value]
+    return sentences.sentence(rows.iloc[0].to_dict(), a.scenario) if len(rows) else "not compared"

@@ -1,0 +1,76 @@
+"""What an analysed run was made with, and what was seen besides its trials, as small tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from diskbook.show import tool as show_tool
+from diskbook.show.analysed import Analysed
+
+MACHINE = ("size", "physical_zone", "kernel", "tool_version")
+DISK = ("sku", "physical_zone")
+
+
+def environment(a: Analysed) -> pd.DataFrame:
+    """Versions, machines, zones, disks and dates, one row a fact."""
+    replicates = a.manifest["replicates"]
+    rows = [*_run_facts(a), ("date (UTC)", _dates(a.trials)), ("region", a.scenario.region)]
+    rows += _resource_facts("machine", replicates, "machines", MACHINE)
+    rows += _resource_facts("disk", replicates, "disks", DISK)
+    rows += show_tool.facts(a.scenario, a.run.ledger())
+    rows += [(name, str(version)) for name, version in a.manifest.get("versions", {}).items()]
+    return pd.DataFrame(rows, columns=["What", "Value"])
+
+
+def findings(a: Analysed) -> pd.DataFrame:
+    """What the scenario's checks showed: refusals that must happen, data that must be intact."""
+    rows = [event for event in a.run.ledger() if event["event"] == "finding"]
+    columns = {"name": "Check", "ok": "As expected", "expected": "Expected", "observed": "Observed"}
+    columns |= {"text": "What was seen"}
+    table = pd.DataFrame(rows, columns=list(columns)).rename(columns=columns)
+    return table.assign(**{"As expected": table["As expected"].map({True: "yes", False: "no"})})
+
+
+def operations(a: Analysed) -> pd.DataFrame:
+    """Times of control-plane operations, in seconds."""
+    rows = [event for event in a.run.ledger() if event["event"] == "operation"]
+    table = pd.DataFrame(rows, columns=["name", "real_s", "unscaled_s"])
+    numbers = table.astype({"real_s": float, "unscaled_s": float}).groupby("name", sort=False)
+    names = {"size": "Number", "real_s": "Median, s (as run)", "unscaled_s": "Median, s (unscaled)"}
+    medians = numbers[["real_s", "unscaled_s"]].median().assign(size=numbers.size())
+    return medians[list(names)].rename(columns=names).reset_index(names="Operation")
+
+
+def _run_facts(a: Analysed) -> list[tuple[str, str]]:
+    """Name, provenance, cloud, preset and overrides of the run, and what its emulator played."""
+    rows = [("run", a.run.name), ("provenance", a.provenance)]
+    rows += [("cloud", str(a.manifest.get("cloud", ""))), ("preset", a.scenario.preset)]
+    overrides = a.manifest.get("overrides") or {}
+    if overrides:
+        changes = ", ".join(f"{key} = {value}" for key, value in overrides.items())
+        rows.append(("changed by hand", changes))
+    emulator = a.manifest.get("emulator") or {}
+    if emulator:
+        rows.append(("emulator profile", f"{emulator.get('profile')}, seed {emulator.get('seed')}"))
+    return rows
+
+
+def _dates(trials: pd.DataFrame) -> str:
+    if trials.empty:
+        return "nothing measured"
+    first, last = trials["started_utc"].min(), trials["started_utc"].max()
+    return f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
+
+
+def _resource_facts(
+    what: str, replicates: list[dict[str, Any]], kind: str, keys: tuple[str, ...]
+) -> list[tuple[str, str]]:
+    """Each machine or disk once, with what is known of it."""
+    facts: dict[tuple[str, str], None] = {}
+    for row in replicates:
+        for name, item in row[kind].items():
+            known = ", ".join(str(item[key]) for key in keys if item.get(key))
+            facts.setdefault((f"{what} {name}", known), None)
+    return list(facts)

@@ -17,6 +17,8 @@ from diskbook.scenario import azure_rules, consistency, failover_rules
 from diskbook.scenario.model import PRESETS, Scenario
 from diskbook.tools import registry
 
+SAMPLE = "sample"
+"""Preset of the committed sample run, which a scenario may have; it lies over quick."""
 LISTS = frozenset({"machine", "disk", "arm", "workload", "comparison", "check", "drill"})
 WORDING = Wording(
     sentences={
@@ -33,6 +35,11 @@ def names() -> list[str]:
     return sorted(path.stem for path in paths.SCENARIOS.glob("*.toml"))
 
 
+def sampled() -> list[str]:
+    """Names of the scenarios that have a preset for a committed sample run."""
+    return [name for name in names() if SAMPLE in _read(_find(name)).get("preset", {})]
+
+
 def load(scenario: str, preset: str = "standard", overrides: Mapping[str, Any] | None = None) -> Scenario:
     """Read a scenario, apply a preset and overrides, and check it whole.
 
@@ -41,7 +48,7 @@ def load(scenario: str, preset: str = "standard", overrides: Mapping[str, Any] |
     scenario
         A name in data/scenarios, or the path of a TOML file.
     preset
-        quick, standard or full.
+        quick, standard or full; or sample, where the file has it.
     overrides
         Dotted keys and values that win over the preset, e.g. ``{"design.replicates": 2}``,
         ``{"workload.randwrite-qd1.blocks": 8}`` or ``{"all_workloads.runtime_s": 10}``.
@@ -64,13 +71,14 @@ def _load(path: Path, preset: str, overrides: Mapping[str, Any]) -> Scenario:
     if "name" in raw:
         raise UsageError(f"{path.name}: a scenario has the name of its file; leave the key 'name' out")
     presets = raw.pop("preset", {})
-    if preset not in PRESETS:
+    if preset not in PRESETS and (preset != SAMPLE or preset not in presets):
         raise unknown("preset", preset, PRESETS)
     for name, table in presets.items():
-        if name not in PRESETS:
+        if name not in (*PRESETS, SAMPLE):
             raise unknown("preset", name, PRESETS, path.name)
         _merge(_copy(raw), _table(table, f"{path.name}: [preset.{name}]"), f"{path.name}: [preset.{name}]")
-    _merge(raw, presets.get(preset, {}), f"{path.name}: [preset.{preset}]")
+    for name in ("quick", SAMPLE) if preset == SAMPLE else (preset,):
+        _merge(raw, presets.get(name, {}), f"{path.name}: [preset.{name}]")
     _merge(raw, _nested(overrides), "overrides")
     return check(from_dict({"name": path.stem, "preset": preset, **raw}, path.name), path.name)
 
@@ -113,8 +121,13 @@ def check(scenario: Scenario, where: str) -> Scenario:
     return scenario
 
 
+def is_file(scenario: str) -> bool:
+    """Whether a scenario is given by its file, and not by its name."""
+    return scenario.endswith(".toml") or "/" in scenario
+
+
 def _find(scenario: str) -> Path:
-    if scenario.endswith(".toml") or "/" in scenario:
+    if is_file(scenario):
         path = Path(scenario)
         if not path.is_file():
             raise UsageError(f"there is no scenario file {scenario}")

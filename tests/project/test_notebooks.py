@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from diskbook import load
 from diskbook.base import paths
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
-ANALYSES = {f"3-analyse-{name}" for name in ("zone-disks", "shared-zrs", "disk-options", "imported")}
+ANALYSES = {load.load(name).analysis_notebook for name in load.names()} | {"3-analyse-imported"}
 WANTED = {"0-overview", "1-provision", "2-benchmark", "4-teardown", "5-compare", *ANALYSES}
 EXTRA_KEYS = "metadata.papermill cell.metadata.papermill cell.metadata.execution"
 

@@ -12,13 +12,12 @@ from diskbook import load
 from diskbook.analysis import write
 from diskbook.analysis.run import Analysis, analyse
 from diskbook.base import paths
-from diskbook.runs import samples
 from diskbook.show import answers
 from diskbook.store.run import Run
 
 MOST_BYTES = 3 * 1024**2
 DRAWN = {".png", ".svg", ""}  # stand in figures/ as well, and are not committed here
-NAMES = sorted(samples.OVERRIDES)
+NAMES = load.sampled()
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -36,6 +35,7 @@ def a(copy: Run) -> Analysis:
 
 def test_a_scenario_with_a_sample_is_one_that_can_be_run() -> None:
     assert set(NAMES) <= set(load.names())
+    assert {path.name for path in paths.RUNS.glob("sample-*")} == {f"sample-{name}" for name in NAMES}
 
 
 def test_a_sample_is_small_finished_and_emulated(copy: Run) -> None:
@@ -48,7 +48,7 @@ def test_a_sample_is_small_finished_and_emulated(copy: Run) -> None:
 
 def test_a_sample_was_made_by_the_scenario_as_it_stands(copy: Run) -> None:
     made, name = copy.manifest["scenario"], copy.manifest["scenario"]["name"]
-    now = load.load(name, "quick", samples.OVERRIDES[name]).model_dump(mode="json")
+    now = load.load(name, load.SAMPLE).model_dump(mode="json")
     for kind in ("machine", "disk", "arm", "workload", "comparison"):
         assert len(made[kind]) == len(now[kind])
         for one, other in zip(made[kind], now[kind], strict=True):
@@ -60,7 +60,7 @@ def test_a_sample_was_made_by_the_scenario_as_it_stands(copy: Run) -> None:
 def test_every_trial_succeeded_and_every_figure_is_exported(a: Analysis) -> None:
     assert set(a.trials["status"]) == {"ok"} and len(answers.answers(a)) >= 3
     name = a.scenario.name
-    for picture in write.pictures(a):
+    for picture in write.figures_of(a):
         assert picture.caption.startswith("Emulated") and "emulated" in picture.alt
         for suffix in (".svg", "@2x.png", ".json"):
             assert (paths.FIGURES / name / f"{picture.slug}{suffix}").exists()

@@ -10,6 +10,7 @@ import pytest
 
 from diskbook.analysis.run import analyse
 from diskbook.base import paths
+from diskbook.reference import articles
 from support import synthetic
 
 NOTEBOOK = paths.NOTEBOOKS / "5-compare.ipynb"
@@ -37,7 +38,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, set[P
 
 def test_every_article_and_its_claims_are_shown(executed: tuple[str, Path, set[Path]]) -> None:
     shown = executed[0]
-    for article in ("shared-zrs", "zone-disks", "s2d-azure", "disk-options", "nested-resiliency"):
+    for article in articles.names():
         assert f"Claims of {article} (published)" in shown and f"figures of {article} (published)" in shown
 
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from diskbook import figures
-from diskbook.analysis import pictures
+from diskbook.analysis import beside, pictures as run_pictures
 from diskbook.analysis.published import compared as published_compared, figures as published
 from diskbook.figures import ArmLook, Picture
 from diskbook.scenario.model import Scenario, Workload
@@ -34,6 +35,7 @@ class Analysis:
     scenario: Scenario
     manifest: Mapping[str, Any]
     tables: store_tables.Tables
+    scenario_file: Path | None = None
 
     @property
     def trials(self) -> pd.DataFrame:
@@ -108,6 +110,11 @@ class Analysis:
         )
 
     @cached_property
+    def module(self) -> ModuleType | None:
+        """Module of the scenario's analysis, for its notebook; None where it has none (`beside.module`)."""
+        return beside.module(self.run, self.scenario_file)
+
+    @cached_property
     def words(self) -> dict[str, str]:
         """Workloads in words."""
         return sentences.workload_words(self.scenario)
@@ -125,22 +132,22 @@ class Analysis:
     @cached_property
     def ratios(self) -> Picture:
         """Forest plot of all latency ratios."""
-        return pictures.ratios(self)
+        return run_pictures.ratios(self)
 
     @cached_property
     def all_trials(self) -> Picture:
         """Dot strip of every trial at queue depth 1, or the lowest depth there is."""
-        return pictures.all_trials(self)
+        return run_pictures.all_trials(self)
 
     @cached_property
     def percentile_plot(self) -> Picture:
         """Latency percentiles at queue depth 1, or the lowest depth there is."""
-        return pictures.percentile_plot(self)
+        return run_pictures.percentile_plot(self)
 
     @cached_property
     def iops_and_caps(self) -> Picture:
         """IOPS at each depth, with the limits in force."""
-        return pictures.iops_and_caps(self)
+        return run_pictures.iops_and_caps(self)
 
     def _mismatches(self) -> dict[str, str] | None:
         """Settings were compared when they were read back; a mismatch would have stopped the run."""
@@ -149,7 +156,7 @@ class Analysis:
         return {} if read and all(read) else None
 
 
-def analyse(run: str | Path | Run) -> Analysis:
+def analyse(run: str | Path | Run, scenario_file: Path | None = None) -> Analysis:
     """Open a run and rebuild its tables from raw, which also checks every raw file against its hash.
 
     A run that was handed on without its raw folder is read from its tables.
@@ -158,6 +165,8 @@ def analyse(run: str | Path | Run) -> Analysis:
     ----------
     run
         Name or folder of a run.
+    scenario_file
+        The scenario's file as the user named it, for what lies beside it (`beside.module`).
 
     Raises
     ------
@@ -165,7 +174,7 @@ def analyse(run: str | Path | Run) -> Analysis:
         When there is no such run, or its folder is damaged.
     """
     opened = run if isinstance(run, Run) else open_run(run)
-    return Analysis(opened, opened.scenario, opened.manifest, store_tables.rebuilt(opened))
+    return Analysis(opened, opened.scenario, opened.manifest, store_tables.rebuilt(opened), scenario_file)
 
 
 def _directions(item: Workload) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -72,13 +73,14 @@ def why(name: str, arm: str | None, workload: str | None) -> None:
 
 @click.command()
 @click.argument("name", metavar="RUN")
-def figures(name: str) -> None:
+@click.option("--scenario", "file", type=Path, metavar="FILE", help="The scenario's file, of your own.")
+def figures(name: str, file: Path | None) -> None:
     """Export the figures of RUN to figures/<scenario>, replacing those that are there."""
     from diskbook.runs import samples
     from diskbook.store import run as runs
 
     folder = runs.open_run(name)
-    for path in samples.export_figures(folder, paths.FIGURES / folder.manifest["scenario"]["name"]):
+    for path in samples.export_figures(folder, paths.FIGURES / folder.manifest["scenario"]["name"], file):
         click.echo(path)
 
 
@@ -86,10 +88,11 @@ def figures(name: str) -> None:
 @click.argument("scenarios", nargs=-1)
 def sample(scenarios: tuple[str, ...]) -> None:
     """Make the sample runs of SCENARIOS (default: all) and their figures again, on the emulator."""
+    from diskbook import load
     from diskbook.runs import samples
 
-    for name in scenarios or tuple(samples.OVERRIDES):
-        if name not in samples.OVERRIDES:
-            raise unknown("sample", name, samples.OVERRIDES)
+    for name in scenarios or load.sampled():
+        if name not in load.sampled():
+            raise unknown("sample", name, load.sampled())
         outcome = samples.make(name)
         click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")

@@ -43,7 +43,12 @@ def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> f
 @click.option("--keep", is_flag=True, help="Leave machines and disks standing at the end.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was cut short.")
 def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
-    """Run SCENARIO: provision, benchmark, analyse, tear down."""
+    """Run SCENARIO: provision, benchmark, analyse, tear down.
+
+    SCENARIO is a name, or DIR/NAME.toml: a notebook 3-analyse-NAME.ipynb and a module NAME.py beside that
+    file then analyse the run. They are code, and run as such; name the file again with --resume.
+    """
+    from diskbook import load
     from diskbook.azure import expiry
     from diskbook.cloud import connect
     from diskbook.runs import pipeline
@@ -51,7 +56,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     from diskbook.store import run as runs
     from diskbook.tables.vocabulary import Provenance
 
-    if (scenario is None) == (resume is None):
+    if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
     folder = runs.open_run(resume) if resume else _begin(str(scenario), options, azure)
@@ -64,7 +69,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     click.echo(show_run.target_text(folder.manifest))
     if folder.manifest["provenance"] == Provenance.IMPORTED:
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
-    outcome = pipeline.execute(folder, keep=keep)
+    outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
     click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
     if uptime := expiry.uptime_text(folder.manifest):
         click.echo(f"run {folder.name} {uptime}; 'diskbook teardown {folder.name}' deletes its machines")

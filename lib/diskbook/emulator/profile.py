@@ -18,11 +18,12 @@ from diskbook.base.errors import UsageError, unknown
 from diskbook.base.paths import PROFILES
 from diskbook.base.validation import Wording, known_name, one_line, sentence
 from diskbook.emulator.types import Latency
+from diskbook.reference import articles
 from diskbook.reference.catalog import EPHEMERAL, sku_names
 from diskbook.reference.delays import DELAYS_S
 
 DEFAULT = "default"
-SITES = (DEFAULT, "shared-zrs", "zone-disks", "s2d-azure", "disk-options", "nested-resiliency")
+SITES = (DEFAULT, *articles.names())
 OPTIONS = ("none", "bursting", "performance-plus", "bursting+performance-plus")
 RELATIONS = ("home", "other-a", "other-b")
 OPS = ("read", "write", "flush", "cache-hit")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from diskbook import load
-from diskbook.base import paths, redact
+from diskbook.analysis import beside
+from diskbook.base import redact
 from diskbook.base.errors import UsageError
 from diskbook.cloud import connect
 from diskbook.emulator import lifecycle
@@ -60,17 +61,16 @@ def begin(
     if azure and cloud != "azure":
         raise UsageError(f"a subscription or an SSH source goes with --cloud azure, not with {cloud}")
     loaded = load.load(scenario, preset, overrides)
-    if not (paths.NOTEBOOKS / f"{loaded.analysis_notebook}.ipynb").exists():
-        raise UsageError(
-            f"scenario {loaded.name}: there is no notebook {loaded.analysis_notebook} to analyse it; "
-            'name one in [scenario], for example analysis = "zone-disks"'
-        )
+    file = Path(scenario) if load.is_file(scenario) else None
+    beside.notebook(loaded, file)
     played = _emulator(runs.folder_of(name), loaded, emulator or {}) if cloud == "emulator" else None
     used = connect.choose_azure(azure or {}, loaded.region) if cloud == "azure" else None
-    folder = runs.create(name)
-    folder.write_manifest(_manifest(folder, loaded, cloud, dict(overrides or {}), played, used))
-    folder.append("begin", scenario=loaded.name, preset=preset, cloud=cloud)
-    return folder
+    run = runs.create(name)
+    manifest = _manifest(run, loaded, cloud, dict(overrides or {}), played, used)
+    own = beside.names(loaded, file) if file else []
+    run.write_manifest(manifest | ({beside.RECORD: own} if own else {}))
+    run.append("begin", scenario=loaded.name, preset=preset, cloud=cloud)
+    return run
 
 
 def _emulator(folder: Path, scenario: Scenario, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _of_running(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _manifest(
-    folder: Run,
+    run: Run,
     scenario: Scenario,
     cloud: str,
     overrides: dict[str, Any],
@@ -109,7 +109,7 @@ def _manifest(
     versions = {name: metadata.version(name) for name in PACKAGES}
     return {
         "schema": runs.SCHEMA,
-        "run": folder.name,
+        "run": run.name,
         "created_utc": runs.now_utc(),
         "provenance": azure["provenance"] if azure else connect.provenance(cloud),
         "cloud": cloud,

@@ -18,7 +18,8 @@ from typing import Any
 
 import psutil
 
-from diskbook.analysis import report as reports
+from diskbook import load
+from diskbook.analysis import beside, report as reports
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
 from diskbook.cloud import emulator as own_emulator
@@ -34,50 +35,68 @@ from diskbook.store.run import Run
 class Outcome:
     """What a run ended in: the headline, and where the report lies."""
 
-    folder: Run
+    run: Run
     headline: str
     report: Path
 
 
-def execute(folder: Run, *, keep: bool = False) -> Outcome:
+def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Outcome:
     """Take a begun run through all its stages, or the rest of them.
 
     Parameters
     ----------
-    folder
+    run
         From `stages.begin`, or an earlier run to go on with.
     keep
         Leave machines, disks and emulator standing.
+    scenario
+        The scenario as the user named it: beside a file lie its notebook and its module (`beside`).
 
     Raises
     ------
+    UsageError
+        When the run is analysed by files beside its scenario's file, and that is not named.
     DiskbookError
         When a stage fails; what was finished is kept and nothing is left standing (unless `keep`).
     Stopped
         After SIGINT or SIGTERM, when everything is torn down.
     """
-    scenario = folder.scenario
-    planned, left = _count_trials(folder)
-    progress = Progress(folder.folder / "ledger.jsonl", planned, planned - left)
-    with session.session(folder), _signals(), _scratch() as scratch:
+    sources, file = _notebooks(run, scenario)
+    planned, left = _count_trials(run)
+    progress = Progress(run.folder / "ledger.jsonl", planned, planned - left)
+    with session.session(run), _signals(), _scratch() as scratch:
         try:
-            session.record_kept(folder, keep)
-            if not stages.finished(folder):
+            session.record_kept(run, keep)
+            if not stages.finished(run):
                 # Unless kept, the emulator ends with this process, however that ends.
-                own_emulator.start(folder, owner=not keep)
-            for name in ("1-provision", "2-benchmark", scenario.analysis_notebook):
-                _stage(folder, name, scratch, progress)
-            if not keep:
-                _stage(folder, "4-teardown", scratch, progress)
+                own_emulator.start(run, owner=not keep)
+            for source in sources if keep else [*sources, paths.NOTEBOOKS / "4-teardown.ipynb"]:
+                _stage(run, source, scratch, progress, file)
         except Stopped as stop:
-            stop.hint = f"; go on with 'diskbook run --resume {folder.name}'"
+            stop.hint = f"; go on with '{_resume(run, file)}'"
             raise
         finally:
             progress.close()
             if not keep:
                 with _deaf():
-                    stages.teardown(folder)
-        return _outcome(folder)
+                    stages.teardown(run)
+        return _outcome(run)
+
+
+def _notebooks(run: Run, named: str | None) -> tuple[list[Path], Path | None]:
+    """Find the notebooks up to the analysis, and the scenario's file where the user named that."""
+    file = beside.check_file(run, Path(named)) if named and load.is_file(named) else None
+    beside.check_recorded(run, file)
+    analysis = beside.notebook(run.scenario, file)
+    if file and (names := beside.names(run.scenario, file)):
+        print(f"beside {file}, and run as code: {', '.join(names)}")
+    return [paths.NOTEBOOKS / "1-provision.ipynb", paths.NOTEBOOKS / "2-benchmark.ipynb", analysis], file
+
+
+def _resume(run: Run, file: Path | None) -> str:
+    """Return the command that goes on with a run."""
+    own = f"{file} " if file and beside.names(run.scenario, file) else ""
+    return f"diskbook run {own}--resume {run.name}"
 
 
 @contextlib.contextmanager
@@ -88,28 +107,26 @@ def _scratch() -> Iterator[Path]:
         yield Path(name)
 
 
-def _outcome(folder: Run) -> Outcome:
-    return Outcome(folder, reports.headline(folder), reports.build(folder))
+def _outcome(run: Run) -> Outcome:
+    return Outcome(run, reports.headline(run), reports.build(run))
 
 
-def _count_trials(folder: Run) -> tuple[int, int]:
+def _count_trials(run: Run) -> tuple[int, int]:
     """How many trials are planned, and how many of them lie in blocks that are not complete."""
-    scenario = folder.scenario
+    scenario = run.scenario
     blocks = schedule.plan(scenario)
-    left = [
-        block for origin in stages.origins(scenario) for block in stages.remaining(folder, scenario, origin)
-    ]
+    left = [block for origin in stages.origins(scenario) for block in stages.remaining(run, scenario, origin)]
     return sum(len(block.trials) for block in blocks), sum(len(block.trials) for block in left)
 
 
-def _stage(folder: Run, name: str, scratch: Path, progress: Progress) -> None:
+def _stage(run: Run, source: Path, scratch: Path, progress: Progress, file: Path | None) -> None:
     """Execute one notebook and show its progress."""
-    started = time.monotonic()
+    name, started = source.stem, time.monotonic()
     progress.say(f"{name} ...")
-    parameters = {"run": os.path.relpath(folder.folder, paths.ROOT)}
+    parameters = {"run": os.path.relpath(run.folder, paths.ROOT)}
     log = scratch / f"{name}.log"
     with log.open("wb") as output:
-        child = _spawn(folder, name, parameters, scratch, output)
+        child = _spawn(run, source, parameters, scratch, output, file)
         try:
             while child.poll() is None:
                 progress.follow()
@@ -119,22 +136,22 @@ def _stage(folder: Run, name: str, scratch: Path, progress: Progress) -> None:
             progress.follow()
             progress.close()
     if child.returncode != 0:
-        raise _failure(folder, name, child.returncode, log.read_text(errors="replace"))
+        raise _failure(run, name, child.returncode, log.read_text(errors="replace"), _resume(run, file))
     progress.say(f"{name} done in {time.monotonic() - started:.0f} s")
 
 
 def _spawn(
-    folder: Run, name: str, parameters: Mapping[str, Any], scratch: Path, output: Any
+    run: Run, source: Path, parameters: Mapping[str, Any], scratch: Path, output: Any, file: Path | None
 ) -> subprocess.Popen[bytes]:
-    executed = folder.folder / "notebooks" / f"{name}.ipynb"
+    executed = run.folder / "notebooks" / source.name
     executed.parent.mkdir(exist_ok=True)
-    source = os.path.relpath(paths.NOTEBOOKS / f"{name}.ipynb", paths.ROOT)
-    target = os.path.relpath(executed, paths.ROOT)
-    command = [sys.executable, "-m", "diskbook.runs.execute_notebook", source, target, json.dumps(parameters)]
+    places = [os.path.relpath(path, paths.ROOT) for path in (source, executed)]
+    command = [sys.executable, "-m", "diskbook.runs.execute_notebook", *places, json.dumps(parameters)]
     if shutil.which("setpriv"):  # Linux: the stage ends with this process even if that is killed
         command = ["setpriv", "--pdeathsig", "KILL", *command]
     # The user's own IPython settings must not change a run, nor the run leave files there.
     own = {name: str(scratch / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
+    own |= {beside.VARIABLE: str(file or "")}
     return subprocess.Popen(
         command,
         cwd=paths.ROOT,
@@ -159,16 +176,16 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def _failure(folder: Run, name: str, status: int, log: str) -> DiskbookError:
+def _failure(run: Run, name: str, status: int, log: str, resume: str) -> DiskbookError:
     """Put a failed stage into one sentence; a defect of ours keeps its traceback in the run folder."""
     lines = [line for line in log.strip().splitlines() if line.strip()]
-    again = f"finished trials are kept; go on with 'diskbook run --resume {folder.name}'"
+    again = f"finished trials are kept; go on with '{resume}'"
     if status == EXIT_USER_ERROR and lines:
         return DiskbookError(f"{name} stopped: {lines[-1].strip()} ({again})")
     if status < 0:
         return DiskbookError(f"{name} was killed by {signal.Signals(-status).name} ({again})")
-    folder.write(f"notebooks/{name}.log", log)
-    kept = folder.folder / "notebooks" / f"{name}.log"
+    run.write(f"notebooks/{name}.log", log)
+    kept = run.folder / "notebooks" / f"{name}.log"
     return DiskbookError(f"{name} ended with status {status}; its output is in {kept} ({again})")
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import psutil
 
-from diskbook.selftest.faults.scene import Scene
+from diskbook import load
+from diskbook.selftest.faults.scene import SCENARIO, Scene
 
 SOME_IO = 50
 Moment = Callable[[Scene], object]
@@ -39,7 +40,8 @@ def measured_first(scene: Scene) -> object:
 
 def analysing(scene: Scene) -> object:
     """The notebook that analyses has a kernel."""
-    scene.until(lambda: scene.said("3-analyse-zone-disks ..."), "the analysis began")
+    notebook = load.load(str(SCENARIO)).analysis_notebook
+    scene.until(lambda: scene.said(f"{notebook} ..."), "the analysis began")
     return kernel(scene)
 
 

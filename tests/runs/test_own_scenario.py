@@ -1,0 +1,194 @@
+"""A scenario of one's own, from a folder of its own: TOML, notebook, and a module if it has one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from diskbook import load
+from diskbook.analysis import beside, write
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.runs import begin, samples
+from diskbook.store.run import Run
+from support import SCENARIOS
+
+TOML = (SCENARIOS / "tiny.toml").read_text("utf-8").replace('analysis = "zone-disks"\n', "")
+SETUP = """from diskbook import show
+from diskbook.analysis import write
+
+a = analyse(run)"""
+MODULE = '''"""Figures and sentences of the toy."""
+
+from dataclasses import dataclass
+
+from diskbook.figures import strip
+
+
+@dataclass
+class Fastest:
+    arm: str
+
+
+def fastest(a):
+    return Fastest(a.cells.sort_values("lat_mean_ms")["arm"].iloc[0])
+
+
+def pictures(a):
+    names = [item.name for item in a.scenario.workload]
+    return (strip(a.trials, a.looks, a.words, names, "The toy\\'s own picture", a.run.name),)
+'''
+
+
+def notebook(*cells: str) -> nbformat.NotebookNode:
+    made = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
+    made.cells = [
+        nbformat.v4.new_markdown_cell("# Toy\n\nThis notebook reads a run and writes `comparisons.csv`."),
+        nbformat.v4.new_code_cell('run: str = "toy"', metadata={"tags": ["parameters"]}),
+        *(nbformat.v4.new_code_cell(text) for text in (SETUP, *cells, "write.results(a)")),
+    ]
+    return made
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with toy.toml and its notebook; runs lie beside it."""
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "toy.toml").write_text(TOML, "utf-8")
+    nbformat.write(notebook("show.cells(a)"), tmp_path / "own" / "3-analyse-toy.ipynb")
+    return tmp_path / "own"
+
+
+def cli(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from diskbook.cli import main; main()", *words]
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=240)
+
+
+def begun(place: Path) -> Run:
+    """A run that was begun and no more."""
+    return begin.begin("toy", str(place / "toy.toml"))
+
+
+def test_a_scenario_runs_from_toml_and_notebook_alone(place: Path) -> None:
+    done = cli("run", str(place / "toy.toml"), "--name", "toy", "--time-scale", "0")
+    assert done.returncode == 0, done.stderr
+    assert f"beside {place}/toy.toml, and run as code: 3-analyse-toy.ipynb\n" in done.stdout
+    run = Run(place.parent / "runs" / "toy")
+    assert sorted(path.stem for path in (run.folder / "notebooks").iterdir())[2] == "3-analyse-toy"
+    report = (run.folder / "report.html").read_text()
+    assert "EMULATED" in report and "Cells: medians over trials" in report
+    assert (run.folder / "comparisons.csv").exists()
+    assert (run.folder / "figures" / "ratios.svg").exists()  # those that every scenario has
+    assert str(place) not in (run.folder / "manifest.json").read_text()
+    assert sorted(path.name for path in place.iterdir()) == ["3-analyse-toy.ipynb", "toy.toml"]
+
+
+def test_a_module_beside_it_draws_its_own_picture_and_is_named_again_to_go_on(place: Path) -> None:
+    (place / "toy.py").write_text(MODULE, "utf-8")
+    nbformat.write(
+        notebook("show.bullets([a.module.fastest(a).arm])", "show.figure(*a.module.pictures(a))"),
+        place / "3-analyse-toy.ipynb",
+    )
+    done = cli("run", str(place / "toy.toml"), "--name", "toy", "--time-scale", "0")
+    assert done.returncode == 0, done.stderr
+    run = Run(place.parent / "runs" / "toy")
+    assert run.manifest[beside.RECORD] == ["3-analyse-toy.ipynb", "toy.py"]
+    report = (run.folder / "report.html").read_text()
+    assert "<li>Lrs-z1</li>" in report and "The toy's own picture" in report.replace("%27", "'")
+    assert [path.name for path in (run.folder / "figures").glob("*.svg")] == ["trials.svg"]
+
+    again = cli("run", "--resume", "toy")
+    assert again.returncode == 2 and "Traceback" not in again.stderr
+    assert "'diskbook run DIR/toy.toml --resume toy'" in again.stderr
+    named = cli("run", str(place / "toy.toml"), "--resume", "toy")
+    assert named.returncode == 0, named.stderr
+    exported = samples.export_figures(run, place.parent / "exported", place / "toy.toml")
+    assert [path.name for path in exported] == ["trials.svg", "trials@2x.png", "trials.json"]
+    with pytest.raises(UsageError, match=r"'diskbook figures toy --scenario DIR/toy\.toml'"):
+        samples.export_figures(run, place.parent / "exported")
+
+
+def test_what_lies_in_a_run_folder_is_never_executed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run folder from a stranger, with a notebook, a module and a manifest that names paths to them."""
+    (place / "toy.py").write_text("raise SystemExit('executed')", "utf-8")
+    run = begun(place)
+    for name in ("toy.py", "3-analyse-toy.ipynb"):
+        shutil.copy(place / name, run.folder)
+        (run.folder / "notebooks").mkdir(exist_ok=True)
+        shutil.copy(place / name, run.folder / "notebooks")
+    for strange in (None, 7, "toy.py", [], [str(place / "toy.py")], {"module": str(place / "toy.py")}):
+        run.update_manifest(**{beside.RECORD: strange})
+        monkeypatch.chdir(run.folder)
+        beside.check_recorded(run, None)
+        assert beside.module(run) is None
+        with pytest.raises(UsageError, match=r"there is no notebook 3-analyse-toy\.ipynb in notebooks/"):
+            beside.notebook(run.scenario, None)
+
+
+def test_a_file_that_is_not_named_or_gone_is_one_sentence(place: Path) -> None:
+    (place / "toy.py").write_text(MODULE, "utf-8")
+    run = begun(place)
+    with pytest.raises(UsageError, match=r"analysed by 3-analyse-toy\.ipynb beside its scenario's file"):
+        beside.check_recorded(run, None)
+    with pytest.raises(UsageError, match=r"toy\.py beside its scenario's file, which is not named"):
+        beside.module(run)
+    module = beside.module(run, place / "toy.toml")
+    assert module is not None and module.__doc__ == "Figures and sentences of the toy."
+    (place / "toy.py").unlink()
+    with pytest.raises(DiskbookError, match=r"own/toy\.py is gone, by which run toy is analysed; put"):
+        beside.check_recorded(run, place / "toy.toml")
+    (place / "other.toml").write_text(TOML, "utf-8")
+    with pytest.raises(UsageError, match=r"other\.toml is not the scenario of run toy, which is toy"):
+        beside.check_file(run, place / "other.toml")
+    with pytest.raises(UsageError, match="there is no scenario file"):
+        beside.check_file(run, place / "toy2.toml")
+
+
+def test_a_command_names_the_file_to_the_notebooks_that_it_executes(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "toy.py").write_text(MODULE, "utf-8")
+    run = begun(place)
+    monkeypatch.setenv(beside.VARIABLE, str(place / "toy.toml"))
+    module = beside.module(run)
+    assert module is not None and module.Fastest("x").arm == "x"
+    shutil.copy(place / "toy.toml", place / "other.toml")
+    monkeypatch.setenv(beside.VARIABLE, str(place / "other.toml"))
+    with pytest.raises(UsageError, match="which is not named"):
+        beside.module(run)
+
+
+def test_a_scenario_without_a_notebook_makes_nothing(place: Path) -> None:
+    (place / "3-analyse-toy.ipynb").unlink()
+    with pytest.raises(UsageError, match=r"3-analyse-toy\.ipynb beside toy\.toml or in notebooks/ to"):
+        begun(place)
+    assert not list((place.parent / "runs").iterdir())
+
+
+def test_the_workbooks_own_notebook_is_taken_where_there_is_none_beside(place: Path) -> None:
+    (place / "zone-disks.toml").write_text(TOML, "utf-8")
+    run = begin.begin("plain", str(place / "zone-disks.toml"))
+    assert beside.RECORD not in run.manifest and beside.module(run) is None
+    assert beside.notebook(run.scenario, place / "zone-disks.toml").parent.name == "notebooks"
+
+
+@pytest.mark.parametrize("name", load.names())
+def test_modules_of_the_workbooks_own_scenarios_are_found_by_name(name: str, place: Path) -> None:
+    run = begin.begin("own", name)
+    module, package = beside.module(run), Path(write.__file__).parent
+    stem = run.scenario.analysis_notebook.removeprefix("3-analyse-").replace("-", "_")
+    assert (module is not None) == (package / f"{stem}.py").exists()
+    assert module is None or callable(module.pictures)
+
+
+def test_no_other_module_of_the_analysis_passes_for_one_of_a_scenario() -> None:
+    stems = {name.replace("-", "_") for name in load.names()}
+    for path in Path(write.__file__).parent.glob("*.py"):
+        assert path.stem in stems or "def pictures(" not in path.read_text("utf-8")

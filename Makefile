@@ -7,7 +7,7 @@ export HOME := $(CURDIR)/.tools/home
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types format coverage faults bench-emulator bench-stats bench-provision bench-import fuzz samples lock fresh clean
+.PHONY: help setup run test test-fast lint types format coverage faults bench-emulator bench-stats bench-provision bench-import fuzz samples lock fresh clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -21,7 +21,12 @@ run: setup ## measure zone-redundant disks on the emulator, from nothing to the 
 test: setup ## check style and types, and run all tests
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n 4
+
+test-fast: setup ## the same, without the tests that start processes and those of whole runs (a minute)
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/pytest -n logical -m "not emulator and not whole"
 
 lint: setup ## check style of code and notebooks, and that packages import only what stands below them
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

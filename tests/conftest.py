@@ -1,5 +1,145 @@
-"""Fixtures of several packages."""
+"""Fixtures of several packages, and how tests share a machine: in several processes, by three marks.
+
+`make test` takes four processes (pytest-xdist): most tests wait most of the time, for machines to start or
+for loads to end. A process takes one module after another, so that what a module shares is made once.
+
+- `measures`: judges a latency, rate or duration that was measured here, so nothing else may run meanwhile.
+  These come last, in one process; a lock that they hold alone, and all others together, keeps them apart.
+- `emulator`: starts processes. Without this mark, or one of the other two, a test that tries to fails.
+- `whole`: crosses all packages, as a run does from plan to report.
+
+`make test-fast` runs the tests that have none of them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from support.arm_plane import plane
 
 __all__ = ["plane"]
+
+# A long one that begins last keeps all others waiting.
+LONGEST_FIRST = (
+    "tests/runs/test_pipeline.py::test_a_run_from_nothing_to_the_report_and_again",
+    "tests/selftest/faults/test_table.py::test_one_of_its_runs",
+    "tests/bench/test_trials.py",
+    "tests/azure/test_recovery.py",
+    "tests/runs/test_pipeline.py",
+    "tests/base/test_redact.py",
+    "tests/emulator/test_lifecycle.py",
+    "tests/runs/test_samples.py",
+    "tests/bench/test_failover.py",
+    "tests/runs/test_sweep.py",
+    "tests/analysis/test_report.py",
+    "tests/importing/test_run.py",
+)
+MEASURES = "measures"
+SHARED = "DISKBOOK_TESTS_FOLDER"  # where the processes of one call of pytest meet
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the folder that the processes share; they inherit its name."""
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.TemporaryDirectory(prefix="diskbook-tests-")
+        config.add_cleanup(folder.cleanup)
+        os.environ[SHARED] = folder.name
+
+
+# --- who runs what, and when
+
+
+def _unit(item: pytest.Item) -> str:
+    """What one process does in one piece: a module, a part of one, or all that measures."""
+    if item.get_closest_marker(MEASURES):
+        return MEASURES
+    return next((part for part in LONGEST_FIRST if item.nodeid.startswith(part)), item.nodeid.split("::")[0])
+
+
+def _turn(item: pytest.Item) -> int:
+    """Place of a test's unit in the queue: the longest, all others, what measures."""
+    unit = _unit(item)
+    if unit in LONGEST_FIRST:
+        return LONGEST_FIRST.index(unit)
+    return len(LONGEST_FIRST) + (unit == MEASURES)
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by mark
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In one of several processes: bring the units into order, and tell the scheduler what is in each."""
+    for item in items:
+        if item.get_closest_marker(MEASURES):
+            item.add_marker(pytest.mark.emulator)
+    if hasattr(config, "workerinput"):
+        items.sort(key=_turn)
+        part = Path(os.environ[SHARED], config.workerinput["workerid"])
+        part.write_text(json.dumps({item.nodeid: _unit(item) for item in items}))
+        part.rename(part.with_name("units.json"))  # all processes write the same
+
+
+class Units(LoadScopeScheduling):
+    """Gives each process a unit after another, in the order of the collection.
+
+    It knows tests by name only. (`--dist loadgroup` would have a group in the name, but not with pytest 9.2.)
+    """
+
+    def __init__(self, config: pytest.Config, log: Any = None) -> None:
+        config.option.loadscopereorder = False
+        super().__init__(config, log)
+
+    @functools.cached_property
+    def _units(self) -> dict[str, str]:
+        units: dict[str, str] = json.loads(Path(os.environ[SHARED], "units.json").read_text())
+        return units
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self._units[nodeid]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Units:
+    """Have the tests handed out by unit, whatever `--dist` says."""
+    return Units(config, log)
+
+
+# --- what measures is alone, and what is not marked starts nothing
+
+_STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
+_running: list[pytest.Item] = []
+
+
+def _refuse_processes(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in _STARTS and _running and not _may_start(_running[0]):
+        raise AssertionError(
+            f"it starts a process ({event}): mark the test `emulator`, see tests/conftest.py"
+        )
+
+
+def _may_start(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in ("emulator", "whole"))
+
+
+sys.addaudithook(_refuse_processes)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest-timeout, which must not count the waiting
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    """Run a test beside others, or alone if it measures."""
+    with Path(os.environ[SHARED], "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if item.get_closest_marker(MEASURES) else fcntl.LOCK_SH)
+        _running.append(item)
+        try:
+            return (yield)
+        finally:
+            _running.clear()
+            fcntl.flock(lock, fcntl.LOCK_UN)  # closing would not do: a process that was forked has it too

@@ -36,6 +36,7 @@ def a(measured: tuple[Analysis, dict[str, Any]]) -> Analysis:
     return measured[0]
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize(("arm", "limit"), [("h-plain", 5000), ("j-v2-8000", 8000)])
 def test_the_limit_predicted_is_the_limit_found(a: Analysis, arm: str, limit: int) -> None:
     found = disk_options.predictions(a).set_index(["arm", "workload"]).loc[(arm, "max-write-iops")]
@@ -47,6 +48,7 @@ def test_the_limit_predicted_is_the_limit_found(a: Analysis, arm: str, limit: in
     assert (row["Predicted limit"], row["Predicted"]) == ("disk limit", f"{limit:,} IOPS")
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize(("arm", "planted"), [("j-v2-8000", 0.34 / 2.0), ("l-label", 1.0)])
 def test_planted_access_times_are_found(
     measured: tuple[Analysis, dict[str, Any]], arm: str, planted: float
@@ -61,6 +63,7 @@ def test_planted_access_times_are_found(
     assert estimate.low <= planted <= estimate.high and estimate.high / estimate.low < 1.6
 
 
+@pytest.mark.measures
 def test_the_end_of_the_burst_is_found_where_it_was_planted(a: Analysis) -> None:
     """1,800 s x 0.001 at the burst rate: 1.8 s of 3,570 IOPS, then 2,346."""
     fell = disk_options.diagnosed(a).iloc[0]
@@ -74,6 +77,7 @@ def test_the_end_of_the_burst_is_found_where_it_was_planted(a: Analysis) -> None
     assert "Emulated" in picture.caption and len(picture.data) > 30
 
 
+@pytest.mark.measures
 def test_words_and_costs(a: Analysis) -> None:
     said = disk_options.label_claim(a)
     assert "F 1.92 against G 2.19 ms (-12 %), but L 2.02 against H 1.02 ms (+98 %)" in said[0]

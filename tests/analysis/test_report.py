@@ -31,6 +31,8 @@ from diskbook.store.run import Run
 from diskbook.tables import schema
 from support import synthetic
 
+pytestmark = pytest.mark.emulator
+
 NOTEBOOK = paths.NOTEBOOKS / "3-analyse-zone-disks.ipynb"
 
 

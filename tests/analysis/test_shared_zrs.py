@@ -30,6 +30,7 @@ def measured() -> Iterator[tuple[Analysis, dict[str, Any]]]:
         yield analyse(folder), json.loads((folder.folder / "truth.json").read_text())
 
 
+@pytest.mark.measures
 def test_the_zone_that_answers_is_the_one_that_was_planted(
     measured: tuple[Analysis, dict[str, Any]],
 ) -> None:
@@ -48,6 +49,7 @@ def test_the_zone_that_answers_is_the_one_that_was_planted(
     assert others == [pytest.approx(3.2 / 2.2, rel=0.06), pytest.approx(4.3 / 2.2, rel=0.06)]
 
 
+@pytest.mark.measures
 def test_words_and_tables(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, _ = measured
     (said,) = shared_zrs.probe_words(a)
@@ -61,6 +63,7 @@ def test_words_and_tables(measured: tuple[Analysis, dict[str, Any]]) -> None:
     assert "Here (emulated)" in claims and "Read from 3 zones" in claims and "Nothing" not in claims
 
 
+@pytest.mark.measures
 def test_the_articles_load_sits_on_the_cap(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, _ = measured
     rows = a.comparisons[a.comparisons["workload"] == "article"]
@@ -73,6 +76,7 @@ def test_the_articles_load_sits_on_the_cap(measured: tuple[Analysis, dict[str, A
     assert verdicts[("ZRS, remote zone, shared", "ms")].startswith("not comparable")
 
 
+@pytest.mark.measures
 def test_write_through_is_noted_where_it_cannot_be_sent(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, _ = measured
     notes = [event.get("notes") or [] for event in a.run.ledger() if event["event"] == "trial"]

@@ -141,6 +141,7 @@ def test_time_spans(seconds: float, text: str) -> None:
     assert expiry.span(seconds) == text
 
 
+@pytest.mark.emulator
 def test_more_than_fits_is_refused_before_anything_is_made(cloud: Clients) -> None:
     run = begin("longer", expires_h=1 / 3600)  # two trials of 0.2 s, and what a tool's start costs
     with pytest.raises(UsageError, match=r"^the trials alone take 2 s, but .* after 1 s: give --expires 1$"):
@@ -151,6 +152,7 @@ def test_more_than_fits_is_refused_before_anything_is_made(cloud: Clients) -> No
 # --- machines
 
 
+@pytest.mark.emulator
 def test_machines_are_deallocated_at_expiry_and_the_run_goes_on_with_new_ones(
     cloud: Clients,
 ) -> None:
@@ -190,6 +192,7 @@ def test_machines_are_deallocated_at_expiry_and_the_run_goes_on_with_new_ones(
     assert groups(cloud) == [] and overview.runs_table().standing["outlived"] == ""
 
 
+@pytest.mark.emulator
 def test_expiry_in_the_middle_of_a_trial_stops_the_run_and_starts_no_machine_again(
     cloud: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +218,7 @@ def test_expiry_in_the_middle_of_a_trial_stops_the_run_and_starts_no_machine_aga
     stages.teardown(run)
 
 
+@pytest.mark.measures
 def test_a_machine_shuts_itself_down_within_seconds_of_its_expiry(cloud: Clients) -> None:
     """Real time, no clock moved: the timer in the machine knows seconds, Azure's schedule minutes."""
     run = begin("short", kept=False, expires_h=3 / 3600)
@@ -232,6 +236,7 @@ def test_a_machine_shuts_itself_down_within_seconds_of_its_expiry(cloud: Clients
     assert all(row["deleted_utc"] for row in run.manifest["resource_groups"])
 
 
+@pytest.mark.emulator
 def test_more_than_a_day_is_left_to_the_machines_own_timer(cloud: Clients) -> None:
     run = begin("long", expires_h=30.0)
     stages.provision(run)
@@ -244,6 +249,7 @@ def test_more_than_a_day_is_left_to_the_machines_own_timer(cloud: Clients) -> No
     stages.teardown(run)
 
 
+@pytest.mark.emulator
 def test_a_refused_schedule_is_told_and_the_machine_stops_itself(cloud: Clients) -> None:
     refusal = {"status": 403, "code": "AuthorizationFailed", "message": "no right to write schedules"}
     faults(cloud, {"match": {"method": "PUT", "path_regex": "/schedules/"}, "times": 0, "action": refusal})

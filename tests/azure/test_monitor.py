@@ -364,6 +364,7 @@ def test_a_damaged_answer_is_named(run: Run) -> None:
 # --- from a real load on an emulated disk
 
 
+@pytest.mark.measures
 def test_what_a_real_load_does_shows_in_the_metrics(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as place:
         monkeypatch.setenv("TMPDIR", place)

@@ -218,11 +218,12 @@ def test_a_similar_size_is_of_the_same_letter_and_not_smaller(plane: World) -> N
 
 @pytest.fixture(scope="module")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    lifecycle.start("preflight", time_scale=0.0)
-    try:
-        yield emulated.Azure(lifecycle.connect("preflight"), tmp_path_factory.mktemp("azure"))
-    finally:
-        lifecycle.stop("preflight")
+    with emulated.own_place():
+        lifecycle.start("preflight", time_scale=0.0)
+        try:
+            yield emulated.Azure(lifecycle.connect("preflight"), tmp_path_factory.mktemp("azure"))
+        finally:
+            lifecycle.stop("preflight")
 
 
 @pytest.fixture
@@ -249,6 +250,7 @@ def operations(azure: Any) -> list[str]:
     ]
 
 
+@pytest.mark.emulator
 @pytest.mark.parametrize("why", ["quota", "zone", "cost"])
 def test_a_run_stops_before_the_first_create(running: Any, why: str) -> None:
     offer: dict[str, Any] = {
@@ -270,6 +272,7 @@ def test_a_run_stops_before_the_first_create(running: Any, why: str) -> None:
     assert groups == [emulated.GROUP]
 
 
+@pytest.mark.emulator
 def test_a_run_that_may_keeps_its_estimate(running: Any) -> None:
     overrides = {"design.max_cost_usd": 100}
     folder = stages.begin("kept-run", "zone-disks", "emulator", "quick", overrides, {"name": "preflight"})

@@ -23,6 +23,8 @@ from diskbook.store.run import Run
 from support import SCENARIOS
 from support.emulated import leftovers
 
+pytestmark = pytest.mark.emulator
+
 SMALL = str(SCENARIOS / "small.toml")
 
 

@@ -22,6 +22,8 @@ from diskbook.store.run import Run
 from support.emulated import soon
 from support.measuring import begin, events, job_folders, meanwhile
 
+pytestmark = pytest.mark.emulator
+
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -72,6 +72,7 @@ def test_a_token_about_to_expire_is_renewed(plane: World, signed_in: identity_en
     assert len(signed_in.asked) >= 2
 
 
+@pytest.mark.emulator
 def test_nobody_signed_in_is_one_line(
     nobody: None, plane: World, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:

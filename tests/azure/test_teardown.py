@@ -22,6 +22,8 @@ from diskbook.store.run import Run
 from support.emulated import soon
 from support.standing import a_cloud, a_group, a_place, a_run, faults, groups, tags_of
 
+pytestmark = pytest.mark.emulator
+
 DELETE = {"method": "DELETE", "path_regex": "/resourceGroups/[^/]+$"}
 LOCKED = {
     "status": 409,

@@ -247,6 +247,7 @@ def run() -> Iterator[Run]:
         assert leftovers(Path(name)) == []
 
 
+@pytest.mark.emulator
 def test_a_windows_machine_is_provisioned_beside_a_linux_one(run: Run) -> None:
     (row,) = run.manifest["replicates"]
     machine = row["machines"]["windows-server-machine"]
@@ -262,6 +263,7 @@ def test_a_windows_machine_is_provisioned_beside_a_linux_one(run: Run) -> None:
     assert "PRIVATE KEY" not in text and "adminPassword" not in text
 
 
+@pytest.mark.emulator
 def test_it_has_the_host_key_of_the_extension_also_after_a_restart(run: Run) -> None:
     (row,) = run.manifest["replicates"]
     machine = row["machines"]["windows-server-machine"]
@@ -275,6 +277,7 @@ def test_it_has_the_host_key_of_the_extension_also_after_a_restart(run: Run) -> 
         assert connection.run(windows_setup.powershell(windows_setup.FACTS)).status == 0
 
 
+@pytest.mark.emulator
 def test_its_powershell_answers_nothing_but_the_workbooks_scripts(run: Run) -> None:
     (row,) = run.manifest["replicates"]
     host = row["machines"]["windows-server-machine"]["host"]

@@ -92,6 +92,7 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ru
         stages.teardown(folder)
 
 
+@pytest.mark.whole
 def test_a_whole_run_keeps_no_secret(opened: tuple[runs.Run, list[bytes]]) -> None:
     folder, said = opened
     key = folder.folder / "keys" / "id_ed25519"
@@ -169,6 +170,7 @@ def test_ordinary_parameters_are_not_refused() -> None:
     )
 
 
+@pytest.mark.emulator
 def test_a_refused_parameter_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
     with pytest.raises(UsageError, match="looks like an access token"):

@@ -31,6 +31,8 @@ from diskbook.store.run import Run
 from diskbook.store.tables import build
 from support import SCENARIOS, emulated
 
+pytestmark = pytest.mark.emulator
+
 DRILLS = SCENARIOS / "drills.toml"
 
 

@@ -18,6 +18,8 @@ from diskbook.emulator.model import Model
 from diskbook.emulator.profile import load_profile
 from diskbook.emulator.types import DiskSpec, VmSpec
 
+pytestmark = pytest.mark.emulator
+
 SHARED = DiskSpec("/disks/a", "a", "Premium_ZRS", 64, None, 2, 240, 50, False, False, "P6")
 TYPE = "--prout-type=5"
 

@@ -39,6 +39,8 @@ from support.measuring import (
     run_name,
 )
 
+pytestmark = pytest.mark.emulator
+
 # --- a run that nothing happens to
 
 
@@ -69,6 +71,7 @@ def lived(place: Path) -> Lived:
     return Lived(run, measured, measured_again, leftovers(folder))
 
 
+@pytest.mark.measures
 def test_every_planned_trial_is_measured_once(lived: Lived) -> None:
     trials = events(lived.run, "trial")
     assert [trial["status"] for trial in trials] == ["ok"] * 9
@@ -78,6 +81,7 @@ def test_every_planned_trial_is_measured_once(lived: Lived) -> None:
     assert {event["disk"] for event in events(lived.run, "prefill", caps_lifted=True)} == {"lrs", "zrs"}
 
 
+@pytest.mark.measures
 def test_both_checks_come_out_as_expected(lived: Lived) -> None:
     refused, intact = events(lived.run, "finding")
     assert (refused["ok"], refused["observed"]) == (True, "BadRequest")
@@ -85,6 +89,7 @@ def test_both_checks_come_out_as_expected(lived: Lived) -> None:
     assert (intact["ok"], intact["observed"]) == (True, 64)  # 4 MiB in blocks of 64 KiB
 
 
+@pytest.mark.measures
 def test_tables_are_built_from_the_raw_files(lived: Lived) -> None:
     trials = tables.build(lived.run).trials
     assert set(trials.status) == {"ok"}
@@ -99,10 +104,12 @@ def test_tables_are_built_from_the_raw_files(lived: Lived) -> None:
         assert output_of(lived.run, event).startswith(("{", "fio:"))
 
 
+@pytest.mark.measures
 def test_a_finished_run_repeats_nothing(lived: Lived) -> None:
     assert lived.measured_again == lived.measured
 
 
+@pytest.mark.measures
 def test_teardown_leaves_nothing_but_the_results(lived: Lived) -> None:
     manifest = lived.run.manifest
     assert lived.left == []

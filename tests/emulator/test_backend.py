@@ -20,6 +20,8 @@ from diskbook.emulator.profile import load_profile
 from diskbook.emulator.records import Book, without_nan
 from diskbook.emulator.types import DiskSpec, VmSpec
 
+pytestmark = pytest.mark.emulator
+
 DISK = DiskSpec("/disks/a", "a", "Premium_ZRS", 64, None, 1, 240, 50, False, False, "P6")
 
 
@@ -101,6 +103,7 @@ def test_a_shared_disk_has_one_content_and_one_budget(backends: Callable[[], Loc
     assert len(limits) == 1
 
 
+@pytest.mark.measures
 def test_new_settings_are_in_force_at_once(backends: Callable[[], LocalBackend]) -> None:
     backend = backends()
     backend.start_vm(vm(1))

@@ -23,6 +23,8 @@ from diskbook.machines.ssh import Connection
 from diskbook.scenario.model import Disk
 from support.emulated import Azure, fio, leftovers, python, soon
 
+pytestmark = pytest.mark.emulator
+
 WRITE = ("rw=write", "bs=64k", "size=1m", "verify=crc32c", "do_verify=0", "prefill")
 VERIFY = ("rw=read", "bs=64k", "size=1m", "verify=crc32c", "prefill")
 

@@ -19,6 +19,8 @@ from diskbook.emulator.cloudinit import host_keys
 from diskbook.emulator.machine import Machine, login_user
 from diskbook.emulator.types import VmAddress, VmSpec
 
+pytestmark = pytest.mark.emulator
+
 
 class Lab:
     """One machine, its specification and a client that knows its key."""

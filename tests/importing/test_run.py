@@ -329,6 +329,7 @@ def test_logs_alone_are_a_measurement(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.emulator
 def test_the_report_is_made_by_the_notebook(two_disks: Imported) -> None:
     page = import_text.report(two_disks.run).read_text()
     assert "What do imported results say?" in page
@@ -405,6 +406,7 @@ def test_a_packed_file_and_one_that_is_cut(tmp_path: Path) -> None:
     assert sha256 == hashlib.sha256(FIO.read_bytes()).hexdigest()
 
 
+@pytest.mark.emulator
 def test_on_the_command_line(tmp_path: Path) -> None:
     base = tmp_path / "in"
     put(base, FIO)

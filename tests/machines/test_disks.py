@@ -198,6 +198,7 @@ def _put(connection: Connection, lun: int, offset: int, content: bytes) -> None:
         assert export.read(offset, len(content)) == content
 
 
+@pytest.mark.emulator
 def test_an_empty_disk_is_marked_once_and_known_in_another_zone(
     azure: Azure, hosts: tuple[Host, Host]
 ) -> None:
@@ -214,6 +215,7 @@ def test_an_empty_disk_is_marked_once_and_known_in_another_zone(
         azure.detach("vm2", disk_id)
 
 
+@pytest.mark.emulator
 @pytest.mark.parametrize(("offset", "edge"), [(1080, "first"), (64 * 2**30 - 512, "last")])
 def test_a_disk_with_foreign_data_is_refused_and_not_changed(
     azure: Azure, hosts: tuple[Host, Host], offset: int, edge: str
@@ -229,6 +231,7 @@ def test_a_disk_with_foreign_data_is_refused_and_not_changed(
     assert _bytes(azure) == before
 
 
+@pytest.mark.emulator
 def test_another_disk_at_the_lun_is_refused_and_not_changed(azure: Azure, hosts: tuple[Host, Host]) -> None:
     (wanted_id, wanted), (other_id, _) = _disk(azure, "wanted"), _disk(azure, "other")
     assert wanted_id != other_id

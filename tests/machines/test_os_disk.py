@@ -121,6 +121,7 @@ def measured() -> Iterator[tuple[Analysis, dict[str, Any]]]:
         yield analyse(folder), json.loads((folder.folder / "truth.json").read_text())
 
 
+@pytest.mark.measures
 def test_its_limit_is_the_machines_own(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, _ = measured
     found = disk_options.predictions(a).set_index(["arm", "workload"])
@@ -134,6 +135,7 @@ def test_its_limit_is_the_machines_own(measured: tuple[Analysis, dict[str, Any]]
     assert trials.loc["lrs-plain", "cap_vm_cached_iops"].isna().all()
 
 
+@pytest.mark.measures
 def test_its_planted_latency_is_found(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, truth = measured
     drawn = {row["trial"]: row["realised"]["read_mean_ms"] for row in truth["trials"]}
@@ -145,6 +147,7 @@ def test_its_planted_latency_is_found(measured: tuple[Analysis, dict[str, Any]])
     assert means["lrs-plain"] == pytest.approx(2.2, rel=0.15)
 
 
+@pytest.mark.measures
 def test_the_run_tells_what_it_is(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, _ = measured
     (replicate,) = a.manifest["replicates"]
@@ -196,6 +199,7 @@ def folder() -> Iterator[str]:
         yield name
 
 
+@pytest.mark.emulator
 def test_a_file_on_the_os_disk_is_measured(here: Any, folder: str) -> None:
     found = os_disk.find(here, 8 * MIB, f"{folder}/measured", system=folder)
     assert found.held_bytes == 0 and found.device.needs_root and found.device.engine == "libaio"
@@ -207,6 +211,7 @@ def test_a_file_on_the_os_disk_is_measured(here: Any, folder: str) -> None:
     assert len(content) == 8 * MIB and content.count(0) < 0.02 * len(content)
 
 
+@pytest.mark.emulator
 def test_no_room_and_another_disk_are_refused(here: Any, folder: str) -> None:
     with pytest.raises(DiskbookError, match="make the OS disk larger"):
         os_disk.find(here, 2**60, folder, system=folder)

@@ -20,6 +20,8 @@ from diskbook.machines.reconnect import Reconnect
 from diskbook.machines.ssh import Connection, Host
 from support.emulated import soon
 
+pytestmark = pytest.mark.emulator
+
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Host]:

@@ -82,6 +82,7 @@ def test_a_script_is_short_enough_for_a_command_prompt() -> None:
         assert len(windows_setup.powershell(script(name, **longest))) < 8191  # cmd.exe's limit
 
 
+@pytest.mark.emulator
 def test_a_job_leaves_its_streams_and_status(connection: WindowsConnection) -> None:
     connection.start_job("one", ["sh", "-c", "echo out; echo 'it''s' err >&2; exit 3"])
     connection.start_job("one", ["sh", "-c", "echo twice"])  # done twice, it starts once
@@ -93,6 +94,7 @@ def test_a_job_leaves_its_streams_and_status(connection: WindowsConnection) -> N
     assert connection.job_names() == ["two"]  # finished ones go when the next starts
 
 
+@pytest.mark.emulator
 def test_a_job_that_hangs_is_ended_and_one_that_is_gone_is_told(connection: WindowsConnection) -> None:
     connection.start_job("slow", ["sleep", "60"])
     with pytest.raises(JobLost, match="took more than 0 s"):
@@ -106,18 +108,21 @@ def test_a_job_that_hangs_is_ended_and_one_that_is_gone_is_told(connection: Wind
     assert connection.job_names() == []
 
 
+@pytest.mark.emulator
 def test_only_our_own_scripts_are_answered(connection: WindowsConnection) -> None:
     output = connection.run(windows_setup.powershell("Get-Process"))
     assert output.status == 1
     assert b"only the scripts of diskbook" in output.stderr
 
 
+@pytest.mark.emulator
 def test_the_machine_says_that_its_diskspd_is_emulated(connection: WindowsConnection) -> None:
     lines = connection.check(windows_setup.powershell(windows_setup.FACTS)).decode().splitlines()
     assert "emulated" in lines[0]
     assert lines[1].startswith("2.0.21 (emulated by fio-")
 
 
+@pytest.mark.emulator
 @pytest.mark.usefixtures("disk")
 def test_a_disk_is_found_by_lun_marked_and_measured(connection: WindowsConnection) -> None:
     seen = machine_disks.ours(connection, 3, size_bytes=64 * MIB, unique_id=OURS)

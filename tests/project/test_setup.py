@@ -18,6 +18,8 @@ import pytest
 
 from diskbook.base import paths
 
+pytestmark = pytest.mark.emulator
+
 TOOLS = "bash basename cat dirname env flock gcc mkdir nbdkit python3 rm setsid sha256sum tail touch"
 # Refuses to install before its lists were updated, then "installs" fio.
 FRESH_APT = """#!/bin/sh

@@ -77,6 +77,7 @@ def _gone(name: str, within_s: float = 20) -> None:
     assert not left
 
 
+@pytest.mark.whole
 def test_a_run_from_nothing_to_the_report_and_again(cli: Cli) -> None:
     process = cli(*_small("whole"))
     out, err = process.communicate(timeout=200)
@@ -105,6 +106,7 @@ def test_a_run_from_nothing_to_the_report_and_again(cli: Cli) -> None:
     _gone("whole")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("number", "kind"), [(signal.SIGINT, "operation"), (signal.SIGTERM, "trial")])
 def test_a_signal_leaves_nothing_but_what_is_finished(cli: Cli, number: signal.Signals, kind: str) -> None:
     process = cli(*_small("stopped"))
@@ -118,6 +120,7 @@ def test_a_signal_leaves_nothing_but_what_is_finished(cli: Cli, number: signal.S
     assert len(_events("stopped", kind)) >= 2
 
 
+@pytest.mark.whole
 def test_a_killed_parent_takes_everything_with_it(cli: Cli) -> None:
     process = cli(*_small("killed"))
     _wait(process, lambda: len(_events("killed", "trial")) >= 1)
@@ -137,6 +140,7 @@ def _kill_kernels(pid: int) -> int:
     return killed
 
 
+@pytest.mark.whole
 def test_a_dead_kernel_ends_the_run_cleanly(cli: Cli) -> None:
     process = cli(*_small("kernel"))
     _wait(process, lambda: len(_events("kernel", "trial")) >= 1)
@@ -148,6 +152,7 @@ def test_a_dead_kernel_ends_the_run_cleanly(cli: Cli) -> None:
     _gone("kernel")
 
 
+@pytest.mark.whole
 def test_azures_refusal_is_one_sentence_and_the_users_emulator_stays(cli: Cli, tmp_path: Path) -> None:
     faults = tmp_path / "faults.json"
     error = {"status": 409, "code": "OperationNotAllowed", "message": "exceeding approved Cores quota."}

@@ -76,6 +76,7 @@ def test_arms_on_two_machines_once_measured_are_no_finding(a: Analysis) -> None:
         assert "h-nic-off" not in set(a.percentile_ratios["base_arm"])
 
 
+@pytest.mark.emulator
 def test_the_notebook_of_the_scenario_reads_it(copy: Run, tmp_path: Path) -> None:
     notebook = f"3-analyse-{copy.manifest['scenario']['name']}.ipynb"
     with pytest.MonkeyPatch.context() as patch:

@@ -39,6 +39,8 @@ from support.standing import (
     tags_of,
 )
 
+pytestmark = pytest.mark.emulator
+
 DELETE = {"method": "DELETE", "path_regex": "/resourceGroups/[^/]+$"}
 
 

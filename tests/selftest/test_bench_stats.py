@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from diskbook.selftest import bench_stats
 from diskbook.stats.compare import compare
 from diskbook.store import tables as store_tables
@@ -18,6 +20,7 @@ def test_cells_and_trials_are_as_many_as_said() -> None:
     assert set(found.gates["status"]) == {"passed"}
 
 
+@pytest.mark.emulator
 def test_files_are_of_a_real_fio_and_all_are_read(tmp_path: Path) -> None:
     run = bench_stats.many_files(tmp_path / "bench", 3)
     tables = store_tables.build(run)

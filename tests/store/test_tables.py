@@ -19,6 +19,8 @@ from diskbook.tables import schema
 from diskbook.tools import fio
 from support.fio_jobs import run_on_memory
 
+pytestmark = pytest.mark.emulator
+
 WORKLOADS = (
     {"name": "mixed", "block_size": 4096, "write_pct": 50, "queue_depth": 2, "rate": 1000.0},
     {"name": "commit", "block_size": 4096, "write_pct": 100, "sync": "fdatasync"},
@@ -102,6 +104,7 @@ def row(tables: store_tables.Tables, trial: str, direction: str) -> pd.Series:
 # --- building
 
 
+@pytest.mark.measures
 def test_each_direction_has_a_row_with_what_was_measured_and_where(run: Run, outputs: dict) -> None:
     tables = store_tables.build(run)
     read = row(tables, "r1-b01-mixed-a1", "read")
@@ -167,6 +170,7 @@ def test_a_block_begun_anew_counts_only_from_there(run: Run, outputs: dict) -> N
     assert status.to_dict() == {"r1-b02-commit-a1": "incomplete_block", "again": "ok"}
 
 
+@pytest.mark.measures
 def test_bins_and_series_belong_to_their_trials(run: Run) -> None:
     tables = store_tables.build(run)
     counts = tables.bins.groupby(["trial", "direction"])["count"].sum()

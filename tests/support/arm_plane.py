@@ -266,7 +266,7 @@ def world(folder: Path, **settings: Any) -> Iterator[World]:
         made.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """One served control plane for the tests of a module; each test makes groups of its own."""
     with world(tmp_path_factory.mktemp("plane")) as made:

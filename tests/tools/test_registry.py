@@ -49,6 +49,7 @@ def result(folder: Path) -> Measurement:
     )
 
 
+@pytest.mark.measures
 def test_the_article_of_the_shared_disk_shortened(tmp_path: Path) -> None:
     line = "diskspd -c16M -w100 -b8K -F8 -r -o5 -W1 -d1 -Sh -L testfile.dat"
     load = workload(line)
@@ -70,6 +71,7 @@ def test_the_article_of_the_shared_disk_shortened(tmp_path: Path) -> None:
     assert "no FUA" in job.notes[0]
 
 
+@pytest.mark.emulator
 def test_write_through_on_a_file_is_direct_and_dsync_in_every_thread(tmp_path: Path) -> None:
     target = Target(str(tmp_path / "disk.dat"), "libaio")
     job = fio.command(workload("diskspd -c8M -w100 -b4K -t2 -o2 -r -W0 -d1 -Sh a"), target)
@@ -81,6 +83,7 @@ def test_write_through_on_a_file_is_direct_and_dsync_in_every_thread(tmp_path: P
     assert "--direct=1" in plain.argv and not any(word.startswith("--sync") for word in plain.argv)
 
 
+@pytest.mark.measures
 def test_a_mixed_load_at_a_rate_for_each_thread(tmp_path: Path) -> None:
     line = "diskspd -c16M -w30 -b8K -t2 -o4 -r -g1024 -W0 -d2 -Su -L a.dat"
     load = workload(line)
@@ -95,6 +98,7 @@ def test_a_mixed_load_at_a_rate_for_each_thread(tmp_path: Path) -> None:
     assert found.directions["write"].iops == pytest.approx(75, rel=0.1)
 
 
+@pytest.mark.measures
 def test_several_targets_keep_their_totals_on_the_one_disk(tmp_path: Path) -> None:
     load = workload("diskspd -c8M -b4K -t2 -o3 -r -W0 -d1 -Su -L a.dat b.dat")
     assert (load.threads, load.queue_depth, load.outstanding) == (4, 3, 12)
@@ -104,6 +108,7 @@ def test_several_targets_keep_their_totals_on_the_one_disk(tmp_path: Path) -> No
     assert any("2 targets" in remark for remark in load.remarks)
 
 
+@pytest.mark.emulator
 def test_stride_alignment_and_content(tmp_path: Path) -> None:
     lines = {
         "-s16K -b8K": {"rw": "read:8192"},

@@ -15,6 +15,8 @@ from diskbook.stats import verdicts
 from diskbook.stats.compare import compare
 from diskbook.tables.vocabulary import Scope, Verdict
 
+pytestmark = pytest.mark.whole
+
 N_RUNS = 400
 MOST = 0.07
 STRICT = 0.001

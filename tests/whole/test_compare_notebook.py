@@ -13,6 +13,8 @@ from diskbook.base import paths
 from diskbook.reference import articles
 from support import synthetic
 
+pytestmark = pytest.mark.whole
+
 NOTEBOOK = paths.NOTEBOOKS / "5-compare.ipynb"
 
 

@@ -22,6 +22,8 @@ from diskbook.store.run import Run
 from diskbook.store.tables import Tables
 from support import SCENARIOS, emulated
 
+pytestmark = [pytest.mark.whole, pytest.mark.measures]
+
 PLANTED = str(SCENARIOS / "planted.toml")
 LEVEL = 0.999
 ONCE = {"workload.write-qd128.blocks": 1, "workload.write-qd128.runtime_s": 0.5}

@@ -30,6 +30,8 @@ from diskbook.scenario import azure_rules as rules, schedule
 from diskbook.scenario.model import PRESETS
 from support import SCENARIOS, emulated
 
+pytestmark = pytest.mark.whole
+
 # Hypothesis keeps what it has worked out in a folder; not in this one.
 HOME = tempfile.TemporaryDirectory()
 set_hypothesis_home_dir(HOME.name)
@@ -276,7 +278,7 @@ BROKEN: dict[str, dict[tuple[Any, ...], Any]] = {
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Any]:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, emulated.own_place():
         lifecycle.start("property", time_scale=0.0)
         try:
             yield emulated.Azure(lifecycle.connect("property"), Path(folder) / "azure")

@@ -19,6 +19,8 @@ from diskbook.store.run import Run
 from support import SCENARIOS
 from support.emulated import leftovers
 
+pytestmark = pytest.mark.whole
+
 SCENARIO = SCENARIOS / "tools.toml"
 
 
@@ -55,6 +57,7 @@ def trials(run: Run) -> dict[tuple[str, str], dict[str, Any]]:
     return {(event["arm"], event["workload"]): event for event in events}
 
 
+@pytest.mark.measures
 def test_each_machine_is_measured_by_its_tool_and_the_xml_is_kept(run: Run) -> None:
     for (arm, _), event in trials(run).items():
         assert event["tool"] == arm
@@ -66,6 +69,7 @@ def test_each_machine_is_measured_by_its_tool_and_the_xml_is_kept(run: Run) -> N
     assert "emulated by fio-" in versions["windows"]
 
 
+@pytest.mark.measures
 def test_the_tables_hold_both_tools(run: Run) -> None:
     tables = store_tables.build(run)
     rows = tables.trials.set_index(["arm", "workload", "direction"]).sort_index()
@@ -83,6 +87,7 @@ def test_the_tables_hold_both_tools(run: Run) -> None:
     assert rows.loc[("fio", "line"), "lat_mean_ms"].notna().all()
 
 
+@pytest.mark.measures
 def test_the_disk_is_filled_once_here_by_diskspd(run: Run) -> None:
     assert next(event["arm"] for event in run.ledger() if event["event"] == "trial") == "diskspd"
     fills = [event for event in run.ledger() if event["event"] == "prefill"]
@@ -91,6 +96,7 @@ def test_the_disk_is_filled_once_here_by_diskspd(run: Run) -> None:
     ]
 
 
+@pytest.mark.measures
 def test_no_difference_between_tools_is_reported(analysis: Analysis) -> None:
     table = analysis.comparisons
     assert set(table["verdict"]) == {"invalid"}
@@ -98,6 +104,7 @@ def test_no_difference_between_tools_is_reported(analysis: Analysis) -> None:
     assert table["warnings"].str.contains("the emulated DiskSpd is fio: no difference between tools").all()
 
 
+@pytest.mark.measures
 def test_what_a_line_means_for_its_readers_is_shown(analysis: Analysis) -> None:
     line = analysis.comparisons[analysis.comparisons["workload"] == "line"]
     assert line["warnings"].str.contains("reads may hit unwritten blocks").all()

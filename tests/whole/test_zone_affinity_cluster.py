@@ -26,6 +26,8 @@ from diskbook.zone_affinity.probe import Probe
 from diskbook.zone_affinity.verdict import HOME, REMOTE, UNCLEAR, Lesson
 from support import SCENARIOS, emulated
 
+pytestmark = [pytest.mark.whole, pytest.mark.measures]
+
 AFFINITY = str(SCENARIOS / "affinity.toml")
 READ_MS = {"home": 4.0, "other-a": 8.0, "other-b": 12.0}
 """Planted: reads from node2, node3 and node1; long ones, to which a busy computer adds little."""

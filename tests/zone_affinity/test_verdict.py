@@ -130,6 +130,7 @@ def test_a_state_file_that_was_cut_off_counts_as_none(tmp_path: Path) -> None:
     assert looks(state, ("1", 3.1), ("2", 2.0)) == ["", "it moved back"]
 
 
+@pytest.mark.emulator
 def test_two_looks_at_once_tell_a_move_once(file: str, tmp_path: Path) -> None:
     state = tmp_path / "state"
     looks(state, ("zone 1", 3.1))
@@ -204,6 +205,7 @@ def around(file: str) -> tuple[float, float]:
     return found, 1e6 * found
 
 
+@pytest.mark.measures
 def test_a_device_is_read_with_fio_and_left_as_it_is(file: str) -> None:
     size = ("--size-gib", str(1 / 1024), "--seconds", "0.2")
     near, far = around(file)
@@ -214,6 +216,7 @@ def test_a_device_is_read_with_fio_and_left_as_it_is(file: str) -> None:
     assert Path(file).read_bytes() == bytes(1 << 20) and len(list(Path(file).parent.iterdir())) == 1
 
 
+@pytest.mark.emulator
 def test_reads_are_few_and_leave_nothing_where_they_run(file: str, tmp_path: Path) -> None:
     said = tmp_path / "said"
     via = f"""sh -c 'echo "$0" "$@" >>{said}; exec "$0" "$@"'"""
@@ -249,6 +252,7 @@ def test_what_was_asked_for_wrongly_is_refused(file: str, arguments: list[str], 
     assert isinstance(error, UsageError) and words in str(error)
 
 
+@pytest.mark.emulator
 def test_a_device_that_is_not_there_or_cannot_be_read(tmp_path: Path) -> None:
     known = ("--near-ms", "1", "--far-ms", "2", "--seconds", "0.2")
     error = command("--device", str(tmp_path / "nix"), *known).exception

@@ -12,10 +12,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-# An optional check of jsonschema's, for internationalised addresses, which no notebook has: building its
-# grammar takes longer than importing all the rest of papermill, or of nbconvert in the parent process.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-
 USER_ERRORS = ("DiskbookError", "UsageError", "UnusableError", "JobLost")
 EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user
 

@@ -72,6 +72,7 @@ def test_the_command_keeps_what_crashes_and_says_so(
     assert "crashes: 2" in capsys.readouterr().out
 
 
+@pytest.mark.emulator
 def test_the_command_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--count", "600", "--processes", "1", "--crashes", str(tmp_path / "kept")]
     assert fuzz.main(arguments) == 0

@@ -238,6 +238,7 @@ def stand_in(*argv: str, delay_ms: int = 5) -> str:
     return done.stdout
 
 
+@pytest.mark.measures
 def test_the_emulated_diskspd_tells_what_a_real_fio_measured() -> None:
     load = workload(threads=2, queue_depth=5, write_pct=30, sync="dsync", runtime_s=2, series_s=0.5)
     job = diskspd.command(load, Drive(), seed=3)
@@ -257,6 +258,7 @@ def test_the_emulated_diskspd_tells_what_a_real_fio_measured() -> None:
     assert text.count("<Thread>") == 2
 
 
+@pytest.mark.emulator
 def test_a_line_without_latencies_has_none() -> None:
     job = diskspd.command(Workload(name="l", verbatim="diskspd -c8M -b4K -r -W0 -d1 -Su a"), Drive())
     read = diskspd.parse_output({"stdout": stand_in(*job.argv[1:])}, "t.xml").directions["read"]

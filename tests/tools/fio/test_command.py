@@ -54,6 +54,7 @@ def series_of(job: fio.Job, folder: Path, interval_s: float = 0.1) -> dict[str, 
 # --- round trips: command -> fio -> parse
 
 
+@pytest.mark.measures
 def test_mixed_load_round_trip(tmp_path: Path) -> None:
     load = workload(write_pct=30, threads=2, queue_depth=4, ramp_s=0.2, runtime_s=0.8)
     job = fio.command(load, Nbd(), seed=7)
@@ -75,6 +76,7 @@ def test_mixed_load_round_trip(tmp_path: Path) -> None:
     assert in_flight == pytest.approx(8, rel=0.05)
 
 
+@pytest.mark.emulator
 def test_percentiles_are_those_of_fio(tmp_path: Path) -> None:
     job = fio.command(workload(queue_depth=2), Nbd())
     run_on_memory([(job, tmp_path)])
@@ -86,6 +88,7 @@ def test_percentiles_are_those_of_fio(tmp_path: Path) -> None:
     assert ours.lat_p999_ms * 1e6 == pytest.approx(theirs["99.900000"])
 
 
+@pytest.mark.measures
 def test_series_agree_with_the_totals(tmp_path: Path) -> None:
     job = fio.command(workload(threads=2, queue_depth=2, runtime_s=1.0), Nbd())
     run_on_memory([(job, tmp_path)])
@@ -96,6 +99,7 @@ def test_series_agree_with_the_totals(tmp_path: Path) -> None:
     assert np.average(series.lat_mean_ms, weights=series.iops) == pytest.approx(total.lat_mean_ms, rel=0.05)
 
 
+@pytest.mark.measures
 def test_commit_workload_syncs_after_every_write(tmp_path: Path) -> None:
     job = fio.command(workload(write_pct=100, sync="fdatasync"), Nbd())
     assert run_on_memory([(job, tmp_path)]) == [0]
@@ -106,6 +110,7 @@ def test_commit_workload_syncs_after_every_write(tmp_path: Path) -> None:
     assert write.iops * (write.lat_mean_ms + sync.lat_mean_ms) / 1000 == pytest.approx(1, rel=0.1)
 
 
+@pytest.mark.emulator
 def test_commit_workload_on_a_path(tmp_path: Path) -> None:
     target = File(str(tmp_path / "a:b disk"))
     job = fio.command(workload(write_pct=100, sync="fdatasync", runtime_s=0.3), target)
@@ -117,6 +122,7 @@ def test_commit_workload_on_a_path(tmp_path: Path) -> None:
     assert (tmp_path / "a:b disk").stat().st_size == 16 * MIB
 
 
+@pytest.mark.measures
 def test_rate_is_the_total_of_all_threads_and_directions(tmp_path: Path) -> None:
     load = workload(write_pct=30, threads=2, queue_depth=4, rate=400, runtime_s=1.0)
     job = fio.command(load, Nbd())
@@ -133,6 +139,7 @@ def test_sequential_threads_share_the_working_set_out(tmp_path: Path) -> None:
     assert {"--rw=write", f"--size={5 * MIB}", f"--offset_increment={5 * MIB}"} <= set(argv)
 
 
+@pytest.mark.emulator
 def test_prefill_writes_the_whole_working_set_with_data_that_does_not_compress(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     job = fio.prefill_command(4 * MIB, File(str(disk)))
@@ -142,6 +149,7 @@ def test_prefill_writes_the_whole_working_set_with_data_that_does_not_compress(t
     assert len(zlib.compress(content, 1)) > 0.9 * len(content)
 
 
+@pytest.mark.emulator
 def test_verify_finds_data_intact_and_damage(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("write", "read", "again")]
     for folder in folders:
@@ -156,6 +164,7 @@ def test_verify_finds_data_intact_and_damage(tmp_path: Path) -> None:
         result_of(folders[2])
 
 
+@pytest.mark.emulator
 def test_a_refused_connection_is_told_in_fios_words(tmp_path: Path) -> None:
     job = fio.command(workload(), Nbd(target="nbd://127.0.0.1:9/x"))
     assert run(job, tmp_path) != 0
@@ -163,6 +172,7 @@ def test_a_refused_connection_is_told_in_fios_words(tmp_path: Path) -> None:
         result_of(tmp_path)
 
 
+@pytest.mark.emulator
 def test_an_interrupted_trial_is_refused(tmp_path: Path) -> None:
     job = fio.command(workload(runtime_s=0.3), Nbd())
     run_on_memory([(job, tmp_path)])

@@ -301,6 +301,7 @@ def test_logs_of_maxima_are_told() -> None:
     assert any("log_max_value" in flag for flag in found.measurements[0].flags)
 
 
+@pytest.mark.emulator
 def test_some_clones_of_a_cut_file_are_no_total(tmp_path: Path) -> None:
     options = ["--name=c", "--ioengine=null", "--size=8m", "--rw=randread", "--bs=4k", "--numjobs=2"]
     command = ["fio", *options, "--output-format=json"]
@@ -333,6 +334,7 @@ def test_every_version_of_terse_output(version: int) -> None:
     assert one.load.queue_depth == 1  # with its rate limited, one I/O was in flight
 
 
+@pytest.mark.emulator
 def test_terse_and_json_of_one_run_agree(tmp_path: Path) -> None:
     options = ["--name=t", "--ioengine=null", "--size=8m", "--rw=randread", "--bs=4k", "--rate_iops=4000"]
     command = ["fio", *options, "--output-format=json,terse", "--terse-version=3"]
@@ -344,6 +346,7 @@ def test_terse_and_json_of_one_run_agree(tmp_path: Path) -> None:
     assert terse.bw_bytes == pytest.approx(full.bw_bytes, rel=0.01)
 
 
+@pytest.mark.emulator
 @pytest.mark.parametrize("clones", [1, 2])
 def test_terse_output_of_a_job_that_goes_on_counts_once(tmp_path: Path, clones: int) -> None:
     options = ["--name=a", f"--filename={tmp_path}/x", "--size=1m", "--rw=randread", f"--numjobs={clones}"]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import GIB
 from diskbook.machines import disks_emulated
 from diskbook.machines.device import Device
 from diskbook.machines.disk_list import OS_DISK
@@ -17,7 +18,7 @@ from diskbook.machines.ssh import Connection
 
 FOLDER = "/var/lib/diskbook"
 FILE = "measured"
-SPARE_BYTES = 2**30
+SPARE_BYTES = GIB
 """Left to the system beside the file."""
 
 # One line a fact, its name first. `room` counts what a file of an earlier trial holds.
@@ -75,8 +76,8 @@ def find(connection: Connection, needed_bytes: int, folder: str = FOLDER, system
         raise DiskbookError(f"machine {name}: {folder} lies on {facts['folder']}, not on the OS disk")
     if room < needed_bytes + SPARE_BYTES:
         raise DiskbookError(
-            f"machine {name}: {folder} has room for {room / 2**30:.1f} GiB and the trials need "
-            f"{needed_bytes / 2**30:.1f} GiB besides the system; make the OS disk larger"
+            f"machine {name}: {folder} has room for {room / GIB:.1f} GiB and the trials need "
+            f"{needed_bytes / GIB:.1f} GiB besides the system; make the OS disk larger"
         )
     path = f"{folder}/{FILE}"
     return OsDisk(Device("libaio", path, path, needed_bytes), held)

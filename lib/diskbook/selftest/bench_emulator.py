@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diskbook.base.errors import DiskbookError
-from diskbook.base.units import MB
+from diskbook.base.units import GIB, MB
 from diskbook.emulator.disk import Export
 from diskbook.emulator.types import Cache, Latency, Limits
 from diskbook.selftest.bench_emulator_rig import OtherCpu, Rig, run_fio, run_fio_together
@@ -193,7 +193,7 @@ def _cache_check() -> Check:
 
     def prepare(rig: Rig) -> Trial:
         cached = rig.limits(Limits(iops=cap))
-        cache = Cache(Latency(hit_ms, 0.2), size_bytes=2**30)
+        cache = Cache(Latency(hit_ms, 0.2), size_bytes=GIB)
         disk = rig.disk(Latency(2.2, 0.3), Limits(iops=500), cache=cache, vm_cached=cached)
         small = ["--size=16m"]
         run_fio([disk], "--rw=read", "--bs=1m", "--iodepth=16", *small)

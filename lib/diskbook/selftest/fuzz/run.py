@@ -24,6 +24,7 @@ from random import Random
 from types import FrameType
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import GIB
 from diskbook.selftest.fuzz.mutations import mutate
 from diskbook.selftest.fuzz.targets import Target, targets
 
@@ -32,7 +33,7 @@ MINUTES = 30
 _BATCH = 2_000
 _CPU_S = 10.0
 """Processor time that one input may take; 48 KiB take milliseconds."""
-_MORE_BYTES = 1 << 30
+_MORE_BYTES = GIB
 """Address space that a process may take beyond what it began with."""
 _SHOWN = 10  # of a batch
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG

@@ -13,7 +13,7 @@ import pytest
 from diskbook.base import paths
 
 PACKAGE = Path(paths.__file__).parents[1]
-MODULES = sorted(set(PACKAGE.rglob("*.py")) - {PACKAGE / "cli.py", *PACKAGE.glob("cli/*.py")})
+MODULES = sorted(set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("cli/*.py")))
 """All but the command line, whose commands are loaded when they are called."""
 
 

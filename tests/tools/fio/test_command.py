@@ -239,6 +239,15 @@ def test_bad_output_is_named(name: str, message: str) -> None:
             '{"fio version": "fio-3.33", "jobs": [{"error": 0, "read": {"total_ios": 1}}]}',
             "no usable 'lat_ns'",
         ),
+        (
+            '{"fio version": "fio-3.33", "jobs": [{"read": {"total_ios": 1, "iops": 1, "lat_ns": {}}}]}',
+            "no usable 'runtime'",
+        ),
+        (
+            '{"fio version": "fio-3.33", "jobs": []}\n{ "fio version" : "fio-3.33", "jobs" : [',
+            "cut or damaged at line 2; fio says: fio: oops",
+        ),
+        ('{"fio version": "fio-3.33", "jobs": [{"read": {"iops": nan}}]}', "cut or damaged at line 1"),
     ],
 )
 def test_no_usable_output(text: str, message: str) -> None:

@@ -15,7 +15,8 @@ from diskbook.tools.fio import json_output, log, log_series
 from diskbook.tools.fio.documents import Document, documents
 from diskbook.tools.record import SHORTEST, Measurement, Series, UnusableError
 
-_DIRECTIONS = ("read", "write", "sync")
+_NEEDED = {"read": ("total_ios", "runtime", "iops"), "write": ("total_ios", "runtime", "iops"), "sync": ()}
+_NEEDED_OF_LATENCY = ("N", "mean", "stddev", "min", "max")
 _LINE_WITH_BRACE = re.compile(r"^\{", re.MULTILINE)
 
 
@@ -131,9 +132,20 @@ def _check(content: Mapping[str, Any]) -> None:
     errors = [job["error"] for job in jobs if job.get("error")]
     if errors:
         raise ValueError(f"fio ended with error {errors[0]}")
-    for part in (job[name] for job in jobs for name in _DIRECTIONS if name in job):
-        if not isinstance(part, Mapping) or not isinstance(part.get("lat_ns"), Mapping):
-            raise ValueError("fio's JSON has no usable 'lat_ns'; is it output of fio 3?")
+    for missing in (_missing(job[name], name) for job in jobs for name in _NEEDED if name in job):
+        if missing:
+            raise ValueError(f"fio's JSON has no usable '{missing}'; is it output of fio 3?")
+
+
+def _missing(part: object, name: str) -> str | None:
+    """Name the first number that a direction (read, write, sync) of a job lacks; None when all are there."""
+    if not isinstance(part, Mapping):
+        return name
+    latency = part.get("lat_ns")
+    if not isinstance(latency, Mapping):
+        return "lat_ns"
+    lacking = [key for key in _NEEDED[name] if key not in part]
+    return next(iter([*lacking, *(key for key in _NEEDED_OF_LATENCY if key not in latency)]), None)
 
 
 def _complaint(text: str) -> str:

@@ -251,7 +251,7 @@ def _trial_work(event: Event, demand: tuple[float, float, float] | None) -> _Wor
 
 
 def _prefill(event: Event) -> _Work:
-    """Written in blocks of 1 MiB (see `tools.fio_command`)."""
+    """Written in blocks of 1 MiB (`tools.job.FILL_BLOCK_BYTES`)."""
     seconds = max(float(event["real_s"]), 1e-3)
     rate = event["bytes"] / MIB / seconds, event["bytes"] / MB / seconds
     return _ended(event, rate, rate)

@@ -90,6 +90,7 @@ def test_a_file_is_written_once(tmp_path: Path) -> None:
     assert (path.read_text(), _mode(path)) == ("first", 0o600)
 
 
+@pytest.mark.emulator
 def test_a_lock_is_seen_and_refused_elsewhere_and_free_afterwards(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     assert not files.is_locked(path)
@@ -103,6 +104,7 @@ def test_a_lock_is_seen_and_refused_elsewhere_and_free_afterwards(tmp_path: Path
         assert files.is_locked(path)
 
 
+@pytest.mark.emulator
 def test_whoever_has_patience_waits_for_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     for patience_s in (30.0, math.inf):
@@ -113,6 +115,7 @@ def test_whoever_has_patience_waits_for_the_lock(tmp_path: Path) -> None:
                 pass
 
 
+@pytest.mark.emulator
 def test_patience_ends(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with _held_elsewhere(path):

@@ -22,6 +22,7 @@ def test_every_command_stands_where_the_list_says(name: str) -> None:
     assert command is not None and command.name == name and command.help
 
 
+@pytest.mark.emulator
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; from click.testing import CliRunner; from diskbook import cli\n"
@@ -33,6 +34,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert not HEAVY & set(done.stdout.split())
 
 
+@pytest.mark.emulator
 def test_a_command_leaves_the_others_alone() -> None:
     code = (
         "import sys; from click.testing import CliRunner; from diskbook import cli\n"
@@ -58,6 +60,7 @@ def test_a_mistyped_command_names_the_nearest(words: list[str], message: str) ->
     assert isinstance(error, UsageError) and str(error) == message
 
 
+@pytest.mark.emulator
 def test_python_dash_m_is_the_program() -> None:
     def call(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, "-m", "diskbook", *words], capture_output=True, text=True)

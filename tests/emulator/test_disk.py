@@ -27,6 +27,8 @@ from diskbook.selftest.bench_emulator import Row, Target
 from diskbook.selftest.bench_emulator_rig import run_fio
 from diskbook.tools.fio.json_output import Direction
 
+pytestmark = pytest.mark.emulator
+
 GIB = 2**30
 FAST = Latency(0.1, 0.2)
 MakeExport = Callable[..., Export]
@@ -372,8 +374,6 @@ import sys, time
 from pathlib import Path
 from diskbook.emulator.disk import Export, LimitsFile
 from diskbook.emulator.types import ExportModel, Latency, Limits
-
-pytestmark = pytest.mark.emulator
 folder, plugin, one = Path(sys.argv[1]), Path(sys.argv[2]), Latency(1.0)
 limits = LimitsFile.create(folder / "l", Limits()).path
 model = ExportModel(one, one, one)

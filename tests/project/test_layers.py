@@ -27,6 +27,7 @@ def lazy_imports(text: str) -> Iterator[str]:
                 yield from (name for name in names if name.split(".")[0] == "diskbook")
 
 
+@pytest.mark.emulator
 def test_every_contract_is_kept() -> None:
     linter = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([linter, "--no-cache"], cwd=paths.ROOT, capture_output=True, text=True)

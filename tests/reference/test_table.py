@@ -76,6 +76,7 @@ def test_every_table_of_the_catalogue_is_read() -> None:
     assert (ultra.default_iops, ultra.mb_s_per_iops) == (None, 0.25)
 
 
+@pytest.mark.emulator
 def test_whoever_imports_the_catalogue_only_for_its_names_does_not_wait_for_pydantic() -> None:
     code = "import sys, diskbook.reference.catalog; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

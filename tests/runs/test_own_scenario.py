@@ -76,6 +76,7 @@ def begun(place: Path) -> Run:
     return begin.begin("toy", str(place / "toy.toml"))
 
 
+@pytest.mark.whole
 def test_a_scenario_runs_from_toml_and_notebook_alone(place: Path) -> None:
     done = cli("run", str(place / "toy.toml"), "--name", "toy", "--time-scale", "0")
     assert done.returncode == 0, done.stderr
@@ -90,6 +91,7 @@ def test_a_scenario_runs_from_toml_and_notebook_alone(place: Path) -> None:
     assert sorted(path.name for path in place.iterdir()) == ["3-analyse-toy.ipynb", "toy.toml"]
 
 
+@pytest.mark.whole
 def test_a_module_beside_it_draws_its_own_picture_and_is_named_again_to_go_on(place: Path) -> None:
     (place / "toy.py").write_text(MODULE, "utf-8")
     nbformat.write(

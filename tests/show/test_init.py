@@ -23,6 +23,7 @@ def test_no_name_hides_a_module_of_the_package() -> None:
     assert not modules & set(show.__all__)
 
 
+@pytest.mark.emulator
 def test_notebooks_that_only_measure_load_no_statistics_and_no_drawing() -> None:
     code = "import sys; from diskbook import show; show.banner, show.target, show.run\n"
     code += "print(sorted({'scipy', 'matplotlib'} & set(sys.modules)))"

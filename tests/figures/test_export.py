@@ -186,10 +186,10 @@ def test_small_ratios_keep_their_digits() -> None:
 @pytest.mark.parametrize("name", ["all_trials", "iops_and_caps"])
 def test_a_panel_names_only_arms_that_it_has(folder: Path, name: str) -> None:
     """An empty row looks like a disk that gave nothing; a commit is another load than a random write."""
-    run = analyse(folder)
-    trials = run.trials
+    a = analyse(folder)
+    trials = a.trials
     gone = (trials["arm"] == "zrs-z3") & trials["workload"].str.startswith("randwrite")
-    part = Analysis(run.folder, run.scenario, run.manifest, replace(run.tables, trials=trials[~gone]))
+    part = Analysis(a.run, a.scenario, a.manifest, replace(a.tables, trials=trials[~gone]))
     for axes in picture(part, name).figure.axes:
         shown = {text.get_text() for text in axes.get_yticklabels()}
         assert (part.labels["zrs-z3"] in shown) == ("random write" not in axes.get_title(loc="left"))

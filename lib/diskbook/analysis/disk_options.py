@@ -46,17 +46,17 @@ def on_demand(a: Analysis) -> list[str]:
 
 def drives(a: Analysis) -> pd.DataFrame:
     """Cells of many I/Os in flight: predicted and measured rate, limit predicted and limit in the data."""
-    found = predictions(a).merge(
+    cells = predictions(a).merge(
         a.cells[["arm", "workload", "label", "limit", "limit_value"]].rename(
             columns={"limit": "binds", "limit_value": "binds_value"}
         ),
         on=["arm", "workload"],
     )
-    found = found[found["workload"].isin([*PANELS, BURST])]
+    cells = cells[cells["workload"].isin([*PANELS, BURST])]
     arms, loads = ([item.name for item in items] for items in (a.scenario.arm, a.scenario.workload))
-    found["place"] = found["workload"].map(loads.index) * len(arms) + found["arm"].map(arms.index)
+    cells["place"] = cells["workload"].map(loads.index) * len(arms) + cells["arm"].map(arms.index)
     rows = []
-    for row in found.sort_values("place").to_dict("records"):
+    for row in cells.sort_values("place").to_dict("records"):
         kind = PANELS.get(row["workload"], ("iops",))[0]
         unit = "MB/s" if kind == "mb_s" else "IOPS"
         rows.append(
@@ -90,11 +90,11 @@ def access_times(a: Analysis) -> pd.DataFrame:
 
 def rates(a: Analysis) -> Picture:
     """Figure: rates of all trials beside the predicted limits."""
-    found = predictions(a)
-    known = found[found["workload"].isin(list(PANELS)) & found["ratio"].notna()]
+    cells = predictions(a)
+    known = cells[cells["workload"].isin(list(PANELS)) & cells["ratio"].notna()]
     near = int(((known["ratio"] - 1).abs() <= 0.05).sum())
     title = f"{near} of {len(known)} rates are those of the lowest limit in force: options buy limits"
-    return figures.drives(a.trials, found, a.looks, PANELS, title, a.run.name)
+    return figures.drives(a.trials, cells, a.looks, PANELS, title, a.run.name)
 
 
 def access(a: Analysis) -> Picture:
@@ -125,7 +125,7 @@ def pictures(a: Analysis) -> tuple[Picture, ...]:
 
 def unusable(a: Analysis) -> list[str]:
     """Say of every disk that is paid for more than its machine lets through."""
-    disks, found = a.scenario.disk_named, []
+    disks, lines = a.scenario.disk_named, []
     for arm in a.scenario.arm:
         spec, rows = disks(arm.disk), a.trials[a.trials["arm"] == arm.name]
         if spec.iops is None or rows.empty:
@@ -137,12 +137,12 @@ def unusable(a: Analysis) -> list[str]:
             continue
         base, size = rows["cap_vm_iops"].median(), a.scenario.machine_named(arm.machine).size
         best = a.cells.loc[a.cells["arm"] == arm.name, "iops"].max()
-        found.append(
+        lines.append(
             f"{a.labels[arm.name]}: of the {spec.iops:,} IOPS that are paid for, {size} lets through "
             f"{limits['vm']:,.0f} on credit and {base:,.0f} after it ({100 * base / spec.iops:.0f} %); "
             f"{best:,.0f} were measured"
         )
-    return found or ["every disk's limit lies within its machine's"]
+    return lines or ["every disk's limit lies within its machine's"]
 
 
 def credit_words(a: Analysis) -> list[str]:
@@ -171,16 +171,16 @@ PAIRS = (("F", "G"), ("L", "H"))
 def label_claim(a: Analysis) -> list[str]:
     """Set the claim that the label lowers access times against the article's own table and this run."""
     printed = _printed_access_times()
-    changes = {one: 100 * (printed[one] / printed[other] - 1) for one, other in PAIRS}
+    changes = {labelled: 100 * (printed[labelled] / printed[plain] - 1) for labelled, plain in PAIRS}
     parts = [
-        f"{one} {printed[one]:g} against {other} {printed[other]:g} ms ({changes[one]:+.0f} %)"
-        for one, other in PAIRS
+        f"{labelled} {printed[labelled]:g} against {plain} {printed[plain]:g} ms ({changes[labelled]:+.0f} %)"
+        for labelled, plain in PAIRS
     ]
-    said = [f"published: {', but '.join(parts)}: the two pairs contradict each other"]
+    lines = [f"published: {', but '.join(parts)}: the two pairs contradict each other"]
     flagged = {arm.name for arm in a.scenario.arm if a.scenario.disk_named(arm.disk).accelerated_network}
     rows = sentences.chosen(a.comparisons[a.comparisons["workload"] == SINGLE])
-    mine = rows[rows["arm"].isin(flagged) & (rows["family"] == "headline")].to_dict("records")
-    return said + [f"{row['provenance']}: {sentences.sentence(row, a.scenario)}" for row in mine]
+    measured = rows[rows["arm"].isin(flagged) & (rows["family"] == "headline")].to_dict("records")
+    return lines + [f"{row['provenance']}: {sentences.sentence(row, a.scenario)}" for row in measured]
 
 
 def _printed_access_times() -> dict[str, float]:
@@ -262,8 +262,8 @@ def price_source(a: Analysis) -> str:
     """Where the prices are from, their dates, and which are inferred."""
     prices = _prices(a)
     inferred = sorted(str(meter) for meter, price in prices.prices.items() if price.quality == "inferred")
-    said = [f"{prices.source}, {a.scenario.region}", *prices.notes]
-    return "; ".join(said + [f"inferred, not read: {', '.join(inferred)}"] * bool(inferred))
+    parts = [f"{prices.source}, {a.scenario.region}", *prices.notes]
+    return "; ".join(parts + [f"inferred, not read: {', '.join(inferred)}"] * bool(inferred))
 
 
 def _prices(a: Analysis) -> PriceList:

@@ -26,11 +26,11 @@ COLUMNS = ("name", "replicate", "kind", "failure", "step", "real_s", "unscaled_s
 
 def drills(a: Analysis) -> list[dict[str, Any]]:
     """Outcome of every drill, the last one of each name and replicate; those that were cut are left out."""
-    found = {}
+    latest = {}
     for event in a.run.ledger():
         if event["event"] == "drill" and event["status"] != "begun":
-            found[event["replicate"], event["name"]] = event
-    return list(found.values())
+            latest[event["replicate"], event["name"]] = event
+    return list(latest.values())
 
 
 def drill_table(a: Analysis) -> Html:
@@ -64,18 +64,18 @@ def _row(event: Mapping[str, Any]) -> dict[str, Any]:
 
 def drill_words(a: Analysis) -> list[str]:
     """Say what was lost, how long each way of taking over took and what most of that was."""
-    found = drills(a)
-    if not found:
+    events = drills(a)
+    if not events:
         return [f"{a.provenance}: {NONE}"]
-    said = [f"{a.provenance}: {_lost([event for event in found if event['status'] == 'ok'])}"]
-    said += [f"{a.provenance}: {_one(event)}" for event in found]
-    said.append(
+    lines = [f"{a.provenance}: {_lost([event for event in events if event['status'] == 'ok'])}"]
+    lines += [f"{a.provenance}: {_drill_in_words(event)}" for event in events]
+    lines.append(
         "that a machine has failed is noticed by its connection, or by a silence of "
         f"{SILENCE_S:g} s; a cluster's heartbeat has its own time-out, which comes on top"
     )
     if _is_emulated(a):
-        said.append(EMULATED)
-    return said
+        lines.append(EMULATED)
+    return lines
 
 
 def _lost(done: Sequence[Mapping[str, Any]]) -> str:
@@ -86,7 +86,7 @@ def _lost(done: Sequence[Mapping[str, Any]]) -> str:
     return f"{len(done)} drills, {blocks:,} acknowledged blocks read back by the other machine: {outcome}"
 
 
-def _one(event: Mapping[str, Any]) -> str:
+def _drill_in_words(event: Mapping[str, Any]) -> str:
     who = f"{event['name']} (replicate {event['replicate']}): {KINDS[event['kind']]}"
     who += f", {FAILURES[event['failure']]}"
     if event["status"] != "ok":

@@ -34,7 +34,7 @@ DONE = {
 
 def steps(a: Analysis) -> pd.DataFrame:
     """One row a step of every reservation check; of a check that was done again, the last."""
-    found = {
+    latest = {
         (event["replicate"], event["name"]): event
         for event in a.run.ledger()
         if event["event"] == "finding" and event.get("kind") == "reservation"
@@ -42,7 +42,7 @@ def steps(a: Analysis) -> pd.DataFrame:
     machines = {check.name: (str(check.from_machine), check.machine) for check in a.scenario.check}
     rows = [
         {"Replicate": replicate, "Check": name, "Step": number, **_row(step, machines[name])}
-        for (replicate, name), event in found.items()
+        for (replicate, name), event in latest.items()
         for number, step in enumerate(event["steps"], 1)
     ]
     columns = ["Replicate", "Check", "Step", "Machine", "What it did", "What was seen", "As expected"]
@@ -51,13 +51,13 @@ def steps(a: Analysis) -> pd.DataFrame:
 
 def steps_table(a: Analysis) -> Html:
     """Table of `steps`; replicate and check are named where there are several."""
-    found = steps(a)
-    if found.empty:
+    rows = steps(a)
+    if rows.empty:
         return Html(f"<p>{NONE}</p>")
-    single = [name for name in ("Replicate", "Check") if found[name].nunique() == 1]
+    single = [name for name in ("Replicate", "Check") if rows[name].nunique() == 1]
     whence = EMULATED if Provenance.EMULATED in a.provenance else a.provenance
     caption = f"Reservations of type {TYPE} ({TYPE_WORDS.lower()}), step by step ({whence})"
-    return table(found.drop(columns=single), caption)
+    return table(rows.drop(columns=single), caption)
 
 
 def _row(step: Mapping[str, Any], machines: tuple[str, str]) -> dict[str, str]:

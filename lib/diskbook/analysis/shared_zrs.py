@@ -50,7 +50,7 @@ def answers(a: Analysis) -> dict[str, str]:
 
 def probe_table(a: Analysis) -> Html:
     """Every zone that a disk was read from, with its ratio to the nearest one."""
-    found, zones = probe(a.trials), _zones(a)
+    probed, zones = probe(a.trials), _zones(a)
     rows = [
         {
             "Replicate": row["replicate"],
@@ -61,20 +61,20 @@ def probe_table(a: Analysis) -> Html:
             "Blocks": row["n_blocks"],
             "Verdict": row["verdict"],
         }
-        for row in found.to_dict("records")
+        for row in probed.to_dict("records")
     ]
     return table(pd.DataFrame(rows), f"Reads at queue depth 1 by zone ({a.provenance})")
 
 
 def probe_words(a: Analysis) -> list[str]:
     """Say of each disk which zone it answers from, and how sure that is."""
-    found, names = probe(a.trials), _zones(a)
-    said = []
-    for (replicate, disk), zones in found.groupby(["replicate", "disk_id"], sort=False):
+    probed, names = probe(a.trials), _zones(a)
+    lines = []
+    for (replicate, disk), zones in probed.groupby(["replicate", "disk_id"], sort=False):
         name = f"{a.provenance}: {str(disk).rsplit('/', 1)[-1]} (replicate {replicate})"
         nearest = zones[zones["verdict"] == NEAREST]
         if nearest.empty:
-            said.append(f"{name}: the nearest zone is not clear; more blocks would tell")
+            lines.append(f"{name}: the nearest zone is not clear; more blocks would tell")
             continue
         farther = zones[zones["verdict"] == FARTHER].sort_values("ratio").to_dict("records")
         others = " and ".join(
@@ -82,8 +82,8 @@ def probe_words(a: Analysis) -> list[str]:
             f"(95 % CI {row['ci_low']:.2f}..{row['ci_high']:.2f})"
             for row in farther
         )
-        said.append(f"{name} answers from {names[nearest['zone'].iloc[0]]}, as latency has it: {others}")
-    return said or ["no disk was read from two zones, so nothing is known of where it answers"]
+        lines.append(f"{name} answers from {names[nearest['zone'].iloc[0]]}, as latency has it: {others}")
+    return lines or ["no disk was read from two zones, so nothing is known of where it answers"]
 
 
 def reservation_table(a: Analysis) -> Html:

@@ -37,38 +37,43 @@ def credit(
     run
         Name of the run.
     """
-    mine = limits.trial_totals(trials[trials["workload"] == workload])
-    data = (
-        series[series["trial"].isin(mine["trial"])].groupby(["trial", "second"])["iops"].sum().reset_index()
-    )
-    data = data.merge(mine[["trial", "arm"]], on="trial")
-    fell = diagnose(series[series["trial"].isin(mine["trial"])])
+    totals = limits.trial_totals(trials[trials["workload"] == workload])
+    kept = series[series["trial"].isin(totals["trial"])]
+    data = kept.groupby(["trial", "second"])["iops"].sum().reset_index()
+    data = data.merge(totals[["trial", "arm"]], on="trial")
+    fell = diagnose(kept)
     fell = fell[fell["fell_at_s"].notna()]
     figure, (axes,) = new_figure(3.9)
-    provenance = "+".join(sorted(set(mine["provenance"])))
+    provenance = "+".join(sorted(set(totals["provenance"])))
     with mpl.rc_context(RC):
         for trial, part in data.groupby("trial"):
             look = looks[str(part["arm"].iloc[0])]
             axes.plot(part["second"], part["iops"], color=look.colour, linewidth=1.2, label=str(trial))
-        _limits(axes, mine)
+        _limits(axes, totals)
         for second in fell["fell_at_s"]:
             axes.axvline(second, color=INK, linewidth=1.2)
-        axes.set_xlabel("Seconds since the trial began")
-        axes.set_ylabel("IOPS")
-        axes.set_ylim(0, 1.18 * max(float(data["iops"].quantile(0.98)) if len(data) else 1.0, _highest(mine)))
-        axes.set_xlim(0, float(data["second"].max()) if len(data) else 1.0)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        axes.grid(axis="y", color=FAINT, linewidth=0.7)
-    said = _said(fell)
-    arms = ", ".join(looks[arm].label for arm in dict.fromkeys(mine["arm"]))
-    title = f"{arms}: {said[0].lower() if said else 'no trial'}{said[1:]}"
+        _frame(axes, data, totals)
+    finding = _finding(fell)
+    arms = ", ".join(looks[arm].label for arm in dict.fromkeys(totals["arm"]))
+    title = f"{arms}: {finding[0].lower() if finding else 'no trial'}{finding[1:]}"
     note = _note(scale)
     decorate(figure, title, note, provenance)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
-    caption = f"{emulated}{arms}: {said}. {note}"
-    number = f"{len(mine)} trial{'s' * (len(mine) != 1)}"
-    alt = f"Line of {'emulated ' if emulated else ''}IOPS over the seconds of {number}: {said}."
+    caption = f"{emulated}{arms}: {finding}. {note}"
+    number = f"{len(totals)} trial{'s' * (len(totals) != 1)}"
+    alt = f"Line of {'emulated ' if emulated else ''}IOPS over the seconds of {number}: {finding}."
     return Picture("burst-credit", title, caption, alt, figure, data, provenance, run)
+
+
+def _frame(axes: Axes, data: pd.DataFrame, totals: pd.DataFrame) -> None:
+    """Scale and label the axes: rates from 0, a little above the highest limit or rate."""
+    axes.set_xlabel("Seconds since the trial began")
+    axes.set_ylabel("IOPS")
+    rate = float(data["iops"].quantile(0.98)) if len(data) else 1.0
+    axes.set_ylim(0, 1.18 * max(rate, _highest(totals)))
+    axes.set_xlim(0, float(data["second"].max()) if len(data) else 1.0)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.grid(axis="y", color=FAINT, linewidth=0.7)
 
 
 def _limits(axes: Axes, totals: pd.DataFrame) -> None:
@@ -97,7 +102,7 @@ def _highest(totals: pd.DataFrame) -> float:
     return max((float(value) for value in known if pd.notna(value)), default=1.0)
 
 
-def _said(fell: pd.DataFrame) -> str:
+def _finding(fell: pd.DataFrame) -> str:
     if fell.empty:
         return "The credit did not run out in any trial"
     first = fell.sort_values("fell_at_s").iloc[0]

@@ -72,24 +72,29 @@ def drill(
             axes.annotate(
                 f"{ends[key]:.1f} s", (ends[key], place), (4, 0), textcoords="offset points", va="center"
             )
-        axes.set_yticks(range(len(names)), list(names.values()))
-        axes.tick_params(axis="y", length=0)
-        axes.set_ylim(max(len(names), 1) - 0.4, -0.6)
-        axes.set_xlim(0, 1.15 * (float(ends.max()) if len(ends) else 1.0))
-        axes.grid(axis="x", color=FAINT, linewidth=0.7)
-        axes.set_axisbelow(True)
-        axes.set_xlabel("Seconds after the last acknowledged write")
+        _frame(axes, ends, list(names.values()))
         if len(steps):
             # Below the axis and its label: by the height of the axes, so that more bars move it no further.
             below = -0.62 / (0.55 * len(names) + 0.1)
             axes.legend(loc="upper center", bbox_to_anchor=(0.3, below), ncols=3, frameon=False, fontsize=10)
-    said = _said(ends, names)
+    finding = _finding(ends, names)
     emulated = Provenance.EMULATED in provenance
     note = f"{NOTE} {EMULATED}" if emulated else NOTE
-    decorate(figure, said, note, provenance)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{said}. {note}"
-    alt = f"Bars of {'emulated ' if emulated else ''}times of zone drills by step, showing: {said}."
-    return Picture("drills", said, caption, alt, figure, steps.reset_index(drop=True), provenance, run)
+    decorate(figure, finding, note, provenance)
+    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding}. {note}"
+    alt = f"Bars of {'emulated ' if emulated else ''}times of zone drills by step, showing: {finding}."
+    return Picture("drills", finding, caption, alt, figure, steps.reset_index(drop=True), provenance, run)
+
+
+def _frame(axes: Axes, ends: pd.Series, labels: list[str]) -> None:
+    """Scale and label the axes: a place a drill, seconds from 0."""
+    axes.set_yticks(range(len(labels)), labels)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(max(len(labels), 1) - 0.4, -0.6)
+    axes.set_xlim(0, 1.15 * (float(ends.max()) if len(ends) else 1.0))
+    axes.grid(axis="x", color=FAINT, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.set_xlabel("Seconds after the last acknowledged write")
 
 
 def _bars(axes: Axes, steps: pd.DataFrame, keys: list[tuple[int, str]], words: Mapping[str, str]) -> None:
@@ -110,7 +115,7 @@ def _bars(axes: Axes, steps: pd.DataFrame, keys: list[tuple[int, str]], words: M
             )
 
 
-def _said(ends: pd.Series, names: Mapping[tuple[int, str], str]) -> str:
+def _finding(ends: pd.Series, names: Mapping[tuple[int, str], str]) -> str:
     if ends.empty:
         return "No drill to show"
     by_time = ends.sort_values()

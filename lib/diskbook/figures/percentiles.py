@@ -41,11 +41,10 @@ def tail(
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
-    said = _said(data, looks, words, workloads)
-    alt = (
-        f"Percentile plot of {'emulated ' if emulated else ''}latency by arm on a nines axis, showing {said}"
-    )
-    return Picture("percentiles", title, f"{emulated}{said} {note}", alt, figure, data, provenance, run)
+    finding = _finding(data, looks, words, workloads)
+    kind = f"Percentile plot of {'emulated ' if emulated else ''}latency by arm on a nines axis"
+    alt = f"{kind}, showing {finding}"
+    return Picture("percentiles", title, f"{emulated}{finding} {note}", alt, figure, data, provenance, run)
 
 
 def curves(merged: pd.DataFrame, workloads: Sequence[str]) -> pd.DataFrame:
@@ -141,7 +140,7 @@ def _top(group: list[float], gap: float) -> float:
     return _bottom(group, gap) + gap * (len(group) - 1)
 
 
-def _said(
+def _finding(
     data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], workloads: Sequence[str]
 ) -> str:
     parts = []

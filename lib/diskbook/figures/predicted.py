@@ -52,9 +52,11 @@ def drives(
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)
     emulated = Provenance.EMULATED in provenance
-    said = _said(data, panels, looks)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{said} {note}"
-    alt = f"Dot plot of {'emulated ' if emulated else ''}rates by arm with predicted limits, showing: {said}"
+    finding = _finding(data, panels, looks)
+    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
+    alt = (
+        f"Dot plot of {'emulated ' if emulated else ''}rates by arm with predicted limits, showing: {finding}"
+    )
     return Picture("drives", title, caption, alt, figure, data.reset_index(drop=True), provenance, run)
 
 
@@ -79,7 +81,7 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
     axes.set_xlabel(unit)
 
 
-def _said(data: pd.DataFrame, panels: Mapping[str, Sequence[str]], looks: Mapping[str, ArmLook]) -> str:
+def _finding(data: pd.DataFrame, panels: Mapping[str, Sequence[str]], looks: Mapping[str, ArmLook]) -> str:
     parts = []
     for workload, (kind, words) in panels.items():
         measured, predicted, _ = UNITS[kind]

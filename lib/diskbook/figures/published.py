@@ -42,13 +42,11 @@ def shares(assessed: pd.DataFrame) -> Picture:
         note += f" Not drawn: {left} whose limit in force is not known."
     decorate(figure, title, note, Provenance.PUBLISHED)
     by_article = data.groupby("article", sort=False)["on_cap"].agg(["sum", "size"])
-    said = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in by_article.iterrows())
-    alt = (
-        f"Dot plot of {len(data)} published figures as shares of a limit, showing how many sit on it: {said}"
-    )
-    return Picture(
-        "published-shares", title, f"{title}: {said}. {note}", alt, figure, data, Provenance.PUBLISHED, ""
-    )
+    counts = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in by_article.iterrows())
+    kind = f"Dot plot of {len(data)} published figures as shares of a limit"
+    alt = f"{kind}, showing how many sit on it: {counts}"
+    caption = f"{title}: {counts}. {note}"
+    return Picture("published-shares", title, caption, alt, figure, data, Provenance.PUBLISHED, "")
 
 
 def _article(axes: Axes, rows: pd.DataFrame, place: int) -> None:

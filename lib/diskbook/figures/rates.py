@@ -43,8 +43,8 @@ def rates(
         Finding and name of the run.
     """
     totals = limits.trial_totals(trials)
-    wanted = [workload for names in panels.values() for workload in names]
-    data = totals[totals["workload"].isin(wanted)]
+    loads = [workload for names in panels.values() for workload in names]
+    data = totals[totals["workload"].isin(loads)]
     caps = [limit.column for limit in limits.LIMITS if limit.counts == "iops" and limit.column in totals]
     data = data[["workload", "arm", "trial", "outstanding", "iops", *caps]].reset_index(drop=True)
     arms = [arm for arm in looks if arm in set(data["arm"])]
@@ -53,15 +53,15 @@ def rates(
         for axes, (name, workloads) in zip(drawn, panels.items(), strict=True):
             _panel(axes, data[data["workload"].isin(workloads)], arms, looks)
             axes.set_title(name, loc="left", fontsize=11)
-    capped = cells[cells["workload"].isin(wanted) & (cells["label"] == Label.CAPPED)]
+    capped = cells[cells["workload"].isin(loads) & (cells["label"] == Label.CAPPED)]
     note = "Each mark is one trial; numbers are queue depths; dotted lines are the limits in force."
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)
-    said = _said(data, capped)
+    finding = _finding(data, capped)
     emulated = Provenance.EMULATED in provenance
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{said} {note}"
+    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
     kind = f"Dot plot of {'emulated ' if emulated else ''}IOPS by arm and queue depth with limit lines"
-    alt = f"{kind}, showing: {said}"
+    alt = f"{kind}, showing: {finding}"
     return Picture("iops-and-caps", title, caption, alt, figure, data, provenance, run)
 
 
@@ -82,10 +82,20 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
                 color=GREY,
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
             )
-    reach = 1.1 * highest
     lines = _lines(data, highest)
+    _draw_lines(axes, lines)
+    axes.set_xlim(0, max([1.1 * highest, *(1.04 * value for value, _ in lines)]))
+    axes.set_yticks(range(len(arms)), [looks[arm].label for arm in arms])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(arms) - 0.4, -0.6 - HEAD * len(lines))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("IOPS of a trial, reads and writes added")
+
+
+def _draw_lines(axes: Axes, lines: Sequence[tuple[float, str]]) -> None:
+    """Draw limits as dotted lines, their names below each other."""
     for height, (value, name) in enumerate(lines):
-        reach = max(reach, 1.04 * value)
         axes.axvline(value, color=INK, linestyle=":", linewidth=1.3, zorder=0)
         axes.annotate(
             f"{name} {value:,.0f}",
@@ -99,26 +109,19 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
             color=INK,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
         )
-    axes.set_xlim(0, reach)
-    axes.set_yticks(range(len(arms)), [looks[arm].label for arm in arms])
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(arms) - 0.4, -0.6 - HEAD * len(lines))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.spines["left"].set_visible(False)
-    axes.set_xlabel("IOPS of a trial, reads and writes added")
 
 
 def _lines(data: pd.DataFrame, highest: float) -> list[tuple[float, str]]:
     """Limits near enough to matter, with their names."""
-    found = []
+    near = []
     for limit in limits.LIMITS:
         if limit.counts == "iops" and limit.column in data:
             values = data[limit.column].dropna().astype(float).unique()
-            found += [(float(value), limit.name) for value in values if 0 < value <= NEAR * highest]
-    return sorted(set(found))
+            near += [(float(value), limit.name) for value in values if 0 < value <= NEAR * highest]
+    return sorted(set(near))
 
 
-def _said(data: pd.DataFrame, capped: pd.DataFrame) -> str:
+def _finding(data: pd.DataFrame, capped: pd.DataFrame) -> str:
     parts = []
     for outstanding, rows in data.groupby("outstanding"):
         low, high = rows["iops"].min(), rows["iops"].max()

@@ -47,13 +47,7 @@ def strip(
         for axes, workload in zip(panels, workloads, strict=True):
             _panel(axes, data[data["workload"] == workload], arms, looks)
             axes.set_title(words.get(workload, workload), loc="left", fontsize=11)
-    n_blocks = data[["replicate", "block"]].drop_duplicates().shape[0]
-    absent = trials.loc[trials["status"] != "ok", "trial"].nunique()
-    note = f"Each mark is one trial, blocks from top to bottom ({n_blocks} blocks); black line: median."
-    if absent:
-        note += (
-            f" Not drawn: {absent} trial{'s' * (absent != 1)} that failed or whose block was not finished."
-        )
+    note = _note(data, trials)
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
@@ -65,6 +59,18 @@ def strip(
         f"{number}, showing mean latency: {_medians(data, looks, words, workloads[:1])}"
     )
     return Picture("all-trials", title, caption, alt, figure, data, provenance, run)
+
+
+def _note(data: pd.DataFrame, trials: pd.DataFrame) -> str:
+    """Say what a mark is, and how many trials have none."""
+    n_blocks = data[["replicate", "block"]].drop_duplicates().shape[0]
+    absent = trials.loc[trials["status"] != "ok", "trial"].nunique()
+    note = f"Each mark is one trial, blocks from top to bottom ({n_blocks} blocks); black line: median."
+    if not absent:
+        return note
+    return (
+        f"{note} Not drawn: {absent} trial{'s' * (absent != 1)} that failed or whose block was not finished."
+    )
 
 
 def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, ArmLook]) -> None:

@@ -110,14 +110,14 @@ def looks(scenario: Scenario) -> dict[str, ArmLook]:
     Further arms of a kind keep its colour and take other markers and lines.
     """
     seen: dict[str, int] = {}
-    found: dict[str, ArmLook] = {}
+    chosen: dict[str, ArmLook] = {}
     for arm in scenario.arm:
         redundancy = scenario.disk_named(arm.disk).sku.rpartition("_")[2]
         styles, colour = _KINDS.get(redundancy, (_LRS, BLUE))
         marker, line, filled = styles[seen.get(redundancy, 0) % len(styles)]
         seen[redundancy] = seen.get(redundancy, 0) + 1
-        found[arm.name] = ArmLook(label(scenario, arm.name), colour, marker, line, filled)
-    return found
+        chosen[arm.name] = ArmLook(label(scenario, arm.name), colour, marker, line, filled)
+    return chosen
 
 
 def label(scenario: Scenario, name: str) -> str:

@@ -87,12 +87,12 @@ def _emulator(folder: Path, scenario: Scenario, asked: Mapping[str, Any]) -> dic
 def _of_running(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of an emulator that the user named; what it plays was decided when it was started."""
     connect.check_emulator_runs(asked["name"])
-    found = lifecycle.connect(asked["name"])
-    settings = {key: getattr(found, key) for key in ("name", "profile", "seed", "time_scale")}
+    emulator = lifecycle.connect(asked["name"])
+    settings = {key: getattr(emulator, key) for key in ("name", "profile", "seed", "time_scale")}
     for key, value in asked.items():
         if settings[key] != value:
             raise UsageError(
-                f"emulator {found.name} runs with {key} {settings[key]}, not {value}; leave that out, "
+                f"emulator {emulator.name} runs with {key} {settings[key]}, not {value}; leave that out, "
                 "or start another emulator"
             )
     return settings

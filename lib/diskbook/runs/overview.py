@@ -13,14 +13,14 @@ def scenarios() -> pd.DataFrame:
     """Scenarios that come with the workbook: question, arms, workloads and region."""
     rows = []
     for name in load.names():
-        found = load.load(name)
+        scenario = load.load(name)
         rows.append(
             {
                 "scenario": name,
-                "question": found.scenario.question,
-                "arms": len(found.arm),
-                "workloads": len(found.workload),
-                "region": found.region,
+                "question": scenario.scenario.question,
+                "arms": len(scenario.arm),
+                "workloads": len(scenario.workload),
+                "region": scenario.region,
             }
         )
     return pd.DataFrame(rows, columns=["scenario", "question", "arms", "workloads", "region"]).set_index(
@@ -32,15 +32,15 @@ def runs_table() -> pd.DataFrame:
     """Runs in the run folder: scenario, preset, provenance, whether all is measured, what still stands."""
     rows = []
     for path in sorted(runs.runs_root().glob("*/manifest.json")):
-        found = runs.Run(path.parent)
-        manifest = found.manifest
+        run = runs.Run(path.parent)
+        manifest = run.manifest
         rows.append(
             {
-                "run": found.name,
+                "run": run.name,
                 "scenario": manifest["scenario"]["name"],
                 "preset": manifest["preset"],
                 "provenance": manifest["provenance"],
-                "state": "measured" if found.done("benchmark") else "unfinished",
+                "state": "measured" if run.done("benchmark") else "unfinished",
                 "standing": expiry.uptime_text(manifest),
             }
         )

@@ -13,9 +13,9 @@ from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Provenance
 
 
-def design_table(folder: Run) -> pd.DataFrame:
+def design_table(run: Run) -> pd.DataFrame:
     """Cells of the scenario, one row a workload, with the number of trials that are planned for it."""
-    scenario = folder.scenario
+    scenario = run.scenario
     planned = pd.Series([trial.workload for block in schedule.plan(scenario) for trial in block.trials])
     rows = [
         {
@@ -34,29 +34,29 @@ def design_table(folder: Run) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("workload")
 
 
-def machines(folder: Run) -> pd.DataFrame:
+def machines(run: Run) -> pd.DataFrame:
     """Machines with zones and the limits of their uncached and cached paths."""
-    return _resources(folder, "machines", ["size", "logical_zone", "physical_zone"])
+    return _resources(run, "machines", ["size", "logical_zone", "physical_zone"])
 
 
-def disks(folder: Run) -> pd.DataFrame:
+def disks(run: Run) -> pd.DataFrame:
     """Disks with zones and limits."""
-    return _resources(folder, "disks", ["sku", "logical_zone", "physical_zone"])
+    return _resources(run, "disks", ["sku", "logical_zone", "physical_zone"])
 
 
-def read_back(folder: Run) -> pd.DataFrame:
+def read_back(run: Run) -> pd.DataFrame:
     """Settings of each disk as Azure reports them, one row a disk."""
     rows = [
         {"replicate": row["replicate"], "disk": name, **disk["read_back"]}
-        for row in folder.manifest["replicates"]
+        for row in run.manifest["replicates"]
         for name, disk in row["disks"].items()
     ]
     return _frame(rows, ["replicate", "disk"])
 
 
-def operations(folder: Run) -> pd.DataFrame:
+def operations(run: Run) -> pd.DataFrame:
     """Control-plane operations: how often, and their times in seconds. Emulated times are the profile's."""
-    rows = [event for event in folder.ledger() if event["event"] == "operation"]
+    rows = [event for event in run.ledger() if event["event"] == "operation"]
     if not rows:
         return pd.DataFrame(columns=["count", "real_s_median", "unscaled_s_median"])
     grouped = pd.DataFrame(rows).groupby("name", sort=False)
@@ -69,28 +69,28 @@ def operations(folder: Run) -> pd.DataFrame:
     )
 
 
-def findings(folder: Run) -> pd.DataFrame:
+def findings(run: Run) -> pd.DataFrame:
     """What the scenario's checks showed."""
     columns = ["replicate", "name", "ok", "expected", "observed", "text"]
-    rows = [event for event in folder.ledger() if event["event"] == "finding"]
+    rows = [event for event in run.ledger() if event["event"] == "finding"]
     return pd.DataFrame(rows, columns=columns).set_index("name")
 
 
-def trials(folder: Run) -> pd.DataFrame:
+def trials(run: Run) -> pd.DataFrame:
     """Trials as they were run, in order."""
     columns = ["replicate", "block", "position", "arm", "workload", "attempt", "status", "seen", "error"]
-    rows = [event for event in folder.ledger() if event["event"] == "trial"]
+    rows = [event for event in run.ledger() if event["event"] == "trial"]
     return pd.DataFrame(rows, columns=["trial", *columns]).set_index("trial")
 
 
-def groups(folder: Run) -> pd.DataFrame:
+def groups(run: Run) -> pd.DataFrame:
     """Resource groups of the run, and when each was deleted."""
-    return _frame(folder.manifest["resource_groups"], ["name"])
+    return _frame(run.manifest["resource_groups"], ["name"])
 
 
-def _resources(folder: Run, kind: str, columns: list[str]) -> pd.DataFrame:
+def _resources(run: Run, kind: str, columns: list[str]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
-    for row in folder.manifest["replicates"]:
+    for row in run.manifest["replicates"]:
         for name, item in row[kind].items():
             shown = {column: item[column] for column in columns}
             rows.append({"replicate": row["replicate"], "name": name, **shown, **item["limits"]})

@@ -52,13 +52,12 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
     rows = []
     for key, group in frame.groupby(keys, sort=False):
         family, arm, base_arm, workload, _, metric = map(str, key)
-        scopes = {row["scope"]: row for row in group.to_dict("records")}
         rows.append(
             {
                 "Family": family,
                 "Load": words[workload] + ("" if single else f": {METRICS.get(metric, metric)}"),
                 "Arms": f"{labels[arm]} / {labels[base_arm]}",
-                **{f"{scope[0].upper()}{scope[1:]}": _ratio_words(scopes[scope], notes) for scope in Scope},
+                **_scopes(group, notes),
                 "Difference, ms": _difference_words(picked[key]),
                 "p, adjusted": _p_words(picked[key]["p_adjusted"]),
                 "Verdict": picked[key]["verdict"],
@@ -74,14 +73,20 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
     return Html(table(shown, caption) + footnotes(notes))
 
 
+def _scopes(rows: pd.DataFrame, notes: dict[str, int]) -> dict[str, str]:
+    """Ratio of one comparison in each scope."""
+    scopes = {row["scope"]: row for row in rows.to_dict("records")}
+    return {capital(scope): _ratio_words(scopes[scope], notes) for scope in Scope}
+
+
 def _numbers(frame: pd.DataFrame) -> str:
     """How many replicates, and blocks a comparison, e.g. "1 replicate, 2 to 6 blocks"."""
-    found = []
+    parts = []
     for name, column in (("replicate", "n_replicates"), ("block", "n_blocks")):
         low, high = int(frame[column].min()), int(frame[column].max())
         number = f"{high}" if low == high else f"{low} to {high}"
-        found.append(f"{number} {name}{'s' * (high != 1)}")
-    return ", ".join(found)
+        parts.append(f"{number} {name}{'s' * (high != 1)}")
+    return ", ".join(parts)
 
 
 def _difference_words(row: Mapping[Any, Any]) -> str:

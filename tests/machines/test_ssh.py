@@ -79,14 +79,14 @@ def test_a_job_survives_a_lost_connection_and_runs_once(host: Host) -> None:
 
 def test_a_job_that_vanishes_or_hangs_is_told(host: Host) -> None:
     with Connection(host) as connection:
-        connection.start_job("gone", ["sleep", "30"])
+        connection.start_job("gone", ["sleep", "618"])
         connection.run('kill -s KILL -- "-$(cat jobs/gone/pid)"')
         with pytest.raises(JobLost, match="ended without a status"):
             connection.finish_job("gone", [], expected_s=0, limit_s=20)
-        connection.start_job("hung", ["sleep", "30"])
+        connection.start_job("hung", ["sleep", "618"])
         with pytest.raises(JobLost, match="took more than 1 s"):
             connection.finish_job("hung", [], expected_s=0, limit_s=1)
-        assert connection.run("pgrep -f '^sleep 30$' >/dev/null").status != 0
+        assert connection.run("pgrep -f '^sleep 618$' >/dev/null").status != 0
 
 
 def test_a_worker_with_a_session_of_its_own_ends_with_its_job(host: Host) -> None:

@@ -18,8 +18,10 @@ from diskbook.store.run import Run
 from support import SCENARIOS
 
 TOML = (SCENARIOS / "tiny.toml").read_text("utf-8").replace('analysis = "zone-disks"\n', "")
+PARAMETERS = '# Papermill sets it.\nrun: str = "toy"'
 SETUP = """from diskbook import show
 from diskbook.analysis import write
+from diskbook.analysis.run import analyse
 
 a = analyse(run)"""
 MODULE = '''"""Figures and sentences of the toy."""
@@ -40,7 +42,7 @@ def fastest(a):
 
 def pictures(a):
     names = [item.name for item in a.scenario.workload]
-    return (strip(a.trials, a.looks, a.words, names, "The toy\\'s own picture", a.run.name),)
+    return (strip(a.trials, a.looks, a.words, names, "A picture of the toy", a.run.name),)
 '''
 
 
@@ -48,7 +50,9 @@ def notebook(*cells: str) -> nbformat.NotebookNode:
     made = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
     made.cells = [
         nbformat.v4.new_markdown_cell("# Toy\n\nThis notebook reads a run and writes `comparisons.csv`."),
-        nbformat.v4.new_code_cell('run: str = "toy"', metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell(
+            '# Papermill sets it.\nrun: str = "toy"', metadata={"tags": ["parameters"]}
+        ),
         *(nbformat.v4.new_code_cell(text) for text in (SETUP, *cells, "write.results(a)")),
     ]
     return made
@@ -103,8 +107,8 @@ def test_a_module_beside_it_draws_its_own_picture_and_is_named_again_to_go_on(pl
     run = Run(place.parent / "runs" / "toy")
     assert run.manifest[beside.RECORD] == ["3-analyse-toy.ipynb", "toy.py"]
     report = (run.folder / "report.html").read_text()
-    assert "<li>Lrs-z1</li>" in report and "The toy's own picture" in report.replace("%27", "'")
-    assert [path.name for path in (run.folder / "figures").glob("*.svg")] == ["trials.svg"]
+    assert "<li>Lrs-z1</li>" in report and "A picture of the toy" in report
+    assert [path.name for path in (run.folder / "figures").glob("*.svg")] == ["all-trials.svg"]
 
     again = cli("run", "--resume", "toy")
     assert again.returncode == 2 and "Traceback" not in again.stderr
@@ -112,7 +116,7 @@ def test_a_module_beside_it_draws_its_own_picture_and_is_named_again_to_go_on(pl
     named = cli("run", str(place / "toy.toml"), "--resume", "toy")
     assert named.returncode == 0, named.stderr
     exported = samples.export_figures(run, place.parent / "exported", place / "toy.toml")
-    assert [path.name for path in exported] == ["trials.svg", "trials@2x.png", "trials.json"]
+    assert [path.name for path in exported] == ["all-trials.svg", "all-trials@2x.png", "all-trials.json"]
     with pytest.raises(UsageError, match=r"'diskbook figures toy --scenario DIR/toy\.toml'"):
         samples.export_figures(run, place.parent / "exported")
 

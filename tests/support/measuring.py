@@ -21,7 +21,7 @@ from diskbook.runs import stages
 from diskbook.store import raw
 from diskbook.store.run import Run
 from support import SCENARIOS
-from support.emulated import leftovers
+from support.emulated import leftovers, soon
 
 QUIET = {"profile": "quiet", "time_scale": 0.0}
 
@@ -51,7 +51,7 @@ def place() -> Iterator[Path]:
         yield folder
         for one in lifecycle.status():
             lifecycle.stop(one.name)
-        assert leftovers(folder) == []
+        assert soon(lambda: not leftovers(folder))
 
 
 @pytest.fixture(scope="module")

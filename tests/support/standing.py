@@ -19,7 +19,7 @@ from diskbook.emulator import lifecycle
 from diskbook.scenario.model import Disk
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
-from support.emulated import leftovers
+from support.emulated import leftovers, soon
 
 REGION = "westeurope"
 EMULATOR = "mine"
@@ -40,7 +40,7 @@ def a_place() -> Iterator[Path]:
         yield folder
         for one in lifecycle.status():
             lifecycle.stop(one.name)
-        assert leftovers(folder) == []
+        assert soon(lambda: not leftovers(folder))
 
 
 def a_cloud(name: str = EMULATOR) -> Clients:

@@ -23,7 +23,15 @@ def main(source: str, target: str, parameters: str) -> int:
 
     _keep_files_together()
     try:
-        papermill.execute_notebook(source, target, json.loads(parameters), progress_bar=False)
+        # A notebook of somebody's own may name neither kernel nor language; all of ours are Python.
+        papermill.execute_notebook(
+            source,
+            target,
+            json.loads(parameters),
+            progress_bar=False,
+            kernel_name="python3",
+            language="python",
+        )
     except PapermillExecutionError as error:
         if error.ename in USER_ERRORS:
             print(error.evalue, file=sys.stderr)

@@ -128,6 +128,7 @@ clean_up() {
     trap '' INT TERM HUP
     [ -z "${child:-}" ] || { kill -KILL "$child" 2>/dev/null && wait "$child" 2>/dev/null; } || true
     rm -rf --one-file-system "$folder"
+    [ ${#report[@]} -eq 0 ] || printf 'fresh: %s\n' "${report[@]}"
     exit "$code"
 }
 
@@ -145,7 +146,6 @@ main() {
     trap clean_up EXIT
     trap 'exit 130' INT TERM HUP
     for number in $ONLY; do try "$number"; done
-    printf 'fresh: %s\n' "${report[@]}"
     return "$failed"
 }
 

@@ -28,7 +28,7 @@ _TEMPLATES = Environment(
 )
 
 
-def build(folder: Run, executed: Path | None = None, target: Path | None = None) -> Path:
+def build(run: Run, executed: Path | None = None, target: Path | None = None) -> Path:
     """Make the report of a run from its executed analysis notebook.
 
     Inputs are hidden, and so are cells tagged as set-up. The page needs no network and no script. On an
@@ -48,16 +48,16 @@ def build(folder: Run, executed: Path | None = None, target: Path | None = None)
     DiskbookError
         When the notebook is missing, damaged, or was not executed.
     """
-    manifest, scenario = folder.manifest, folder.scenario
-    source = executed or folder.folder / "notebooks" / f"{scenario.analysis_notebook}.ipynb"
+    manifest, scenario = run.manifest, run.scenario
+    source = executed or run.folder / "notebooks" / f"{scenario.analysis_notebook}.ipynb"
     body = _body(_read(source))
-    page = _page(scenario.scenario.title, folder.name, manifest["provenance"], body)
-    path = target or folder.folder / "report.html"
+    page = _page(scenario.scenario.title, run.name, manifest["provenance"], body)
+    path = target or run.folder / "report.html"
     write_atomic(path, page)
     return path
 
 
-def headline(folder: Run) -> str:
+def headline(run: Run) -> str:
     """Answer of an analysed run in one sentence, from its comparisons.csv.
 
     Raises
@@ -65,14 +65,14 @@ def headline(folder: Run) -> str:
     DiskbookError
         When the run has not been analysed.
     """
-    path = folder.folder / "comparisons.csv"
+    path = run.folder / "comparisons.csv"
     try:
         comparisons = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(NUMBERS, ""))
     except FileNotFoundError:
-        raise DiskbookError(f"{path} is missing; run the analysis notebook on {folder.name}") from None
+        raise DiskbookError(f"{path} is missing; run the analysis notebook on {run.name}") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise DiskbookError(f"{path} is damaged ({error}); run the analysis notebook again") from None
-    return sentences.headline(comparisons, folder.scenario)
+    return sentences.headline(comparisons, run.scenario)
 
 
 NUMBERS = ("ratio", "ci_low", "ci_high", "level", "p_adjusted", "diff_ms", "diff_low_ms", "diff_high_ms")

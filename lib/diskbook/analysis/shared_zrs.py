@@ -32,7 +32,7 @@ def answers(a: Analysis) -> dict[str, str]:
     """What this run says of each claim, by the claim's first words."""
     zones = probe(a.trials)["zone"].nunique()
     no_zone = "no zone was made to fail, only machines: see the drills"
-    shared = [one for one in failover.drills(a) if one["kind"] == "shared" and one["status"] == "ok"]
+    shared = [drill for drill in failover.drills(a) if drill["kind"] == "shared" and drill["status"] == "ok"]
     untouched = (
         "; Azure was asked for nothing when the other node took the shared disk over" if shared else ""
     )

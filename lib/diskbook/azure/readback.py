@@ -79,7 +79,7 @@ def check_disk(asked: model.Disk, resource: Any) -> None:
     DiskbookError
         Naming disk, setting and both values.
     """
-    wanted: dict[str, Any] = {
+    expected: dict[str, Any] = {
         "sku": asked.sku,
         "size_gib": asked.size_gib,
         "zone": asked.zone,
@@ -87,10 +87,10 @@ def check_disk(asked: model.Disk, resource: Any) -> None:
         "public_network_access": "Disabled",
     }
     # None is Azure's own choice of a figure.
-    wanted |= {name: value for name, value in disk_options.values(asked).items() if value is not None}
+    expected |= {name: value for name, value in disk_options.values(asked).items() if value is not None}
     if resource.tier is not None:
-        wanted["tier"] = catalog.disk_limits(asked.sku, asked.size_gib).tier
-    _compare(f"disk {asked.name}", wanted, disk(resource))
+        expected["tier"] = catalog.disk_limits(asked.sku, asked.size_gib).tier
+    _compare(f"disk {asked.name}", expected, disk(resource))
 
 
 def check_machine(

@@ -83,7 +83,7 @@ def _compact(svg: bytes) -> bytes:
     """
     head, end, drawing = re.sub(rb"\s*\n\s*", b" ", svg).partition(b"</metadata>")
     drawing = drawing.replace(b"DejaVuSans-Bold-", b"b").replace(b"DejaVuSans-", b"g")
-    short = re.sub(rb"(?<!scale\()(?<![\d.])\d+\.\d{3,}", lambda found: b"%.2f" % float(found[0]), drawing)
+    short = re.sub(rb"(?<!scale\()(?<![\d.])\d+\.\d{3,}", lambda number: b"%.2f" % float(number[0]), drawing)
     return head + end + short
 
 

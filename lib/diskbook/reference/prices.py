@@ -157,19 +157,19 @@ def dollars(value: Any) -> float:
 
 def from_table(region: str, meters: Iterable[Meter], known: Mapping[str, dict[Meter, Price]]) -> PriceList:
     """Prices of a region out of a table; what it lacks takes the dearest of the other regions."""
-    found, elsewhere = {}, []
+    priced, elsewhere = {}, []
     for meter in meters:
         price = known.get(region, {}).get(meter) or _dearest(meter, known)
         if price is not None:
-            found[meter] = price
+            priced[meter] = price
             elsewhere += [str(meter)] if meter not in known.get(region, {}) else []
-    dates = [price.as_of for price in found.values() if price.as_of]
+    dates = [price.as_of for price in priced.values() if price.as_of]
     when = f", prices of {min(dates)} to {max(dates)}" if dates else ""
     notes = []
     if elsewhere:
         names = ", ".join(sorted(set(elsewhere)))
         notes.append(f"no price of {region} for {names}: the dearest of the other regions is taken")
-    return PriceList(region, f"{TABLE}{when}", found, tuple(notes))
+    return PriceList(region, f"{TABLE}{when}", priced, tuple(notes))
 
 
 def _dearest(meter: Meter, known: Mapping[str, dict[Meter, Price]]) -> Price | None:

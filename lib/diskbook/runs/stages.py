@@ -33,12 +33,12 @@ from diskbook.store.run import Run
 __all__ = ["begin", "benchmark", "finished", "provision", "remaining", "running_machines", "teardown"]
 
 
-def finished(folder: Run) -> bool:
+def finished(run: Run) -> bool:
     """Whether every planned block has been measured."""
-    return folder.done("benchmark")
+    return run.done("benchmark")
 
 
-def provision(folder: Run) -> None:
+def provision(run: Run) -> None:
     """Create machines and disks for what is still to be measured, unless they stand already.
 
     Machines that are gone are replaced by a fresh set, which is a new replicate.
@@ -48,28 +48,28 @@ def provision(folder: Run) -> None:
     DiskbookError
         With Azure's own message, or the setting that is not what was asked for.
     """
-    if finished(folder):
+    if finished(run):
         return
-    with folder.locked(), _cloud_told(folder):
-        own_emulator.start(folder, owner=False)
-        clients, scenario = connect.clients_of(folder.manifest, folder), folder.scenario
+    with run.locked(), _cloud_told(run):
+        own_emulator.start(run, owner=False)
+        clients, scenario = connect.clients_of(run.manifest, run), run.scenario
         missing = [
             origin
             for origin in origins(scenario)
-            if (remaining(folder, scenario, origin) or failover.remaining(folder, scenario, origin))
-            and running_machines(folder, clients, origin) is None
+            if (remaining(run, scenario, origin) or failover.remaining(run, scenario, origin))
+            and running_machines(run, clients, origin) is None
         ]
         if missing:
-            _drop_expired(folder, clients)
-            left = [block for origin in missing for block in remaining(folder, scenario, origin)]
-            parallel = at_once(folder.manifest["cloud"], len(missing))
-            expiry.check_fits(folder.manifest, scenario, left, parallel)
-            budget.check(folder, clients, scenario, len(missing))
-            _create(folder, clients, scenario, missing)
-        folder.append("stage", stage="provision", requests=dict(clients.requests))
+            _drop_expired(run, clients)
+            left = [block for origin in missing for block in remaining(run, scenario, origin)]
+            parallel = at_once(run.manifest["cloud"], len(missing))
+            expiry.check_fits(run.manifest, scenario, left, parallel)
+            budget.check(run, clients, scenario, len(missing))
+            _create(run, clients, scenario, missing)
+        run.append("stage", stage="provision", requests=dict(clients.requests))
 
 
-def benchmark(folder: Run) -> None:
+def benchmark(run: Run) -> None:
     """Do the scenario's checks, measure every block that is not complete, and do the drills.
 
     Raises
@@ -77,19 +77,19 @@ def benchmark(folder: Run) -> None:
     DiskbookError
         When the run cannot go on; finished trials are kept and it can be resumed.
     """
-    if finished(folder):
+    if finished(run):
         return
-    with folder.locked(), _cloud_told(folder):
-        scenario = folder.scenario
-        left = {origin: remaining(folder, scenario, origin) for origin in origins(scenario)}
-        drills = {origin for origin in left if failover.remaining(folder, scenario, origin)}
+    with run.locked(), _cloud_told(run):
+        scenario = run.scenario
+        left = {origin: remaining(run, scenario, origin) for origin in origins(scenario)}
+        drills = {origin for origin in left if failover.remaining(run, scenario, origin)}
         left = {origin: blocks for origin, blocks in left.items() if blocks or origin in drills}
-        _measure_all(folder, scenario, left)
-        monitor.keep(folder, connect.clients_of(folder.manifest, folder))
-        folder.append("stage", stage="benchmark")
+        _measure_all(run, scenario, left)
+        monitor.keep(run, connect.clients_of(run.manifest, run))
+        run.append("stage", stage="benchmark")
 
 
-def teardown(folder: Run, say: deletion.Say | None = None) -> None:
+def teardown(run: Run, say: deletion.Say | None = None) -> None:
     """Delete what the run created, by reading back; write truth.json first where it was emulated.
 
     Safe to call at any time and more than once.
@@ -106,59 +106,59 @@ def teardown(folder: Run, say: deletion.Say | None = None) -> None:
     DiskbookError
         When something is left.
     """
-    manifest = folder.manifest
+    manifest = run.manifest
     groups = [row["name"] for row in manifest["resource_groups"] if not row["deleted_utc"]]
     if not groups and not own_emulator.is_there(manifest):
         return
     # A kernel whose parent was killed takes a moment to notice, and holds the run until then.
-    with folder.locked(patience_s=20), _cloud_told(folder):
+    with run.locked(patience_s=20), _cloud_told(run):
         try:
-            clients = connect.clients_of(manifest, folder)
+            clients = connect.clients_of(manifest, run)
         except UsageError:
             if not own_emulator.is_gone(manifest):
                 raise
-            _mark_deleted(folder, groups)
+            _mark_deleted(run, groups)
             own_emulator.stop(manifest)
         else:
-            _delete_all(folder, clients, groups, say)
-        shutil.rmtree(folder.folder / "keys", ignore_errors=True)
-        folder.append("stage", stage="teardown")
+            _delete_all(run, clients, groups, say)
+        shutil.rmtree(run.folder / "keys", ignore_errors=True)
+        run.append("stage", stage="teardown")
 
 
-def _delete_all(folder: Run, clients: Clients, groups: list[str], say: deletion.Say | None) -> None:
+def _delete_all(run: Run, clients: Clients, groups: list[str], say: deletion.Say | None) -> None:
     """Keep the truth, delete the groups, stop the emulator: each also when the ones before failed.
 
     A full disk, for one, is no reason to leave machines standing.
     """
     with contextlib.ExitStack() as steps:  # taken from the last to the first
-        steps.callback(own_emulator.stop, folder.manifest)
-        steps.callback(_drop_keys, folder, clients, groups)
-        steps.callback(inventory.check_elsewhere, clients, folder)
+        steps.callback(own_emulator.stop, run.manifest)
+        steps.callback(_drop_keys, run, clients, groups)
+        steps.callback(inventory.check_elsewhere, clients, run)
         for group in reversed(groups):
-            steps.callback(_delete_group, folder, clients, group, say)
-        own_emulator.keep_truth(folder)
+            steps.callback(_delete_group, run, clients, group, say)
+        own_emulator.keep_truth(run)
 
 
-def _drop_keys(folder: Run, clients: Clients, groups: list[str]) -> None:
+def _drop_keys(run: Run, clients: Clients, groups: list[str]) -> None:
     """Remove the run's keys when no machine is left that they open, also where nothing can be recorded."""
     with contextlib.suppress(AzureError):
         if not any(clients.resource.resource_groups.check_existence(group) for group in groups):
-            shutil.rmtree(folder.folder / "keys", ignore_errors=True)
+            shutil.rmtree(run.folder / "keys", ignore_errors=True)
 
 
-def _drop_expired(folder: Run, clients: Clients) -> None:
+def _drop_expired(run: Run, clients: Clients) -> None:
     """Delete groups of an earlier session whose machines are down: they cost, and count against the quota."""
-    for group in expiry.expired_groups(folder.manifest):
-        _delete_group(folder, clients, group, None)
+    for group in expiry.expired_groups(run.manifest):
+        _delete_group(run, clients, group, None)
 
 
-def _delete_group(folder: Run, clients: Clients, group: str, say: deletion.Say | None) -> None:
-    deletion.delete_group(clients, folder, group, say)
-    _mark_deleted(folder, [group])
+def _delete_group(run: Run, clients: Clients, group: str, say: deletion.Say | None) -> None:
+    deletion.delete_group(clients, run, group, say)
+    _mark_deleted(run, [group])
 
 
 @contextlib.contextmanager
-def _cloud_told(folder: Run) -> Iterator[None]:
+def _cloud_told(run: Run) -> Iterator[None]:
     """Put into one sentence what the cloud refuses, or that it is away, where no operation did so before."""
     try:
         yield
@@ -167,16 +167,16 @@ def _cloud_told(folder: Run) -> Iterator[None]:
         what = "cannot be reached" if away else "refuses"
         raise DiskbookError(
             f"the cloud {what} ({provisioning.azure_message(error)}); what is finished is kept: "
-            f"'diskbook run --resume {folder.name}' goes on"
+            f"'diskbook run --resume {run.name}' goes on"
         ) from error
 
 
-def remaining(folder: Run, scenario: Scenario, origin: int) -> list[schedule.Block]:
+def remaining(run: Run, scenario: Scenario, origin: int) -> list[schedule.Block]:
     """Blocks of a planned replicate that are not complete on any machines it was measured on."""
-    actual = {row["replicate"] for row in folder.manifest["replicates"] if row["origin"] == origin}
+    actual = {row["replicate"] for row in run.manifest["replicates"] if row["origin"] == origin}
     complete = {
         event["block"]
-        for event in folder.ledger()
+        for event in run.ledger()
         if event["event"] == "block" and event["status"] == "complete" and event["replicate"] in actual
     }
     return [
@@ -186,9 +186,9 @@ def remaining(folder: Run, scenario: Scenario, origin: int) -> list[schedule.Blo
     ]
 
 
-def running_machines(folder: Run, clients: Clients, origin: int) -> dict[str, Any] | None:
+def running_machines(run: Run, clients: Clients, origin: int) -> dict[str, Any] | None:
     """Return the latest machines of a planned replicate if they still stand, with the same disks."""
-    manifest = folder.manifest
+    manifest = run.manifest
     rows = [row for row in manifest["replicates"] if row["origin"] == origin]
     if not rows or rows[-1]["resource_group"] in expiry.expired_groups(manifest):
         return None
@@ -208,40 +208,40 @@ def _is_running(clients: Clients, row: dict[str, Any]) -> bool:
         return False
 
 
-def _create(folder: Run, clients: Clients, scenario: Scenario, missing: list[int]) -> None:
+def _create(run: Run, clients: Clients, scenario: Scenario, missing: list[int]) -> None:
     """Create machines and disks of planned replicates, all in one new resource group."""
-    manifest = folder.manifest
-    measured = {event["replicate"] for event in folder.ledger() if event["event"] == "trial"}
+    manifest = run.manifest
+    measured = {event["replicate"] for event in run.ledger() if event["event"] == "trial"}
     kept = [
         row for row in manifest["replicates"] if row["replicate"] in measured or row["origin"] not in missing
     ]
     origin_of = _numbered(scenario, missing, [row["replicate"] for row in kept])
-    group = f"diskbook-{folder.name}-{len(manifest['resource_groups']) + 1}"
+    group = f"diskbook-{run.name}-{len(manifest['resource_groups']) + 1}"
     expires = expiry.from_now(manifest)
-    tags = provisioning.group_tags(folder.name, scenario, expires) | session.tags(folder)
+    tags = provisioning.group_tags(run.name, scenario, expires) | session.tags(run)
     place = provisioning.Place(group, scenario.region, tags)
     # Recorded before it is created: what is on record can always be found and deleted.
     row = {"name": group, "expires_utc": expires, "deleted_utc": None}
     groups = [*manifest["resource_groups"], row]
     zone_map = clients.zone_map(scenario.region)
-    folder.update_manifest(resource_groups=groups, replicates=kept, zone_map=zone_map)
-    provisioning.create_group(clients, folder, place)
+    run.update_manifest(resource_groups=groups, replicates=kept, zone_map=zone_map)
+    provisioning.create_group(clients, run, place)
 
     def keep(entry: dict[str, Any]) -> None:
-        rows = [*folder.manifest["replicates"], {"origin": origin_of[entry["replicate"]], **entry}]
-        folder.update_manifest(replicates=sorted(rows, key=lambda row: row["replicate"]))
+        rows = [*run.manifest["replicates"], {"origin": origin_of[entry["replicate"]], **entry}]
+        run.update_manifest(replicates=sorted(rows, key=lambda row: row["replicate"]))
 
-    provisioning.replicates(clients, folder, scenario, place, zone_map, list(origin_of), keep)
+    provisioning.replicates(clients, run, scenario, place, zone_map, list(origin_of), keep)
 
 
 def _numbered(scenario: Scenario, missing: list[int], used: list[int]) -> dict[int, int]:
     """Number fresh replicates: as planned, or with the next free number where that one has been measured."""
-    found: dict[int, int] = {}
+    by_block: dict[int, int] = {}
     for origin in missing:
-        taken = [*used, *found]
+        taken = [*used, *by_block]
         number = origin if origin not in taken else max([scenario.design.replicates, *taken]) + 1
-        found[number] = origin
-    return found
+        by_block[number] = origin
+    return by_block
 
 
 def at_once(cloud: str, replicates: int) -> int:
@@ -253,12 +253,12 @@ def at_once(cloud: str, replicates: int) -> int:
     return replicates if cloud == "azure" else max(1, min(replicates, (os.cpu_count() or 1) // 2))
 
 
-def _measure_all(folder: Run, scenario: Scenario, left: dict[int, list[schedule.Block]]) -> None:
+def _measure_all(run: Run, scenario: Scenario, left: dict[int, list[schedule.Block]]) -> None:
     """Measure what is left of each replicate; when one fails the others end with their current trial."""
     stop = threading.Event()
-    with ThreadPoolExecutor(at_once(folder.manifest["cloud"], max(1, len(left)))) as pool:
+    with ThreadPoolExecutor(at_once(run.manifest["cloud"], max(1, len(left)))) as pool:
         running = [
-            pool.submit(_measure_replicate, folder, scenario, origin, blocks, stop)
+            pool.submit(_measure_replicate, run, scenario, origin, blocks, stop)
             for origin, blocks in left.items()
         ]
         try:
@@ -270,16 +270,16 @@ def _measure_all(folder: Run, scenario: Scenario, left: dict[int, list[schedule.
 
 
 def _measure_replicate(
-    folder: Run, scenario: Scenario, origin: int, blocks: list[schedule.Block], stop: threading.Event
+    run: Run, scenario: Scenario, origin: int, blocks: list[schedule.Block], stop: threading.Event
 ) -> None:
     # Clients of its own: they add up the waiting of this replicate's operations only.
-    clients = connect.clients_of(folder.manifest, folder)
-    row = running_machines(folder, clients, origin)
+    clients = connect.clients_of(run.manifest, run)
+    row = running_machines(run, clients, origin)
     if row is None:
         raise DiskbookError(
-            f"the machines of replicate {origin} are gone; make new ones: diskbook run --resume {folder.name}"
+            f"the machines of replicate {origin} are gone; make new ones: diskbook run --resume {run.name}"
         )
-    rig = Rig.of(clients, folder, scenario, row, stop)
+    rig = Rig.of(clients, run, scenario, row, stop)
     try:
         checks.run_checks(rig)
         measure(rig, blocks)
@@ -293,9 +293,9 @@ def origins(scenario: Scenario) -> range:
     return range(1, scenario.design.replicates + 1)
 
 
-def _mark_deleted(folder: Run, groups: list[str]) -> None:
-    rows = folder.manifest["resource_groups"]
-    folder.update_manifest(
+def _mark_deleted(run: Run, groups: list[str]) -> None:
+    rows = run.manifest["resource_groups"]
+    run.update_manifest(
         resource_groups=[
             {**row, "deleted_utc": runs.now_utc(), "deletion": None} if row["name"] in groups else row
             for row in rows

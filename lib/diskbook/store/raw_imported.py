@@ -36,45 +36,50 @@ def read_trial(folder: Path, event: Mapping[str, Any]) -> Measurement:
     DiskbookError
         When a raw file is missing, was changed, or does not say any more what it said when it was imported.
     """
-    told, files = event["imported"], event["files"]
+    settings_kept, files = event["imported"], event["files"]
     logs = {
-        kind: [_log_file(folder, files[key]) for key in keys] for kind, keys in told.get("logs", {}).items()
+        kind: [_log_file(folder, files[key]) for key in keys]
+        for kind, keys in settings_kept.get("logs", {}).items()
     }
-    settings = {"old": told["old"], "interval_s": told["interval_s"], "block_size": told["block_size"]}
-    found = job_logs.read(logs, **settings) if logs else None
-    if told["part"] is None:
-        assert found is not None
-        measurement, version = job_logs.standalone(found, event["trial"], 1), None
+    settings = {
+        "old": settings_kept["old"],
+        "interval_s": settings_kept["interval_s"],
+        "block_size": settings_kept["block_size"],
+    }
+    job_log = job_logs.read(logs, **settings) if logs else None
+    if settings_kept["part"] is None:
+        assert job_log is not None
+        measurement, version = job_logs.standalone(job_log, event["trial"], 1), None
     else:
         result = files[registry.IMPORTED]
         parsed = _parsed(folder, result["path"], result["sha256"], _stamp(folder, result))
-        if told["part"] >= len(parsed.measurements):
+        if settings_kept["part"] >= len(parsed.measurements):
             raise DiskbookError(
                 f"{folder / result['path']}: this version reads fewer measurements from it than were "
                 "imported; import it again"
             )
-        measurement, version = parsed.measurements[told["part"]], parsed.version
-    return replace(with_logs(measurement, found), version=version)
+        measurement, version = parsed.measurements[settings_kept["part"]], parsed.version
+    return replace(with_logs(measurement, job_log), version=version)
 
 
-def with_logs(measurement: Measurement, found: job_logs.JobLogs | None) -> Measurement:
+def with_logs(measurement: Measurement, job_log: job_logs.JobLogs | None) -> Measurement:
     """Add what logs say to what the result says: series, and histograms where it has none."""
-    if found is None:
+    if job_log is None:
         return measurement
     directions = {
-        name: _with_bins(part, found.directions.get(name)) for name, part in measurement.directions.items()
+        name: _with_bins(part, job_log.directions.get(name)) for name, part in measurement.directions.items()
     }
-    series = {name: one for name, one in found.series.items() if name in directions}
+    series = {name: of_direction for name, of_direction in job_log.series.items() if name in directions}
     return replace(
         measurement,
         directions=directions,
         series=series or measurement.series,
-        flags=_still_true(measurement, directions, found),
+        flags=_still_true(measurement, directions, job_log),
     )
 
 
 def _still_true(
-    measurement: Measurement, directions: Mapping[str, Direction], found: job_logs.JobLogs
+    measurement: Measurement, directions: Mapping[str, Direction], job_log: job_logs.JobLogs
 ) -> tuple[str, ...]:
     """Flags of a result without those of percentiles that a log has mended; then its own."""
     mended = all(
@@ -84,10 +89,10 @@ def _still_true(
     )
     gone = {fio_latency.NOT_JOINED} if mended else set()
     # A histogram log is of the completion latency; one of every I/O may be of the total.
-    if mended and not any("completion" in flag for flag in found.flags):
+    if mended and not any("completion" in flag for flag in job_log.flags):
         gone.add(fio_latency.COMPLETION)
     kept = [flag for flag in measurement.flags if flag not in gone]
-    return tuple(dict.fromkeys([*kept, *found.flags]))
+    return tuple(dict.fromkeys([*kept, *job_log.flags]))
 
 
 def _with_bins(part: Direction, logged: Direction | None) -> Direction:

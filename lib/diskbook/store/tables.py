@@ -253,8 +253,8 @@ def _demand(directions: Mapping[str, Direction], workload: Workload) -> tuple[fl
 
 def _add_credit(rows: list[dict[str, Any]], credits: Mapping[str, credit.Credit]) -> None:
     for row in rows:
-        found = credits[row["trial"]]
-        row |= {"credit_state": found.state, "credit_left_share": found.left_share}
+        credit_then = credits[row["trial"]]
+        row |= {"credit_state": credit_then.state, "credit_left_share": credit_then.left_share}
 
 
 def _rows(directions: Mapping[str, Direction], workload: Workload) -> list[dict[str, Any]]:

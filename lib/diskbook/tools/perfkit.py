@@ -61,26 +61,28 @@ def parse(text: str, source: str) -> Parsed:
     tools = sorted({group.tool for group in groups})
     if len(tools) > 1:
         raise UnusableError(source, "it holds samples of fio and of DiskSpd; split it")
-    found, versions = [], set()
+    measurements, versions = [], set()
     for group in groups:
         try:
-            found.append(_measurement(group))
+            measurements.append(_measurement(group))
             versions.add(_version(group))
         except ValueError as error:
             flags.append(f"'{group.name}' cannot be used: {error}")
-    if not found:
+    if not measurements:
         why = "; ".join(flags[:3]) or "no sample of fio or DiskSpd is in it"
         raise UnusableError(source, why)
     if len(versions) > 1:
         raise UnusableError(source, f"it holds samples of several versions ({', '.join(sorted(versions))})")
-    return Parsed(groups[0].tool, versions.pop(), "PerfKitBenchmarker samples", tuple(found), tuple(flags))
+    return Parsed(
+        groups[0].tool, versions.pop(), "PerfKitBenchmarker samples", tuple(measurements), tuple(flags)
+    )
 
 
-def labels_of(told: object) -> dict[str, str]:
+def labels_of(text: object) -> dict[str, str]:
     """Labels as they are written, "|key:value|,|key:value|", or as an object."""
-    if isinstance(told, Mapping):
-        return {str(key): str(value) for key, value in told.items()}
-    pairs = (part.partition(":") for part in str(told or "").strip("|").split("|,|"))
+    if isinstance(text, Mapping):
+        return {str(key): str(value) for key, value in text.items()}
+    pairs = (part.partition(":") for part in str(text or "").strip("|").split("|,|"))
     return {key: value for key, colon, value in pairs if colon}
 
 
@@ -92,11 +94,11 @@ def _groups(text: str, flags: list[str]) -> list[_Group]:
     for line_number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        found = _sample(line)
-        if found is None:
+        line_sample = _sample(line)
+        if line_sample is None:
             bad.append(line_number)
             continue
-        sample, labels = found
+        sample, labels = line_sample
         placed = _place(str(sample["metric"]))
         if placed is None:
             continue
@@ -204,14 +206,14 @@ def _fio_direction(group: _Group, mode: str) -> Direction | None:
 
 def _percentiles(values: Mapping[str, float]) -> dict[float, float]:
     """Values named p50, p99.9 and so on."""
-    found = {}
+    percentiles = {}
     for name, value in values.items():
         if name.startswith("p"):
             try:
-                found[number(name[1:], "a percentile", 100)] = value
+                percentiles[number(name[1:], "a percentile", 100)] = value
             except ValueError:
                 continue
-    return found
+    return percentiles
 
 
 def _diskspd_direction(group: _Group, mode: str) -> Direction | None:
@@ -219,8 +221,8 @@ def _diskspd_direction(group: _Group, mode: str) -> Direction | None:
     if not iops:
         return None
     start = f"{mode}_latency_p"
-    told = {key[len(start) - 1 :]: value for key, value in group.values.items() if key.startswith(start)}
-    percentiles = _percentiles(told)
+    columns = {key[len(start) - 1 :]: value for key, value in group.values.items() if key.startswith(start)}
+    percentiles = _percentiles(columns)
     seconds = _number(group.labels, "TestTimeSeconds") or math.nan
     return Direction(
         ios=_number(group.labels, f"{mode.capitalize()}Count") or iops * seconds,

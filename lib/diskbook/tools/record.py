@@ -162,12 +162,12 @@ def number(value: object, what: str = "a number", greatest: float = 1e18) -> flo
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"{what} is not a number")
     try:
-        found = float(value)
+        parsed = float(value)
     except (ValueError, OverflowError):
         raise ValueError(f"{what} is not a number: {str(value)[:40]!r}") from None
-    if not 0 <= found <= greatest:
+    if not 0 <= parsed <= greatest:
         raise ValueError(f"{what} is out of range: {str(value)[:40]!r}")
-    return found
+    return parsed
 
 
 def percentile_ns(bins: Mapping[int, int], *quantiles: float) -> list[float]:
@@ -199,9 +199,9 @@ def pooled(means: Sequence[float], stddevs: Sequence[float], counts: Sequence[fl
     total = sum(counts)
     if not total:
         return math.nan, math.nan
-    mean = sum(one * n for one, n in zip(means, counts, strict=True)) / total
+    mean = sum(mean_of_clone * n for mean_of_clone, n in zip(means, counts, strict=True)) / total
     squares = sum(
-        spread**2 * max(n - 1, 0) + n * (one - mean) ** 2
-        for one, spread, n in zip(means, stddevs, counts, strict=True)
+        spread**2 * max(n - 1, 0) + n * (mean_of_clone - mean) ** 2
+        for mean_of_clone, spread, n in zip(means, stddevs, counts, strict=True)
     )
     return mean, math.sqrt(squares / max(total - 1, 1))

@@ -34,22 +34,22 @@ def parse(text: str, source: str) -> Parsed:
     """
     if not is_table(text):
         raise UnusableError(source, "its first line does not name VMFleet's columns", 1)
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     problems: list[tuple[int, str]] = []
     reader = csv.DictReader(text.splitlines(), delimiter="\t")
     try:
         for row in reader:
             try:
-                found.append(_measurement({key: value for key, value in row.items() if key and value}))
+                measurements.append(_measurement({key: value for key, value in row.items() if key and value}))
             except ValueError as error:
                 problems.append((reader.line_num, str(error)))
     except csv.Error as error:
         problems.append((reader.line_num + 1, f"the table is damaged ({error})"))
-    if not found:
+    if not measurements:
         where, why = problems[0] if problems else (2, "the table has no rows")
         raise UnusableError(source, why, where)
     flags = tuple(f"line {where}: {why}" for where, why in problems)
-    return Parsed("diskspd", "unknown", "VMFleet table", tuple(found), flags)
+    return Parsed("diskspd", "unknown", "VMFleet table", tuple(measurements), flags)
 
 
 def _header(text: str) -> list[str]:

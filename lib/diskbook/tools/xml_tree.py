@@ -66,7 +66,7 @@ def read(text: str) -> Tree:
     Refused
         For a document type, an entity declaration, or nesting deeper than `MAX_DEPTH`.
     """
-    mended = _VALUE.sub(lambda found: _escaped(found.group()), _BARE.sub("&amp;", text))
+    mended = _VALUE.sub(lambda value: _escaped(value.group()), _BARE.sub("&amp;", text))
     builder = _Builder()
     line, why = builder.feed(mended)
     return Tree(builder.root, mended != text, line, why)

@@ -63,8 +63,10 @@ def judge(assessed: pd.DataFrame, claims: pd.DataFrame | None = None) -> pd.Data
         When the table of claims has one that nothing here judges.
     """
     claims = read() if claims is None else claims
-    found = [_judge(article, claim, assessed) for article, claim in claims.itertuples(index=False, name=None)]
-    return claims.assign(verdict=[verdict for verdict, _ in found], why=[why for _, why in found])
+    judged = [
+        _judge(article, claim, assessed) for article, claim in claims.itertuples(index=False, name=None)
+    ]
+    return claims.assign(verdict=[verdict for verdict, _ in judged], why=[why for _, why in judged])
 
 
 def _judge(article: str, claim: str, assessed: pd.DataFrame) -> Finding:
@@ -78,10 +80,10 @@ def _judge(article: str, claim: str, assessed: pd.DataFrame) -> Finding:
     )
 
 
-def _one(figures: pd.DataFrame, **wanted: str) -> dict[Any, Any]:
+def _one(figures: pd.DataFrame, **values: str) -> dict[Any, Any]:
     """First figure with these values; `drive` is the letter that the disk-options article gives a disk."""
-    rows = _drive(figures, wanted.pop("drive", ""))
-    for name, value in wanted.items():
+    rows = _drive(figures, values.pop("drive", ""))
+    for name, value in values.items():
         rows = rows[rows[name] == value]
     return rows.iloc[0].to_dict()
 

@@ -129,11 +129,11 @@ def assess(figures: pd.DataFrame) -> pd.DataFrame:
     """
     cells, names = _cells(figures), trial_names(figures)
     assessed = figures.assign(base=in_base_units(figures), unit=figures["metric"].map(UNITS).fillna(""))
-    found = [
+    rows = [
         _measured(row, cells[name]) if name else _stated()
         for row, name in zip(assessed.to_dict("records"), names, strict=True)
     ]
-    assessed = assessed.join(pd.DataFrame(found, index=figures.index))
+    assessed = assessed.join(pd.DataFrame(rows, index=figures.index))
     assessed["supports"] = support.sentences(assessed)
     return assessed
 

@@ -37,11 +37,11 @@ def little(row: Mapping[Any, Any], cell: Mapping[Any, Any]) -> str:
 
 def sentences(assessed: pd.DataFrame) -> list[str]:
     """One sentence a figure: what it supports, on how many runs, and what it assumes."""
-    found = []
+    lines = []
     for row in assessed.to_dict("records"):
-        said = _stated(row, assessed) if row["label"] == Label.STATED else _measured(row, assessed)
-        found.append("; ".join(filter(None, [said, _runs(row), _assumed(row)])))
-    return found
+        sentence = _stated(row, assessed) if row["label"] == Label.STATED else _measured(row, assessed)
+        lines.append("; ".join(filter(None, [sentence, _runs(row), _assumed(row)])))
+    return lines
 
 
 def _runs(row: Mapping[Any, Any]) -> str:
@@ -137,9 +137,9 @@ def suspected_limit(row: Mapping[Any, Any], assessed: pd.DataFrame) -> str:
 
 def between_limits(row: Mapping[Any, Any]) -> str:
     """Say that a rate lies between the machine's base and burst limits: its credit may have run out."""
-    found = setups.caps(row)
+    in_force = setups.caps(row)
     for unit, words, value in (("iops", "IOPS", row["iops"]), ("mb_s", "MB/s", row["mb_s"])):
-        base, burst = found[f"cap_vm_{unit}"], found[f"cap_vm_burst_{unit}"]
+        base, burst = in_force[f"cap_vm_{unit}"], in_force[f"cap_vm_burst_{unit}"]
         if base * limits.OVERSHOOT < value < burst * limits.ON_LIMIT:
             return f"between the VM's base of {base:,.0f} and its burst of {burst:,.0f} {words}"
     return ""

@@ -142,18 +142,18 @@ def parse_output(text: Mapping[str, str], source: str, runtime_s: float | None =
     UnusableError
         With DiskSpd's own message where it has one.
     """
-    told = _complaint(text)
+    complaint = _complaint(text)
     try:
         parsed = diskspd_xml.parse(text.get("stdout", ""), source)
     except UnusableError as error:
-        raise UnusableError(source, f"{error.reason}{told}", error.line) from None
+        raise UnusableError(source, f"{error.reason}{complaint}", error.line) from None
     if len(parsed.measurements) > 1:
         raise UnusableError(source, f"it holds {len(parsed.measurements)} results; one was asked for")
     measurement = parsed.measurements[0]
     measured_s = measurement.runtime_ms / 1000
     if runtime_s is not None and measured_s < SHORTEST * runtime_s:
         raise UnusableError(
-            source, f"DiskSpd measured for {measured_s:g} s of {runtime_s:g} s; it was interrupted{told}"
+            source, f"DiskSpd measured for {measured_s:g} s of {runtime_s:g} s; it was interrupted{complaint}"
         )
     return replace(measurement, version=version(parsed.version))
 

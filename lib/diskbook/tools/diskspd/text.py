@@ -51,7 +51,7 @@ def parse(text: str, source: str) -> Parsed:
     UnusableError
         When none can be used: line and reason.
     """
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     problems: list[tuple[int, str]] = []
     runs = list(_parts(text, _RUN)) or [(0, text)]
     for start, run in runs:
@@ -59,21 +59,25 @@ def parse(text: str, source: str) -> Parsed:
         for match, part in _numbered(run, _SPAN):
             line = text.count("\n", 0, start + match.start()) + 1
             try:
-                found.append(_measurement(match, part, inputs.get(_int(match), ""), run))
+                measurements.append(_measurement(match, part, inputs.get(_int(match), ""), run))
             except ValueError as error:
                 problems.append((line, f"time span {match[1]} cannot be used: {error}"))
-    if not found:
+    if not measurements:
         where, why = problems[0] if problems else (None, _without_results(text))
         raise UnusableError(source, why, where)
     flags = [f"line {where}: {why}" for where, why in problems]
     if len(runs) > 1:
         flags.append(f"the file holds {len(runs)} runs")
-    return Parsed("diskspd", "unknown", "DiskSpd text", tuple(found), tuple(flags))
+    return Parsed("diskspd", "unknown", "DiskSpd text", tuple(measurements), tuple(flags))
 
 
 def _without_results(text: str) -> str:
-    told = re.search(r"^.*(?:ERROR|error|interrupted).*$", text, re.MULTILINE)
-    return f"it has no results; DiskSpd says: {told.group().strip()[:200]}" if told else "it has no results"
+    message = re.search(r"^.*(?:ERROR|error|interrupted).*$", text, re.MULTILINE)
+    return (
+        f"it has no results; DiskSpd says: {message.group().strip()[:200]}"
+        if message
+        else "it has no results"
+    )
 
 
 def _parts(text: str, start: re.Pattern[str]) -> Iterator[tuple[int, str]]:
@@ -121,8 +125,8 @@ def _measurement(match: re.Match[str], part: str, asked: str, run: str) -> Measu
 
 
 def _seconds(part: str) -> float:
-    told = re.search(r"actual test time:\s*([\d.]{1,20})s", part)
-    seconds = number(told[1], "the test time", 1e9) if told else 0.0
+    duration = re.search(r"actual test time:\s*([\d.]{1,20})s", part)
+    seconds = number(duration[1], "the test time", 1e9) if duration else 0.0
     if not seconds:
         raise ValueError("it does not tell for how long it measured")
     return seconds
@@ -140,15 +144,15 @@ def _total(part: str, name: str) -> _Total:
         raise ValueError(f"the table of {name}s is cut off before its totals")
     columns = [column.strip() for column in head.split("|")][1:]
     values = [value.strip() for value in line[1].split("|")]
-    told = dict(zip(columns, values, strict=False))
-    if not {"bytes", "I/Os"} <= told.keys():
+    cells = dict(zip(columns, values, strict=False))
+    if not {"bytes", "I/Os"} <= cells.keys():
         raise ValueError(f"the table of {name}s has no columns for bytes and I/Os")
     return _Total(
-        ios=int(number(told["I/Os"], "I/Os")),
-        size_bytes=number(told["bytes"], "bytes"),
-        iops=number(told.get("I/O per s", "0"), "I/O per s"),
-        lat_mean_ms=_optional(told.get("AvgLat")),
-        lat_stddev_ms=_optional(told.get("LatStdDev")),
+        ios=int(number(cells["I/Os"], "I/Os")),
+        size_bytes=number(cells["bytes"], "bytes"),
+        iops=number(cells.get("I/O per s", "0"), "I/O per s"),
+        lat_mean_ms=_optional(cells.get("AvgLat")),
+        lat_stddev_ms=_optional(cells.get("LatStdDev")),
     )
 
 
@@ -182,7 +186,7 @@ def _percentiles(part: str) -> dict[str, dict[float, float]]:
     if not any(line.split("|")[0].strip() == "max" for line in lines):
         return {}
     names = [name.split("(")[0].strip().lower() for name in lines[0].split("|")][1:]
-    found: dict[str, dict[float, float]] = {}
+    percentiles: dict[str, dict[float, float]] = {}
     for line in lines[2:]:
         first, *values = [value.strip() for value in line.split("|")]
         percentile = _percentile(first)
@@ -190,8 +194,8 @@ def _percentiles(part: str) -> dict[str, dict[float, float]]:
             break
         for name, value in zip(names, values, strict=False):
             if value and value != "N/A":
-                found.setdefault(name, {})[percentile] = number(value, "a percentile", 1e9)
-    return found
+                percentiles.setdefault(name, {})[percentile] = number(value, "a percentile", 1e9)
+    return percentiles
 
 
 def _percentile(text: str) -> float | None:
@@ -205,9 +209,9 @@ def _percentile(text: str) -> float | None:
 
 
 def _started(run: str) -> str | None:
-    found = re.search(r"start time: (\d{4}/\d\d/\d\d \d\d:\d\d:\d\d)", run)
+    stamp = re.search(r"start time: (\d{4}/\d\d/\d\d \d\d:\d\d:\d\d)", run)
     try:
-        time = datetime.strptime(found[1], "%Y/%m/%d %H:%M:%S") if found else None
+        time = datetime.strptime(stamp[1], "%Y/%m/%d %H:%M:%S") if stamp else None
     except ValueError:
         return None
     return time.replace(tzinfo=UTC).isoformat(timespec="seconds") if time else None

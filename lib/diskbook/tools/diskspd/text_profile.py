@@ -40,13 +40,13 @@ def load(asked: str, done: str, run: str, flags: list[str]) -> tuple[Load, list[
     tuple
         The load, and the paths of its targets.
     """
-    found = list(_PATH.finditer(asked))
-    if not found:
+    paths = list(_PATH.finditer(asked))
+    if not paths:
         flags.append("what was asked for is not in the file")
         return Load(), []
-    if len(found) > 1:
-        flags.append(f"{len(found)} targets were loaded at once and are added up")
-    starts = [match.start() for match in found]
+    if len(paths) > 1:
+        flags.append(f"{len(paths)} targets were loaded at once and are added up")
+    starts = [match.start() for match in paths]
     targets = [asked[start:end] for start, end in pairwise([*starts, len(asked)])]
     command = re.search(r"^Command Line: (.*)$", run, re.MULTILINE)
     line = command[1] if command else ""
@@ -66,7 +66,7 @@ def load(asked: str, done: str, run: str, flags: list[str]) -> tuple[Load, list[
         sync="dsync" if through and write_pct else None,
         ramp_s=_told(asked, r"warm up time: (\d{1,9})s"),
         runtime_s=_told(asked, r"duration: (\d{1,9})s"),
-    ), [match[1] for match in found]
+    ), [match[1] for match in paths]
 
 
 def _concurrency(targets: list[str], head: str, done: str, line: str) -> tuple[int | None, int | None]:
@@ -86,9 +86,9 @@ def _concurrency(targets: list[str], head: str, done: str, line: str) -> tuple[i
 
 def _rate(targets: list[str], line: str, block: int | None, threads: int | None) -> float | None:
     """Rate in IOPS of all threads on all targets; versions that print none read -g as bytes a millisecond."""
-    told = [re.search(r"throughput rate-limited to (\d{1,12}) (IOPS|B/ms)", text) for text in targets]
+    limited = [re.search(r"throughput rate-limited to (\d{1,12}) (IOPS|B/ms)", text) for text in targets]
     asked = re.search(r"\s[-/]g(\d{1,12})", line)
-    pairs = [(int(match[1]), match[2]) for match in told if match]
+    pairs = [(int(match[1]), match[2]) for match in limited if match]
     if not pairs and asked:
         pairs = [(int(asked[1]), "B/ms")] * len(targets)
     if len(pairs) != len(targets) or not block or not threads:
@@ -125,9 +125,9 @@ def _write_pct(text: str) -> int | None:
 
 
 def _block(text: str) -> int | None:
-    told = re.search(r"block size: (\d{1,15})([A-Za-z]*)", text)
-    unit = _SIZE.get(told[2]) if told else None
-    return int(told[1]) * unit if told and unit and int(told[1]) else None
+    size = re.search(r"block size: (\d{1,15})([A-Za-z]*)", text)
+    unit = _SIZE.get(size[2]) if size else None
+    return int(size[1]) * unit if size and unit and int(size[1]) else None
 
 
 def _same(values: Sequence[T]) -> T | None:
@@ -136,10 +136,10 @@ def _same(values: Sequence[T]) -> T | None:
 
 def _whole(text: str, pattern: str) -> int:
     """Return the first number of this kind; 0 when there is none."""
-    found = re.search(pattern, text)
-    return int(found[1]) if found else 0
+    number = re.search(pattern, text)
+    return int(number[1]) if number else 0
 
 
 def _told(text: str, pattern: str) -> float | None:
-    found = re.search(pattern, text)
-    return float(found[1]) if found else None
+    match = re.search(pattern, text)
+    return float(match[1]) if match else None

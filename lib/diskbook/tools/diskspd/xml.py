@@ -101,21 +101,23 @@ def _document(
         flags.append(f"cut or damaged at line {lines_before + tree.broken_line} ({tree.broken_why})")
     asked = list(root.all("Profile", "TimeSpans", "TimeSpan"))
     started = _time(root.word("System", "RunTime"))
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     failed: list[tuple[str, int | None]] = []
     for position, span in enumerate(root.all("TimeSpan")):
         profile = asked[position] if position < len(asked) else None
         try:
-            one = _measurement(span, profile, position + 1)
+            measurement = _measurement(span, profile, position + 1)
         except ValueError as error:
             failed.append((f"time span {position + 1} cannot be used: {error}", lines_before + span.line))
             continue
-        found.append(replace(one, started_utc=started, host=root.word("System", "ComputerName")))
-    if not found and not failed and tree.broken_line:
+        measurements.append(
+            replace(measurement, started_utc=started, host=root.word("System", "ComputerName"))
+        )
+    if not measurements and not failed and tree.broken_line:
         failed.append(
             (f"it breaks off before any result ({tree.broken_why})", lines_before + tree.broken_line)
         )
-    return root.word("System", "Tool", "Version") or "unknown", found, flags, failed
+    return root.word("System", "Tool", "Version") or "unknown", measurements, flags, failed
 
 
 def _tree(text: str, source: str, lines_before: int) -> xml_tree.Tree:
@@ -127,9 +129,9 @@ def _tree(text: str, source: str, lines_before: int) -> xml_tree.Tree:
 
 def _measurement(span: Node, profile: Node | None, position: int) -> Measurement:
     """One time span; ValueError says why it cannot be used."""
-    told = span.word("Error")
-    if told:
-        raise ValueError(f"DiskSpd says: {told}")
+    error = span.word("Error")
+    if error:
+        raise ValueError(f"DiskSpd says: {error}")
     seconds = number(span.word("TestTimeSeconds"), "TestTimeSeconds", 1e9)
     if seconds <= 0:
         raise ValueError("it measured for no time at all")
@@ -154,10 +156,10 @@ def _threads(span: Node) -> list[Node]:
     threads = list(span.all("Thread"))
     if not threads:
         raise ValueError("no thread's counts are in it")
-    told = span.word("ThreadCount")
-    wanted = int(number(told, "ThreadCount", 1e6)) if told else len(threads)
-    if len(threads) != wanted or not all(node.closed for node in threads):
-        raise ValueError(f"the counts of {wanted} threads are wanted, but it breaks off before their end")
+    stated = span.word("ThreadCount")
+    expected = int(number(stated, "ThreadCount", 1e6)) if stated else len(threads)
+    if len(threads) != expected or not all(node.closed for node in threads):
+        raise ValueError(f"the counts of {expected} threads are wanted, but it breaks off before their end")
     return threads
 
 
@@ -182,16 +184,16 @@ def _directions(span: Node, threads: list[Node], seconds: float, flags: list[str
     elif not latency.closed:
         flags.append("the latencies are cut off and left out")
         latency = None
-    found = {}
+    directions = {}
     for name, word in _WORDS.items():
         targets = _targets(threads)
         ios = sum(int(number(node.word(f"{word}Count"), f"{word}Count")) for node in targets)
         size = sum(number(node.word(f"{word}Bytes"), f"{word}Bytes") for node in targets)
         if ios:
-            found[name] = _direction(ios, size, seconds, latency, word, flags)
-    if not found:
+            directions[name] = _direction(ios, size, seconds, latency, word, flags)
+    if not directions:
         raise ValueError("no I/O was done")
-    return found
+    return directions
 
 
 def _direction(
@@ -224,13 +226,13 @@ def _latency_ms(text: str) -> float:
 
 
 def _percentiles(latency: Node, word: str) -> dict[float, float]:
-    found = {}
+    percentiles = {}
     for bucket in latency.all("Bucket"):
         value = bucket.word(f"{word}Milliseconds")
         if value:
             percentile = number(bucket.word("Percentile"), "Percentile", 100)
-            found[percentile] = number(value, f"{word}Milliseconds", 1e9)
-    return found
+            percentiles[percentile] = number(value, f"{word}Milliseconds", 1e9)
+    return percentiles
 
 
 def bins_of(percentiles_ms: dict[float, float], ios: int) -> dict[int, int]:
@@ -272,14 +274,14 @@ def _series(span: Node, seconds: float) -> dict[str, Series]:
 
 
 def _column(buckets: Sequence[Node], name: str, default: float = 0.0) -> np.ndarray:
-    told = [item.attributes.get(name) for item in buckets]
-    return np.array([default if value is None else number(value, name) for value in told])
+    values = [item.attributes.get(name) for item in buckets]
+    return np.array([default if value is None else number(value, name) for value in values])
 
 
 def _time(text: str) -> str | None:
     """ISO 8601 of "2026/11/20 08:57:35 UTC" (or GMT)."""
     try:
-        found = datetime.strptime(text.rsplit(" ", 1)[0], "%Y/%m/%d %H:%M:%S")
+        moment = datetime.strptime(text.rsplit(" ", 1)[0], "%Y/%m/%d %H:%M:%S")
     except ValueError:
         return None
-    return found.replace(tzinfo=UTC).isoformat(timespec="seconds")
+    return moment.replace(tzinfo=UTC).isoformat(timespec="seconds")

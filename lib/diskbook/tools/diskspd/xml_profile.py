@@ -57,10 +57,10 @@ def _tell_ways(node: Node, flags: list[str]) -> None:
 
 def _rate(node: Node, block_size_bytes: int) -> float | None:
     """IOPS of a thread and target; bytes a millisecond before 2.1, either since."""
-    told = number(node.text.strip() or "0", "Throughput")
-    if not told or not block_size_bytes:
+    rate = number(node.text.strip() or "0", "Throughput")
+    if not rate or not block_size_bytes:
         return None
-    return told if node.attributes.get("unit", "").upper() == "IOPS" else told * 1000 / block_size_bytes
+    return rate if node.attributes.get("unit", "").upper() == "IOPS" else rate * 1000 / block_size_bytes
 
 
 def load(profile: Node | None, flags: list[str]) -> tuple[Load, list[str]]:

@@ -53,7 +53,7 @@ def documents(text: str, source: str, *, all_whole: bool = False) -> list[Docume
     UnusableError
         When there is none, or none that can be read; names the line where it can.
     """
-    found: list[Document] = []
+    pieces: list[Document] = []
     failures: list[UnusableError] = []
     position, line, counted = 0, 1, 0
     while len(failures) < _MOST_FAILURES and (start := _START.search(text, position)):
@@ -61,15 +61,15 @@ def documents(text: str, source: str, *, all_whole: bool = False) -> list[Docume
         counted = start.start()
         try:
             document, position = _document(text, start.start(), line, source)
-            found.append(document)
+            pieces.append(document)
         except UnusableError as error:
             failures.append(error)
             position = start.end()
-    found = found or _whole(text)
+    pieces = pieces or _whole(text)
     if all_whole:
-        failures += [_damaged(source, item.damaged_line) for item in found if item.damaged_line]
-    if found and not (all_whole and failures):
-        return found
+        failures += [_damaged(source, item.damaged_line) for item in pieces if item.damaged_line]
+    if pieces and not (all_whole and failures):
+        return pieces
     raise failures[0] if failures else UnusableError(source, "there is no JSON of fio in it")
 
 

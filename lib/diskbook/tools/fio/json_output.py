@@ -61,8 +61,8 @@ def parse(text: str, source: str) -> Parsed:
     UnusableError
         When nothing can be used: why, and the line where it can be told.
     """
-    found = documents(text, source)
-    runs, flags = _runs(found)
+    pieces = documents(text, source)
+    runs, flags = _runs(pieces)
     version = _version(runs, source)
     measurements: list[Measurement] = []
     problems: list[str] = []
@@ -70,8 +70,8 @@ def parse(text: str, source: str) -> Parsed:
         flags += run.flags
         measurements += _measurements(run, problems)
     if not measurements:
-        told = "; ".join(dict.fromkeys(problems)) or "fio did no I/O"
-        raise UnusableError(source, told, runs[-1].line)
+        reasons = "; ".join(dict.fromkeys(problems)) or "fio did no I/O"
+        raise UnusableError(source, reasons, runs[-1].line)
     if "terminating on signal" in text:
         flags.append("fio was interrupted by a signal")
     return Parsed("fio", version, "fio JSON", tuple(measurements), tuple(dict.fromkeys([*flags, *problems])))
@@ -101,11 +101,11 @@ def _version(runs: list[Document], source: str) -> str:
     return versions[0] or "unknown"
 
 
-def _runs(found: list[Document]) -> tuple[list[Document], list[str]]:
+def _runs(pieces: list[Document]) -> tuple[list[Document], list[str]]:
     """Drop what a later document repeats or includes: the same run printed twice, or by status-interval."""
     runs: list[Document] = []
     flags = []
-    for document in found:
+    for document in pieces:
         before = runs[-1] if runs else None
         if before and before.content == document.content:
             flags.append("the same document is there twice and counts once")
@@ -124,7 +124,7 @@ def _runs(found: list[Document]) -> tuple[list[Document], list[str]]:
 
 def _includes(later: Document, earlier: Document) -> bool:
     """Whether a document goes on where the earlier one was printed: clock and counts went on alike."""
-    names = [[str(job.get("jobname")) for job in _entries(one)] for one in (earlier, later)]
+    names = [[str(job.get("jobname")) for job in _entries(document)] for document in (earlier, later)]
     if names[0][: len(names[1])] != names[1] and names[1][: len(names[0])] != names[0]:
         return False
     passed = _clock_s(later) - _clock_s(earlier)
@@ -155,8 +155,8 @@ def _number(value: object) -> float:
 
 def _entries(document: Document) -> list[Mapping[str, Any]]:
     """Jobs; of client/server mode those of the clients, without their sum."""
-    told = document.content.get("jobs") or document.content.get("client_stats") or []
-    items = [item for item in told if isinstance(item, Mapping)] if isinstance(told, list) else []
+    jobs = document.content.get("jobs") or document.content.get("client_stats") or []
+    items = [item for item in jobs if isinstance(item, Mapping)] if isinstance(jobs, list) else []
     single = [item for item in items if item.get("jobname") != _ALL_CLIENTS]
     return single or items
 
@@ -165,16 +165,17 @@ def _measurements(document: Document, problems: list[str]) -> list[Measurement]:
     jobs = _jobs(document)
     if not jobs:
         problems.append("fio's JSON lists no jobs")
-    found = []
+    grouped = []
     for job in jobs:
         try:
-            found.append((job.group, _measurement(job, document)))
+            grouped.append((job.group, _measurement(job, document)))
         except ValueError as error:
             problems.append(f"job '{job.name}' cannot be used: {error}")
-    groups = [group for group, _ in found]
+    groups = [group for group, _ in grouped]
     together = "it ran at the same time as other jobs of the file"
     return [
-        replace(one, flags=(*one.flags, together)) if groups.count(group) > 1 else one for group, one in found
+        replace(measurement, flags=(*measurement.flags, together)) if groups.count(group) > 1 else measurement
+        for group, measurement in grouped
     ]
 
 
@@ -257,8 +258,8 @@ def _error_words(error: object) -> str:
 
 
 def _log_interval_s(options: Mapping[str, Any]) -> float | None:
-    told = fio_options.whole(options, "log_avg_msec", None, 10**9)
-    return told / 1000 if told else None
+    interval_ms = fio_options.whole(options, "log_avg_msec", None, 10**9)
+    return interval_ms / 1000 if interval_ms else None
 
 
 def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -309,15 +310,15 @@ def _bytes(part: Mapping[str, Any]) -> float:
 
 def _alone_pct(entries: list[Mapping[str, Any]]) -> float:
     levels = [_part(entry, "iodepth_level") for entry in entries]
-    told = [_number(level["1"]) for level in levels if "1" in level]
-    return min(told, default=math.nan)
+    shares = [_number(level["1"]) for level in levels if "1" in level]
+    return min(shares, default=math.nan)
 
 
 def _started(job: _Job, document: Document) -> str | None:
     """When the job began: told in ms by new versions, else when fio printed, less the time it took."""
-    told = _number(job.entries[0].get("job_start")) / 1000
+    started_s = _number(job.entries[0].get("job_start")) / 1000
     printed = _clock_s(document)
-    begun = told or (printed - _number(job.entries[0].get("elapsed")) if printed else 0.0)
+    begun = started_s or (printed - _number(job.entries[0].get("elapsed")) if printed else 0.0)
     if not 0 < begun < _EPOCH_S:
         return None
     return utc_text(begun)

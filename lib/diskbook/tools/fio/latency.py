@@ -46,10 +46,10 @@ def read(part: Mapping[str, Any], ios: int) -> Latency | None:
     ValueError
         When a number in it is none.
     """
-    found = _section(part, "lat")
-    if found is None:
+    section = _section(part, "lat")
+    if section is None:
         return None
-    total, unit = found
+    total, unit = section
     samples = int(number(total.get("N", ios), "N"))
     mean, most = number(total.get("mean"), "mean"), number(total.get("max"), "max")
     if not samples or (mean == 0 and most == 0):
@@ -114,7 +114,7 @@ def index_value(index: int, bits: int = _PLAT_BITS) -> int:
 def _wanted(bins: Mapping[int, int], percentiles: Mapping[float, float]) -> list[float]:
     if bins:
         return [value / NS_PER_MS for value in percentile_ns(bins, 0.5, 0.99, 0.999)]
-    return [percentiles.get(wanted, math.nan) for wanted in (50.0, 99.0, 99.9)]
+    return [percentiles.get(percent, math.nan) for percent in (50.0, 99.0, 99.9)]
 
 
 def _section(part: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], float] | None:
@@ -129,29 +129,29 @@ def _section(part: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], flo
 def _distribution(part: Mapping[str, Any]) -> tuple[dict[int, int], dict[float, float], str]:
     """Bins in ns, percentiles in ms, and of what: total latency where it has them, else completion."""
     for name in ("lat", "clat"):
-        found = _section(part, name)
-        if found is None:
+        part_read = _section(part, name)
+        if part_read is None:
             continue
-        section, unit = found
+        section, unit = part_read
         bins, percentiles = _bins(section.get("bins"), unit), _percentiles(section.get("percentile"), unit)
         if bins or percentiles:
             return bins, percentiles, name
     return {}, {}, "lat"
 
 
-def _bins(told: object, unit: float) -> dict[int, int]:
-    if not isinstance(told, Mapping):
+def _bins(table: object, unit: float) -> dict[int, int]:
+    if not isinstance(table, Mapping):
         return {}
-    by_index = "FIO_IO_U_PLAT_BITS" in told
-    found: dict[int, int] = {}
-    for key, count in told.items():
+    by_index = "FIO_IO_U_PLAT_BITS" in table
+    bins: dict[int, int] = {}
+    for key, count in table.items():
         if not (key.isascii() and key.isdigit()) or len(key) > 18:
             continue
         times = int(number(count, "a count of a bin"))
         if times:
             value = int((index_value(_index(key)) if by_index else int(key)) * unit)
-            found[value] = found.get(value, 0) + times
-    return dict(sorted(found.items()))
+            bins[value] = bins.get(value, 0) + times
+    return dict(sorted(bins.items()))
 
 
 def _index(key: str) -> int:
@@ -160,13 +160,13 @@ def _index(key: str) -> int:
     return int(key)
 
 
-def _percentiles(told: object, unit: float) -> dict[float, float]:
-    if not isinstance(told, Mapping):
+def _percentiles(table: object, unit: float) -> dict[float, float]:
+    if not isinstance(table, Mapping):
         return {}
-    found = {}
-    for key, value in told.items():
+    percentiles = {}
+    for key, value in table.items():
         percentile = number(key, "a percentile", 100)
         if percentile > 0:
-            found[percentile] = number(value, "a percentile", _GREATEST_NS) * unit / NS_PER_MS
+            percentiles[percentile] = number(value, "a percentile", _GREATEST_NS) * unit / NS_PER_MS
     # All zero: nothing was recorded.
-    return found if any(found.values()) else {}
+    return percentiles if any(percentiles.values()) else {}

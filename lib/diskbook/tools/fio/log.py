@@ -76,10 +76,10 @@ def read_rows(content: bytes, source: str) -> tuple[Rows, tuple[str, ...]]:
     UnusableError
         When a line, which is named, is none of a log.
     """
-    found = list(blocks_of(io.BytesIO(content), source, len(content) + 1))
-    if not found:
+    blocks = list(blocks_of(io.BytesIO(content), source, len(content) + 1))
+    if not blocks:
         raise UnusableError(source, "the log is empty")
-    return parse_block(found[0], source), found[-1].flags
+    return parse_block(blocks[0], source), blocks[-1].flags
 
 
 @dataclass(frozen=True)

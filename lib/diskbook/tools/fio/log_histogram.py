@@ -169,9 +169,9 @@ def _unit(bins: int) -> tuple[int, int] | None:
 
 @cache
 def _centres(bins: int) -> npt.NDArray[np.float64]:
-    found = _unit(bins)
-    assert found is not None
-    unit_ns, stride = found
+    centres = _unit(bins)
+    assert centres is not None
+    unit_ns, stride = centres
     pairs = [(index_value(k * stride), index_value((k + 1) * stride - 1)) for k in range(bins)]
     return np.array(pairs).mean(axis=1) * unit_ns
 
@@ -182,8 +182,8 @@ def _check_shape(data: Bytes, ends: Ints, fields: int, source: str) -> None:
     wrong = np.flatnonzero(np.diff(newlines, prepend=-1) != fields)
     if len(wrong):
         line = int(wrong[0]) + 1
-        found = int(np.diff(newlines, prepend=-1)[line - 1])
-        raise UnusableError(source, f"this line has {found} fields, the first has {fields}", line)
+        columns = int(np.diff(newlines, prepend=-1)[line - 1])
+        raise UnusableError(source, f"this line has {columns} fields, the first has {fields}", line)
 
 
 def _numbers(data: Bytes, source: str, content: bytes) -> tuple[Ints, Ints]:
@@ -204,11 +204,11 @@ def _numbers(data: Bytes, source: str, content: bytes) -> tuple[Ints, Ints]:
     raise UnusableError(source, f"a number has more than {_MOST_DIGITS} digits", line)
 
 
-def _column(row: Ints, column: Ints, values: Ints, wanted: int, lines: int) -> Ints:
-    found = np.zeros(lines, np.int64)
-    mine = column == wanted
-    found[row[mine]] = values[mine]
-    return found
+def _column(row: Ints, column: Ints, values: Ints, number: int, lines: int) -> Ints:
+    filled = np.zeros(lines, np.int64)
+    chosen = column == number
+    filled[row[chosen]] = values[chosen]
+    return filled
 
 
 def _since_start(time_ms: Ints, direction: Ints) -> Ints:
@@ -229,15 +229,15 @@ def _check_values(log: Histograms, source: str) -> None:
         raise UnusableError(source, "its time or direction is none", line)
 
 
-def _part(log: Histograms, mine: npt.NDArray[np.bool_]) -> tuple[Direction, Series] | None:
+def _part(log: Histograms, chosen: npt.NDArray[np.bool_]) -> tuple[Direction, Series] | None:
     """Totals and series of one direction; lines of one time (several jobs in a log) add up."""
-    inside = mine[log.row]
+    inside = chosen[log.row]
     count, column = log.count[inside], log.column[inside]
     per_bin = np.bincount(column, weights=count, minlength=len(log.centre_ns))
     if not per_bin.any():
         return None
-    times, which = np.unique(log.time_ms[mine], return_inverse=True)
-    line_of = np.cumsum(mine) - 1
+    times, which = np.unique(log.time_ms[chosen], return_inverse=True)
+    line_of = np.cumsum(chosen) - 1
     interval = which[line_of[log.row[inside]]]
     counts = np.bincount(interval, weights=count, minlength=len(times))
     total = np.bincount(interval, weights=count * log.centre_ns[column], minlength=len(times))

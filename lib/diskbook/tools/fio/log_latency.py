@@ -79,13 +79,13 @@ def summarise(stream: BinaryIO, source: str, unit_ns: int = 1) -> LatencyLog:
                 raise UnusableError(source, "it holds averages over intervals, not single I/Os")
         _add(sums, rows, unit_ns)
         flags += block.flags
-    found = {DIRECTIONS[code]: part for code, part in sorted(sums.items()) if code in DIRECTIONS}
-    if not found or sizes is None:
+    directions = {DIRECTIONS[code]: part for code, part in sorted(sums.items()) if code in DIRECTIONS}
+    if not directions or sizes is None:
         raise UnusableError(source, "there is no read or write in it")
     runtime_ms = float(max(1, *(part.last_ms for part in sums.values())))
     return LatencyLog(
-        {name: _direction(part, runtime_ms) for name, part in found.items()},
-        {name: _series(part, int(runtime_ms / 1000 + _LATE)) for name, part in found.items()},
+        {name: _direction(part, runtime_ms) for name, part in directions.items()},
+        {name: _series(part, int(runtime_ms / 1000 + _LATE)) for name, part in directions.items()},
         int(sizes[0]) if len(sizes) == 1 and sizes[0] else None,
         flags,
     )
@@ -120,8 +120,8 @@ def _add(sums: dict[int, _Sums], rows: Rows, unit_ns: int) -> None:
     for code in codes.tolist():
         values, seconds = rows.value, second
         if len(codes) > 1:
-            mine = rows.direction == code
-            values, seconds = values[mine], seconds[mine]
+            chosen = rows.direction == code
+            values, seconds = values[chosen], seconds[chosen]
         if unit_ns != 1:
             values = values * unit_ns
         part = sums.setdefault(code, _Sums())

@@ -58,8 +58,8 @@ class JobLogs:
 
 def prefix_and_kind(name: str) -> tuple[str, str] | None:
     """Split the name of a log file; None when it is not named like one."""
-    found = NAME.match(name)
-    return (found["prefix"], found["kind"]) if found else None
+    named = NAME.match(name)
+    return (named["prefix"], named["kind"]) if named else None
 
 
 def read(
@@ -87,8 +87,10 @@ def read(
     if latency and not _averaged(latency[0], interval_s):
         return _of_each_io(latency, old, "lat" not in logs)
     if logs.get("iops") and _averaged(logs["iops"][0], interval_s):
-        found = _averages(latency, logs["iops"], interval_s, old)
-        return replace(found, block_size_bytes=block_size or _block_size(logs.get("bw", ()), logs["iops"]))
+        logs_read = _averages(latency, logs["iops"], interval_s, old)
+        return replace(
+            logs_read, block_size_bytes=block_size or _block_size(logs.get("bw", ()), logs["iops"])
+        )
     if logs.get("clat_hist"):
         return _histograms(logs["clat_hist"])
     if logs.get("bw") and _averaged(logs["bw"][0], interval_s) and block_size:
@@ -99,7 +101,7 @@ def read(
     )
 
 
-def standalone(found: JobLogs, name: str, clones: int) -> Measurement:
+def standalone(job_log: JobLogs, name: str, clones: int) -> Measurement:
     """Make a measurement of logs that no result file goes with.
 
     Raises
@@ -107,12 +109,12 @@ def standalone(found: JobLogs, name: str, clones: int) -> Measurement:
     UnusableError
         When nothing was logged.
     """
-    directions = found.directions or {key: _from_series(part) for key, part in found.series.items()}
+    directions = job_log.directions or {key: _from_series(part) for key, part in job_log.series.items()}
     if not directions:
         raise UnusableError(name, "there is no read or write in the logs")
-    flags = ("from logs alone: what was asked for is not told", *found.flags)
-    load = Load(threads=clones, block_size_bytes=found.block_size_bytes)
-    return Measurement(name, "", load, directions, found.series, flags=flags)
+    flags = ("from logs alone: what was asked for is not told", *job_log.flags)
+    load = Load(threads=clones, block_size_bytes=job_log.block_size_bytes)
+    return Measurement(name, "", load, directions, job_log.series, flags=flags)
 
 
 def _averaged(file: LogFile, interval_s: float | None) -> bool:
@@ -236,7 +238,7 @@ def _joined(parts: Sequence[Series], interval_s: float | None) -> Series:
     steps = steps[steps > 0]
     width = interval_s or (float(np.median(steps)) if len(steps) else max(float(ends[-1]), 1e-3))
     numbers = [np.maximum(np.round(part.second / width), 1).astype(np.int64) for part in parts]
-    length = max((int(one.max()) for one in numbers if len(one)), default=0) + 1
+    length = max((int(values.max()) for values in numbers if len(values)), default=0) + 1
     if length > fio_log.GREATEST_S:
         raise UnusableError("log", "its intervals are too short for its times")
     iops, in_flight = np.zeros(length), np.zeros(length)

@@ -24,19 +24,19 @@ Options = Mapping[str, Any]
 
 def size_bytes(text: str) -> int | None:
     """Size such as "4k", "4KiB" or "4096" in bytes (powers of 1024, as fio reads them); None if none."""
-    found = _NUMBER.match(text.strip().lower())
-    if not found:
+    parts = _NUMBER.match(text.strip().lower())
+    if not parts:
         return None
-    unit = found[2].removesuffix("b").removesuffix("i")
-    size = float(found[1]) * _SIZES.get(unit, math.nan)
+    unit = parts[2].removesuffix("b").removesuffix("i")
+    size = float(parts[1]) * _SIZES.get(unit, math.nan)
     return int(size) if 0 < size <= _GREATEST else None
 
 
 def seconds(text: str) -> float | None:
     """Time such as "30", "30s", "2m" or "500ms" in seconds; None if it is none."""
-    found = _NUMBER.match(text.strip().lower())
-    unit = _SECONDS.get(found[2]) if found else None
-    return float(found[1]) * unit if found and unit else None
+    parts = _NUMBER.match(text.strip().lower())
+    unit = _SECONDS.get(parts[2]) if parts else None
+    return float(parts[1]) * unit if parts and unit else None
 
 
 def whole(options: Options, name: str, default: int | None = None, greatest: int = 10**6) -> int | None:
@@ -105,12 +105,12 @@ def target(options: Options) -> str:
 
 def _access(options: Options, flags: list[str]) -> tuple[Literal["random", "sequential"] | None, int | None]:
     """Pattern and share of writes in %."""
-    told = str(options.get("rw", options.get("readwrite", "read"))).split(":")[0].strip().lower()
-    if told not in ("read", "write", "rw", "readwrite", "randread", "randwrite", "randrw"):
-        flags.append(f"rw = {told[:20]} is not a pattern that is told apart here")
+    access = str(options.get("rw", options.get("readwrite", "read"))).split(":")[0].strip().lower()
+    if access not in ("read", "write", "rw", "readwrite", "randread", "randwrite", "randrw"):
+        flags.append(f"rw = {access[:20]} is not a pattern that is told apart here")
         return None, None
-    pattern: Literal["random", "sequential"] = "random" if told.startswith("rand") else "sequential"
-    kind = told.removeprefix("rand")
+    pattern: Literal["random", "sequential"] = "random" if access.startswith("rand") else "sequential"
+    kind = access.removeprefix("rand")
     if kind in ("read", "write"):
         return pattern, 100 if kind == "write" else 0
     written = options.get("rwmixwrite")
@@ -162,11 +162,11 @@ def _rate(
     return float(((reads if write_pct < 100 else 0) + (writes if write_pct > 0 else 0)) * threads) or None
 
 
-def _pair(told: str) -> tuple[float, float] | None:
+def _pair(text: str) -> tuple[float, float] | None:
     """Values for reads and writes, of which one may stand for both."""
-    if not told.strip():
+    if not text.strip():
         return None
-    parts = [float(size_bytes(part) or 0) for part in told.split(",")][:2]
+    parts = [float(size_bytes(part) or 0) for part in text.split(",")][:2]
     return parts[0], parts[-1]
 
 

@@ -120,8 +120,8 @@ def _job(line: str) -> _Job:
             parts[direction] = part
     if not parts:
         raise ValueError(f"job '{name}' did no I/O")
-    told = fields[1].removeprefix("fio-")[:40] if version > 2 else ""
-    return _Job(told or "unknown", name[:200], group[:40], parts, _depths(fields, layout))
+    version_text = fields[1].removeprefix("fio-")[:40] if version > 2 else ""
+    return _Job(version_text or "unknown", name[:200], group[:40], parts, _depths(fields, layout))
 
 
 def _direction(fields: list[str]) -> tuple[Direction, Latency | None]:
@@ -151,24 +151,24 @@ def _direction(fields: list[str]) -> tuple[Direction, Latency | None]:
 
 
 def _percentiles(fields: list[str]) -> dict[float, float]:
-    found = {}
+    percentiles = {}
     for field in fields:
         name, equals, value = field.partition("%=")
         if not equals:
             raise ValueError(f"'{field[:20]}' is not a percentile")
         if percentile := number(name, "a percentile", 100):
-            found[percentile] = number(value, "a percentile") * _MS
-    return found if any(found.values()) else {}
+            percentiles[percentile] = number(value, "a percentile") * _MS
+    return percentiles if any(percentiles.values()) else {}
 
 
 def _depths(fields: list[str], layout: _Layout) -> tuple[float, ...]:
     """Share of I/Os by depth, after two or three directions (trim) and the CPU; empty when cut off."""
     for directions in (2, 3):
         start = layout.head + directions * layout.direction + _CPU
-        found = fields[start : start + len(_DEPTHS)]
+        shares = fields[start : start + len(_DEPTHS)]
         cpu = fields[start - _CPU : start - _CPU + 2]
-        if len(found) == len(_DEPTHS) and all(field.endswith("%") for field in [*cpu, *found]):
-            return tuple(number(field[:-1], "a share") for field in found)
+        if len(shares) == len(_DEPTHS) and all(field.endswith("%") for field in [*cpu, *shares]):
+            return tuple(number(field[:-1], "a share") for field in shares)
     return ()
 
 

@@ -142,6 +142,7 @@ def test_a_lost_block_is_found(done: Run, monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(failover._FailoverTest, "_fail", and_lose_a_block)
     event = stage.play()
+    assert event["error"] is None
     assert (event["status"], event["lost"], event["lost_blocks"]) == ("ok", 1, [3])
     words = " ".join(failover_shown.drill_words(analysis(done)))
     assert "1 were lost (RPO is not 0)" in words
@@ -163,6 +164,7 @@ def test_acknowledgements_that_come_late_are_told(done: Run, monkeypatch: pytest
     monkeypatch.setattr(failover._FailoverTest, "_fail", and_remember)
     monkeypatch.setattr(failover._FailoverTest, "_detach", and_go_on)
     event = stage.play()
+    assert event["error"] is None
     assert (event["status"], event["lost"], event["late"]) == ("ok", 0, 2)
     words = " ".join(failover_shown.drill_words(analysis(done)))
     assert "2 more were acknowledged after the take-over had begun" in words
@@ -181,7 +183,7 @@ def test_a_drill_that_was_cut_is_repeated_whole(done: Run, monkeypatch: pytest.M
         with pytest.raises(Killed):
             Stage(done, "cut", "shared").play()
     event = Stage(done, "cut", "shared").play()
-    assert [one["status"] for one in outcomes(done, "cut")] == ["begun", "begun", "ok"]
+    assert [one["status"] for one in outcomes(done, "cut")] == ["begun", "begun", "ok"], event["error"]
     assert event["lost"] == 0
     assert powers(done, clients_of(done.manifest, done)) == {"PowerState/running"}
 
@@ -212,6 +214,7 @@ def test_a_disk_that_is_not_let_go_is_taken_by_force(done: Run, monkeypatch: pyt
     stage.rig.device("zrs", "node1")
     monkeypatch.setattr(Attachments, "detach", only_by_force)
     event = stage.play()
+    assert event["error"] is None
     assert (event["status"], event["lost"]) == ("ok", 0) and forced[-1]
 
 

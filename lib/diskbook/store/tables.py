@@ -190,6 +190,7 @@ def _described(
 
 
 def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, complete: bool) -> dict[str, Any]:
+    # Long: a row of the table of trials, column by column.
     replicate = next(
         (part for part in manifest["replicates"] if part["replicate"] == event["replicate"]), None
     )

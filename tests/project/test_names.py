@@ -1,0 +1,54 @@
+"""Names say what they hold, and a function is read without scrolling."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from diskbook.base import paths
+
+PACKAGE = Path(paths.__file__).parents[1]
+MODULES = sorted(PACKAGE.rglob("*.py"))
+EMPTY = {"found", "told", "said", "one", "mine", "wanted"}
+LONGEST = 30
+"""Lines of a function, without its head and docstring; a longer one says why in a comment "# Long: ..."."""
+
+
+def empty_names(tree: ast.AST) -> Iterator[str]:
+    """Variables and parameters whose name says nothing, and runs that are called folders."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in EMPTY:
+            yield f"{node.id}, line {node.lineno}"
+        if isinstance(node, ast.arg):
+            kind = ast.unparse(node.annotation) if node.annotation else ""
+            if node.arg in EMPTY or (node.arg == "folder" and kind == "Run"):
+                yield f"{node.arg}: {kind}, line {node.lineno}"
+
+
+def long_functions(text: str) -> Iterator[str]:
+    """Functions that are longer than may be and do not say why."""
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        body = node.body[1:] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body
+        first, last = body[0].lineno, body[-1].end_lineno or 0
+        if last - first + 1 > LONGEST and not any("# Long: " in line for line in lines[node.lineno : first]):
+            yield f"{node.name}, {last - first + 1} lines"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_names_say_something_and_functions_are_short(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert [*empty_names(ast.parse(text)), *long_functions(text)] == []
+
+
+def test_what_is_forbidden_is_noticed() -> None:
+    tree = ast.parse("def f(folder: Run, told):\n    found = 1\n")
+    assert [name.split(",")[0] for name in empty_names(tree)] == ["folder: Run", "told: ", "found"]
+    long = "def f():\n" + "    x = 1\n" * (LONGEST + 1)
+    assert list(long_functions(long)) == [f"f, {LONGEST + 1} lines"]
+    assert list(long_functions(long.replace("f():\n", "f():\n    # Long: a table.\n"))) == []

@@ -6,6 +6,9 @@ ifeq ($(strip $(HOME)),)
 export HOME := $(CURDIR)/.tools/home
 endif
 
+# Where compiled modules may not be kept, every process of the tests compiles all of them again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-fast lint types format coverage faults bench-emulator bench-stats bench-provision bench-import fuzz samples lock fresh clean
 

@@ -55,6 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = tempfile.TemporaryDirectory(prefix="diskbook-tests-")
         config.add_cleanup(folder.cleanup)
         os.environ[SHARED] = folder.name
+        os.environ["XDG_STATE_HOME"] = str(Path(folder.name, "state"))  # the tests' client is not the user
 
 
 # --- who runs what, and when

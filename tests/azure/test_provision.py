@@ -49,7 +49,7 @@ def _begin(name: str, emulator: dict[str, Any], replicates: int) -> Run:
 
 
 def _faults(run: Run, *faults: dict[str, Any]) -> None:
-    clients = clients_of(run.manifest)
+    clients = clients_of(run)
     request = HttpRequest("PUT", f"{clients.cloud.endpoint}/diskbook/faults", json=list(faults))
     clients.resource.send_request(request).raise_for_status()
 
@@ -71,7 +71,7 @@ def test_all_replicates_stand_in_one_group_with_one_network(three: Run) -> None:
     assert [(row["replicate"], row["origin"], row["resource_group"]) for row in rows] == [
         (number, number, group) for number in (1, 2, 3)
     ]
-    clients = clients_of(manifest)
+    clients = clients_of(three)
     found = [row.type for row in clients.resource.resources.list_by_resource_group(group)]
     assert found.count("Microsoft.Network/virtualNetworks") == 1
     assert found.count("Microsoft.Network/networkSecurityGroups") == 1

@@ -46,9 +46,7 @@ def power(run: Run, action: str) -> Callable[[], None]:
 
 def do(run: Run, action: str) -> None:
     machine = run.manifest["replicates"][-1]["machines"]["vm1"]
-    getattr(clients_of(run.manifest).compute.virtual_machines, action)(
-        *group_and_name(machine["id"])
-    ).result()
+    getattr(clients_of(run).compute.virtual_machines, action)(*group_and_name(machine["id"])).result()
 
 
 def recovered(run: Run) -> list[tuple[str, str]]:

@@ -312,8 +312,7 @@ def test_a_run_records_where_it_will_be_made(
     # Later stages go where the run was begun, whatever the environment says by then.
     monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", OTHER)
     monkeypatch.setenv("DISKBOOK_SSH_SOURCE", "*")
-    monkeypatch.delenv("DISKBOOK_ARM_ENDPOINT")
-    clients = connect.clients_of(manifest, folder)
+    clients = connect.clients_of(folder)
     assert clients.cloud.subscription == SUBSCRIPTION and clients.cloud.ssh_source == "203.0.113.7/32"
     assert clients.cloud.provenance == "emulated"
     assert set(clients.zone_map(LOCATION)) == {"1", "2", "3"}

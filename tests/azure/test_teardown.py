@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 from azure.core.rest import HttpRequest
 
-from diskbook.azure import teardown
+from diskbook.azure import requests, teardown
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
 from diskbook.runs import stages
+from diskbook.scenario.model import Disk
 from diskbook.store.run import Run
 from support.emulated import soon
-from support.standing import a_cloud, a_group, a_place, a_run, faults, groups, tags_of
+from support.standing import a_cloud, a_group, a_place, a_run, faults, groups, name_of, tags_of
 
 pytestmark = pytest.mark.emulator
 
@@ -55,8 +56,9 @@ def cloud(place: Path) -> Clients:
 def standing(cloud: Clients) -> Iterator[Run]:
     """A run with one group that holds two disks; all is gone in the end."""
     name = f"run-{os.urandom(3).hex()}"
-    a_group(cloud, f"diskbook-{name}-1", tags_of(name), disks=2)
-    yield a_run(name, f"diskbook-{name}-1")
+    run = a_run(name, name_of(name))
+    a_group(cloud, name_of(name), tags_of(name, client=run.folder.parent), disks=2)
+    yield run
     faults(cloud)
     for left in groups(cloud):
         cloud.resource.resource_groups.begin_delete(left).result()
@@ -199,10 +201,52 @@ def test_what_lies_elsewhere_is_told_and_left(cloud: Clients, standing: Run) -> 
     assert cloud.compute.disks.get("of-others", "stray").name == "stray"
 
 
-def test_a_group_of_somebody_else_is_left_alone(cloud: Clients, standing: Run) -> None:
-    cloud.resource.resource_groups.create_or_update(
-        group_of(standing), {"location": "westeurope", "tags": tags_of("another")}
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"diskbook-run": "another"}, "it is not tagged with run "),
+        ({"diskbook-client": "0123456789abcdef"}, "it was not made by you on this computer"),
+        ({"diskbook-signature": "0" * 64}, "it was not made by you on this computer"),
+    ],
+)
+def test_a_group_of_somebody_else_is_left_alone(
+    cloud: Clients, standing: Run, changed: dict[str, str], reason: str
+) -> None:
+    group = group_of(standing)
+    tags = dict(cloud.resource.resource_groups.get(group).tags) | changed
+    cloud.resource.resource_groups.create_or_update(group, {"location": "westeurope", "tags": tags})
+    with pytest.raises(DiskbookError, match=rf"{group} was left alone, it is not ours: {reason}"):
+        stages.teardown(standing)
+    assert groups(cloud) == [group]
+
+
+def test_a_group_by_another_name_is_left_alone(cloud: Clients, standing: Run) -> None:
+    run = a_run(f"{standing.name}-2", "production")
+    a_group(cloud, "production", tags_of(run.name, client=run.folder.parent))
+    with pytest.raises(DiskbookError, match="its name is not one of run"):
+        stages.teardown(run)
+    assert "production" in groups(cloud)
+
+
+def test_a_group_with_a_disk_of_somebody_else_in_it_is_left_alone(cloud: Clients, standing: Run) -> None:
+    body = requests.disk(
+        Disk(name="d", sku="Premium_LRS", size_gib=64, zone="1"), "westeurope", {"team": "x"}
     )
-    with pytest.raises(DiskbookError, match=r"is not tagged with run .* it was left alone"):
+    cloud.compute.disks.begin_create_or_update(group_of(standing), "payroll", body).result()
+    with pytest.raises(DiskbookError, match="not ours: in it disks payroll without the tag of run"):
         stages.teardown(standing)
     assert groups(cloud) == [group_of(standing)]
+
+
+def test_a_run_folder_that_was_changed_deletes_nothing(cloud: Clients, standing: Run) -> None:
+    path = standing.folder / "manifest.json"
+    written = path.read_text()
+    path.write_text(written.replace('"quick"', '"standard"'))
+    with pytest.raises(DiskbookError, match=r"was not begun by you .* nothing is created, sent or deleted"):
+        stages.teardown(standing)
+    assert groups(cloud) == [group_of(standing)]
+    standing.update_manifest(kept=True)  # what was not signed is not signed by a change
+    assert not standing.is_signed
+    path.write_text(written)
+    stages.teardown(standing)
+    assert groups(cloud) == []

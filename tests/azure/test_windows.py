@@ -270,7 +270,7 @@ def test_it_has_the_host_key_of_the_extension_also_after_a_restart(run: Run) -> 
     host = Host(**machine["host"], private_key=run_key(run.folder))
     with Connection(host) as connection:
         assert connection.run(windows_setup.powershell(windows_setup.FACTS)).status == 0
-    clients = clients_of(run.manifest)
+    clients = clients_of(run)
     group = run.manifest["resource_groups"][0]["name"]
     clients.compute.virtual_machines.begin_restart(group, machine["host"]["name"]).result()
     with Connection(host) as connection:

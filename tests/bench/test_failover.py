@@ -54,7 +54,7 @@ class Stage:
 
     def __init__(self, folder: Run, name: str, kind: str, failure: str = "crash") -> None:
         self.folder = folder
-        self.clients = clients_of(folder.manifest, folder)
+        self.clients = clients_of(folder)
         (row,) = folder.manifest["replicates"]
         raw = {"name": name, "kind": kind, "failure": failure, "disk": "zrs", "write_s": 0.2}
         spec = Drill.model_validate({**raw, "from_machine": "node1", "machine": "node2"})
@@ -106,7 +106,7 @@ def test_nothing_is_lost_and_the_steps_add_up(done: Run) -> None:
 
 
 def test_machines_run_in_the_end_and_nobody_is_registered(done: Run) -> None:
-    clients = clients_of(done.manifest, done)
+    clients = clients_of(done)
     assert powers(done, clients) == {"PowerState/running"}
     stage = Stage(done, "none", "shared")
     try:
@@ -185,7 +185,7 @@ def test_a_drill_that_was_cut_is_repeated_whole(done: Run, monkeypatch: pytest.M
     event = Stage(done, "cut", "shared").play()
     assert [one["status"] for one in outcomes(done, "cut")] == ["begun", "begun", "ok"], event["error"]
     assert event["lost"] == 0
-    assert powers(done, clients_of(done.manifest, done)) == {"PowerState/running"}
+    assert powers(done, clients_of(done)) == {"PowerState/running"}
 
 
 def test_a_drill_that_fails_is_recorded_and_leaves_machines_running(
@@ -197,7 +197,7 @@ def test_a_drill_that_fails_is_recorded_and_leaves_machines_running(
     monkeypatch.setattr("diskbook.azure.attach.Attachments.attach", refused)
     event = Stage(done, "failing", "standby", "stop").play()
     assert (event["status"], event["error"]) == ("failed", "attach zrs to node2: no room")
-    assert powers(done, clients_of(done.manifest, done)) == {"PowerState/running"}
+    assert powers(done, clients_of(done)) == {"PowerState/running"}
     assert "the drill failed" in " ".join(failover_shown.drill_words(analysis(done)))
 
 

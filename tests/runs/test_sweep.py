@@ -14,12 +14,13 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook.azure import signin
+from diskbook.azure import requests, signin
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cli import main
 from diskbook.emulator import lifecycle
 from diskbook.runs import sweep as sweep_runs, sweep_text
+from diskbook.scenario.model import Disk
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
 from diskbook.store.session import RunState
@@ -36,6 +37,8 @@ from support.standing import (
     faults,
     groups,
     in_hours,
+    name_of,
+    signed,
     tags_of,
 )
 
@@ -124,33 +127,68 @@ def test_groups_of_others_are_not_even_listed(cloud: Clients) -> None:
     assert swept() == ([], []) and groups(cloud) == ["no-tags", "production"]
 
 
-def test_what_has_expired_goes_whoever_made_it(cloud: Clients, place: Path) -> None:
-    a_group(cloud, "anyone", tags_of("elsewhere", hours=-0.01))
-    a_group(
-        cloud, "another-client", tags_of("elsewhere", hours=-40, client=None) | {"diskbook-client": "f00"}
-    )
+ELSEWHERE = "not made by you on this computer: only 'diskbook sweep --delete --group {}' deletes it"
+
+
+def test_what_has_expired_goes_where_it_was_made(cloud: Clients, place: Path) -> None:
     a_group(cloud, "ours", tags_of("mine", hours=-1, client=own(place)))
-    assert listed() == dict.fromkeys(("anyone", "another-client", "ours"), ("expired", True))
+    assert listed() == {"ours": ("expired", True)}
     said, left = swept()
     assert left == [] and groups(cloud) == []
-    assert "resource group anyone is gone" in said
+    assert "resource group ours is gone" in said
 
 
-def test_groups_of_other_clients_stay_until_they_expire(cloud: Clients, place: Path) -> None:
+def test_what_was_made_elsewhere_stays_until_it_is_named(
+    cloud: Clients, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a_group(cloud, "unmarked", tags_of("theirs"))
-    a_group(cloud, "marked", tags_of("theirs") | {"diskbook-client": "0123456789abcdef"})
+    a_group(cloud, "marked", tags_of("theirs", hours=-40) | {"diskbook-client": "0123456789abcdef"})
     a_run("theirs", "unmarked", "marked", kept=False)  # the same name here says nothing of theirs
-    stays = ("until it expires: of another client", False)
-    assert listed() == {"marked": stays, "unmarked": stays}
+    stays = {"marked": f"expired, {ELSEWHERE.format('marked')}", "unmarked": ELSEWHERE.format("unmarked")}
+    assert listed() == {name: (state, False) for name, state in stays.items()}
     assert swept() == ([], []) and groups(cloud) == ["marked", "unmarked"]
+    where = ("sweep", "--emulator", EMULATOR, "--group")
+    assert command(*where, "marked", monkeypatch=monkeypatch) == 3 and groups(cloud) == ["marked", "unmarked"]
+    assert command(*where, "marked", "--delete", monkeypatch=monkeypatch) == 0
+    assert groups(cloud) == ["unmarked"]
+
+
+def test_a_name_that_is_no_run_s_group_is_told(cloud: Clients, place: Path) -> None:
+    a_group(cloud, "production", {"team": "payments"})
+    with pytest.raises(UsageError, match="no resource group production of a run; looked at: emulator"):
+        sweep_runs.find(None, EMULATOR, "production")
+    a_group(cloud, "half", {"diskbook-run": "x"})
+    with pytest.raises(DiskbookError, match="half is not deleted from here: not touched: no tag"):
+        sweep_runs.find(None, EMULATOR, "half")
+
+
+def test_tags_that_were_copied_delete_nothing(cloud: Clients, place: Path) -> None:
+    """Whoever may write tags can copy all of a group's: they are signed for that group only."""
+    tags = tags_of("mine", hours=-1, client=own(place))
+    tags |= signed(cloud.cloud.subscription, "ours", "mine")
+    cloud.resource.resource_groups.create_or_update("theirs", {"location": REGION, "tags": tags})
+    assert listed() == {"theirs": (f"expired, {ELSEWHERE.format('theirs')}", False)}
+    assert swept() == ([], []) and groups(cloud) == ["theirs"]
+
+
+def test_a_group_with_something_of_others_in_it_stays(cloud: Clients, place: Path) -> None:
+    a_group(cloud, "ours", tags_of("mine", hours=-1, client=own(place)))
+    body = requests.disk(Disk(name="d", sku="Premium_LRS", size_gib=64, zone="1"), REGION, {"team": "x"})
+    cloud.compute.disks.begin_create_or_update("ours", "payroll", body).result()
+    why = "not ours, not touched: in it disks payroll without the tag of run mine"
+    assert listed() == {"ours": (why, False)}
+    with pytest.raises(DiskbookError, match=why):
+        sweep_runs.find(None, EMULATOR, "ours")
+    assert swept() == ([], []) and groups(cloud) == ["ours"]
 
 
 def test_without_a_live_run_a_group_of_this_client_goes(cloud: Clients, place: Path) -> None:
-    folder = a_run("ended", "of-ended", kept=False)
+    ended = name_of("ended")
+    folder = a_run("ended", ended, kept=False)
     (folder.folder / "keys").mkdir()
-    a_group(cloud, "of-ended", tags_of("ended", client=own(place)), disks=2)
+    a_group(cloud, ended, tags_of("ended", client=own(place)), disks=2)
     a_group(cloud, "no-folder", tags_of("removed", client=own(place)))
-    assert listed() == dict.fromkeys(("no-folder", "of-ended"), ("no live run", True))
+    assert listed() == dict.fromkeys(("no-folder", ended), ("no live run", True))
     _, left = swept()
     assert left == [] and groups(cloud) == []
     assert folder.manifest["resource_groups"][0]["deleted_utc"]
@@ -195,7 +233,10 @@ def test_a_damaged_manifest_keeps_its_group_until_it_expires(cloud: Clients, pla
     (folder.folder / "manifest.json").write_text("{")
     try:
         a_group(cloud, "of-damaged", tags_of("damaged", client=own(place)))
-        assert listed()["of-damaged"] == ("until it expires: the manifest of its run is damaged", False)
+        assert listed()["of-damaged"] == (
+            "until it expires: the manifest of its run is damaged or was not written here",
+            False,
+        )
         a_group(cloud, "of-damaged", tags_of("damaged", hours=-1, client=own(place)), disks=0)
         assert swept()[1] == [] and groups(cloud) == []
     finally:
@@ -222,9 +263,9 @@ def test_the_same_name_twice_is_not_the_same_run(cloud: Clients, place: Path) ->
 
 
 def test_tags_are_read_again_right_before_deletion(cloud: Clients, place: Path) -> None:
-    a_group(cloud, "prolonged", tags_of("a", hours=-1), disks=0)
-    a_group(cloud, "adopted", tags_of("b", hours=-1), disks=0)
-    a_group(cloud, "gone", tags_of("c", hours=-1), disks=0)
+    a_group(cloud, "prolonged", tags_of("a", hours=-1, client=own(place)), disks=0)
+    a_group(cloud, "adopted", tags_of("b", hours=-1, client=own(place)), disks=0)
+    a_group(cloud, "gone", tags_of("c", hours=-1, client=own(place)), disks=0)
     found = sweep_runs.find("emulator", EMULATOR)
     assert found.goes == 3
     cloud.resource.resource_groups.create_or_update("prolonged", {"location": REGION, "tags": tags_of("a")})
@@ -234,7 +275,7 @@ def test_tags_are_read_again_right_before_deletion(cloud: Clients, place: Path) 
     left = sweep_runs.remove(found, said.append)
     assert sorted(left) == [
         "resource group adopted was left alone: it is now not touched: no tag diskbook-run",
-        "resource group prolonged was left alone: it is now until it expires: of another client",
+        f"resource group prolonged was left alone: it is now {ELSEWHERE.format('prolonged')}",
     ]
     assert said == ["resource group gone has gone meanwhile"]
     assert groups(cloud) == ["adopted", "prolonged"]
@@ -251,7 +292,7 @@ def test_a_run_resumed_meanwhile_keeps_its_group(cloud: Clients, place: Path) ->
 
 def test_groups_are_deleted_side_by_side_and_what_is_refused_is_told(cloud: Clients, place: Path) -> None:
     for number in range(4):
-        a_group(cloud, f"old-{number}", tags_of(f"r{number}", hours=-1), disks=1)
+        a_group(cloud, f"old-{number}", tags_of(f"r{number}", hours=-1, client=own(place)), disks=1)
     locked = {"status": 409, "code": "ScopeLocked", "message": "locked: 'old-2'"}
     match = {"method": "DELETE", "path_regex": "/old-2$"}
     slow = {"match": {"operation": "group-delete"}, "times": 0, "action": {"delay_s": 400}}
@@ -273,7 +314,7 @@ def test_the_command_lists_by_default_and_tells_by_its_status(
     where = ("sweep", "--cloud", "emulator")
     assert command(*where, monkeypatch=monkeypatch) == 0
     assert capsys.readouterr().out == f"nothing of ours: emulator {EMULATOR} (emulated)\n"
-    a_group(cloud, "old", tags_of("x", hours=-2), disks=3)
+    a_group(cloud, "old", tags_of("x", hours=-2, client=own(place)), disks=3)
     a_group(cloud, "fresh", tags_of("y"), disks=0)
     assert command(*where, monkeypatch=monkeypatch) == 3
     told = capsys.readouterr().out
@@ -336,7 +377,8 @@ def azure(plane: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 def test_subscriptions_are_swept_as_emulators_are(azure: World, place: Path) -> None:
     made = azure.resource.resource_groups.create_or_update
-    made("azure-old", {"location": REGION, "tags": tags_of("r", hours=-1)})
+    old = tags_of("r", hours=-1, client=own(place)) | signed(SUBSCRIPTION, "azure-old", "r")
+    made("azure-old", {"location": REGION, "tags": old})
     made("azure-fresh", {"location": REGION, "tags": tags_of("r")})
     made("azure-others", {"location": REGION, "tags": {"team": "x"}})
     found = sweep_runs.find("azure")
@@ -351,16 +393,16 @@ def test_subscriptions_are_swept_as_emulators_are(azure: World, place: Path) -> 
 def test_the_subscription_of_an_open_run_is_looked_at_too(
     azure: World, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    used = {"subscription": SUBSCRIPTION, "endpoint": azure.url, "ssh_source": "127.0.0.1/32"}
-    folder = a_run("on-azure", "azure-of-run", cloud="azure", emulator=None, azure=used, kept=False)
-    azure.resource.resource_groups.create_or_update(
-        "azure-of-run", {"location": REGION, "tags": tags_of("on-azure", client=own(place))}
-    )
+    group = name_of("on-azure")
+    used = {"subscription": SUBSCRIPTION, "endpoint": azure.url, "ssh_source": "203.0.113.7/32"}
+    folder = a_run("on-azure", group, cloud="azure", emulator=None, azure=used, kept=False)
+    tags = tags_of("on-azure", client=own(place)) | signed(SUBSCRIPTION, group, "on-azure")
+    azure.resource.resource_groups.create_or_update(group, {"location": REGION, "tags": tags})
     monkeypatch.delenv("AZURE_SUBSCRIPTION_ID")
     monkeypatch.setenv("AZURE_CONFIG_DIR", str(place / "no-profile"))
     found = sweep_runs.find()
     states = {group.name: group.state for seen in found.places for group in seen.groups}
-    assert states["azure-of-run"] == "no live run"
+    assert states[group] == "no live run"
     assert [note for note in found.notes if note.startswith("not looked at: ")]
     assert sweep_runs.remove(found, print) == []
     assert folder.manifest["resource_groups"][0]["deleted_utc"]
@@ -408,16 +450,17 @@ def killed(name: str, process: subprocess.Popen[str]) -> Run:
 
 def test_a_killed_run_on_a_named_emulator_goes_by_sweep(cloud: Clients, place: Path) -> None:
     process = begun("lost", "--emulator", EMULATOR)
-    assert listed()["diskbook-lost-1"] == ("live", False)
+    (group,) = groups(cloud)
+    assert group.startswith("diskbook-lost-1-") and listed()[group] == ("live", False)
     folder = killed("lost", process)
-    assert listed() == {"diskbook-lost-1": ("no live run", True)}
+    assert listed() == {group: ("no live run", True)}
     first = diskbook("sweep")
     out, _ = first.communicate(timeout=60)
-    assert first.returncode == 3 and "diskbook-lost-1" in out and "1 machine, 2 disks" in out
+    assert first.returncode == 3 and group in out and "1 machine, 2 disks" in out
     second = diskbook("sweep", "--delete")
     out, _ = second.communicate(timeout=60)
     assert second.returncode == 0, out
-    assert "resource group diskbook-lost-1 is gone" in out
+    assert f"resource group {group} is gone" in out
     assert groups(cloud) == []
     assert not (folder.folder / "keys").exists()
     assert all(row["deleted_utc"] for row in folder.manifest["resource_groups"])

@@ -89,7 +89,7 @@ def events(run: Run, kind: str, **wanted: Any) -> list[dict[str, Any]]:
 
 def groups_of(run: Run) -> list[str]:
     """Resource groups that the cloud has for a run."""
-    found = clients_of(run.manifest).resource.resource_groups.list()
+    found = clients_of(run).resource.resource_groups.list()
     return [group.name for group in found if (group.tags or {}).get("diskbook-run") == run.name]
 
 

@@ -14,6 +14,7 @@ from azure.core.rest import HttpRequest
 
 from diskbook.azure import requests
 from diskbook.azure.clients import Clients
+from diskbook.base import client
 from diskbook.cloud import connect
 from diskbook.emulator import lifecycle
 from diskbook.scenario.model import Disk
@@ -46,7 +47,7 @@ def a_place() -> Iterator[Path]:
 def a_cloud(name: str = EMULATOR) -> Clients:
     """Start an emulator as a user would, and return clients for it."""
     lifecycle.start(name, profile="quiet", time_scale=0.001, owner=True)
-    return connect.clients_of(manifest_of(name))
+    return connect.emulator_clients(name)
 
 
 def manifest_of(emulator: str) -> dict[str, Any]:
@@ -97,13 +98,27 @@ def tags_of(
 
 
 def a_group(clients: Clients, name: str, tags: dict[str, str], disks: int = 1) -> str:
-    """Make a resource group with some disks, as a run does."""
+    """Make a resource group with some disks, as a run does; where the tags name this client it signs them."""
+    made_by, run = tags.get("diskbook-client"), tags.get("diskbook-run", "")
+    if made_by and made_by == session.known_client_id(runs.runs_root()):
+        tags = tags | signed(clients.cloud.subscription, name, run)
     clients.resource.resource_groups.create_or_update(name, {"location": REGION, "tags": tags})
     for number in range(disks):
         spec = Disk(name=f"disk{number}", sku="Premium_LRS", size_gib=64, zone="1")
         body = requests.disk(spec, REGION, tags)
         clients.compute.disks.begin_create_or_update(name, spec.name, body).result()
     return name
+
+
+def name_of(run: str, number: int = 1) -> str:
+    """A name that a run may give to a group of its own."""
+    return f"diskbook-{run}-{number}-{number:08x}"
+
+
+def signed(subscription: str, group: str, run: str) -> dict[str, str]:
+    """The tag by which this client knows a group of its own again."""
+    word = client.sign("group", subscription, group.lower(), run)
+    return {session.SIGNATURE_TAG: word}
 
 
 def groups(clients: Clients) -> list[str]:

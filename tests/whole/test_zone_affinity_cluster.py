@@ -106,7 +106,7 @@ def cluster(lessons: dict[str, Lesson]) -> Iterator[Cluster]:
         folder = stages.begin("affinity", AFFINITY, "emulator", "quick", emulator={"name": "affinity"})
         stages.provision(folder)
         (row,) = folder.manifest["replicates"]
-        clients, scenario = clients_of(folder.manifest, folder), folder.scenario
+        clients, scenario = clients_of(folder), folder.scenario
         rig = Rig.of(clients, folder, scenario, row, threading.Event())
         try:
             found = Cluster(rig, place)

@@ -35,7 +35,7 @@ def find_group(clients: Clients, group: str) -> Any | None:
 def left_text(clients: Clients, group: str) -> str:
     """Name what is left in a group, for a message."""
     try:
-        return ", ".join(_short(resource.id) for resource in contents(clients, group)) or "nothing in it"
+        return ", ".join(short(resource.id) for resource in contents(clients, group)) or "nothing in it"
     except AzureError as error:
         return f"unknown ({azure_message(error)})"
 
@@ -109,6 +109,7 @@ def _kind(resource_type: str) -> str:
     return resource_type.rsplit("/", 1)[-1]
 
 
-def _short(resource_id: str) -> str:
+def short(resource_id: str) -> str:
+    """Kind and name of a resource, from its id."""
     kind, name = resource_id.rsplit("/", 2)[-2:]
     return f"{kind} {name}"

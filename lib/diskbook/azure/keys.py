@@ -7,11 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_ssh_private_key,
+)
 
 from diskbook.azure import expiry
-from diskbook.base.files import write_once
+from diskbook.base import client
+from diskbook.base.errors import DiskbookError
+from diskbook.base.files import write_atomic, write_once
 from diskbook.tools import registry
 
 
@@ -32,14 +41,48 @@ def new_pair(comment: str) -> KeyPair:
 
 
 def run_key(folder: Path) -> Path:
-    """Path of the run's private key, made on first use, readable by the owner only."""
+    """Path of the run's private key, made on first use, readable by the owner only.
+
+    Its public key is signed: a key that somebody put into the folder would open the machines to them.
+
+    Raises
+    ------
+    DiskbookError
+        When there is one that was not made by this client for this run.
+    """
     path = folder / "keys" / "id_ed25519"
     if not path.exists():
         path.parent.mkdir(mode=0o700, exist_ok=True)
         pair = new_pair("diskbook")
-        path.with_suffix(".pub").write_text(pair.public + "\n")
+        write_atomic(path.with_suffix(".pub"), pair.public + "\n")
+        write_atomic(
+            path.with_suffix(".signature"), client.sign("key", folder.name, pair.public) + "\n", 0o600
+        )
         write_once(path, pair.private)
+    _check_own(path, folder.name)
     return path
+
+
+def _check_own(path: Path, run: str) -> None:
+    """Raise DiskbookError unless this client made the key pair, of which both parts belong together."""
+    try:
+        pair = _pair_of(path.read_bytes(), path.with_suffix(".pub").read_text("utf-8").strip())
+        signature = path.with_suffix(".signature").read_text("ascii").strip()
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm):
+        signature = None
+    if signature is None or not client.is_signed(signature, "key", run, pair.public):
+        raise DiskbookError(
+            f"{path} was not made here for run {run}, so it is not used; remove the folder {path.parent}: "
+            "machines that stand are deleted by 'diskbook teardown', others then get a new key"
+        )
+
+
+def _pair_of(private: bytes, public: str) -> KeyPair:
+    """A key pair as its two files have it; raises ValueError when they do not belong together."""
+    key = load_ssh_private_key(private, None).public_key()
+    if key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode() != public.rpartition(" ")[0]:
+        raise ValueError("the public key is another one")
+    return KeyPair("", public)
 
 
 def cloud_init(host_key: KeyPair, expires_utc: str | None = None) -> str:

@@ -8,7 +8,7 @@ import os
 from diskbook.base.errors import UsageError
 
 VARIABLE = "DISKBOOK_SSH_SOURCE"
-_WIDEST = 8  # bits; anything wider is as good as everyone
+_WIDEST = {4: 16, 6: 32}  # bits, by IP version: what one organisation has; wider is as good as everyone
 _EXAMPLE = 'for example "203.0.113.7" (your address as others see it)'
 _OPEN = f"would open the machines to everyone; name your address, {_EXAMPLE}"
 
@@ -55,7 +55,7 @@ def cidr(text: str, where: str = VARIABLE) -> str:
         network = ipaddress.ip_network(text.strip(), strict=False)
     except ValueError:
         raise UsageError(f"{where}: '{text}' is neither an address nor a network; write {_EXAMPLE}") from None
-    if network.prefixlen < _WIDEST:
+    if network.prefixlen < _WIDEST[network.version]:
         raise UsageError(
             f"{where}: {network} would open the machines to everyone; name your address, {_EXAMPLE}"
         )

@@ -1,7 +1,8 @@
 """Find the resource groups that runs have left in a cloud, and decide which a sweep may delete.
 
-A group is ours by its tags alone, never by its name. It goes when it has expired, or when its run was started
-from this client, was not to be kept, and has no process any more. Everything else stays.
+A group is ours by tags that this client has signed, never by its name alone, and only if all in it carries
+the run's tag. It goes when it has expired, or when its run was not to be kept and has no process any more.
+What was made elsewhere stays until a person names it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from azure.core.exceptions import ResourceNotFoundError
 
-from diskbook.azure import inventory
+from diskbook.azure import inventory, ownership
 from diskbook.azure.clients import Clients
 from diskbook.store import session
 from diskbook.store.run import Run
@@ -26,20 +27,20 @@ WORKERS = 8
 _WHY_KEPT = {
     RunState.LIVE: "live",
     RunState.KEPT: "kept until it expires",
-    RunState.UNREADABLE: "until it expires: the manifest of its run is damaged",
+    RunState.UNREADABLE: "until it expires: the manifest of its run is damaged or was not written here",
 }
+_ELSEWHERE = "not made by you on this computer: only 'diskbook sweep --delete --group {group}' deletes it"
 
 
 @dataclass(frozen=True)
 class Label:
-    """What the tags of a group of ours say; `client` and `created` may be missing."""
+    """What the tags of a run's group say; `created` may be missing."""
 
     run: str
     owner: str
     scenario: str
     expires: datetime
     created: datetime | None
-    client: str | None
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Group:
     """A resource group as a sweep sees it.
 
     `label` is None where the tags are not those of a run; `goes` says that a sweep deletes the group; `state`
-    is why; `holds` counts its resources by kind.
+    is why; `holds` counts its resources by kind; `may_be_named` says that it goes where a person
+    names it, and `named` that a person did.
     """
 
     name: str
@@ -55,6 +57,8 @@ class Group:
     state: str
     goes: bool
     holds: str
+    may_be_named: bool = False
+    named: bool = False
 
 
 def label_of(tags: Mapping[str, str]) -> Label | str:
@@ -74,27 +78,28 @@ def label_of(tags: Mapping[str, str]) -> Label | str:
         scenario=tags["diskbook-scenario"],
         expires=expires,
         created=_time(tags.get(session.CREATED_TAG, "")),
-        client=tags.get(session.CLIENT_TAG),
     )
 
 
-def judge(group: str, label: Label, runs: Path, now: datetime) -> tuple[str, bool]:
-    """Say in which state a group of ours is, and whether a sweep deletes it.
+def judge(group: str, label: Label, own: bool, runs: Path, now: datetime) -> tuple[str, bool]:
+    """Say in which state a group that carries the tags of a run is, and whether a sweep deletes it.
 
     Parameters
     ----------
     group, label
         Its name and its tags.
+    own
+        This client made it (`session.is_own_group`).
     runs
         The folder of runs of this client.
     now
         The time, with its zone.
     """
-    if now >= label.expires:
+    expired = now >= label.expires
+    if not own:  # whether a process elsewhere still works on it cannot be seen from here
+        return f"{'expired, ' if expired else ''}{_ELSEWHERE.format(group=group)}", False
+    if expired:
         return "expired", True
-    if label.client is None or label.client != session.known_client_id(runs):
-        # Whether a process elsewhere still works on it cannot be seen from here.
-        return "until it expires: of another client", False
     state = session.run_state(Run(runs / label.run), group)
     return (_WHY_KEPT[state], False) if state in _WHY_KEPT else ("no live run", True)
 
@@ -134,16 +139,21 @@ def _group_of(clients: Clients, resource: object, runs: Path) -> Group | None:
     name: str = resource.name  # type: ignore[attr-defined]
     tags: dict[str, str] = resource.tags or {}  # type: ignore[attr-defined]
     try:
-        holds = inventory.counted(inventory.contents(clients, name))
+        contents = inventory.contents(clients, name)
     except ResourceNotFoundError:
         return None  # it has just gone
+    holds = inventory.counted(contents)
     label = label_of(tags)
     if isinstance(label, str):
         return Group(name, None, f"not touched: {label}", False, holds)
-    state, goes = judge(name, label, runs, datetime.now(UTC))
+    if strangers := ownership.strangers(contents, label.run):
+        why = f"not ours, not touched: {ownership.strangers_text(strangers, label.run)}"
+        return Group(name, label, why, False, holds)
+    own = session.is_own_group(tags, runs, clients.cloud.subscription, name)
+    state, goes = judge(name, label, own, runs, datetime.now(UTC))
     if resource.properties.provisioning_state == "Deleting":  # type: ignore[attr-defined]
         state += ", being deleted"
-    return Group(name, label, state, goes, holds)
+    return Group(name, label, state, goes, holds, may_be_named=goes or not own)
 
 
 def _time(text: str) -> datetime | None:

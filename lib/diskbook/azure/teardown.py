@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
 
-from diskbook.azure import inventory
+from diskbook.azure import inventory, ownership
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import azure_message, operation
 from diskbook.base.errors import DiskbookError
@@ -34,7 +34,7 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
     Parameters
     ----------
     clients, run, group
-        The group must be tagged with the run's name.
+        The group must be the run's own (`ownership.check`).
     say
         Takes a line when the deletion begins, and about once a minute while it lasts.
 
@@ -46,14 +46,13 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
     Raises
     ------
     DiskbookError
-        When the group does not carry this run's tag (it is not touched), or still exists afterwards; what is
-        left in it is named.
+        When the group, or anything in it, is not the run's (it is not touched), or when it still exists
+        afterwards; what is left in it is named.
     """
     resource = inventory.find_group(clients, group)
     if resource is None:
         return False
-    if (resource.tags or {}).get("diskbook-run") != run.name:
-        raise DiskbookError(f"resource group {group} is not tagged with run {run.name}; it was left alone")
+    ownership.check(clients, run, resource)
     known = {row["name"]: row.get("deletion") for row in run.manifest["resource_groups"]}
     with operation(run, "delete resource group", group, clients):
         remove(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import math
 import os
@@ -11,6 +12,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
+
+from diskbook.base.errors import DiskbookError
 
 _POLL_S = 0.02
 
@@ -61,6 +64,27 @@ def write_once(path: Path, text: str, mode: int = 0o600) -> None:
         file.write(text)
 
 
+def appending(path: Path) -> IO[bytes]:
+    """Open a file of ours to read and to append to, made when missing, but never by a link to another's.
+
+    Raises
+    ------
+    DiskbookError
+        When it is a link, or has a second name elsewhere (a hard link).
+    """
+    try:
+        number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise DiskbookError(f"{path} is a link, so it was not written; remove it") from None
+    file = os.fdopen(number, "a+b")
+    if os.fstat(number).st_nlink > 1:
+        file.close()
+        raise DiskbookError(f"{path} is also a file elsewhere (a hard link), so it was not written; copy it")
+    return file
+
+
 @contextlib.contextmanager
 def locked(path: Path, busy: Exception, patience_s: float = 0.0) -> Iterator[IO[bytes]]:
     """Hold the lock of a file, made when missing, against other processes.
@@ -79,7 +103,7 @@ def locked(path: Path, busy: Exception, patience_s: float = 0.0) -> Iterator[IO[
     IO
         The open file, at its end.
     """
-    with path.open("a+b") as file:
+    with appending(path) as file:
         if not acquire(file, patience_s):
             raise busy
         yield file

@@ -94,7 +94,7 @@ class _FailoverTest:
         self.down: set[str] = set()
         self._power = Power(clients, rig.run, rig.replicate)
         # Clients of its own: the waiting for the failure counts apart from that of the take-over.
-        own = connect.clients_of(rig.run.manifest, rig.run)
+        own = connect.clients_of(rig.run)
         self._failing = Power(own, rig.run, rig.replicate)
         self._clock = StepClock(lambda: clients.saved_s)
         self._series = Blocks.fresh(rig.scenario)

@@ -14,34 +14,38 @@ def teardown(name: str) -> None:
     from diskbook.runs import stages
     from diskbook.store import run as runs, session
 
-    folder = runs.open_run(name)
-    with session.session(folder):
-        stages.teardown(folder, click.echo)
+    run = runs.open_run(name)
+    run.check_signed()
+    with session.session(run):
+        stages.teardown(run, click.echo)
     click.echo("nothing of this run is left standing")
 
 
 @click.command()
 @click.option("--cloud", help="emulator or azure; by default both, Azure where a subscription is named.")
 @click.option("--emulator", "emulator_name", metavar="NAME", help="Look at this emulator only.")
+@click.option("--group", metavar="NAME", help="Look at this resource group only, also one made elsewhere.")
 @click.option("--delete", is_flag=True, help="Delete what the list says goes. Nothing is asked.")
-def sweep(cloud: str | None, emulator_name: str | None, delete: bool) -> None:
+def sweep(cloud: str | None, emulator_name: str | None, group: str | None, delete: bool) -> None:
     """List, or delete, what runs have left: resource groups past their expiry or without a live run.
 
-    A group is known by the tags of a run, never by its name. Before its expiry it goes only if the run was
-    started from this folder of runs on this computer, without --keep, and has no process any more. Killed
-    emulators, keys of killed runs and temporary folders go as well.
+    A group goes only if its tags are those of a run and signed by you on this computer, and all in it is
+    the run's: after its expiry, or when the run was started without --keep and has no process any more.
+    One that was made elsewhere stays until it is named with --group. Killed emulators, keys of killed runs
+    and temporary folders go as well.
 
     Ends with 0 when nothing is left to go, with 3 when something is (listed, or not deleted), with 1 or 2
     when a cloud could not be looked at or the command was wrong.
     """
     from diskbook.runs import sweep as sweep_runs, sweep_text
 
-    leftovers = sweep_runs.find(cloud, emulator_name)
+    leftovers = sweep_runs.find(cloud, emulator_name, group)
     click.echo(sweep_text.text_of(leftovers))
     if not leftovers.goes:
         return
     if not delete:
-        click.echo(f"{sweep_text.going(leftovers)} to go: 'diskbook sweep --delete' deletes")
+        named = f" --group {group}" if group else ""
+        click.echo(f"{sweep_text.going(leftovers)} to go: 'diskbook sweep --delete{named}' deletes")
         sys.exit(3)
     failed = sweep_runs.remove(leftovers, click.echo)
     for text in failed:

@@ -60,6 +60,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
     folder = runs.open_run(resume) if resume else _begin(str(scenario), options, azure)
+    folder.check_signed()
     connect.update_on_resume(folder, azure)
     if options["expires"] is not None:
         folder.update_manifest(expires_h=options["expires"])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from azure.core import AzureClouds
+from azure.mgmt.core.tools import get_arm_endpoints
 
 from diskbook.azure import signin, ssh_source, subscription
 from diskbook.azure.clients import Clients, Cloud, StaticToken
@@ -37,6 +41,22 @@ def provenance(cloud: str) -> Provenance:
 def emulator_state(name: str) -> str:
     """Return "running", "kept" (stopped, its state kept), "dead" (killed) or "absent"."""
     return next((row.state for row in lifecycle.status() if row.name == name), "absent")
+
+
+def own_emulator_name(folder: Path) -> str:
+    """Name of the own emulator of the run in a folder.
+
+    Short, since the paths of an emulator's sockets are limited; the folder makes it unique on the machine.
+    """
+    return "run-" + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
+
+
+def emulator_name(run: Run) -> str | None:
+    """Name of a run's emulator, None for a run on Azure; a manifest can name none as its own but its own."""
+    emulator = run.manifest.get("emulator")
+    if emulator is None:
+        return None
+    return own_emulator_name(run.folder) if emulator["own"] else str(emulator["name"])
 
 
 def check_emulator_runs(name: str) -> None:
@@ -112,20 +132,31 @@ def azure_clients(subscription_id: str | None = None) -> Clients:
     return Clients(_azure({"subscription": chosen.id, "endpoint": _endpoint()}))
 
 
-def clients_of(manifest: dict[str, Any], run: Run | None = None) -> Clients:
-    """Make the clients for the cloud that a manifest names.
+def clients_of(run: Run, *, record: bool = True) -> Clients:
+    """Make the clients for the cloud of a run.
 
-    With `run` given, what its user is told of waits goes to its ledger as well.
+    Parameters
+    ----------
+    run
+        The run; its manifest must be this client's own word, since a sign-in goes where it leads.
+    record
+        Waits that the user is told of go to its ledger as well.
 
     Raises
     ------
     UsageError
         When its emulator does not run, or when nothing says which Azure subscription to use.
+    DiskbookError
+        When the run was not begun here, or its endpoint is not to be trusted now.
     """
-    tell = _teller(run) if run else _say
-    if manifest["cloud"] == "emulator":
-        return Clients(_emulator(manifest), tell)
-    return Clients(_azure(_recorded(manifest)), tell)
+    run.check_signed()
+    tell, name = _teller(run) if record else _say, emulator_name(run)
+    return Clients(_azure(_recorded(run.manifest)) if name is None else _emulator(name), tell)
+
+
+def emulator_clients(name: str) -> Clients:
+    """Make the clients of a running emulator of this user; UsageError when there is none."""
+    return Clients(_emulator(name), _say)
 
 
 def _say(line: str) -> None:
@@ -143,8 +174,8 @@ def _teller(run: Run) -> Callable[[str], None]:
     return tell
 
 
-def _emulator(manifest: dict[str, Any]) -> Cloud:
-    connection = lifecycle.connect(manifest["emulator"]["name"])
+def _emulator(name: str) -> Cloud:
+    connection = lifecycle.connect(name)
     return Cloud(
         kind="emulator",
         subscription=connection.subscription_id,
@@ -159,7 +190,24 @@ def _emulator(manifest: dict[str, Any]) -> Cloud:
 
 def _recorded(manifest: dict[str, Any]) -> dict[str, Any]:
     """What the run has recorded, not the environment of now: its machines stand where they were made."""
-    return dict(manifest.get("azure") or {"subscription": subscription.find().id, "endpoint": _endpoint()})
+    used = manifest.get("azure")
+    if not used:
+        return {"subscription": subscription.find().id, "endpoint": _endpoint()}
+    check_endpoint(used.get("endpoint"))
+    return {**used, "ssh_source": ssh_source.cidr(str(used.get("ssh_source")), "the run's manifest")}
+
+
+def check_endpoint(endpoint: str | None) -> None:
+    """Raise DiskbookError unless a recorded endpoint is one to send an Azure sign-in to.
+
+    That is Azure Resource Manager of a cloud that the SDK knows, or what the environment names now.
+    """
+    known = {str(get_arm_endpoints(cloud)["resource_manager"]).rstrip("/") for cloud in AzureClouds}
+    if endpoint is not None and endpoint not in known and endpoint != _endpoint():
+        raise DiskbookError(
+            f"the run's manifest names the endpoint {endpoint!r}, which is no known cloud of Azure: no "
+            f"sign-in is sent there; if it is yours, set {ENDPOINT} to it"
+        )
 
 
 def _azure(used: Mapping[str, Any]) -> Cloud:

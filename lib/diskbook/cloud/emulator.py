@@ -29,40 +29,41 @@ def start(run: Run, *, owner: bool) -> None:
     UsageError
         When the run uses an emulator that the user named, and that one does not run.
     """
-    emulator = run.manifest["emulator"]
-    if emulator is None or connect.emulator_state(emulator["name"]) == "running":
+    emulator, name = run.manifest["emulator"], connect.emulator_name(run)
+    if name is None or connect.emulator_state(name) == "running":
         return
     if not emulator["own"]:
-        connect.check_emulator_runs(emulator["name"])
+        connect.check_emulator_runs(name)
     settings = {key: emulator[key] for key in ("profile", "seed", "time_scale")}
-    lifecycle.start(emulator["name"], **settings, owner=owner)
+    lifecycle.start(name, **settings, owner=owner)
 
 
-def is_there(manifest: dict[str, Any]) -> bool:
+def is_there(run: Run) -> bool:
     """Whether anything of the run's own emulator is there, running or dead."""
-    emulator = manifest["emulator"]
-    return bool(emulator and emulator["own"] and connect.emulator_state(emulator["name"]) != "absent")
+    name = connect.emulator_name(run)
+    return name is not None and run.manifest["emulator"]["own"] and connect.emulator_state(name) != "absent"
 
 
-def is_gone(manifest: dict[str, Any]) -> bool:
+def is_gone(run: Run) -> bool:
     """Whether the emulator is gone, and all it held; one that the user named may have kept its state."""
-    emulator = manifest["emulator"]
-    return emulator is not None and (emulator["own"] or connect.emulator_state(emulator["name"]) == "absent")
+    name = connect.emulator_name(run)
+    return name is not None and (run.manifest["emulator"]["own"] or connect.emulator_state(name) == "absent")
 
 
-def stop(manifest: dict[str, Any]) -> None:
+def stop(run: Run) -> None:
     """Stop the run's own emulator, and remove what it has left."""
-    if is_there(manifest):
-        lifecycle.stop(manifest["emulator"]["name"])
+    name = connect.emulator_name(run)
+    if name is not None and is_there(run):
+        lifecycle.stop(name)
 
 
 def keep_truth(run: Run) -> None:
     """Write what the emulator planted and played to truth.json, for tests; no analysis may read it."""
-    emulator = run.manifest["emulator"]
-    if emulator is None:
+    name = connect.emulator_name(run)
+    if name is None:
         return
     windows = [_window(event) for event in run.ledger() if event["event"] == "trial"]
-    played = truth.build_truth(lifecycle.read_truth(lifecycle.connect(emulator["name"])), windows)
+    played = truth.build_truth(lifecycle.read_truth(lifecycle.connect(name)), windows)
     earlier = run.folder / "truth.json"
     if earlier.exists():
         played = truth.merge(json.loads(earlier.read_text("utf-8")), played)

@@ -30,25 +30,48 @@ CONFIG, CONNECTION, LOCK, KEEP, LOG = "config.json", "connection.json", "lock", 
 def home() -> Path:
     """Return the folder of this user's emulators, which need not exist; it is closed to others.
 
+    It lies where all users may make folders, so one of that name may be somebody else's, or lead elsewhere.
+
     Raises
     ------
     UsageError
-        The folder belongs to somebody else.
+        It belongs to somebody else, is open to others, or is a link.
     """
     name = f"diskbook-{os.getuid()}"
     short = [Path(place) / name for place in (os.environ.get("TMPDIR") or "/tmp", "/tmp")]
-    folder = next((path for path in short if len(os.fsencode(path)) <= FOLDER_MAX - 33), short[-1]).resolve()
-    if not folder.exists():
+    usual = next((path for path in short if len(os.fsencode(path)) <= FOLDER_MAX - 33), short[-1])
+    folder = usual.parent.resolve() / name
+    try:
+        info = folder.lstat()
+    except FileNotFoundError:
         return folder
-    info = folder.stat()
-    if info.st_uid != os.getuid() or stat.S_IMODE(info.st_mode) & 0o077:
-        raise UsageError(f"{folder} is not yours alone: remove it, or set TMPDIR to a folder of your own.")
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or stat.S_IMODE(info.st_mode) & 0o077:
+        raise UsageError(
+            f"{folder} is not yours alone, or is no folder: remove it, or set TMPDIR to a folder of your own."
+        )
     return folder
 
 
 def names() -> list[str]:
     """Return the names of this user's emulators, running or not."""
-    return sorted(path.name for path in home().glob("*") if NAME.fullmatch(path.name))
+    return sorted(path.name for path in home().glob("*") if NAME.fullmatch(path.name) and _is_ours(path))
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether an entry is a folder of this user, or a link that `make` set to an emulator's state."""
+    info = path.stat() if path.exists() else path.lstat()
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
+        return path.is_symlink() and not path.exists()  # its state has gone: `remove` takes the link away
+    return not path.is_symlink() or _is_marked(path.name, path.resolve())
+
+
+def _is_marked(name: str, state: Path) -> bool:
+    """Whether a folder is the state of that emulator by its own configuration."""
+    with contextlib.suppress(DiskbookError, OSError):
+        if state.lstat().st_uid == os.getuid() and not (state / CONFIG).is_symlink():
+            config = read(state / CONFIG)
+            return config.get("name") == name and config.get("link") == str(home() / name)
+    return False
 
 
 def find(name: str) -> Path:
@@ -62,6 +85,7 @@ def make(name: str, folder: Path | None) -> Path:
     """Return the state folder, made when missing; one elsewhere is linked from the usual place."""
     usual = home() / name
     usual.parent.mkdir(mode=0o700, exist_ok=True)
+    home()  # somebody may have made it just before
     if folder is None:
         state = usual.resolve()
     else:
@@ -82,9 +106,13 @@ def make(name: str, folder: Path | None) -> Path:
 
 
 def remove(name: str, state: Path) -> None:
-    """Remove a state folder and what pointed to it."""
+    """Remove a state folder and what pointed to it; a folder without the emulator's marks only if empty."""
     link = home() / name
-    shutil.rmtree(state, ignore_errors=True)
+    if _is_marked(name, state):
+        shutil.rmtree(state, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            state.rmdir()
     if link.is_symlink():
         link.unlink()
     with contextlib.suppress(OSError):

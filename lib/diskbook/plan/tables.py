@@ -75,7 +75,9 @@ def _estimate(run: Run) -> dict[str, Any]:
     if manifest.get("cost"):
         return dict(manifest["cost"][0])
     scenario, cloud = run.scenario, manifest["cloud"]
-    asked = budget.price_source(connect.clients_of(manifest).cloud) if cloud == "azure" else retail.endpoint()
+    asked = retail.endpoint()
+    if cloud == "azure" and run.is_signed:  # a stranger's folder does not say whom to ask
+        asked = budget.price_source(connect.clients_of(run).cloud)
     estimate = budget.estimated(scenario, asked, expiry.lifetime(manifest), date.today())
     limit = budget.limit_of(scenario, cloud, manifest.get("max_cost_usd"))
     return budget.record(estimate, limit, manifest["provenance"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from collections.abc import Mapping
 from importlib import metadata
@@ -77,9 +76,8 @@ def _emulator(folder: Path, scenario: Scenario, asked: Mapping[str, Any]) -> dic
     """Settings of the emulator, checked; `own` says that it is the run's own and ends with it."""
     if "name" in asked:
         return {**_of_running(asked), "own": False}
-    # Short, since the paths of an emulator's sockets are limited; the folder makes it unique on the machine.
-    own = "run-" + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
-    defaults = {"name": own, "profile": "default", "seed": scenario.design.seed, "time_scale": TIME_SCALE}
+    name = connect.own_emulator_name(folder)
+    defaults = {"name": name, "profile": "default", "seed": scenario.design.seed, "time_scale": TIME_SCALE}
     load_profile(asked.get("profile", "default"))
     return {**defaults, **asked, "own": True}
 

@@ -52,18 +52,31 @@ def clear_scratch() -> None:
         leftover.remove()
 
 
-def local_runs() -> Iterator[Run]:
-    """Runs in the folder of runs, less those whose manifest cannot be read."""
+def local_runs() -> list[Run]:
+    """Runs in the folder of runs that this client may act on: begun here, unchanged, readable."""
+    return [run for run, why_not in _judged() if why_not is None]
+
+
+def refused_runs() -> list[str]:
+    """Say of each other run in the folder of runs, where something of it may stand, why it is left alone."""
+    return [why_not for _, why_not in _judged() if why_not]
+
+
+def _judged() -> Iterator[tuple[Run, str | None]]:
+    """Runs in the folder of runs, and why nothing is done about one; "" where there is nothing to be done."""
     for path in sorted(runs.runs_root().glob("*/manifest.json")):
         run = Run(path.parent)
-        with contextlib.suppress(DiskbookError):
-            if run.manifest:
-                yield run
-
-
-def _emulator_of(run: Run) -> str | None:
-    emulator = run.manifest.get("emulator")
-    return emulator["name"] if emulator else None
+        try:
+            runs.check_no_links(run.folder)
+            stands = any(not row["deleted_utc"] for row in run.manifest["resource_groups"])
+            if not run.is_signed and not stands:
+                yield run, ""
+                continue
+            run.check_signed()
+        except DiskbookError as error:
+            yield run, f"not looked at: {error}"
+        else:
+            yield run, None
 
 
 def _records() -> Iterator[Leftover]:
@@ -71,7 +84,8 @@ def _records() -> Iterator[Leftover]:
     for run in local_runs():
         manifest = run.manifest
         own = (manifest.get("emulator") or {}).get("own", False)
-        if not own or connect.emulator_state(manifest["emulator"]["name"]) == "running" or not has_ended(run):
+        name = connect.emulator_name(run) or ""
+        if not own or connect.emulator_state(name) == "running" or not has_ended(run):
             continue
         stand = any(not row["deleted_utc"] for row in manifest["resource_groups"])
         if stand or (run.folder / "keys").exists():
@@ -89,7 +103,7 @@ def _close(run: Run) -> None:
 def _dead_emulators() -> Iterator[Leftover]:
     users: dict[str | None, list[Run]] = {}
     for run in local_runs():
-        users.setdefault(_emulator_of(run), []).append(run)
+        users.setdefault(connect.emulator_name(run), []).append(run)
     for row in lifecycle.status():
         if row.state != "dead":
             continue

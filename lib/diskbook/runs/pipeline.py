@@ -61,6 +61,7 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
     Stopped
         After SIGINT or SIGTERM, when everything is torn down.
     """
+    run.check_signed()
     sources, file = _notebooks(run, scenario)
     planned, left = _count_trials(run)
     progress = Progress(run.folder / "ledger.jsonl", planned, planned - left)
@@ -135,17 +136,25 @@ def _stage(run: Run, source: Path, scratch: Path, progress: Progress, file: Path
             _end(child)
             progress.follow()
             progress.close()
+            with contextlib.suppress(DiskbookError):  # why the stage ended matters more
+                _keep_executed(run, scratch / source.name)
     if child.returncode != 0:
         raise _failure(run, name, child.returncode, log.read_text(errors="replace"), _resume(run, file))
+    _keep_executed(run, scratch / source.name)
     progress.say(f"{name} done in {time.monotonic() - started:.0f} s")
+
+
+def _keep_executed(run: Run, executed: Path) -> None:
+    """Put an executed notebook, also one that was cut short, into the run folder, whole."""
+    if executed.exists():
+        (run.folder / "notebooks").mkdir(exist_ok=True)
+        run.write(f"notebooks/{executed.name}", executed.read_bytes())
 
 
 def _spawn(
     run: Run, source: Path, parameters: Mapping[str, Any], scratch: Path, output: Any, file: Path | None
 ) -> subprocess.Popen[bytes]:
-    executed = run.folder / "notebooks" / source.name
-    executed.parent.mkdir(exist_ok=True)
-    places = [os.path.relpath(path, paths.ROOT) for path in (source, executed)]
+    places = [os.path.relpath(source, paths.ROOT), str(scratch / source.name)]
     command = [sys.executable, "-m", "diskbook.runs.execute_notebook", *places, json.dumps(parameters)]
     if shutil.which("setpriv"):  # Linux: the stage ends with this process even if that is killed
         command = ["setpriv", "--pdeathsig", "KILL", *command]

@@ -15,7 +15,14 @@ from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequestError, ServiceResponseError
 
-from diskbook.azure import expiry, inventory, monitor, provision as provisioning, teardown as deletion
+from diskbook.azure import (
+    expiry,
+    inventory,
+    monitor,
+    ownership,
+    provision as provisioning,
+    teardown as deletion,
+)
 from diskbook.azure.attach import group_and_name
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError, UsageError
@@ -50,9 +57,10 @@ def provision(run: Run) -> None:
     """
     if finished(run):
         return
+    run.check_signed()
     with run.locked(), _cloud_told(run):
         own_emulator.start(run, owner=False)
-        clients, scenario = connect.clients_of(run.manifest, run), run.scenario
+        clients, scenario = connect.clients_of(run), run.scenario
         missing = [
             origin
             for origin in origins(scenario)
@@ -79,13 +87,14 @@ def benchmark(run: Run) -> None:
     """
     if finished(run):
         return
+    run.check_signed()
     with run.locked(), _cloud_told(run):
         scenario = run.scenario
         left = {origin: remaining(run, scenario, origin) for origin in origins(scenario)}
         drills = {origin for origin in left if failover.remaining(run, scenario, origin)}
         left = {origin: blocks for origin, blocks in left.items() if blocks or origin in drills}
         _measure_all(run, scenario, left)
-        monitor.keep(run, connect.clients_of(run.manifest, run))
+        monitor.keep(run, connect.clients_of(run))
         run.append("stage", stage="benchmark")
 
 
@@ -96,7 +105,7 @@ def teardown(run: Run, say: deletion.Say | None = None) -> None:
 
     Parameters
     ----------
-    folder
+    run
         The run.
     say
         Takes progress lines; they also go into the ledger.
@@ -108,17 +117,18 @@ def teardown(run: Run, say: deletion.Say | None = None) -> None:
     """
     manifest = run.manifest
     groups = [row["name"] for row in manifest["resource_groups"] if not row["deleted_utc"]]
-    if not groups and not own_emulator.is_there(manifest):
+    if not groups and not own_emulator.is_there(run):
         return
+    run.check_signed()
     # A kernel whose parent was killed takes a moment to notice, and holds the run until then.
     with run.locked(patience_s=20), _cloud_told(run):
         try:
-            clients = connect.clients_of(manifest, run)
+            clients = connect.clients_of(run)
         except UsageError:
-            if not own_emulator.is_gone(manifest):
+            if not own_emulator.is_gone(run):
                 raise
             _mark_deleted(run, groups)
-            own_emulator.stop(manifest)
+            own_emulator.stop(run)
         else:
             _delete_all(run, clients, groups, say)
         shutil.rmtree(run.folder / "keys", ignore_errors=True)
@@ -131,7 +141,7 @@ def _delete_all(run: Run, clients: Clients, groups: list[str], say: deletion.Say
     A full disk, for one, is no reason to leave machines standing.
     """
     with contextlib.ExitStack() as steps:  # taken from the last to the first
-        steps.callback(own_emulator.stop, run.manifest)
+        steps.callback(own_emulator.stop, run)
         steps.callback(_drop_keys, run, clients, groups)
         steps.callback(inventory.check_elsewhere, clients, run)
         for group in reversed(groups):
@@ -216,9 +226,10 @@ def _create(run: Run, clients: Clients, scenario: Scenario, missing: list[int]) 
         row for row in manifest["replicates"] if row["replicate"] in measured or row["origin"] not in missing
     ]
     origin_of = _numbered(scenario, missing, [row["replicate"] for row in kept])
-    group = f"diskbook-{run.name}-{len(manifest['resource_groups']) + 1}"
+    group = ownership.new_group(clients, run, len(manifest["resource_groups"]) + 1)
     expires = expiry.from_now(manifest)
-    tags = provisioning.group_tags(run.name, scenario, expires) | session.tags(run)
+    tags = provisioning.group_tags(run.name, scenario, expires)
+    tags |= session.tags(run, clients.cloud.subscription, group)
     place = provisioning.Place(group, scenario.region, tags)
     # Recorded before it is created: what is on record can always be found and deleted.
     row = {"name": group, "expires_utc": expires, "deleted_utc": None}
@@ -273,7 +284,7 @@ def _measure_replicate(
     run: Run, scenario: Scenario, origin: int, blocks: list[schedule.Block], stop: threading.Event
 ) -> None:
     # Clients of its own: they add up the waiting of this replicate's operations only.
-    clients = connect.clients_of(run.manifest, run)
+    clients = connect.clients_of(run)
     row = running_machines(run, clients, origin)
     if row is None:
         raise DiskbookError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from azure.core.exceptions import AzureError
@@ -50,7 +50,7 @@ class SweepReport:
         return groups + sum(leftover.goes for leftover in self.leftovers)
 
 
-def find(cloud: str | None = None, emulator: str | None = None) -> SweepReport:
+def find(cloud: str | None = None, emulator: str | None = None, group: str | None = None) -> SweepReport:
     """Find what runs have left.
 
     Parameters
@@ -59,14 +59,42 @@ def find(cloud: str | None = None, emulator: str | None = None) -> SweepReport:
         "azure" or "emulator"; by default both, Azure only where it can be reached.
     emulator
         Look at this emulator only.
+    group
+        Look for this resource group only; it may have been made elsewhere.
 
     Raises
     ------
     UsageError
-        For a cloud or emulator that does not exist.
+        For a cloud, emulator or group that does not exist.
     DiskbookError
-        When a cloud that was asked for cannot be looked at.
+        When a cloud that was asked for cannot be looked at, or a group that was named must not be deleted.
     """
+    report = _all(cloud, emulator)
+    return report if group is None else _only(report, group)
+
+
+def _only(report: SweepReport, group: str) -> SweepReport:
+    """The part of a report that is about one group, which then goes: a person has named it."""
+    places = [
+        Place(place.title, place.clients, [replace(row, goes=row.may_be_named, named=True)])
+        for place in report.places
+        for row in place.groups
+        if row.name.lower() == group.lower()
+    ]
+    if not places:
+        where = ", ".join(place.title for place in report.places) or "no cloud"
+        raise UsageError(f"there is no resource group {group} of a run; looked at: {where}")
+    if len(places) > 1:
+        titles = " and ".join(place.title for place in places)
+        raise UsageError(
+            f"there is a resource group {group} in {titles}; say which with --cloud or --emulator"
+        )
+    if not places[0].groups[0].goes:
+        raise DiskbookError(f"resource group {group} is not deleted from here: {places[0].groups[0].state}")
+    return SweepReport(places, [], [])
+
+
+def _all(cloud: str | None, emulator: str | None) -> SweepReport:
     if cloud is not None:
         connect.check_kind(cloud)
     if emulator is not None:
@@ -84,6 +112,7 @@ def find(cloud: str | None = None, emulator: str | None = None) -> SweepReport:
         for row in rows
         if row.state == "kept"
     ]
+    notes += leftovers.refused_runs()
     return SweepReport([*azure, *emulators], leftovers.find(), notes)
 
 
@@ -95,7 +124,7 @@ def _azure(must: bool) -> tuple[list[Place], list[str]]:
     places: dict[tuple[str | None, str], Place] = {}
     notes: list[str] = []
     sources: list[Callable[[], Clients]] = [
-        partial(connect.clients_of, run.manifest) for run in leftovers.local_runs() if _used_azure(run)
+        partial(connect.clients_of, run, record=False) for run in leftovers.local_runs() if _used_azure(run)
     ]
     for clients_of in [*sources, connect.azure_clients]:
         try:
@@ -161,8 +190,7 @@ def _tried(task: Callable[[], object]) -> str | None:
 
 
 def _emulator(name: str) -> Place:
-    clients = connect.clients_of({"cloud": "emulator", "emulator": {"name": name}})
-    return _place(f"emulator {name} (emulated)", clients)
+    return _place(f"emulator {name} (emulated)", connect.emulator_clients(name))
 
 
 def _place(title: str, clients: Clients) -> Place:
@@ -175,22 +203,24 @@ def _place(title: str, clients: Clients) -> Place:
 def _removal(clients: Clients, groups: list[Group], say: Say) -> Callable[[], None]:
     def task() -> None:
         for group in groups:
-            _remove_group(clients, group.name, say)
+            _remove_group(clients, group, say)
 
     return task
 
 
-def _remove_group(clients: Clients, name: str, say: Say) -> None:
+def _remove_group(clients: Clients, listed: Group, say: Say) -> None:
     """Delete a group if it still is what the list said."""
+    name = listed.name
     now = sweep.read_group(clients, name, runs.runs_root())
     if now is None:
         say(f"resource group {name} has gone meanwhile")
         return
-    if not now.goes or now.label is None:
+    if not (now.goes or (listed.named and now.may_be_named)) or now.label is None:
         raise DiskbookError(f"resource group {name} was left alone: it is now {now.state}")
     run = Run(runs.runs_root() / now.label.run)
     # Another group of the same run may have longer to live: then only this one goes.
-    if session.run_state(run, name) in (RunState.ENDED, RunState.KEPT) and leftovers.has_ended(run):
+    state = session.run_state(run, name) if now.goes else RunState.ABSENT
+    if state in (RunState.ENDED, RunState.KEPT) and leftovers.has_ended(run):
         with session.session(run):  # a run that is resumed at this moment is told to wait
             stages.teardown(run, say)
     # Also what no run here has on record, or what a run hangs on to beyond its expiry.

@@ -90,7 +90,7 @@ def measure(replicates: int, scale: float = SCALE) -> Timing:
 
 
 def _timing(run: Run, began_utc: datetime, wall_s: float, scale: float) -> Timing:
-    clients, scenario = connect.clients_of(run.manifest), run.scenario
+    clients, scenario = connect.clients_of(run), run.scenario
     needs = needs_of(run, scenario)
     durations_s = durations(needs, operations(clients))
     chain_s, chain = graph.longest_chain(needs, durations_s)
@@ -113,7 +113,7 @@ def _timing(run: Run, began_utc: datetime, wall_s: float, scale: float) -> Timin
 def needs_of(run: Run, scenario: Scenario) -> dict[str, tuple[str, ...]]:
     """Steps of provisioning a scenario, with the steps that each needs; nothing is done."""
     place = provision.Place("group", scenario.region, {})
-    maker = Maker(connect.clients_of(run.manifest), run, place, {})
+    maker = Maker(connect.clients_of(run), run, place, {})
     steps = provision.steps(maker, scenario, list(stages.origins(scenario)))
     return {name: step.needs for name, step in steps.items()}
 

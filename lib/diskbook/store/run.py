@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from diskbook import load
-from diskbook.base import files, paths
+from diskbook.base import client, files, paths
 from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.base.files import write_atomic
 from diskbook.scenario.model import Scenario
 
 SCHEMA = 1
+SIGNATURE = "signature"  # key of the manifest: this client's, over all other keys
 _CUT = "...cut short"  # ends a ledger line that was not written whole
 
 
@@ -84,9 +85,34 @@ class Run:
         """The scenario as the manifest records it."""
         return load.from_dict(self.manifest["scenario"], f"{self.name}/manifest.json")
 
+    @property
+    def is_signed(self) -> bool:
+        """Whether this client wrote the manifest as it stands, for a run of this name."""
+        manifest = self.manifest
+        signed = client.is_signed(manifest.get(SIGNATURE), *_signed_words(manifest))
+        return signed and manifest["run"] == self.name
+
+    def check_signed(self) -> None:
+        """Make sure that the manifest is this client's own word, before anything is done on it.
+
+        Raises
+        ------
+        DiskbookError
+            When it is not: a folder may name anybody's groups, machines, keys and endpoints.
+        """
+        if not self.is_signed:
+            raise DiskbookError(
+                f"run {self.name} was not begun by you on this computer, or its manifest or name has been "
+                "changed: nothing is created, sent or deleted on its word; tables, why, figures and report "
+                "read it"
+            )
+
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """Replace the manifest as a whole."""
-        self.write("manifest.json", json.dumps(manifest, indent=1, sort_keys=False) + "\n")
+        """Replace the manifest as a whole: a new one is signed, one that was not signed stays so."""
+        content = {key: value for key, value in manifest.items() if key != SIGNATURE}
+        if not (self.folder / "manifest.json").exists() or self.is_signed:
+            content[SIGNATURE] = client.sign(*_signed_words(content))
+        self.write("manifest.json", json.dumps(content, indent=1, sort_keys=False) + "\n")
 
     def write(self, name: str, content: str | bytes) -> None:
         """Write a file of the run folder, whole or not at all.
@@ -120,7 +146,7 @@ class Run:
             When there is no room, or the folder cannot be written.
         """
         line = json.dumps({"event": event, "time_utc": now_utc(), **fields}) + "\n"
-        with self._writing(), (self.folder / "ledger.jsonl").open("a+b") as file:
+        with self._writing(), files.appending(self.folder / "ledger.jsonl") as file:
             _finish_cut_line(file)
             file.write(line.encode())
             file.flush()
@@ -211,20 +237,37 @@ def open_run(name: str | Path) -> Run:
     UsageError
         When there is none, with the nearest name.
     DiskbookError
-        When the folder is damaged or foreign.
+        When the folder is damaged or foreign, or has a link in it.
     """
     folder = folder_of(name)
     if not folder.is_dir():
         known = [path.parent.name for path in runs_root().glob("*/manifest.json")]
         raise unknown("run", str(name), known)
+    check_no_links(folder)
     run = Run(folder)
     run.manifest  # noqa: B018  raises when the folder is not one of ours
     return run
 
 
+def check_no_links(folder: Path) -> None:
+    """Raise DiskbookError where a run folder has a link in it, by which others' files would be written."""
+    for path in folder.rglob("*"):
+        if path.is_symlink():
+            raise DiskbookError(
+                f"{folder} has a link in it ({str(path.relative_to(folder))!r}), so it is not opened; "
+                "put the file itself in its place, or remove the link"
+            )
+
+
 def new_name(scenario: str) -> str:
     """Name for a new run: scenario, UTC time, and four random digits against collisions."""
     return f"{scenario}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
+
+
+def _signed_words(manifest: dict[str, Any]) -> tuple[str, str]:
+    """What a manifest's signature is for, and over."""
+    content = {key: value for key, value in manifest.items() if key != SIGNATURE}
+    return "manifest", json.dumps(content, sort_keys=True)
 
 
 def _event(path: Path, number: int, line: str, lines: list[str]) -> dict[str, Any] | None:

@@ -1,8 +1,9 @@
 """Lock a run while a process works on it, and tell which client a resource group belongs to.
 
-A client is a folder of runs on one computer: only there can it be seen whether the process of a run still
-lives. Its id goes into the tag `diskbook-client` of every group; a sweep from anywhere else leaves the
-group alone until it expires.
+A client is a folder of runs of one user on one computer: only there can it be seen whether the process of a
+run still lives. Its id goes into the tag `diskbook-client` of every group. Whoever may write tags can copy
+that, so a second tag, `diskbook-signature`, signs the group's name, its subscription and its run with the
+secret of this user: a sweep from anywhere else leaves the group alone.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import hashlib
 import secrets
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 
-from diskbook.base import files
+from diskbook.base import client, files
 from diskbook.base.errors import DiskbookError
 from diskbook.store.run import Run, now_utc
 
-CLIENT_TAG, CREATED_TAG = "diskbook-client", "diskbook-created"
+RUN_TAG, CLIENT_TAG, CREATED_TAG = "diskbook-run", "diskbook-client", "diskbook-created"
+SIGNATURE_TAG = "diskbook-signature"
 _CLIENT = ".client"  # in the folder of runs: a random id
 _ID_BYTES = 16
 _SESSION = ".session"  # in a run's folder: locked for as long as `diskbook run` works on it
@@ -32,7 +34,7 @@ class RunState(Enum):
     LIVE = "live"  # a process works on it
     KEPT = "kept"  # its machines were left standing on purpose, or are used from notebooks by hand
     ENDED = "ended"  # it was to tear itself down, and no process is left that would
-    UNREADABLE = "unreadable"  # its manifest is damaged
+    UNREADABLE = "unreadable"  # its manifest is damaged, or was not written here
     ABSENT = "absent"  # no run here has such a group
 
 
@@ -54,9 +56,9 @@ def client_id(runs: Path) -> str:
     with contextlib.suppress(FileExistsError):
         files.write_once(path, secrets.token_hex(_ID_BYTES))
     for _ in range(20):
-        client = known_client_id(runs)
-        if client is not None:
-            return client
+        known = known_client_id(runs)
+        if known is not None:
+            return known
         time.sleep(0.05)  # another process may be about to write it
     raise DiskbookError(f"{path} is damaged: delete it; groups made so far then stay until they expire")
 
@@ -72,9 +74,21 @@ def known_client_id(runs: Path) -> str | None:
     return hashlib.sha256(f"{own}@{socket.gethostname()}".encode()).hexdigest()[:16]
 
 
-def tags(run: Run) -> dict[str, str]:
-    """Tags that let a sweep tell this client's groups from others', and their age."""
-    return {CLIENT_TAG: client_id(run.folder.parent), CREATED_TAG: now_utc()[:19] + "+00:00"}
+def tags(run: Run, subscription: str, group: str) -> dict[str, str]:
+    """Tags of a group, that let a sweep tell this client's groups from others', and their age."""
+    return {
+        CLIENT_TAG: client_id(run.folder.parent),
+        CREATED_TAG: now_utc()[:19] + "+00:00",
+        SIGNATURE_TAG: client.sign("group", subscription, group.lower(), run.name),
+    }
+
+
+def is_own_group(tags: Mapping[str, str], runs: Path, subscription: str, group: str) -> bool:
+    """Whether a group was made by this client, for the run that it is tagged with."""
+    words = (subscription, group.lower(), tags.get(RUN_TAG, ""))
+    own = known_client_id(runs)
+    signed = client.is_signed(tags.get(SIGNATURE_TAG), "group", *words)
+    return own is not None and tags.get(CLIENT_TAG) == own and signed
 
 
 @contextlib.contextmanager
@@ -117,13 +131,15 @@ def run_state(run: Run, group: str) -> RunState:
     if not (run.folder / "manifest.json").exists():
         return RunState.ABSENT
     try:
-        manifest = run.manifest
+        manifest, signed = run.manifest, run.is_signed
     except DiskbookError:
         return RunState.UNREADABLE
     if group.lower() not in (row["name"].lower() for row in manifest["resource_groups"]):
         return RunState.ABSENT
     if is_worked_on(run):
         return RunState.LIVE
+    if not signed:
+        return RunState.UNREADABLE
     # Only `diskbook run` writes `kept`. Without it the notebooks are used by hand, and nobody says when
     # that has ended.
     return RunState.KEPT if manifest.get("kept", True) else RunState.ENDED

@@ -45,9 +45,7 @@ def groups(scene: Scene) -> list[str]:
     """Resource groups on the emulator that was started by hand."""
     if not scene.named:
         return []
-    groups = connect.clients_of(
-        {"cloud": "emulator", "emulator": {"name": EMULATOR}}
-    ).resource.resource_groups
+    groups = connect.emulator_clients(EMULATOR).resource.resource_groups
     return [group.name for group in groups.list()]
 
 

@@ -19,8 +19,6 @@ from diskbook.selftest.faults.moments import Moment, Trial, creating, hold, kern
 from diskbook.selftest.faults.play import Act
 from diskbook.selftest.faults.scene import EMULATOR, PLAYED, NotStruck, Scene, line_of
 
-_NAMED = {"cloud": "emulator", "emulator": {"name": EMULATOR}}
-
 # --- processes
 
 
@@ -206,9 +204,8 @@ def power(action: str, moment: Trial, refuse_start: Json | None = None) -> Act:
     """Do something through Azure to the machine that measures: "deallocate", "restart", "delete"."""
 
     def act(scene: Scene) -> None:
-        machines = connect.clients_of(
-            _NAMED
-        ).compute.virtual_machines  # takes a second; a trial is not longer
+        # Takes a second; a trial is not longer.
+        machines = connect.emulator_clients(EMULATOR).compute.virtual_machines
         job = moment(scene)
         hold(scene, job)
         rows = scene.run.manifest["replicates"][-1]["machines"].values()

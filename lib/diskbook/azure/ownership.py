@@ -1,0 +1,86 @@
+"""Whose a resource group is: asked before anything is made in one, and before one is deleted.
+
+Names and tags of groups can be anybody's. A group is a run's own when its name is that of the run, its tags
+are those of the run and signed by this client, and everything in it carries the run's tag.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+from diskbook.azure import inventory
+from diskbook.azure.clients import Clients
+from diskbook.base.errors import DiskbookError
+from diskbook.store import session
+from diskbook.store.run import Run
+
+_SHOWN = 5  # resources that are named one by one
+
+
+def new_group(clients: Clients, run: Run, number: int) -> str:
+    """Name for the run's next resource group; there is none of that name yet.
+
+    Raises
+    ------
+    DiskbookError
+        When there is one all the same: it is somebody else's, and nothing is put into it.
+    """
+    group = f"diskbook-{run.name}-{number}-{secrets.token_hex(4)}"
+    if inventory.find_group(clients, group) is not None:
+        raise DiskbookError(f"resource group {group} exists already and is not this run's; try again")
+    return group
+
+
+def check(clients: Clients, run: Run, group: Any) -> None:
+    """Make sure that a resource group, and all that is in it, is the run's own.
+
+    Parameters
+    ----------
+    clients, run
+        Of the run.
+    group
+        The group as Azure shows it.
+
+    Raises
+    ------
+    DiskbookError
+        When it is not, with the reason; then nothing of it may be touched.
+    """
+    tags = group.tags or {}
+    reason = None
+    if tags.get(session.RUN_TAG) != run.name:
+        reason = f"it is not tagged with run {run.name}"
+    elif not re.fullmatch(rf"diskbook-{re.escape(run.name)}-\d+-[0-9a-f]{{8}}", group.name, re.IGNORECASE):
+        reason = f"its name is not one of run {run.name}"
+    elif not session.is_own_group(tags, run.folder.parent, clients.cloud.subscription, group.name):
+        reason = "it was not made by you on this computer"
+    elif others := strangers(inventory.contents(clients, group.name), run.name):
+        reason = strangers_text(others, run.name)
+    if reason:
+        raise DiskbookError(f"resource group {group.name} was left alone, it is not ours: {reason}")
+
+
+def strangers(resources: Iterable[Any], run: str) -> list[Any]:
+    """Resources of a group that are not a run's.
+
+    What Azure makes within a resource of the run (an extension of a machine), or for it (a disk that it
+    manages), belongs to the run with it.
+    """
+    rows = list(resources)
+    own = {row.id.lower() for row in rows if (row.tags or {}).get(session.RUN_TAG) == run}
+
+    def belongs(row: Any) -> bool:
+        identity, manager = row.id.lower(), (row.managed_by or "").lower()
+        return identity in own or manager in own or any(identity.startswith(f"{part}/") for part in own)
+
+    return [row for row in rows if not belongs(row)]
+
+
+def strangers_text(resources: list[Any], run: str) -> str:
+    """Name what is not a run's, for a message."""
+    names = [inventory.short(row.id) for row in resources[:_SHOWN]]
+    more = f" and {len(resources) - _SHOWN} more" if len(resources) > _SHOWN else ""
+    return f"in it {', '.join(names)}{more} without the tag of run {run}"

@@ -1,0 +1,107 @@
+"""The secret of this client, and what is signed with it: what a run folder says may be anybody's word.
+
+A client is a user on a computer. The secret lies outside of all run folders, readable by that user alone; a
+folder, a key or a tag that carries its signature (HMAC-SHA256, RFC 2104) was made here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from diskbook.base import files
+from diskbook.base.errors import DiskbookError
+
+_SECRET, _LOCK = "secret", "lock"
+_SECRET_BYTES = 32
+_PATIENCE_S = 10.0
+
+
+def home() -> Path:
+    """Folder of what this client keeps about itself: diskbook in $XDG_STATE_HOME, else in ~/.local/state."""
+    place = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(place) if place.startswith("/") else Path.home() / ".local" / "state") / "diskbook"
+
+
+def sign(purpose: str, *parts: str) -> str:
+    """Sign words for a purpose; the secret is made on first use.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    DiskbookError
+        When the secret cannot be kept, or others can read or replace it.
+    """
+    return _signature(_secret() or _new_secret(), purpose, parts)
+
+
+def is_signed(signature: object, purpose: str, *parts: str) -> bool:
+    """Whether a signature is this client's, for that purpose and those words; nothing is written.
+
+    Raises
+    ------
+    DiskbookError
+        When others can read or replace the secret.
+    """
+    secret = _secret()
+    if secret is None or not isinstance(signature, str):
+        return False
+    return hmac.compare_digest(signature.encode(), _signature(secret, purpose, parts).encode())
+
+
+def _signature(secret: bytes, purpose: str, parts: tuple[str, ...]) -> str:
+    return hmac.new(secret, json.dumps([purpose, *parts]).encode(), hashlib.sha256).hexdigest()
+
+
+def _secret() -> bytes | None:
+    """The secret, None where there is none yet."""
+    path = home() / _SECRET
+    try:
+        for place in (path.parent, path):
+            _check_own(place)
+        secret = bytes.fromhex(path.read_text("ascii"))
+        if len(secret) != _SECRET_BYTES:
+            raise ValueError(f"{len(secret)} bytes")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise DiskbookError(f"{path} cannot be read ({error}): {_REMEDY}") from None
+    return secret
+
+
+_REMEDY = "remove it; runs begun so far are then not known here any more"
+
+
+def _check_own(path: Path) -> None:
+    """Raise DiskbookError for a folder or file that is a link, or that another user can read or replace."""
+    info = path.lstat()
+    if stat.S_ISLNK(info.st_mode) or info.st_uid != os.getuid() or stat.S_IMODE(info.st_mode) & 0o077:
+        raise DiskbookError(f"{path} is a link, or not yours alone: {_REMEDY}")
+
+
+def _new_secret() -> bytes:
+    """Make the secret, unless another process has just done so."""
+    folder = home()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        busy = DiskbookError(f"{folder} is held by another process for long; try again")
+        with files.locked(folder / _LOCK, busy, _PATIENCE_S):
+            if not (folder / _SECRET).exists():
+                files.write_atomic(folder / _SECRET, secrets.token_hex(_SECRET_BYTES), 0o600)
+    except OSError as error:
+        raise DiskbookError(
+            f"cannot keep a secret of this client in {folder} ({error.strerror}): mend that, or set "
+            "XDG_STATE_HOME to a folder of your own"
+        ) from None
+    secret = _secret()
+    assert secret is not None
+    return secret

@@ -34,6 +34,7 @@ from support.standing import (
     a_group,
     a_place,
     a_run,
+    diskbook,
     faults,
     groups,
     in_hours,
@@ -420,12 +421,6 @@ def test_nobody_signed_in_is_a_note_unless_azure_was_asked_for(
 
 
 # --- real programs, killed
-
-
-def diskbook(*words: str) -> subprocess.Popen[str]:
-    run = [sys.executable, "-c", "from diskbook.cli import main; main()", *words]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(run, stdout=pipe, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
 
 
 def begun(name: str, *words: str) -> subprocess.Popen[str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -96,3 +99,73 @@ def test_a_failed_write_leaves_the_old_manifest(folder: runs.Run, monkeypatch: p
         folder.update_manifest(extra=1)
     assert json.loads((folder.folder / "manifest.json").read_text())["run"] == "one"
     assert not list(folder.folder.glob(".manifest*"))
+
+
+# --- whose word it is
+
+
+def test_what_this_client_writes_is_signed_and_stays_so(folder: runs.Run) -> None:
+    assert folder.is_signed
+    folder.update_manifest(kept=True)
+    folder.check_signed()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"kept": False}, {"signature": None}, {"signature": "0" * 64}, {"run": "another"}]
+)
+def test_a_change_by_another_hand_is_noticed_and_is_not_signed_later(
+    folder: runs.Run, changes: dict[str, object]
+) -> None:
+    path = folder.folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    for _ in range(2):
+        assert not folder.is_signed
+        with pytest.raises(DiskbookError, match="was not begun by you on this computer, or its"):
+            folder.check_signed()
+        folder.update_manifest(more=1)
+
+
+def test_a_copy_by_another_name_is_not_the_run(folder: runs.Run) -> None:
+    copy = runs.Run(folder.folder.with_name("two"))
+    shutil.copytree(folder.folder, copy.folder)
+    assert not copy.is_signed
+    elsewhere = folder.folder.parent / "elsewhere" / "one"
+    shutil.move(folder.folder, elsewhere)
+    assert runs.Run(elsewhere).is_signed  # a folder may be moved
+
+
+def test_a_manifest_written_before_there_were_signatures_is_read(folder: runs.Run) -> None:
+    path = folder.folder / "manifest.json"
+    content = json.loads(path.read_text())
+    del content["signature"]
+    path.write_text(json.dumps(content))
+    assert runs.open_run("one").manifest["run"] == "one"
+
+
+# --- links
+
+
+@pytest.mark.parametrize("place", ["ledger.jsonl", ".lock", "raw/x.gz", "figures", "keys", "a/b/c"])
+@pytest.mark.parametrize("target", ["victim", "nowhere"])
+def test_a_folder_with_a_link_is_not_opened(folder: runs.Run, place: str, target: str) -> None:
+    path = folder.folder / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    (folder.folder.parent / "victim").mkdir()
+    path.symlink_to(folder.folder.parent / target)
+    with pytest.raises(DiskbookError, match=f"has a link in it .'{place}'., so it is not opened"):
+        runs.open_run("one")
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_ledger_or_lock_that_is_a_file_elsewhere_is_not_written(
+    folder: runs.Run, link: Callable[[Path, Path], None]
+) -> None:
+    victim = folder.folder.parent / "victim"
+    victim.write_text("export PATH\n")
+    for name in ("ledger.jsonl", ".lock"):
+        link(victim, folder.folder / name)
+    with pytest.raises(DiskbookError, match="so it was not written"):
+        folder.append("event")
+    with pytest.raises(DiskbookError, match="so it was not written"), folder.locked():
+        pass
+    assert victim.read_text() == "export PATH\n"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -77,6 +80,15 @@ def a_run(name: str, *groups: str, **manifest: Any) -> Run:
         }
     )
     return folder
+
+
+def diskbook(*words: str, **environment: str) -> subprocess.Popen[str]:
+    """Start the command line; what it says on both streams comes by one pipe."""
+    command = [sys.executable, "-c", "from diskbook.cli import main; main()", *words]
+    pipe, env = subprocess.PIPE, {**os.environ, **environment}
+    return subprocess.Popen(
+        command, stdout=pipe, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, env=env
+    )
 
 
 def in_hours(hours: float) -> str:

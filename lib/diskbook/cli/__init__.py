@@ -22,6 +22,7 @@ COMMANDS = {
     "import": "diskbook.cli.results:import_",
     "list": "diskbook.cli.results:list_",
     "plan": "diskbook.cli.plan:plan",
+    "report": "diskbook.cli.results:report",
     "run": "diskbook.cli.run:run",
     "sample": "diskbook.cli.results:sample",
     "sweep": "diskbook.cli.cleanup:sweep",

@@ -85,6 +85,18 @@ def figures(name: str, file: Path | None) -> None:
 
 
 @click.command()
+@click.argument("name", metavar="RUN")
+@click.option("--scenario", "file", metavar="FILE", help="The scenario's file, of your own.")
+def report(name: str, file: str | None) -> None:
+    """Analyse RUN again, also one of a colleague, and write its report. Asks no cloud and no machine."""
+    from diskbook.runs import pipeline
+    from diskbook.store import run as runs
+
+    outcome = pipeline.analyse(runs.open_run(name), file)
+    click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
+
+
+@click.command()
 @click.argument("scenarios", nargs=-1)
 def sample(scenarios: tuple[str, ...]) -> None:
     """Make the sample runs of SCENARIOS (default: all) and their figures again, on the emulator."""

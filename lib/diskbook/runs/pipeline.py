@@ -84,6 +84,25 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
         return _outcome(run)
 
 
+def analyse(run: Run, scenario: str | None = None) -> Outcome:
+    """Execute the analysis notebook of a run, which asks no cloud, and write the report.
+
+    Parameters
+    ----------
+    run, scenario
+        As for `execute`; the run may be anybody's.
+
+    Raises
+    ------
+    DiskbookError, Stopped
+        As for `execute`.
+    """
+    sources, file = _notebooks(run, scenario)
+    with _signals(), _scratch() as scratch:
+        _stage(run, sources[-1], scratch, Progress(run.folder / "ledger.jsonl", 0, 0), file)
+        return _outcome(run)
+
+
 def _notebooks(run: Run, named: str | None) -> tuple[list[Path], Path | None]:
     """Find the notebooks up to the analysis, and the scenario's file where the user named that."""
     file = beside.check_file(run, Path(named)) if named and load.is_file(named) else None

@@ -21,6 +21,7 @@ from diskbook.bench.trials import measure
 from diskbook.cli import main
 from diskbook.emulator import cloudinit
 from diskbook.runs import overview, stages, sweep as sweep_runs
+from diskbook.store import plan as plans
 from diskbook.store.run import Run
 from support import SCENARIOS
 from support.emulated import soon
@@ -76,7 +77,7 @@ def measure_first_block(cloud: Clients, run: Run) -> None:
     scenario = run.scenario
     rig = Rig.of(cloud, run, scenario, run.manifest["replicates"][0], Event())
     try:
-        measure(rig, stages.remaining(run, scenario, 1)[:1])
+        measure(rig, plans.remaining(run, 1)[:1])
     finally:
         rig.close()
 

@@ -22,7 +22,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.cloud import emulator as own_emulator
 from diskbook.emulator import lifecycle
 from diskbook.runs import stages
-from diskbook.store import run as runs, tables
+from diskbook.store import plan as plans, run as runs, tables
 from diskbook.store.run import Run
 from support import SCENARIOS
 from support.emulated import leftovers, soon
@@ -359,7 +359,7 @@ def kill_in_second_block(run: Run, position: str) -> None:
 
 def leave_behind(run: Run) -> None:
     """What a killed run may leave besides: a job with the next trial's name, half a trial's files."""
-    trials = stages.remaining(run, run.scenario, 1)[0].trials
+    trials = plans.remaining(run, 1)[0].trials
     with on_machine(run) as connection:
         connection.end_jobs()
         connection.start_job(trials[0].name(2), ["sleep", "611"])

@@ -51,7 +51,7 @@ def diskbook(*arguments: str, runs: Path) -> subprocess.CompletedProcess[str]:
     code = "import sys; from diskbook.cli import main; sys.argv[0] = 'diskbook'; main()"
     return subprocess.run(
         [sys.executable, "-c", code, *command[3:]],
-        env={"DISKBOOK_RUNS": str(runs), "PATH": "/usr/bin:/bin", "HOME": str(runs)},
+        env={"DISKBOOK_RUNS": str(runs), "PATH": "/usr/bin:/bin", "HOME": str(runs.parent)},
         capture_output=True,
         text=True,
     )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+
+import pytest
 
 from diskbook import load
 from diskbook.scenario import schedule
+from diskbook.scenario.model import Scenario
 
 
 def _plan(**overrides: object) -> list[schedule.Block]:
@@ -46,3 +50,49 @@ def test_names_are_unique_and_positions_count_up() -> None:
     assert len({trial.name(1) for trial in trials}) == len(trials)
     for block in _plan():
         assert [trial.position for trial in block.trials] == list(range(1, len(block.trials) + 1))
+
+
+@pytest.mark.parametrize("replicates", [1, 2, 3, 5])
+@pytest.mark.parametrize("blocks", range(1, 7))
+@pytest.mark.parametrize("n_arms", [2, 3, 5, 15])
+def test_of_any_two_arms_each_leads_in_half_of_the_blocks(n_arms: int, blocks: int, replicates: int) -> None:
+    scenario = of_arms(n_arms, blocks, replicates)
+    first = [list(dict.fromkeys(trial.arm for trial in block.trials)) for block in schedule.plan(scenario)]
+    assert len(first) == blocks * replicates
+    for arm, other in itertools.combinations([arm.name for arm in scenario.arm], 2):
+        leads = sum(order.index(arm) < order.index(other) for order in first)
+        assert abs(2 * leads - len(first)) <= 1  # one more where odd
+        for replicate in range(replicates):
+            of_one = first[replicate * blocks : (replicate + 1) * blocks]
+            leads = sum(order.index(arm) < order.index(other) for order in of_one)
+            assert abs(2 * leads - blocks) <= 1
+
+
+def test_which_arm_leads_first_is_random() -> None:
+    scenario = of_arms(2, 1, 1)
+    firsts = Counter(
+        schedule.plan(scenario.model_copy(update={"design": changed}))[0].trials[0].arm
+        for changed in (scenario.design.model_copy(update={"seed": seed}) for seed in range(400))
+    )
+    assert len(firsts) == 2 and min(firsts.values()) > 160  # four standard deviations
+
+
+def test_a_workload_of_few_blocks_is_as_balanced() -> None:
+    blocks = _plan(design__replicates=4)
+    first = [
+        next(trial.arm for trial in block.trials if trial.workload.endswith("256") and trial.arm in PAIR)
+        for block in blocks
+        if any(trial.workload.endswith("256") for trial in block.trials)
+    ]
+    assert len(first) == 4 and Counter(first) == dict.fromkeys(PAIR, 2)
+
+
+PAIR = ("lrs-z1", "zrs-z1")
+
+
+def of_arms(n_arms: int, blocks: int, replicates: int) -> Scenario:
+    """A scenario with as many arms; what they stand for does not matter to the plan."""
+    scenario = load.load("zone-disks", "quick", {"design.replicates": replicates})
+    arms = tuple(scenario.arm[0].model_copy(update={"name": f"arm{number}"}) for number in range(n_arms))
+    workload = scenario.workload[0].model_copy(update={"blocks": blocks, "arms": None})
+    return scenario.model_copy(update={"arm": arms, "workload": (workload,)})

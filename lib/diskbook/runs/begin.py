@@ -16,7 +16,7 @@ from diskbook.cloud import connect
 from diskbook.emulator import lifecycle
 from diskbook.emulator.profile import load_profile
 from diskbook.scenario.model import Scenario
-from diskbook.store import run as runs
+from diskbook.store import plan as plans, run as runs
 from diskbook.store.run import Run
 
 PACKAGES = ("diskbook", "azure-mgmt-compute", "fabric", "papermill", "pandas", "scipy", "matplotlib")
@@ -69,6 +69,7 @@ def begin(
     own = beside.names(loaded, file) if file else []
     run.write_manifest(manifest | ({beside.RECORD: own} if own else {}))
     run.append("begin", scenario=loaded.name, preset=preset, cloud=cloud)
+    plans.write(run)
     return run
 
 

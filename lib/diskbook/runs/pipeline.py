@@ -26,8 +26,7 @@ from diskbook.cloud import emulator as own_emulator
 from diskbook.runs import leftovers, stages
 from diskbook.runs.execute_notebook import EXIT_USER_ERROR
 from diskbook.runs.progress import Progress
-from diskbook.scenario import schedule
-from diskbook.store import session
+from diskbook.store import plan as plans, session
 from diskbook.store.run import Run
 
 
@@ -133,9 +132,8 @@ def _outcome(run: Run) -> Outcome:
 
 def _count_trials(run: Run) -> tuple[int, int]:
     """How many trials are planned, and how many of them lie in blocks that are not complete."""
-    scenario = run.scenario
-    blocks = schedule.plan(scenario)
-    left = [block for origin in stages.origins(scenario) for block in stages.remaining(run, scenario, origin)]
+    blocks = plans.blocks_of(run)
+    left = [block for origin in stages.origins(run.scenario) for block in plans.remaining(run, origin)]
     return sum(len(block.trials) for block in blocks), sum(len(block.trials) for block in left)
 
 

@@ -34,10 +34,10 @@ from diskbook.reference.catalog import EPHEMERAL
 from diskbook.runs.begin import begin
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Scenario
-from diskbook.store import run as runs, session
+from diskbook.store import plan as plans, run as runs, session
 from diskbook.store.run import Run
 
-__all__ = ["begin", "benchmark", "finished", "provision", "remaining", "running_machines", "teardown"]
+__all__ = ["begin", "benchmark", "finished", "provision", "running_machines", "teardown"]
 
 
 def finished(run: Run) -> bool:
@@ -64,12 +64,12 @@ def provision(run: Run) -> None:
         missing = [
             origin
             for origin in origins(scenario)
-            if (remaining(run, scenario, origin) or failover.remaining(run, scenario, origin))
+            if (plans.remaining(run, origin) or failover.remaining(run, scenario, origin))
             and running_machines(run, clients, origin) is None
         ]
         if missing:
             _drop_expired(run, clients)
-            left = [block for origin in missing for block in remaining(run, scenario, origin)]
+            left = [block for origin in missing for block in plans.remaining(run, origin)]
             parallel = at_once(run.manifest["cloud"], len(missing))
             expiry.check_fits(run.manifest, scenario, left, parallel)
             budget.check(run, clients, scenario, len(missing))
@@ -90,7 +90,7 @@ def benchmark(run: Run) -> None:
     run.check_signed()
     with run.locked(), _cloud_told(run):
         scenario = run.scenario
-        left = {origin: remaining(run, scenario, origin) for origin in origins(scenario)}
+        left = {origin: plans.remaining(run, origin) for origin in origins(scenario)}
         drills = {origin for origin in left if failover.remaining(run, scenario, origin)}
         left = {origin: blocks for origin, blocks in left.items() if blocks or origin in drills}
         _measure_all(run, scenario, left)
@@ -179,21 +179,6 @@ def _cloud_told(run: Run) -> Iterator[None]:
             f"the cloud {what} ({provisioning.azure_message(error)}); what is finished is kept: "
             f"'diskbook run --resume {run.name}' goes on"
         ) from error
-
-
-def remaining(run: Run, scenario: Scenario, origin: int) -> list[schedule.Block]:
-    """Blocks of a planned replicate that are not complete on any machines it was measured on."""
-    actual = {row["replicate"] for row in run.manifest["replicates"] if row["origin"] == origin}
-    complete = {
-        event["block"]
-        for event in run.ledger()
-        if event["event"] == "block" and event["status"] == "complete" and event["replicate"] in actual
-    }
-    return [
-        block
-        for block in schedule.plan(scenario)
-        if block.replicate == origin and block.block not in complete
-    ]
 
 
 def running_machines(run: Run, clients: Clients, origin: int) -> dict[str, Any] | None:

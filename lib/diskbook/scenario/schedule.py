@@ -1,8 +1,10 @@
 """The plan of a run: which trial comes when, drawn from the seed and fixed before the first one.
 
 A block holds every cell `repeats` times, close in time: arms in a random order, then in its reverse, and
-so on in turn, so that a drift within the block meets all arms alike. Each arm's workloads come in random
-order. See the definitions in the README's glossary.
+so on in turn, so that a drift within the block meets all arms alike. Blocks come in pairs, of which the
+second has the order of the first reversed, and replicates likewise: of any two arms each leads in half of the
+blocks, so that what an arm leaves behind meets both alike. Each arm's workloads come in random order. See the
+definitions in the README's glossary.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ class Block:
         return Block(replicate, self.block, trials)
 
 
-def plan(scenario: Scenario) -> list[Block]:
+def plan(scenario: Scenario, *, balanced: bool = True) -> list[Block]:
     """Draw the order of all trials from the scenario's seed.
 
     Parameters
@@ -54,6 +56,8 @@ def plan(scenario: Scenario) -> list[Block]:
     scenario
         With `design.seed`, `design.replicates` and `design.repeats`; a workload's `blocks` says in how
         many blocks, counted from the first, it is measured.
+    balanced
+        Whether blocks come in pairs; runs that began before they did keep the order of theirs.
 
     Returns
     -------
@@ -62,21 +66,38 @@ def plan(scenario: Scenario) -> list[Block]:
     """
     last = max((workload.blocks for workload in scenario.workload), default=0)
     replicates = range(1, scenario.design.replicates + 1)
-    return [_block(scenario, replicate, block) for replicate in replicates for block in range(1, last + 1)]
+    return [
+        _block(scenario, replicate, block, balanced)
+        for replicate in replicates
+        for block in range(1, last + 1)
+    ]
 
 
-def _block(scenario: Scenario, replicate: int, block: int) -> Block:
+def _block(scenario: Scenario, replicate: int, block: int, balanced: bool) -> Block:
     # A generator a block: the plan of a block does not depend on how many were drawn before it.
     rng = np.random.default_rng([scenario.design.seed, replicate, block])
     workloads = [workload for workload in scenario.workload if block <= workload.blocks]
     order = [arm.name for arm in scenario.arm]
     rng.shuffle(order)
+    if balanced:
+        order = _balanced([arm.name for arm in scenario.arm], scenario.design.seed, replicate, block)
     steps = _steps(order, workloads, scenario.design.repeats, rng)
     trials = tuple(
         PlannedTrial(replicate, block, repeat, position, arm, workload)
         for position, (repeat, arm, workload) in enumerate(steps, 1)
     )
     return Block(replicate, block, trials)
+
+
+def _balanced(arms: list[str], seed: int, replicate: int, block: int) -> list[str]:
+    """Order of the arms: one draw for two blocks of two replicates, reversed in the other block or replicate.
+
+    So an odd number of blocks has one lead more, also of a workload that comes in some blocks only.
+    """
+    pair, mirrored = divmod(replicate - 1, 2), divmod(block - 1, 2)
+    rng = np.random.default_rng([seed, pair[0], mirrored[0], len(arms)])
+    order = [arms[index] for index in rng.permutation(len(arms))]
+    return order[::-1] if pair[1] != mirrored[1] else order
 
 
 def _steps(

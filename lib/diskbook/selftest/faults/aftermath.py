@@ -14,9 +14,8 @@ import psutil
 from diskbook.cloud import connect
 from diskbook.emulator import lifecycle
 from diskbook.emulator.types import Json
-from diskbook.scenario import schedule
 from diskbook.selftest.faults.scene import EMULATOR, Scene, line_of
-from diskbook.store import tables
+from diskbook.store import plan as plans, tables
 from diskbook.store.run import Run
 
 PATIENCE_S = 60.0  # what has lost its parent takes a moment to end
@@ -98,14 +97,13 @@ def lost_or_repeated(run: Run, before: list[Json]) -> list[str]:
 
 def _against_plan(run: Run, events: list[Json]) -> list[str]:
     """Every planned block complete exactly once, with every trial in it; all else flagged."""
-    scenario = run.scenario
     origin = {row["replicate"]: row["origin"] for row in run.manifest["replicates"]}
     complete = Counter(
         (origin.get(event["replicate"]), event["block"])
         for event in events
         if event["event"] == "block" and event["status"] == "complete"
     )
-    planned = schedule.plan(scenario)
+    planned = plans.blocks_of(run)
     wrong = [
         f"block {block.block} is complete {count} times"
         for block in planned

@@ -1,0 +1,137 @@
+"""The plan of a run as it was before the first trial: plan.json, and its hash in the ledger.
+
+What was planned decides when a comparison may be judged: who looks early and stops when the answer pleases
+finds differences where there are none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from diskbook.base.errors import DiskbookError
+from diskbook.scenario import schedule
+from diskbook.scenario.schedule import Block, PlannedTrial
+from diskbook.store.run import Run
+
+FILE, SCHEMA = "plan.json", 1
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How much of a plan is done.
+
+    Attributes
+    ----------
+    planned, complete
+        Numbers of blocks; one that failed for good is not complete.
+    replicates
+        Planned replicates of which every block is complete.
+    """
+
+    planned: int
+    complete: int
+    replicates: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every planned block is complete."""
+        return self.complete >= self.planned
+
+
+def write(run: Run) -> None:
+    """Draw the plan of a run and write it, once, before its first trial."""
+    blocks = [
+        {
+            "replicate": block.replicate,
+            "block": block.block,
+            "trials": [[trial.repeat, trial.arm, trial.workload] for trial in block.trials],
+        }
+        for block in schedule.plan(run.scenario)
+    ]
+    content = {"schema": SCHEMA, "run": run.name, "scenario_sha256": _scenario_hash(run), "blocks": blocks}
+    text = json.dumps(content, separators=(",", ":")) + "\n"
+    run.write(FILE, text)
+    run.append("plan", sha256=hashlib.sha256(text.encode()).hexdigest(), blocks=len(blocks))
+
+
+def blocks_of(run: Run) -> list[Block]:
+    """Planned blocks of a run, in the order of execution.
+
+    A run that was begun before there were plans keeps the order it began with.
+
+    Raises
+    ------
+    DiskbookError
+        When the plan is missing, or is not the one that the run began with.
+    """
+    content = _read(run)
+    if content is None:
+        return schedule.plan(run.scenario, balanced=False)
+    return [_block(row) for row in content["blocks"]]
+
+
+def complete_blocks(run: Run) -> set[tuple[int, int]]:
+    """Planned replicate and number of each block that the ledger says is complete, on whichever machines."""
+    origins = {row["replicate"]: row["origin"] for row in run.manifest["replicates"]}
+    return {
+        (origins[event["replicate"]], event["block"])
+        for event in run.ledger()
+        if event["event"] == "block" and event["status"] == "complete" and event["replicate"] in origins
+    }
+
+
+def remaining(run: Run, replicate: int) -> list[Block]:
+    """Blocks of a planned replicate that are not complete, in order."""
+    complete = complete_blocks(run)
+    return [
+        block
+        for block in blocks_of(run)
+        if block.replicate == replicate and (replicate, block.block) not in complete
+    ]
+
+
+def progress(run: Run) -> Progress:
+    """How much of the plan is done, by the ledger."""
+    complete = complete_blocks(run)
+    planned = {(block.replicate, block.block) for block in blocks_of(run)}
+    whole = Counter(replicate for replicate, _ in planned)
+    done = Counter(replicate for replicate, _ in complete & planned)
+    replicates = sum(done[replicate] == count for replicate, count in whole.items())
+    return Progress(len(planned), len(complete & planned), replicates)
+
+
+def is_scenario_changed(run: Run) -> bool:
+    """Whether the recorded scenario (its arms, families, margins) is not the one that was planned."""
+    content = _read(run)
+    return content is not None and content["scenario_sha256"] != _scenario_hash(run)
+
+
+def _read(run: Run) -> dict[str, Any] | None:
+    """The plan as it was written, None for a run that was begun before there were plans."""
+    written = [event["sha256"] for event in run.ledger() if event["event"] == "plan"]
+    path = run.folder / FILE
+    if not written and not path.exists():
+        return None
+    text = path.read_bytes() if path.exists() else b""
+    if [hashlib.sha256(text).hexdigest()] != written:
+        raise DiskbookError(f"{path} is not the plan that the run began with; restore it")
+    content: dict[str, Any] = json.loads(text)
+    return content
+
+
+def _block(row: dict[str, Any]) -> Block:
+    replicate, block = row["replicate"], row["block"]
+    trials = tuple(
+        PlannedTrial(replicate, block, repeat, position, arm, workload)
+        for position, (repeat, arm, workload) in enumerate(row["trials"], 1)
+    )
+    return Block(replicate, block, trials)
+
+
+def _scenario_hash(run: Run) -> str:
+    text = json.dumps(run.manifest["scenario"], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,87 @@
+"""The plan of a run: written before the first trial, kept, and what of it is done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from diskbook import load
+from diskbook.base.errors import DiskbookError
+from diskbook.scenario import schedule
+from diskbook.store import plan as plans, run as runs
+from diskbook.store.run import Run
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
+    made = runs.create("one")
+    scenario = load.load("zone-disks", "quick", {"design.replicates": 2})
+    replicates = [{"replicate": 1, "origin": 1}, {"replicate": 3, "origin": 2}]
+    made.write_manifest(
+        {
+            "schema": runs.SCHEMA,
+            "run": "one",
+            "scenario": scenario.model_dump(mode="json"),
+            "replicates": replicates,
+        }
+    )
+    return made
+
+
+def complete(run: Run, replicate: int, block: int, status: str = "complete") -> None:
+    run.append("block", replicate=replicate, block=block, status=status)
+
+
+def test_the_plan_is_that_of_the_scenario_and_stays(run: Run) -> None:
+    plans.write(run)
+    assert plans.blocks_of(run) == schedule.plan(run.scenario)
+    assert not plans.is_scenario_changed(run)
+    (event,) = [row for row in run.ledger() if row["event"] == "plan"]
+    assert event["blocks"] == len(schedule.plan(run.scenario)) == 8
+
+
+def test_a_run_from_before_there_were_plans_keeps_its_order(run: Run) -> None:
+    assert plans.blocks_of(run) == schedule.plan(run.scenario, balanced=False) != schedule.plan(run.scenario)
+    assert not plans.is_scenario_changed(run)
+
+
+def test_what_is_complete_counts_on_whichever_machines(run: Run) -> None:
+    plans.write(run)
+    assert plans.progress(run) == plans.Progress(8, 0, 0)
+    for block in (1, 2, 3, 4):
+        complete(run, 3, block)  # the second machines of planned replicate 2
+    complete(run, 1, 1)
+    complete(run, 1, 1)
+    complete(run, 1, 2, "begun")
+    complete(run, 7, 3)  # of no replicate
+    assert plans.progress(run) == plans.Progress(8, 5, 1)
+    assert [block.block for block in plans.remaining(run, 1)] == [2, 3, 4]
+    assert plans.remaining(run, 2) == []
+    for block in (2, 3, 4):
+        complete(run, 1, block)
+    assert plans.progress(run).is_complete
+
+
+@pytest.mark.parametrize("change", ["other", "gone", "twice"])
+def test_another_plan_than_the_one_it_began_with_is_refused(run: Run, change: str) -> None:
+    plans.write(run)
+    path = run.folder / plans.FILE
+    if change == "gone":
+        path.unlink()
+    elif change == "other":
+        path.write_text(path.read_text().replace('"block":4', '"block":5'))
+    else:
+        run.append("plan", sha256="0" * 64, blocks=8)
+    with pytest.raises(DiskbookError, match="is not the plan that the run began with; restore it"):
+        plans.blocks_of(run)
+
+
+def test_families_that_are_relabelled_afterwards_are_noticed(run: Run) -> None:
+    plans.write(run)
+    scenario = json.loads(json.dumps(run.manifest["scenario"]))
+    scenario["comparison"][0]["family"] = "secondary"
+    run.update_manifest(scenario=scenario)
+    assert plans.is_scenario_changed(run)

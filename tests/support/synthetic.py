@@ -11,7 +11,7 @@ import pandas as pd
 
 from diskbook import load as scenarios
 from diskbook.scenario.model import Comparison
-from diskbook.store import tables as store_tables
+from diskbook.store import plan as plans, tables as store_tables
 from diskbook.store.run import Run
 from diskbook.tables import schema
 
@@ -249,6 +249,8 @@ def run_folder(folder: Path, provenance: str = "emulated", **options: Any) -> Ru
     refused = {"expected": "BadRequest", "observed": "BadRequest", "text": "zone 1 is not zone 2"}
     run.append("finding", name="lrs-attach-other-zone", replicate=1, ok=True, **refused)
     run.append("operation", name="attach", target="zrs", real_s=0.1, unscaled_s=10.0)
+    for block in plans.blocks_of(run):
+        run.append("block", replicate=block.replicate, block=block.block, status="complete")
     order = [column.name for column in schema.TRIALS.columns]
     store_tables.write(store_tables.Tables(trials[order], bins, series), folder)
     return run

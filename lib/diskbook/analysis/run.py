@@ -21,9 +21,10 @@ from diskbook.show import sentences, tool as show_tool
 from diskbook.stats import percentile_ratios as stats_percentile_ratios, percentiles as stats_percentiles
 from diskbook.stats.compare import Compared, compare
 from diskbook.stats.gates.design import unpaired
-from diskbook.store import tables as store_tables
+from diskbook.stats.gates.plan import Plan
+from diskbook.store import plan as plans, tables as store_tables
 from diskbook.store.run import Run, open_run
-from diskbook.tables.vocabulary import WITHHELD
+from diskbook.tables.vocabulary import WITHHELD, Provenance
 from diskbook.throttling import evidence, platform as platform_metrics
 
 
@@ -59,6 +60,7 @@ class Analysis:
             directions=directions,
             zone_redundant=self.scenario.zone_redundant_arms,
             consumed_pct=platform_metrics.consumed_by_cell(self.trials, self.tables.metrics),
+            plan=self._plan(),
         )
 
     @property
@@ -154,6 +156,20 @@ class Analysis:
         replicates = self.manifest["replicates"]
         read = [disk.get("read_back") for row in replicates for disk in row["disks"].values()]
         return {} if read and all(read) else None
+
+    def _plan(self) -> Plan | None:
+        """What was planned; None of what others measured, and of a run handed on without its ledger."""
+        if self.provenance == Provenance.IMPORTED or not self.run.ledger():
+            return None
+        done = plans.progress(self.run)
+        return Plan(
+            done.planned,
+            done.complete,
+            done.whole_replicates,
+            self.scenario.design.looks,
+            plans.is_written(self.run),
+            plans.is_scenario_changed(self.run),
+        )
 
 
 def analyse(run: str | Path | Run, scenario_file: Path | None = None) -> Analysis:

@@ -92,7 +92,7 @@ def _row(axes: Axes, place: int, row: dict[str, Any], looks: Mapping[str, ArmLoo
         )
         return
     look, covers = looks[row["arm"]], not np.isnan(row["ci_low"]) and row["ci_low"] <= 1 <= row["ci_high"]
-    nothing_found = covers or _unpaired(row)
+    nothing_found = covers or _unpaired(row) or row["verdict"] == Verdict.INTERIM
     colour = GREY if nothing_found else look.colour
     if not np.isnan(row["ci_low"]):
         ends = [row["ci_low"], row["ci_high"]]
@@ -180,7 +180,7 @@ def _interval_words(data: pd.DataFrame, scope: str) -> str:
     replicates = int(known["n_replicates"].max())
     number = f"{replicates} replicate{'s' * (replicates != 1)}, {blocks} blocks"
     level, method = 100 * known["level"].iloc[0], known["method"].iloc[0]
-    return f"Bars: {level:.0f} % intervals ({method}), scope: {scope}; {number}"
+    return f"Bars: {level:.3g} % intervals ({method}), scope: {scope}; {number}"
 
 
 def _caption(data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], note: str) -> str:
@@ -188,6 +188,7 @@ def _caption(data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[st
     parts = [
         f"{_label(row, looks, words).replace(chr(10), ', ')}: {value_words(row)}"
         + f", inconclusive, since {MACHINES}" * _unpaired(row)
+        + ", interim: not all that was planned is measured" * (row["verdict"] == Verdict.INTERIM)
         for row in _records(shown)
     ]
     refused = len(data) - len(shown)

@@ -28,7 +28,18 @@ def check(scenario: Scenario) -> None:
         raise ValueError(
             f"[[comparison]]: at most {MOST_HEADLINES} may be headline; call the others exploratory"
         )
+    _check_looks(scenario)
     _check_number_of_trials(scenario)
+
+
+def _check_looks(scenario: Scenario) -> None:
+    """Looks come one after the other, the last at the end."""
+    looks, replicates = scenario.design.looks, scenario.design.replicates
+    if looks and (list(looks) != sorted(set(looks)) or looks[-1] != replicates):
+        raise ValueError(
+            f"[design] looks = {list(looks)}: write numbers of replicates that grow, the last one that of "
+            f"all, {replicates}"
+        )
 
 
 def _unique(kind: str, names: list[str]) -> None:

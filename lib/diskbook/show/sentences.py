@@ -79,7 +79,7 @@ def interval_words(row: Row, scenario: Scenario) -> str:
     blocks = f"{row['n_blocks']} block{'s' * (row['n_blocks'] != 1)}"
     if math.isnan(row["ci_low"]):
         return f"no interval, {scope_words(row, scenario)}{several}, {blocks}"
-    level = f"{100 * row['level']:.0f} % CI"
+    level = f"{100 * row['level']:.3g} % CI"
     scope = scope_words(row, scenario)
     return f"{level} {row['ci_low']:.2f}..{row['ci_high']:.2f}, {scope}{several}, {blocks}"
 
@@ -103,6 +103,8 @@ def sentence(row: Row, scenario: Scenario) -> str:
     if verdict is Verdict.EQUIVALENT:
         return f"{what} is {row['verdict'].replace(verdict, 'equal')} to that of {base}: {times} ({interval})"
     why = f"; {row['warnings']}" if row["warnings"] else ""
+    if verdict is Verdict.INTERIM:
+        return f"interim, so not judged: {what} is so far {times} that of {base} ({interval}){why}"
     return f"{what} may or may not differ from that of {base}: {times} ({interval}){why}"
 
 
@@ -198,6 +200,8 @@ def _narrowing(row: Row, comparisons: pd.DataFrame, scenario: Scenario) -> str:
         return "capped; more of the same would measure the limits, not the disks"
     if math.isnan(row["ci_low"]):
         return f"no interval to narrow; {row['warnings']}"
+    if row["verdict"] == Verdict.INTERIM:
+        return f"interim; {row['warnings']}"
     if _unpaired(row):
         return f"more blocks do not help; {row['warnings']}"
     return _outlook(outlook(row, comparisons), scope_words(row, scenario))

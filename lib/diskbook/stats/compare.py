@@ -14,8 +14,9 @@ from diskbook.stats import ratios, verdicts
 from diskbook.stats.gates import Gate
 from diskbook.stats.gates.design import hides_general, of_machines
 from diskbook.stats.gates.limits import CAP
+from diskbook.stats.gates.plan import Plan
 from diskbook.stats.gates.tool import TOOL
-from diskbook.stats.intervals import LEVEL, Interval
+from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.view import Named, Pair, View, by_stratum
 from diskbook.tables.schema import COMPARISONS, GATES, STRATA
@@ -53,10 +54,11 @@ def compare(
     comparisons: Iterable[Named],
     series: pd.DataFrame | None = None,
     mismatches: Mapping[str, str] | None = None,
-    level: float = LEVEL,
+    level: float | None = None,
     directions: Mapping[str, Sequence[str]] | None = None,
     zone_redundant: Collection[str] = (),
     consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
+    plan: Plan | None = None,
 ) -> Compared:
     """Compare arms as the scenario named them.
 
@@ -69,7 +71,7 @@ def compare(
     mismatches
         Settings that read back otherwise than asked, in words, by arm; None when nothing was read back.
     level
-        Level of the intervals.
+        Level of the intervals; by default that at which the plan judges, 0.95 unless it has several looks.
     directions
         Directions to compare, by workload; by default those that finished trials have.
     zone_redundant
@@ -77,6 +79,8 @@ def compare(
         their disks were read from all zones.
     consumed_pct
         Shares of limits that the platform reports as consumed, as for `limits.label_cells`.
+    plan
+        What was planned before the first trial, and how much of it is done; None where nobody says.
 
     Returns
     -------
@@ -84,7 +88,9 @@ def compare(
         Two rows a comparison and direction, one a scope. A latency ratio of a capped cell is NaN, with the
         reason in `warnings`. Blocks that lack an arm are left out and said.
     """
-    view = View(trials, series, mismatches, directions or {}, zone_redundant, consumed_pct)
+    view = View(trials, series, mismatches, directions or {}, zone_redundant, consumed_pct, plan)
+    alpha = plan.alpha if plan else verdicts.ALPHA
+    level = 1 - alpha if level is None else level
     pairs = [(item, direction) for item in comparisons for direction in view.directions(item)]
     drafts: list[_Draft] = []
     gate_rows, strata_rows = [], []
@@ -99,7 +105,7 @@ def compare(
         drafts += [general, these]
     gate_table = pd.DataFrame(gate_rows, columns=GATES.names).drop_duplicates(ignore_index=True)
     strata_table = pd.DataFrame(strata_rows, columns=STRATA.names)
-    return Compared(_judged(drafts, view.provenance), gate_table, view.cells, strata_table)
+    return Compared(_judged(drafts, view.provenance, alpha), gate_table, view.cells, strata_table)
 
 
 class _Numbers(NamedTuple):
@@ -125,9 +131,9 @@ class _Draft:
 
     @property
     def decided(self) -> Verdict | None:
-        """Verdict that the gates decide: invalid before capped before inconclusive; None where none does."""
+        """Verdict that the gates decide: invalid, capped, interim, inconclusive; None where none does."""
         verdicts_of_gates = {gate.decides for gate in self.findings}
-        order = (Verdict.INVALID, Verdict.CAPPED, Verdict.INCONCLUSIVE)
+        order = (Verdict.INVALID, Verdict.CAPPED, Verdict.INTERIM, Verdict.INCONCLUSIVE)
         return next((verdict for verdict in order if verdict in verdicts_of_gates), None)
 
     @property
@@ -168,13 +174,14 @@ def _drafts(numbers: _Numbers, findings: list[Gate]) -> list[_Draft]:
     return [_Draft(*numbers.pair, estimate, difference, findings) for estimate, difference in scopes]
 
 
-def _judged(drafts: list[_Draft], provenance: str) -> pd.DataFrame:
+def _judged(drafts: list[_Draft], provenance: str, alpha: float) -> pd.DataFrame:
     """Comparisons with the verdicts that follow once all p-values of a family are known."""
     rows = [_row(draft, provenance) for draft in drafts]
     table = pd.DataFrame(rows, columns=[*COMPARISONS.names, "_p"])
     table["p_adjusted"] = verdicts.adjust(table["_p"], table["family"], table["scope"])
     judged = [
-        _verdict(*row) for row in zip(drafts, table["p_adjusted"], _equivalence(drafts, table), strict=True)
+        _verdict(*row, alpha)
+        for row in zip(drafts, table["p_adjusted"], _equivalence(drafts, table), strict=True)
     ]
     table["verdict"] = [
         verdict.worded(draft.item.margin) for draft, (verdict, _) in zip(drafts, judged, strict=True)
@@ -223,7 +230,7 @@ def _notes(draft: _Draft) -> list[str]:
         notes += of_machines(draft.findings)
     if draft.note:
         notes.append(draft.note)
-    if estimate.reason and decided in (None, Verdict.INCONCLUSIVE):
+    if estimate.reason and decided in (None, Verdict.INTERIM, Verdict.INCONCLUSIVE):
         notes.append(estimate.reason)
     general = estimate.scope is Scope.LIKE_THESE and not estimate.reason
     if general and estimate.n_replicates < FEW_REPLICATES and not withheld:
@@ -289,12 +296,12 @@ def _equivalence(drafts: list[_Draft], table: pd.DataFrame) -> pd.Series:
     return verdicts.adjust(pd.Series(raw, index=table.index, dtype=float), table["family"], table["scope"])
 
 
-def _verdict(draft: _Draft, p_adjusted: float, p_equivalence: float) -> tuple[Verdict, str]:
+def _verdict(draft: _Draft, p_adjusted: float, p_equivalence: float, alpha: float) -> tuple[Verdict, str]:
     """Verdict, and a note where the family's adjustment outweighs the interval shown."""
     if draft.decided:
         return draft.decided, ""
     item, estimate = draft.item, draft.estimate
-    verdict = verdicts.decide(estimate, p_adjusted, p_equivalence, item.margin, item.family)
+    verdict = verdicts.decide(estimate, p_adjusted, p_equivalence, item.margin, item.family, alpha)
     excludes_one = not estimate.reason and (estimate.low > 1 or estimate.high < 1)
     if verdict is Verdict.INCONCLUSIVE and excludes_one and item.family != "control":
         return verdict, "the interval leaves out 1, but not after allowing for the other comparisons made"

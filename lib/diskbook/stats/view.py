@@ -10,6 +10,7 @@ import pandas as pd
 
 from diskbook.stats import cell_checks, intervals, outliers, ratios, strata
 from diskbook.stats.gates import Gate, data, design, limits as limit_gates, tool
+from diskbook.stats.gates.plan import Plan, plan_gate
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.strata import Strata
@@ -47,10 +48,11 @@ class View:
         directions: Mapping[str, Sequence[str]],
         zone_redundant: Collection[str] = (),
         consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
+        plan: Plan | None = None,
     ) -> None:
         self.rows = measured_rows(trials)
         totals, parts = trial_totals(trials, self.rows), samples(series)
-        self.mismatches = mismatches
+        self.mismatches, self.plan = mismatches, plan
         self.cells = limits.label_cells(trials, parts, consumed_pct, totals)
         self.labels = _by_cell(self.cells)
         self.checks = _by_cell(cell_checks.cell_checks(trials, parts, totals).reset_index())
@@ -133,6 +135,7 @@ class View:
         planned = self._planned[keys[0]] | self._planned[keys[1]]
         return [
             first,
+            plan_gate(self.plan),
             design.settings_gate(arms, self.mismatches),
             data.values_gate(sum(bad.get((*key, direction), 0) for key in keys), item.metric),
             data.little_gate(cells),

@@ -28,13 +28,13 @@ class Progress:
     ----------
     planned, complete
         Numbers of blocks; one that failed for good is not complete.
-    replicates
-        Planned replicates of which every block is complete.
+    whole_replicates
+        Planned replicates that are complete, where no other is begun; else 0.
     """
 
     planned: int
     complete: int
-    replicates: int
+    whole_replicates: int
 
     @property
     def is_complete(self) -> bool:
@@ -76,7 +76,7 @@ def blocks_of(run: Run) -> list[Block]:
 
 def complete_blocks(run: Run) -> set[tuple[int, int]]:
     """Planned replicate and number of each block that the ledger says is complete, on whichever machines."""
-    origins = {row["replicate"]: row["origin"] for row in run.manifest["replicates"]}
+    origins = {row["replicate"]: row.get("origin", row["replicate"]) for row in run.manifest["replicates"]}
     return {
         (origins[event["replicate"]], event["block"])
         for event in run.ledger()
@@ -100,8 +100,14 @@ def progress(run: Run) -> Progress:
     planned = {(block.replicate, block.block) for block in blocks_of(run)}
     whole = Counter(replicate for replicate, _ in planned)
     done = Counter(replicate for replicate, _ in complete & planned)
-    replicates = sum(done[replicate] == count for replicate, count in whole.items())
-    return Progress(len(planned), len(complete & planned), replicates)
+    begun = [replicate for replicate in whole if done[replicate]]
+    is_whole = all(done[replicate] == whole[replicate] for replicate in begun)
+    return Progress(len(planned), len(complete & planned), len(begun) if is_whole else 0)
+
+
+def is_written(run: Run) -> bool:
+    """Whether the plan was written down before the first trial."""
+    return _read(run) is not None
 
 
 def is_scenario_changed(run: Run) -> bool:

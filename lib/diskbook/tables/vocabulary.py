@@ -75,6 +75,8 @@ class Verdict(StrEnum):
     EQUIVALENT = "equivalent"
     """The ratio lies within the comparison's margin."""
     INCONCLUSIVE = "inconclusive"
+    INTERIM = "interim"
+    """Not all is measured that was planned: the interval is shown, and nothing is judged by it."""
     CAPPED = "capped"
     """A cell sits on a limit, so that its latency says nothing about the disk."""
     INVALID = "invalid"

@@ -72,3 +72,37 @@ def test_labels_are_moved_apart_around_their_middle() -> None:
     assert np.diff(moved).min() >= 0.1 - 1e-9
     assert moved[0] == 0.2 and moved[-1] == 0.9 and np.mean(moved[1:4]) == pytest.approx(0.50667, abs=1e-4)
     assert apart([], 0.1) == []
+
+
+def fio_bins(lat_ms: np.ndarray, trial: str = "t") -> pd.DataFrame:
+    """Histogram of latencies in fio's bins, 64 an octave, told by their middle."""
+    ns = lat_ms * 1e6
+    width = np.exp2(np.floor(np.log2(ns))) / 64
+    middle, counts = np.unique(np.floor(ns / width) * width + width / 2, return_counts=True)
+    return pd.DataFrame({"trial": trial, "direction": "read", "lat_ns": middle.astype(int), "count": counts})
+
+
+@pytest.mark.parametrize("quantile", [0.5, 0.99, 0.999])
+def test_a_percentile_is_exact_to_a_fraction_of_a_bin(quantile: float) -> None:
+    rng = np.random.default_rng(3)
+    samples = {f"t{n}": rng.lognormal(0.1 * n, 0.05, 40_000) for n in range(5)}
+    made = percentiles.of_trials(pd.concat([fio_bins(v, name) for name, v in samples.items()]), quantile)
+    for name, values in samples.items():
+        assert made[name, "read"] == pytest.approx(np.quantile(values, quantile), rel=0.002)
+
+
+def test_nothing_is_put_between_two_modes() -> None:
+    """98 of 100 I/Os at 1 ms and two at 10 ms: no percentile lies between."""
+    lat_ms = np.repeat([1.0, 10.0], [980, 20])
+    for quantile, expected in ((0.5, 1.0), (0.9, 1.0), (0.979, 1.0), (0.985, 10.0), (0.999, 10.0)):
+        assert percentiles.of_trials(fio_bins(lat_ms), quantile)["t", "read"] == pytest.approx(
+            expected, rel=0.01
+        )
+
+
+def test_narrow_bins_of_other_tools_do_not_overlap() -> None:
+    bins = pd.DataFrame(
+        {"trial": "t", "direction": "read", "lat_ns": [1_000_000, 1_001_000], "count": [500, 500]}
+    )
+    assert percentiles.of_trials(bins, 0.5)["t", "read"] == pytest.approx(1.0005, rel=1e-9)
+    assert percentiles.of_trials(bins.iloc[:0], 0.5).empty

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
-from diskbook.selftest import coverage_cells
+from diskbook.selftest import coverage_cells, coverage_percentiles
 from diskbook.selftest.coverage_cells import Condition, Methods, Row
 from diskbook.selftest.simulate import Design
 from diskbook.tables.vocabulary import Scope
@@ -32,6 +32,8 @@ class Grid(NamedTuple):
 
 FULL = Grid((1, 2, 3, 5, 10), (2, 3, 5, 10), 10_000)
 QUICK = Grid((1, 3), (2, 5), 4_000)
+PERCENTILES, QUICK_PERCENTILES = 200, 30
+"""Runs of each cell of percentile ratios, which are simulated I/O by I/O."""
 
 LEGEND = """\
 Each cell: coverage of nominal 95 % intervals in %, median half-width in %, false positives in % where there
@@ -130,6 +132,17 @@ def run(grid: Grid, seed: int, jobs: int, methods: Methods) -> list[Row]:
     return rows
 
 
+def run_percentiles(quick: bool, seed: int, jobs: int) -> list[coverage_percentiles.Row]:
+    """Simulate percentile ratios; prints their table."""
+    n_runs = QUICK_PERCENTILES if quick else PERCENTILES
+    part = functools.partial(coverage_percentiles.measure, n_runs=n_runs, seed=seed)
+    with contextlib.ExitStack() as stack:
+        mapped = stack.enter_context(ProcessPoolExecutor(jobs)).map if jobs > 1 else map
+        rows = list(mapped(part, list(coverage_percentiles.cells(quick=quick))))
+    print(coverage_percentiles.text(rows), end="\n\n", flush=True)
+    return rows
+
+
 def _condition(condition: Condition, grid: Grid, seed: int, methods: Methods) -> list[Row]:
     sizes = [(replicates, blocks) for replicates in grid.replicates for blocks in grid.blocks]
     designs = [Design(*size, condition.repeats, condition.failed) for size in sizes]
@@ -152,9 +165,12 @@ def main(arguments: Sequence[str] | None = None, methods: Methods = coverage_cel
     grid = grid._replace(runs=options.runs or grid.runs)
     print(f"{grid.runs:,} simulated runs a design, seed {options.seed}\n{LEGEND}")
     rows = run(grid, options.seed, options.jobs, methods)
+    of_percentiles = run_percentiles(options.quick, options.seed, options.jobs)
     print(summary(rows))
-    print(f"{len(rows):,} cells in {time.monotonic() - began:.0f} s")
-    return int(any(row.status == "FAILED" for row in rows))
+    short = sum(row.is_short for row in of_percentiles)
+    print(f"percentile ratios: {short} of {len(of_percentiles)} cells cover too little")
+    print(f"{len(rows) + len(of_percentiles):,} cells in {time.monotonic() - began:.0f} s")
+    return int(short > 0 or any(row.status == "FAILED" for row in rows))
 
 
 if __name__ == "__main__":

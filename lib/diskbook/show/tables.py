@@ -263,7 +263,7 @@ def percentile_ratios(frame: pd.DataFrame, labels: dict[str, str], words: dict[s
         }
         arms = f"{labels[arm]} / {labels[base_arm]}"
         rows.append({"Load": words[workload], "Arms": arms, "Scope": scope, **shown})
-    caption = "Ratios of percentiles: point from merged histograms, interval from pairs within blocks"
+    caption = "Ratios of percentiles, from pairs of trials within blocks"
     return Html(table(pd.DataFrame(rows), caption) + footnotes(notes))
 
 

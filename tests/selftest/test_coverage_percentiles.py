@@ -1,0 +1,34 @@
+"""The coverage check of percentile ratios sees an interval that is centred elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from diskbook.selftest import coverage_percentiles
+from diskbook.selftest.coverage_percentiles import Cell, Row, cells, measure, text
+
+QUIET = Cell(quantile=0.5, trial=0.002, bursts=0.0, replicates=1, blocks=4)
+
+
+def test_quiet_trials_are_covered_and_narrow() -> None:
+    row = measure(QUIET, 60, seed=2)
+    assert not row.is_short and row.coverage > 0.85
+    assert row.half_width < 0.02  # a bin is 1.6 % wide, and would show
+
+
+def test_another_centre_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    paired = coverage_percentiles.intervals.within_replicates
+
+    def beside(values: np.ndarray) -> coverage_percentiles.intervals.Interval:
+        return paired(values + 0.01)
+
+    monkeypatch.setattr(coverage_percentiles.intervals, "within_replicates", beside)
+    assert measure(QUIET, 60, seed=2).is_short
+
+
+def test_the_table_names_every_cell_and_marks_what_falls_short() -> None:
+    rows = [Row(cell, 100, 0.5 if cell == QUIET else 0.95, 0.02) for cell in cells()]
+    printed = text(rows)
+    assert printed.count("x") >= len(rows) == 36 and printed.count("!") == 1
+    assert len(list(cells(quick=True))) == 16

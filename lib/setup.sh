@@ -73,12 +73,20 @@ install_packages() {
 # pip needs no telling: Debian's and Ubuntu's take the system's, and so does any pip from 24.2 on.
 export UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-1}
 
+# uv fetches and unpacks all the others, so it is one release, known by its hash; theirs are in uv.lock.
+has_uv() {
+    local release
+    while read -r release _; do [[ $release != uv==* ]] || break; done <lib/uv.txt
+    [[ "$(.tools/uv/bin/uv --version 2>/dev/null) " == "uv ${release#uv==} "* ]]
+}
+
 install_uv() {
     say "installing uv with pip into .tools"
     rm -rf .tools/uv
     "$1" -m venv .tools/uv
-    .tools/uv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.13,<1' ||
-        die "pip could not install uv; is the package registry within reach?"
+    .tools/uv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+        --require-hashes -r lib/uv.txt ||
+        die "pip could not install the uv of lib/uv.txt; is the package registry within reach, and is it that uv?"
 }
 
 install_environment() {
@@ -89,7 +97,7 @@ install_environment() {
 }
 
 # What the environment was made from: a change of any of these makes it anew. A moved clone, too.
-fingerprint() { { echo "$root"; cat uv.lock pyproject.toml lib/setup.sh; } | sha256sum; }
+fingerprint() { { echo "$root"; cat uv.lock pyproject.toml lib/setup.sh lib/uv.txt; } | sha256sum; }
 
 main() {
     local packages python
@@ -108,7 +116,7 @@ main() {
     packages=()
     mapfile -t packages < <(missing_venv)
     [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
-    .tools/uv/bin/uv --version >/dev/null 2>&1 || install_uv "$python"
+    has_uv || install_uv "$python"
     install_environment "$python"
     fingerprint >.tools/stamp
 }

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +32,8 @@ case "$1" in
         printf '#!/bin/sh\\n' >{bin}/fio; chmod +x {bin}/fio ;;
 esac
 """
+FILES = ("uv.lock", "pyproject.toml", "lib/setup.sh", "lib/uv.txt")
+RELEASE = re.findall(r"^uv==(\S+)", (paths.ROOT / "lib/uv.txt").read_text(), re.MULTILINE)[0]
 BROKEN_APT = "#!/bin/sh\necho 'E: no network'; exit 100\n"
 
 
@@ -56,7 +60,8 @@ def uv_that_tells(clone: Path) -> Path:
     """Put a stand-in for uv into the clone; the file that it writes its certificates and arguments to."""
     log, program = clone / "uv.log", clone / ".tools/uv/bin/uv"
     program.unlink()
-    program.write_text(f'#!/bin/sh\necho "${{UV_SYSTEM_CERTS-unset}} $1" >>{log}\n')
+    told = f'#!/bin/sh\necho "${{UV_SYSTEM_CERTS-unset}} $1" >>{log}\n'
+    program.write_text(f'{told}[ "$1" != --version ] || echo "uv {RELEASE} (here)"\n')
     program.chmod(0o755)
     return log
 
@@ -64,7 +69,7 @@ def uv_that_tells(clone: Path) -> Path:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     clone, programs = tmp_path / "clone", tmp_path / "bin"
-    for name in ("uv.lock", "pyproject.toml", "lib/setup.sh"):
+    for name in FILES:
         (clone / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(paths.ROOT / name, clone / name)
     programs.mkdir()
@@ -81,7 +86,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def fingerprint(clone: Path) -> str:
-    content = b"".join((clone / name).read_bytes() for name in ("uv.lock", "pyproject.toml", "lib/setup.sh"))
+    content = b"".join((clone / name).read_bytes() for name in FILES)
     return hashlib.sha256(f"{clone}\n".encode() + content).hexdigest() + "  -\n"
 
 
@@ -147,3 +152,38 @@ def test_uv_trusts_whom_the_system_trusts(machine: Machine, given: dict[str, str
     environment = {"PATH": os.environ["PATH"], "HOME": str(machine.clone), **given}
     subprocess.run(["make", "-s", "lock"], cwd=machine.clone, env=environment, check=True)
     assert log.read_text().splitlines() == [f"{used} --version", f"{used} sync", f"{used} lock"]
+
+
+def wheel(folder: Path, release: str) -> None:
+    """Write a wheel that calls itself uv, of somebody else's making."""
+    folder.mkdir()
+    about = f"uv-{release}.dist-info"
+    files = {
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: uv\nVersion: {release}\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "uv.py": "print('owned')\n",
+    }
+    record = "".join(f"{name},,\n" for name in [*files, f"{about}/RECORD"])
+    with zipfile.ZipFile(folder / f"uv-{release}-py3-none-any.whl", "w") as archive:
+        for name, text in {**files, f"{about}/RECORD": record}.items():
+            archive.writestr(name, text)
+
+
+def test_a_uv_of_somebody_elses_making_is_not_installed(machine: Machine, tmp_path: Path) -> None:
+    machine.add("fio", "#!/bin/sh\n")
+    (machine.clone / ".tools/stamp").write_text("made from something else")
+    wheel(tmp_path / "registry", RELEASE)
+    done = machine.set_up({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "registry")})
+    assert done.returncode == 2
+    assert "THESE PACKAGES DO NOT MATCH THE HASHES" in done.stderr
+    assert "set-up: pip could not install the uv of lib/uv.txt" in done.stderr
+    assert not (machine.clone / ".tools/uv/bin/uv").exists()
+
+
+def test_uv_is_one_release_and_all_its_wheels_have_hashes() -> None:
+    lines = [
+        line for line in (paths.ROOT / "lib/uv.txt").read_text().splitlines() if not line.startswith("#")
+    ]
+    assert lines[0] == f"uv=={RELEASE} \\"
+    hashes = [line.removesuffix(" \\") for line in lines[1:]]
+    assert len(hashes) > 10 and all(re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}", line) for line in hashes)

@@ -134,7 +134,7 @@ def _kill_kernels(pid: int) -> int:
     killed = 0
     for child in psutil.Process(pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
-            if "ipykernel_launcher" in " ".join(child.cmdline()):
+            if "diskbook.runs.kernel" in " ".join(child.cmdline()):
                 child.kill()
                 killed += 1
     return killed

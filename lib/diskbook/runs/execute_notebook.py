@@ -11,39 +11,58 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
+
+from diskbook.base.errors import DiskbookError
+from diskbook.runs import kernel_sockets
 
 USER_ERRORS = ("DiskbookError", "UsageError", "UnusableError", "JobLost")
 EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user
 
+_MANAGER = "diskbook.runs.kernel_manager.OwnKernelManager"  # by name: it takes long to import as well
+
 
 def main(source: str, target: str, parameters: str) -> int:
     """Execute `source` with parameters (JSON text) into `target`; return the exit status."""
-    import papermill  # a second, which the parent, who wants a constant of this module, need not spend
+    # A second, which the parent, who wants a constant of this module, need not spend.
     from papermill.exceptions import PapermillExecutionError
 
     _keep_files_together()
     try:
-        # A notebook of somebody's own may name neither kernel nor language; all of ours are Python.
-        papermill.execute_notebook(
-            source,
-            target,
-            json.loads(parameters),
-            progress_bar=False,
-            kernel_name="python3",
-            language="python",
-        )
+        with kernel_sockets.folder() as sockets:
+            _execute(source, target, json.loads(parameters), sockets)
     except PapermillExecutionError as error:
         if error.ename in USER_ERRORS:
             print(error.evalue, file=sys.stderr)
             return EXIT_USER_ERROR
         print(error, file=sys.stderr)
         return 1
+    except DiskbookError as error:
+        print(error, file=sys.stderr)
+        return EXIT_USER_ERROR
     except RuntimeError as error:
         if "Kernel died" not in str(error):  # nbclient's words, in DeadKernelError and before there is one
             raise
         print("its kernel died: somebody killed it, or the memory ran out", file=sys.stderr)
         return EXIT_USER_ERROR
     return 0
+
+
+def _execute(source: str, target: str, parameters: dict[str, Any], sockets: Path) -> None:
+    import papermill
+    from traitlets.config import Config
+
+    # A notebook of somebody's own may name neither kernel nor language; all of ours are Python.
+    papermill.execute_notebook(
+        source,
+        target,
+        parameters,
+        progress_bar=False,
+        kernel_name="python3",
+        language="python",
+        kernel_manager_class=_MANAGER,
+        config=Config(KernelManager=kernel_sockets.settings(sockets)),
+    )
 
 
 def _keep_files_together() -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from tempfile import gettempdir
 
 import psutil
 
@@ -18,11 +17,10 @@ from diskbook.azure import expiry
 from diskbook.base.errors import DiskbookError
 from diskbook.cloud import connect
 from diskbook.emulator import folders, lifecycle
-from diskbook.runs import stages
+from diskbook.runs import kernel_sockets, stages
+from diskbook.runs.kernel_sockets import SCRATCH
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
-
-SCRATCH = "diskbook-scratch-"  # and the process that writes there
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ def _age_s(state: Path) -> float:
 
 def _scratch() -> Iterator[Leftover]:
     """Folders that Jupyter wrote in, of processes that were killed."""
-    for path in sorted(Path(gettempdir()).glob(f"{SCRATCH}*-*")):
+    for path in sorted(path for place in kernel_sockets.places() for path in place.glob(f"{SCRATCH}*-*")):
         pid = path.name.removeprefix(SCRATCH).partition("-")[0]
         with contextlib.suppress(OSError):
             if pid.isdigit() and not psutil.pid_exists(int(pid)) and path.stat().st_uid == os.getuid():

@@ -53,7 +53,7 @@ def tearing_down(scene: Scene) -> object:
 
 def kernel(scene: Scene) -> psutil.Process:
     """Return the kernel of the notebook that is being executed, once it is there."""
-    kernels: list[psutil.Process] = scene.until(lambda: scene.family("ipykernel_launcher"), "a kernel ran")
+    kernels: list[psutil.Process] = scene.until(lambda: scene.family("diskbook.runs.kernel"), "a kernel ran")
     return kernels[0]
 
 

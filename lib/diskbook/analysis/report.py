@@ -12,6 +12,7 @@ from traitlets.config import Config
 
 from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic
+from diskbook.base.visible import visible
 from diskbook.show import html as show_html, sentences
 from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Provenance
@@ -111,7 +112,7 @@ def _page(title: str, run: str, provenance: str, body: str) -> str:
     """The page, by its template; cells, banner and style are what they are, the title is escaped."""
     emulated = Provenance.EMULATED in provenance
     return _TEMPLATES.get_template("report.html.jinja").render(
-        title=f"{title} ({provenance}, run {run})",
+        title=visible(f"{title} ({provenance}, run {run})"),
         style=STYLE,
         banner=show_html.EMULATED if emulated else "",
         body=body,

@@ -6,6 +6,8 @@ import difflib
 import signal
 from collections.abc import Iterable
 
+from diskbook.base.visible import LINES, visible
+
 
 class DiskbookError(Exception):
     """A mistake or a missing thing, said in one sentence: what, where, what to do.
@@ -14,6 +16,10 @@ class DiskbookError(Exception):
     """
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """Return the sentence; it may quote a file, so what would steer a terminal is made visible."""
+        return visible(super().__str__(), LINES)
 
 
 class UsageError(DiskbookError):

@@ -14,6 +14,7 @@ import click
 from diskbook import __version__
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
+from diskbook.base.visible import guard
 from diskbook.cli.groups import LazyGroup
 
 COMMANDS = {
@@ -43,6 +44,7 @@ def main() -> None:
     """Run the command line; a user's mistake ends in one sentence, not in a traceback."""
     # Also for the notebooks' processes: the user's matplotlib settings must not change a figure.
     os.environ["MPLCONFIGDIR"] = str(paths.CACHE / "matplotlib")
+    guard(sys.stdout)  # what is printed may be names from a file
     try:
         cli(prog_name="diskbook")
     except DiskbookError as error:

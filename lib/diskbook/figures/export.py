@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from diskbook import __version__
 from diskbook.base.files import write_atomic
@@ -107,5 +108,9 @@ def _render(picture: Picture, form: str, metadata: dict[str, str | None]) -> byt
     buffer = io.BytesIO()
     # Identifiers in an SVG are hashed from the salt, which `RC` fixes.
     with mpl.rc_context(RC):
+        for text in picture.figure.findobj(
+            Text
+        ):  # those that somebody made without `RC`, in a module of their own
+            text.set_parse_math(False)
         picture.figure.savefig(buffer, format=form, dpi=2 * DPI, metadata=metadata)
     return buffer.getvalue()

@@ -15,6 +15,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from diskbook.base.visible import visible
 from diskbook.reference.catalog import EPHEMERAL
 from diskbook.scenario.model import Scenario
 from diskbook.tables.vocabulary import Provenance
@@ -45,6 +46,8 @@ RC: Any = {
     "svg.fonttype": "path",
     "svg.hashsalt": "diskbook",
     "path.simplify": False,
+    # A name from a file is drawn as it is, whatever dollars are in it.
+    "text.parse_math": False,
 }
 
 
@@ -86,6 +89,11 @@ class Picture:
     data: pd.DataFrame
     provenance: str
     run: str
+
+    def __post_init__(self) -> None:
+        # SVG and JSON cannot hold control characters, nor what is not UTF-8.
+        for name in ("title", "caption", "alt", "run"):
+            object.__setattr__(self, name, visible(getattr(self, name)))
 
 
 # Marker, line and fill of the first, second, third ... arm of a kind. The first is fixed everywhere.

@@ -7,6 +7,7 @@ import math
 
 import pandas as pd
 
+from diskbook.base.visible import LINES, visible
 from diskbook.tables.vocabulary import Provenance
 
 EMULATED = "EMULATED. These numbers come from the workbook's own emulator. They say nothing about Azure."
@@ -36,9 +37,9 @@ def banner(provenance: str) -> Html:
 
 def table(frame: pd.DataFrame, caption: str = "") -> Html:
     """Show a small table. Text is escaped; numbers are right-aligned."""
-    head = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    head = f"<caption>{escaped(caption)}</caption>" if caption else ""
     classes = [_class(frame[name]) for name in frame.columns]
-    names = "".join(f'<th scope="col">{html.escape(str(name))}</th>' for name in frame.columns)
+    names = "".join(f'<th scope="col">{escaped(name)}</th>' for name in frame.columns)
     rows = "".join(
         "<tr>"
         + "".join(f'<td class="{kind}">{_cell(value)}</td>' for kind, value in zip(classes, row, strict=True))
@@ -68,4 +69,9 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         size = abs(value)
         return f"{value:,.{0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 3}f}"
-    return html.escape(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
+    return escaped(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value)
+
+
+def escaped(value: object) -> str:
+    """Write a text that may be anybody's: its markup is none, and it steers nothing."""
+    return html.escape(visible(str(value), LINES))

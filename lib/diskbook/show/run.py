@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import pandas as pd
 
 from diskbook.scenario import schedule
-from diskbook.show.html import Html
+from diskbook.show.html import Html, escaped
 from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Provenance
 
@@ -103,7 +102,7 @@ def _frame(rows: list[dict[str, Any]], index: list[str]) -> pd.DataFrame:
 
 def target(manifest: dict[str, Any]) -> Html:
     """Show which subscription, tenant and region a run uses, or that it is emulated on this machine."""
-    return Html(f"<p>This run uses {html.escape(target_text(manifest))}.</p>")
+    return Html(f"<p>This run uses {escaped(target_text(manifest))}.</p>")
 
 
 def target_text(manifest: dict[str, Any]) -> str:

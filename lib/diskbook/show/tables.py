@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.scenario.model import Scenario
-from diskbook.show.html import Html, table
+from diskbook.show.html import Html, escaped, table
 from diskbook.show.sentences import chosen, sentence
 from diskbook.stats.percentiles import needed
 from diskbook.tables.vocabulary import GateStatus, Label, Scope, Verdict
@@ -27,18 +26,18 @@ METRICS = {
 
 def bullets(items: Sequence[str]) -> Html:
     """Sentences as a list."""
-    return Html("<ul>" + "".join(f"<li>{html.escape(capital(item))}</li>" for item in items) + "</ul>")
+    return Html("<ul>" + "".join(f"<li>{escaped(capital(item))}</li>" for item in items) + "</ul>")
 
 
 def preformatted(text: str) -> Html:
     """Text of a command, as it prints it."""
-    return Html(f"<pre>{html.escape(text)}</pre>")
+    return Html(f"<pre>{escaped(text)}</pre>")
 
 
 def answer(items: Sequence[str]) -> Html:
     """Show the answer large, further headline comparisons below it."""
     first, rest = items[0] if items else "nothing to answer with", items[1:]
-    return Html(f'<p class="answer">{html.escape(capital(first))}.</p>' + (bullets(rest) if rest else ""))
+    return Html(f'<p class="answer">{escaped(capital(first))}.</p>' + (bullets(rest) if rest else ""))
 
 
 def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, str]) -> Html:
@@ -108,9 +107,7 @@ def _p_words(p: float) -> str:
 
 def footnotes(notes: dict[str, int]) -> str:
     """Notes as a numbered list; tables refer to them by [number]."""
-    return (
-        '<ol class="notes">' + "".join(f"<li>{html.escape(capital(note))}.</li>" for note in notes) + "</ol>"
-    )
+    return '<ol class="notes">' + "".join(f"<li>{escaped(capital(note))}.</li>" for note in notes) + "</ol>"
 
 
 def mark(note: str, notes: dict[str, int]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.visible import visible
 
 Floats = npt.NDArray[np.float64]
 SHORTEST = 0.9
@@ -129,6 +130,9 @@ class Measurement:
     log_interval_s: float | None = None
     version: str | None = None
 
+    def __post_init__(self) -> None:
+        _show(self, "name", "target", "host", "version", "flags")
+
     @property
     def ios(self) -> float:
         """Reads and writes together."""
@@ -149,6 +153,17 @@ class Parsed:
     format: str
     measurements: tuple[Measurement, ...]
     flags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _show(self, "version", "flags")
+
+
+def _show(record: object, *names: str) -> None:
+    """Make what a tool wrote into these texts visible: they get into tables, pages and figures."""
+    for name in names:
+        value = getattr(record, name)
+        shown = tuple(map(visible, value)) if isinstance(value, tuple) else value and visible(value)
+        object.__setattr__(record, name, shown)
 
 
 def number(value: object, what: str = "a number", greatest: float = 1e18) -> float:

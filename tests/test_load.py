@@ -98,6 +98,51 @@ def test_a_broken_file_is_named(tmp_path: Path, change: tuple[str, str], said: s
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            ('article = "zone-disks"', 'article = "zone-disk"'),
+            "no article 'zone-disk'; did you mean 'zone-disks'?",
+        ),
+        (('article = "zone-disks"', 'article = "mine"'), "there is no article 'mine'; known: disk-options,"),
+        (('region = "', 'region = "../'), "[scenario]: region = '../"),
+        (('size = "Standard', 'size = "Standard;'), "size = 'Standard;"),
+        (('question = "', 'question = "\\u001b[2J'), "[scenario]: question: control characters"),
+        (('title = "', 'title = "\\u202e'), "[scenario]: title: control characters"),
+        (('title = "', 'title = "two\\nlines'), "[scenario]: title: control characters"),
+    ],
+)
+def test_what_a_text_of_a_file_may_not_hold(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+    path = tmp_path / "own.toml"
+    assert change[0] in ZONE_DISKS
+    path.write_text(ZONE_DISKS.replace(*change, 1), "utf-8")
+    with pytest.raises(UsageError) as caught:
+        load.load(str(path))
+    assert str(caught.value).startswith("own.toml: ") and said in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("where", ["own.toml", "manifest.json"])
+def test_an_argument_of_a_line_that_could_be_a_command_is_named_with_its_file(
+    tmp_path: Path, where: str
+) -> None:
+    """cmd.exe on a Windows machine would run what stands between the ampersands."""
+    line = "diskspd -c1G -b8K -e&calc.exe&rem x.dat"
+    raw = load.load("tool-check", "quick").model_dump(mode="json")
+    raw["workload"] = [{"name": "own", "verbatim": line, "arms": raw["workload"][0]["arms"]}]
+    raw["comparison"] = []
+    with pytest.raises(UsageError) as caught:
+        if where == "manifest.json":
+            load.from_dict(raw, where)
+        else:
+            (tmp_path / where).write_text(
+                f'{ZONE_DISKS}\n[[workload]]\nname = "own"\nverbatim = "{line}"\n', "utf-8"
+            )
+            load.load(str(tmp_path / where))
+    assert str(caught.value).startswith(f"{where}: [[workload]] own: DiskSpd argument -e&calc.exe&rem: ")
+
+
 def test_unknown_names_get_the_nearest() -> None:
     with pytest.raises(UsageError, match="did you mean 'zone-disks'"):
         load.load("zone-disk")

@@ -20,12 +20,15 @@ from diskbook.tools import registry
 SAMPLE = "sample"
 """Preset of the committed sample run, which a scenario may have; it lies over quick."""
 LISTS = frozenset({"machine", "disk", "arm", "workload", "comparison", "check", "drill"})
+_AZURE_NAMES = ("region", "size", "substitute", "sku", "error_code")
+_AZURE_NAME = "{place}: {key} = {value} is no name of Azure's; these have letters, digits, _ and - alone"
 WORDING = Wording(
     sentences={
         "missing": "{place}: the key '{key}' is missing",
         "too_short": "write at least one [[{key}]]",
         "string_pattern_mismatch": "{place}: {value} is not a name; use small letters, digits and hyphens, "
         "a letter first",
+        **{f"string_pattern_mismatch {key}": _AZURE_NAME for key in _AZURE_NAMES},
     }
 )
 

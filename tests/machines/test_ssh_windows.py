@@ -19,12 +19,26 @@ from diskbook.machines.device import Device
 from diskbook.machines.jobs import JobLost
 from diskbook.machines.powershell import SCRIPTS, script
 from diskbook.machines.ssh import Host
-from diskbook.machines.ssh_windows import WindowsConnection
+from diskbook.machines.ssh_windows import WindowsConnection, command_line
 from diskbook.scenario.model import Workload
 from diskbook.tools.diskspd import command as diskspd
 
 MIB = 1024**2
 OURS = "cf8c35db-1111-4222-8333-444455556666"
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["-e&calc.exe&rem", "a|b", "a>b", "%PATH%", "a %PATH%", 'a"b', "a\nb", "a b\r\ncalc", "^", "(x)", "!x!"],
+)
+def test_an_argument_that_cmd_would_read_itself_is_not_run(word: str) -> None:
+    with pytest.raises(DiskbookError, match=r"^diskspd is not run: cmd\.exe would read a part of '"):
+        command_line(["diskspd", "-b8K", word])
+
+
+def test_arguments_with_spaces_are_quoted_and_plain_ones_are_as_they_are() -> None:
+    assert command_line(["diskspd", "-b8K", "#1:fill"]) == "diskspd -b8K #1:fill"
+    assert command_line(["sh", "-c", "echo a & b"]) == 'sh -c "echo a & b"'  # in quotation marks it is a text
 
 
 @pytest.fixture(scope="module")

@@ -10,15 +10,17 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from diskbook.base.errors import UsageError, unknown
+from diskbook.base.visible import visible
 from diskbook.importing import loads, names as import_names
 from diskbook.reference import catalog
+from diskbook.scenario.model import IMPORTED
 from diskbook.store import run as runs
 from diskbook.tables.vocabulary import Provenance
 from diskbook.tools import registry
 from diskbook.tools.record import Measurement
 
 UNKNOWN = "unknown"
-ARTICLE = "imported"
+ARTICLE = IMPORTED
 _NO_LIMITS: dict[str, float | None] = dict.fromkeys(("iops", "mb_s", "burst_iops", "burst_mb_s"))
 _MOST_COMPARISONS = 200
 _MACHINE_OF_SYSTEM = {"linux": "client", "windows": "windows-client"}
@@ -129,7 +131,7 @@ def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Sett
         ],
         "disk": [{"name": name, **known} for name in arms],
         "arm": [
-            {"name": name, "disk": name, "machine": tools[name], "label": import_names.short(words)}
+            {"name": name, "disk": name, "machine": tools[name], "label": import_names.short(visible(words))}
             for name, words in arms.items()
         ],
         "workload": workloads,

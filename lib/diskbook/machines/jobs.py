@@ -6,6 +6,7 @@ goes to `stdout`, standard error to `stderr`, the exit status to `status`.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable
 
@@ -30,12 +31,29 @@ _END = (
 END_ALL = f'for j in jobs/*/; do (cd "$j" 2>/dev/null && {_RUNS} && {_END}) 2>/dev/null; done; rm -rf jobs'
 
 
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,199}")
+
+
 class JobLost(DiskbookError):
     """The machine restarted, or somebody ended the job, while it ran."""
 
 
+def checked(name: str) -> str:
+    """Return the name of a job, which is that of its folder and stands in commands as it is.
+
+    Raises
+    ------
+    DiskbookError
+        When it is not made of small letters, digits and hyphens.
+    """
+    if not _NAME.fullmatch(name):
+        raise DiskbookError(f"a job cannot be called {name!r}; small letters, digits and hyphens are allowed")
+    return name
+
+
 def start(name: str, command: list[str], *, root: bool = False) -> str:
     """Build the command that starts a job; done twice, it starts once."""
+    checked(name)
     line = shlex.join(["sudo", "-n", *command] if root else command)
     mark = "echo sudo -n >as_root; " if root else ""
     # The shell leads a session of its own, so that its number names the whole job.
@@ -51,6 +69,7 @@ def start(name: str, command: list[str], *, root: bool = False) -> str:
 
 def finish(name: str, files: Iterable[str], *, expected_s: float, limit_s: float) -> str:
     """Build the command that waits for a job and prints its files as a tar archive; see `lost`."""
+    checked(name)
     archived = " ".join(shlex.quote(file) for file in (*STREAMS, *files))
     patience = max(1, int((limit_s - expected_s) * 10))
     return (
@@ -63,7 +82,7 @@ def finish(name: str, files: Iterable[str], *, expected_s: float, limit_s: float
 
 def times(name: str) -> str:
     """Build the command that prints when a finished job began and ended."""
-    return f"cd jobs/{name} && for f in pid status; do {_MTIME}; done"
+    return f"cd jobs/{checked(name)} && for f in pid status; do {_MTIME}; done"
 
 
 def lost(status: int, limit_s: float) -> str | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
@@ -16,6 +17,23 @@ from diskbook.machines.ssh import Connection, Output
 from diskbook.machines.windows_setup import powershell
 
 _READ, _READ_WRITE = 0x80000000, 0xC0000000
+# What cmd.exe reads itself: some characters everywhere, others but for words in quotation marks, which is how
+# `list2cmdline` writes those with a space.
+_READ_BY_CMD = re.compile(r'[%"\x00-\x1f\x7f]|^[^ ]*[&|<>()^!][^ ]*$')
+
+
+def command_line(command: Sequence[str]) -> str:
+    """Write a command as a line of a batch file.
+
+    Raises
+    ------
+    DiskbookError
+        For an argument of which cmd.exe would read a part itself.
+    """
+    strange = next((word for word in command if _READ_BY_CMD.search(word)), None)
+    if strange is not None:
+        raise DiskbookError(f"{command[0]} is not run: cmd.exe would read a part of {strange!r} itself")
+    return subprocess.list2cmdline(command)
 
 
 class WindowsConnection(Connection):
@@ -23,7 +41,7 @@ class WindowsConnection(Connection):
 
     def start_job(self, name: str, command: list[str], *, root: bool = False) -> None:
         """Start a detached job in a folder of its own; the connection has the administrator's rights."""
-        self._check("start", name=name, command=subprocess.list2cmdline(command))
+        self._check("start", name=jobs.checked(name), command=command_line(command))
 
     def finish_job(
         self, name: str, files: Iterable[str], *, expected_s: float, limit_s: float

@@ -9,9 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from diskbook.base.units import GIB, KIB, MIB
+from diskbook.base.validation import known_name
+from diskbook.base.visible import LINES, is_visible
+from diskbook.reference import articles
 from diskbook.reference.catalog import EPHEMERAL
 from diskbook.scenario.diskspd_line import workload as diskspd_line_workload
 from diskbook.scenario.diskspd_line.arguments import parse
@@ -31,22 +42,38 @@ def block_bytes(text: Any) -> Any:
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
+# Azure's own names of regions, sizes, SKUs and errors: they get into addresses and requests.
+AzureName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 Zone = Literal["1", "2", "3"]
+IMPORTED = "imported"
+"""What stands for the article where results were imported."""
+_OF_SEVERAL_LINES = frozenset({"question", "verbatim"})
 
 
 class Record(BaseModel):
-    """A part of a scenario: frozen, and strict about its keys."""
+    """A part of a scenario: frozen, strict about its keys, and without characters that steer a terminal."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _visible(cls, value: Any, info: ValidationInfo) -> Any:
+        keep = LINES if info.field_name in _OF_SEVERAL_LINES else ""
+        texts = value if isinstance(value, list | tuple) else [value]
+        if not all(is_visible(text, keep) for text in texts if isinstance(text, str)):
+            raise ValueError(
+                "control characters, and those that turn the direction of writing, are not allowed"
+            )
+        return value
+
 
 class Question(Record):
-    """What the scenario asks, and where."""
+    """What the scenario asks, and where; `article` names the one whose figures it is held against."""
 
     title: str
-    article: str
+    article: Annotated[str, known_name("article", lambda: (*articles.names(), IMPORTED))]
     question: str
-    region: str
+    region: AzureName
     # The article whose conditions the emulator plays; one kind of disk had other latencies elsewhere.
     site: Name = "default"
     # The notebook that analyses it, notebooks/3-analyse-<analysis>.ipynb; by default the scenario's own name.
@@ -68,10 +95,10 @@ class Machine(Record):
     """
 
     name: Name
-    size: str
+    size: AzureName
     zone: Zone | None = None
     os: Literal["linux", "windows"] = "linux"
-    substitute: str | None = None
+    substitute: AzureName | None = None
     accelerated_networking: bool = True
 
     @property
@@ -91,7 +118,7 @@ class Disk(Record):
     """
 
     name: Name
-    sku: str
+    sku: AzureName
     size_gib: Annotated[int, Field(gt=0)]
     zone: Zone | None = None
     max_shares: Annotated[int, Field(ge=1)] = 1
@@ -214,7 +241,7 @@ class Check(Record):
     disk: str
     machine: str
     from_machine: str | None = None
-    error_code: str = "BadRequest"
+    error_code: AzureName = "BadRequest"
     size_mib: Annotated[int, Field(ge=1, le=65536)] = 64
 
 

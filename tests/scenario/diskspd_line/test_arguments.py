@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -181,6 +183,44 @@ def test_what_diskspd_does_not_take_is_named(line: str, named: str) -> None:
         parse(f"diskspd {line}")
     assert named in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        *("-e&calc.exe&rem", "-eq|calc", "-e%PATH%", "-a0&calc", "-a0,", "-I4", "-I1>x", "-l^", "-n1", "-p2"),
+        *("-Nx", "-P10;calc", "-v!", "-x&", "-i4(", "-j5&calc", "-ysgo&calc", "-yf", '-Z1M,"a & calc"'),
+        *("-Z1M,%TEMP%", "-Z1M,$(calc)", "-rdpct90/1\N{ARABIC-INDIC DIGIT ZERO}", "/e&calc"),
+    ],
+)
+def test_what_no_value_of_a_flag_may_be_is_refused_and_the_flag_named(flag: str) -> None:
+    """Flags are kept as somebody wrote them; cmd.exe would run what it reads in `-e&calc.exe&rem`."""
+    with pytest.raises(UsageError, match=re.escape(flag.replace('"', ""))):
+        parse(f"diskspd -b8K -r {flag} a")
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        *("-a", "-a0,1,2", "-ag0,0,1,g1,0", "-e", "-eq", "-ePROCESS", "-eDISK_IO", "-I1", "-l", "-n", "-p"),
+        *(
+            "-P",
+            "-P100",
+            "-v",
+            "-vs",
+            "-x",
+            "-i4 -j5",
+            "-ysGlobal\\go-1",
+            "-yfdone",
+            "-frs",
+            "-Z1M,D:\\a\\b.dat",
+        ),
+        *('-Z1M,"D:\\a b.dat"', "-r -rdpct90/10:10/90", "-Sm -Nv", "/eq"),
+    ],
+)
+def test_all_values_that_diskspds_wiki_has_are_taken(flag: str) -> None:
+    line = parse(f"diskspd -b8K {flag} a")
+    assert parse_words(render(line)) == line
 
 
 SIZES = st.sampled_from([512, 4096, 8192, 65536, 1000, 1024**2, 3 * GIB])

@@ -11,6 +11,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, example, given, settings, strategies as st
+from pydantic import ValidationError
 
 from diskbook import load as scenarios
 from diskbook.base.errors import UsageError
@@ -46,6 +48,32 @@ def asked(load: Workload) -> Any:
 
 
 # --- workload -> command
+
+
+CMDS_OWN = set("&|<>()^%!\"`;'$*?~\n\r\t\0")
+VALUES = "0123456789KMGTbirsdqvuhmwxn,.:/\\ &|<>()^%!\"`;'$*\n"
+VALUES = st.text("0123456789KMGTbirsdqvuhmwxn,.:/\\ &|<>()^%!\"`;'$*\n", max_size=8)
+FLAGS = st.sampled_from("abcdefghijklmnopqrstuvwxyzZFTBWISNPRDLO")
+LINES = st.lists(st.tuples(FLAGS, VALUES).map("-{0[0]}{0[1]}".format), max_size=6).map(" ".join)
+
+
+@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@given(line=LINES)
+@example(line="-e&calc.exe&rem")
+@example(line='-Z1M,"a&calc"')
+def test_a_line_from_a_file_is_refused_or_has_nothing_of_cmds_own(line: str) -> None:
+    """Arguments of a trial hold none of the characters that cmd.exe or PowerShell read themselves."""
+    try:
+        load = Workload.model_validate({"name": "w", "verbatim": f"diskspd -c1G {line} x.dat"})
+        argv = diskspd.command(load, Drive()).argv
+    except (UsageError, ValidationError):
+        return
+    assert not CMDS_OWN & set("".join(argv))
+
+
+def test_an_argument_that_is_not_plain_is_refused_whatever_let_it_through() -> None:
+    with pytest.raises(UsageError, match="DiskSpd argument #1&calc: it may hold letters"):
+        diskspd.command(workload(), Drive(target="#1&calc"))
 
 
 def test_a_workload_in_diskspds_terms() -> None:

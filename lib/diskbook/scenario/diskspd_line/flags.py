@@ -49,8 +49,26 @@ MEANINGS = {
 _KIB = 1024
 DEFAULT_BLOCK = 64 * _KIB
 UNITS = {"": 1, "K": _KIB, "M": _KIB**2, "G": _KIB**3, "T": _KIB**4}
-# Kept as they stand: they change how the load is made, but not how much of it.
-_KEPT = set("aeIlnNpPvxij")
+# Kept as they stand: they change how the load is made, but not how much of it. They get into a command line
+# as somebody wrote them, so each takes only what DiskSpd's wiki has ("Command line and parameters").
+_GROUP_OR_CPU = "g?[0-9]{1,4}"
+_KEPT = {
+    "a": f"(?:{_GROUP_OR_CPU}(?:,{_GROUP_OR_CPU})*)?",
+    "e": "[pqsc]?|PROCESS|THREAD|IMAGE_LOAD|DISK_IO|MEMORY_PAGE_FAULTS|MEMORY_HARD_FAULTS|NETWORK|REGISTRY",
+    "i": "[0-9]{1,9}",
+    "I": "[1-3]",
+    "j": "[0-9]{1,9}",
+    "l": "",
+    "n": "",
+    "N": "[vni]",
+    "p": "",
+    "P": "[0-9]{0,9}",
+    "v": "s?",
+    "x": "",
+    "y": r"[sf](?:(?:Global|Local)\\)?[A-Za-z0-9_.-]{1,100}",
+}
+_DISTRIBUTION = r"d(pct|abs)[0-9]+/[0-9]+[KMGTb]?(:[0-9]+/[0-9]+[KMGTb]?)*"
+_FILE_NAME = re.compile(r"[A-Za-z0-9 _.:/\\-]{1,200}")
 _NUMBER = {"C", "d", "F", "o", "O", "t", "w", "W"}
 _SIZE = {"b": "block_size", "c": "create_bytes", "T": "thread_stride", "B": "base_offset"}
 _COUNT = {
@@ -76,10 +94,10 @@ def read_flag(flag: str, fields: dict[str, Any]) -> None:
         _once(flag, fields, _COUNT[letter], _whole(flag, value, least=_least(letter), most=_most(letter)))
     elif letter in _SIZE:
         _once(flag, fields, _SIZE[letter], size_bytes(flag, value, fields))
-    elif letter in _KEPT:
-        _keep(flag, fields)
     elif letter in _SPECIAL:
         _SPECIAL[letter](flag, value, fields)
+    elif letter in _KEPT:
+        _keep(flag, fields)
     else:
         raise _unknown(flag)
 
@@ -113,6 +131,8 @@ def _once(flag: str, fields: dict[str, Any], field: str, value: Any) -> None:
 
 
 def _keep(flag: str, fields: dict[str, Any]) -> None:
+    if not re.fullmatch(_KEPT[flag[1]], flag[2:]):
+        raise wrong(flag, f"this is none of the values that -{flag[1]} ({MEANINGS[flag[1]]}) takes")
     fields["kept"] = (*fields.get("kept", ()), flag)
 
 
@@ -151,7 +171,7 @@ def _part_or_hints(flag: str, value: str, fields: dict[str, Any]) -> None:
     if value[:1].isdigit() or not value:
         _once(flag, fields, "max_offset", size_bytes(flag, value, fields))
     elif set(value) <= set("rst"):
-        _keep(flag, fields)
+        fields["kept"] = (*fields.get("kept", ()), flag)
     else:
         raise wrong(flag, "takes a size, or hints of the letters r, s and t")
 
@@ -178,7 +198,7 @@ def _random(flag: str, value: str, fields: dict[str, Any]) -> None:
         fields["random_pct"] = _whole(flag, value[1:], most=100)
         return
     if value.startswith("d"):
-        if not re.fullmatch(r"d(pct|abs)\d+/\d+[KMGTb]?(:\d+/\d+[KMGTb]?)*", value):
+        if not re.fullmatch(_DISTRIBUTION, value):
             raise wrong(flag, "write a distribution as -rdpct90/10:10/90 or -rdabs90/10G")
         _once(flag, fields, "distribution", value[1:])
         return
@@ -243,8 +263,11 @@ def _buffers(flag: str, value: str, fields: dict[str, Any]) -> None:
     if value in ("", "r"):
         _once(flag, fields, "buffers", "random" if value else "zero")
         return
-    if size_bytes(flag, value.partition(",")[0], fields) < fields.get("block_size", DEFAULT_BLOCK):
+    size, comma, file = value.partition(",")
+    if size_bytes(flag, size, fields) < fields.get("block_size", DEFAULT_BLOCK):
         raise wrong(flag, "the buffer is smaller than a block")
+    if comma and not _FILE_NAME.fullmatch(file):
+        raise wrong(flag, "name the file of the content with letters, digits, spaces and _ . : / \\ - alone")
     _once(flag, fields, "buffers", value)
 
 

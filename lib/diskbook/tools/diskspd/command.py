@@ -7,6 +7,7 @@ word keeps its arguments but for the target: a disk cannot be made anew, so -c b
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -24,6 +25,8 @@ VERSION = "2.0.21"
 _PREFILL_MB_S = 400
 _LONGER = 1.3  # than the rate before says: it may fall
 _RATE_ROUNDING = 0.001
+_PLAIN = re.compile(r"[A-Za-z0-9 #_.,:/\\-]+")
+"""An argument as it may get into a command line: with nothing in it that cmd.exe or PowerShell would read."""
 
 
 def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
@@ -46,7 +49,7 @@ def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
     if workload.verbatim is not None:
         return _verbatim(parse(workload.verbatim), target)
     asked = arguments_of(workload, target.target, seed=seed)
-    return Job(("diskspd", *render(asked)))
+    return _job(asked)
 
 
 def arguments_of(workload: Workload, target: str, *, seed: int = 1) -> Arguments:
@@ -117,7 +120,7 @@ def prefill_command(size_bytes: int, target: Target, written: Measurement | None
         buffers="random",
         output="xml",
     )
-    return Job(("diskspd", *render(asked)), limit_s=seconds + 600)
+    return _job(asked, limit_s=seconds + 600)
 
 
 def version(number: str) -> str:
@@ -181,7 +184,18 @@ def _verbatim(line: Arguments, target: Target) -> Job:
         notes.append(
             "-c became -f: the disk itself is measured, without the file system of the line's author"
         )
-    return Job(("diskspd", *render(there)), notes=tuple(notes))
+    return _job(there, notes=tuple(notes))
+
+
+def _job(asked: Arguments, *, notes: tuple[str, ...] = (), limit_s: float | None = None) -> Job:
+    """Write arguments as a job; what a file holds is a part of them, so none but plain ones are taken."""
+    words = render(asked)
+    strange = next((word for word in words if not _PLAIN.fullmatch(word)), None)
+    if strange is not None:
+        raise UsageError(
+            f"DiskSpd argument {strange}: it may hold letters, digits, spaces and # _ . , : / \\ - alone"
+        )
+    return Job(("diskspd", *words), notes=notes, limit_s=limit_s)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -7,16 +7,24 @@ import gzip
 import hashlib
 import itertools
 import json
+import os
 import subprocess
 import sys
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 from diskbook.analysis import diagnosis, run as analysis_run
+from diskbook.base import unpack
 from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.base.visible import LINES, is_visible
+from diskbook.figures.export import export
 from diskbook.importing import names, run as importer, text as import_text, write
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
@@ -427,3 +435,162 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert nothing.stderr.startswith("diskbook: nothing can be imported: notes.md: no format")
     assert diskbook("import", str(tmp_path / "nowhere"), runs=runs).returncode == 2
     assert sorted(path.name for path in runs.iterdir()) == ["mine"]
+
+
+# --- names and files of somebody else's making
+
+
+HOSTILE_NAMES = (
+    b"\x1b]0;owned\x07",
+    b"\x9b31m",
+    "\u202egnp.exe\u2066".encode(),
+    b"\xff\xfe\x80",
+    b"two\nlines\r",
+    b"$\\frac{1}{0}$",
+    b"$$",
+    b"=cmd|'-c calc'!A1",
+    "1\u00b23".encode(),
+    b"-rf",
+    b"%s%n{0}{}",
+    b" ",
+    b"'\"`;&|$(touch x)",
+    b"<img src=x onerror=alert(1)>",
+    b"x" * 240,
+)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Imported:
+    """A file of each name in a folder of that name, whose job, disk and machine have such names as well."""
+    base = tmp_path_factory.mktemp("hostile")
+    document = json.loads(JSON_PLUS.read_text())
+    for number, name in enumerate(HOSTILE_NAMES):
+        folder = base / "in" / os.fsdecode(name)
+        folder.mkdir(parents=True)
+        document["timestamp"] += 1
+        text = name.decode("utf-8", "surrogateescape")
+        for job in document["jobs"]:
+            job["jobname"], job["hostname"] = f"job {text}", text
+            job["job options"]["filename"] = f"/dev/{text}"
+        (folder / f"{os.fsdecode(name[:200])}.json").write_text(json.dumps(document))
+        document["fio version"] = f"fio-3.{number % 2}\x1b[2J"
+    return importer.make([str(base / "in")], f"{base}/run", Settings(arms_by="folder"))
+
+
+def test_names_of_any_bytes_are_imported_and_steer_nothing(hostile: Imported) -> None:
+    assert len(hostile.arms) == len(HOSTILE_NAMES) and not hostile.refused
+    assert is_visible(import_text.text(hostile), LINES)
+    manifest = (hostile.run.folder / "manifest.json").read_text()
+    assert all(is_visible(text) for text in texts_of(json.loads(manifest)))
+    table = rows(hostile)
+    assert all(is_visible(text) for text in texts_of(table.to_dict("records")))
+    assert {"<U+001B>]0;owned<U+0007>", "<FF><FE><80>", "$$"} <= set(table["machine_id"])
+
+
+def texts_of(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield str(key)
+            yield from texts_of(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from texts_of(value)
+    elif isinstance(node, str):
+        yield node
+
+
+def test_names_of_any_bytes_are_drawn_as_they_are(hostile: Imported, tmp_path: Path) -> None:
+    analysis = analysis_run.analyse(hostile.run)
+    picture = import_text.tail(analysis)
+    assert picture is not None
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the font has not every letter
+        paths_ = export(picture, tmp_path)
+    ElementTree.parse(paths_[0])  # well-formed
+    drawn = {text.get_text() for text in picture.figure.findobj(Text) if not text.get_parse_math()}
+    assert {"$\\frac{1}{0}$", "$$", "<U+001B>]0;owned<U+0007>", "<FF><FE><80>"} <= drawn
+    assert {"caption", "alt"} <= json.loads(paths_[2].read_text()).keys()
+
+
+@pytest.mark.emulator
+def test_names_of_any_bytes_are_reported(hostile: Imported) -> None:
+    page = import_text.report(hostile.run).read_text("utf-8")
+    assert "<img src=x" not in page and "&lt;img src=x onerror=alert(1)&gt;" in page
+    assert "\x1b" not in page and "\u202e" not in page and "&lt;FF&gt;&lt;FE&gt;" in page
+    runs = hostile.run.folder.parent
+    for words in (["why", str(hostile.run.folder)], ["list"], ["import", str(runs / "in")]):
+        done = diskbook(*words, runs=runs)
+        assert done.returncode == 0, done.stderr
+        assert is_visible(done.stdout, LINES), words
+
+
+def test_a_run_that_no_text_can_name_is_refused(tmp_path: Path) -> None:
+    for name in (os.fsdecode(b"\xff"), "a\x1b[2Jb"):
+        with pytest.raises(UsageError, match=r"a run cannot be called .*/a?<.*; choose another --name"):
+            importer.make([str(FIO)], f"{tmp_path}/{name}")
+    assert list(tmp_path.iterdir()) == []
+
+
+LIMIT = 1_000_000
+
+
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits a hundredth of a percent of what they are, so that a test need not unpack as much."""
+    monkeypatch.setattr(unpack, "WHOLE", LIMIT)
+    monkeypatch.setattr(unpack, "STREAMED", LIMIT)
+
+
+def test_what_unpacks_to_too_much_is_refused_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = tmp_path / "in"
+    put(base, FIO)
+    (base / "bomb.json.gz").write_bytes(gzip.compress(FIO.read_bytes() + b" " * LIMIT))
+    lines = b"".join(b"%d, 1000, 0, 4096\n" % n for n in range(60_000))
+    assert len(lines) > LIMIT
+    (base / "bomb_lat.1.log.gz").write_bytes(gzip.compress(lines))
+    averages = b"".join(b"%d, 1000, 0, 0\n" % (500 * n) for n in range(60_000))
+    (base / "whole_iops.1.log").write_bytes(averages + b"\n" * LIMIT)
+    small(monkeypatch)
+    made = make(tmp_path, base)
+    assert made.n_trials == 3
+    first, *logs = made.refused
+    assert first == "bomb.json.gz: more than 0.953674 MiB unpacked, which is too large to be a result"
+    assert len(logs) == 2 and all("large" in text or "of this size" in text for text in logs)
+
+
+def test_what_unpacks_to_too_much_in_a_run_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = tmp_path / "in"
+    for sample in SAMPLES.glob("fio-logs/each*"):
+        put(base, sample)
+    made = make(tmp_path, base)
+    small(monkeypatch)
+    for kind in ("json", "lat-1"):
+        raw = next(path for path in (made.run.folder / "raw").iterdir() if kind in path.name)
+        before = raw.read_bytes()
+        raw.write_bytes(before + gzip.compress(b"\n" * LIMIT))
+        with pytest.raises(
+            DiskbookError, match=f"{raw.name}: more than .* which is too large to be a result"
+        ):
+            tables.build(made.run)
+        raw.write_bytes(before)
+    tables.build(made.run)
+
+
+@pytest.mark.parametrize("kind", ["lat", "iops", "bw"])
+def test_a_packed_log_that_is_cut_is_named(tmp_path: Path, kind: str) -> None:
+    base = tmp_path / "in"
+    for sample in SAMPLES.glob("fio-logs/mean*"):
+        put(base, sample)
+    whole = (base / f"mean_{kind}.1.log").read_bytes() * 8000
+    (base / f"mean_{kind}.1.log").unlink()
+    (base / f"mean_{kind}.1.log.gz").write_bytes(gzip.compress(whole)[:-9])
+    try:
+        assert any(
+            f"mean_{kind}.1.log.gz: it cannot be read" in text for text in make(tmp_path, base).refused
+        )
+    except DiskbookError as error:
+        assert f"mean_{kind}.1.log.gz: it cannot be read" in str(error)
+        assert not (tmp_path / "run").exists()

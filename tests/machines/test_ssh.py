@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
 import socket
+import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,7 +22,7 @@ from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.machines import reconnect
 from diskbook.machines.jobs import JobLost
 from diskbook.machines.reconnect import Reconnect
-from diskbook.machines.ssh import Connection, Host
+from diskbook.machines.ssh import Connection, Host, untar
 from support.emulated import soon
 
 pytestmark = pytest.mark.emulator
@@ -155,3 +160,21 @@ def test_a_machine_that_is_away_is_named(host: Host, monkeypatch: pytest.MonkeyP
         pytest.raises(DiskbookError, match="cannot be reached"),
     ):
         connection.run("true")
+
+
+def test_what_a_machine_sends_does_not_grow_when_it_is_read() -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:") as archive:
+        entry = tarfile.TarInfo("status")
+        entry.size = 2
+        archive.addfile(entry, io.BytesIO(b"0\n"))
+        link = tarfile.TarInfo("stdout")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/hostname"
+        archive.addfile(link)
+        sparse = tarfile.TarInfo("stderr")  # as GNU tar writes a file of a terabyte without a block
+        sparse.pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(1024**4)}
+        archive.addfile(sparse)
+    assert untar(buffer.getvalue()) == {"status": b"0\n"}
+    for pack in (gzip.compress, bz2.compress, lzma.compress):
+        with pytest.raises(DiskbookError, match="what the machine sent is no archive"):
+            untar(pack(buffer.getvalue()))

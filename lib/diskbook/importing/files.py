@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import hashlib
 import io
 import os
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
+from diskbook.base import unpack
 from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.base.visible import visible
 from diskbook.tools import formats
 from diskbook.tools.fio import logs_of_a_job as job_logs
 from diskbook.tools.fio.logs_of_a_job import LogFile
@@ -50,36 +50,38 @@ class Source:
     @property
     def shown(self) -> str:
         """Name in messages: below the path that the user named, or as named."""
-        return str(self.path.relative_to(self.root)) if not self.named else self.path.name
+        return visible(str(self.path.relative_to(self.root)) if not self.named else self.path.name)
 
     @property
     def name(self) -> str:
         """Name of the file, without .gz."""
         return self.path.name.removesuffix(".gz")
 
-    def open(self) -> BinaryIO:
-        """Open it for reading, unpacked where it is packed with gzip."""
-        if self.path.suffix == ".gz":
-            return cast("BinaryIO", gzip.open(self.path))
-        return self.path.open("rb")
+    def open(self, most: int | None = None) -> BinaryIO:
+        """Open it for reading, unpacked where it is packed with gzip, and up to so many bytes.
+
+        Raises
+        ------
+        UnusableError
+            When it cannot be opened; reading raises the errors of `unpack.opened`.
+        """
+        with _readable(self):
+            return unpack.opened(self.path, self.shown, most, packed=self.path.suffix == ".gz")
 
     def read(self) -> bytes:
         """Return its content.
 
         Raises
         ------
-        UnusableError
+        DiskbookError
             When it cannot be read, or is too large to be a result.
         """
-        with _readable(self), self.open() as stream:
-            content = stream.read(formats.MOST_BYTES + 1)
-        if len(content) > formats.MOST_BYTES:
-            raise UnusableError(self.shown, "it is too large to be a result")
-        return content
+        with self.open(unpack.WHOLE) as stream:
+            return stream.read()
 
     def head(self) -> bytes:
         """Return its beginning; see `read`."""
-        with _readable(self), self.open() as stream:
+        with self.open() as stream:
             return stream.read(_HEAD_BYTES)
 
 
@@ -88,9 +90,8 @@ def _readable(source: Source) -> Iterator[None]:
     """Put it into one sentence when a file cannot be read."""
     try:
         yield
-    except (OSError, EOFError, zlib.error) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise UnusableError(source.shown, f"it cannot be read ({why})") from None
+    except OSError as error:
+        raise UnusableError(source.shown, f"it cannot be read ({error.strerror or error})") from None
 
 
 @dataclass
@@ -161,9 +162,12 @@ def _sort_one(source: Source, files: Sorted) -> None:
         if named and not head.strip():
             raise UnusableError(source.shown, "the log is empty")
         content = source.read()
-        first = files.seen.setdefault(hashlib.sha256(content).digest(), source.shown)
-        if first != source.shown:
-            raise UnusableError(source.shown, f"the same, byte by byte, as {first}: it counts once")
+        digest = hashlib.sha256(content).digest()
+        if digest in files.seen:
+            raise UnusableError(
+                source.shown, f"the same, byte by byte, as {files.seen[digest]}: it counts once"
+            )
+        files.seen[digest] = source.shown
         files.results.append((source, formats.parse(content, source.shown)))
         return
     if named is None:
@@ -208,8 +212,8 @@ def _below(root: Path) -> Iterator[Path]:
 
 def _natural(path: Path) -> list[tuple[int, int, str]]:
     """Sort "job.2" before "job.10"."""
-    parts = re.split(r"(\d{1,18})", str(path))
-    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
+    parts = re.split(r"([0-9]{1,18})", str(path))
+    return [(1, int(part), "") if number % 2 else (0, 0, part) for number, part in enumerate(parts)]
 
 
 def bytes_of(stream: BinaryIO) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import NS_PER_US, utc_text
+from diskbook.base.visible import visible
 from diskbook.importing import files as import_files, loads
 from diskbook.importing.files import Sorted, Source
 from diskbook.store.raw_imported import with_logs
@@ -88,7 +89,7 @@ def _writes(entry: Entry, prefix: str) -> bool:
     """Whether a job wrote logs of this name: as its options say, or named after the job."""
     log_names = {Path(value).name for value in entry.measurement.logs.values()}
     stem = entry.source.name.rsplit(".", 1)[0]
-    by_name = entry.log_unit_ns is not None and prefix in (entry.measurement.name, stem)
+    by_name = entry.log_unit_ns is not None and (visible(prefix) == entry.measurement.name or prefix == stem)
     return prefix in log_names or (not log_names and by_name)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from diskbook.base.errors import DiskbookError, UsageError, unknown
+from diskbook.base.visible import is_visible, visible
 from diskbook.importing import files as import_files, names as import_names, pairing, scenario, write
 from diskbook.importing.files import Sorted
 from diskbook.importing.pairing import Entry
@@ -57,6 +58,10 @@ def make(paths: Sequence[str], name: str, settings: Settings | None = None) -> I
     """
     chosen = settings or Settings()
     limits = scenario.limits(chosen)
+    if not is_visible(name):
+        raise UsageError(
+            f"a run cannot be called {name}; choose another --name, in UTF-8, without control characters"
+        )
     if runs.folder_of(name).exists():
         raise UsageError(f"run {name} exists already; choose another --name")
     files = import_files.sort(import_files.walk(paths))
@@ -71,7 +76,8 @@ def make(paths: Sequence[str], name: str, settings: Settings | None = None) -> I
     try:
         run = runs.create(name)
         with _whole_or_not_at_all(run):
-            write.write(run, entries, arms, files.refused, chosen, limits, [str(path) for path in paths])
+            named = [visible(str(path)) for path in paths]
+            write.write(run, entries, arms, files.refused, chosen, limits, named)
             tables.write(tables.build(run), run.folder)
     except OSError as error:
         why = error.strerror or str(error)

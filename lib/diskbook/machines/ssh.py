@@ -161,7 +161,7 @@ class Connection:
         why_lost = jobs.lost(output.status, limit_s)
         if why_lost:
             raise JobLost(f"machine {self.host.name}: job {name} {why_lost}")
-        return _untar(output.stdout)
+        return untar(output.stdout)
 
     def job_names(self) -> list[str]:
         """Names of the jobs that were started on the machine and not forgotten."""
@@ -273,7 +273,17 @@ def _b64(text: str) -> bytes:
     return base64.b64decode(text)
 
 
-def _untar(content: bytes) -> dict[str, bytes]:
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        members = [member for member in archive.getmembers() if member.isfile()]
-        return {member.name: archive.extractfile(member).read() for member in members}  # type: ignore[union-attr]
+def untar(content: bytes) -> dict[str, bytes]:
+    """Return the plain files of a tar archive; none is packed, so what a machine sends does not grow here.
+
+    Raises
+    ------
+    DiskbookError
+        When it is no such archive.
+    """
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            members = [member for member in archive.getmembers() if member.isreg() and not member.issparse()]
+            return {member.name: archive.extractfile(member).read() for member in members}  # type: ignore[union-attr]
+    except tarfile.TarError as error:
+        raise DiskbookError(f"what the machine sent is no archive of a job's files ({error})") from None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from diskbook.base import unpack
 from diskbook.base.errors import DiskbookError
 from diskbook.scenario.model import Workload
 from diskbook.tools import registry
@@ -28,15 +27,16 @@ def read_bytes(folder: Path, entry: Mapping[str, str]) -> bytes:
     Raises
     ------
     DiskbookError
-        When the file is missing, damaged, or not what was measured.
+        When the file is missing, damaged, too large, or not what was measured.
     """
     path = folder / entry["path"]
     try:
-        content = gzip.decompress(path.read_bytes())
+        content = unpack.read(path)
     except FileNotFoundError:
         raise DiskbookError(f"{path} is missing; restore the raw results of this run") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise DiskbookError(f"{path} cannot be unpacked ({error}); restore the raw results") from None
+    except (OSError, unpack.BrokenError) as error:
+        why = getattr(error, "why", error)
+        raise DiskbookError(f"{path} cannot be unpacked ({why}); restore the raw results") from None
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:
         raise DiskbookError(
             f"{path} was changed after the trial: its hash differs from the ledger's; restore it"

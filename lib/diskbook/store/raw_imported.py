@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
+from diskbook.base import unpack
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import MIB
 from diskbook.store.raw import read_bytes
@@ -128,19 +128,20 @@ def _log_file(folder: Path, entry: Mapping[str, str]) -> LogFile:
     """A raw log, which may be large: checked against its hash, never held as a whole."""
     path = folder / entry["path"]
     _check(path, entry["sha256"])
-    return LogFile(entry["path"], lambda: cast("BinaryIO", gzip.open(path)))
+    return LogFile(entry["path"], lambda: unpack.opened(path))
 
 
 def _check(path: Path, sha256: str) -> None:
     digest = hashlib.sha256()
     try:
-        with gzip.open(path) as stream:
+        with unpack.opened(path) as stream:
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
     except FileNotFoundError:
         raise DiskbookError(f"{path} is missing; restore the raw results of this run") from None
-    except (OSError, EOFError) as error:
-        raise DiskbookError(f"{path} cannot be unpacked ({error}); restore the raw results") from None
+    except (OSError, unpack.BrokenError) as error:
+        why = getattr(error, "why", error)
+        raise DiskbookError(f"{path} cannot be unpacked ({why}); restore the raw results") from None
     if digest.hexdigest() != sha256:
         raise DiskbookError(
             f"{path} was changed after it was imported: its hash differs from the ledger's; restore it"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 
-from diskbook.base.units import MIB
 from diskbook.tools import decode, perfkit, vmfleet
 from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
 from diskbook.tools.fio import json_output, log_histogram, terse
 from diskbook.tools.record import Parsed, UnusableError
 
-MOST_BYTES = 256 * MIB
-"""Of a file that is no log; a result of this size is none."""
 _LOG_LINE = re.compile(rb"\s*\d{1,18}, ?\d{1,18}, ?[0-3], ?\d{1,18}")
 _MAGIC = {
     b"PK\x03\x04": "a zip archive: unpack it first",

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from diskbook.base import unpack
 from diskbook.base.units import KIB, NS_PER_MS, NS_PER_US
 from diskbook.tools.fio import log as fio_log, log_histogram, log_latency, log_series
 from diskbook.tools.fio.log import Rows
@@ -27,7 +28,9 @@ from diskbook.tools.record import (
     pooled,
 )
 
-NAME = re.compile(r"^(?P<prefix>.+?)_(?P<kind>(?:lat|clat|slat)_hist|lat|clat|slat|iops|bw)(?:\.\d+)?\.log$")
+NAME = re.compile(
+    r"^(?P<prefix>.+?)_(?P<kind>(?:lat|clat|slat)_hist|lat|clat|slat|iops|bw)(?:\.\d+)?\.log$", re.DOTALL
+)
 USED = ("lat", "clat", "iops", "bw", "clat_hist")
 """Kinds that say something; of those that say the same the first is read."""
 _SECTOR = 512
@@ -41,9 +44,18 @@ class LogFile:
     open: Callable[[], BinaryIO]
 
     def content(self) -> bytes:
-        """Return the whole of it."""
+        """Return the whole of it.
+
+        Raises
+        ------
+        UnusableError
+            When it is too large to be held.
+        """
         with self.open() as stream:
-            return stream.read()
+            content = stream.read(unpack.WHOLE + 1)
+        if len(content) > unpack.WHOLE:
+            raise UnusableError(self.name, "averages or histograms of this size are none of a measurement")
+        return content
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ bench-import: setup ## measure how long large logs take to be read, beside panda
 attack: setup ## attack what a user trusts: folders, keys, endpoints, groups, emulators of others (2 minutes)
 	@$(BIN)/pytest -n 0 -v tests/whole/test_attacks.py
 
-fuzz: setup ## feed a million damaged results to every parser (30 minutes at most)
+fuzz: setup ## feed a million damaged results to every parser, and hostile names to pages and figures (30 minutes)
 	@$(BIN)/python -m diskbook.selftest.fuzz.run
 
 bench-provision: setup ## measure how long provisioning takes, against its longest chain (emulated, 2 minutes)

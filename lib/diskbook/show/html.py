@@ -30,7 +30,7 @@ class Html(str):
 def banner(provenance: str) -> Html:
     """Say where the numbers come from; a visible box on anything emulated."""
     if Provenance.EMULATED not in provenance:
-        return Html(f"<p>Provenance: {html.escape(provenance)}.</p>")
+        return Html(f"<p>Provenance: {escaped(provenance)}.</p>")
     style = "border:2px solid #8A2F66;color:#8A2F66;padding:.5em .8em;font-weight:bold;background:#fff"
     return Html(f'<div class="emulated" role="note" style="{style}">{EMULATED}</div>')
 

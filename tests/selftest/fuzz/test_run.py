@@ -74,8 +74,9 @@ def test_the_command_keeps_what_crashes_and_says_so(
 
 @pytest.mark.emulator
 def test_the_command_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--count", "600", "--processes", "1", "--crashes", str(tmp_path / "kept")]
+    arguments = ["--count", "600", "--texts", "3", "--processes", "1", "--crashes", str(tmp_path / "kept")]
     assert fuzz.main(arguments) == 0
     out = capsys.readouterr().out
     assert "600 inputs in" in out and "DiskSpd XML" in out and "crashes: 0" in out
+    assert "3 names and payloads, imported, drawn and on pages; failures: 0" in out
     assert not (tmp_path / "kept").exists()

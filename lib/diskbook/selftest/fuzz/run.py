@@ -1,4 +1,4 @@
-"""Damaged results for every parser, by the million: `make fuzz`.
+"""Damaged results for every parser, by the million, and hostile names for all that shows them: `make fuzz`.
 
 A parser may return what it could use, or refuse with a `DiskbookError`. Anything else is a crash: another
 exception, a number that is infinite or negative, more than some seconds or some memory for one input. The
@@ -25,6 +25,8 @@ from types import FrameType
 
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import GIB
+from diskbook.base.visible import is_visible
+from diskbook.selftest.fuzz import texts
 from diskbook.selftest.fuzz.mutations import mutate
 from diskbook.selftest.fuzz.targets import Target, targets
 
@@ -116,13 +118,20 @@ def main(arguments: list[str] | None = None) -> int:
             if done % 25 == 0 or done == len(futures):
                 rate = sum(tally.inputs for tally in outcome.tallies.values()) / (time.monotonic() - started)
                 print(f"{done * _BATCH:>9,} of {asked.count:,} inputs, {rate:,.0f}/s", flush=True)
-    return _report(outcome, time.monotonic() - started, asked)
+    failed = texts.failures(texts.TEXTS[: asked.texts])
+    shown = min(asked.texts, len(texts.TEXTS))
+    print(f"{shown} names and payloads, imported, drawn and on pages; failures: {len(failed)}")
+    print(*failed, sep="\n")
+    return _report(outcome, time.monotonic() - started, asked) or bool(failed)
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="diskbook.selftest.fuzz.run", description=__doc__)
     parser.add_argument("--count", type=int, default=INPUTS, help="inputs (default: a million)")
     parser.add_argument("--seed", type=int, default=1, help="of all random choices")
+    parser.add_argument(
+        "--texts", type=int, default=len(texts.TEXTS), help="names and payloads (default: all)"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--crashes", type=Path, default=Path("fuzz-crashes"), help="folder for what crashes")
     return parser.parse_args(arguments)
@@ -171,7 +180,7 @@ def _feed(target: Target, content: bytes, tally: Tally, limit: float) -> str:
 
 
 def _is_one_sentence(message: str) -> bool:
-    return 5 < len(message) < 1500 and "\n" not in message and "Traceback" not in message
+    return 5 < len(message) < 1500 and is_visible(message) and "Traceback" not in message
 
 
 @contextlib.contextmanager

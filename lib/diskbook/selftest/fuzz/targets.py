@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow.csv  # noqa: F401 (loaded before the memory of a process is bounded)
 
 from diskbook.base import paths
+from diskbook.base.visible import is_visible
 from diskbook.importing import loads
 from diskbook.tools import decode, fio, formats, perfkit, vmfleet
 from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
@@ -184,6 +185,9 @@ def _check(parsed: Any) -> object:
 def _check_measurement(measurement: Measurement, tool: str) -> None:
     if not measurement.directions:
         raise BrokenPromise("a measurement without a direction")
+    texts = (measurement.name, measurement.target, measurement.host, *measurement.flags)
+    if not all(map(is_visible, texts)):
+        raise BrokenPromise("a name or a flag holds characters that steer")
     for part in measurement.directions.values():
         _check_direction(part)
     for series in measurement.series.values():

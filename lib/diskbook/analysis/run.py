@@ -105,7 +105,8 @@ class Analysis:
     @cached_property
     def published(self) -> pd.DataFrame:
         """Published figures of the scenario's article beside the measured medians."""
-        assessed = published.assess(published.read(self.scenario.scenario.article))
+        printed = published.read(self.scenario.scenario.article)
+        assessed = published.assess(printed) if len(printed) else printed
         profile = (self.manifest.get("emulator") or {}).get("profile", "")
         return published_compared.beside(
             assessed, self.cells, self.scenario, self.provenance, calibrated=profile == "default"

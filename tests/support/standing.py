@@ -39,7 +39,7 @@ def a_place() -> Iterator[Path]:
         folder = Path(name)
         (folder / "runs").mkdir()
         patch.setenv("TMPDIR", name)
-        patch.setattr("diskbook.runs.leftovers.gettempdir", lambda: name)
+        patch.setattr("diskbook.runs.kernel_sockets.places", lambda: [folder])
         patch.setenv("DISKBOOK_RUNS", str(folder / "runs"))
         yield folder
         for one in lifecycle.status():

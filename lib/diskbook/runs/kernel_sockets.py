@@ -29,13 +29,18 @@ def folder() -> Iterator[Path]:
     DiskbookError
         When the names of all temporary folders are too long.
     """
-    begin = f"{SCRATCH}{os.getpid()}-"
-    below = len(f"/{begin}/{_SOCKET}-9") + _RANDOM
-    place = next((place for place in places() if len(os.fsencode(place)) + below <= _LONGEST), None)
+    below = len(f"//{_SOCKET}-9") + _RANDOM
+    room = {place: _LONGEST - below - len(os.fsencode(place)) for place in places()}
+    place = next((place for place in room if len(_begin(place)) <= room[place]), None)
     if place is None:
         raise DiskbookError("the names of all temporary folders are too long for a socket; shorten TMPDIR")
-    with tempfile.TemporaryDirectory(prefix=begin, dir=place) as name:  # of mode 0700
+    with tempfile.TemporaryDirectory(prefix=_begin(place), dir=place) as name:  # of mode 0700
         yield Path(name)
+
+
+def _begin(place: Path) -> str:
+    """Begin of a folder's name: short where the parent process removes it, else one that is swept."""
+    return "k-" if os.environ.get("JUPYTER_RUNTIME_DIR") == str(place) else f"{SCRATCH}{os.getpid()}-"
 
 
 def places() -> list[Path]:

@@ -106,3 +106,11 @@ def test_narrow_bins_of_other_tools_do_not_overlap() -> None:
     )
     assert percentiles.of_trials(bins, 0.5)["t", "read"] == pytest.approx(1.0005, rel=1e-9)
     assert percentiles.of_trials(bins.iloc[:0], 0.5).empty
+
+
+def test_the_line_of_a_mixed_load_is_that_of_all_its_ios() -> None:
+    both = pd.DataFrame({"lat_ms": [10.0, 20.0, 0.1, 0.2], "count": [500, 500, 500, 500]})
+    rows = both.assign(arm="a", workload="mixed", direction=["read", "read", "write", "write"])
+    line = curves(rows, ["mixed"])
+    assert line["lat_ms"].is_monotonic_increasing and set(line["n_ios"]) == {2000}
+    assert line["lat_ms"].iloc[0] == 0.2 and line["lat_ms"].iloc[-1] == 20.0

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.store import run as runs
+from diskbook.store import raw, run as runs
 
 
 @pytest.fixture
@@ -169,3 +169,22 @@ def test_a_ledger_or_lock_that_is_a_file_elsewhere_is_not_written(
     with pytest.raises(DiskbookError, match="so it was not written"), folder.locked():
         pass
     assert victim.read_text() == "export PATH\n"
+
+
+# --- what the ledger names
+
+
+@pytest.mark.parametrize(
+    "place", ["../victim.gz", "raw/../../victim.gz", "manifest.json", "/etc/passwd", "raw"]
+)
+def test_a_raw_file_lies_in_the_folder_of_raw_files(folder: runs.Run, place: str) -> None:
+    (folder.folder / "raw").mkdir()
+    with pytest.raises(DiskbookError, match="the ledger of one names .* as a raw file; restore the ledger"):
+        raw.read_bytes(folder.folder, {"path": place, "sha256": "0" * 64})
+
+
+def test_a_raw_file_is_no_pipe_that_is_waited_for(folder: runs.Run) -> None:
+    (folder.folder / "raw").mkdir()
+    os.mkfifo(folder.folder / "raw" / "x.gz")
+    with pytest.raises(DiskbookError, match="as a raw file"):
+        raw.read_bytes(folder.folder, {"path": "raw/x.gz", "sha256": "0" * 64})

@@ -59,7 +59,8 @@ def curves(merged: pd.DataFrame, workloads: Sequence[str]) -> pd.DataFrame:
 
 
 def _curve(workload: str, arm: str, group: pd.DataFrame) -> pd.DataFrame:
-    lat_ms, count = group["lat_ms"].to_numpy(float), group["count"].to_numpy()
+    by_latency = group.groupby("lat_ms")["count"].sum()  # of reads and writes together, where it has both
+    lat_ms, count = by_latency.index.to_numpy(float), by_latency.to_numpy()
     total = int(count.sum())
     nines = np.linspace(np.log10(2), np.log10(max(total / percentiles.BEYOND, 2.0)), POINTS)
     quantiles = 1 - 10.0**-nines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -12,6 +13,7 @@ from diskbook import load
 from diskbook.analysis import beside
 from diskbook.base import redact
 from diskbook.base.errors import UsageError
+from diskbook.base.visible import visible
 from diskbook.cloud import connect
 from diskbook.emulator import lifecycle
 from diskbook.emulator.profile import load_profile
@@ -20,6 +22,8 @@ from diskbook.store import plan as plans, run as runs
 from diskbook.store.run import Run
 
 PACKAGES = ("diskbook", "azure-mgmt-compute", "fabric", "papermill", "pandas", "scipy", "matplotlib")
+LONGEST_NAME = 64  # of the 90 that a resource group's name may have
+_NAME = re.compile(rf"[A-Za-z0-9][\w.-]{{0,{LONGEST_NAME - 1}}}", re.ASCII)
 TIME_SCALE = 0.01  # of Azure's delays, slept by the emulator
 
 
@@ -55,6 +59,7 @@ def begin(
     """
     if (runs.folder_of(name) / "manifest.json").exists():
         return runs.open_run(name)
+    _check_name(runs.folder_of(name).name)
     redact.refuse({"run": name, "scenario": scenario, **(overrides or {}), **(azure or {})})
     connect.check_kind(cloud)
     if azure and cloud != "azure":
@@ -71,6 +76,15 @@ def begin(
     run.append("begin", scenario=loaded.name, preset=preset, cloud=cloud)
     plans.write(run)
     return run
+
+
+def _check_name(name: str) -> None:
+    """Raise UsageError for a name that no resource group of the run could have in its own."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{visible(name)!r} cannot be a run's name: use up to {LONGEST_NAME} letters, digits, '-', '_' "
+            "and '.', a letter or digit first"
+        )
 
 
 def _emulator(folder: Path, scenario: Scenario, asked: Mapping[str, Any]) -> dict[str, Any]:

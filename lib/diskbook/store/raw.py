@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from diskbook.base import unpack
@@ -29,7 +29,7 @@ def read_bytes(folder: Path, entry: Mapping[str, str]) -> bytes:
     DiskbookError
         When the file is missing, damaged, too large, or not what was measured.
     """
-    path = folder / entry["path"]
+    path = path_of(folder, entry)
     try:
         content = unpack.read(path)
     except FileNotFoundError:
@@ -42,6 +42,23 @@ def read_bytes(folder: Path, entry: Mapping[str, str]) -> bytes:
             f"{path} was changed after the trial: its hash differs from the ledger's; restore it"
         )
     return content
+
+
+def path_of(folder: Path, entry: Mapping[str, str]) -> Path:
+    """Path of a raw file, which lies in the run's own folder of raw files, whatever the ledger says.
+
+    Raises
+    ------
+    DiskbookError
+        When the ledger names another place, or what is there is no file.
+    """
+    place = PurePosixPath(entry["path"])
+    path = folder / place
+    if place.parts[:1] != ("raw",) or ".." in place.parts or (path.exists() and not path.is_file()):
+        raise DiskbookError(
+            f"the ledger of {folder.name} names {str(place)!r} as a raw file; restore the ledger"
+        )
+    return path
 
 
 def read_trial(folder: Path, event: Mapping[str, Any], workload: Workload) -> Measurement:

@@ -12,7 +12,7 @@ from typing import Any
 from diskbook.base import unpack
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import MIB
-from diskbook.store.raw import read_bytes
+from diskbook.store.raw import path_of, read_bytes
 from diskbook.tools import formats, registry
 from diskbook.tools.fio import latency as fio_latency, logs_of_a_job as job_logs
 from diskbook.tools.fio.logs_of_a_job import LogFile
@@ -110,7 +110,7 @@ def _with_bins(part: Direction, logged: Direction | None) -> Direction:
 def _stamp(folder: Path, entry: Mapping[str, str]) -> int:
     """When the raw file was last changed: a file that was, is read and checked again."""
     try:
-        return (folder / entry["path"]).stat().st_mtime_ns
+        return path_of(folder, entry).stat().st_mtime_ns
     except OSError:
         return 0
 
@@ -126,7 +126,7 @@ def _parsed(folder: Path, path: str, sha256: str, _changed_ns: int) -> Parsed:
 
 def _log_file(folder: Path, entry: Mapping[str, str]) -> LogFile:
     """A raw log, which may be large: checked against its hash, never held as a whole."""
-    path = folder / entry["path"]
+    path = path_of(folder, entry)
     _check(path, entry["sha256"])
     return LogFile(entry["path"], lambda: unpack.opened(path))
 

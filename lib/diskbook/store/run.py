@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from diskbook import load
-from diskbook.base import client, files, paths
+from diskbook.base import client, files, paths, unpack
 from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.base.files import write_atomic
 from diskbook.scenario.model import Scenario
@@ -168,7 +168,7 @@ class Run:
         path = self.folder / "raw" / f"{name}.gz"
         digest = hashlib.sha256(content).hexdigest()
         if path.exists():
-            if hashlib.sha256(gzip.decompress(path.read_bytes())).hexdigest() != digest:
+            if hashlib.sha256(unpack.read(path)).hexdigest() != digest:
                 raise DiskbookError(f"{path} exists with other content; raw results are never overwritten")
         else:
             with self._writing():

@@ -179,7 +179,7 @@ def test_a_ledger_or_lock_that_is_a_file_elsewhere_is_not_written(
 )
 def test_a_raw_file_lies_in_the_folder_of_raw_files(folder: runs.Run, place: str) -> None:
     (folder.folder / "raw").mkdir()
-    with pytest.raises(DiskbookError, match="the ledger of one names .* as a raw file; restore the ledger"):
+    with pytest.raises(DiskbookError, match=r"the ledger of one names .* as a raw file; restore the ledger"):
         raw.read_bytes(folder.folder, {"path": place, "sha256": "0" * 64})
 
 

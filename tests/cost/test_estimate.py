@@ -27,7 +27,7 @@ def scenario(**changes: Any) -> Scenario:
     raw: dict[str, Any] = {
         "name": "example",
         "preset": "quick",
-        "scenario": {"title": "t", "article": "a", "question": "q", "region": "westeurope"},
+        "scenario": {"title": "t", "article": "none", "question": "q", "region": "westeurope"},
         "machine": [
             {"name": "vm1", "size": "Standard_D4as_v4", "zone": "1"},
             {"name": "vm2", "size": "Standard_D4as_v4", "zone": "2"},

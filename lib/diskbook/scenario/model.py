@@ -47,6 +47,8 @@ AzureName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 Zone = Literal["1", "2", "3"]
 IMPORTED = "imported"
 """What stands for the article where results were imported."""
+NO_ARTICLE = "none"
+"""And in a scenario of one's own, which is held against nobody's figures."""
 _OF_SEVERAL_LINES = frozenset({"question", "verbatim"})
 
 
@@ -71,7 +73,7 @@ class Question(Record):
     """What the scenario asks, and where; `article` names the one whose figures it is held against."""
 
     title: str
-    article: Annotated[str, known_name("article", lambda: (*articles.names(), IMPORTED))]
+    article: Annotated[str, known_name("article", lambda: (*articles.names(), IMPORTED, NO_ARTICLE))]
     question: str
     region: AzureName
     # The article whose conditions the emulator plays; one kind of disk had other latencies elsewhere.

@@ -105,7 +105,7 @@ def test_a_broken_file_is_named(tmp_path: Path, change: tuple[str, str], said: s
             ('article = "zone-disks"', 'article = "zone-disk"'),
             "no article 'zone-disk'; did you mean 'zone-disks'?",
         ),
-        (('article = "zone-disks"', 'article = "mine"'), "there is no article 'mine'; known: disk-options,"),
+        (('article = "zone-disks"', 'article = "x"'), "there is no article 'x'; known: disk-options,"),
         (('region = "', 'region = "../'), "[scenario]: region = '../"),
         (('size = "Standard', 'size = "Standard;'), "size = 'Standard;"),
         (('question = "', 'question = "\\u001b[2J'), "[scenario]: question: control characters"),

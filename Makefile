@@ -26,10 +26,10 @@ test: setup ## check style and types, and run all tests
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/pytest -n 4
 
-test-fast: setup ## the same, without the tests that start processes and those of whole runs (a minute)
+test-fast: setup ## the same, without tests that start processes, whole runs and long simulations (a minute)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/pytest -n logical -m "not emulator and not whole"
+	@$(BIN)/pytest -n logical -m "not emulator and not whole and not long"
 
 lint: setup ## check style of code and notebooks, and that packages import only what stands below them
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

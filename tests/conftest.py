@@ -1,4 +1,4 @@
-"""Fixtures of several packages, and how tests share a machine: in several processes, by three marks.
+"""Fixtures of several packages, and how tests share a machine: in several processes, by four marks.
 
 `make test` takes four processes (pytest-xdist): most tests wait most of the time, for machines to start or
 for loads to end. A process takes one module after another, so that what a module shares is made once.
@@ -7,6 +7,7 @@ for loads to end. A process takes one module after another, so that what a modul
   These come last, in one process; a lock that they hold alone, and all others together, keeps them apart.
 - `emulator`: starts processes. Without this mark, or one of the other two, a test that tries to fails.
 - `whole`: crosses all packages, as a run does from plan to report.
+- `long`: takes the processor for many seconds.
 
 `make test-fast` runs the tests that have none of them.
 """

@@ -169,13 +169,18 @@ def test_one_sided_noise_is_a_known_limit_that_the_gate_sees_in_part() -> None:
     assert "?" in coverage.cell(row) and "known limit: 1 cells under 93 %" in coverage.summary([row])
 
 
-def test_the_command_fails_with_a_wrong_interval(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.long
+def test_the_command_fails_with_a_wrong_interval(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coverage, "QUICK_PERCENTILES", 1)  # they have tests of their own
     wrong = {**ANALYSIS, Scope.LIKE_THESE: WRONG["level 0.8"]}
     assert coverage.main(["--quick", "--runs", "300", "--jobs", "1"], wrong) == 1
     printed = capsys.readouterr().out
     assert "FAILED: B mild, 2 repeats, 3 replicates x 5 blocks, disks like these" in printed
 
 
+@pytest.mark.long
 def test_the_command_passes_with_the_intervals_of_the_analysis(capsys: pytest.CaptureFixture[str]) -> None:
     assert coverage.main(["--quick", "--jobs", "1"]) == 0
     printed = capsys.readouterr().out

@@ -15,6 +15,7 @@ COUNT = 20_000
 SEED = 20_261_120
 
 
+@pytest.mark.long
 def test_no_parser_crashes() -> None:
     known = targets()
     outcome = fuzz.run(0, COUNT, SEED, known)

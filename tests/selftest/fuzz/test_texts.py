@@ -31,10 +31,12 @@ def test_every_text_is_shown_on_a_page_and_obeyed_by_none(text: str) -> None:
     texts.check(texts.fragments(text), texts.fragments(texts.HARMLESS), text)
 
 
+@pytest.mark.long
 def test_names_and_payloads_are_imported_drawn_reported_and_printed() -> None:
     assert texts.failures(texts.TEXTS[:: SHARE * 2]) == []
 
 
+@pytest.mark.long
 def test_names_that_are_not_utf8_are_too() -> None:
     assert texts.failures([os.fsdecode(name) for name in NAMES if not _is_utf8(name)]) == []
 

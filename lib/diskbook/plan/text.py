@@ -178,7 +178,11 @@ def _expected(item: Evidence, replicates: int, blocks: int, family: int, target:
 
 
 def _needs(needs: Needs, target: Target, family: int) -> str:
-    asked = [] if target.half_width is None else [f"±{percent(target.half_width)} (95 %)"]
+    asked = (
+        []
+        if target.half_width is None
+        else [f"±{percent(target.half_width)} (95 %, in {percent(power.ASSURANCE)} of runs)"]
+    )
     if target.effect is not None and target.power is not None:
         level = f"5 %/{family}, Holm's hardest step" if family > 1 else "5 %"
         asked.append(

@@ -7,14 +7,18 @@ when the result is significant finds a difference where there is none in 26 % of
 
 from __future__ import annotations
 
+import bisect
 import math
 from dataclasses import dataclass
 
 import pandas as pd
+from scipy import special
 
 from diskbook.stats.intervals import LEVEL, quantile
 
 ALPHA = 0.05
+ASSURANCE = 0.8
+"""Share of runs that print an interval as narrow as was promised, or narrower."""
 SD_DISK = 0.01
 SD_RUN = 0.02
 """Assumed standard deviations of logs: between disk pairs, and of one tool run.
@@ -83,7 +87,10 @@ def measured(log_ratios: pd.Series) -> Spread:
 
 
 def for_half_width(sd: float, half_width: float, df: float = math.inf, least: int = 2) -> int:
-    """Units (replicates or blocks) for an interval of mean log ratio +- log(1 + half_width) at 95 %.
+    """Units (replicates or blocks) that print an interval of log(1 + half_width) either way, or less.
+
+    They do so with a probability of `ASSURANCE`: the spread that a run shows is as often above the true one
+    as below, so that a number planned for that one keeps its promise in half of the runs only.
 
     Parameters
     ----------
@@ -92,21 +99,33 @@ def for_half_width(sd: float, half_width: float, df: float = math.inf, least: in
     half_width
         Relative, e.g. 0.015.
     df
-        Of a pilot: Stein's two stages, n = (t(df) sd / h)^2, hold the width whatever the true spread is.
-        Infinite for an assumed spread: the width that n units print when they show that spread.
+        Of a pilot, whose own spread may be off; infinite for an assumed one.
     least
-        What the pilot measured already (Stein), or the fewest that give an interval.
+        What the pilot measured already, or the fewest that give an interval.
 
     Notes
     -----
-    C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance, Annals of
-    Mathematical Statistics 16 (1945).
+    The variance that n units show, over that of a pilot, has the F distribution with n - 1 and `df` degrees
+    of freedom; over an assumed one, chi-square / (n - 1). See M. Kupper and K. Hafner, How appropriate are
+    popular sample size formulas?, The American Statistician 43 (1989).
     """
     half = math.log1p(half_width)
-    n = max(least, _at_least((_t(LEVEL, df) * sd / half) ** 2))
-    while math.isinf(df) and _t(LEVEL, n - 1) * sd / math.sqrt(n) > half:
-        n += 1
-    return n
+
+    def is_enough(n: int) -> bool:
+        return _t(LEVEL, n - 1) * sd * _assured(n - 1, df) / math.sqrt(n) <= half
+
+    high = max(least, 2)
+    while not is_enough(high):
+        high *= 2
+    low = max(least, 2, high // 2)
+    return low + bisect.bisect_left(range(low, high), True, key=is_enough)
+
+
+def _assured(df: float, df_pilot: float) -> float:
+    """Standard deviation shown, over that known, which `ASSURANCE` of runs do not exceed."""
+    if math.isinf(df_pilot):
+        return math.sqrt(float(special.chdtri(df, 1 - ASSURANCE)) / df)
+    return math.sqrt(float(special.fdtri(df, df_pilot, ASSURANCE)))
 
 
 def for_power(

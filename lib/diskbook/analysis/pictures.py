@@ -60,6 +60,10 @@ def _ratio_title(a: Analysed) -> str:
 
 def _cap_title(a: Analysed) -> str:
     capped = a.cells[a.cells["label"] == Label.CAPPED]
+    queues = a.cells[a.cells["label"] == Label.SATURATED]
+    if capped.empty and len(queues):
+        depths = ", ".join(f"{depth:.0f}" for depth in sorted(set(queues["outstanding"])))
+        return f"At queue depth {depths} a limit that is not known sets the rate, not the disk"
     if capped.empty:
         return "IOPS by queue depth: no cell sits on a cap"
     depths = ", ".join(f"{depth:.0f}" for depth in sorted(set(capped["outstanding"])))

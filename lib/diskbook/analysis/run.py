@@ -93,7 +93,10 @@ class Analysis:
         keys = ["arm", "base_arm", "workload"]
         judged = sentences.chosen(self.comparisons)
         alone = [unpaired(*row) for row in judged[["pairing", "n_replicates"]].to_numpy()]
-        judged = judged[~judged["verdict"].isin(WITHHELD) & ~np.array(alone, dtype=bool)]
+        refused = judged["verdict"].isin(WITHHELD) | (
+            judged["metric"].str.startswith("lat") & judged["ratio"].isna()
+        )
+        judged = judged[~refused & ~np.array(alone, dtype=bool)]
         judged = judged.drop_duplicates(keys)
         named = set(judged[keys].itertuples(index=False, name=None))
         items = [

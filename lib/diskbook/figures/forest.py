@@ -112,6 +112,8 @@ def refusal(row: Mapping[str, Any]) -> str:
     """Why a row shows no number, in a few words."""
     if row["verdict"] == Verdict.CAPPED:
         return "no latency ratio: on a cap"
+    if row["verdict"] == Verdict.SATURATED:
+        return "no latency ratio: saturated"
     if row["verdict"] == Verdict.INCONCLUSIVE and _unpaired(row):
         return "one replicate: machines may differ"
     words = {Verdict.INVALID: "invalid: see gates", Verdict.INCONCLUSIVE: "may sit on a cap"}

@@ -53,11 +53,11 @@ def rates(
         for axes, (name, workloads) in zip(drawn, panels.items(), strict=True):
             _panel(axes, data[data["workload"].isin(workloads)], arms, looks)
             axes.set_title(name, loc="left", fontsize=11)
-    capped = cells[cells["workload"].isin(loads) & (cells["label"] == Label.CAPPED)]
+    shown = cells[cells["workload"].isin(loads)]
     note = "Each mark is one trial; numbers are queue depths; dotted lines are the limits in force."
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)
-    finding = _finding(data, capped)
+    finding = _finding(data, shown)
     emulated = Provenance.EMULATED in provenance
     caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
     kind = f"Dot plot of {'emulated ' if emulated else ''}IOPS by arm and queue depth with limit lines"
@@ -121,11 +121,14 @@ def _lines(data: pd.DataFrame, highest: float) -> list[tuple[float, str]]:
     return sorted(set(near))
 
 
-def _finding(data: pd.DataFrame, capped: pd.DataFrame) -> str:
+def _finding(data: pd.DataFrame, cells: pd.DataFrame) -> str:
     parts = []
     for outstanding, rows in data.groupby("outstanding"):
         low, high = rows["iops"].min(), rows["iops"].max()
         parts.append(f"{low:,.0f} to {high:,.0f} IOPS at queue depth {outstanding:.0f}")
+    capped = cells[cells["label"] == Label.CAPPED]
     limit = limits.limit_words(capped.iloc[0]) if len(capped) else ""
     sits = f" {len(capped)} cells sit on a cap ({limit})." if len(capped) else " No cell sits on a cap."
-    return f"{'; '.join(parts)}.{sits}"
+    queues = int((cells["label"] == Label.SATURATED).sum())
+    queue = f" {queues} cell{'s' * (queues != 1)} saturated by a limit that is not known." if queues else ""
+    return f"{'; '.join(parts)}.{sits}{queue}"

@@ -92,7 +92,8 @@ def sentence(row: Row, scenario: Scenario) -> str:
     if row["metric"] != "lat_mean_ms":
         what = f"{METRIC_WORDS[row['metric']]} of {arm} ({_workload(item)})"
     verdict = Verdict.of(row["verdict"])
-    if verdict is Verdict.CAPPED and not row["metric"].startswith("lat") and not math.isnan(row["ratio"]):
+    rate = not row["metric"].startswith("lat") and not math.isnan(row["ratio"])
+    if rate and verdict in (Verdict.CAPPED, Verdict.SATURATED):
         where = row["warnings"].partition(", so that latency")[0]
         return f"{what} is {row['ratio']:.2f} times that of {base}, a ratio of limits: {where}"
     if verdict in WITHHELD or math.isnan(row["ratio"]):
@@ -196,8 +197,8 @@ def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
 
 def _narrowing(row: Row, comparisons: pd.DataFrame, scenario: Scenario) -> str:
     """What more measuring would bring to one comparison, or why it would bring nothing."""
-    if row["verdict"] == Verdict.CAPPED:
-        return "capped; more of the same would measure the limits, not the disks"
+    if row["verdict"] in (Verdict.CAPPED, Verdict.SATURATED):
+        return f"{row['verdict']}; more of the same would measure the limits, not the disks"
     if math.isnan(row["ci_low"]):
         return f"no interval to narrow; {row['warnings']}"
     if row["verdict"] == Verdict.INTERIM:

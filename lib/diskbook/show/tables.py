@@ -23,6 +23,8 @@ METRICS = {
     "throughput_mb_s": "MB/s",
 }
 
+_QUEUE = "nothing tells whether this cell waits in a queue: it may be the latency of a limit, not of the disk"
+
 
 def bullets(items: Sequence[str]) -> Html:
     """Sentences as a list."""
@@ -172,7 +174,7 @@ def _listed(names: pd.Series) -> str:
 
 
 def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
-    """Every cell with its label: below cap, or capped and by which limit, with the evidence.
+    """Every cell with its label: below cap, on a limit and on which, or in a queue, with the evidence.
 
     Below it stands what else is known of the limits, where `throttle.with_evidence` added that.
     """
@@ -186,7 +188,7 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
             "Trials": row["n_trials"],
             "IOPS": row["iops"],
             "Latency, ms": row["lat_mean_ms"],
-            "Label": "no limit is known" if math.isnan(row["share"]) else row["label"],
+            "Label": _label(row),
             "Rate set by": row["binds"].partition(":")[0],
             "Outstanding / cap, ms": row["predicted_lat_ms"],
             "Evidence": mark(row["evidence"], notes),
@@ -196,6 +198,12 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
     caption = "Cells: medians over trials, and what sets the rate of each"
     limited = _limited(frame, labels, words) if "in_force" in frame else ""
     return Html(table(pd.DataFrame(rows), caption) + footnotes(notes) + limited)
+
+
+def _label(row: Mapping[Any, Any]) -> str:
+    """Label of a cell; one that is below a limit of which nothing is known says that."""
+    unlimited = math.isnan(row["share"]) and row["label"] == Label.BELOW_CAP
+    return "no limit is known" if unlimited else str(row["label"])
 
 
 def _limited(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> str:
@@ -222,11 +230,15 @@ def _limited(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str])
 def percentiles(
     frame: pd.DataFrame, cells: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
 ) -> Html:
-    """Percentiles of cells below caps; one without enough I/Os behind it is not printed."""
-    below = cells.loc[cells["label"] == Label.BELOW_CAP, ["arm", "workload"]]
+    """Percentiles of cells below caps; one without enough I/Os behind it is not printed.
+
+    Cells of which nothing tells whether they wait in a queue are marked by a footnote.
+    """
+    below = cells.loc[cells["label"].isin([Label.BELOW_CAP, Label.UNASSESSED]), ["arm", "workload", "label"]]
     frame = frame.merge(below, on=["arm", "workload"])
+    notes: dict[str, int] = {}
     wide = frame.pivot_table(
-        index=["workload", "arm", "direction", "n_ios"],
+        index=["workload", "arm", "direction", "n_ios", "label"],
         columns="quantile",
         values="lat_ms",
         dropna=False,
@@ -240,11 +252,12 @@ def percentiles(
             "Arm": wide["arm"].map(labels),
             "I/Os": wide["n_ios"],
             **{f"p{100 * q:g}, ms": wide[q] for q in sorted(set(frame["quantile"]))},
+            "Note": [mark(_QUEUE, notes) if label == Label.UNASSESSED else "" for label in wide["label"]],
         }
     )
-    return table(
-        rows, f"Percentiles of cells below caps, merged histograms (p99.9 needs {needed(0.999):,} I/Os)"
-    )
+    rows = rows if notes else rows.drop(columns="Note")
+    caption = f"Percentiles of cells below caps, merged histograms (p99.9 needs {needed(0.999):,} I/Os)"
+    return Html(table(rows, caption) + (footnotes(notes) if notes else ""))
 
 
 def percentile_ratios(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
@@ -289,8 +302,9 @@ def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
 
 
 def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:
-    """Say why comparisons of capped cells have no latency ratio."""
-    rows = chosen(frame[frame["verdict"] == Verdict.CAPPED]).to_dict("records")
+    """Say why comparisons of cells on a limit, known or not, have no latency ratio."""
+    queues = frame["verdict"].isin([Verdict.CAPPED, Verdict.SATURATED])
+    rows = chosen(frame[queues]).to_dict("records")
     return bullets([sentence(row, scenario) for row in rows] or ["no comparison sits on a cap"])
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from diskbook.stats import ratios, verdicts
 from diskbook.stats.gates import Gate
 from diskbook.stats.gates.design import hides_general, of_machines
-from diskbook.stats.gates.limits import CAP
+from diskbook.stats.gates.limits import CAP, SATURATION, without_interval
 from diskbook.stats.gates.plan import Plan
 from diskbook.stats.gates.tool import TOOL
 from diskbook.stats.intervals import Interval
@@ -85,8 +85,8 @@ def compare(
     Returns
     -------
     Compared
-        Two rows a comparison and direction, one a scope. A latency ratio of a capped cell is NaN, with the
-        reason in `warnings`. Blocks that lack an arm are left out and said.
+        Two rows a comparison and direction, one a scope. A latency ratio of a capped or saturated cell is
+        NaN, with the reason in `warnings`. Blocks that lack an arm are left out and said.
     """
     view = View(trials, series, mismatches, directions or {}, zone_redundant, consumed_pct, plan)
     alpha = plan.alpha if plan else verdicts.ALPHA
@@ -131,18 +131,24 @@ class _Draft:
 
     @property
     def decided(self) -> Verdict | None:
-        """Verdict that the gates decide: invalid, capped, interim, inconclusive; None where none does."""
+        """Verdict that the gates decide, the gravest first; None where none does."""
         verdicts_of_gates = {gate.decides for gate in self.findings}
-        order = (Verdict.INVALID, Verdict.CAPPED, Verdict.INTERIM, Verdict.INCONCLUSIVE)
+        order = (
+            Verdict.INVALID,
+            Verdict.CAPPED,
+            Verdict.SATURATED,
+            Verdict.INTERIM,
+            Verdict.INCONCLUSIVE,
+        )
         return next((verdict for verdict in order if verdict in verdicts_of_gates), None)
 
     @property
     def refused(self) -> bool:
-        """Whether the number is withheld: latency of cells on a cap, or tools that cannot be compared."""
+        """Whether the number is withheld: latency of cells in a queue, or tools that cannot be compared."""
         deciding = {gate.name: gate.status for gate in self.findings if gate.decides}
         if deciding.get(TOOL) is GateStatus.FAILED:
             return True
-        return self.item.metric.startswith("lat") and CAP in deciding
+        return self.item.metric.startswith("lat") and bool({CAP, SATURATION} & deciding.keys())
 
 
 def _estimated(view: View, pairs: Sequence[Pair], level: float) -> list[_Numbers]:
@@ -164,14 +170,20 @@ def _estimated(view: View, pairs: Sequence[Pair], level: float) -> list[_Numbers
 
 
 def _drafts(numbers: _Numbers, findings: list[Gate]) -> list[_Draft]:
-    """Both scopes of a comparison, the general one first and without interval where a gate hides it."""
-    hidden = hides_general(findings)
-    estimates, differences = numbers.estimates, numbers.differences
-    if hidden and not estimates[0].reason:
-        estimates = [ratios.refused(estimates[0], hidden), estimates[1]]
-        differences = Interval(differences[0].mean, *[np.asarray(math.nan)] * 4), differences[1]
-    scopes = zip(estimates, differences, strict=True)
+    """Both scopes of a comparison, the general one first, without intervals where a gate withholds them."""
+    withheld = without_interval(findings)
+    reasons = withheld or hides_general(findings), withheld
+    scopes = map(_without_interval, numbers.estimates, numbers.differences, reasons)
     return [_Draft(*numbers.pair, estimate, difference, findings) for estimate, difference in scopes]
+
+
+def _without_interval(
+    estimate: ratios.Estimate, difference: Interval, why: str
+) -> tuple[ratios.Estimate, Interval]:
+    """Ratio and difference of one scope, without their intervals where there is a reason."""
+    if not why or estimate.reason:
+        return estimate, difference
+    return ratios.refused(estimate, why), Interval(difference.mean, *[np.asarray(math.nan)] * 4)
 
 
 def _judged(drafts: list[_Draft], provenance: str, alpha: float) -> pd.DataFrame:

@@ -141,6 +141,7 @@ class View:
             data.little_gate(cells),
             data.rate_gate(cells),
             limit_gates.cap_gate(arms, labels, [_limit(label) for label in labels]),
+            limit_gates.saturation_gate(arms, labels),
             limit_gates.credit_gate(cells),
             data.stationarity_gate(cells),
             design.order_gate(self.places, item.arm, item.base_arm, item.workload),

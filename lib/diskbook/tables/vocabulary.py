@@ -42,6 +42,10 @@ class Label(StrEnum):
     NEAR_A_CAP = "near a cap"
     """The rate reaches a limit and nothing corroborates that the limit binds."""
     CAPPED = "capped"
+    SATURATED = "saturated, limit not known"
+    """A queue makes half of its latency or more, and no limit of any table explains that."""
+    UNASSESSED = "saturation not assessable"
+    """Nothing shows whether its latency is the disk's or a queue's."""
     NO_LIMIT_KNOWN = "no limit known"
     """Of published figures alone."""
     STATED = "stated"
@@ -79,6 +83,8 @@ class Verdict(StrEnum):
     """Not all is measured that was planned: the interval is shown, and nothing is judged by it."""
     CAPPED = "capped"
     """A cell sits on a limit, so that its latency says nothing about the disk."""
+    SATURATED = "saturated"
+    """A cell waits in a queue, whose limit no table names: its latency says as little."""
     INVALID = "invalid"
 
     def worded(self, margin: float) -> str:
@@ -91,5 +97,5 @@ class Verdict(StrEnum):
         return cls(words.partition(" within ")[0])
 
 
-WITHHELD = (Verdict.CAPPED, Verdict.INVALID)
+WITHHELD = (Verdict.CAPPED, Verdict.SATURATED, Verdict.INVALID)
 """Verdicts whose latency ratio is neither drawn nor pooled with others."""

@@ -26,10 +26,12 @@ class Diagnosis(StrEnum):
 
     THROTTLED = "throttled"
     DRAINED = "credit ran out"
+    SATURATED = "saturated, limit not known"
+    """I/Os wait in a queue, and no limit of any table explains it."""
     PERHAPS = "perhaps"
     """The rate reaches a limit and nothing else speaks for it."""
     UNKNOWN = "unknown"
-    """No limit is known, or the one named did not apply."""
+    """No limit is known, or the one named did not apply, or nothing tells whether another one holds."""
     FREE = "not throttled"
 
 
@@ -41,6 +43,14 @@ _CREDIT = (
 )
 _ON_DEMAND = "Premium SSD v2 with a higher limit: this is on-demand bursting already"
 _NAME_IT = "the limits of disk and machine: 'diskbook import' takes --disk-sku, --size-gib and --vm-size"
+_FIND_IT = (
+    "for a latency, queue depth 1 or a held rate well below this one; to find the limit, another disk beside "
+    "it (a limit of host or account holds both together) and the platform's own metrics"
+)
+_SUSPECTS = (
+    "throttling by the host or the account, a cap of another disk or VM size than the one named, how many "
+    "I/Os the disk works on at once, or the processors of the machine that measures"
+)
 _REMEDIES = {
     "cap_disk_iops": _LARGER_DISK,
     "cap_disk_mb_s": _LARGER_DISK,
@@ -53,6 +63,10 @@ _REMEDIES = {
     "cap_vm_cached_iops": "a larger VM size or, where a host cache is on, none for this disk",
     "cap_vm_cached_mb_s": "a larger VM size or, where a host cache is on, none for this disk",
 }
+_ABOVE_NOMINAL = 1.02
+"""Limits in force are seen that much above nominal."""
+_STEPS = {"iops": 500, "mb_s": 50}
+"""Steps of nominal limits: a rate within a hundredth of one is met by chance two times in a hundred."""
 _AT_BASE = 0.1
 """A rate this share around a base limit is at it, once the credit is used up."""
 
@@ -145,10 +159,33 @@ def _ordinary(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, 
     """Finding of a cell whose credit did not run out."""
     if row["label"] in (Label.CAPPED, Label.NEAR_A_CAP):
         return _held(name, row, caps)
+    if row["label"] == Label.SATURATED:
+        remedy = _FIND_IT if row["limit_predicted"] else f"{_NAME_IT}; {_FIND_IT}"
+        return Finding(*name, Diagnosis.SATURATED, _queue(row), remedy)
     if row["limit_predicted"] == "":
         cause = f"no limit of this disk or machine is known; {_binds(row)}"
         return Finding(*name, Diagnosis.UNKNOWN, cause, _NAME_IT)
+    if row["label"] == Label.UNASSESSED:
+        cause = f"{_binds(row)}; {_nearest(row)}; {row['evidence']}"
+        return Finding(*name, Diagnosis.UNKNOWN, cause, "the same load at queue depth 1 beside it would tell")
     return Finding(*name, Diagnosis.FREE, f"{_binds(row)}; {_nearest(row)}", _more(row))
+
+
+def _queue(row: Mapping[Any, Any]) -> str:
+    """Say what shows a queue of a cell whose limit no table names, and what may be behind it."""
+    known = f"; {_nearest(row)}" if row["limit_predicted"] else ""
+    latency = f"its {row['lat_mean_ms']:.3g} ms are those of a queue, not of the disk"
+    return f"{_binds(row)}{known}; {row['evidence']}; {latency}. Suspects: {_SUSPECTS}{_round_limit(row)}"
+
+
+def _round_limit(row: Mapping[Any, Any]) -> str:
+    """Point at a round number that the rate lies above as far as rates lie above their limits."""
+    for column, words in (("iops", "IOPS"), ("mb_s", "MB/s")):
+        steps = row[column] / _ABOVE_NOMINAL / _STEPS[column]
+        if round(steps) > 0 and abs(steps - round(steps)) <= 0.01:
+            nominal = round(steps) * _STEPS[column]
+            return f"; {row[column]:,.0f} {words} are {_ABOVE_NOMINAL} x {nominal:,}, as of a cap"
+    return ""
 
 
 def _held(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, float]) -> Finding:

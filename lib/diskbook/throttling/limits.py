@@ -24,7 +24,8 @@ from diskbook.tables.totals import (
     rate_kept,
     trial_totals,
 )
-from diskbook.tables.vocabulary import Label
+from diskbook.tables.vocabulary import CreditState, Label
+from diskbook.throttling import saturation
 
 __all__ = [
     "LIMITS",
@@ -148,11 +149,13 @@ def label_cells(
     consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
     totals: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Label every cell (arm x workload) `below cap`, `capped` or `near a cap`, with the limit and why.
+    """Label every cell (arm x workload) by what holds its rate: a limit that is known, or a queue, and why.
 
     `capped` needs more than a rate above 95 % of a limit: more depth must give no more rate, or the
     one-second rate must be flat, or the platform must report the limit as consumed. Without that the label
-    is `near a cap`.
+    is `near a cap`. A cell below every known limit is still `saturated, limit not known` where twice as many
+    I/Os are in flight as its rate needs, and `saturation not assessable` where nothing tells (`saturation`);
+    `below cap` are the others.
 
     Parameters
     ----------
@@ -167,13 +170,17 @@ def label_cells(
     -------
     pandas.DataFrame
         One row a cell: `arm, workload, n_trials, n_on_limit, outstanding, iops, mb_s, lat_mean_ms, label,
-        limit, limit_value, share, evidence, predicted_lat_ms, binds`; `binds` says what sets the rate.
+        limit, limit_value, share, evidence, in_flight, needed, predicted_lat_ms, binds`; `needed` are the
+        I/Os in flight that the rate needs by the latency of a single one; `binds` says what sets the rate.
     """
     totals = trial_totals(trials) if totals is None else totals
     totals = totals.join(binding_limit(totals))
     totals["flat"] = totals["trial"].isin(flat_trials(series))
     cells = _cells(totals)
-    cells["label"], cells["evidence"] = Label.BELOW_CAP, ""
+    queues = saturation.judge(totals, cell_codes(totals)[0], cells)
+    cells = cells.join(queues[["in_flight", "needed"]])
+    cells["label"] = queues["saturation"].where(queues["saturation"] != "", Label.BELOW_CAP)
+    cells["evidence"] = queues["queue"]
     for index, cell in cells[cells["n_on_limit"] > 0].iterrows():
         evidence = _evidence(cell, cells, _consumed(cell, totals, consumed_pct or {}))
         cells.loc[index, ["label", "evidence"]] = Label.CAPPED if evidence else Label.NEAR_A_CAP, evidence
@@ -195,22 +202,36 @@ def _binds(cell: Mapping[Any, Any]) -> str:
     A closed loop below every limit runs at threads x queue depth / latency: more of either gives more rate,
     until a limit is reached, and the rate says nothing that the latency does not.
     """
-    if cell["label"] == Label.CAPPED:
-        return limit_words(cell)
-    if cell["label"] == Label.NEAR_A_CAP:
-        return f"perhaps the {limit_words(cell)}"
+    if cell["label"] in (Label.CAPPED, Label.NEAR_A_CAP, Label.SATURATED):
+        return _holds(cell)
     if cell["n_rate_kept"] == cell["n_trials"]:
         return f"the offered rate of {cell['rate_offered']:,.0f}/s"
     if cell["n_little_ok"] < cell["n_trials"] or not cell["iops"] > 0:
         return "not known: the queue was not kept full, or the offered rate not reached"
+    if cell["label"] == Label.UNASSESSED:
+        return "not known: the tool's own concurrency, or a limit that no table names"
     return f"the tool's own concurrency: {cell['outstanding']:.0f} outstanding / {cell['lat_mean_ms']:.2f} ms"
+
+
+def _holds(cell: Mapping[Any, Any]) -> str:
+    """Name the limit that holds a cell, or may hold it, as far as it is known."""
+    if cell["label"] == Label.SATURATED:
+        drained = 2 * cell["n_drained"] > cell["n_trials"]
+        return "its burst limit, then its base as credit ran out" if drained else "a limit that is not known"
+    words = limit_words(cell)
+    return words if cell["label"] == Label.CAPPED else f"perhaps the {words}"
 
 
 def _cells(totals: pd.DataFrame) -> pd.DataFrame:
     """Medians over the trials of each cell, and the limit that most of its trials sit on."""
     code, names = cell_codes(totals)
     medians = totals[_MEDIANS].groupby(code).median()
-    counts = {"n_trials": None, "n_rate_kept": rate_kept(totals), "n_little_ok": little_ok(totals)}
+    counts = {
+        "n_trials": None,
+        "n_rate_kept": rate_kept(totals),
+        "n_little_ok": little_ok(totals),
+        "n_drained": totals["credit_state"] == CreditState.DRAINED,
+    }
     cells = names.assign(
         **{name: np.bincount(code, which, len(names)).astype(int) for name, which in counts.items()},
         kind=totals["kind"].to_numpy()[np.unique(code, return_index=True)[1]],

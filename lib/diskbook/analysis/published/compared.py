@@ -116,6 +116,10 @@ def _verdict(
         )
     if row["label"] == Label.STATED:
         return "shown beside: a documented limit"
+    if cell["label"] == Label.UNASSESSED and not row["on_cap"]:
+        return "shown beside: one run without an interval, either may be the rate of a limit"
+    if cell["label"] == Label.SATURATED:
+        return "saturated: not comparable as latency" if row["unit"] == "ms" else "saturated: a limit's rate"
     if row["on_cap"] or cell["label"] != Label.BELOW_CAP:
         return "capped: not comparable as latency" if row["unit"] == "ms" else "capped: rates of two limits"
     return "shown beside: one run without an interval"

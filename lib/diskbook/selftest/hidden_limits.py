@@ -1,0 +1,251 @@
+"""Plant limits that no table names, and ask the analysis: `python -m diskbook.selftest.hidden_limits`.
+
+Cells that have 2.5 times as many I/Os in flight as their rate needs, or more, must all be refused a latency:
+behind a hidden limit of rate or bytes at 30 to 95 % of nominal, of one arm or of both, or behind a disk that
+works on few I/Os at once. Of cells with 1.5 times as many or fewer (latency that grows with depth, noise, a
+host cache, held rates) at most one in fifty may be. Exit status 1 otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from diskbook.base.units import MB
+from diskbook.scenario.model import Comparison
+from diskbook.stats.compare import compare
+from diskbook.tables.vocabulary import Label, Provenance, Scope, Verdict
+
+PAIRS = {"saturated": 130, "unqueued": 100}
+"""Pairs of arms that give 200 cells or more of each kind."""
+MOST_REFUSED = 0.02
+"""Share of cells without a queue that may be refused."""
+BLOCKS = 5
+NOMINAL_IOPS, NOMINAL_MB_S = 5000.0, 200.0
+HIGH_IOPS, HIGH_MB_S = 1e6, 1e4
+"""Limits far above what is played without a queue."""
+AT_LIMIT = 0.0013
+"""Standard deviation of the log rate on a real cap (Azure VM Noise 2024: 0.0002 to 0.0013)."""
+ARMS = ("base", "arm")
+SECONDS = 30.0
+
+
+class Cell(NamedTuple):
+    """What is planted in one arm: a load, the latency of its single I/Os, and what a deep one meets.
+
+    Attributes
+    ----------
+    grows
+        Latency at depth, without any queue, as a multiple of that of a single I/O.
+    limit
+        IOPS that are let through; infinite without a hidden limit.
+    sd
+        Standard deviation of log latencies from trial to trial; blocks vary by half as much.
+    limit_sd
+        The same of the rate on the limit.
+    rate
+        Offered, in place of a closed loop; NaN for that.
+    named
+        IOPS and MB/s that the table of limits has for the disk.
+    """
+
+    single_ms: float
+    depth: int
+    block_size: int
+    grows: float = 1.0
+    limit: float = np.inf
+    sd: float = 0.012
+    limit_sd: float = AT_LIMIT
+    rate: float = np.nan
+    named: tuple[float, float] = (NOMINAL_IOPS, NOMINAL_MB_S)
+
+    @property
+    def asks(self) -> float:
+        """I/Os in flight as a multiple of those that the rate needs."""
+        if not np.isnan(self.rate):
+            return self.grows
+        return self.depth / (
+            min(self.depth / (self.grows * self.single_ms), self.limit / 1e3) * self.single_ms
+        )
+
+
+Pair = tuple[Cell, Cell]
+
+
+def saturated(rng: np.random.Generator) -> Pair:
+    """Draw two arms that run one deep load, and wait 2.5 times the latency of a single I/O or longer."""
+    kind = rng.choice(["iops", "mb_s", "parallelism", "held"])
+    both = bool(rng.random() < 0.7)
+    block_size = int(rng.choice([65536, 131072] if kind == "mb_s" else [4096, 8192]))
+    latencies = rng.uniform(0.3, 5.0, 2)
+    share = rng.uniform(0.30, 0.945)
+    limit = share * (NOMINAL_MB_S * MB / block_size if kind == "mb_s" else NOMINAL_IOPS)
+    cells = []
+    deep = _deep(latencies, limit, rng)
+    for position, single_ms in enumerate(latencies.tolist()):
+        cell = Cell(single_ms, deep, block_size, limit=limit)
+        if kind == "parallelism":
+            servers = int(rng.integers(1, max(2, deep // 3)))
+            cell = cell._replace(limit=min(1000 * servers / single_ms, 0.9 * NOMINAL_IOPS), limit_sd=0.012)
+        if kind == "held":
+            cell = cell._replace(depth=64, rate=limit, grows=float(rng.uniform(2.5, 6.0)), limit=np.inf)
+            cell = cell._replace(rate=min(limit, 40_000 / (cell.grows * single_ms)))
+        if position == 0 and not both:
+            cell = cell._replace(grows=1.0, limit=np.inf, rate=np.nan if kind != "held" else cell.rate)
+        cells.append(cell)
+    return cells[0], cells[1]
+
+
+def _deep(latencies: np.ndarray, limit: float, rng: np.random.Generator) -> int:
+    """Depth of which both arms need 0.4 or less at the limit."""
+    needed = limit * float(latencies.max()) / 1000.0
+    return int(np.ceil(2.5 * max(needed, 1.0) * rng.uniform(1.0, 8.0)))
+
+
+def unqueued(rng: np.random.Generator) -> Pair:
+    """Draw two arms whose latency at depth is the disk's own: at most 1.5 times that of a single I/O."""
+    kind = rng.choice(["grows", "noise", "cache", "held"])
+    depth = int(rng.choice([2, 4, 8, 16, 32]))
+    cells = []
+    for single_ms in rng.uniform(0.5, 5.0, 2).tolist():
+        cell = Cell(single_ms, depth, 4096, float(rng.uniform(1.0, 1.5)), named=(HIGH_IOPS, HIGH_MB_S))
+        if kind == "noise":
+            cell = cell._replace(sd=0.05, grows=float(rng.uniform(1.0, 1.4)))
+        if kind == "cache":
+            hits, deep_hits = rng.uniform(0.5, 0.95), rng.uniform(0.5, 0.95)
+            single, deep = (0.08 * share + single_ms * (1 - share) for share in (hits, deep_hits))
+            cell = cell._replace(single_ms=single, grows=min(deep / single, 1.5), sd=0.03)
+        if kind == "held":
+            rate = float(rng.uniform(0.3, 0.8)) * NOMINAL_IOPS
+            cell = cell._replace(depth=64, rate=min(rate, 40_000 / (cell.grows * single_ms)))
+        cells.append(cell)
+    return cells[0], cells[1]
+
+
+def trials(pair: Pair, rng: np.random.Generator) -> pd.DataFrame:
+    """Measure both arms with a single I/O and with their load, in blocks, as a table of trials."""
+    rows = []
+    for block in range(1, BLOCKS + 1):
+        common = rng.normal(0, pair[0].sd / 2)
+        for position, place in enumerate(rng.permutation(2).tolist(), 1):
+            cell = pair[place]
+            noise = [float(np.exp(common + rng.normal(0, cell.sd))) for _ in range(2)]
+            single_ms = cell.single_ms * noise[0]
+            rows.append(_row(cell, ARMS[place], "qd1", block, position, (1, 1000 / single_ms, single_ms)))
+            measured = _at_depth(cell, noise[1], rng)
+            rows.append(_row(cell, ARMS[place], "deep", block, position, (cell.depth, *measured)))
+    return pd.DataFrame(rows)
+
+
+def _at_depth(cell: Cell, noise: float, rng: np.random.Generator) -> tuple[float, float]:
+    """Rate and mean latency of one trial of the deep load."""
+    free_ms = cell.grows * cell.single_ms * noise
+    if not np.isnan(cell.rate):
+        return cell.rate, free_ms
+    limit = cell.limit * float(np.exp(rng.normal(0, cell.limit_sd)))
+    rate = min(1000 * cell.depth / free_ms, limit)
+    return rate, 1000 * cell.depth / rate
+
+
+def _row(
+    cell: Cell, arm: str, load: str, block: int, position: int, measured: tuple[int, float, float]
+) -> dict[str, object]:
+    depth, iops, lat_mean_ms = measured
+    return {
+        "replicate": 1,
+        "block": block,
+        "repeat": 1,
+        "position": position,
+        "trial": f"{load}-{block}-{arm}",
+        "arm": arm,
+        "workload": load,
+        "direction": "read",
+        "provenance": Provenance.EMULATED,
+        "attempt": 1,
+        "status": "ok",
+        "machine_id": "machine",
+        "disk_id": arm,
+        "physical_zone": "az1",
+        "credit_state": "none",
+        "started_utc": pd.Timestamp("2026-01-01", tz="UTC") + pd.Timedelta(minutes=10 * block + position),
+        "runtime_s": SECONDS,
+        "outstanding": depth,
+        "block_size_bytes": cell.block_size,
+        "rate_offered": cell.rate if load == "deep" else np.nan,
+        "lat_mean_ms": lat_mean_ms,
+        "iops": iops,
+        "throughput_mb_s": iops * cell.block_size / MB,
+        "cap_disk_iops": cell.named[0],
+        "cap_disk_mb_s": cell.named[1],
+    }
+
+
+class Outcome(NamedTuple):
+    """What the analysis says of one planted pair: label of each deep cell, verdict, and the latency ratio."""
+
+    pair: Pair
+    labels: tuple[str, str]
+    verdict: str
+    ratio: float
+
+
+def judged(pair: Pair, rng: np.random.Generator) -> Outcome:
+    """Put one planted pair through the analysis."""
+    item = Comparison(arm="arm", base_arm="base", workload="deep", pairing="same-machine", family="headline")
+    compared = compare(trials(pair, rng), [item], None, {})
+    label = compared.cells.set_index(["arm", "workload"])["label"]
+    row = compared.table[compared.table["scope"] == Scope.THESE].iloc[0]
+    labels = str(label["base", "deep"]), str(label["arm", "deep"])
+    return Outcome(pair, labels, str(row["verdict"]), float(row["ratio"]))
+
+
+def planted(name: str, n_pairs: int, seed: int) -> Iterator[Outcome]:
+    """Judge as many planted pairs of a kind ("saturated" or "unqueued") as asked."""
+    rng = np.random.default_rng([seed, *name.encode()])
+    draw = {"saturated": saturated, "unqueued": unqueued}[name]
+    for _ in range(n_pairs):
+        yield judged(draw(rng), rng)
+
+
+def told_of(outcomes: Sequence[Outcome], low: float, high: float) -> list[tuple[str, bool]]:
+    """Labels of the cells that ask for that many times what they need, and whether a ratio was printed."""
+    return [
+        (label, not np.isnan(outcome.ratio))
+        for outcome in outcomes
+        for cell, label in zip(outcome.pair, outcome.labels, strict=True)
+        if low <= cell.asks <= high
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the check and print it; 1 where a queue passes for a latency, or too many latencies for queues."""
+    parser = argparse.ArgumentParser(prog="python -m diskbook.selftest.hidden_limits", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    queues, free = (list(planted(name, number, options.seed)) for name, number in PAIRS.items())
+    behind, plain = told_of(queues, 2.5, np.inf), told_of(free, 0.0, 1.5)
+    passed_for_latency = sum(label == Label.BELOW_CAP or printed for label, printed in behind)
+    refused = sum(label != Label.BELOW_CAP for label, _ in plain)
+    equal = sum(outcome.verdict.startswith(Verdict.EQUIVALENT) for outcome in queues)
+    print(f"2.5 times the I/Os that the rate needs, or more: {_counts(behind)}")
+    print(f"  {passed_for_latency} of {len(behind)} taken for a latency, {equal} pairs for equal disks")
+    print(f"1.5 times or fewer, and no limit: {_counts(plain)}")
+    print(f"  {refused} of {len(plain)} refused")
+    failed = passed_for_latency > 0 or refused > MOST_REFUSED * len(plain)
+    print("FAILED" if failed else "passed")
+    return int(failed)
+
+
+def _counts(told: Sequence[tuple[str, bool]]) -> str:
+    counts = Counter(label for label, _ in told)
+    return ", ".join(f"{number} {label}" for label, number in counts.most_common())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

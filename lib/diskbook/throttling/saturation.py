@@ -1,0 +1,281 @@
+"""Saturation without a known limit: a queue in front of the disk, whatever table names what holds it. Pure.
+
+A rate X needs X x L1 I/Os in flight (Little's law), where L1 is the latency of a single I/O of the same arm,
+kind and block size. Where twice as many are in flight, half of the wait is a queue somewhere, and the latency
+is no longer the disk's. What is in flight is X x latency: a held rate, and a load that thinks between its
+I/Os, are judged by that and not by their depth. So the multiple is latency / L1.
+
+Without a single I/O to judge by, the shallowest cell below a limit stands in for it: its latency is at least
+L1, so that it can show a queue. That there is none it shows only as far as the rate grew with depth from
+there on, since a rate is a concave function of depth, and nothing at none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from diskbook.tables.vocabulary import Label
+
+SATURATED = 2.0
+"""I/Os in flight as a multiple of those that the rate needs, from which on half of the wait is a queue."""
+CLEAR = 1.75
+"""The same multiple below which a latency is taken for the disk's; between the two, noise may decide."""
+ALIKE = 0.01
+"""Rates this close are equal, where each varies as little from trial to trial (a real cap: 0.3 %)."""
+NO_MORE = 0.03
+"""Rates this close are equal at twice the depth, which below a limit comes near to twice the rate."""
+DEEPER = 1.25
+"""Factor between two depths from which on equal rates say something."""
+APART = 1.1
+"""Factor between two latencies of single I/Os from which on equal rates at depth are no property of disks."""
+FIRM = 3
+"""Trials of a replicate from which on its own median counts."""
+
+NO_SHALLOW_CELL = "no cell at depth 1 of this arm, kind and block size to judge by"
+_GROUP = ["arm", "kind", "block_size_bytes"]
+_ALIKE_LOAD = ["kind", "block_size_bytes", "outstanding"]
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Cells of a run as arrays, one element a cell; `latency_ms` and `n_trials` are [cell, replicate]."""
+
+    table: pd.DataFrame
+    arm: np.ndarray
+    outstanding: np.ndarray
+    iops: np.ndarray
+    in_flight: np.ndarray
+    closed: np.ndarray
+    below: np.ndarray
+    steady: np.ndarray
+    latency_ms: np.ndarray
+    n_trials: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Reference:
+    """The least latency known of an arm, kind and block size, by replicate.
+
+    Attributes
+    ----------
+    low_ms, high_ms
+        Of the loads that have it: their least and their greatest.
+    depth
+        I/Os in flight at which it was measured; NaN where nothing was.
+    bound
+        How many times the latency of a single I/O it may be at most.
+    """
+
+    low_ms: np.ndarray
+    high_ms: np.ndarray
+    depth: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """What was found of the cell at a place: its label, why, and the I/Os that its rate needs in flight."""
+
+    place: int
+    label: str
+    why: str
+    needed: float = np.nan
+
+
+def judge(totals: pd.DataFrame, code: np.ndarray, cells: pd.DataFrame) -> pd.DataFrame:
+    """Say for every cell whether a queue makes its latency, from its rate and the other cells of the run.
+
+    Parameters
+    ----------
+    totals
+        `tables.totals.trial_totals` of a run.
+    code
+        Row of `cells` that each trial belongs to.
+    cells
+        Medians of cells as `limits.label_cells` has them, with `kind` and `n_on_limit`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Index as `cells`; `saturation` (`Label.SATURATED`, `Label.UNASSESSED` or ""), `queue` (why; "" for
+        neither), `in_flight`, and `needed`: the I/Os that the rate needs in flight (NaN where no shallow
+        cell tells).
+    """
+    labels, words = [""] * len(cells), [""] * len(cells)
+    needed = np.full(len(cells), np.nan)
+    arrays = _arrays(totals, code, cells)
+    for finding in _findings(arrays):
+        place = finding.place
+        if labels[place] != Label.SATURATED:
+            labels[place], words[place] = finding.label, finding.why
+            needed[place] = np.fmax(needed[place], finding.needed)
+    columns = {"saturation": labels, "queue": words, "in_flight": arrays.in_flight, "needed": needed}
+    return pd.DataFrame(columns, index=cells.index)
+
+
+def _findings(cells: _Cells) -> Iterator[_Finding]:
+    """Judge every cell by its own arm's single I/Os first, then by equal rates over depths and arms."""
+    if not (cells.outstanding > 1).any():
+        return
+    groups = _groups(cells.table, _GROUP)
+    references: dict[int, _Reference] = {}
+    for group in groups:
+        reference = _reference(cells, group)
+        references |= dict.fromkeys(group.tolist(), reference)
+        yield from _judged(cells, group, reference)
+    for group in groups:
+        yield from _over_depths(cells, group)
+    yield from _over_arms(cells, references)
+
+
+def _groups(cells: pd.DataFrame, names: list[str]) -> list[np.ndarray]:
+    """Places of the cells that are alike in these columns."""
+    groups = cells.groupby(names, sort=False, dropna=False).indices.values()
+    return [np.asarray(places) for places in groups]
+
+
+def _arrays(totals: pd.DataFrame, code: np.ndarray, cells: pd.DataFrame) -> _Cells:
+    """Take from trials and cells what is judged by; a latency that is missing follows from a full queue."""
+    outstanding, iops = (cells[name].to_numpy(float) for name in ("outstanding", "iops"))
+    closed = cells["rate_offered"].isna().to_numpy()
+    rate, latency = (totals[name].to_numpy(float) for name in ("iops", "lat_mean_ms"))
+    with np.errstate(all="ignore"):
+        full = np.where(closed[code], 1000.0 * outstanding[code] / rate, np.nan)
+        latency = np.where(np.isnan(latency), full, latency)
+        in_flight = iops * cells["lat_mean_ms"].to_numpy(float) / 1000.0
+        in_flight = np.where(np.isnan(in_flight) & closed, outstanding, in_flight)
+    replicate = np.maximum(pd.factorize(totals["replicate"])[0], 0)
+    by_place = pd.DataFrame({"cell": code, "replicate": replicate, "latency": latency})
+    medians = by_place.groupby(["cell", "replicate"])["latency"].agg(["median", "count"]).reset_index()
+    shape = (len(cells), replicate.max(initial=0) + 1)
+    latency_ms, n_trials = np.full(shape, np.nan), np.zeros(shape, dtype=int)
+    where = medians["cell"].to_numpy(), medians["replicate"].to_numpy()
+    latency_ms[where], n_trials[where] = medians["median"], medians["count"]
+    rates = pd.Series(rate).groupby(code)
+    steady = ((rates.max() - rates.min()).to_numpy() <= ALIKE * iops) & (cells["n_trials"].to_numpy() > 1)
+    arm, below = cells["arm"].to_numpy(object), (cells["n_on_limit"] == 0).to_numpy()
+    return _Cells(cells, arm, outstanding, iops, in_flight, closed, below, steady, latency_ms, n_trials)
+
+
+def _reference(cells: _Cells, group: np.ndarray) -> _Reference:
+    """Least latency known of a group: of its single I/Os, else of its shallowest cell below a limit."""
+    singles = group[cells.outstanding[group] == 1]
+    known = group[cells.below[group] & ~np.isnan(cells.latency_ms[group]).all(axis=1)]
+    depth = bound = 1.0
+    if not len(singles) and len(known):
+        singles = known[[np.argmin(cells.in_flight[known])]]
+        depth, bound = float(cells.in_flight[singles[0]]), _bound(cells, group, int(singles[0]))
+    if not len(singles):
+        nothing = np.full(cells.latency_ms.shape[1], np.nan)
+        return _Reference(nothing, nothing, np.nan, np.nan)
+    values = cells.latency_ms[singles]
+    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    return _Reference(low, high, depth, bound)
+
+
+def _bound(cells: _Cells, group: np.ndarray, shallow: int) -> float:
+    """How many times the latency of a single I/O that of a cell may be, by how the rate grows from there.
+
+    A concave rate that is x at depth n, and g x at depth m, is at least (n - 1) (g - 1) x / (m - n) lower at
+    depth 1, so that n I/Os need no more than n (1 - (n - 1) (g - 1) / (m - n)) times what they have.
+    """
+    depth = float(cells.in_flight[shallow])
+    if not depth > 1:
+        return 1.0
+    deeper = group[(cells.in_flight[group] >= DEEPER * depth) & cells.closed[group]]
+    growth = cells.iops[deeper] / cells.iops[shallow] - 1.0
+    bounds = depth * (1.0 - (depth - 1.0) * growth / (cells.in_flight[deeper] - depth))
+    return float(np.clip(np.nanmin(bounds, initial=depth), 1.0, depth))
+
+
+def _judged(cells: _Cells, group: np.ndarray, reference: _Reference) -> Iterator[_Finding]:
+    """Hold every cell of a group deeper than a single I/O against the group's least latency."""
+    for place in group[cells.outstanding[group] != 1].tolist():
+        with np.errstate(all="ignore"):
+            least = cells.latency_ms[place] / reference.high_ms
+            most = float(_median(cells.latency_ms[place] / reference.low_ms)) * reference.bound
+        multiple = float(_median(least))
+        needed = float(cells.in_flight[place]) / multiple
+        if multiple >= SATURATED:
+            yield _Finding(place, Label.SATURATED, _asks(cells, place, needed, reference), needed)
+            continue
+        in_part = bool((least[cells.n_trials[place] >= FIRM] >= SATURATED).any())
+        if most < CLEAR and not in_part:
+            yield _Finding(place, "", "", needed)
+        else:
+            why = _unassessed(multiple, reference, in_part)
+            yield _Finding(place, Label.UNASSESSED, why, needed)
+
+
+def _median(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else np.nan
+
+
+def _asks(cells: _Cells, place: int, needed: float, reference: _Reference) -> str:
+    """Say by how much a cell has more in flight than its rate needs."""
+    at = f"the {_median(reference.high_ms):.2f} ms of depth {reference.depth:.0f}"
+    has = f"{cells.in_flight[place]:.0f} give no more"
+    if not cells.closed[place]:
+        has = f"{cells.in_flight[place]:.1f} were"
+    return f"this rate needs {needed:.1f} I/Os in flight at {at}; {has}"
+
+
+def _unassessed(multiple: float, reference: _Reference, in_part: bool) -> str:
+    """Say why nothing is known of a queue."""
+    if np.isnan(multiple) or (multiple == 1.0 and reference.bound > 1):
+        return NO_SHALLOW_CELL
+    if reference.bound > 1:
+        return f"{NO_SHALLOW_CELL}: the shallowest, at {reference.depth:.0f}, may wait in a queue itself"
+    if in_part:
+        return f"twice the latency of a single I/O in some replicates, {multiple:.1f} times over all"
+    return f"{multiple:.1f} times the latency of a single I/O, which may be a queue's or the disk's own"
+
+
+def _over_depths(cells: _Cells, group: np.ndarray) -> Iterator[_Finding]:
+    """Cells of one arm whose rate is the same at another depth: what sets it is not the depth.
+
+    A single I/O that gives the rate of several may be held by a limit as they are, or by a disk that works on
+    one at a time.
+    """
+    closed = group[cells.closed[group] & (cells.iops[group] > 0)]
+    for shallow, deep in combinations(closed[np.argsort(cells.outstanding[closed])].tolist(), 2):
+        if _no_more(cells, shallow, deep):
+            depths = " and ".join(f"{cells.outstanding[place]:.0f}" for place in (shallow, deep))
+            rates = " and ".join(f"{cells.iops[place]:,.0f}" for place in (shallow, deep))
+            why = f"{depths} outstanding give one rate ({rates} IOPS)"
+            yield _Finding(deep, Label.SATURATED, why)
+            single = cells.outstanding[shallow] == 1
+            yield _Finding(shallow, Label.UNASSESSED if single else Label.SATURATED, why)
+
+
+def _no_more(cells: _Cells, shallow: int, deep: int) -> bool:
+    """Whether more depth gave no more rate."""
+    factor = cells.outstanding[deep] / cells.outstanding[shallow]
+    change = abs(cells.iops[deep] / cells.iops[shallow] - 1.0)
+    if factor >= SATURATED:
+        return bool(change <= NO_MORE)
+    return bool(factor >= DEEPER and change <= ALIKE and cells.steady[[shallow, deep]].all())
+
+
+def _over_arms(cells: _Cells, references: dict[int, _Reference]) -> Iterator[_Finding]:
+    """Cells of several arms that run one load at one steady rate, though their single I/Os differ."""
+    deep = cells.closed & cells.steady & (cells.outstanding > 1) & (cells.iops > 0)
+    for group in _groups(cells.table, _ALIKE_LOAD):
+        for pair in combinations(group[deep[group]].tolist(), 2):
+            first, second = (references[place] for place in pair)
+            rates = cells.iops[list(pair)]
+            alike = cells.arm[pair[0]] != cells.arm[pair[1]] and abs(rates[1] / rates[0] - 1.0) <= ALIKE
+            if not alike or first.bound > 1 or second.bound > 1:
+                continue
+            apart = max(_median(first.low_ms / second.high_ms), _median(second.low_ms / first.high_ms))
+            if apart >= APART:
+                arms = " and ".join(str(cells.arm[place]) for place in pair)
+                why = f"{arms} run at one rate ({rates[0]:,.0f} and {rates[1]:,.0f} IOPS), though one"
+                why += f" takes {apart:.2f} times as long as the other for a single I/O"
+                yield from (_Finding(place, Label.SATURATED, why) for place in pair)

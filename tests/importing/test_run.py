@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
+from diskbook import show
 from diskbook.analysis import diagnosis, run as analysis_run
 from diskbook.base import unpack
 from diskbook.base.errors import DiskbookError, UsageError
@@ -214,26 +215,31 @@ def test_a_copy_of_a_result_counts_once(tmp_path: Path) -> None:
 # --- analyses
 
 
-@pytest.fixture(scope="module")
-def two_disks(tmp_path_factory: pytest.TempPathFactory) -> Imported:
-    """Two disks, measured three times each; the second takes 1.5 times as long."""
-    base = tmp_path_factory.mktemp("two")
+def two_arms(folder: Path, depths: tuple[int, ...]) -> list[str]:
+    """Files of two disks, measured three times each at every depth; the second takes 1.5 times as long."""
     for arm, factor, spread in (("lrs", 1.0, 0.01), ("zrs", 1.5, 0.012)):
-        for number in range(3):
+        for number, depth in itertools.product(range(3), depths):
             document = json.loads(JSON_PLUS.read_text())
-            document["timestamp"] += 100 * number
+            document["timestamp"] += 100 * number + depth
             for job in document["jobs"]:
                 job["job options"].pop("rate_iops")
+                job["job options"] |= {"iodepth": str(depth), "numjobs": "1"}
                 for name in ("read", "write"):
-                    part, depth = job[name], 4
+                    part = job[name]
                     scale = factor * (1 + spread * number)
                     part["iops"] = depth / 2 / (part["lat_ns"]["mean"] * scale / 1e9)
                     for key in ("mean", "min", "max"):
                         part["lat_ns"][key] *= scale
-            folder = base / "in" / arm
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / f"{number}.json").write_text(json.dumps(document))
-    return importer.make([str(base / "in")], f"{base}/run", Settings(arms_by="folder"))
+            (folder / arm).mkdir(parents=True, exist_ok=True)
+            (folder / arm / f"{depth}-{number}.json").write_text(json.dumps(document))
+    return [str(folder)]
+
+
+@pytest.fixture(scope="module")
+def two_disks(tmp_path_factory: pytest.TempPathFactory) -> Imported:
+    """Two disks at depths 1 and 4."""
+    base = tmp_path_factory.mktemp("two")
+    return importer.make(two_arms(base / "in", (1, 4)), f"{base}/run", Settings(arms_by="folder"))
 
 
 def test_arms_are_compared_and_littles_law_is_checked(two_disks: Imported) -> None:
@@ -241,10 +247,9 @@ def test_arms_are_compared_and_littles_law_is_checked(two_disks: Imported) -> No
     table = found.comparisons
     these = table[table["scope"] == "these disks"]
     assert set(these["direction"]) == {"read", "write"}
-    assert these["ratio"].tolist() == pytest.approx([1.5, 1.5], rel=0.01)
+    assert these["ratio"].tolist() == pytest.approx([1.5] * 4, rel=0.01)
     assert set(these["family"]) == {"exploratory"} and set(these["provenance"]) == {"imported"}
-    gates = found.gates.set_index("gate")["status"]
-    assert gates["Little's law"] == "passed" if "Little's law" in gates else True
+    assert set(found.gates.loc[found.gates["gate"] == "Little's law", "status"]) == {"passed"}
     assert set(table["verdict"]) == {"inconclusive"} and set(table["pairing"]) == {"replicate"}
     assert these["warnings"].str.contains("nothing says that the arms shared a machine").all()
     assert found.labels == {"lrs": "lrs", "zrs": "zrs"}
@@ -257,6 +262,18 @@ def test_arms_that_are_said_to_share_a_machine_are_judged(two_disks: Imported, t
     table = analysis_run.analyse(made.run).comparisons
     these = table[table["scope"] == "these disks"]
     assert set(these["pairing"]) == {"same-machine"} and set(these["verdict"]) == {"difference"}
+
+
+def test_a_deep_load_alone_says_nothing_about_latency(tmp_path: Path) -> None:
+    """Whether a disk is behind 1.5 times the latency, or a limit, takes a single I/O to tell."""
+    settings = Settings(arms_by="folder", same_machine=True)
+    made = importer.make(two_arms(tmp_path / "in", (4,)), f"{tmp_path}/run", settings)
+    analysis = analysis_run.analyse(made.run)
+    table = analysis.comparisons
+    assert set(table["verdict"]) == {"inconclusive"} and table["ratio"].isna().all()
+    assert table["warnings"].str.contains("measure the same load at queue depth 1 as well").all()
+    assert analysis.percentile_ratios.empty and len(analysis.percentiles)
+    assert "cell waits in a queue" in show.percentiles(analysis)
 
 
 def test_machines_that_files_name_decide_the_pairing(tmp_path: Path) -> None:
@@ -284,7 +301,7 @@ def test_machines_that_files_name_decide_the_pairing(tmp_path: Path) -> None:
 
 def test_without_limits_it_is_not_known_which_binds(two_disks: Imported) -> None:
     text = diagnosis.of_run(str(two_disks.run.folder))
-    assert "unknown: 2 of 2 cells" in text
+    assert "unknown: 4 of 4 cells" in text
     assert "imported" in text
 
 

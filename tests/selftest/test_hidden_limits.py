@@ -13,7 +13,7 @@ from diskbook.tables.vocabulary import Label
 
 def test_every_cell_behind_a_hidden_limit_is_refused_and_by_no_table() -> None:
     outcomes = list(hidden_limits.planted("saturated", hidden_limits.PAIRS["saturated"], 1))
-    behind = hidden_limits.told_of(outcomes, 2.5, math.inf)
+    behind = hidden_limits.labels_of(outcomes, 2.5, math.inf)
     assert len(behind) >= 200
     assert {label for label, _ in behind} == {Label.SATURATED}
     assert not any(printed for _, printed in behind)
@@ -22,7 +22,7 @@ def test_every_cell_behind_a_hidden_limit_is_refused_and_by_no_table() -> None:
 
 def test_latencies_that_are_the_disks_own_are_kept() -> None:
     outcomes = list(hidden_limits.planted("unqueued", hidden_limits.PAIRS["unqueued"], 1))
-    plain = hidden_limits.told_of(outcomes, 0.0, 1.5)
+    plain = hidden_limits.labels_of(outcomes, 0.0, 1.5)
     assert len(plain) >= 200
     assert sum(label != Label.BELOW_CAP for label, _ in plain) <= 4
 

@@ -19,6 +19,7 @@ HEADLINE = Comparison(
     arm="zrs-z1", base_arm="lrs-z1", workload="randwrite-qd1", pairing="same-machine", family="headline"
 )
 DEEP = HEADLINE.model_copy(update={"workload": "randwrite-qd256", "family": "exploratory"})
+SAME = ("lrs-z1", "zrs-z1")
 DIRECTIONS = {"randwrite-qd1": ["write"], "randread-qd1": ["read"], "commit-qd1": ["commit"]}
 
 
@@ -105,6 +106,30 @@ def test_near_a_cap_without_evidence_is_no_verdict() -> None:
     row = these(found)
     assert row["verdict"] == "inconclusive" and math.isnan(row["ratio"])
     assert gate(found, "cap")["status"] == "not assessable"
+
+
+def test_near_a_cap_a_ratio_of_rates_has_no_interval() -> None:
+    """Trials that reach a limit now and then are cut off above: an interval would be too narrow."""
+    trials, _, _ = synthetic.tables(n_replicates=2, loads=(synthetic.DEEP_WRITE,))
+    table = compare(trials, [DEEP.model_copy(update={"metric": "iops"})], None, {}).table
+    assert set(table["verdict"]) == {"inconclusive"}
+    assert table["ratio"].tolist() == pytest.approx([1.0, 1.0], abs=0.01)
+    assert table[["ci_low", "ci_high", "p_adjusted"]].isna().all(axis=None)
+    assert table["warnings"].str.contains("measure a second depth").all()
+
+
+def test_equal_disks_of_unknown_credit_do_not_differ() -> None:
+    """One disk on its burst, one on its base, and nobody knows of either: no difference of disks."""
+    options = {"n_replicates": 3, "loads": (synthetic.WRITE,)}
+    trials, _, _ = synthetic.tables(truth=synthetic.Truth({name: {"write": 1.3} for name in SAME}), **options)
+    spent = trials["arm"] == "zrs-z1"
+    trials = trials.assign(cap_disk_iops=400.0, cap_disk_burst_iops=3500.0, cap_disk_mb_s=25.0)
+    trials.loc[spent, ["iops", "lat_mean_ms"]] = [[450.0, 1000 / 450.0]] * int(spent.sum())
+    for metric in ("lat_mean_ms", "iops"):
+        table = compare(trials, [HEADLINE.model_copy(update={"metric": metric})], None, {}).table
+        assert set(table["verdict"]) == {"inconclusive"}
+        assert table[["ci_low", "ci_high", "diff_low_ms"]].isna().all(axis=None)
+        assert table["warnings"].str.contains("credit was drawn and its state is not known").all()
 
 
 def test_verdicts_equivalent_inconclusive_difference() -> None:

@@ -213,7 +213,7 @@ def planted(name: str, n_pairs: int, seed: int) -> Iterator[Outcome]:
         yield judged(draw(rng), rng)
 
 
-def told_of(outcomes: Sequence[Outcome], low: float, high: float) -> list[tuple[str, bool]]:
+def labels_of(outcomes: Sequence[Outcome], low: float, high: float) -> list[tuple[str, bool]]:
     """Labels of the cells that ask for that many times what they need, and whether a ratio was printed."""
     return [
         (label, not np.isnan(outcome.ratio))
@@ -229,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     queues, free = (list(planted(name, number, options.seed)) for name, number in PAIRS.items())
-    behind, plain = told_of(queues, 2.5, np.inf), told_of(free, 0.0, 1.5)
+    behind, plain = labels_of(queues, 2.5, np.inf), labels_of(free, 0.0, 1.5)
     passed_for_latency = sum(label == Label.BELOW_CAP or printed for label, printed in behind)
     refused = sum(label != Label.BELOW_CAP for label, _ in plain)
     equal = sum(outcome.verdict.startswith(Verdict.EQUIVALENT) for outcome in queues)
@@ -242,8 +242,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(failed)
 
 
-def _counts(told: Sequence[tuple[str, bool]]) -> str:
-    counts = Counter(label for label, _ in told)
+def _counts(labels: Sequence[tuple[str, bool]]) -> str:
+    counts = Counter(label for label, _ in labels)
     return ", ".join(f"{number} {label}" for label, number in counts.most_common())
 
 

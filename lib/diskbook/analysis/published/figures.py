@@ -145,7 +145,8 @@ def _cells(figures: pd.DataFrame) -> dict[str, dict[Any, Any]]:
         return {}
     totals = limits.trial_totals(trials)[["trial", "arm", "workload", "in_flight"]]
     totals["in_flight"] = totals["in_flight"].where(trials["printed_both"].to_numpy(bool))
-    cells = totals.merge(limits.label_cells(trials), on=["arm", "workload"])
+    labelled = limits.label_cells(trials).drop(columns="in_flight")
+    cells = totals.merge(labelled, on=["arm", "workload"])
     return {str(name): row for name, row in cells.set_index("trial").to_dict("index").items()}
 
 
@@ -162,7 +163,7 @@ def _measured(row: Mapping[Any, Any], cell: Mapping[Any, Any]) -> dict[str, Any]
         "share": share if on_cap or share < limits.ON_LIMIT else math.nan,
         "on_cap": on_cap,
         "label": Label.CAPPED if on_cap else below,
-        "evidence": cell["evidence"],
+        "evidence": cell["evidence"] if on_cap else "",
     }
 
 

@@ -45,6 +45,7 @@ format: setup ## put code and notebooks into the project's style, strip notebook
 
 coverage: setup ## check the intervals against simulated truth (2 minutes)
 	@$(BIN)/python -m diskbook.selftest.coverage
+	@$(BIN)/python -m diskbook.selftest.hidden_limits
 
 faults: setup ## play some fifty faults, each in a whole run, and see what is left, lost or repeated
 	@$(BIN)/python -m diskbook.selftest.faults

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import matplotlib as mpl
 import numpy as np
@@ -51,7 +51,7 @@ def rates(
     figure, drawn = new_figure(1.2 + len(panels) * (1.5 + 0.34 * len(arms)), len(panels))
     with mpl.rc_context(RC):
         for axes, (name, workloads) in zip(drawn, panels.items(), strict=True):
-            _panel(axes, data[data["workload"].isin(workloads)], arms, looks)
+            _panel(axes, data[data["workload"].isin(workloads)], arms, looks, _queues(cells, workloads))
             axes.set_title(name, loc="left", fontsize=11)
     shown = cells[cells["workload"].isin(loads)]
     note = "Each mark is one trial; numbers are queue depths; dotted lines are the limits in force."
@@ -65,23 +65,26 @@ def rates(
     return Picture("iops-and-caps", title, caption, alt, figure, data, provenance, run)
 
 
-def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, ArmLook]) -> None:
+def _queues(cells: pd.DataFrame, workloads: Sequence[str]) -> set[tuple[str, float]]:
+    """Arm and depth of the cells that a limit saturates which is not known."""
+    queues = cells[cells["workload"].isin(workloads) & (cells["label"] == Label.SATURATED)]
+    return set(zip(queues["arm"], queues["outstanding"], strict=True))
+
+
+def _panel(
+    axes: Axes,
+    data: pd.DataFrame,
+    arms: list[str],
+    looks: Mapping[str, ArmLook],
+    queues: Collection[tuple[str, float]],
+) -> None:
     highest = float(data["iops"].max()) if len(data) else 1.0
     arms = [arm for arm in arms if arm in set(data["arm"])] or arms
     for place, arm in enumerate(arms):
         for outstanding, rows in data[data["arm"] == arm].groupby("outstanding"):
             jitter = np.linspace(-0.16, 0.16, len(rows)) if len(rows) > 1 else np.zeros(1)
             axes.plot(rows["iops"], place + jitter, **looks[arm].marks(5))
-            axes.annotate(
-                f"{outstanding:.0f}",
-                (float(rows["iops"].max()), place),
-                xytext=(8, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=10,
-                color=GREY,
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-            )
+            _depth(axes, rows["iops"], place, f"{outstanding:.0f}", (arm, outstanding) in queues)
     lines = _lines(data, highest)
     _draw_lines(axes, lines)
     axes.set_xlim(0, max([1.1 * highest, *(1.04 * value for value, _ in lines)]))
@@ -91,6 +94,21 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.spines["left"].set_visible(False)
     axes.set_xlabel("IOPS of a trial, reads and writes added")
+
+
+def _depth(axes: Axes, rates: pd.Series, place: int, depth: str, saturated: bool) -> None:
+    """Write the depth beside its marks; a long word to their left, where there is room."""
+    axes.annotate(
+        depth + ", saturated" * saturated,
+        (float(rates.min() if saturated else rates.max()), place),
+        xytext=(-8 if saturated else 8, 0),
+        textcoords="offset points",
+        ha="right" if saturated else "left",
+        va="center",
+        fontsize=10,
+        color=GREY,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+    )
 
 
 def _draw_lines(axes: Axes, lines: Sequence[tuple[float, str]]) -> None:

@@ -19,7 +19,7 @@ from diskbook.show import drift, sentences
 from diskbook.show.answers import comparison_in_words
 from diskbook.show.html import Html
 from diskbook.tables.series import diagnose
-from diskbook.tables.vocabulary import Provenance
+from diskbook.tables.vocabulary import Label, Provenance
 from diskbook.throttling import diagnosis, predict
 from diskbook.throttling.limits import LIMITS
 
@@ -47,8 +47,8 @@ def on_demand(a: Analysis) -> list[str]:
 def drives(a: Analysis) -> pd.DataFrame:
     """Cells of many I/Os in flight: predicted and measured rate, limit predicted and limit in the data."""
     cells = predictions(a).merge(
-        a.cells[["arm", "workload", "label", "limit", "limit_value"]].rename(
-            columns={"limit": "binds", "limit_value": "binds_value"}
+        a.cells[["arm", "workload", "label", "binds", "limit", "limit_value"]].rename(
+            columns={"binds": "set_by", "limit": "binds", "limit_value": "binds_value"}
         ),
         on=["arm", "workload"],
     )
@@ -329,6 +329,8 @@ def _by(row: dict[Any, Any]) -> str:
 
 
 def _binding(row: dict[Any, Any]) -> str:
+    if row["label"] == Label.SATURATED:
+        return f"saturated: {row['set_by']}"
     if row["binds"] == "":
         return row["label"]
     if row["binds"] == row["by"]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from diskbook.analysis.prior_runs import PriorRun, history_of, open_prior_run
 from diskbook.base.errors import UsageError
 from diskbook.base.units import duration, parse_percent, percent
-from diskbook.plan import sample_size
+from diskbook.plan import sample_size, single_ios
 from diskbook.plan.sample_size import Evidence, Need, Needs, Target
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Arm, Scenario, Workload
@@ -48,7 +48,8 @@ def plan_text(
     creation
         Sections about what would be created, and what it costs (`diskbook.plan.cost`).
     """
-    parts = [_design(scenario), _time(scenario), *creation]
+    unjudged = single_ios.missing(scenario)
+    parts = ["\n".join([_design(scenario), *unjudged]), _time(scenario), *creation]
     if any(item.family == "headline" for item in scenario.comparison) or target.anything:
         family = len(sample_size.headline(scenario))
         known, notes = _evidence(scenario, sources)

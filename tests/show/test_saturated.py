@@ -42,6 +42,15 @@ def test_a_ratio_of_rates_is_one_of_limits(a: Analysis) -> None:
     assert "is 1.00 times that of LRS from zone 1, a ratio of limits: saturated by a limit" in sentence
 
 
+def test_a_ratio_of_rates_that_nothing_explains_is_one_of_disks_or_of_limits(a: Analysis) -> None:
+    row = a.comparisons[a.comparisons["verdict"] == "saturated"].iloc[1].to_dict()
+    numbers = {"ratio": 0.64, "ci_low": 0.63, "ci_high": 0.65, "metric": "iops", "verdict": "inconclusive"}
+    why = "whether a disk or a queue is measured is not known of lrs-z1 (no cell at depth 1)"
+    sentence = sentences.sentence({**row, **numbers, "warnings": why}, a.scenario)
+    assert "is 0.64 times that of LRS from zone 1 (95 % CI 0.63..0.65" in sentence
+    assert f"a ratio of disks or of limits (inconclusive): {why}" in sentence
+
+
 def test_more_of_the_same_is_not_advised(a: Analysis) -> None:
     deep = a.comparisons[a.comparisons["verdict"] == "saturated"].assign(family="headline")
     assert "saturated; more of the same would measure the limits" in " ".join(

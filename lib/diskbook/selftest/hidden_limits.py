@@ -26,7 +26,8 @@ PAIRS = {"saturated": 130, "unqueued": 100}
 """Pairs of arms that give 200 cells or more of each kind."""
 MOST_REFUSED = 0.02
 """Share of cells without a queue that may be refused."""
-BLOCKS = 5
+BLOCKS = (2, 6)
+"""Fewest and most blocks of a planted pair."""
 NOMINAL_IOPS, NOMINAL_MB_S = 5000.0, 200.0
 HIGH_IOPS, HIGH_MB_S = 1e6, 1e4
 """Limits far above what is played without a queue."""
@@ -70,9 +71,9 @@ class Cell(NamedTuple):
         """I/Os in flight as a multiple of those that the rate needs."""
         if not np.isnan(self.rate):
             return self.grows
-        return self.depth / (
-            min(self.depth / (self.grows * self.single_ms), self.limit / 1e3) * self.single_ms
-        )
+        free = self.depth / (self.grows * self.single_ms)
+        needed = min(free, self.limit / 1e3) * self.single_ms
+        return round(self.depth / needed, 9)
 
 
 Pair = tuple[Cell, Cell]
@@ -116,7 +117,7 @@ def unqueued(rng: np.random.Generator) -> Pair:
     for single_ms in rng.uniform(0.5, 5.0, 2).tolist():
         cell = Cell(single_ms, depth, 4096, float(rng.uniform(1.0, 1.5)), named=(HIGH_IOPS, HIGH_MB_S))
         if kind == "noise":
-            cell = cell._replace(sd=0.05, grows=float(rng.uniform(1.0, 1.4)))
+            cell = cell._replace(sd=float(rng.uniform(0.03, 0.1)))
         if kind == "cache":
             hits, deep_hits = rng.uniform(0.5, 0.95), rng.uniform(0.5, 0.95)
             single, deep = (0.08 * share + single_ms * (1 - share) for share in (hits, deep_hits))
@@ -131,7 +132,7 @@ def unqueued(rng: np.random.Generator) -> Pair:
 def trials(pair: Pair, rng: np.random.Generator) -> pd.DataFrame:
     """Measure both arms with a single I/O and with their load, in blocks, as a table of trials."""
     rows = []
-    for block in range(1, BLOCKS + 1):
+    for block in range(1, int(rng.integers(*BLOCKS, endpoint=True)) + 1):
         common = rng.normal(0, pair[0].sd / 2)
         for position, place in enumerate(rng.permutation(2).tolist(), 1):
             cell = pair[place]

@@ -12,6 +12,7 @@ from diskbook.base.units import percent
 from diskbook.figures.style import label
 from diskbook.scenario.model import Scenario, Workload
 from diskbook.stats.gates.design import unpaired
+from diskbook.stats.gates.limits import OPEN_QUEUE
 from diskbook.stats.more_measuring import KEYS, MORE, Outlook, outlook
 from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict
 
@@ -96,6 +97,9 @@ def sentence(row: Row, scenario: Scenario) -> str:
     if rate and verdict in (Verdict.CAPPED, Verdict.SATURATED):
         where = row["warnings"].partition(", so that latency")[0]
         return f"{what} is {row['ratio']:.2f} times that of {base}, a ratio of limits: {where}"
+    if rate and not math.isnan(row["ci_low"]) and OPEN_QUEUE in row["warnings"]:
+        words = f"{row['ratio']:.2f} times that of {base} ({interval_words(row, scenario)})"
+        return f"{what} is {words}, a ratio of disks or of limits ({verdict}): {row['warnings']}"
     if verdict in WITHHELD or math.isnan(row["ratio"]):
         return f"no ratio for the {what} to {base} ({row['verdict']}): {row['warnings']}"
     times, interval = f"{row['ratio']:.2f} times{_milliseconds(row)}", interval_words(row, scenario)

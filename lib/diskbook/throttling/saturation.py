@@ -29,6 +29,7 @@ ALIKE = 0.01
 """Rates this close are equal, where each varies as little from trial to trial (a real cap: 0.3 %)."""
 NO_MORE = 0.03
 """Rates this close are equal at twice the depth, which below a limit comes near to twice the rate."""
+DOUBLED = 2.0
 DEEPER = 1.25
 """Factor between two depths from which on equal rates say something."""
 APART = 1.1
@@ -258,7 +259,7 @@ def _no_more(cells: _Cells, shallow: int, deep: int) -> bool:
     """Whether more depth gave no more rate."""
     factor = cells.outstanding[deep] / cells.outstanding[shallow]
     change = abs(cells.iops[deep] / cells.iops[shallow] - 1.0)
-    if factor >= SATURATED:
+    if factor >= DOUBLED:
         return bool(change <= NO_MORE)
     return bool(factor >= DEEPER and change <= ALIKE and cells.steady[[shallow, deep]].all())
 

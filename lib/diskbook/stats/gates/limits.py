@@ -11,6 +11,7 @@ from diskbook.tables.vocabulary import CreditState, Label, Verdict
 CAP = "cap"
 SATURATION = "saturation"
 CREDIT = "burst credit"
+OPEN_QUEUE = "whether a disk or a queue is measured is not known"
 
 
 def cap_gate(arms: Sequence[str], labels: Sequence[Cell], words: Sequence[str]) -> Gate:
@@ -64,7 +65,7 @@ def saturation_gate(arms: Sequence[str], labels: Sequence[Cell]) -> Gate:
     unassessed = [(arm, cell) for arm, cell in cells if cell["label"] == Label.UNASSESSED]
     if unassessed:
         why = " and ".join(f"{arm} ({cell['evidence']})" for arm, cell in unassessed)
-        cause = f"whether the latency is the disk's or a queue's is not known of {why}"
+        cause = f"{OPEN_QUEUE} of {why}"
         remedy = "measure the same load at queue depth 1 as well"
         return not_assessable(SATURATION, cause, remedy, Verdict.INCONCLUSIVE)
     if any(cell["label"] in (Label.CAPPED, Label.NEAR_A_CAP) for cell in labels):

@@ -12,7 +12,7 @@ there on, since a rate is a concave function of depth, and nothing at none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -264,19 +264,29 @@ def _no_more(cells: _Cells, shallow: int, deep: int) -> bool:
     return bool(factor >= DEEPER and change <= ALIKE and cells.steady[[shallow, deep]].all())
 
 
-def _over_arms(cells: _Cells, references: dict[int, _Reference]) -> Iterator[_Finding]:
+def _over_arms(cells: _Cells, references: Mapping[int, _Reference]) -> Iterator[_Finding]:
     """Cells of several arms that run one load at one steady rate, though their single I/Os differ."""
     deep = cells.closed & cells.steady & (cells.outstanding > 1) & (cells.iops > 0)
     for group in _groups(cells.table, _ALIKE_LOAD):
-        for pair in combinations(group[deep[group]].tolist(), 2):
-            first, second = (references[place] for place in pair)
-            rates = cells.iops[list(pair)]
-            alike = cells.arm[pair[0]] != cells.arm[pair[1]] and abs(rates[1] / rates[0] - 1.0) <= ALIKE
-            if not alike or first.bound > 1 or second.bound > 1:
-                continue
-            apart = max(_median(first.low_ms / second.high_ms), _median(second.low_ms / first.high_ms))
-            if apart >= APART:
-                arms = " and ".join(str(cells.arm[place]) for place in pair)
-                why = f"{arms} run at one rate ({rates[0]:,.0f} and {rates[1]:,.0f} IOPS), though one"
-                why += f" takes {apart:.2f} times as long as the other for a single I/O"
-                yield from (_Finding(place, Label.SATURATED, why) for place in pair)
+        places = [place for place in group[deep[group]].tolist() if references[place].bound == 1.0]
+        apart = _apart(cells, places, references)
+        for position in np.flatnonzero((apart >= APART).any(axis=1)).tolist():
+            other = int(apart[position].argmax())
+            pair = [places[position], places[other]]
+            arms, rates = " and ".join(map(str, cells.arm[pair])), cells.iops[pair]
+            why = (
+                f"{arms} run at one rate ({rates[0]:,.0f} and {rates[1]:,.0f} IOPS), though one takes "
+                f"{apart[position, other]:.2f} times as long as the other for a single I/O"
+            )
+            yield _Finding(pair[0], Label.SATURATED, why)
+
+
+def _apart(cells: _Cells, places: list[int], references: Mapping[int, _Reference]) -> np.ndarray:
+    """How many times longer one arm's single I/O takes than the other's, [cell, cell]; 0 for unlike rates."""
+    low = np.array([_median(references[place].low_ms) for place in places])
+    high = np.array([_median(references[place].high_ms) for place in places])
+    rates, arms = cells.iops[places], cells.arm[places]
+    longer = low[:, None] / high[None, :]
+    alike = np.abs(rates[:, None] / rates[None, :] - 1.0) <= ALIKE
+    alike &= arms[:, None] != arms[None, :]
+    return np.where(alike, np.nan_to_num(np.fmax(longer, longer.T)), 0.0)

@@ -93,13 +93,9 @@ def sentence(row: Row, scenario: Scenario) -> str:
     if row["metric"] != "lat_mean_ms":
         what = f"{METRIC_WORDS[row['metric']]} of {arm} ({_workload(item)})"
     verdict = Verdict.of(row["verdict"])
-    rate = not row["metric"].startswith("lat") and not math.isnan(row["ratio"])
-    if rate and verdict in (Verdict.CAPPED, Verdict.SATURATED):
-        where = row["warnings"].partition(", so that latency")[0]
-        return f"{what} is {row['ratio']:.2f} times that of {base}, a ratio of limits: {where}"
-    if rate and not math.isnan(row["ci_low"]) and OPEN_QUEUE in row["warnings"]:
-        words = f"{row['ratio']:.2f} times that of {base} ({interval_words(row, scenario)})"
-        return f"{what} is {words}, a ratio of disks or of limits ({verdict}): {row['warnings']}"
+    limits = "" if row["metric"].startswith("lat") else _of_limits(row, scenario)
+    if limits:
+        return f"{what} is {row['ratio']:.2f} times that of {base}{limits}"
     if verdict in WITHHELD or math.isnan(row["ratio"]):
         return f"no ratio for the {what} to {base} ({row['verdict']}): {row['warnings']}"
     times, interval = f"{row['ratio']:.2f} times{_milliseconds(row)}", interval_words(row, scenario)
@@ -111,6 +107,18 @@ def sentence(row: Row, scenario: Scenario) -> str:
     if verdict is Verdict.INTERIM:
         return f"interim, so not judged: {what} is so far {times} that of {base} ({interval}){why}"
     return f"{what} may or may not differ from that of {base}: {times} ({interval}){why}"
+
+
+def _of_limits(row: Row, scenario: Scenario) -> str:
+    """Say of a ratio of rates that it is one of limits, or may be; empty where it is one of disks."""
+    if math.isnan(row["ratio"]):
+        return ""
+    if Verdict.of(row["verdict"]) in (Verdict.CAPPED, Verdict.SATURATED):
+        return f", a ratio of limits: {row['warnings'].partition(', so that latency')[0]}"
+    if math.isnan(row["ci_low"]) or OPEN_QUEUE not in row["warnings"]:
+        return ""
+    interval = interval_words(row, scenario)
+    return f" ({interval}), a ratio of disks or of limits ({row['verdict']}): {row['warnings']}"
 
 
 def _unpaired(row: Row) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
-from diskbook.selftest import coverage_cells, coverage_percentiles
+from diskbook.selftest import coverage_cells, coverage_percentiles, coverage_stationarity
 from diskbook.selftest.coverage_cells import Condition, Methods, Row
 from diskbook.selftest.simulate import Design
 from diskbook.tables.vocabulary import Scope
@@ -34,6 +34,8 @@ FULL = Grid((1, 2, 3, 5, 10), (2, 3, 5, 10), 10_000)
 QUICK = Grid((1, 3), (2, 5), 4_000)
 PERCENTILES, QUICK_PERCENTILES = 200, 30
 """Runs of each cell of percentile ratios, which are simulated I/O by I/O."""
+STATIONARITY, QUICK_STATIONARITY = 1_000, 200
+"""Comparisons of each cell of stationarity, which are simulated second by second."""
 
 LEGEND = """\
 Each cell: coverage of nominal 95 % intervals in %, median half-width in %, false positives in % where there
@@ -143,6 +145,17 @@ def run_percentiles(quick: bool, seed: int, jobs: int) -> list[coverage_percenti
     return rows
 
 
+def run_stationarity(quick: bool, seed: int, jobs: int) -> list[coverage_stationarity.Row]:
+    """Simulate the gate of stationarity; prints its table."""
+    n_runs = QUICK_STATIONARITY if quick else STATIONARITY
+    part = functools.partial(coverage_stationarity.measure, n_runs=n_runs, seed=seed)
+    with contextlib.ExitStack() as stack:
+        mapped = stack.enter_context(ProcessPoolExecutor(jobs)).map if jobs > 1 else map
+        rows = list(mapped(part, list(coverage_stationarity.cells(quick=quick))))
+    print(coverage_stationarity.text(rows), end="\n\n", flush=True)
+    return rows
+
+
 def _condition(condition: Condition, grid: Grid, seed: int, methods: Methods) -> list[Row]:
     sizes = [(replicates, blocks) for replicates in grid.replicates for blocks in grid.blocks]
     designs = [Design(*size, condition.repeats, condition.failed) for size in sizes]
@@ -166,11 +179,15 @@ def main(arguments: Sequence[str] | None = None, methods: Methods = coverage_cel
     print(f"{grid.runs:,} simulated runs a design, seed {options.seed}\n{LEGEND}")
     rows = run(grid, options.seed, options.jobs, methods)
     of_percentiles = run_percentiles(options.quick, options.seed, options.jobs)
+    of_stationarity = run_stationarity(options.quick, options.seed, options.jobs)
     print(summary(rows))
     short = sum(row.is_short for row in of_percentiles)
     print(f"percentile ratios: {short} of {len(of_percentiles)} cells cover too little")
-    print(f"{len(rows) + len(of_percentiles):,} cells in {time.monotonic() - began:.0f} s")
-    return int(short > 0 or any(row.status == "FAILED" for row in rows))
+    unsteady = sum(row.is_short for row in of_stationarity)
+    print(f"stationarity: {unsteady} of {len(of_stationarity)} cells fall short")
+    n_cells = len(rows) + len(of_percentiles) + len(of_stationarity)
+    print(f"{n_cells:,} cells in {time.monotonic() - began:.0f} s")
+    return int(short > 0 or unsteady > 0 or any(row.status == "FAILED" for row in rows))
 
 
 if __name__ == "__main__":

@@ -152,6 +152,15 @@ def sd_of_mean(sd: float, phi: float, n: int) -> float:
     return sd * math.sqrt((1 + 2 * float(((1 - lags / n) * phi**lags).sum())) / n)
 
 
+def ar1(sd: float, phi: float, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """First-order autocorrelated noise over the last axis, stationary from its first sample on."""
+    values = rng.normal(0, sd, shape)
+    values[..., 1:] *= math.sqrt(1 - phi**2)
+    for place in range(1, shape[-1]):
+        values[..., place] += phi * values[..., place - 1]
+    return values
+
+
 def block_log_ratios(log_latency: np.ndarray) -> np.ndarray:
     """Log ratio arm / base of each block, shape [..., block]: the difference of means over repeats.
 

@@ -44,8 +44,9 @@ def cell_checks(
         Index (arm, workload). Counts of trials (`n_trials`, `n_failed`, `n_lost` without a later success,
         `n_repeated_rows`), `n_rated` with an offered rate and `rate_worst` (achieved / offered - 1),
         `n_rate_bad`, of the others `n_little_bad`, `n_little_unknown` and `little_worst`, `n_assessable`,
-        `n_moved`, `change_worst`, `fell` (in words, when the rate of a trial that moved fell for good), and
-        tuples of words: `credit`, `zones`, `machines`, `disks`, `tools`; `draws_credit` when a trial went
+        `n_moved`, `change_worst`, `change_together` (mean over the cell's trials, where these changed
+        together), `fell` (in words, when the rate of a trial that moved fell for good), and tuples of words:
+        `credit`, `zones`, `machines`, `disks`, `tools`; `draws_credit` when a trial went
         above a base limit that has a burst limit over it.
     """
     totals = _judged(trial_totals(trials) if totals is None else totals, samples(series))
@@ -54,9 +55,14 @@ def cell_checks(
     counts = {name: np.bincount(code, totals[name], len(names)).astype(int) for name in counted}
     checks = pd.DataFrame({"trials": np.bincount(code, minlength=len(names)), **counts}).add_prefix("n_")
     checks["draws_credit"] = checks.pop("n_above_base") > 0
-    for name in ("rate", "little", "change"):
-        column = "change" if name == "change" else f"{name}_error"
-        checks[f"{name}_worst"] = _worst(code, totals[column].to_numpy(float), len(names))
+    worst = {
+        "rate_worst": "rate_error",
+        "little_worst": "little_error",
+        "change_worst": "change",
+        "change_together": "cell_change",
+    }
+    for name, column in worst.items():
+        checks[name] = _worst(code, totals[column].to_numpy(float), len(names))
     for name, column in SETS.items():
         checks[name] = _distinct(code, totals[column], len(names))
     checks["fell"] = _falls(totals, code, samples(series), len(names))
@@ -93,12 +99,11 @@ def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
         rate_error=totals["iops"] / totals["rate_offered"] - 1.0,
         little_error=little_error(totals).where(~rated),
         above_base=_above_base(totals),
-        change=np.nan,
-        moved=False,
     )
     if not parts:
-        return judged.assign(assessable=False)
-    judged = judged.drop(columns=["change", "moved"]).join(rate_changed(parts), on="trial")
+        return judged.assign(change=np.nan, cell_change=np.nan, moved=False, assessable=False)
+    cells = dict(zip(judged["trial"], cell_codes(judged)[0].tolist(), strict=True))
+    judged = judged.join(rate_changed(parts, cells), on="trial")
     return judged.assign(assessable=judged["change"].notna(), moved=judged["moved"].eq(True))
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import functools
+import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
 
+from diskbook.base.units import percent
 from diskbook.stats.gates import Cell, Gate, failed, farthest, not_assessable, passed, worst_words
 from diskbook.stats.outliers import MIN_BLOCKS, MIN_REPLICATES, OUTLIER_SD, OutlierCounts
 
 LITTLE, RATE, STATIONARITY, LOSSES = "Little's law", "offered rate", "stationarity", "failed trials"
 NOISE = "one-sided noise"
 MAX_LOST = 0.25
-FALSE_ALARM = 0.01
-CLIFF = 0.20
 
 
 def data_gate(arm: str, base_arm: str, workload: str, counts: Sequence[int]) -> Gate:
@@ -60,17 +58,21 @@ def rate_gate(cells: Sequence[Cell]) -> Gate:
 
 
 def stationarity_gate(cells: Sequence[Cell]) -> Gate:
-    """Rates must hold over a trial. Fails when more trials moved than false alarms explain, or one fell off.
+    """Rates must hold over a trial. Fails when a trial changed, or all of an arm together, beyond noise.
 
-    The check of a trial gives 1 % false alarms, so a few among many are expected.
+    Noise explains that in at most 5 of 100 comparisons (`stats.stationarity`, where several trials and both
+    arms are allowed for).
     """
     moved, assessable = _sum(cells, "n_moved"), _sum(cells, "n_assessable")
     if not assessable:
         cause = "trials have fewer than 20 samples"
         return not_assessable(STATIONARITY, cause, "measure for 20 s or more a trial")
     worst = farthest(cell["change_worst"] for cell in cells)
+    together = farthest(cell["change_together"] for cell in cells)
     cause = f"{moved} of {assessable} trials moved between their halves ({worst_words(worst, 0)})"
-    if not moved or (moved <= _false_alarms(assessable) and abs(worst) < CLIFF):
+    if not math.isnan(together):
+        cause += f"; all trials of an arm together by {percent(together, '+.0f')}"
+    elif not moved:
         return passed(STATIONARITY, cause)
     fell = next((str(cell["fell"]) for cell in cells if cell["fell"]), "")
     if not fell:
@@ -78,12 +80,6 @@ def stationarity_gate(cells: Sequence[Cell]) -> Gate:
     cause += f"; the rate fell {fell}, as when a burst credit runs out"
     remedy = "report burst and base apart: measure with the credit spent, or shorter than it lasts"
     return failed(STATIONARITY, cause, remedy)
-
-
-@functools.cache
-def _false_alarms(n_trials: int) -> float:
-    """Trials that may move by chance alone in all but one comparison of a thousand."""
-    return float(stats.binom.ppf(0.999, n_trials, FALSE_ALARM))
 
 
 def losses_gate(cells: Sequence[Cell], n_blocks: int, n_blocks_all: int) -> Gate:

@@ -74,7 +74,13 @@ def test_hidden_zones_are_a_mixture() -> None:
     assert runs.population == pytest.approx(np.mean(np.log([2.2, 3.2, 4.3])) - math.log(2.2))
 
 
-CELLS = [Design(1, 3), Design(3, 2, 1, 0.1), Design(2, 5, 2, 0.1)]
+CELLS = [
+    Design(1, 3),
+    Design(3, 2, 1, 0.1),
+    Design(2, 5, 2, 0.1),
+    Design(2, 4, 2, slow_lost=0.1),
+    Design(1, 5, 1, slow_repeated=0.2),
+]
 
 
 @pytest.mark.parametrize("design", CELLS, ids=str)
@@ -92,7 +98,8 @@ def test_the_check_computes_what_the_analysis_prints(design: Design) -> None:
         for column in ("low", "high"):
             theirs = np.log(printed[f"ci_{column}"].to_numpy(float))
             assert np.allclose(getattr(outcome.interval, column), theirs, atol=1e-12, rtol=0, equal_nan=True)
-        assert np.array_equal(outcome.flagged, failed["failed trials"].to_numpy())
+        assert np.array_equal(outcome.selected, failed["losses by arm"].to_numpy())
+        assert np.array_equal(outcome.flagged, failed[["failed trials", "losses by arm"]].any(axis=1))
         assert np.array_equal(outcome.noisy, failed["one-sided noise"].to_numpy())
 
 
@@ -154,8 +161,10 @@ def test_zones_apart_cover_and_pooled_zones_are_flagged() -> None:
     apart = measured(Condition("check", MILD, truth=truth, zones="apart"), design)
     pooled_zones = measured(Condition("check", MILD, truth=truth, zones="pooled"), design)
     told = measured(Condition("check", MILD, truth=truth, zones="unprobed"), design)
-    assert told[Scope.LIKE_THESE].status == "refused" and told[Scope.THESE].status == "ok"
-    assert unknown[Scope.LIKE_THESE].status == "FAILED" and unknown[Scope.THESE].status == "ok"
+    # With Satterthwaite's degrees of freedom 3 blocks of equal noise cover 96 to 97 %.
+    covers = {"ok", "conservative"}
+    assert told[Scope.LIKE_THESE].status == "refused" and told[Scope.THESE].status in covers
+    assert unknown[Scope.LIKE_THESE].status == "FAILED" and unknown[Scope.THESE].status in covers
     assert apart[Scope.LIKE_THESE].status == "ok" and apart[Scope.LIKE_THESE].n_printed > 2500
     # Of three replicates in three zones, one run in nine has all in the same zone.
     assert pooled_zones[Scope.LIKE_THESE].flagged == pytest.approx(8 / 9, abs=0.02)
@@ -167,6 +176,24 @@ def test_one_sided_noise_is_a_known_limit_that_the_gate_sees_in_part() -> None:
     assert row.status == "known limit" and 0.2 < row.noisy < 0.8
     assert row.coverage_quiet < row.coverage < 0.93
     assert "?" in coverage.cell(row) and "known limit: 1 cells under 93 %" in coverage.summary([row])
+
+
+@pytest.mark.parametrize("selection", [{"slow_lost": 0.1}, {"slow_repeated": 0.16}], ids=str)
+def test_losses_of_the_slow_trials_are_flagged_and_the_bound_covers(selection: dict[str, float]) -> None:
+    condition = Condition("check", MILD, 2, **selection, known_limit="unseen")
+    for row in measured(condition, Design(5, 10, 2, **selection)).values():
+        assert row.flagged > 0.97 and row.coverage_flagged < 0.93 and row.coverage_bound > 0.97
+        assert row.status == "flagged" and ", bound 9" in coverage.cell(row).replace("100.0", "99.9")
+    for row in measured(condition, Design(3, 3, 2, **selection)).values():
+        assert row.coverage_bound > 0.93 and row.status != "FAILED"
+
+
+def test_a_bound_that_does_not_cover_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    shift = coverage_cells.losses.shift
+    monkeypatch.setattr(coverage_cells.losses, "shift", lambda *given: shift(*given) / 4)
+    monkeypatch.setattr(coverage_cells.losses, "SMALL", 0.02)
+    condition = Condition("check", MILD, 2, slow_repeated=0.16, known_limit="unseen")
+    assert measured(condition, Design(5, 10, 2, slow_repeated=0.16))[Scope.THESE].status == "FAILED"
 
 
 @pytest.mark.long

@@ -334,3 +334,54 @@ def test_hostile_series_are_borne(run, value: float) -> None:
     found = compare(run[0], [WRITE], series, {})
     assert (found.table["verdict"] != "").all()
     assert not found.gates["cause"].str.contains("nan").any()
+
+
+# --- losses by arm
+
+
+def with_losses(trials: pd.DataFrame, arm: str, places: list[int], *, repeated: bool) -> pd.DataFrame:
+    """Fail trials of an arm, by their number; where repeated, each has a second attempt that finished."""
+    mine = trials[(trials["arm"] == arm) & (trials["workload"] == "randwrite-qd1")].iloc[places]
+    numbers = ["iops", "lat_mean_ms", "throughput_mb_s", "ios", "runtime_s"]
+    broken = mine.assign(status="failed", direction="none", **dict.fromkeys(numbers, np.nan))
+    kept = trials.assign(attempt=trials["attempt"].where(~trials.index.isin(mine.index), 2))
+    if not repeated:
+        kept = kept.drop(index=mine.index)
+    return pd.concat([kept, broken.assign(trial=broken["trial"] + "-failed")], ignore_index=True)
+
+
+@pytest.mark.parametrize("repeated", [True, False])
+def test_losses_of_one_arm_are_told_with_their_bound(run, repeated: bool) -> None:
+    trials = with_losses(run[0], "zrs-z1", [0, 4], repeated=repeated)
+    found = compare(trials, [WRITE], None, {})
+    line = gate(found, "losses by arm")
+    assert line["status"] == "failed"
+    assert "2 of 9 trials of zrs-z1 and 0 of 9 trials of lrs-z1 were lost" in line["cause"]
+    assert "the ratio would be 2.4" in line["cause"] and "measure both arms again" in line["remedy"]
+    # More than twice as slow: no loss of two trials makes that of chance.
+    assert set(found.table["verdict"]) == {"difference"}
+    assert found.table["warnings"].str.contains("were lost, or failed and were repeated").all()
+
+
+def test_a_difference_that_losses_may_have_made_is_inconclusive() -> None:
+    truth = synthetic.Truth(latency_ms={"lrs-z1": {"write": 1.3}, "zrs-z1": {"write": 1.312}}, trial=0.01)
+    trials, _, _ = synthetic.tables(
+        2, truth, n_replicates=1, n_blocks=12, loads=(synthetic.WRITE,), samples=1
+    )
+    item = WRITE.model_copy(update={"margin": 0.001})
+    assert by_scope(compare(trials, [item], None, {}))["these disks"]["verdict"] == "difference"
+    lost = compare(with_losses(trials, "lrs-z1", [2, 6, 9], repeated=True), [item], None, {})
+    assert by_scope(lost)["these disks"]["verdict"] == "inconclusive"
+    alike = with_losses(
+        with_losses(trials, "lrs-z1", [2, 6, 9], repeated=True), "zrs-z1", [1, 3, 7], repeated=True
+    )
+    both = compare(alike, [item], None, {})
+    line = gate(both, "losses by arm")
+    assert line["status"] == "passed" and line["cause"].endswith("about as many of both")
+    assert by_scope(both)["these disks"]["verdict"] == "difference"
+
+
+def test_without_losses_nothing_is_said(run) -> None:
+    assert (
+        gate(compare(run[0], [WRITE], None, {}), "losses by arm")["cause"] == "no trial was lost or repeated"
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -41,11 +42,12 @@ LEGEND = """\
 Each cell: coverage of nominal 95 % intervals in %, median half-width in %, false positives in % where there
 is no difference. Marks: ! under 93 % (FAILED), + above 97 % (conservative), ? under 93 % where nothing in the
 data can show it (known limit). Per cent of the runs: r refused, f flagged by a gate (neither is judged; in
-brackets the coverage where nearly all are flagged), n printed with the warning of one-sided noise.
+brackets the coverage where nearly all are flagged, and that with the bound shown for losses that differ by
+arm, which is judged), n printed with the warning of one-sided noise.
 """
 MARKS = {"FAILED": " !", "conservative": " +", "known limit": " ?"}
 JUDGED = ("ok", "conservative", "FAILED")
-WIDTH = 28
+WIDTH = 36
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -67,7 +69,8 @@ def cell(row: Row) -> str:
     if row.status == "refused":
         return "refused"
     if row.status == "flagged":
-        return f"flagged by gate ({100 * row.coverage_flagged:.1f})"
+        bound = "" if math.isnan(row.coverage_bound) else f", bound {100 * row.coverage_bound:.1f}"
+        return f"flagged by gate ({100 * row.coverage_flagged:.1f}{bound})"
     numbers = f"{100 * row.coverage:5.1f} ±{100 * row.half_width:.2f} {100 * row.false_positive:.1f}"
     shares = [("r", row.refused), ("f", row.flagged), ("n", row.noisy)]
     withheld = "".join(f" {letter}{100 * share:.0f}" for letter, share in shares if share >= 0.01)
@@ -158,7 +161,8 @@ def run_stationarity(quick: bool, seed: int, jobs: int) -> list[coverage_station
 
 def _condition(condition: Condition, grid: Grid, seed: int, methods: Methods) -> list[Row]:
     sizes = [(replicates, blocks) for replicates in grid.replicates for blocks in grid.blocks]
-    designs = [Design(*size, condition.repeats, condition.failed) for size in sizes]
+    lost = (condition.failed, condition.slow_lost, condition.slow_repeated)
+    designs = [Design(*size, condition.repeats, *lost) for size in sizes]
     return [
         row
         for design in designs

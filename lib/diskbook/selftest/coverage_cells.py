@@ -9,6 +9,7 @@ the noise that was planted.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -17,7 +18,7 @@ import numpy as np
 
 from diskbook.selftest import simulate
 from diskbook.selftest.simulate import Design, Level, Simulated, Truth
-from diskbook.stats import intervals, outliers
+from diskbook.stats import intervals, losses, outliers
 from diskbook.stats.gates import data, design
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import OutlierCounts
@@ -28,7 +29,11 @@ LOWEST, HIGHEST = 0.93, 0.97
 FEW_PRINTED = 0.2
 """Printed intervals for each simulated run below which they are too few to judge."""
 
-UNSEEN_NOISE = "noise that did not happen to occur shows in no data"
+UNSEEN_NOISE = (
+    "noise that did not happen to occur shows in no data; "
+    "5 replicates x 10 blocks are not enough to meet it where it is rare"
+)
+UNSEEN_LOSS = "a loss that did not happen to occur shows in no data"
 
 Zones = Literal["apart", "pooled", "unprobed", "unknown"]
 Methods = Mapping[str, Callable[[np.ndarray], Interval]]
@@ -46,6 +51,8 @@ class Condition:
         Where a hidden zone answers: "apart" compares replicates of each nearest zone by themselves, "pooled"
         all of them with the nearest zones known, "unprobed" all of them without, the analysis being told that
         the disk is zone-redundant, "unknown" without its being told.
+    failed, slow_lost, slow_repeated
+        Shares of trials that fail (`simulate.Design`).
     known_limit
         Why intervals may cover too little here where nothing in the data can show it; printed, not judged.
     """
@@ -54,6 +61,8 @@ class Condition:
     level: Level
     repeats: int = 2
     failed: float = 0.0
+    slow_lost: float = 0.0
+    slow_repeated: float = 0.0
     truth: Truth = field(default_factory=Truth)
     zones: Zones = "unknown"
     known_limit: str = ""
@@ -75,6 +84,9 @@ class Row:
         difference, the share that sees one.
     coverage_quiet, coverage_flagged
         Share that holds the truth where the gate of one-sided noise saw nothing, and of flagged intervals.
+    coverage_bound
+        Of all intervals, with the bound that is shown beside those whose losses differ by arm; NaN where
+        none do.
     """
 
     condition: Condition
@@ -88,17 +100,25 @@ class Row:
     coverage: float
     coverage_quiet: float
     coverage_flagged: float
+    coverage_bound: float
     half_width: float
     false_positive: float
 
     @property
     def status(self) -> str:
-        """Verdict on the printed intervals."""
+        """Verdict on the printed intervals, and on the bounds of those that are flagged for their losses."""
+        if self.coverage_bound < LOWEST - self._error:
+            return "FAILED"
         if self.n_printed < FEW_PRINTED * self.n_runs:
             return "flagged" if self.flagged > self.refused else "refused"
         if self.coverage < LOWEST:
             return "known limit" if self.condition.known_limit else "FAILED"
         return "conservative" if self.coverage > HIGHEST else "ok"
+
+    @property
+    def _error(self) -> float:
+        """Three standard errors of the simulation in the coverage with bounds."""
+        return 3 * math.sqrt(LOWEST * (1 - LOWEST) / max(1.0, (1 - self.refused) * self.n_runs))
 
 
 def conditions() -> Iterator[Condition]:
@@ -112,7 +132,18 @@ def conditions() -> Iterator[Condition]:
     for failed, lost in ((0.0, ""), (0.1, ", one trial in ten failed")):
         words = f"{simulate.ONE_SIDED.name}, 2 repeats{lost}"
         yield Condition(words, simulate.ONE_SIDED, failed=failed, known_limit=UNSEEN_NOISE)
+    for level in (simulate.RARE_SLOW, simulate.OFTEN_SLOW):
+        yield Condition(f"{level.name}, 2 repeats", level, known_limit=UNSEEN_NOISE)
+    for repeats in (2, 1):
+        words = f"{simulate.UNEQUAL.name}, {repeats} repeat{'s' * (repeats > 1)}"
+        yield Condition(words, simulate.UNEQUAL, repeats)
     mild, truth = simulate.LEVELS[1], Truth(hidden_zone=True)
+    for repeats in (2, 1):
+        words = f"{mild.name}, {repeats} repeat{'s' * (repeats > 1)}, "
+        lost = f"{words}the slowest tenth of one arm lost"
+        yield Condition(lost, mild, repeats, slow_lost=0.1, known_limit=UNSEEN_LOSS)
+        again = f"{words}the slowest 16 % of one arm repeated"
+        yield Condition(again, mild, repeats, slow_repeated=0.16, known_limit=UNSEEN_LOSS)
     yield Condition(f"{mild.name}, hidden zone, each zone apart", mild, truth=truth, zones="apart")
     yield Condition(f"{mild.name}, hidden zone, zones pooled", mild, truth=truth, zones="pooled")
     yield Condition(f"{mild.name}, hidden zone, read from one zone only", mild, truth=truth, zones="unprobed")
@@ -128,12 +159,16 @@ class Outcome:
         Intervals of the log ratio, and what they should hold.
     flagged, noisy
         Whether a gate flags the interval, and whether that of one-sided noise warns of it.
+    moved, selected
+        How far losses that differ by arm may have moved it, and whether it is flagged for that.
     """
 
     interval: Interval
     truth: np.ndarray
     flagged: np.ndarray
     noisy: np.ndarray
+    moved: np.ndarray
+    selected: np.ndarray
 
     @property
     def there(self) -> np.ndarray:
@@ -149,6 +184,13 @@ class Outcome:
     def covers(self) -> np.ndarray:
         """Runs whose interval holds the truth."""
         return (self.interval.low <= self.truth) & (self.truth <= self.interval.high)
+
+    @property
+    def bound_covers(self) -> np.ndarray:
+        """Runs whose interval holds the truth, with the bound on what losses did where it is flagged."""
+        moved = np.where(self.selected, self.moved, 0.0)
+        low, high = self.interval.low - moved, self.interval.high + moved
+        return (low <= self.truth) & (self.truth <= high)
 
 
 def outcomes(
@@ -170,13 +212,18 @@ def outcomes(
         general = np.where(mixed, general, simulated.by_zone[nearest[:, 0]])
     elif zones == "unprobed" and _hides_general(pair.shape[-1]):
         methods = {**methods, Scope.LIKE_THESE: _no_interval}
-    flagged = mixed | _lost(log_ratios, planned)
+    intervals_of = {scope: method(log_ratios) for scope, method in methods.items()}
+    moved = np.resize(_moved(simulated), pair.shape[0])
+    halves = [(interval.high - interval.low) / 2 for interval in intervals_of.values()]
+    selected = ~losses.is_small(moved, *halves)
+    flagged = mixed | _lost(log_ratios, planned) | selected
     present = ~np.isnan(log_ratios).all(axis=-1)
     with np.errstate(invalid="ignore"):
         these = np.where(present, pair, 0.0).sum(axis=-1) / present.sum(axis=-1)
     truths: dict[str, np.ndarray] = {Scope.LIKE_THESE: general, Scope.THESE: these}
     return {
-        scope: Outcome(method(log_ratios), truths[scope], flagged, noisy) for scope, method in methods.items()
+        scope: Outcome(interval, truths[scope], flagged, noisy, moved, selected)
+        for scope, interval in intervals_of.items()
     }
 
 
@@ -190,6 +237,13 @@ def _lost(log_ratios: np.ndarray, planned: np.ndarray) -> np.ndarray:
 @functools.cache
 def _losses_fail(n_blocks: int, n_blocks_all: int) -> bool:
     return data.losses_gate([], n_blocks, n_blocks_all).status is GateStatus.FAILED
+
+
+def _moved(simulated: Simulated) -> np.ndarray:
+    """How far losses that differ by arm may have moved the log ratio of each run, as the analysis has it."""
+    logs, arm, base = simulated.log_latency, simulate.ARM, simulate.BASE
+    share = (np.isnan(logs) | simulated.repeated).mean(axis=(1, 2, 3))
+    return losses.shift((share[:, arm], share[:, base]), logs[..., arm], logs[..., base])
 
 
 @functools.cache
@@ -243,6 +297,7 @@ def _row(cell: tuple[Condition, Design, str, int], outcome: Outcome, null: Outco
         coverage=_mean(outcome.covers[printed]),
         coverage_quiet=_mean(outcome.covers[printed & ~outcome.noisy]),
         coverage_flagged=_mean(outcome.covers[outcome.flagged & outcome.there]),
+        coverage_bound=_mean(outcome.bound_covers[outcome.there]) if outcome.selected.any() else math.nan,
         half_width=float(np.median(half_widths)) if printed.any() else float("nan"),
         false_positive=_mean(~null.covers[null.printed]),
     )

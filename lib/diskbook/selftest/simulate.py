@@ -47,6 +47,8 @@ class Level:
         Of the change from the first trial on a machine to the last.
     one_sided
         Whether only the arm, not its base, has noisy trials.
+    first_machine
+        Times as much noise as others that the trials of the first replicate have.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Level:
     noisy_up_to: float
     drift: float
     one_sided: bool = False
+    first_machine: float = 1.0
 
     @property
     def noisy_mean(self) -> float:
@@ -76,16 +79,32 @@ LEVELS = (
     Level("D outliers", 0.05, 0.01, 0.02, 0.015, 0.05, 0.6, 0.003, 0.05, 1.5, 0.03),
 )
 ONE_SIDED = replace(LEVELS[3], name="D one-sided", one_sided=True)
+RARE_SLOW = replace(
+    LEVELS[1], name="B mild, 1 % of one arm up to 3 times slower", noisy_up_to=3.0, one_sided=True
+)
+OFTEN_SLOW = replace(RARE_SLOW, name="B mild, 5 % of one arm up to 3 times slower", noisy=0.05)
+UNEQUAL = replace(LEVELS[1], name="B mild, one machine 5 times noisier", first_machine=5.0)
 
 
 @dataclass(frozen=True)
 class Design:
-    """Numbers of replicates, blocks and repeats, and the share of trials that fail."""
+    """Numbers of replicates, blocks and repeats, and the trials that fail.
+
+    Attributes
+    ----------
+    failed
+        Share of the trials of both arms that fail, at random.
+    slow_lost, slow_repeated
+        Share of the arm's trials, the slowest by their own noise, that fail for good, or that fail and are
+        repeated until one is not as slow.
+    """
 
     replicates: int
     blocks: int
     repeats: int = 2
     failed: float = 0.0
+    slow_lost: float = 0.0
+    slow_repeated: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -113,6 +132,8 @@ class Simulated:
         Zone each replicate answers from, numbered from 0, shape [run, replicate].
     population
         True mean log ratio of all disks of the kind; by nearest zone in `by_zone`.
+    repeated
+        Whether the trial stands in for one that failed; shape as `log_latency`.
     """
 
     log_latency: np.ndarray
@@ -121,6 +142,7 @@ class Simulated:
     nearest: np.ndarray
     population: float
     by_zone: np.ndarray
+    repeated: np.ndarray
 
 
 def simulate(level: Level, design: Design, truth: Truth, n_runs: int, rng: np.random.Generator) -> Simulated:
@@ -138,12 +160,14 @@ def simulate(level: Level, design: Design, truth: Truth, n_runs: int, rng: np.ra
     pair = by_zone[nearest] + rng.normal(0, level.disk, per_replicate)
     position = _positions(shape, rng)
     common = rng.normal(0, level.machine, per_replicate)[..., None] + rng.normal(0, level.block, shape[:3])
-    values = math.log(BASE_MS) + common[..., None, None] + _trial_noise(level, shape, rng)
+    noise, slow, repeated = _selected(_trial_noise(level, shape, rng), design, rng)
+    values = math.log(BASE_MS) + common[..., None, None] + noise
     values += _drift(level, position, rng)
     values[..., ARM] += (pair - (level.noisy_mean if level.one_sided else 0.0))[..., None, None]
     if design.failed:
         values[rng.random(shape) < design.failed] = np.nan
-    return Simulated(values, position, pair, nearest, float(by_zone.mean()), by_zone)
+    values[slow] = np.nan
+    return Simulated(values, position, pair, nearest, float(by_zone.mean()), by_zone, repeated)
 
 
 def sd_of_mean(sd: float, phi: float, n: int) -> float:
@@ -207,7 +231,11 @@ def trials(simulated: Simulated, run: int, workload: str = "randread-qd1") -> pd
             "throughput_mb_s": 4.096 / lat_mean_ms,
         }
     )
-    return table.sort_values(["replicate", "block", "position"], ignore_index=True)
+    table["attempt"] += simulated.repeated[run].ravel()
+    first = table[table["attempt"] == 2].assign(attempt=1, status="failed", lat_mean_ms=np.nan)
+    first["trial"] += "-failed"
+    order = ["replicate", "block", "position", "attempt"]
+    return pd.concat([table, first]).sort_values(order, ignore_index=True)
 
 
 def _positions(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -221,6 +249,7 @@ def _positions(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
 def _trial_noise(level: Level, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     """Noise of trials: their own, what their seconds leave, spikes, and trials that are noisy as a whole."""
     noise = rng.normal(0, math.hypot(level.trial, sd_of_mean(level.second, level.phi, SECONDS)), shape)
+    noise[:, :1] *= level.first_machine
     spikes = rng.binomial(SECONDS, level.spike, shape)
     noise += np.log1p(spikes * ((SPIKE - 1) / SECONDS))
     if level.noisy:
@@ -229,6 +258,20 @@ def _trial_noise(level: Level, shape: tuple[int, ...], rng: np.random.Generator)
             noisy[..., BASE] = False
         noise[noisy] += np.log(rng.uniform(1, level.noisy_up_to, int(noisy.sum())))
     return noise
+
+
+def _selected(
+    noise: np.ndarray, design: Design, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Noise with the arm's slow trials repeated, which of them are lost, and which were repeated."""
+    lost, repeated = np.zeros((2, *noise.shape), dtype=bool)
+    of_arm = noise[..., ARM]
+    if design.slow_lost:
+        lost[..., ARM] = of_arm > np.quantile(of_arm, 1 - design.slow_lost)
+    if design.slow_repeated:
+        slow = repeated[..., ARM] = of_arm > np.quantile(of_arm, 1 - design.slow_repeated)
+        of_arm[slow] = rng.choice(of_arm[~slow], int(slow.sum()))
+    return noise, lost, repeated
 
 
 def _drift(level: Level, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:

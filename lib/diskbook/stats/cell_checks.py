@@ -42,8 +42,9 @@ def cell_checks(
     -------
     pandas.DataFrame
         Index (arm, workload). Counts of trials (`n_trials`, `n_failed`, `n_lost` without a later success,
-        `n_repeated_rows`), `n_rated` with an offered rate and `rate_worst` (achieved / offered - 1),
-        `n_rate_bad`, of the others `n_little_bad`, `n_little_unknown` and `little_worst`, `n_assessable`,
+        `n_repeated` with one, of `n_places` planned, `n_repeated_rows`), `n_rated` with an offered rate and
+        `rate_worst` (achieved / offered - 1), `n_rate_bad`, of the others `n_little_bad`,
+        `n_little_unknown` and `little_worst`, `n_assessable`,
         `n_moved`, `change_worst`, `change_together` (mean over the cell's trials, where these changed
         together), `fell` (in words, when the rate of a trial that moved fell for good), and tuples of words:
         `credit`, `zones`, `machines`, `disks`, `tools`; `draws_credit` when a trial went
@@ -160,13 +161,22 @@ def _with_losses(checks: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     ok = trials["status"] == "ok"
     failed = trials[trials["status"] == "failed"]
     failed = failed.drop_duplicates("trial") if len(failed) else failed
-    lost = failed[place].drop_duplicates()
-    if len(lost):
+    broken = failed[place].drop_duplicates()
+    if len(broken):
         finished = trials.loc[ok, place].drop_duplicates()
-        lost = lost.merge(finished, on=place, how="left", indicator=True)
-        lost = lost[lost["_merge"] == "left_only"]
+        broken = broken.merge(finished, on=place, how="left", indicator=True)
+        lost, repeated = broken[broken["_merge"] == "left_only"], broken[broken["_merge"] == "both"]
+    else:
+        lost = repeated = broken
     twice = trials[ok & trials.duplicated(["trial", "direction"])]
-    counts = {"n_failed": failed, "n_lost": lost, "n_repeated_rows": twice}
+    places = trials[place].drop_duplicates()
+    counts = {
+        "n_failed": failed,
+        "n_lost": lost,
+        "n_repeated": repeated,
+        "n_places": places,
+        "n_repeated_rows": twice,
+    }
     every = pd.MultiIndex.from_frame(cell_codes(trials)[1])
     if len(every) > len(checks):
         checks = checks.reindex(checks.index.union(every, sort=False))

@@ -95,7 +95,7 @@ def compare(
     drafts: list[_Draft] = []
     gate_rows, strata_rows = [], []
     for numbers in _estimated(view, pairs, level):
-        findings = view.findings(*numbers.pair, numbers.log_ratios, numbers.outliers)
+        findings = view.findings(*numbers.pair, numbers.log_ratios, numbers.outliers, numbers.estimates)
         gate_rows += [_gate_row(numbers.pair[0], gate) for gate in findings]
         general, these = _drafts(numbers, findings)
         if not general.refused and not hides_general(findings):

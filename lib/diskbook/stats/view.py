@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from diskbook.stats import cell_checks, intervals, outliers, ratios, strata
+from diskbook.stats import cell_checks, intervals, losses, outliers, ratios, strata
 from diskbook.stats.gates import Gate, data, design, limits as limit_gates, tool
 from diskbook.stats.gates.plan import Plan, plan_gate
 from diskbook.stats.intervals import Interval
@@ -121,7 +121,14 @@ class View:
         """Physical zones and nearest zones of the comparison's replicates."""
         return strata.strata_of(item.arm, item.base_arm, self._zones, self._nearest, self._unprobed)
 
-    def findings(self, item: Named, direction: str, log_ratios: np.ndarray, far: OutlierCounts) -> list[Gate]:
+    def findings(
+        self,
+        item: Named,
+        direction: str,
+        log_ratios: np.ndarray,
+        far: OutlierCounts,
+        estimates: Sequence[ratios.Estimate],
+    ) -> list[Gate]:
         """Pass one comparison through all gates; `log_ratios` is [replicate, block]."""
         keys = [(name, item.workload) for name in (item.arm, item.base_arm)]
         counts = [int(self.checks[key]["n_trials"]) if key in self.checks else 0 for key in keys]
@@ -146,12 +153,26 @@ class View:
             data.stationarity_gate(cells),
             design.order_gate(self.places, item.arm, item.base_arm, item.workload),
             data.losses_gate(cells, int(there.sum()), int(planned.sum())),
+            data.losses_by_arm_gate(
+                arms, cells, self._moved_by_losses((item, direction), cells), estimates, item.margin
+            ),
             data.noise_gate(arms, far, there),
             design.zone_gate(arms, cells),
             tool.tool_gate(arms, cells, self.provenance),
             design.nearest_gate(self.strata(item), replicates),
             design.pairing_gate(item.pairing, cells, replicates),
         ]
+
+    def _moved_by_losses(self, pair: Pair, cells: Sequence[Mapping[Any, Any]]) -> float:
+        """How far lost and repeated trials may have moved the log ratio; 0 where nothing is known of it."""
+        arm, base = (
+            np.array([(cell["n_lost"] + cell["n_repeated"]) / max(cell["n_places"], 1)]) for cell in cells
+        )
+        if arm[0] == base[0]:
+            return 0.0
+        metric = pair[0].metric
+        moved = losses.shift((arm, base), *self._both(np.log(self.grid(metric).values), metric, [pair]))
+        return float(np.nan_to_num(moved[0]))
 
     def _both(self, means: np.ndarray, metric: str, pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
         """Values of arm and base arm of every comparison; NaN for cells that are not there."""

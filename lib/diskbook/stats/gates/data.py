@@ -8,11 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from diskbook.base.units import percent
+from diskbook.stats import intervals, losses, verdicts
 from diskbook.stats.gates import Cell, Gate, failed, farthest, not_assessable, passed, worst_words
 from diskbook.stats.outliers import MIN_BLOCKS, MIN_REPLICATES, OUTLIER_SD, OutlierCounts
+from diskbook.stats.ratios import Estimate
+from diskbook.tables.vocabulary import Verdict
 
 LITTLE, RATE, STATIONARITY, LOSSES = "Little's law", "offered rate", "stationarity", "failed trials"
-NOISE = "one-sided noise"
+NOISE, LOSSES_BY_ARM = "one-sided noise", "losses by arm"
 MAX_LOST = 0.25
 
 
@@ -96,6 +99,55 @@ def losses_gate(cells: Sequence[Cell], n_blocks: int, n_blocks_all: int) -> Gate
     if n_blocks_all and n_blocks < (1 - MAX_LOST) * n_blocks_all:
         return failed(LOSSES, cause, "resume the run to fill the gaps")
     return passed(LOSSES, cause)
+
+
+def losses_by_arm_gate(
+    arms: Sequence[str], cells: Sequence[Cell], shift: float, estimates: Sequence[Estimate], margin: float
+) -> Gate:
+    """Trials of one arm that were lost, or repeated until they came through, may have been its slow ones.
+
+    Warns with the ratio that would be if they had been; decides where that would be another verdict.
+
+    Parameters
+    ----------
+    arms, cells
+        Names and checks of both arms.
+    shift
+        How far the log ratio may have been moved (`stats.losses.shift`).
+    estimates
+        In both scopes.
+    margin
+        Of equivalence.
+    """
+    counts = [int(cell["n_lost"]) + int(cell["n_repeated"]) for cell in cells]
+    if not any(counts):
+        return passed(LOSSES_BY_ARM, "no trial was lost or repeated")
+    parts = [
+        f"{count} of {int(cell['n_places'])} trials of {arm}"
+        for arm, cell, count in zip(arms, cells, counts, strict=True)
+    ]
+    cause = f"{' and '.join(parts)} were lost, or failed and were repeated"
+    known = [estimate for estimate in estimates if not estimate.reason]
+    if not shift or not known:
+        return passed(LOSSES_BY_ARM, f"{cause}, about as many of both" if not shift else cause)
+    ratio = known[0].ratio
+    bound = f"{ratio * math.exp(-shift):.3f} to {ratio * math.exp(shift):.3f}"
+    cause += f"; had they been as far out as the farthest trial kept, the ratio would be {bound}"
+    halves = [math.log(estimate.high / estimate.low) / 2 for estimate in known]
+    if losses.is_small(np.asarray(shift), *map(np.asarray, halves)):
+        return passed(LOSSES_BY_ARM, cause)
+    robust = all(_withstands(estimate, shift, math.log1p(margin)) for estimate in known)
+    remedy = "find out why they failed, and measure both arms again"
+    return failed(LOSSES_BY_ARM, cause, remedy, None if robust else Verdict.INCONCLUSIVE)
+
+
+def _withstands(estimate: Estimate, shift: float, bound: float) -> bool:
+    """Whether what an estimate supports is the same wherever the shift takes it."""
+    interval = estimate.interval
+    equivalent = intervals.p_equivalence(interval, bound) < verdicts.ALPHA
+    if equivalent or estimate.low <= 1 <= estimate.high:
+        return bool(equivalent == (intervals.p_equivalence(interval, bound - shift) < verdicts.ALPHA))
+    return bool(estimate.low * math.exp(-shift) > 1 or estimate.high * math.exp(shift) < 1)
 
 
 def values_gate(n_bad: int, metric: str) -> Gate:

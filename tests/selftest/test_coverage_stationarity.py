@@ -22,7 +22,7 @@ def test_a_gate_that_always_says_the_same_falls_short(monkeypatch: pytest.Monkey
     judge = coverage_stationarity.rate_changed
 
     def constant(*arguments: object) -> pd.DataFrame:
-        return judge(*arguments).assign(moved=answer, cell_change=float("nan"))
+        return judge(*arguments).assign(moved=answer, far=answer, cell_change=float("nan"))
 
     monkeypatch.setattr(coverage_stationarity, "rate_changed", constant)
     row = coverage_stationarity.measure(CELL, 50, 1)

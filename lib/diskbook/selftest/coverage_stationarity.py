@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from diskbook.selftest.simulate import SECONDS, ar1
+from diskbook.stats.gates.data import most_by_chance
 from diskbook.stats.stationarity import rate_changed
 from diskbook.tables.series import Samples
 
@@ -115,15 +116,16 @@ def _with(fall: Fall, steady: np.ndarray, rng: np.random.Generator) -> np.ndarra
 
 
 def _invalid(iops: np.ndarray) -> float:
-    """Share of comparisons, [run, arm, trial, second], in which a trial or a cell changed."""
+    """Share of comparisons, [run, arm, trial, second], that the gate calls invalid."""
     n_trials = math.prod(iops.shape[:3])
     names = np.arange(n_trials)
     seconds = np.broadcast_to(np.arange(iops.shape[3]), (n_trials, iops.shape[3]))
     part = Samples(names, seconds, iops.reshape(n_trials, -1))
     cell_of = dict(zip(names.tolist(), (names // iops.shape[2]).tolist(), strict=True))
     judged = rate_changed([part], cell_of)
-    changed = (judged["moved"] | judged["cell_change"].notna()).to_numpy(bool)
-    return float(changed.reshape(iops.shape[0], -1).any(axis=1).mean())
+    changed = (judged["far"] | judged["cell_change"].notna()).to_numpy(bool).reshape(iops.shape[0], -1)
+    moved = judged["moved"].to_numpy(bool).reshape(changed.shape).sum(axis=1)
+    return float((changed.any(axis=1) | (moved > most_by_chance(changed.shape[1]))).mean())
 
 
 def text(rows: list[Row]) -> str:

@@ -44,15 +44,24 @@ def cell_checks(
         Index (arm, workload). Counts of trials (`n_trials`, `n_failed`, `n_lost` without a later success,
         `n_repeated` with one, of `n_places` planned, `n_repeated_rows`), `n_rated` with an offered rate and
         `rate_worst` (achieved / offered - 1), `n_rate_bad`, of the others `n_little_bad`,
-        `n_little_unknown` and `little_worst`, `n_assessable`,
-        `n_moved`, `change_worst`, `change_together` (mean over the cell's trials, where these changed
-        together), `fell` (in words, when the rate of a trial that moved fell for good), and tuples of words:
+        `n_little_unknown` and `little_worst`, `n_assessable`, `n_moved`, `n_far`, `change_worst`,
+        `change_together` (mean over the cell's trials, where they changed together), `fell` (in words, when
+        the rate of a trial that moved fell for good), and tuples of words:
         `credit`, `zones`, `machines`, `disks`, `tools`; `draws_credit` when a trial went
         above a base limit that has a burst limit over it.
     """
     totals = _judged(trial_totals(trials) if totals is None else totals, samples(series))
     code, names = cell_codes(totals)
-    counted = ["rated", "rate_bad", "little_bad", "little_unknown", "assessable", "moved", "above_base"]
+    counted = [
+        "rated",
+        "rate_bad",
+        "little_bad",
+        "little_unknown",
+        "assessable",
+        "moved",
+        "far",
+        "above_base",
+    ]
     counts = {name: np.bincount(code, totals[name], len(names)).astype(int) for name in counted}
     checks = pd.DataFrame({"trials": np.bincount(code, minlength=len(names)), **counts}).add_prefix("n_")
     checks["draws_credit"] = checks.pop("n_above_base") > 0
@@ -102,10 +111,12 @@ def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
         above_base=_above_base(totals),
     )
     if not parts:
-        return judged.assign(change=np.nan, cell_change=np.nan, moved=False, assessable=False)
+        return judged.assign(change=np.nan, cell_change=np.nan, moved=False, far=False, assessable=False)
     cells = dict(zip(judged["trial"], cell_codes(judged)[0].tolist(), strict=True))
     judged = judged.join(rate_changed(parts, cells), on="trial")
-    return judged.assign(assessable=judged["change"].notna(), moved=judged["moved"].eq(True))
+    return judged.assign(
+        assessable=judged["change"].notna(), moved=judged["moved"].eq(True), far=judged["far"].eq(True)
+    )
 
 
 def _distinct(code: np.ndarray, values: pd.Series, n_cells: int) -> list[tuple[str, ...]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import stats
 
 from diskbook.base.units import percent
-from diskbook.stats import intervals, losses, verdicts
+from diskbook.stats import intervals, losses, stationarity, verdicts
 from diskbook.stats.gates import Cell, Gate, failed, farthest, not_assessable, passed, worst_words
 from diskbook.stats.outliers import MIN_BLOCKS, MIN_REPLICATES, OUTLIER_SD, OutlierCounts
 from diskbook.stats.ratios import Estimate
@@ -61,10 +63,9 @@ def rate_gate(cells: Sequence[Cell]) -> Gate:
 
 
 def stationarity_gate(cells: Sequence[Cell]) -> Gate:
-    """Rates must hold over a trial. Fails when a trial changed, or all of an arm together, beyond noise.
+    """Rates must hold over a trial: none far out, no more moved than chance has it, nor all together.
 
-    Noise explains that in at most 5 of 100 comparisons (`stats.stationarity`, where several trials and both
-    arms are allowed for).
+    Noise explains that in at most 5 of 100 comparisons (`stats.stationarity`, `make coverage`).
     """
     moved, assessable = _sum(cells, "n_moved"), _sum(cells, "n_assessable")
     if not assessable:
@@ -75,7 +76,7 @@ def stationarity_gate(cells: Sequence[Cell]) -> Gate:
     cause = f"{moved} of {assessable} trials moved between their halves ({worst_words(worst, 0)})"
     if not math.isnan(together):
         cause += f"; all trials of an arm together by {percent(together, '+.0f')}"
-    elif not moved:
+    elif not _sum(cells, "n_far") and moved <= most_by_chance(assessable):
         return passed(STATIONARITY, cause)
     fell = next((str(cell["fell"]) for cell in cells if cell["fell"]), "")
     if not fell:
@@ -83,6 +84,12 @@ def stationarity_gate(cells: Sequence[Cell]) -> Gate:
     cause += f"; the rate fell {fell}, as when a burst credit runs out"
     remedy = "report burst and base apart: measure with the credit spent, or shorter than it lasts"
     return failed(STATIONARITY, cause, remedy)
+
+
+@functools.cache
+def most_by_chance(n_trials: int) -> float:
+    """Trials that may move by chance alone in all but one comparison of a thousand."""
+    return float(stats.binom.ppf(0.999, n_trials, stationarity.ALPHA))
 
 
 def losses_gate(cells: Sequence[Cell], n_blocks: int, n_blocks_all: int) -> Gate:

@@ -30,7 +30,7 @@ from scipy import special
 
 from diskbook.tables.series import Samples, samples
 
-CHANGE, FAR = 0.03, 0.08
+CHANGE, FAR = 0.05, 0.08
 """Least change between halves that is told, of a trial or of a cell's mean; and one that counts alone."""
 FALL = 0.15
 """Least fall told as a level that was lost: documented bursts lie 17 % or more above their base."""
@@ -53,7 +53,7 @@ def rate_changed(
 ) -> pd.DataFrame:
     """Say for every trial whether its rate changed, and for its cell whether all its trials changed together.
 
-    A trial moved when the means of its halves differ by more than 3 %, and noise explains that in 1 trial of
+    A trial moved when the means of its halves differ by more than 5 %, and noise explains that in 1 trial of
     100. It is far out when they differ by more than 8 %, or its rate fell by 15 % or more from one level to
     another, and noise explains that in 1 of 100 comparisons of two such cells. A few small changes among many
     trials do no harm to their mean; one that is far out does. Under 20 samples nothing is said.

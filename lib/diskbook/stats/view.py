@@ -210,10 +210,15 @@ def _directions(rows: pd.DataFrame) -> dict[str, set[str]]:
 
 
 def _planned(trials: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:
-    """Which places (replicate x block) a cell was to be measured in, finished or not."""
+    """Which places (replicate x block) a cell was to be measured in, finished or not.
+
+    A block that was cut short is none: it is repeated whole, on other machines where these have gone, and
+    until then the run is not finished (`gates.plan`).
+    """
+    whole = (trials["status"] != "incomplete_block").to_numpy(bool)
     code, names = limits.cell_codes(trials)
     replicate, block = (np.unique(trials[name], return_inverse=True)[1] for name in ("replicate", "block"))
     shape = (len(names), replicate.max(initial=-1) + 1, block.max(initial=-1) + 1)
     planned = np.zeros(shape, dtype=bool)
-    planned[code, replicate, block] = True
+    planned[code[whole], replicate[whole], block[whole]] = True
     return dict(zip(names.itertuples(index=False, name=None), planned, strict=True))

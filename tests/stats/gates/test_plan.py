@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import pandas as pd
 import pytest
 
 from diskbook import load
@@ -73,3 +74,13 @@ def test_what_others_measured_is_never_interim() -> None:
 def test_a_family_that_was_relabelled_is_noticed_in_every_row() -> None:
     table = compared(dataclasses.replace(WHOLE, changed=True)).table
     assert table["warnings"].str.contains("families or margins are not those that were planned").all()
+
+
+def test_a_block_that_was_cut_short_and_repeated_elsewhere_is_no_gap() -> None:
+    trials, _, series = synthetic.tables()
+    cut = trials[trials["block"] == 1].assign(replicate=2, status="incomplete_block")
+    cut["trial"] = cut["trial"] + "-cut"
+    items = load.load("zone-disks", "quick").comparison
+    both = compare(pd.concat([trials, cut], ignore_index=True), items, series, {}, plan=WHOLE).table
+    assert list(both["verdict"]) == list(compared(WHOLE).table["verdict"])
+    assert not both["warnings"].str.contains("to fill the gaps").any()

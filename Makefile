@@ -24,7 +24,7 @@ run: setup ## measure zone-redundant disks on the emulator, from nothing to the 
 test: setup ## check style and types, and run all tests
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/pytest -n 4
+	@$(BIN)/pytest -n 6 --durations=20
 
 test-fast: setup ## the same, without tests that start processes, whole runs and long simulations (a minute)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .

@@ -1,6 +1,6 @@
 """Fixtures of several packages, and how tests share a machine: in several processes, by four marks.
 
-`make test` takes four processes (pytest-xdist): most tests wait most of the time, for machines to start or
+`make test` takes six processes (pytest-xdist): most tests wait most of the time, for machines to start or
 for loads to end. A process takes one module after another, so that what a module shares is made once.
 
 - `measures`: judges a latency, rate or duration that was measured here, so nothing else may run meanwhile.

@@ -45,12 +45,11 @@ def test_replicates_as_scipy_on_their_means() -> None:
 
 
 def test_within_replicates_by_hand() -> None:
-    # Means 0.1 and 0.4, deviations 0.02 and 0.03 each way: variances .0008 / 2 and .0018 / 2 of the means;
-    # standard error sqrt(.0004 + .0009) / 2 = .018028; degrees of freedom .0013^2 / (.0004^2 + .0009^2)
-    # = 1.742268; t(0.975, 1.742268) = 4.974031.
+    # Means 0.1 and 0.4, deviations 0.02 and 0.03 each way: pooled variance (2*.0004 + 2*.0009) / 2 = .0013;
+    # standard error sqrt(.0013 * (1/2 + 1/2)) / 2 = .018028; t(0.975, 2) = 4.302653.
     found = of_these_disks(log_ratios([[0.08, 0.12], [0.37, 0.43]]))
     assert found.ratio == pytest.approx(math.exp(0.25))
-    assert math.log(found.high / found.ratio) == pytest.approx(4.974031 * 0.0180278, rel=1e-5)
+    assert math.log(found.high / found.ratio) == pytest.approx(4.302653 * 0.0180278, rel=1e-5)
 
 
 def test_unbalanced_replicates_weigh_alike() -> None:

@@ -101,9 +101,6 @@ def narrowed(half: float, n: int, planned: int, level: float = LEVEL) -> float:
 def variance_split(row: Mapping[Any, Any], comparisons: pd.DataFrame) -> VarianceSplit | None:
     """Split the variance behind a general interval; None where blocks show no spread of their own.
 
-    The part within is somewhat too large (by 6 % with 5 blocks of equal noise): its interval has the degrees
-    of freedom of Satterthwaite, which no table says, and at most those that are used here.
-
     Parameters
     ----------
     row

@@ -161,7 +161,6 @@ def test_zones_apart_cover_and_pooled_zones_are_flagged() -> None:
     apart = measured(Condition("check", MILD, truth=truth, zones="apart"), design)
     pooled_zones = measured(Condition("check", MILD, truth=truth, zones="pooled"), design)
     told = measured(Condition("check", MILD, truth=truth, zones="unprobed"), design)
-    # With Satterthwaite's degrees of freedom 3 blocks of equal noise cover 96 to 97 %.
     covers = {"ok", "conservative"}
     assert told[Scope.LIKE_THESE].status == "refused" and told[Scope.THESE].status in covers
     assert unknown[Scope.LIKE_THESE].status == "FAILED" and unknown[Scope.THESE].status in covers

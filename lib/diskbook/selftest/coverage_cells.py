@@ -33,6 +33,7 @@ UNSEEN_NOISE = (
     "noise that did not happen to occur shows in no data; "
     "5 replicates x 10 blocks are not enough to meet it where it is rare"
 )
+POOLED_NOISE = "the noise of all machines is pooled, since few blocks do not tell whose is larger"
 UNSEEN_LOSS = "a loss that did not happen to occur shows in no data"
 
 Zones = Literal["apart", "pooled", "unprobed", "unknown"]
@@ -136,7 +137,7 @@ def conditions() -> Iterator[Condition]:
         yield Condition(f"{level.name}, 2 repeats", level, known_limit=UNSEEN_NOISE)
     for repeats in (2, 1):
         words = f"{simulate.UNEQUAL.name}, {repeats} repeat{'s' * (repeats > 1)}"
-        yield Condition(words, simulate.UNEQUAL, repeats)
+        yield Condition(words, simulate.UNEQUAL, repeats, known_limit=POOLED_NOISE)
     mild, truth = simulate.LEVELS[1], Truth(hidden_zone=True)
     for repeats in (2, 1):
         words = f"{mild.name}, {repeats} repeat{'s' * (repeats > 1)}, "

@@ -130,6 +130,7 @@ class View:
         estimates: Sequence[ratios.Estimate],
     ) -> list[Gate]:
         """Pass one comparison through all gates; `log_ratios` is [replicate, block]."""
+        # Long: the gates, one after another.
         keys = [(name, item.workload) for name in (item.arm, item.base_arm)]
         counts = [int(self.checks[key]["n_trials"]) if key in self.checks else 0 for key in keys]
         first = data.data_gate(item.arm, item.base_arm, item.workload, counts)

@@ -11,6 +11,7 @@ from diskbook.selftest import hidden_limits
 from diskbook.tables.vocabulary import Label
 
 
+@pytest.mark.long
 def test_every_cell_behind_a_hidden_limit_is_refused_and_by_no_table() -> None:
     outcomes = list(hidden_limits.planted("saturated", hidden_limits.PAIRS["saturated"], 1))
     behind = hidden_limits.labels_of(outcomes, 2.5, math.inf)
@@ -20,6 +21,7 @@ def test_every_cell_behind_a_hidden_limit_is_refused_and_by_no_table() -> None:
     assert {outcome.verdict for outcome in outcomes} == {"saturated"}
 
 
+@pytest.mark.long
 def test_latencies_that_are_the_disks_own_are_kept() -> None:
     outcomes = list(hidden_limits.planted("unqueued", hidden_limits.PAIRS["unqueued"], 1))
     plain = hidden_limits.labels_of(outcomes, 0.0, 1.5)

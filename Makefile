@@ -26,7 +26,7 @@ test: setup ## check style and types, and run all tests
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/pytest -n 6 --durations=20
 
-test-fast: setup ## the same, without tests that start processes, whole runs and long simulations (a minute)
+test-fast: setup ## the same, without tests that start processes, whole runs and long simulations (two minutes)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/pytest -n logical -m "not emulator and not whole and not long"

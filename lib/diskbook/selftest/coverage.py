@@ -13,9 +13,9 @@ import functools
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from diskbook.selftest import coverage_cells, coverage_percentiles, coverage_stationarity
 from diskbook.selftest.coverage_cells import Condition, Methods, Row
@@ -125,12 +125,18 @@ def _place(row: Row) -> tuple[bool, int]:
     return row.scope == Scope.THESE, row.design.replicates
 
 
+@contextlib.contextmanager
+def _mapping(jobs: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """`map`, over as many processes."""
+    with contextlib.ExitStack() as stack:
+        yield stack.enter_context(ProcessPoolExecutor(jobs)).map if jobs > 1 else map
+
+
 def run(grid: Grid, seed: int, jobs: int, methods: Methods) -> list[Row]:
     """Simulate every condition in every design of the grid; prints each table when it is done."""
     part = functools.partial(_condition, grid=grid, seed=seed, methods=methods)
     rows: list[Row] = []
-    with contextlib.ExitStack() as stack:
-        mapped = stack.enter_context(ProcessPoolExecutor(jobs)).map if jobs > 1 else map
+    with _mapping(jobs) as mapped:
         for part_rows in mapped(part, list(coverage_cells.conditions())):
             print(table(part_rows), end="\n\n", flush=True)
             rows += part_rows
@@ -141,8 +147,7 @@ def run_percentiles(quick: bool, seed: int, jobs: int) -> list[coverage_percenti
     """Simulate percentile ratios; prints their table."""
     n_runs = QUICK_PERCENTILES if quick else PERCENTILES
     part = functools.partial(coverage_percentiles.measure, n_runs=n_runs, seed=seed)
-    with contextlib.ExitStack() as stack:
-        mapped = stack.enter_context(ProcessPoolExecutor(jobs)).map if jobs > 1 else map
+    with _mapping(jobs) as mapped:
         rows = list(mapped(part, list(coverage_percentiles.cells(quick=quick))))
     print(coverage_percentiles.text(rows), end="\n\n", flush=True)
     return rows
@@ -152,8 +157,7 @@ def run_stationarity(quick: bool, seed: int, jobs: int) -> list[coverage_station
     """Simulate the gate of stationarity; prints its table."""
     n_runs = QUICK_STATIONARITY if quick else STATIONARITY
     part = functools.partial(coverage_stationarity.measure, n_runs=n_runs, seed=seed)
-    with contextlib.ExitStack() as stack:
-        mapped = stack.enter_context(ProcessPoolExecutor(jobs)).map if jobs > 1 else map
+    with _mapping(jobs) as mapped:
         rows = list(mapped(part, list(coverage_stationarity.cells(quick=quick))))
     print(coverage_stationarity.text(rows), end="\n\n", flush=True)
     return rows

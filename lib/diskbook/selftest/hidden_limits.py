@@ -35,6 +35,8 @@ AT_LIMIT = 0.0013
 """Standard deviation of the log rate on a real cap (Azure VM Noise 2024: 0.0002 to 0.0013)."""
 ARMS = ("base", "arm")
 SECONDS = 30.0
+AT_ONCE = 50
+"""Pairs that are put through the analysis in one run; they share no arm, load, machine or disk."""
 
 
 class Cell(NamedTuple):
@@ -129,8 +131,8 @@ def unqueued(rng: np.random.Generator) -> Pair:
     return cells[0], cells[1]
 
 
-def trials(pair: Pair, rng: np.random.Generator) -> pd.DataFrame:
-    """Measure both arms with a single I/O and with their load, in blocks, as a table of trials."""
+def trials(pair: Pair, rng: np.random.Generator, number: int = 0) -> list[dict[str, object]]:
+    """Measure both arms of a pair with a single I/O and with their load, in blocks, as rows of trials."""
     rows = []
     for block in range(1, int(rng.integers(*BLOCKS, endpoint=True)) + 1):
         common = rng.normal(0, pair[0].sd / 2)
@@ -138,10 +140,19 @@ def trials(pair: Pair, rng: np.random.Generator) -> pd.DataFrame:
             cell = pair[place]
             noise = [float(np.exp(common + rng.normal(0, cell.sd))) for _ in range(2)]
             single_ms = cell.single_ms * noise[0]
-            rows.append(_row(cell, ARMS[place], "qd1", block, position, (1, 1000 / single_ms, single_ms)))
-            measured = _at_depth(cell, noise[1], rng)
-            rows.append(_row(cell, ARMS[place], "deep", block, position, (cell.depth, *measured)))
-    return pd.DataFrame(rows)
+            single = _row(cell, 10 * block + position, (1, 1000 / single_ms, single_ms))
+            deep = _row(cell, 10 * block + position, (cell.depth, *_at_depth(cell, noise[1], rng)))
+            rows += [
+                _names(number, place, "qd1", block) | single,
+                _names(number, place, "deep", block) | deep,
+            ]
+    return rows
+
+
+def _names(number: int, place: int, kind: str, block: int) -> dict[str, object]:
+    arm, load = f"{ARMS[place]}-{number}", f"{kind}-{number}"
+    names = {"arm": arm, "workload": load, "trial": f"{load}-{block}-{arm}"}
+    return {**names, "block": block, "machine_id": f"machine-{number}", "disk_id": arm}
 
 
 def _at_depth(cell: Cell, noise: float, rng: np.random.Generator) -> tuple[float, float]:
@@ -154,31 +165,23 @@ def _at_depth(cell: Cell, noise: float, rng: np.random.Generator) -> tuple[float
     return rate, 1000 * cell.depth / rate
 
 
-def _row(
-    cell: Cell, arm: str, load: str, block: int, position: int, measured: tuple[int, float, float]
-) -> dict[str, object]:
+def _row(cell: Cell, minute: int, measured: tuple[int, float, float]) -> dict[str, object]:
     depth, iops, lat_mean_ms = measured
     return {
         "replicate": 1,
-        "block": block,
         "repeat": 1,
-        "position": position,
-        "trial": f"{load}-{block}-{arm}",
-        "arm": arm,
-        "workload": load,
+        "position": minute % 10,
         "direction": "read",
         "provenance": Provenance.EMULATED,
         "attempt": 1,
         "status": "ok",
-        "machine_id": "machine",
-        "disk_id": arm,
         "physical_zone": "az1",
         "credit_state": "none",
-        "started_utc": pd.Timestamp("2026-01-01", tz="UTC") + pd.Timedelta(minutes=10 * block + position),
+        "started_utc": pd.Timestamp("2026-01-01", tz="UTC") + pd.Timedelta(minutes=minute),
         "runtime_s": SECONDS,
         "outstanding": depth,
         "block_size_bytes": cell.block_size,
-        "rate_offered": cell.rate if load == "deep" else np.nan,
+        "rate_offered": cell.rate if depth > 1 else np.nan,
         "lat_mean_ms": lat_mean_ms,
         "iops": iops,
         "throughput_mb_s": iops * cell.block_size / MB,
@@ -196,22 +199,33 @@ class Outcome(NamedTuple):
     ratio: float
 
 
-def judged(pair: Pair, rng: np.random.Generator) -> Outcome:
-    """Put one planted pair through the analysis."""
-    item = Comparison(arm="arm", base_arm="base", workload="deep", pairing="same-machine", family="headline")
-    compared = compare(trials(pair, rng), [item], None, {})
+def judged(pairs: Sequence[Pair], rng: np.random.Generator) -> list[Outcome]:
+    """Put planted pairs through the analysis, as comparisons of one run."""
+    rows = [row for number, pair in enumerate(pairs) for row in trials(pair, rng, number)]
+    items = [_comparison(number) for number in range(len(pairs))]
+    compared = compare(pd.DataFrame(rows), items, None, {})
     label = compared.cells.set_index(["arm", "workload"])["label"]
-    row = compared.table[compared.table["scope"] == Scope.THESE].iloc[0]
-    labels = str(label["base", "deep"]), str(label["arm", "deep"])
-    return Outcome(pair, labels, str(row["verdict"]), float(row["ratio"]))
+    table = compared.table[compared.table["scope"] == Scope.THESE].set_index("workload")
+    outcomes = []
+    for pair, item in zip(pairs, items, strict=True):
+        base, arm = (str(label[name, item.workload]) for name in (item.base_arm, item.arm))
+        row = table.loc[item.workload]
+        outcomes.append(Outcome(pair, (base, arm), str(row["verdict"]), float(row["ratio"])))
+    return outcomes
+
+
+def _comparison(number: int) -> Comparison:
+    base, arm = (f"{name}-{number}" for name in ARMS)
+    load = f"deep-{number}"
+    return Comparison(arm=arm, base_arm=base, workload=load, pairing="same-machine", family="headline")
 
 
 def planted(name: str, n_pairs: int, seed: int) -> Iterator[Outcome]:
     """Judge as many planted pairs of a kind ("saturated" or "unqueued") as asked."""
     rng = np.random.default_rng([seed, *name.encode()])
     draw = {"saturated": saturated, "unqueued": unqueued}[name]
-    for _ in range(n_pairs):
-        yield judged(draw(rng), rng)
+    for first in range(0, n_pairs, AT_ONCE):
+        yield from judged([draw(rng) for _ in range(first, min(first + AT_ONCE, n_pairs))], rng)
 
 
 def labels_of(outcomes: Sequence[Outcome], low: float, high: float) -> list[tuple[str, bool]]:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,10 @@ def powers(folder: Run, clients: Clients) -> set[str]:
 
 def test_nothing_is_lost_and_the_steps_add_up(done: Run) -> None:
     found = [event for event in outcomes(done) if event["status"] == "ok"]
-    assert [event["name"] for event in found] == ["shared-crash", "standby-stop", "cold-deallocate"]
+    failed = [event["error"] for event in outcomes(done) if event["status"] == "failed"]
+    if failed:
+        warnings.warn(f"a drill was tried again: {failed}", stacklevel=1)
+    assert [event["name"] for event in found] == ["shared-crash", "standby-stop", "cold-deallocate"], failed
     for event in found:
         assert event["lost"] == 0 and event["acknowledged"] > 0
         assert sum(step["real_s"] for step in event["steps"]) == pytest.approx(event["rto_s"], abs=0.002)
@@ -199,6 +203,20 @@ def test_a_drill_that_fails_is_recorded_and_leaves_machines_running(
     assert (event["status"], event["error"]) == ("failed", "attach zrs to node2: no room")
     assert powers(done, clients_of(done)) == {"PowerState/running"}
     assert "the drill failed" in " ".join(failover_shown.drill_words(analysis(done)))
+
+
+def test_a_drill_that_fails_once_is_tried_again(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    take_over = failover._FailoverTest._take_over
+
+    def fail_at_first(scene: failover._FailoverTest, writer: BlockWriter) -> dict[str, Any]:
+        monkeypatch.setattr(failover._FailoverTest, "_take_over", take_over)
+        raise DiskbookError("the disk is away for a moment")
+
+    monkeypatch.setattr(failover._FailoverTest, "_take_over", fail_at_first)
+    event = Stage(done, "twice", "shared").play()
+    assert [row["status"] for row in outcomes(done, "twice")] == ["begun", "failed", "begun", "ok"]
+    assert (event["attempt"], event["lost"]) == (2, 0)
+    assert "attempt 2, since the ones before failed" in " ".join(failover_shown.drill_words(analysis(done)))
 
 
 def test_a_disk_that_is_not_let_go_is_taken_by_force(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:

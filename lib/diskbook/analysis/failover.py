@@ -97,10 +97,12 @@ def _drill_in_words(event: Mapping[str, Any]) -> str:
     if f"{event['rto_s']:.1f}" != f"{event['rto_unscaled_s']:.1f}":
         times += f" (unscaled; {event['rto_s']:.1f} s as run)"
     late = event.get("late", 0)
+    again = f"; attempt {event.get('attempt')}, since the ones before failed (the ledger says why)"
     return (
         f"{who}: {event['lost']} of {event['acknowledged']:,} blocks lost; {times}, of which "
         f"{longest['unscaled_s']:.1f} s are '{STEPS[longest['step']]}'"
         + (f"; {late:,} more were acknowledged after the take-over had begun, and not read back" * bool(late))
+        + again * (event.get("attempt", 1) > 1)
     )
 
 

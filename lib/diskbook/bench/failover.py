@@ -30,6 +30,8 @@ from diskbook.machines.ssh import Connection
 from diskbook.scenario.model import Drill, Scenario
 from diskbook.store.run import Run
 
+ATTEMPTS = 2
+
 
 def remaining(run: Run, scenario: Scenario, origin: int) -> list[Drill]:
     """Failover tests of a planned replicate that are not done on any machines it was measured on."""
@@ -45,7 +47,8 @@ def remaining(run: Run, scenario: Scenario, origin: int) -> list[Drill]:
 def run_drills(rig: Rig, clients: Clients) -> None:
     """Run the failover tests that this replicate has not done yet, and record each.
 
-    One that fails is recorded with the reason, and the next one is done; machines run again in the end.
+    One that fails is recorded with the reason and tried once more; then the next one is done. Machines run
+    again in the end.
 
     Raises
     ------
@@ -53,20 +56,28 @@ def run_drills(rig: Rig, clients: Clients) -> None:
         When a machine cannot be started again.
     """
     for spec in remaining(rig.run, rig.scenario, rig.replicate["origin"]):
-        if rig.stop.is_set():
-            return
-        about = _about(rig, spec)
-        rig.run.append("drill", status="begun", error=None, **about)
-        test = _FailoverTest(rig, clients, spec)
-        try:
-            with test:
-                measured = test.run()
-        except DiskbookError as error:
-            if test.down:
-                raise
-            rig.run.append("drill", status="failed", error=str(error), **about)
-        else:
-            rig.run.append("drill", status="ok", error=None, **about, **measured)
+        for attempt in range(1, ATTEMPTS + 1):
+            if rig.stop.is_set():
+                return
+            if _try_drill(rig, clients, spec, attempt):
+                break
+
+
+def _try_drill(rig: Rig, clients: Clients, spec: Drill, attempt: int) -> bool:
+    """Run a failover test once and record it; tell whether it was done to its end."""
+    about = {**_about(rig, spec), "attempt": attempt}
+    rig.run.append("drill", status="begun", error=None, **about)
+    test = _FailoverTest(rig, clients, spec)
+    try:
+        with test:
+            measured = test.run()
+    except DiskbookError as error:
+        if test.down:
+            raise
+        rig.run.append("drill", status="failed", error=str(error), **about)
+        return False
+    rig.run.append("drill", status="ok", error=None, **about, **measured)
+    return True
 
 
 def _about(rig: Rig, spec: Drill) -> dict[str, Any]:

@@ -1,11 +1,12 @@
-"""Fixtures of several packages, and how tests share a machine: in several processes, by four marks.
+"""Fixtures of several packages, and how tests share a machine: in several processes, by five marks.
 
 `make test` takes six processes (pytest-xdist): most tests wait most of the time, for machines to start or
 for loads to end. A process takes one module after another, so that what a module shares is made once.
 
-- `measures`: judges a latency, rate or duration that was measured here, so nothing else may run meanwhile.
-  These come last, in one process; a lock that they hold alone, and all others together, keeps them apart.
-- `emulator`: starts processes. Without this mark, or one of the other two, a test that tries to fails.
+- `measures`: judges a latency, rate or duration that was measured here, so only another such test may run
+  meanwhile: most of them wait for single I/Os most of the time. There are two lanes of them, at the end.
+- `alone`: `measures`, and drives the disk to its limits, so nothing else may run at all. These come last.
+- `emulator`: starts processes. Without this mark, or one that implies it, a test that tries to fails.
 - `whole`: crosses all packages, as a run does from plan to report.
 - `long`: takes the processor for many seconds.
 
@@ -14,6 +15,7 @@ for loads to end. A process takes one module after another, so that what a modul
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import functools
 import json
@@ -46,7 +48,10 @@ LONGEST_FIRST = (
     "tests/analysis/test_report.py",
     "tests/importing/test_run.py",
 )
-MEASURES = "measures"
+MEASURES, ALONE = "measures", "alone"
+# What measures is dealt to two processes by module; these take about as long as all others together.
+SECOND_LANE = ("tests/whole/", "tests/zone_affinity/")
+LAST = (f"{MEASURES} 1", f"{MEASURES} 2", ALONE)
 SHARED = "DISKBOOK_TESTS_FOLDER"  # where the processes of one call of pytest meet
 
 
@@ -63,9 +68,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _unit(item: pytest.Item) -> str:
-    """What one process does in one piece: a module, a part of one, or all that measures."""
+    """What one process does in one piece: a module, a part of one, or a lane of those that measure."""
+    if item.get_closest_marker(ALONE):
+        return ALONE
     if item.get_closest_marker(MEASURES):
-        return MEASURES
+        return LAST[item.nodeid.startswith(SECOND_LANE)]
     return next((part for part in LONGEST_FIRST if item.nodeid.startswith(part)), item.nodeid.split("::")[0])
 
 
@@ -74,14 +81,14 @@ def _turn(item: pytest.Item) -> int:
     unit = _unit(item)
     if unit in LONGEST_FIRST:
         return LONGEST_FIRST.index(unit)
-    return len(LONGEST_FIRST) + (unit == MEASURES)
+    return len(LONGEST_FIRST) + (LAST.index(unit) + 1 if unit in LAST else 0)
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by mark
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In one of several processes: bring the units into order, and tell the scheduler what is in each."""
     for item in items:
-        if item.get_closest_marker(MEASURES):
+        if any(item.get_closest_marker(name) for name in (MEASURES, ALONE)):
             item.add_marker(pytest.mark.emulator)
     if hasattr(config, "workerinput"):
         items.sort(key=_turn)
@@ -140,14 +147,33 @@ def _may_start(item: pytest.Item) -> bool:
 sys.addaudithook(_refuse_processes)
 
 
+def _locks(item: pytest.Item) -> tuple[int, int]:
+    """How a test holds the lock of each lane: shared with other tests, for itself, or not at all."""
+    if item.get_closest_marker(ALONE):
+        return fcntl.LOCK_EX, fcntl.LOCK_EX
+    if item.get_closest_marker(MEASURES):
+        second = _unit(item) == LAST[1]
+        return (fcntl.LOCK_UN, fcntl.LOCK_EX) if second else (fcntl.LOCK_EX, fcntl.LOCK_UN)
+    return fcntl.LOCK_SH, fcntl.LOCK_SH
+
+
+@contextlib.contextmanager
+def _held(name: str, kind: int) -> Iterator[None]:
+    with Path(os.environ[SHARED], name).open("a") as lock:
+        fcntl.flock(lock, kind)
+        try:
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # closing would not do: a process that was forked has it too
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest-timeout, which must not count the waiting
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
-    """Run a test beside others, or alone if it measures."""
-    with Path(os.environ[SHARED], "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if item.get_closest_marker(MEASURES) else fcntl.LOCK_SH)
+    """Run a test beside others, beside one that measures, or alone."""
+    first, second = _locks(item)
+    with _held("lane-1", first), _held("lane-2", second):
         _running.append(item)
         try:
             return (yield)
         finally:
             _running.clear()
-            fcntl.flock(lock, fcntl.LOCK_UN)  # closing would not do: a process that was forked has it too

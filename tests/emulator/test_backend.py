@@ -103,7 +103,7 @@ def test_a_shared_disk_has_one_content_and_one_budget(backends: Callable[[], Loc
     assert len(limits) == 1
 
 
-@pytest.mark.measures
+@pytest.mark.alone
 def test_new_settings_are_in_force_at_once(backends: Callable[[], LocalBackend]) -> None:
     backend = backends()
     backend.start_vm(vm(1))

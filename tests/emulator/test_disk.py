@@ -166,7 +166,7 @@ def test_a_full_filesystem_is_an_error_for_the_client(tmp_path: Path, plugin: Pa
 # ---- caps ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.measures
+@pytest.mark.alone
 def test_a_cap_holds_and_the_unthrottled_export_ignores_it(make: MakeExport) -> None:
     export = make(limits=Limits(iops=500))
     capped = fio(export, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1s", "--time_based")
@@ -177,7 +177,7 @@ def test_a_cap_holds_and_the_unthrottled_export_ignores_it(make: MakeExport) -> 
     assert session.writes == 0
 
 
-@pytest.mark.measures
+@pytest.mark.alone
 def test_a_new_limit_holds_at_once(make: MakeExport, tmp_path: Path) -> None:
     export = make(limits=Limits(mb_s=2))
     load = ["--rw=randwrite", "--bs=16k", "--iodepth=16", "--runtime=1s", "--time_based"]
@@ -188,7 +188,7 @@ def test_a_new_limit_holds_at_once(make: MakeExport, tmp_path: Path) -> None:
     assert after == pytest.approx(8e6 / 16384, rel=0.1)
 
 
-@pytest.mark.measures
+@pytest.mark.alone
 def test_credit_falls_back_to_base(make: MakeExport, tmp_path: Path) -> None:
     export = make(limits=Limits(iops=200, burst_iops=2000, credit_ios=900))
     limits = LimitsFile.open(tmp_path / "a.lim")
@@ -200,7 +200,7 @@ def test_credit_falls_back_to_base(make: MakeExport, tmp_path: Path) -> None:
     assert limits.credit_mb() == 0
 
 
-@pytest.mark.measures
+@pytest.mark.alone
 def test_used_credit_stays_used_when_limits_change(make: MakeExport, tmp_path: Path) -> None:
     export = make(limits=Limits(iops=10, burst_iops=5000, credit_ios=1000))
     limits = LimitsFile.open(tmp_path / "a.lim")
@@ -209,7 +209,7 @@ def test_used_credit_stays_used_when_limits_change(make: MakeExport, tmp_path: P
     assert limits.credit_ios() == pytest.approx(400, abs=60)
 
 
-@pytest.mark.measures
+@pytest.mark.alone
 def test_a_vm_cap_is_shared_by_its_disks(make: MakeExport, tmp_path: Path) -> None:
     vm = LimitsFile.create(tmp_path / "vm.lim", Limits(iops=600)).path
     exports = [make(name, vm_uncached=vm) for name in "ab"]
@@ -218,7 +218,7 @@ def test_a_vm_cap_is_shared_by_its_disks(make: MakeExport, tmp_path: Path) -> No
     assert first + second == pytest.approx(600, rel=0.25)  # the two starts may be apart
 
 
-@pytest.mark.measures
+@pytest.mark.alone
 def test_a_disk_cap_is_shared_by_its_machines(make: MakeExport, tmp_path: Path) -> None:
     shared = LimitsFile.create(tmp_path / "disk.lim", Limits(iops=10, burst_iops=5000, credit_ios=1000))
     for name in "ab":
@@ -269,7 +269,7 @@ def test_seconds_count_from_the_epoch(make: MakeExport) -> None:
     assert export.sessions()[0].read_mean_ms == pytest.approx(0.8, rel=1e-6)
 
 
-@pytest.mark.measures
+@pytest.mark.alone
 def test_a_client_sees_the_latency(make: MakeExport) -> None:
     export = make(plays=model(Latency(20.0), Latency(8.0)))
     assert some_ios(export, "randread", 20).lat_min_ms > 18
@@ -277,7 +277,7 @@ def test_a_client_sees_the_latency(make: MakeExport) -> None:
     assert some_ios(export, "randread", 64, 64).lat_max_ms < 64 * 20 / 2
 
 
-@pytest.mark.measures
+@pytest.mark.alone
 def test_internal_servers_bound_the_rate(make: MakeExport) -> None:
     export = make(plays=model(Latency(5.0, 0.0, 2)))
     done = some_ios(export, "randread", 200, 32)
@@ -475,7 +475,7 @@ def test_bench_exits_1_when_a_set_point_is_missed(
 # ---- what it did, second by second -----------------------------------------------------------------------
 
 
-@pytest.mark.measures
+@pytest.mark.alone
 def test_ios_are_counted_by_the_second_in_which_they_ended(make: MakeExport) -> None:
     export = make(plays=model(write=Latency(0.0)), limits=Limits(iops=2000))
     before = int(time.time())

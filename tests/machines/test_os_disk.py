@@ -121,7 +121,7 @@ def measured() -> Iterator[tuple[Analysis, dict[str, Any]]]:
         yield analyse(folder), json.loads((folder.folder / "truth.json").read_text())
 
 
-@pytest.mark.measures
+@pytest.mark.alone
 def test_its_limit_is_the_machines_own(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, _ = measured
     found = disk_options.predictions(a).set_index(["arm", "workload"])
@@ -135,7 +135,7 @@ def test_its_limit_is_the_machines_own(measured: tuple[Analysis, dict[str, Any]]
     assert trials.loc["lrs-plain", "cap_vm_cached_iops"].isna().all()
 
 
-@pytest.mark.measures
+@pytest.mark.alone
 def test_its_planted_latency_is_found(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, truth = measured
     drawn = {row["trial"]: row["realised"]["read_mean_ms"] for row in truth["trials"]}
@@ -147,7 +147,7 @@ def test_its_planted_latency_is_found(measured: tuple[Analysis, dict[str, Any]])
     assert means["lrs-plain"] == pytest.approx(2.2, rel=0.15)
 
 
-@pytest.mark.measures
+@pytest.mark.alone
 def test_the_run_tells_what_it_is(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, _ = measured
     (replicate,) = a.manifest["replicates"]

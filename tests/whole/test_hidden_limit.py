@@ -12,7 +12,7 @@ from diskbook.throttling import diagnosis
 from diskbook.throttling.diagnosis import Diagnosis
 from support import SCENARIOS, emulated
 
-pytestmark = [pytest.mark.whole, pytest.mark.measures]
+pytestmark = [pytest.mark.whole, pytest.mark.alone]
 
 DEEP = ("read-qd64", "read-qd256", "write-qd64", "write-qd256", "read-128k-qd32", "write-128k-qd32")
 

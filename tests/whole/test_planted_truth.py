@@ -22,7 +22,7 @@ from diskbook.store.run import Run
 from diskbook.store.tables import Tables
 from support import SCENARIOS, emulated
 
-pytestmark = [pytest.mark.whole, pytest.mark.measures]
+pytestmark = [pytest.mark.whole, pytest.mark.alone]
 
 PLANTED = str(SCENARIOS / "planted.toml")
 LEVEL = 0.999

@@ -206,11 +206,11 @@ def judged(pairs: Sequence[Pair], rng: np.random.Generator) -> list[Outcome]:
     compared = compare(pd.DataFrame(rows), items, None, {})
     label = compared.cells.set_index(["arm", "workload"])["label"]
     table = compared.table[compared.table["scope"] == Scope.THESE].set_index("workload")
+    verdict, ratio = table["verdict"].to_dict(), table["ratio"].to_dict()
     outcomes = []
     for pair, item in zip(pairs, items, strict=True):
         base, arm = (str(label[name, item.workload]) for name in (item.base_arm, item.arm))
-        row = table.loc[item.workload]
-        outcomes.append(Outcome(pair, (base, arm), str(row["verdict"]), float(row["ratio"])))
+        outcomes.append(Outcome(pair, (base, arm), verdict[item.workload], ratio[item.workload]))
     return outcomes
 
 

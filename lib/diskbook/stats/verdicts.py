@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from diskbook.stats.ratios import Estimate
 from diskbook.tables.vocabulary import Verdict
@@ -30,12 +29,17 @@ def holm(p: np.ndarray) -> np.ndarray:
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """Benjamini-Hochberg adjustment (scipy): controls the share of false alarms; NaN stays NaN."""
+    """Benjamini-Hochberg's step-up adjustment: controls the share of false alarms; NaN stays NaN.
+
+    The same numbers as `scipy.stats.false_discovery_control`, whose import takes longer than all that is
+    computed here.
+    """
     p = np.asarray(p, dtype=float)
     adjusted = np.full(p.shape, np.nan)
-    known = ~np.isnan(p)
-    if known.any():
-        adjusted[known] = stats.false_discovery_control(p[known])
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known])]
+    steps = p[order] * len(order) / np.arange(1, len(order) + 1)
+    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(steps[::-1])[::-1]) if len(order) else []
     return adjusted
 
 

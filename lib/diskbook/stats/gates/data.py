@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from diskbook.base.units import percent
 from diskbook.stats import intervals, losses, stationarity, verdicts
@@ -89,7 +89,8 @@ def stationarity_gate(cells: Sequence[Cell]) -> Gate:
 @functools.cache
 def most_by_chance(n_trials: int) -> float:
     """Trials that may move by chance alone in all but one comparison of a thousand."""
-    return float(stats.binom.ppf(0.999, n_trials, stationarity.ALPHA))
+    at_most = special.bdtr(np.arange(n_trials + 1), n_trials, stationarity.ALPHA)
+    return float(np.searchsorted(at_most, 0.999))
 
 
 def losses_gate(cells: Sequence[Cell], n_blocks: int, n_blocks_all: int) -> Gate:

@@ -251,6 +251,30 @@ def test_names_of_arms_and_workloads_stand_in_columns(
         assert len({re.match(r"  \S+  +", line).end() for line in rows}) == 1, rows
 
 
+def test_without_a_pilot_the_spread_is_that_of_public_measurements(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = said(capsys, monkeypatch, "zone-disks", "--preset", "standard", "--effect", "5%")
+    public = "from public measurements of Azure"
+    assert f"between disk pairs 2 %, {public}; of one tool run 0.53 %, {public})" in text
+    # t(2) = 4.302653, s = hypot(.02, .0075 / sqrt 5) = .020278 for 3 replicates of 5 blocks.
+    assert "disks like these: ±5.17 %" in text
+    assert "2.5 to 3.6 % are over 10 % slower" in text and "with them the s.d. between pairs is 4 %" in text
+    number = power.for_power(math.hypot(0.04, 0.016 / math.sqrt(5)), 0.05, 0.8, alpha=0.05 / 3)
+    assert f"it takes {number} replicates x 5 blocks. Plan 5 pairs or more, spread over hours." in text
+    assert "CC-BY-4.0" in text
+    rows = text.partition("disks like these:\n    blocks")[2].splitlines()[1:5]
+    assert {int(row.split()[1]) for row in rows} == {5}  # fewer would do, but for slow pairs
+
+
+def test_pairs_on_one_machine_are_told_from_pairs_on_two() -> None:
+    one, two = sample_size.from_assumed(load.load("shared-zrs", "standard"), None, 0.02)
+    assert (one.spread.sd_disk, two.spread.sd_disk) == (0.02, 0.0385)
+    assert "2 %, from public measurements of Azure; of one tool run 2 %, assumed" in one.source
+    (given,) = sample_size.from_assumed(load.load("shared-zrs", "standard"), 0.01, None)
+    assert given.with_slow_pairs is None and given.least_replicates == 2
+
+
 def test_a_plan_with_assumed_spread(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

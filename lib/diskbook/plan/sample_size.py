@@ -10,6 +10,7 @@ from diskbook.analysis.prior_runs import MeasuredRatios, PriorRun
 from diskbook.base.errors import UsageError
 from diskbook.base.units import percent
 from diskbook.cost.durations import around_s
+from diskbook.reference import noise
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Comparison, Scenario
 from diskbook.stats import power
@@ -17,6 +18,13 @@ from diskbook.stats.power import Spread
 
 BLOCKS = (2, 3, 5, 10)
 MOST_REPLICATES = 99
+SPREADS = {
+    True: ("pair-core", "pair-with-slow-pairs"),
+    False: ("separate-machines-core", "separate-machines-with-slow-pairs"),
+}
+"""Quantities of `data/reference/azure-noise-planning.csv`, by whether a comparison stays on one machine."""
+LEAST_PAIRS = 5
+"""Replicates that public measurements ask for at least: of fewer one slow pair of disks decides."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,7 @@ class Evidence:
     """The spread of one headline comparison, and where it is known from.
 
     `least_replicates` and `least_blocks` (in all) are what a pilot measured: Stein's second stage has no
-    less.
+    less. `with_slow_pairs` is what public measurements make of the spread where slow pairs are in it.
     """
 
     label: str
@@ -46,6 +54,7 @@ class Evidence:
     source: str
     least_replicates: int = 2
     least_blocks: int = 2
+    with_slow_pairs: Spread | None = None
 
 
 @dataclass(frozen=True)
@@ -94,13 +103,38 @@ def headline(scenario: Scenario) -> list[Comparison]:
 
 
 def from_assumed(scenario: Scenario, sd_disk: float | None, sd_run: float | None) -> list[Evidence]:
-    """Evidence from assumed standard deviations, the same for all headline comparisons."""
-    disk = power.SD_DISK if sd_disk is None else sd_disk
-    run = power.SD_RUN if sd_run is None else sd_run
+    """Evidence from standard deviations that are given, else from public measurements of Azure.
+
+    Those tell comparisons on one machine from comparisons between machines; their spread between pairs leaves
+    slow pairs out, which `LEAST_PAIRS` and `with_slow_pairs` answer.
+    """
+    alone = [item.pairing == "same-machine" for item in headline(scenario)]
+    if sd_disk is not None or len(set(alone)) == 1:
+        return [_assumed("every headline comparison", scenario, all(alone), sd_disk, sd_run)]
+    kinds = {True: "headline comparisons on one machine", False: "headline comparisons between machines"}
+    return [_assumed(label, scenario, kind, sd_disk, sd_run) for kind, label in kinds.items()]
+
+
+def _assumed(
+    label: str, scenario: Scenario, one_machine: bool, sd_disk: float | None, sd_run: float | None
+) -> Evidence:
+    pairs, slow = SPREADS[one_machine]
+    disk = noise.planned(pairs) if sd_disk is None else sd_disk
+    run = noise.planned("block-core") / math.sqrt(2) if sd_run is None else sd_run
     spread = power.assumed(disk, run, scenario.design.repeats)
-    source = f"assumed: s.d. between disk pairs {percent(disk)}, of one tool run {percent(run)}"
-    headline(scenario)
-    return [Evidence("every headline comparison", spread, source)]
+    source = (
+        f"s.d. between disk pairs {percent(disk)}, {_origin(sd_disk)}; "
+        f"of one tool run {percent(run, '.2g')}, {_origin(sd_run)}"
+    )
+    if sd_disk is not None:
+        return Evidence(label, spread, source)
+    block = noise.planned("block-with-slow-runs") / math.sqrt(scenario.design.repeats)
+    with_slow_pairs = Spread(noise.planned(slow), max(block, spread.sd_block))
+    return Evidence(label, spread, source, LEAST_PAIRS, with_slow_pairs=with_slow_pairs)
+
+
+def _origin(given: float | None) -> str:
+    return "from public measurements of Azure" if given is None else "assumed"
 
 
 def from_pilot(
@@ -150,9 +184,10 @@ def _evidence(pilot: PriorRun, measured: MeasuredRatios, sd_disk: float | None) 
             raise UsageError("--sd-disk: the pilot measures this spread; give one of the two")
         between = f"between disk pairs {percent(spread.sd_disk)} (df {spread.df_disk:.0f})"
     else:
-        disk = power.SD_DISK if sd_disk is None else sd_disk
+        disk = noise.planned("pair-core") if sd_disk is None else sd_disk
         spread = Spread(disk, spread.sd_block, math.inf, spread.df_block)
-        between = f"between disk pairs {percent(disk)} assumed, since the pilot has one replicate"
+        why = "since the pilot has one replicate"
+        between = f"between disk pairs {percent(disk)} {_origin(sd_disk)}, {why}"
     return Evidence(measured.label, spread, f"{source}, {between}", max(2, replicates), len(values))
 
 
@@ -179,6 +214,16 @@ def needs(scenario: Scenario, evidence: Iterable[Evidence], target: Target, fami
         )
         ways.append(_need(scenario, replicates, number))
     return Needs(_need(scenario, 1, blocks), tuple(ways))
+
+
+def replicates_with_slow_pairs(
+    evidence: Iterable[Evidence], target: Target, family: int, blocks: int
+) -> int | None:
+    """Replicates of so many blocks that reach the target with slow pairs; None where no spread is public."""
+    spreads = [item.with_slow_pairs for item in evidence if item.with_slow_pairs is not None]
+    if not spreads or not target.anything:
+        return None
+    return max(_number(target, family, item.sd_replicate(blocks), math.inf, LEAST_PAIRS) for item in spreads)
 
 
 def _number(target: Target, family: int, sd: float, df: float, least: int) -> int:

@@ -11,6 +11,7 @@ from diskbook.base.errors import UsageError
 from diskbook.base.units import duration, parse_percent, percent
 from diskbook.plan import sample_size, single_ios
 from diskbook.plan.sample_size import Evidence, Need, Needs, Target
+from diskbook.reference import noise
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Arm, Scenario, Workload
 from diskbook.show import tool as show_tool
@@ -20,9 +21,13 @@ from diskbook.tables.vocabulary import Provenance
 from diskbook.tools import registry
 
 UNKNOWN_DISKS = (
-    "The s.d. between disk pairs of Azure is unknown: a pilot of 5 replicates x 3 blocks must measure it "
+    "Public measurements are of one kind (Standard_D8s_v5, Premium SSD v2, 8 KiB reads, one at a time); "
+    "the s.d. between other disk pairs is unknown: a pilot of 5 replicates x 3 blocks must measure it "
     "(--pilot RUN)."
 )
+SLOW_PAIRS = {
+    (noise.LATENCY, "remote", noise.PLANNED_SIZE, region, "slow-pairs-10") for region in ("eastus", "westus2")
+}
 FIXED = "These numbers are fixed before the run: a run that stops when it is significant proves nothing."
 
 
@@ -53,10 +58,13 @@ def plan_text(
     if any(item.family == "headline" for item in scenario.comparison) or target.anything:
         family = len(sample_size.headline(scenario))
         known, notes = _evidence(scenario, sources)
-        parts.append(_now(scenario, known, notes, family, target))
+        parts.append(
+            _now(scenario, known, notes + _slow_pairs(scenario, known, target, family), family, target)
+        )
         if target.anything:
             needs = sample_size.needs(scenario, known, target, family)
-            parts.append(_needs(needs, target, family) + f"\n{_command(scenario, needs.cheapest, command)}")
+            table = _needs(needs, target, family)
+            parts.append(f"{table}\n{_command(scenario, needs.cheapest, command)}")
             parts.append(FIXED)
     if sources.history:
         parts.append(_history(scenario, sources.history, target))
@@ -78,6 +86,30 @@ def _evidence(scenario: Scenario, sources: Sources) -> tuple[list[Evidence], lis
     if any(math.isinf(item.spread.df_disk) for item in known):
         notes.append(UNKNOWN_DISKS)
     return known, notes
+
+
+def _slow_pairs(scenario: Scenario, known: Sequence[Evidence], target: Target, family: int) -> list[str]:
+    """Say what a slow pair of disks would do to the plan, where it stands on public measurements."""
+    spreads = [item.with_slow_pairs for item in known if item.with_slow_pairs is not None]
+    if not spreads:
+        return []
+    replicates, blocks = scenario.design.replicates, sample_size.planned_blocks(scenario)
+    shares = [row.value for row in noise.shares() if row.key in SLOW_PAIRS]
+    sd = max(item.sd_disk for item in spreads)
+    text = (
+        f"Of fresh pairs {100 * min(shares):.1f} to {100 * max(shares):.1f} % are over 10 % slower than the "
+        f"day's median, often several in a row; with them the s.d. between pairs is {percent(sd)}"
+    )
+    if replicates > 1:
+        half = max(power.half_width_of(item.sd_replicate(blocks), replicates) for item in spreads)
+        text += f", so that {replicates} replicates give {_width(half)}"
+    number = sample_size.replicates_with_slow_pairs(known, target, family, blocks)
+    if number is not None:
+        text += f", and it takes {number} replicates x {_many(blocks, 'block')}"
+    return [
+        f"{text}. Plan {sample_size.LEAST_PAIRS} pairs or more, spread over hours.",
+        f"{noise.attribution(noise.planning().values())}.",
+    ]
 
 
 def _differences(scenario: Scenario, pilot: PriorRun) -> list[str]:

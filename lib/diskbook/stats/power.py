@@ -19,13 +19,6 @@ from diskbook.stats.intervals import LEVEL, quantile
 ALPHA = 0.05
 ASSURANCE = 0.8
 """Share of runs that print an interval as narrow as was promised, or narrower."""
-SD_DISK = 0.01
-SD_RUN = 0.02
-"""Assumed standard deviations of logs: between disk pairs, and of one tool run.
-
-The workbook's own "mild" noise: with them 8 replicates of 2 blocks find +2 % in 77.8 % of simulated runs.
-Nobody has published the spread between disk pairs of Azure: a pilot of 5 replicates x 3 blocks measures it.
-"""
 
 
 @dataclass(frozen=True)
@@ -50,7 +43,7 @@ class Spread:
         return math.hypot(self.sd_disk, self.sd_block / math.sqrt(blocks))
 
 
-def assumed(sd_disk: float = SD_DISK, sd_run: float = SD_RUN, repeats: int = 1) -> Spread:
+def assumed(sd_disk: float, sd_run: float, repeats: int = 1) -> Spread:
     """Spread from assumed standard deviations of logs; a block averages `repeats` runs of each arm."""
     return Spread(sd_disk, sd_run * math.sqrt(2 / repeats))
 

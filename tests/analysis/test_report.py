@@ -26,6 +26,7 @@ from diskbook.show import (
     sentences,
     tables as show_tables,
 )
+from diskbook.show.analysed import ReplicateCost
 from diskbook.store import tables
 from diskbook.store.run import Run
 from diskbook.tables import schema
@@ -223,6 +224,33 @@ def test_more_replicates_and_blocks_by_hand() -> None:
         "with 2 replicates; 5 replicates more narrow it to ±1.3 %, 15 more to ±0.7 %; twice the blocks, in "
         "place of that, to ±12.6 %"
     ]
+
+
+def test_another_replicate_is_offered_with_what_it_probably_brings_and_costs() -> None:
+    """2 replicates, half-width 13.5 % (t(1)): standard error 0.01, mean 0; of the third t(1) is drawn.
+
+    t(2) = 4.302653 times 0.0141421 sqrt((1 + T^2) / 6) is log 1.05 or less while |T| is below 1.6904: in
+    66.0 % of draws of a t(1).
+    """
+    half = 12.7062 * 0.01
+    scenario, table = load.load("zone-disks", "quick"), made_up(-half, half).assign(verdict="inconclusive")
+    lines = sentences.more_measuring(table, scenario, ReplicateCost(0.42, "costs that at list price (table)"))
+    assert (
+        ". Another replicate (0.42 USD): ±5 % or narrower with 66 % probability, a verdict with " in lines[0]
+    )
+    assert lines[-1].startswith(
+        "Another replicate costs that at list price (table). Decide on it by the half"
+    )
+    assert (
+        "a verdict"
+        not in sentences.more_measuring(
+            table.assign(verdict="difference"), scenario, ReplicateCost(None, "has no price here")
+        )[0]
+    )
+    alone = table.assign(n_replicates=1, verdict="difference").iloc[1:].assign(ci_low=0.9, ci_high=1.1)
+    assert "Another replicate (price unknown) would give about ±20 %, five in all about ±2.5 %" in " ".join(
+        sentences.more_measuring(alone, scenario, ReplicateCost(None, "has no price here"))
+    )
 
 
 def test_rates_on_caps_are_no_latency_to_narrow() -> None:

@@ -98,3 +98,31 @@ def test_another_comparison_is_no_part_of_the_split() -> None:
     table = comparison(0.01, 0.005)
     others = table.assign(workload="randread-qd1")
     assert variance_split(rows(table)[0], pd.concat([others, table.iloc[:1]])) is None
+
+
+@pytest.mark.parametrize(
+    ("n", "mean", "sd", "family"), [(2, 0.03, 0.01, 1), (3, 0.0, 0.02, 1), (5, 0.06, 0.03, 3)]
+)
+def test_the_assurance_is_the_share_of_drawn_replicates_that_reach_it(
+    n: int, mean: float, sd: float, family: int
+) -> None:
+    """Replicates drawn from the predictive distribution, each judged by the intervals of the analysis."""
+    rng, margin = np.random.default_rng(n), 0.05
+    values = np.linspace(-1, 1, n)
+    values = mean + sd * values / values.std(ddof=1)
+    half = intervals.quantile(0.95, n - 1) * sd / math.sqrt(n)
+    row = {
+        "n_replicates": n,
+        "level": 0.95,
+        "ci_low": math.exp(mean - half),
+        "ci_high": math.exp(mean + half),
+    }
+    coming = mean + sd * math.sqrt(1 + 1 / n) * rng.standard_t(n - 1, 20_000)
+    interval = intervals.t_interval(np.column_stack([np.tile(values, (len(coming), 1)), coming]))
+    bound = math.log1p(margin)
+    narrow = (interval.high - interval.low) / 2 <= bound
+    settled = (intervals.p_difference(interval) < 0.05 / family) | (
+        intervals.p_equivalence(interval, bound) < 0.05
+    )
+    reached = more_measuring.assurance(row, margin, family)
+    assert reached == (pytest.approx(narrow.mean(), abs=0.012), pytest.approx(settled.mean(), abs=0.012))

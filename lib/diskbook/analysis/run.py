@@ -15,9 +15,11 @@ import pandas as pd
 from diskbook import figures
 from diskbook.analysis import beside, pictures as run_pictures
 from diskbook.analysis.published import compared as published_compared, figures as published
+from diskbook.cost import replicate
 from diskbook.figures import ArmLook, Picture
 from diskbook.scenario.model import Scenario, Workload
 from diskbook.show import sentences, tool as show_tool
+from diskbook.show.analysed import ReplicateCost
 from diskbook.stats import percentile_ratios as stats_percentile_ratios, percentiles as stats_percentiles
 from diskbook.stats.compare import Compared, compare
 from diskbook.stats.gates.design import unpaired
@@ -114,6 +116,11 @@ class Analysis:
         return published_compared.beside(
             assessed, self.cells, self.scenario, self.provenance, calibrated=profile == "default"
         )
+
+    @cached_property
+    def replicate_cost(self) -> ReplicateCost:
+        """What one replicate more would cost, at list price."""
+        return ReplicateCost(*replicate.another(self.scenario, self.provenance))
 
     @cached_property
     def module(self) -> ModuleType | None:

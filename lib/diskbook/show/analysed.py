@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
@@ -12,6 +12,13 @@ from diskbook.scenario.model import Scenario
 from diskbook.stats.compare import Compared
 from diskbook.store.run import Run
 from diskbook.store.tables import Tables
+
+
+class ReplicateCost(NamedTuple):
+    """What one replicate more would cost in USD, None where a price is not known; and what that rests on."""
+
+    usd: float | None
+    basis: str
 
 
 class Analysed(Protocol):
@@ -68,6 +75,10 @@ class Analysed(Protocol):
     @property
     def published(self) -> pd.DataFrame:
         """Published figures of the scenario's article beside the measured medians."""
+
+    @property
+    def replicate_cost(self) -> ReplicateCost:
+        """What one replicate more would cost."""
 
     @property
     def words(self) -> dict[str, str]:

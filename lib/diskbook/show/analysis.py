@@ -78,8 +78,8 @@ def over_time(a: Analysed) -> Html:
 
 
 def more_measuring(a: Analysed) -> Html:
-    """Say what more blocks, or more replicates, would bring."""
-    return tables.bullets(sentences.more_measuring(a.comparisons, a.scenario))
+    """Say what more blocks, or more replicates, would bring; and another replicate, with its cost."""
+    return tables.bullets(sentences.more_measuring(a.comparisons, a.scenario, a.replicate_cost))
 
 
 def findings(a: Analysed) -> Html:

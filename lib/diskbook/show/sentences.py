@@ -10,10 +10,13 @@ import pandas as pd
 
 from diskbook.base.units import percent
 from diskbook.figures.style import label
+from diskbook.reference import noise
 from diskbook.scenario.model import Scenario, Workload
+from diskbook.show.analysed import ReplicateCost
+from diskbook.stats import power
 from diskbook.stats.gates.design import unpaired
 from diskbook.stats.gates.limits import OPEN_QUEUE
-from diskbook.stats.more_measuring import KEYS, MORE, Outlook, outlook
+from diskbook.stats.more_measuring import KEYS, MORE, Outlook, assurance, outlook
 from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict
 
 Row = Mapping[Any, Any]
@@ -188,23 +191,77 @@ def gates_in_words(gates: pd.DataFrame) -> list[str]:
     return lines
 
 
-def more_measuring(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
+def more_measuring(
+    comparisons: pd.DataFrame, scenario: Scenario, cost: ReplicateCost | None = None
+) -> list[str]:
     """Say how narrow each headline interval would get with more of the same, if the spread stays.
 
     With one replicate more blocks narrow "these disks" only.
+
+    Parameters
+    ----------
+    cost
+        Of one replicate more; with it each headline comparison says what that would probably bring.
     """
     rows = chosen(comparisons[comparisons["family"] == "headline"])
     several = rows["workload"].duplicated(keep=False)
     lines = []
     for row, shared in zip(rows.to_dict("records"), several, strict=True):
         arms = f", {_arm(scenario, row['arm'])} / {_arm(scenario, row['base_arm'])}" if shared else ""
-        lines.append(f"{_measured(row, scenario)}{arms}: {_narrowing(row, comparisons, scenario)}")
+        another = "" if cost is None else _another(row, scenario, cost, len(rows))
+        text = _narrowing(row, comparisons, scenario)
+        lines.append(f"{_measured(row, scenario)}{arms}: {text}{another}")
     if comparisons["n_replicates"].max() < 2:
         lines.append(
             "No number of blocks makes this a statement about disks like these: "
             "the spread between disks has not been measured. That takes 2 replicates or more, better 5."
+            + ("" if cost is None else _first_general(comparisons, cost))
         )
-    return lines
+    return lines if cost is None else [*lines, f"Another replicate {cost.basis}. {FIXED_BEFORE}"]
+
+
+FIXED_BEFORE = (
+    "Decide on it by the half-width: replicates added until a difference shows find one where there is none "
+    "in 11 to 23 % of runs."
+)
+
+
+def _another(row: Row, scenario: Scenario, cost: ReplicateCost, family: int) -> str:
+    """What one replicate more would probably bring to a comparison with a general interval."""
+    judged = Verdict.of(row["verdict"])
+    unsettled = (Verdict.DIFFERENCE, Verdict.EQUIVALENT, Verdict.INCONCLUSIVE)
+    if row["scope"] != Scope.LIKE_THESE or math.isnan(row["ci_low"]) or judged not in unsettled:
+        return ""
+    names = ("arm", "base_arm", "workload", "metric")
+    item = next(item for item in scenario.comparison if all(getattr(item, key) == row[key] for key in names))
+    reached = assurance(row, item.margin, family)
+    verdict = "" if judged is not Verdict.INCONCLUSIVE else f", a verdict with {_chance(reached.verdict)}"
+    return (
+        f". Another replicate ({_usd(cost)}): ±{percent(item.margin)} or narrower with "
+        f"{_chance(reached.width)} probability{verdict}"
+    )
+
+
+def _first_general(comparisons: pd.DataFrame, cost: ReplicateCost) -> str:
+    """What a second replicate would give, at the spread between pairs that public measurements have."""
+    blocks = max(1, int(comparisons["n_blocks"].max()))
+    sd = math.hypot(noise.planned("pair-core"), noise.planned("block-core") / math.sqrt(blocks))
+    two, five = (percent(power.half_width_of(sd, n), ".2g") for n in (2, 5))
+    return (
+        f" Another replicate ({_usd(cost)}) would give about ±{two}, five in all about ±{five}, at the "
+        "spread that public measurements of Azure have on one machine."
+    )
+
+
+def _usd(cost: ReplicateCost) -> str:
+    return "price unknown" if cost.usd is None else f"{cost.usd:.2f} USD"
+
+
+def _chance(probability: float) -> str:
+    """Write a probability in whole percent, never as certain."""
+    if probability < 0.01:
+        return "under 1 %"
+    return "over 99 %" if probability > 0.99 else f"{100 * probability:.0f} %"
 
 
 def _narrowing(row: Row, comparisons: pd.DataFrame, scenario: Scenario) -> str:

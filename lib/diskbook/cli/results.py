@@ -36,8 +36,20 @@ def list_() -> None:
 @click.option("--size-gib", type=int, help="Size of the disk.")
 @click.option("--vm-size", help="The machine, e.g. Standard_D4as_v4: its limits are known then.")
 @click.option("--report", is_flag=True, help="Run the analysis notebook, too, and make report.html.")
-def import_(paths: tuple[str, ...], name: str | None, report: bool, **options: Any) -> None:
-    """Make a run of results of fio and DiskSpd, also of bench_fio, VMFleet and PerfKitBenchmarker."""
+@click.option("--dataset", metavar="NAME", help="azure-vm-noise-2024: recompute the tables of real noise.")
+def import_(
+    paths: tuple[str, ...], name: str | None, report: bool, dataset: str | None, **options: Any
+) -> None:
+    """Make a run of results of fio and DiskSpd, also of bench_fio, VMFleet and PerfKitBenchmarker.
+
+    With --dataset PATH is the folder of a public data set, and the tables of data/reference that were made
+    from it are computed anew.
+    """
+    if dataset is not None:
+        from diskbook.importing import azure_noise
+
+        click.echo(azure_noise.run(paths, dataset, name))
+        return
     from diskbook.importing import text as import_text
 
     run, words = import_text.run(paths, name, options)

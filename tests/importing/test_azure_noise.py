@@ -97,7 +97,7 @@ RUNS = made.long_runs(weeks=2)
         (lambda runs: runs.assign(value="fast"), "line 2: 'fast,33.2,.*' is no value above 0"),
         (lambda runs: runs.assign(value=-1.0), "is no value above 0"),
         (lambda runs: runs.assign(starttime="soon"), "line 2: .*soon.* time and VM"),
-        (lambda runs: runs.iloc[:50], "50 runs, of 100 that it takes of long-lived"),
+        (lambda runs: runs.iloc[:50], "50 runs, of 100 that it takes, of long-lived"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, change, message: str) -> None:

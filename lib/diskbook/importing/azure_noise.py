@@ -82,21 +82,20 @@ def run(names: Sequence[str], dataset: str, name: str | None) -> str:
 
 
 def recompute(folder: Path, seed: int = 1) -> Recomputed:
-    """Compute components and shares of every cell below a folder."""
+    """Compute components and shares of every cell below a folder.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        For a folder or a file that cannot be used, or too few runs for anything.
+    """
     dataset = files.find(folder)
     rng, units, notes = np.random.default_rng(seed), dict[str, int](), list[str]()
     tests = {key: _runs(dataset, key, units) for key in dataset.files}
     components: list[Component] = []
     shares: list[Share] = []
     for cell in dict.fromkeys(cell for cell, _ in tests):
-        series = {}
-        for life in ("long", "short"):
-            frame = tests.get((cell, life))
-            if frame is None or len(frame) < LEAST_RUNS:
-                what = "no file" if frame is None else f"{len(frame)} runs, of {LEAST_RUNS} that it takes"
-                notes.append(f"{cell}: {what} of {'long-lived' if life == 'long' else 'fresh'} machines")
-            else:
-                series[life] = frame
+        series = _usable(cell, tests, notes)
         if series:
             spreads, rates = _of_cell(series, rng)
             dated = _dated(series.values())
@@ -104,17 +103,36 @@ def recompute(folder: Path, seed: int = 1) -> Recomputed:
             shares += _shares(cell, [*rates, *_levels(cell, series)], dated)
     if not components:
         raise DiskbookError(f"{visible(str(folder))}: {'; '.join(notes)}; nothing can be computed")
-    long: dict[tuple[str, str], list[pd.DataFrame]] = {}
-    for (cell, life), frame in tests.items():
-        if life == "long":
-            long.setdefault((cell.size, cell.region), []).append(frame)
-    counts = [files.overlaps(frames) for frames in long.values()]
-    total = (
-        Overlaps(*(sum(numbers) for numbers in zip(*counts, strict=True))) if counts else Overlaps(0, 0, 0)
-    )
     n_runs = sum(len(frame) for frame in tests.values())
     n_files = sum(len(part) for part in dataset.files.values())
-    return Recomputed(tuple(components), tuple(shares), n_files, n_runs, units, total, tuple(notes))
+    spans = _overlaps(tests)
+    return Recomputed(tuple(components), tuple(shares), n_files, n_runs, units, spans, tuple(notes))
+
+
+def _usable(
+    cell: Cell, tests: dict[tuple[Cell, str], pd.DataFrame], notes: list[str]
+) -> dict[str, pd.DataFrame]:
+    """Runs of a cell on long-lived and on fresh machines, where there are enough; notes what is left out."""
+    series = {}
+    for life, words in (("long", "long-lived"), ("short", "fresh")):
+        frame = tests.get((cell, life))
+        if frame is None:
+            notes.append(f"{cell}: no file of {words} machines")
+        elif len(frame) < LEAST_RUNS:
+            notes.append(f"{cell}: {len(frame)} runs, of {LEAST_RUNS} that it takes, of {words} machines")
+        else:
+            series[life] = frame
+    return series
+
+
+def _overlaps(tests: dict[tuple[Cell, str], pd.DataFrame]) -> Overlaps:
+    """Count overlaps of runs of long-lived machines, all tests of a size and region together."""
+    together: dict[tuple[str, str], list[pd.DataFrame]] = {}
+    for (cell, life), frame in tests.items():
+        if life == "long":
+            together.setdefault((cell.size, cell.region), []).append(frame)
+    counts = [files.overlaps(frames) for frames in together.values()]
+    return Overlaps(*(sum(numbers) for numbers in zip((0, 0, 0), *counts, strict=True)))
 
 
 def _runs(dataset: Dataset, key: tuple[Cell, str], units: dict[str, int]) -> pd.DataFrame:

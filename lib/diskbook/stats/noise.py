@@ -220,7 +220,7 @@ def residuals(data: Series) -> np.ndarray:
         .to_numpy()
     )
     medians: np.ndarray = np.where(np.isnan(rolled), data.log, rolled)
-    return data.log - medians
+    return np.asarray(data.log - medians)
 
 
 def from_day(data: Series) -> np.ndarray:

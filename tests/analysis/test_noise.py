@@ -1,0 +1,84 @@
+"""The report on real Azure: tables and figures made from the component tables, and their provenance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from diskbook import load
+from diskbook.analysis import noise
+from diskbook.base.paths import NOTEBOOKS
+from diskbook.cost import replicate
+from diskbook.figures.export import as_svg
+from diskbook.reference import noise as reference
+from diskbook.stats import power
+
+
+@pytest.fixture(scope="module")
+def data() -> noise.Noise:
+    return noise.read()
+
+
+def test_what_is_said_follows_from_the_tables(data: noise.Noise) -> None:
+    first, slow, capped = noise.sentences(data)
+    assert "runs of one D8s_v5 vary by 0.68 to 0.9 %" in first and "weeks by 1.9 to 2.2 %" in first
+    assert slow.startswith("2.5 % to 3.6 % of fresh pairs") and capped.startswith(
+        "10 of 24 cells sit on a cap"
+    )
+    assert "1.8 (1.3 to 2.5)" in noise.spreads_table(data)
+    assert "3.6 % (2.6 to 4.6)" in noise.slow_table(data)
+    assert noise.kinds_table(data).count("on a cap") == 5
+
+
+@pytest.mark.parametrize("name", ["spreads", "apart", "caps"])
+def test_a_figure_names_source_licence_and_dates(data: noise.Noise, name: str) -> None:
+    picture = getattr(data, name)
+    assert "CC-BY-4.0" in picture.caption and "measured 2023-05-28 to 2024-09-23" in picture.caption
+    assert picture.provenance == "Azure, published by Microsoft (CC-BY-4.0)"
+    assert "mulated" not in picture.caption + picture.alt and len(picture.data)
+    assert as_svg(picture) == as_svg(replace(getattr(data, name)))  # drawn twice, the same bytes
+
+
+def test_pairs_are_computed_and_priced(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = load.load("zone-disks", "standard")
+    blocks = tuple(item.model_copy(update={"blocks": 3}) for item in scenario.workload)
+    usd = replicate.another(scenario.model_copy(update={"workload": blocks}), "azure").usd
+    number = power.for_power(0.0205, 0.02, 0.8)
+    shown = noise.pairs_table(scenario, 3)
+    assert f"{number} ({number * usd:,.0f} USD)" in shown and "90 to 130 (" in shown
+    assert "131 or more (" in shown and "at list price" in shown
+    monkeypatch.setattr(noise.replicate, "another", lambda *_: replicate.Priced(None, "has no price here"))
+    assert f"{number} (price unknown)" in noise.pairs_table(scenario, 3)
+
+
+def test_recomputed_tables_are_shown_as_imported(data: noise.Noise, tmp_path) -> None:
+    for name in (reference.COMPONENTS, reference.SHARES):
+        text = (noise.paths.REFERENCE / name).read_text()
+        (tmp_path / name).write_text(
+            text.replace(
+                "Azure/AzurePublicDataset@b469a113 AzureVMNoiseDataset2024", "x (azure; imported)"
+            ).replace("x (azure; imported)", '"x (azure, imported)"')
+        )
+    again = noise.read(str(tmp_path))
+    assert again.provenance == "azure, imported" == again.caps.provenance
+    assert again.components["sd_log"].equals(data.components["sd_log"])
+
+
+@pytest.mark.whole
+def test_the_notebook_runs_as_it_stands(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nbformat
+    import papermill
+
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    target = tmp_path / "7.ipynb"
+    source = NOTEBOOKS / "7-real-noise.ipynb"
+    papermill.execute_notebook(str(source), str(target), progress_bar=False, kernel_name="python3")
+    outputs = [
+        output.get("data", {}).get("text/html", "")
+        for cell in nbformat.read(target, as_version=4).cells
+        for output in cell.get("outputs", [])
+    ]
+    shown = "".join(outputs)
+    assert shown.count("<figure") == 3 and shown.count("<table") == 4 and "emulated" not in shown.lower()
+    assert "Provenance: Azure, published by Microsoft (CC-BY-4.0)" in shown

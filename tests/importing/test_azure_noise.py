@@ -120,6 +120,34 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, content: str, message: s
         azure_noise.recompute(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("change", "components"),
+    [
+        (lambda runs: runs[runs["starttime"] < "2023-06-05"], {"run", "day", "long-vm"}),
+        (lambda runs: runs.assign(starttime="2023-06-01 00:00:00"), {"run", "long-vm"}),
+        (lambda runs: runs.assign(VM_id=range(len(runs))), {"long-vm"}),
+        (lambda runs: runs.assign(value=5098.0), {"run", "day", "week", "long-vm", "apart"}),
+        (lambda runs: runs.assign(starttime=runs["starttime"] + "+00:00"), {"run", "day", "week", "long-vm"}),
+        (lambda runs: pd.concat([runs, runs]), {"run", "day", "week", "long-vm"}),
+    ],
+)
+def test_what_is_not_there_is_not_made_up(tmp_path: Path, change, components: set[str]) -> None:
+    """One week, one time, machines of one run each, no spread at all, another time zone, rows twice."""
+    one(tmp_path, change(RUNS))
+    made_of = azure_noise.recompute(tmp_path)
+    assert components <= {row.component for row in made_of.components}
+    assert not {"day", "week"} & {row.component for row in made_of.components} - components
+    azure_noise.write(made_of, azure_noise.compare(made_of.components, noise.components()), tmp_path / "out")
+    noise.components(tmp_path / "out" / noise.COMPONENTS)
+    noise.shares(tmp_path / "out" / noise.SHARES)
+
+
+def test_rows_that_stand_twice_count_once(tmp_path: Path, recomputed: Recomputed) -> None:
+    one(tmp_path, pd.concat([RUNS, RUNS]))
+    again = azure_noise.recompute(tmp_path)
+    assert again.n_runs == len(RUNS) and any("336 rows that stand twice" in note for note in again.notes)
+
+
 def test_mixed_units_are_refused(tmp_path: Path) -> None:
     rates = made.capped(RUNS)
     made.write(tmp_path, "aio", "long", rates)

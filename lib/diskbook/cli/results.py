@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from diskbook.base import paths
-from diskbook.base.errors import unknown
+from diskbook.base.errors import UsageError, unknown
 
 
 @click.command(name="list")
@@ -48,6 +48,10 @@ def import_(
     if dataset is not None:
         from diskbook.importing import azure_noise
 
+        if report or options != {**dict.fromkeys(options), "arms_by": "auto", "same_machine": False}:
+            raise UsageError(
+                "--dataset recomputes tables and makes no run; of the options it takes --name only"
+            )
         click.echo(azure_noise.run(paths, dataset, name))
         return
     from diskbook.importing import text as import_text

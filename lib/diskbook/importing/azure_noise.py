@@ -91,7 +91,7 @@ def recompute(folder: Path, seed: int = 1) -> Recomputed:
     """
     dataset = files.find(folder)
     rng, units, notes = np.random.default_rng(seed), dict[str, int](), list[str]()
-    tests = {key: _runs(dataset, key, units) for key in dataset.files}
+    tests = {key: _runs(dataset, key, units, notes) for key in dataset.files}
     components: list[Component] = []
     shares: list[Share] = []
     for cell in dict.fromkeys(cell for cell, _ in tests):
@@ -135,10 +135,13 @@ def _overlaps(tests: dict[tuple[Cell, str], pd.DataFrame]) -> Overlaps:
     return Overlaps(*(sum(numbers) for numbers in zip((0, 0, 0), *counts, strict=True)))
 
 
-def _runs(dataset: Dataset, key: tuple[Cell, str], units: dict[str, int]) -> pd.DataFrame:
+def _runs(dataset: Dataset, key: tuple[Cell, str], units: dict[str, int], notes: list[str]) -> pd.DataFrame:
     """Rates of one cell; counts the unit of the latencies beside them, which are not used otherwise."""
     paths = dataset.files[key]
-    frame = files.read(paths[files.RATE], dataset.shown(paths[files.RATE]))
+    rows = files.read(paths[files.RATE], dataset.shown(paths[files.RATE]))
+    frame = rows.drop_duplicates()
+    if len(frame) < len(rows):
+        notes.append(f"{key[0]}: {len(rows) - len(frame)} rows that stand twice")
     beside = paths.get(files.LATENCY)
     if beside is not None and "aio" in key[0].operation:
         shown = dataset.shown(beside)
@@ -160,7 +163,8 @@ def _of_cell(series: dict[str, pd.DataFrame], rng: np.random.Generator) -> tuple
         within = next((spread for spread in spreads if spread.name == "run"), None)
         spreads += stats_noise.fresh_components(data, rng, within)
         rates += stats_noise.fresh_shares(data, rng)
-    return spreads, rates
+    finite, known = ([item for item in part if math.isfinite(item.value)] for part in (spreads, rates))
+    return finite, known
 
 
 def _levels(cell: Cell, series: dict[str, pd.DataFrame]) -> Iterator[Spread]:

@@ -154,7 +154,7 @@ def _variances(weeks: _Weeks, counts: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def long_components(data: Series, rng: np.random.Generator) -> Iterator[Spread]:
-    """Components of long-lived machines: run, day, week, machine, and their robust kin.
+    """Components of long-lived machines: run, day, week, machine, and their robust kin; NaN where none.
 
     "long-vm" is the standard deviation of the machines' medians, with the interval of chi-square.
     """
@@ -202,8 +202,14 @@ def fresh_components(data: Series, rng: np.random.Generator, run: Spread | None)
 
 
 def _drawn(name: str, values: np.ndarray, n: int) -> Spread:
-    """First value, with the quantiles of the others; the interval always holds the value."""
-    value, (low, high) = float(values[0]), np.nanquantile(values[1:], ENDS)
+    """First value, with the quantiles of the others; the interval always holds the value.
+
+    All are NaN where there is nothing to compute it from, such as weeks of one week.
+    """
+    known = values[1:][np.isfinite(values[1:])]
+    if not np.isfinite(values[0]) or not len(known):
+        return Spread(name, None, np.nan, np.nan, np.nan, n)
+    value, (low, high) = float(values[0]), np.quantile(known, ENDS)
     return Spread(name, None, value, min(float(low), value), max(float(high), value), n)
 
 

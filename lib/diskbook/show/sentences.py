@@ -16,7 +16,7 @@ from diskbook.show.analysed import ReplicateCost
 from diskbook.stats import power
 from diskbook.stats.gates.design import unpaired
 from diskbook.stats.gates.limits import OPEN_QUEUE
-from diskbook.stats.more_measuring import KEYS, MORE, Outlook, assurance, outlook
+from diskbook.stats.more_measuring import KEYS, MORE, Outlook, assurance, half_width, outlook
 from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict
 
 Row = Mapping[Any, Any]
@@ -234,12 +234,13 @@ def _another(row: Row, scenario: Scenario, cost: ReplicateCost, family: int) -> 
         return ""
     names = ("arm", "base_arm", "workload", "metric")
     item = next(item for item in scenario.comparison if all(getattr(item, key) == row[key] for key in names))
-    reached = assurance(row, item.margin, family)
-    verdict = "" if judged is not Verdict.INCONCLUSIVE else f", a verdict with {_chance(reached.verdict)}"
-    return (
-        f". Another replicate ({_usd(cost)}): ±{percent(item.margin)} or narrower with "
-        f"{_chance(reached.width)} probability{verdict}"
-    )
+    reached, margin = assurance(row, item.margin, family), f"±{percent(item.margin)}"
+    parts = [f"a verdict with {_chance(reached.verdict)} probability"] * (judged is Verdict.INCONCLUSIVE)
+    if half_width(row) > math.log1p(item.margin):
+        parts.insert(0, f"{margin} or narrower with {_chance(reached.width)} probability")
+    elif not parts:
+        parts.append(f"nothing that was asked for, since {margin} and a verdict are reached as it stands")
+    return f". Another replicate ({_usd(cost)}): {', '.join(parts)}"
 
 
 def _first_general(comparisons: pd.DataFrame, cost: ReplicateCost) -> str:

@@ -69,6 +69,28 @@ def fio(uri: str, *options: str) -> dict[str, Any]:
     return job
 
 
+def test_a_block_moves_the_noise_of_its_machines_and_is_kept(
+    backends: Callable[[], LocalBackend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = backends()
+    backend._model = replace(backend._model, profile=load_profile("azure-noise-2024"))
+    monkeypatch.setattr(backend._exports, "_model", backend._model)
+    for number in (1, 2):
+        backend.start_vm(vm(number))
+        backend.attach(f"/vms/vm{number}", 0, replace(DISK, id=f"/disks/{number}"), "None")
+    before = [export._model._model.log_factor for export in backend._exports.running.values()]
+    backend.begin_block(["/VMs/VM1", "/vms/gone"], 3)
+    after = [export._model._model.log_factor for export in backend._exports.running.values()]
+    assert after[0] != before[0] and after[1] == before[1]
+    backend.stop_vm("/vms/vm1")
+    backend.start_vm(vm(1))
+    first, second = backend.truth()["machines"]
+    assert (len(first["moves"]), len(second["moves"])) == (3, 1)
+    assert [len(disk["moves"]) for disk in backend.truth()["disks"]] == [3, 3]
+    backend.close()
+    assert backends()._book.vms["/vms/vm1"].block == 3
+
+
 def test_disks_come_and_go_by_lun(backends: Callable[[], LocalBackend]) -> None:
     backend = backends()
     backend.start_vm(vm(1))

@@ -251,6 +251,17 @@ def test_sessions_record_what_was_drawn(make: MakeExport) -> None:
     assert first.started < first.ended <= second.started
 
 
+def test_an_offset_is_added_after_all_factors(make: MakeExport) -> None:
+    export = make(
+        plays=model(Latency(0.2, offset_ms=0.25), Latency(0.2, offset_ms=-0.9), log_factor=math.log(3))
+    )
+    some_ios(export, "randread", 50)
+    some_ios(export, "randwrite", 50)
+    reads, writes = export.sessions()
+    assert reads.read_mean_ms == pytest.approx(0.85, rel=1e-6)
+    assert writes.write_mean_ms == 0.0
+
+
 def test_noise_multiplies_latencies(make: MakeExport) -> None:
     plays = model(Latency(0.2), log_factor=math.log(3), second_log=(math.log(0.5),))
     export = make(plays=plays)

@@ -34,6 +34,8 @@ def attachment(machine: str, disk: str, read_ms: float, *sessions: dict[str, Any
         "attached": 0.0,
         "detached": None,
         "log_factor": 0.05,
+        "added_ms": {"read": 0.02, "write": 0.02, "flush": 0.02},
+        "slow_log": 0.0,
         "population": {
             "site": "default",
             "option": "none",
@@ -95,7 +97,8 @@ def test_attachments_are_counted_once_a_machine_and_disk() -> None:
     assert (first["disk_id"], first["times_attached"]) == ("/disks/a", 2)
     assert (second["disk_id"], second["times_attached"]) == ("/disks/b", 1)
     assert first["population"]["read_mean_ms"] == 2.2
-    assert first["realised"]["read_mean_ms"] == pytest.approx(2.2 * math.exp(0.05))
+    assert first["realised"]["read_mean_ms"] == pytest.approx(2.2 * math.exp(0.05) + 0.02)
+    assert (first["added_ms"]["write"], first["slow_log"]) == (0.02, 0.0)
 
 
 def test_everything_says_emulated() -> None:

@@ -6,11 +6,14 @@ An emulator that the user named is used and left running.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from diskbook.base.errors import DiskbookError
 from diskbook.base.units import epoch
 from diskbook.cloud import connect
 from diskbook.emulator import lifecycle, truth
+from diskbook.scenario.schedule import Block
 from diskbook.store.run import Run
 
 
@@ -55,6 +58,25 @@ def stop(run: Run) -> None:
     name = connect.emulator_name(run)
     if name is not None and is_there(run):
         lifecycle.stop(name)
+
+
+def with_its_clock(run: Run, replicate: Mapping[str, Any], blocks: Iterable[Block]) -> Iterable[Block]:
+    """Have the noise clock of an emulated replicate set on before each of its blocks.
+
+    Only where the profile has hours between blocks, as the manifest says; else the blocks come as they are.
+    """
+    emulator = run.manifest.get("emulator") or {}
+    return _clocked(run, replicate, blocks) if emulator.get("hours_between_blocks") else blocks
+
+
+def _clocked(run: Run, replicate: Mapping[str, Any], blocks: Iterable[Block]) -> Iterator[Block]:
+    name, machines = str(connect.emulator_name(run)), [row["id"] for row in replicate["machines"].values()]
+    for block in blocks:
+        try:
+            lifecycle.begin_block(lifecycle.connect(name), machines, block.block)
+        except OSError as error:
+            raise DiskbookError(f"the noise clock of emulator {name} cannot be set on: {error}") from error
+        yield block
 
 
 def keep_truth(run: Run) -> None:

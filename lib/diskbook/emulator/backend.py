@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -67,7 +67,8 @@ class LocalBackend:
             machine = self._machine(VmRecord(vm, address, running=True))
             machine.prepare(vm)
             machine.start()
-            self._book.vms[vm.id] = VmRecord(vm, address, running=True)
+            block = record.block if record else 1
+            self._book.vms[vm.id] = VmRecord(vm, address, running=True, block=block)
             if vm.local_os_gib is not None and self._book.at(vm.id, OS_LUN) is None:
                 self._book.add(vm.id, OS_LUN, _os_disk(vm, vm.local_os_gib), "None", time.time())
             for attachment in self._book.attached_to(vm.id):
@@ -171,6 +172,18 @@ class LocalBackend:
                 for attachment in self._book.attachments
                 if attachment.lun != OS_LUN
             ]
+
+    def begin_block(self, vm_ids: Iterable[str], block: int) -> None:
+        """Set the noise clock of machines, and of the disks attached there, to a block of their run.
+
+        A machine that is gone has no clock; who measures on it will notice.
+        """
+        with self._step():
+            for vm_id in (name.lower() for name in vm_ids):
+                if vm_id in self._book.vms:
+                    self._book.vms[vm_id].block = block
+                    self._exports.refresh(vm_id)
+            self._save()
 
     # life of the emulator
 

@@ -49,9 +49,17 @@ class Exports:
             limits.update(self._model.disk_limits(disk))
         for attachment in self._book.of_disk(disk.id):
             attachment.disk = disk
-            export = self.running.get(attachment.number)
-            if export is not None:
-                export.set_model(self.model_of(attachment))
+            self._play(attachment)
+
+    def refresh(self, vm_id: str) -> None:
+        """Have the disks of a machine play what it is time for now."""
+        for attachment in self._book.attached_to(vm_id):
+            self._play(attachment)
+
+    def _play(self, attachment: Attachment) -> None:
+        export = self.running.get(attachment.number)
+        if export is not None:
+            export.set_model(self.model_of(attachment))
 
     def delete(self, disk_id: str) -> None:
         """Delete a disk's data, reservations and limits."""
@@ -71,8 +79,8 @@ class Exports:
 
     def model_of(self, attachment: Attachment) -> ExportModel:
         """What the disk plays in this attachment."""
-        vm = self._book.vms[attachment.vm_id].spec
-        return self._model.export_model(vm, attachment.disk, attachment.caching, attachment.times_before)
+        record, times = self._book.vms[attachment.vm_id], attachment.times_before
+        return self._model.export_model(record.spec, attachment.disk, attachment.caching, times, record.block)
 
     def stop(self, attachment: Attachment) -> None:
         """Stop the export and keep what it recorded."""

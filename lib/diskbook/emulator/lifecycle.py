@@ -32,12 +32,15 @@ START_S = 60.0
 STOP_S = 20.0
 DEFAULT_SEED = 1
 DEFAULT_TIME_SCALE = 0.01
-TRUTH_PATH, FAULTS_PATH = "/diskbook/truth", "/diskbook/faults"
+TRUTH_PATH, FAULTS_PATH, BLOCK_PATH = "/diskbook/truth", "/diskbook/faults", "/diskbook/block"
 
 
 @dataclass(frozen=True)
 class Connection:
-    """All a client needs: where the control plane is, how to trust it and who may log in to machines."""
+    """All a client needs: where the control plane is, how to trust it and who may log in to machines.
+
+    `hours_between_blocks` is how far the noise clock is to be set on from block to block, by its profile.
+    """
 
     name: str
     endpoint: str
@@ -51,6 +54,7 @@ class Connection:
     admin_user: str
     pid: int
     started: float
+    hours_between_blocks: float
     folder: Path
 
 
@@ -205,6 +209,11 @@ def connect(name: str) -> Connection:
 def read_truth(connection: Connection) -> Json:
     """Ask a running emulator for the truth it plays and has played. No analysis may use it."""
     return _ask(connection, TRUTH_PATH)
+
+
+def begin_block(connection: Connection, machine_ids: Sequence[str], block: int) -> None:
+    """Set the noise clock of machines at a running emulator to a block of their run, counted from 1."""
+    _ask(connection, BLOCK_PATH, "PUT", {"machines": list(machine_ids), "block": block})
 
 
 def plant(connection: Connection, faults: Sequence[Json]) -> None:

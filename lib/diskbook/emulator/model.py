@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
 from diskbook.base.units import GIB
+from diskbook.emulator import noise
 from diskbook.emulator.profile import DEFAULT, Noise, Profile
 from diskbook.emulator.types import Cache, DiskSpec, ExportModel, Latency, Limits, VmSpec
 from diskbook.reference import catalog, disk_options
@@ -19,10 +19,12 @@ from diskbook.reference import catalog, disk_options
 SITE_TAG = "diskbook-site"
 CREDIT_TAG = "diskbook-credit-scale"
 ZONES = ("1", "2", "3")
-TABLE_SECONDS = 3600  # the noise of seconds repeats after an hour
 TABLE_TRIALS = 512
+SLOW_BEFORE = 16  # entities that a slow one may follow from: a memory of 23 % is gone by then
+LEAST_OFFSET = -0.5  # of a mean latency: what a fast machine takes off a short one at most; chosen
 VM_CREDIT_S = 30 * 60  # documented: a VM that bursts has credit for 30 minutes
 UNKNOWN_CACHE_GIB = 100  # chosen, where Microsoft's tables have no size for a VM's host cache
+_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,39 @@ class Model:
         """Return the constant of a disk: latencies are multiplied by its exponential."""
         return self._constant("disk", disk_id, self.profile.noise.disk)
 
+    def machine_us(self, vm_id: str) -> float:
+        """Return the microseconds that a machine adds to every latency."""
+        return self._constant("machine us", vm_id, self.profile.noise.machine_us)
+
+    def machine_moves(self, vm_id: str, blocks: int) -> list[float]:
+        """Return the slow moves common to the disks of a machine, at the beginning of each block."""
+        return self._moves("machine moves", vm_id, blocks, self.profile.noise.shared)
+
+    def disk_moves(self, disk_id: str, blocks: int) -> list[float]:
+        """Return a disk's own slow moves, at the beginning of each block."""
+        return self._moves("disk moves", disk_id, blocks, 1 - self.profile.noise.shared)
+
+    def slow_machine_log(self, vm_id: str) -> float:
+        """Return how much slower all of a machine's pairs are than others of their kind: mostly 0."""
+        return self._slow("slow machine", vm_id, self.profile.noise.shared)
+
+    def slow_disk_log(self, disk_id: str) -> float:
+        """Return how much slower a disk is than others of its kind: mostly 0."""
+        return self._slow("slow disk", disk_id, 1 - self.profile.noise.shared)
+
+    def credit_share(self, vm_id: str) -> float:
+        """Return the share of its burst credit that a fresh machine begins with."""
+        return noise.credit_share(self.profile.noise, self._random("credit", self.entity(vm_id)))
+
+    def pair_log(self, vm_id: str, disk_id: str) -> float:
+        """Return the constant of a disk at a machine: latencies are multiplied by its exponential."""
+        machine = self.machine_log(vm_id) + self.slow_machine_log(vm_id)
+        return machine + self.disk_log(disk_id) + self.slow_disk_log(disk_id)
+
+    def offset_ms(self, vm_id: str, mean_ms: float) -> float:
+        """Return what a machine adds to a latency of this mean."""
+        return max(self.machine_us(vm_id) / 1000, LEAST_OFFSET * mean_ms)
+
     def population(self, vm: VmSpec, disk: DiskSpec) -> Population:
         """Return what the profile says of this disk from this machine, without noise and without a cache."""
         option, relation = option_of(disk), self.zone_relation(vm, disk)
@@ -83,7 +118,9 @@ class Model:
         read, write, flush = (self._latency(vm, disk, op).mean_ms for op in ("read", "write", "flush"))
         return Population(site, option, relation, read, write, flush)
 
-    def export_model(self, vm: VmSpec, disk: DiskSpec, caching: str, attachment: int) -> ExportModel:
+    def export_model(
+        self, vm: VmSpec, disk: DiskSpec, caching: str, attachment: int, block: int = 1
+    ) -> ExportModel:
         """Return the numbers of a disk attached to a machine.
 
         Parameters
@@ -94,23 +131,25 @@ class Model:
             None, ReadOnly or ReadWrite.
         attachment
             How many times this disk was attached to this machine before.
+        block
+            Block of the run, from 1: where the noise clock stands.
 
         Raises
         ------
         RuntimeError
             The profile says nothing about this kind of disk.
         """
-        noise = self.profile.noise
-        pair = self.entity(vm.id), self.entity(disk.id)
-        trials = self._random("trial", *pair, str(attachment)).normal(0.0, 1.0, TABLE_TRIALS)
+        machine, levels = self.entity(vm.id), self.profile.noise
+        of_block = (machine, str(block)) if levels.hours_between_blocks else (machine,)
+        moved = self.machine_moves(vm.id, block)[-1] + self.disk_moves(disk.id, block)[-1]
         return ExportModel(
             read=self._latency(vm, disk, "read"),
             write=self._latency(vm, disk, "write"),
             flush=self._latency(vm, disk, "flush"),
             cache=self._cache(vm, disk, caching),
-            log_factor=self.machine_log(vm.id) + self.disk_log(disk.id),
-            second_log=_seconds(noise, self.seed, pair[0]),
-            trial_log=tuple(float(value) for value in noise.trial * trials) if noise.trial else (0.0,),
+            log_factor=self.pair_log(vm.id, disk.id) + moved,
+            second_log=_seconds(levels, self.seed, *of_block),
+            trial_log=self._trials(machine, self.entity(disk.id), str(attachment)),
         )
 
     def disk_limits(self, disk: DiskSpec) -> Limits:
@@ -146,11 +185,13 @@ class Model:
                 credit_mb=(size.uncached_burst_mb_s - size.uncached_mb_s) * VM_CREDIT_S,
             )
         cached = Limits(size.cached_iops, size.cached_mb_s)
-        return self._scaled(uncached, credit_scale(vm)), self._scaled(cached)
+        credit = credit_scale(vm) * self.credit_share(vm.id)
+        return self._scaled(uncached, credit), self._scaled(cached)
 
     def _latency(self, vm: VmSpec, disk: DiskSpec, op: str) -> Latency:
         relation = self.zone_relation(vm, disk)
-        return self.profile.latency(site_of(vm, disk), disk.sku, option_of(disk), relation, op)
+        latency = self.profile.latency(site_of(vm, disk), disk.sku, option_of(disk), relation, op)
+        return replace(latency, offset_ms=self.offset_ms(vm.id, latency.mean_ms))
 
     def _cache(self, vm: VmSpec, disk: DiskSpec, caching: str) -> Cache | None:
         size = catalog.vm_size(vm.size)
@@ -175,6 +216,32 @@ class Model:
 
     def _constant(self, kind: str, arm_id: str, deviation: float) -> float:
         return float(deviation * self._random(kind, self.entity(arm_id)).normal()) if deviation else 0.0
+
+    def _moves(self, kind: str, arm_id: str, blocks: int, share: float) -> list[float]:
+        levels = self.profile.noise
+        if not (levels.wander or levels.shifts_a_month):
+            return [0.0] * blocks
+        random = self._random(kind, self.entity(arm_id))
+        drawn: list[float] = noise.moves(levels, share, random, (blocks,)).tolist()
+        return drawn
+
+    def _slow(self, kind: str, arm_id: str, share: float) -> float:
+        """Draw whether an entity is slow; the next one, named alike but for its number, may be too."""
+        levels = self.profile.noise
+        if not levels.slow_pairs:
+            return 0.0
+        name, number = _succession(self.entity(arm_id))
+        places = range(max(0, number - SLOW_BEFORE), number + 1)
+        chances = [self._random(kind, name, str(place)).random() for place in places]
+        return float(noise.slow(levels, share, np.array(chances))[-1])
+
+    def _trials(self, *names: str) -> tuple[float, ...]:
+        levels = self.profile.noise
+        if not (levels.trial or levels.slow_runs):
+            return (0.0,)
+        usual = levels.trial * self._random("trial", *names).normal(0.0, 1.0, TABLE_TRIALS)
+        slow = noise.slow_runs(levels, self._random("slow run", *names), (TABLE_TRIALS,))
+        return tuple((usual + slow).tolist())
 
 
 def site_of(vm: VmSpec, disk: DiskSpec) -> str:
@@ -205,38 +272,23 @@ def _generator(seed: int, *names: str) -> np.random.Generator:
 
 
 @lru_cache(maxsize=256)
-def _seconds(noise: Noise, seed: int, machine: str) -> tuple[float, ...]:
-    """Draw the noise of every second for a machine: blocks, seconds and drift added.
+def _seconds(levels: Noise, seed: int, *names: str) -> tuple[float, ...]:
+    """Draw the noise of every second for a machine, in a block of its run.
 
     Returns
     -------
     tuple of float, shape (TABLE_SECONDS,)
         Logs of the factors; shape (1,) without noise.
     """
-    if not (noise.block or noise.second or noise.drift):
+    if not (levels.block or levels.second or levels.drift):
         return (0.0,)
-    random = _generator(seed, "second", machine)
-    total = _blocks(noise, random) + _autoregressive(noise, random) + _drift(noise, random)
-    return tuple(float(value) for value in total)
+    return tuple(noise.seconds(levels, _generator(seed, "second", *names)).tolist())
 
 
-def _blocks(noise: Noise, random: np.random.Generator) -> NDArray[np.float64]:
-    """Draw one value each `block_s` and join them by straight lines, so that no trial sees a jump."""
-    count = int(np.ceil(TABLE_SECONDS / noise.block_s)) + 1
-    knots = random.normal(
-        0.0, noise.block * np.sqrt(1.5), count
-    )  # the lines have 2/3 of the variance of the knots
-    knots[-1] = knots[0]  # the table repeats
-    return np.interp(np.arange(TABLE_SECONDS), np.linspace(0, TABLE_SECONDS, count), knots)
-
-
-def _autoregressive(noise: Noise, random: np.random.Generator) -> NDArray[np.float64]:
-    shocks = random.normal(0.0, noise.second, TABLE_SECONDS)
-    shocks[1:] *= np.sqrt(1.0 - noise.phi**2)  # the first is a draw from the stationary distribution
-    return np.array(list(accumulate(shocks, lambda before, shock: noise.phi * before + shock)))
-
-
-def _drift(noise: Noise, random: np.random.Generator) -> NDArray[np.float64]:
-    """One slow wave an hour with this standard deviation, starting anywhere."""
-    angle = 2 * np.pi * (np.arange(TABLE_SECONDS) / TABLE_SECONDS + random.uniform())
-    return noise.drift * np.sqrt(2.0) * np.sin(angle)
+def _succession(entity: str) -> tuple[str, int]:
+    """Split the name of an entity at its first number: `r2-zrs` is the second of `r-zrs`."""
+    path, _, name = entity.rpartition("/")
+    number = _NUMBER.search(name)
+    if number is None:
+        return entity, 0
+    return f"{path}/{name[: number.start()]}{name[number.end() :]}", int(number[0])

@@ -8,6 +8,7 @@ from typing import Any
 
 from diskbook.emulator.model import Model
 from diskbook.emulator.records import Attachment, Book
+from diskbook.emulator.truth import OPS
 from diskbook.emulator.types import DiskSpec, Session, VmSpec
 
 
@@ -22,10 +23,11 @@ def played(model: Model, book: Book, sessions: Callable[[Attachment], list[Sessi
         Gives the sessions of an attachment, those of a disk in use as well.
     """
     vms = {**book.gone, **book.vms}
+    blocks = {vm_id: record.block for vm_id, record in vms.items()}
     disks = {attachment.disk.id: attachment.disk for attachment in book.attachments}
     return {
-        "machines": [_machine(model, record.spec) for record in vms.values()],
-        "disks": [_disk(model, disk) for disk in disks.values()],
+        "machines": [_machine(model, record.spec, record.block) for record in vms.values()],
+        "disks": [_disk(model, disk, max(blocks.values())) for disk in disks.values()],
         "attachments": [
             _attachment(model, vms[attachment.vm_id].spec, attachment, sessions(attachment))
             for attachment in book.attachments
@@ -33,7 +35,7 @@ def played(model: Model, book: Book, sessions: Callable[[Attachment], list[Sessi
     }
 
 
-def _machine(model: Model, vm: VmSpec) -> dict[str, Any]:
+def _machine(model: Model, vm: VmSpec, blocks: int) -> dict[str, Any]:
     uncached, cached = model.vm_limits(vm)
     return {
         "machine_id": vm.id,
@@ -41,12 +43,16 @@ def _machine(model: Model, vm: VmSpec) -> dict[str, Any]:
         "size": vm.size,
         "zone": vm.zone,
         "log_factor": model.machine_log(vm.id),
+        "slow_log": model.slow_machine_log(vm.id),
+        "offset_us": model.machine_us(vm.id),
+        "moves": model.machine_moves(vm.id, blocks),
+        "credit_share": model.credit_share(vm.id),
         "limits_uncached": asdict(uncached),
         "limits_cached": asdict(cached),
     }
 
 
-def _disk(model: Model, disk: DiskSpec) -> dict[str, Any]:
+def _disk(model: Model, disk: DiskSpec, blocks: int) -> dict[str, Any]:
     return {
         "disk_id": disk.id,
         "name": disk.name,
@@ -54,11 +60,14 @@ def _disk(model: Model, disk: DiskSpec) -> dict[str, Any]:
         "zone": disk.zone,
         "home_zone": model.home_zone(disk),
         "log_factor": model.disk_log(disk.id),
+        "slow_log": model.slow_disk_log(disk.id),
+        "moves": model.disk_moves(disk.id, blocks),
         "limits": asdict(model.disk_limits(disk)),
     }
 
 
 def _attachment(model: Model, vm: VmSpec, attachment: Attachment, sessions: list[Session]) -> dict[str, Any]:
+    population = asdict(model.population(vm, attachment.disk))
     return {
         "machine_id": vm.id,
         "disk_id": attachment.disk.id,
@@ -66,7 +75,9 @@ def _attachment(model: Model, vm: VmSpec, attachment: Attachment, sessions: list
         "caching": attachment.caching,
         "attached": attachment.attached,
         "detached": attachment.detached,
-        "log_factor": model.machine_log(vm.id) + model.disk_log(attachment.disk.id),
-        "population": asdict(model.population(vm, attachment.disk)),
+        "log_factor": model.pair_log(vm.id, attachment.disk.id),
+        "slow_log": model.slow_machine_log(vm.id) + model.slow_disk_log(attachment.disk.id),
+        "added_ms": {op: model.offset_ms(vm.id, population[f"{op}_mean_ms"]) for op in OPS},
+        "population": population,
         "sessions": [asdict(session) for session in sessions],
     }

@@ -36,7 +36,7 @@
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 
 #define LIMITS_MAGIC 0x32304d494c4b5344 /* "DSKLIM02" */
-#define MODEL_MAGIC 0x3230444f4d4b5344  /* "DSKMOD02" */
+#define MODEL_MAGIC 0x3330444f4d4b5344  /* "DSKMOD03" */
 #define RESERVATIONS_MAGIC 0x31305653524b5344 /* "DSKRSV01" */
 #define REGISTRATIONS 32
 #define WRITE_EXCLUSIVE_REGISTRANTS 5 /* SPC-4: write exclusive, registrants only */
@@ -74,6 +74,7 @@ struct limits {
 /* SHARED. */
 struct latency {
   double mean_ns, sigma;
+  double offset_ns;    /* added to what was drawn */
   int64_t parallelism; /* internal servers; 0: unlimited */
 };
 
@@ -228,13 +229,12 @@ noise (const struct session *s, int64_t now)
   return model->log_factor + model->second_log[second % model->seconds] + (s ? s->trial_log : 0);
 }
 
-/* Lognormal whose mean is `mean_ns` times exp (noise). */
+/* Lognormal whose mean is `mean_ns` times exp (noise), and the offset. */
 static int64_t
 draw_ns (const struct latency *l, double noise)
 {
-  if (l->sigma <= 0)
-    return (int64_t) (l->mean_ns * exp (noise));
-  return (int64_t) (l->mean_ns * exp (l->sigma * (normal () - l->sigma / 2) + noise));
+  const double log_drawn = l->sigma <= 0 ? noise : l->sigma * (normal () - l->sigma / 2) + noise;
+  return later (0, (int64_t) (l->mean_ns * exp (log_drawn) + l->offset_ns));
 }
 
 /* Occupy the internal server that is free first, from `at` for `service_ns`; return when it starts. */

@@ -38,8 +38,11 @@ WORDING = Wording(
         "float_type": "{at} must be a number, not {value}.",
         "finite_number": "{at} must be a finite number, not {value}.",
         "greater_than_equal": "{at} must be a number of at least {ge:g}, not {value}.",
+        "greater_than": "{at} must be a number above {gt:g}, not {value}.",
         "less_than": "{at} must be below {lt:g}, not {value}.",
+        "less_than_equal": "{at} must be at most {le:g}, not {value}.",
         "missing": "{place}: '{key}' is missing.",
+        "tuple_type wander": "wander needs [[noise.wander]] rows with hours and sd, not {value}.",
         "multiple_of": "{at} must be a whole number, not {value}.",
         "string_type": "{at} must be a text, not {value}.",
     },
@@ -47,6 +50,7 @@ WORDING = Wording(
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Level = Annotated[Number, Field(ge=0)]
+Share = Annotated[Number, Field(ge=0, le=1)]
 Factor = Annotated[Number, Field(ge=0.01)]
 _FIXED = ConfigDict(frozen=True, extra="forbid")
 
@@ -64,12 +68,42 @@ class LatencyKey:
 
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
+class Wander:
+    """A slow wander: an Ornstein-Uhlenbeck process with this time constant and standard deviation (logs)."""
+
+    hours: Annotated[Number, Field(gt=0)]
+    sd: Level
+
+
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True)
 class Noise:
     """Noise levels: standard deviations on the log scale.
 
     `machine` and `disk` are constant for a machine or disk, `trial` for one opening of a disk. `block`
     changes over about `block_s` seconds, `second` each second (autocorrelation `phi` from one second to the
     next), `drift` over an hour; these three are common to all disks of a machine.
+
+    Attributes
+    ----------
+    machine_us
+        Standard deviation of what a machine adds to every latency, in microseconds.
+    wander, shared
+        Processes over hours to weeks, and the share of their variance (and of the rate of shifts) that is the
+        machine's, common to its disks; the rest is each disk's own. They move from block to block, with the
+        hours between blocks, and stand still within one.
+    shifts_a_month, shift
+        Rate of shifts of level, and their size (log); one goes up or down, the next one back.
+    slow_pairs, slow_pair_next, slow_pair_factor
+        Share of fresh pairs of machine and disk that are slow, the share after a slow one, and the factor on
+        their IOPS. It is the machine in `shared` of them, else the disk. Those named alike but for their
+        first number follow one another by it.
+    slow_runs, slow_run_up_to
+        Share of trials slower by 10 % or more, each by itself, and the largest factor.
+    credit_empty, credit_partial
+        Shares of fresh machines whose burst credit is spent, or spent in part, when they begin.
+    hours_between_blocks
+        How far the noise clock is set on from one block of a run to the next.
     """
 
     machine: Level = 0.0
@@ -80,6 +114,19 @@ class Noise:
     drift: Level = 0.0
     phi: Annotated[Level, Field(lt=1)] = 0.6
     block_s: Annotated[Number, Field(ge=1)] = 30.0
+    machine_us: Level = 0.0
+    wander: tuple[Wander, ...] = ()
+    shared: Share = 0.0
+    shifts_a_month: Level = 0.0
+    shift: Level = 0.05
+    slow_pairs: Share = 0.0
+    slow_pair_next: Share = 0.0
+    slow_pair_factor: Annotated[Factor, Field(le=1)] = 0.82
+    slow_runs: Share = 0.0
+    slow_run_up_to: Annotated[Number, Field(ge=1.1)] = 6.0
+    credit_empty: Share = 0.0
+    credit_partial: Share = 0.0
+    hours_between_blocks: Level = 0.0
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -232,7 +279,7 @@ def _overlay(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
         before = base.get(key)
         if isinstance(value, dict) and isinstance(before, dict):
             result[key] = _overlay(before, value)
-        elif isinstance(value, list) and isinstance(before, list):
+        elif key == "latency" and isinstance(value, list) and isinstance(before, list):
             result[key] = before + value  # later rows win
         else:
             result[key] = value

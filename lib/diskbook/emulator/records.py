@@ -18,11 +18,15 @@ _GROUP = re.compile(r"/resourcegroups/(?P<group>[^/]+)/providers/(?P<rest>.+)")
 
 @dataclass
 class VmRecord:
-    """A machine: what was asked for, where it listens, whether it is on."""
+    """A machine: what was asked for, where it listens, whether it is on.
+
+    `block` is the block of its run, at which its noise clock stands.
+    """
 
     spec: VmSpec
     address: VmAddress
     running: bool
+    block: int = 1
 
 
 @dataclass
@@ -121,7 +125,8 @@ def load_book(path: Path) -> Book | None:
 
 def _vm_record(document: dict[str, Any]) -> VmRecord:
     spec = {**document["spec"], "authorized_keys": tuple(document["spec"]["authorized_keys"])}
-    return VmRecord(VmSpec(**spec), VmAddress(**document["address"]), document["running"])
+    address = VmAddress(**document["address"])
+    return VmRecord(VmSpec(**spec), address, document["running"], document.get("block", 1))
 
 
 def _attachment(document: dict[str, Any]) -> Attachment:

@@ -42,6 +42,7 @@ from diskbook.emulator.tls import make_ca_and_cert
 from diskbook.emulator.types import Json
 
 HEAL_EVERY_S = 0.25
+MAX_BLOCK = 100_000  # of a run; far more than any plan has
 KEEP_TLS_S = 20 * 24 * 3600  # certificates are valid for 30 days
 
 
@@ -82,7 +83,7 @@ def _run(folder: Path, ready: int, owner: int | None) -> None:
     try:
         with _listener(folder, config) as listener:
             server, ca = _control_plane(folder, config, profile, backend, listener)
-            connection = _connection(config, listener, ca)
+            connection = _connection(config, profile, listener, ca)
             announce = partial(_announce, folder, connection, ready)
             asyncio.run(_serve(server, listener, owner, announce, backend))
     finally:
@@ -136,7 +137,7 @@ def _control_plane(
         faults=tuple(config["faults"]),
     )
     app = create_app(settings, backend, folder / "arm.sqlite")  # starts again what ran before
-    app.router.routes.append(_truth_route(config, profile, backend))
+    app.router.routes += [_truth_route(config, profile, backend), _block_route(backend)]
     ca, certificate, key = _certificates(folder / "tls", listener.getsockname()[0])
     options = uvicorn.Config(
         app,
@@ -170,6 +171,23 @@ def _truth_route(config: dict[str, Any], profile: Profile, backend: LocalBackend
         return JSONResponse(without_nan({"emulator": emulator, **backend.truth()}))
 
     return Route(lifecycle.TRUTH_PATH, truth)
+
+
+def _block_route(backend: LocalBackend) -> Route:
+    """Set the noise clock of machines to a block of their run: `{"machines": [ids], "block": 2}`."""
+
+    async def begin_block(request: Request) -> JSONResponse:
+        try:
+            asked = await request.json()
+            machines, block = [str(name) for name in asked["machines"]], int(asked["block"])
+            if not 1 <= block <= MAX_BLOCK:
+                raise ValueError(f"there is no block {block}")
+            await asyncio.to_thread(backend.begin_block, machines, block)
+        except (ValueError, KeyError, TypeError, RuntimeError) as error:
+            return JSONResponse({"error": f"no block begins: {error}"}, 400)
+        return JSONResponse(asked)
+
+    return Route(lifecycle.BLOCK_PATH, begin_block, methods=["PUT"])
 
 
 async def _serve(
@@ -206,7 +224,7 @@ async def _heal(backend: LocalBackend) -> None:
             await asyncio.to_thread(backend.heal)
 
 
-def _connection(config: dict[str, Any], listener: socket.socket, ca: Path) -> Json:
+def _connection(config: dict[str, Any], profile: Profile, listener: socket.socket, ca: Path) -> Json:
     address, port = listener.getsockname()
     kept = ("name", "token", "subscription_id", "tenant_id", "time_scale", "profile", "seed")
     return {
@@ -216,6 +234,7 @@ def _connection(config: dict[str, Any], listener: socket.socket, ca: Path) -> Js
         "admin_user": machine.login_user(),
         "pid": os.getpid(),
         "started": time.time(),
+        "hours_between_blocks": profile.noise.hours_between_blocks,
     }
 
 

@@ -23,7 +23,7 @@ from diskbook.base.units import MB, NS_PER_MS, NS_PER_S, NS_PER_US
 from diskbook.emulator.types import ExportModel, Latency, Limits, Session
 
 LIMITS_MAGIC = int.from_bytes(b"DSKLIM02", "little")
-MODEL_MAGIC = int.from_bytes(b"DSKMOD02", "little")
+MODEL_MAGIC = int.from_bytes(b"DSKMOD03", "little")
 MAX_SECONDS = 16384
 MAX_TRIALS = 4096
 MAX_SESSIONS = 4096
@@ -59,7 +59,12 @@ class _Limits(ctypes.Structure):
 
 
 class _Latency(ctypes.Structure):
-    _fields_ = [("mean_ns", ctypes.c_double), ("sigma", ctypes.c_double), ("parallelism", ctypes.c_int64)]
+    _fields_ = [
+        ("mean_ns", ctypes.c_double),
+        ("sigma", ctypes.c_double),
+        ("offset_ns", ctypes.c_double),
+        ("parallelism", ctypes.c_int64),
+    ]
 
 
 class _Session(ctypes.Structure):
@@ -264,6 +269,7 @@ def _set_latency(target: _Latency, latency: Latency) -> None:
         raise ValueError(f"not a latency that can be played: {latency}")
     target.mean_ns = latency.mean_ms * NS_PER_MS
     target.sigma = latency.sigma
+    target.offset_ns = latency.offset_ms * NS_PER_MS
     target.parallelism = latency.parallelism
 
 

@@ -1,7 +1,8 @@
 """The content of a run's `truth.json`: what the emulator played. Pure. No analysis may read it.
 
 Population truth is what the profile says, without any noise. Realised truth is what these machines, disks and
-trials really got: the profile times their own constants, and for a trial the mean of all latencies drawn.
+trials really got: the profile times their own constants, with what the machine adds, and for a trial the mean
+of all latencies drawn. `moves` of machines and disks are what wander and shifts added to the logs, by block.
 """
 
 from __future__ import annotations
@@ -82,15 +83,17 @@ def _pairs(attachments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for attachment in attachments:
         key = (attachment["machine_id"], attachment["disk_id"], attachment["caching"])
         if key not in pairs:
-            factor = math.exp(attachment["log_factor"])
-            population = attachment["population"]
+            factor, added_ms = math.exp(attachment["log_factor"]), attachment["added_ms"]
+            means = {op: attachment["population"][f"{op}_mean_ms"] * factor + added_ms[op] for op in OPS}
             pairs[key] = {
                 "machine_id": key[0],
                 "disk_id": key[1],
                 "caching": key[2],
                 "log_factor": attachment["log_factor"],
-                "population": population,
-                "realised": {f"{op}_mean_ms": population[f"{op}_mean_ms"] * factor for op in OPS},
+                "added_ms": added_ms,
+                "slow_log": attachment["slow_log"],
+                "population": attachment["population"],
+                "realised": {f"{op}_mean_ms": mean for op, mean in means.items()},
                 "times_attached": 0,
             }
         pairs[key]["times_attached"] += 1

@@ -29,11 +29,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Latency:
-    """Latency of one kind of I/O: lognormal; `parallelism` internal servers, 0 for unlimited."""
+    """Latency of one kind of I/O: lognormal; `parallelism` internal servers, 0 for unlimited.
+
+    `offset_ms` is added to what was drawn, after all factors; no I/O takes less than no time.
+    """
 
     mean_ms: float
     sigma: float = 0.0
     parallelism: int = 0
+    offset_ms: float = 0.0
 
 
 @dataclass(frozen=True)

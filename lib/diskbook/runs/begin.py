@@ -93,8 +93,9 @@ def _emulator(folder: Path, scenario: Scenario, asked: Mapping[str, Any]) -> dic
         return {**_of_running(asked), "own": False}
     name = connect.own_emulator_name(folder)
     defaults = {"name": name, "profile": "default", "seed": scenario.design.seed, "time_scale": TIME_SCALE}
-    load_profile(asked.get("profile", "default"))
-    return {**defaults, **asked, "own": True}
+    settings = {**defaults, **asked}
+    hours = load_profile(settings["profile"]).noise.hours_between_blocks
+    return {**settings, "hours_between_blocks": hours, "own": True}
 
 
 def _of_running(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,7 +109,7 @@ def _of_running(asked: Mapping[str, Any]) -> dict[str, Any]:
                 f"emulator {emulator.name} runs with {key} {settings[key]}, not {value}; leave that out, "
                 "or start another emulator"
             )
-    return settings
+    return {**settings, "hours_between_blocks": emulator.hours_between_blocks}
 
 
 def _manifest(

@@ -278,7 +278,7 @@ def _measure_replicate(
     rig = Rig.of(clients, run, scenario, row, stop)
     try:
         checks.run_checks(rig)
-        measure(rig, blocks)
+        measure(rig, own_emulator.with_its_clock(run, row, blocks))
         failover.run_drills(rig, clients)
     finally:
         rig.close()

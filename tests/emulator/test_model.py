@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from diskbook.emulator.model import Model
-from diskbook.emulator.profile import Noise, Profile, load_profile
+from diskbook.emulator.profile import Caps, Noise, Profile, Wander, load_profile
 from diskbook.emulator.types import DiskSpec, Limits, VmSpec
 
 ZRS = DiskSpec("/disks/a", "a", "Premium_ZRS", 1024, None, 1, 5000, 200, False, False, None)
@@ -16,9 +16,7 @@ VM = VmSpec("/vms/a", "a", "Standard_D4as_v4", "1", "linux", "user", (), "")
 
 
 def nominal(**noise: float) -> Profile:
-    return replace(
-        load_profile("quiet"), noise=Noise(**noise), caps=replace(load_profile("quiet").caps, iops_factor=1.0)
-    )
+    return replace(load_profile("quiet"), noise=Noise(**noise), caps=Caps())
 
 
 def test_the_same_seed_and_ids_give_the_same_numbers_and_others_do_not() -> None:
@@ -156,3 +154,71 @@ def test_a_host_cache_answers_hits(caching: str, writes: bool) -> None:
     assert export.cache is not None
     assert (export.cache.hit.mean_ms, export.cache.writes) == (0.079, writes)
     assert Model(nominal(), 1).export_model(VM, ZRS, "None", 0).cache is None
+
+
+WANDERING = replace(
+    load_profile("quiet"),
+    noise=Noise(
+        wander=(Wander(2.0, 0.1),), shared=0.5, shifts_a_month=50.0, hours_between_blocks=3.0, block=0.01
+    ),
+)
+
+
+def test_slow_moves_depend_on_seed_entity_and_block_alone() -> None:
+    model = Model(WANDERING, 7)
+    few, many = model.machine_moves("/vms/a", 3), Model(WANDERING, 7).machine_moves("/vms/a", 9)
+    assert many[:3] == few and len(set(many)) == 9
+    assert model.machine_moves("/vms/b", 3) != few != model.disk_moves("/vms/a", 3)
+    fourth = model.export_model(VM, ZRS, "None", 0, block=4)
+    moved = model.machine_moves(VM.id, 9)[3] + model.disk_moves(ZRS.id, 9)[3]
+    assert fourth.log_factor == pytest.approx(moved)
+    assert fourth == Model(WANDERING, 7).export_model(VM, ZRS, "None", 0, block=4)
+    assert fourth.second_log != model.export_model(VM, ZRS, "None", 0, block=5).second_log
+
+
+def test_without_hours_between_blocks_nothing_moves_from_block_to_block() -> None:
+    model = Model(replace(WANDERING, noise=replace(WANDERING.noise, hours_between_blocks=0.0)), 7)
+    first, fifth = (model.export_model(VM, ZRS, "None", 0, block=block) for block in (1, 5))
+    assert first == fifth and first.log_factor != 0
+
+
+def test_a_machine_adds_microseconds_to_every_latency() -> None:
+    model = Model(nominal(machine_us=50.0), 3)
+    added = [model.machine_us(f"/vms/{number}") for number in range(400)]
+    assert np.std(added) == pytest.approx(50, rel=0.15)
+    vm = replace(VM, size="Standard_E16as_v5")
+    export, added_ms = model.export_model(vm, ZRS, "ReadOnly", 0), model.machine_us(vm.id) / 1000
+    assert export.cache is not None and export.log_factor == 0
+    assert {row.offset_ms for row in (export.read, export.write)} == {added_ms}
+    fast = next(f"/vms/{number}" for number in range(400) if added[number] < -60)
+    hit = model.export_model(replace(vm, id=fast), ZRS, "ReadOnly", 0).cache
+    assert hit is not None and hit.hit.offset_ms == pytest.approx(-0.079 / 2)  # no I/O takes no time
+
+
+def test_slow_disks_of_successive_replicates_come_in_clusters() -> None:
+    model = Model(nominal(slow_pairs=0.2, slow_pair_next=0.6, slow_pair_factor=0.8), 3)
+    names = [[f"/disks/r{number}-{letter}" for number in range(1, 41)] for letter in "abcdefghij"]
+    slow = np.array([[model.slow_disk_log(name) for name in row] for row in names])
+    assert (slow > 0).mean() == pytest.approx(0.2, abs=0.07)
+    assert (slow[:, 1:][slow[:, :-1] > 0] > 0).mean() == pytest.approx(0.6, abs=0.12)
+    assert slow.max() == pytest.approx(np.log(1 / 0.8))
+    name = names[0][int(np.argmax(slow[0]))]
+    assert model.pair_log("/vms/a", name) - model.disk_log(name) == pytest.approx(np.log(1 / 0.8))
+    assert model.slow_machine_log("/vms/a") == Model(nominal(), 3).slow_disk_log(name) == 0.0
+
+
+def test_slow_runs_are_drawn_for_trials_and_leave_the_others_as_they_are() -> None:
+    usual = np.array(Model(nominal(trial=0.004), 3).export_model(VM, ZRS, "None", 0).trial_log)
+    model = Model(nominal(trial=0.004, slow_runs=0.1, slow_run_up_to=3.0), 3)
+    added = np.array(model.export_model(VM, ZRS, "None", 0).trial_log) - usual
+    assert (added > np.log(1.1) - 1e-9).mean() == pytest.approx(0.1, abs=0.04)
+    assert np.isclose(added, 0).mean() > 0.85 and added.max() <= np.log(3) + 1e-9
+
+
+def test_a_burstable_machine_has_its_documented_limits_and_credit() -> None:
+    vm = replace(VM, size="Standard_B8ms")
+    uncached, _ = Model(load_profile("azure-noise-2024-burstable"), 1).vm_limits(vm)
+    assert (uncached.mb_s, uncached.burst_mb_s) == (pytest.approx(51), pytest.approx(204))  # 51 to 57 seen
+    spent = replace(load_profile("azure-noise-2024-burstable"), noise=Noise(credit_empty=1.0))
+    empty, _ = Model(spent, 1).vm_limits(vm)
+    assert (empty.credit_ios, empty.credit_mb) == (0, 0) and uncached.credit_mb > 0

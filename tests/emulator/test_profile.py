@@ -9,7 +9,7 @@ import pytest
 from diskbook.base import paths
 from diskbook.base.errors import UsageError
 from diskbook.emulator.model import Model
-from diskbook.emulator.profile import DEFAULT, RELATIONS, load_profile, profile_names
+from diskbook.emulator.profile import DEFAULT, RELATIONS, Wander, load_profile, profile_names
 from diskbook.emulator.types import DiskSpec, VmSpec
 
 ROW = '[[latency]]\nsku = "Premium_LRS"\nop = "read"\nmean_ms = 2.0\n'
@@ -77,6 +77,7 @@ def test_the_default_profile_gives_the_figures_of_other_articles() -> None:
 def test_limits_lie_two_per_cent_above_nominal() -> None:
     limits = Model(load_profile("default"), 1).disk_limits(disk("Premium_LRS"))
     assert limits.iops == pytest.approx(5099.82, rel=0.001)  # as shared-zrs and disk-options printed
+    assert limits.mb_s == pytest.approx(203.9, rel=0.001)  # as Azure VM Noise 2024 has it
 
 
 def test_the_header_says_what_is_not_reproduced() -> None:
@@ -117,6 +118,41 @@ def test_quiet_is_the_default_without_noise() -> None:
     assert (noise.machine, noise.disk, noise.block, noise.trial, noise.second, noise.drift) == (0,) * 6
 
 
+AZURE = ("azure-noise-2024", "azure-noise-2024-burstable")
+
+
+@pytest.mark.parametrize("name", [*AZURE, DEFAULT])
+def test_profiles_with_the_noise_of_a_dataset_name_its_source_and_licence(name: str) -> None:
+    header = (paths.PROFILES / f"{name}.toml").read_text().split("description =")[0]
+    for words in ("Azure VM Noise 2024", "Azure/AzurePublicDataset at b469a113", "CC-BY-4.0", "changed"):
+        assert words in header
+
+
+def test_real_noise_is_played_with_the_default_profiles_latencies_and_caps() -> None:
+    default = load_profile(DEFAULT)
+    for name in AZURE:
+        profile = load_profile(name)
+        assert (profile.latencies, profile.caps) == (default.latencies, default.caps)
+        assert profile.noise.hours_between_blocks > 0 and profile.noise.machine_us > 0
+        assert not (profile.noise.machine or profile.noise.shifts_a_month)
+    assert (default.caps.iops_factor, default.caps.mb_s_factor) == (1.02, 1.02)
+
+
+def test_what_lasts_hours_and_what_is_rare_is_off_elsewhere() -> None:
+    for name in set(profile_names()) - set(AZURE):
+        noise = load_profile(name).noise
+        rare = (noise.slow_pairs, noise.slow_runs, noise.credit_empty, noise.credit_partial)
+        assert not any(
+            (*rare, noise.machine_us, noise.wander, noise.shifts_a_month, noise.hours_between_blocks)
+        )
+
+
+def test_a_profiles_own_wander_takes_the_place_of_what_it_extends(tmp_path: Path) -> None:
+    path = tmp_path / "wild.toml"
+    path.write_text('extends = "azure-noise-2024"\n[[noise.wander]]\nhours = 1\nsd = 0.2\n')
+    assert load_profile(str(path)).noise.wander == (Wander(1.0, 0.2),)
+
+
 def test_every_profile_that_comes_along_can_be_read() -> None:
     assert {"default", "null", "plus2", "quiet"} <= set(profile_names())
     for name in profile_names():
@@ -130,6 +166,11 @@ def test_every_profile_that_comes_along_can_be_read() -> None:
         ("[noise]\nmachin = 0.1\n" + ROW, "[noise]: there is no key 'machin'; did you mean 'machine'?"),
         ("[noise]\nmachine = -1\n" + ROW, "[noise] machine must be a number of at least 0, not -1."),
         ("[noise]\nphi = 1.0\n" + ROW, "phi must be below 1"),
+        ("[noise]\nshared = 1.5\n" + ROW, "[noise] shared must be at most 1, not 1.5."),
+        ("[noise]\nwander = 0.1\n" + ROW, "wander needs [[noise.wander]] rows with hours and sd, not 0.1."),
+        ("[[noise.wander]]\nhours = 0\nsd = 0.1\n" + ROW, "hours must be a number above 0, not 0."),
+        ("[[noise.wander]]\nhour = 1\nsd = 0.1\n" + ROW, "no key 'hour'; did you mean 'hours'?"),
+        ("[noise]\nhours_between_blocks = -1\n" + ROW, "hours_between_blocks must be a number of at least 0"),
         (ROW + 'zone_relation = "other-c"\n', "no zone_relation 'other-c'; did you mean 'other-"),
         (ROW + 'site = "zone-disk"\n', "no site 'zone-disk'; did you mean 'zone-disks'?"),
         (ROW + 'option = "burst"\n', "no option 'burst'; did you mean 'bursting'?"),

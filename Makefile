@@ -43,7 +43,7 @@ format: setup ## put code and notebooks into the project's style, strip notebook
 	@$(BIN)/nbstripout --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
 	@$(BIN)/python -m diskbook.selftest.house
 
-coverage: setup ## check intervals against simulated truth, and plant hidden limits (3 minutes)
+coverage: setup ## check intervals against simulated truth, and plant hidden limits (4 minutes)
 	@$(BIN)/python -m diskbook.selftest.coverage
 	@$(BIN)/python -m diskbook.selftest.hidden_limits
 

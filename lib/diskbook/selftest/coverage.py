@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
-from diskbook.selftest import coverage_cells, coverage_percentiles, coverage_stationarity
+from diskbook.selftest import coverage_cells, coverage_noise, coverage_percentiles, coverage_stationarity
 from diskbook.selftest.coverage_cells import Condition, Methods, Row
 from diskbook.selftest.simulate import Design
 from diskbook.tables.vocabulary import Scope
@@ -37,6 +37,8 @@ PERCENTILES, QUICK_PERCENTILES = 200, 30
 """Runs of each cell of percentile ratios, which are simulated I/O by I/O."""
 STATIONARITY, QUICK_STATIONARITY = 1_000, 200
 """Comparisons of each cell of stationarity, which are simulated second by second."""
+NOISE, QUICK_NOISE = 4_000, 500
+"""Runs of each design under the noise of real machines."""
 
 LEGEND = """\
 Each cell: coverage of nominal 95 % intervals in %, median half-width in %, false positives in % where there
@@ -163,6 +165,17 @@ def run_stationarity(quick: bool, seed: int, jobs: int) -> list[coverage_station
     return rows
 
 
+def run_noise(quick: bool, seed: int, jobs: int) -> list[coverage_noise.Row]:
+    """Simulate runs under the noise of real machines; prints their table."""
+    n_runs = QUICK_NOISE if quick else NOISE
+    part = functools.partial(coverage_noise.measure, n_runs=n_runs, seed=seed)
+    with _mapping(jobs) as mapped:
+        cells = list(mapped(part, list(coverage_noise.cells(quick=quick))))
+    rows = [row for rows_of_cell in cells for row in rows_of_cell]
+    print(coverage_noise.text(rows), end="\n\n", flush=True)
+    return rows
+
+
 def _condition(condition: Condition, grid: Grid, seed: int, methods: Methods) -> list[Row]:
     sizes = [(replicates, blocks) for replicates in grid.replicates for blocks in grid.blocks]
     lost = (condition.failed, condition.slow_lost, condition.slow_repeated)
@@ -188,14 +201,17 @@ def main(arguments: Sequence[str] | None = None, methods: Methods = coverage_cel
     rows = run(grid, options.seed, options.jobs, methods)
     of_percentiles = run_percentiles(options.quick, options.seed, options.jobs)
     of_stationarity = run_stationarity(options.quick, options.seed, options.jobs)
+    of_noise = run_noise(options.quick, options.seed, options.jobs)
     print(summary(rows))
     short = sum(row.is_short for row in of_percentiles)
     print(f"percentile ratios: {short} of {len(of_percentiles)} cells cover too little")
     unsteady = sum(row.is_short for row in of_stationarity)
     print(f"stationarity: {unsteady} of {len(of_stationarity)} cells fall short")
-    n_cells = len(rows) + len(of_percentiles) + len(of_stationarity)
+    noisy = sum(row.is_short for row in of_noise)
+    print(f"noise of real machines: {noisy} of {len(of_noise)} cells cover too little")
+    n_cells = len(rows) + len(of_percentiles) + len(of_stationarity) + len(of_noise)
     print(f"{n_cells:,} cells in {time.monotonic() - began:.0f} s")
-    return int(short > 0 or unsteady > 0 or any(row.status == "FAILED" for row in rows))
+    return int(short > 0 or unsteady > 0 or noisy > 0 or any(row.status == "FAILED" for row in rows))
 
 
 if __name__ == "__main__":

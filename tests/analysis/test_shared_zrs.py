@@ -14,6 +14,7 @@ from diskbook import load
 from diskbook.analysis import reservations as reservations_shown, shared_zrs
 from diskbook.analysis.published import compared, figures as published
 from diskbook.analysis.run import Analysis, analyse
+from diskbook.show import answers
 from diskbook.stats.zone_probe import probe
 from diskbook.store import tables
 from diskbook.store.run import Run
@@ -74,6 +75,22 @@ def test_the_articles_load_sits_on_the_cap(measured: tuple[Analysis, dict[str, A
     verdicts = rows.set_index(["published", "unit"])["verdict"]
     assert verdicts[("ZRS, same zone, shared", "ms")] == "capped artefact"
     assert verdicts[("ZRS, remote zone, shared", "ms")].startswith("not comparable")
+
+
+@pytest.mark.measures
+def test_one_disk_from_two_machines_is_no_finding_with_one_replicate(
+    measured: tuple[Analysis, dict[str, Any]],
+) -> None:
+    """Reads from two zones differ here by 1.4 times or more: so may machines, for all that one replicate tells."""
+    a, _ = measured
+    rows = a.comparisons[a.comparisons["workload"] == "read-qd1"]
+    assert set(rows["verdict"]) == {"inconclusive"} and set(rows["pairing"]) == {"same-disk"}
+    row = rows[rows["scope"] == "these disks"].iloc[0]
+    assert not row["ci_low"] <= 1 <= row["ci_high"]
+    (said,) = answers.answers(a)
+    assert "may or may not differ" in said and said.endswith("measure 2 replicates or more")
+    assert "1 of the ratios can tell nothing, since the machines may differ as well" in a.ratios.alt
+    assert a.percentile_ratios.empty
 
 
 @pytest.mark.measures

@@ -94,7 +94,7 @@ class Analysis:
         """Ratios of percentiles for comparisons that passed their gates, in the scope of their verdict."""
         keys = ["arm", "base_arm", "workload"]
         judged = sentences.chosen(self.comparisons)
-        alone = [unpaired(*row) for row in judged[["pairing", "n_replicates"]].to_numpy()]
+        alone = [unpaired(*row) for row in judged[["pairing", "scope"]].to_numpy()]
         refused = judged["verdict"].isin(WITHHELD) | (
             judged["metric"].str.startswith("lat") & judged["ratio"].isna()
         )

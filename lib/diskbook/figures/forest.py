@@ -105,7 +105,7 @@ def _row(axes: Axes, place: int, row: dict[str, Any], looks: Mapping[str, ArmLoo
 
 
 def _unpaired(row: Mapping[str, Any]) -> bool:
-    return unpaired(row["pairing"], row["n_replicates"])
+    return unpaired(row["pairing"], row["scope"])
 
 
 def refusal(row: Mapping[str, Any]) -> str:
@@ -115,7 +115,7 @@ def refusal(row: Mapping[str, Any]) -> str:
     if row["verdict"] == Verdict.SATURATED:
         return "no latency ratio: saturated"
     if row["verdict"] == Verdict.INCONCLUSIVE and _unpaired(row):
-        return "one replicate: machines may differ"
+        return "one replicate: machines may differ" if row["n_replicates"] < 2 else "machines may differ"
     words = {Verdict.INVALID: "invalid: see gates", Verdict.INCONCLUSIVE: "may sit on a cap"}
     return words.get(row["verdict"], "no data")
 

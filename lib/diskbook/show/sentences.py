@@ -125,7 +125,7 @@ def _of_limits(row: Row, scenario: Scenario) -> str:
 
 
 def _unpaired(row: Row) -> bool:
-    return unpaired(row["pairing"], row["n_replicates"])
+    return unpaired(row["pairing"], row["scope"])
 
 
 def _milliseconds(row: Row) -> str:

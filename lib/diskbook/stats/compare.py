@@ -12,7 +12,7 @@ import pandas as pd
 
 from diskbook.stats import ratios, verdicts
 from diskbook.stats.gates import Gate
-from diskbook.stats.gates.design import hides_general, of_machines
+from diskbook.stats.gates.design import hides_general, of_machines, unpaired
 from diskbook.stats.gates.limits import CAP, SATURATION, without_interval
 from diskbook.stats.gates.plan import Plan
 from diskbook.stats.gates.tool import TOOL
@@ -97,7 +97,7 @@ def compare(
     for numbers in _estimated(view, pairs, level):
         findings = view.findings(*numbers.pair, numbers.log_ratios, numbers.outliers, numbers.estimates)
         gate_rows += [_gate_row(numbers.pair[0], gate) for gate in findings]
-        general, these = _drafts(numbers, findings)
+        general, these = _drafts(numbers, findings, view.pairing(numbers.pair[0]))
         if not general.refused and not hides_general(findings):
             by_zone = by_stratum(view, numbers.pair, numbers.log_ratios, level)
             strata_rows += [_stratum_row(numbers.pair, *stratum) for stratum in by_zone.items()]
@@ -127,12 +127,15 @@ class _Draft:
     estimate: ratios.Estimate
     difference: Interval
     findings: list[Gate]
+    pairing: str
     note: str = ""
 
     @property
     def decided(self) -> Verdict | None:
-        """Verdict that the gates decide, the gravest first; None where none does."""
+        """Verdict that the gates and the pairing decide, the gravest first; None where none does."""
         verdicts_of_gates = {gate.decides for gate in self.findings}
+        if unpaired(self.pairing, self.estimate.scope):
+            verdicts_of_gates.add(Verdict.INCONCLUSIVE)
         order = (
             Verdict.INVALID,
             Verdict.CAPPED,
@@ -169,12 +172,12 @@ def _estimated(view: View, pairs: Sequence[Pair], level: float) -> list[_Numbers
     return [by_place[place] for place in range(len(pairs))]
 
 
-def _drafts(numbers: _Numbers, findings: list[Gate]) -> list[_Draft]:
+def _drafts(numbers: _Numbers, findings: list[Gate], pairing: str) -> list[_Draft]:
     """Both scopes of a comparison, the general one first, without intervals where a gate withholds them."""
     withheld = without_interval(findings)
     reasons = withheld or hides_general(findings), withheld
     scopes = map(_without_interval, numbers.estimates, numbers.differences, reasons)
-    return [_Draft(*numbers.pair, estimate, difference, findings) for estimate, difference in scopes]
+    return [_Draft(*numbers.pair, estimate, difference, findings, pairing) for estimate, difference in scopes]
 
 
 def _without_interval(
@@ -219,7 +222,7 @@ def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
         "ci_high": np.nan if withheld else estimate.high,
         "level": estimate.level,
         "method": estimate.method,
-        "pairing": item.pairing,
+        "pairing": draft.pairing,
         "n_replicates": estimate.n_replicates,
         "n_blocks": estimate.n_blocks,
         "family": item.family,
@@ -239,7 +242,7 @@ def _notes(draft: _Draft) -> list[str]:
         if gate.status is GateStatus.FAILED or (decided and gate.decides is decided)
     ]
     if estimate.scope is Scope.THESE and not withheld:
-        notes += of_machines(draft.findings)
+        notes += of_machines(draft.findings, draft.pairing, estimate.scope)
     if draft.note:
         notes.append(draft.note)
     if estimate.reason and decided in (None, Verdict.INTERIM, Verdict.INCONCLUSIVE):

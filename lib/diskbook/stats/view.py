@@ -121,6 +121,13 @@ class View:
         """Physical zones and nearest zones of the comparison's replicates."""
         return strata.strata_of(item.arm, item.base_arm, self._zones, self._nearest, self._unprobed)
 
+    def pairing(self, item: Named) -> str:
+        """How the comparison's arms are paired, as their trials have it; as named where there are none."""
+        keys = [(name, item.workload) for name in (item.arm, item.base_arm)]
+        if not all(key in self.checks for key in keys):
+            return str(item.pairing)
+        return design.pairing_of(item.pairing, [self.checks[key] for key in keys])
+
     def findings(
         self,
         item: Named,

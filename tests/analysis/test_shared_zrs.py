@@ -81,7 +81,7 @@ def test_the_articles_load_sits_on_the_cap(measured: tuple[Analysis, dict[str, A
 def test_one_disk_from_two_machines_is_no_finding_with_one_replicate(
     measured: tuple[Analysis, dict[str, Any]],
 ) -> None:
-    """Reads from two zones differ here by 1.4 times or more: so may machines, for all that one replicate tells."""
+    """Reads from two zones differ by 1.4 times or more: so may machines, as far as one replicate tells."""
     a, _ = measured
     rows = a.comparisons[a.comparisons["workload"] == "read-qd1"]
     assert set(rows["verdict"]) == {"inconclusive"} and set(rows["pairing"]) == {"same-disk"}

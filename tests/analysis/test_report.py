@@ -150,7 +150,7 @@ def test_headline_of_a_run(run: Run) -> None:
     words = reports.headline(run)
     assert words == show_answers.headline(analyse(run))
     assert words.startswith("emulated: write latency at queue depth 1 of ZRS from zone 1 is 2.")
-    assert "95 % CI" in words and words.endswith("these two disks, 4 blocks)")
+    assert "95 % CI" in words and words.endswith("these two disks in these hours, 4 blocks)")
 
 
 @pytest.mark.parametrize("content", [None, "", "{}", "not json"])
@@ -192,7 +192,7 @@ def test_a_ratio_has_its_adjusted_p_beside_it(run: Run) -> None:
 def test_one_replicate_is_told_what_blocks_cannot_do(run: Run) -> None:
     found = analyse(run)
     more = sentences.more_measuring(found.comparisons, found.scenario)
-    assert "for these two disks with 4 blocks; 5 blocks more narrow it to ±" in more[0]
+    assert "for these two disks in these hours with 4 blocks; 5 blocks more narrow it to ±" in more[0]
     assert "No number of blocks" in more[-1]
 
 
@@ -311,10 +311,14 @@ def test_words_of_every_verdict(run: Run) -> None:
     assert " may or may not differ " in say(verdict="inconclusive")
     assert say(verdict="capped", warnings="on a cap").startswith("no ratio for the write latency")
     assert "no interval" in say(ci_low=float("nan"), ci_high=float("nan"), verdict="inconclusive")
-    assert "these two disks, 4 blocks" in say() and "this disk, 4 blocks" in say(pairing="same-disk")
+    assert "these two disks in these hours, 4 blocks" in say()
+    assert "this disk in these hours, 4 blocks" in say(pairing="same-disk")
     zones = {"arm": "zrs-z2", "base_arm": "zrs-z1", "pairing": "same-disk"}
-    assert "this disk from these two machines, 4 blocks" in say(**zones)
-    assert "these disks, 3 replicates" in say(**zones, n_replicates=3)
+    assert "this disk from these two machines in these hours, 4 blocks" in say(**zones)
+    assert "these disks in these hours, 3 replicates" in say(**zones, n_replicates=3)
+    general = {"scope": "disks like these", "n_replicates": 3}
+    assert "disks like these whose nearest zone is az2, 3 repl" in say(**general, nearest_zone="az2")
+    assert "disks like these, 3 replicates" in say(**general)
     assert "p =" not in say() and "p_" not in say()
 
 

@@ -25,7 +25,8 @@ def with_history(a: Analysed, runs: Sequence[str]) -> list[str]:
     lines = [
         f"{a.provenance}: {measured.label}: {moderated.estimate.ratio:.2f} times "
         f"({100 * moderated.estimate.level:.0f} % CI {moderated.estimate.low:.2f}.."
-        f"{moderated.estimate.high:.2f}, {moderated.estimate.scope}, {moderated.estimate.method}); "
+        f"{moderated.estimate.high:.2f}, {moderated.estimate.scope.words(measured.nearest_zone)}, "
+        f"{moderated.estimate.method}); "
         f"{moderated.saved}"
         for measured, moderated in intervals
     ]

@@ -27,7 +27,8 @@ class MeasuredRatios:
     """Log ratios (index replicate, block) of one comparison and direction in a run.
 
     `refusal` says why they are no evidence; empty when they are. `hidden` says why they are none for disks
-    like these. `strata` are those of its replicates (zones, nearest zones), where there is more than one.
+    like these. `strata` are those of its replicates (zones, nearest zones), where there is more than one;
+    `nearest_zone` is the one that they share.
     """
 
     item: Comparison
@@ -36,6 +37,7 @@ class MeasuredRatios:
     refusal: str
     hidden: str = ""
     strata: tuple[str, ...] = ()
+    nearest_zone: str = ""
 
     @property
     def label(self) -> str:
@@ -92,7 +94,10 @@ class PriorRun:
         hidden = _unknown_zone(_rows_of(compared.gates, item))
         strata = _rows_of(compared.strata, item)
         names = tuple(strata.loc[strata["direction"] == direction, "stratum"])
-        return MeasuredRatios(item, direction, values, refusal, hidden, names)
+        general = compared.table[compared.table["scope"] == Scope.LIKE_THESE]
+        of_item = _rows_of(general, item)
+        nearest_zone = of_item.loc[of_item["direction"] == direction, "nearest_zone"].iloc[0]
+        return MeasuredRatios(item, direction, values, refusal, hidden, names, nearest_zone)
 
 
 def _unknown_zone(gates: pd.DataFrame) -> str:

@@ -105,7 +105,7 @@ class Analysis:
             item for item in self.scenario.comparison if (item.arm, item.base_arm, item.workload) in named
         ]
         every = stats_percentile_ratios.percentile_ratios(self.tables.bins, self.trials, items)
-        return every.merge(judged[[*keys, "scope"]], on=[*keys, "scope"])
+        return every.merge(judged[[*keys, "scope", "nearest_zone"]], on=[*keys, "scope"])
 
     @cached_property
     def published(self) -> pd.DataFrame:

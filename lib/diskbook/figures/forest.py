@@ -50,7 +50,7 @@ def forest(
             if not isinstance(line, str):
                 _row(axes, place, line, looks)
         _axis(axes, data, lines, looks, words)
-    scope = data["scope"].iloc[0] if len(data) else Scope.THESE
+    scope = _scope_words(data)
     alone = any(_unpaired(row) for row in _records(_drawn(data)))
     why = "the interval covers 1" + f", or {MACHINES}" * alone
     note = f"{_interval_words(data, scope)}. Open grey diamond: {why}."
@@ -174,6 +174,16 @@ def _label(row: Mapping[str, Any], looks: Mapping[str, ArmLook], words: Mapping[
     return f"{words.get(row['workload'], row['workload'])}\n{arms}"
 
 
+def _scope_words(data: pd.DataFrame) -> str:
+    """Scope of the rows drawn; of disks like these with the nearest zones that their replicates share."""
+    scope = Scope(data["scope"].iloc[0]) if len(data) else Scope.THESE
+    # Tables of older runs have no such column.
+    zones = sorted(set(data["nearest_zone"]) - {""}) if "nearest_zone" in data else []
+    if len(zones) > 1:
+        return f"{scope.words()}, zone-redundant ones by their nearest zone"
+    return f"{scope.words()}, zone-redundant ones nearest to {zones[0]}" if zones else scope.words()
+
+
 def _interval_words(data: pd.DataFrame, scope: str) -> str:
     known = data[data["ci_low"].notna()]
     if known.empty:
@@ -189,6 +199,7 @@ def _caption(data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[st
     shown = _drawn(data)
     parts = [
         f"{_label(row, looks, words).replace(chr(10), ', ')}: {value_words(row)}"
+        + f", {Scope.LIKE_THESE.words(row['nearest_zone'])}" * bool(row.get("nearest_zone"))
         + f", inconclusive, since {MACHINES}" * _unpaired(row)
         + ", interim: not all that was planned is measured" * (row["verdict"] == Verdict.INTERIM)
         for row in _records(shown)

@@ -17,7 +17,7 @@ from diskbook.stats import power
 from diskbook.stats.gates.design import unpaired
 from diskbook.stats.gates.limits import OPEN_QUEUE
 from diskbook.stats.more_measuring import KEYS, MORE, Outlook, assurance, half_width, outlook
-from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict
+from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict, in_these_hours
 
 Row = Mapping[Any, Any]
 METRIC_WORDS = {
@@ -65,15 +65,19 @@ def _operation(item: Workload) -> str:
 def scope_words(row: Row, scenario: Scenario) -> str:
     """Scope in words: these two disks, this disk, these disks, disks like these; machines where they differ.
 
+    Of disks like these with their nearest zone where the replicates share one, of all others with the hours.
     With one replicate nothing tells a disk, or a zone, from the machine that it was measured from.
     """
-    if row["scope"] == Scope.LIKE_THESE:
-        return Scope.LIKE_THESE
-    if row["n_replicates"] > 1:
-        return Scope.THESE
-    machines = {scenario.arm_named(row[role]).machine for role in ("arm", "base_arm")}
-    if row["pairing"] == "same-disk":
-        return "this disk from these two machines" if len(machines) > 1 else "this disk"
+    if row["scope"] == Scope.LIKE_THESE or row["n_replicates"] > 1:
+        return Scope(row["scope"]).words(row.get("nearest_zone", ""))  # older tables have no such column
+    return in_these_hours(_disks(row, scenario))
+
+
+def _disks(row: Row, scenario: Scenario) -> str:
+    """Disks of a comparison with one replicate."""
+    arms = [scenario.arm_named(row[role]) for role in ("arm", "base_arm")]
+    if row["pairing"] == "same-disk" or arms[0].disk == arms[1].disk:
+        return "this disk from these two machines" if arms[0].machine != arms[1].machine else "this disk"
     return "these two disks and their machines" if _unpaired(row) else "these two disks"
 
 

@@ -77,7 +77,16 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
 def _scopes(rows: pd.DataFrame, notes: dict[str, int]) -> dict[str, str]:
     """Ratio of one comparison in each scope."""
     scopes = {row["scope"]: row for row in rows.to_dict("records")}
-    return {capital(scope): _ratio_words(scopes[scope], notes) for scope in Scope}
+    return {
+        capital(scope.words()): _ratio_words(scopes[scope], notes) + _stratum(scopes[scope], notes)
+        for scope in Scope
+    }
+
+
+def _stratum(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
+    """Footnote on the nearest zone that all disks of a general estimate share; empty where none is known."""
+    zone = row.get("nearest_zone", "")
+    return " " + mark(f"holds for {Scope(row['scope']).words(zone)}", notes) if zone else ""
 
 
 def _numbers(frame: pd.DataFrame) -> str:
@@ -265,14 +274,15 @@ def percentile_ratios(frame: pd.DataFrame, labels: dict[str, str], words: dict[s
     notes: dict[str, int] = {}
     rows = []
     known = frame.groupby("quantile")["ratio"].transform("count") > 0
-    for key, group in frame[known].groupby(["arm", "base_arm", "workload", "direction", "scope"], sort=False):
-        arm, base_arm, workload, _, scope = map(str, key)
+    keys = ["arm", "base_arm", "workload", "direction", "scope", "nearest_zone"]
+    for key, group in frame[known].groupby(keys, sort=False):
+        arm, base_arm, workload, _, scope, zone = map(str, key)
         shown = {
             f"p{100 * row['quantile']:g}": _ratio_words({**row, "warnings": row["reason"]}, notes)
             for row in group.to_dict("records")
         }
         arms = f"{labels[arm]} / {labels[base_arm]}"
-        rows.append({"Load": words[workload], "Arms": arms, "Scope": scope, **shown})
+        rows.append({"Load": words[workload], "Arms": arms, "Scope": Scope(scope).words(zone), **shown})
     caption = "Ratios of percentiles, from pairs of trials within blocks"
     return Html(table(pd.DataFrame(rows), caption) + footnotes(notes))
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from diskbook.stats import ratios, verdicts
 from diskbook.stats.gates import Gate
+from diskbook.stats.gates.data import MEMORY
 from diskbook.stats.gates.design import hides_general, of_machines, unpaired
 from diskbook.stats.gates.limits import CAP, SATURATION, without_interval
 from diskbook.stats.gates.plan import Plan
@@ -97,7 +98,7 @@ def compare(
     for numbers in _estimated(view, pairs, level):
         findings = view.findings(*numbers.pair, numbers.log_ratios, numbers.outliers, numbers.estimates)
         gate_rows += [_gate_row(numbers.pair[0], gate) for gate in findings]
-        general, these = _drafts(numbers, findings, view.pairing(numbers.pair[0]))
+        general, these = _drafts(numbers, findings, view)
         if not general.refused and not hides_general(findings):
             by_zone = by_stratum(view, numbers.pair, numbers.log_ratios, level)
             strata_rows += [_stratum_row(numbers.pair, *stratum) for stratum in by_zone.items()]
@@ -128,6 +129,7 @@ class _Draft:
     difference: Interval
     findings: list[Gate]
     pairing: str
+    nearest_zone: str = ""
     note: str = ""
 
     @property
@@ -172,12 +174,18 @@ def _estimated(view: View, pairs: Sequence[Pair], level: float) -> list[_Numbers
     return [by_place[place] for place in range(len(pairs))]
 
 
-def _drafts(numbers: _Numbers, findings: list[Gate], pairing: str) -> list[_Draft]:
+def _drafts(numbers: _Numbers, findings: list[Gate], view: View) -> list[_Draft]:
     """Both scopes of a comparison, the general one first, without intervals where a gate withholds them."""
     withheld = without_interval(findings)
     reasons = withheld or hides_general(findings), withheld
     scopes = map(_without_interval, numbers.estimates, numbers.differences, reasons)
-    return [_Draft(*numbers.pair, estimate, difference, findings, pairing) for estimate, difference in scopes]
+    item = numbers.pair[0]
+    general, these = (
+        _Draft(*numbers.pair, estimate, difference, findings, view.pairing(item))
+        for estimate, difference in scopes
+    )
+    nearest_zone = "" if general.estimate.reason else view.strata(item).nearest
+    return [replace(general, nearest_zone=nearest_zone), these]
 
 
 def _without_interval(
@@ -229,6 +237,7 @@ def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
         "warnings": "; ".join(dict.fromkeys(_notes(draft))),
         "provenance": provenance,
         **_difference(draft),
+        "nearest_zone": draft.nearest_zone,
         "_p": np.nan if draft.decided else estimate.p_difference,
     }
 
@@ -239,7 +248,8 @@ def _notes(draft: _Draft) -> list[str]:
     notes = [
         gate.words
         for gate in draft.findings
-        if gate.status is GateStatus.FAILED or (decided and gate.decides is decided)
+        if (gate.status is GateStatus.FAILED and _concerns(gate, estimate.scope))
+        or (decided and gate.decides is decided)
     ]
     if estimate.scope is Scope.THESE and not withheld:
         notes += of_machines(draft.findings, draft.pairing, estimate.scope)
@@ -249,8 +259,13 @@ def _notes(draft: _Draft) -> list[str]:
         notes.append(estimate.reason)
     general = estimate.scope is Scope.LIKE_THESE and not estimate.reason
     if general and estimate.n_replicates < FEW_REPLICATES and not withheld:
-        notes.append(_few_replicates(estimate))
+        notes.append(_few_replicates(estimate, draft.nearest_zone))
     return notes
+
+
+def _concerns(gate: Gate, scope: Scope) -> bool:
+    """Whether a gate is about estimates of a scope: over replicates a disk's memory is part of the spread."""
+    return gate.name != MEMORY or scope is Scope.THESE
 
 
 def _difference(draft: _Draft) -> dict[str, float]:
@@ -295,12 +310,13 @@ def _stratum_row(pair: Pair, stratum: str, estimate: ratios.Estimate) -> dict[st
     }
 
 
-def _few_replicates(estimate: ratios.Estimate) -> str:
+def _few_replicates(estimate: ratios.Estimate, nearest_zone: str) -> str:
     """Say how wide the honest interval is with so few replicates."""
     half = 100 * (math.sqrt(estimate.high / estimate.low) - 1)
     freedom = f"{estimate.df:.0f} degree{'s' * (estimate.df != 1)} of freedom"
+    scope = estimate.scope.words(nearest_zone)
     return (
-        f"with {estimate.n_replicates} replicates (t with {freedom}) the interval for disks like these "
+        f"with {estimate.n_replicates} replicates (t with {freedom}) the interval for {scope} "
         f"is ±{half:.1f} %: {FEW_REPLICATES} replicates or more narrow it"
     )
 

@@ -165,6 +165,7 @@ class View:
                 arms, cells, self._moved_by_losses((item, direction), cells), estimates, item.margin
             ),
             data.noise_gate(arms, far, there),
+            data.memory_gate(log_ratios),
             design.zone_gate(arms, cells),
             tool.tool_gate(arms, cells, self.provenance),
             design.nearest_gate(self.strata(item), replicates),

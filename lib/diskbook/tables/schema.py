@@ -165,6 +165,7 @@ COMPARISONS = Table(
         *_text("warnings", nullable=True),
         *_text("provenance", values=tuple(Provenance)),
         *_number("diff_ms", "diff_low_ms", "diff_high_ms", unit="ms", least=None),
+        *_text("nearest_zone"),
     ),
     key=("arm", "base_arm", "workload", "direction", "metric", "scope"),
     remedy=_ANALYSE,

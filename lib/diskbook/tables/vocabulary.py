@@ -61,12 +61,31 @@ class GateStatus(StrEnum):
 
 
 class Scope(StrEnum):
-    """Which disks an estimate speaks of."""
+    """Which disks an estimate speaks of: its value in tables; `words` and `these` word it for readers."""
 
     THESE = "these disks"
-    """The very disks measured."""
+    """The very disks measured, in the hours in which they were."""
     LIKE_THESE = "disks like these"
-    """Disks of the kind."""
+    """Disks of the kind; where it is known, of those only that answer from the same zone."""
+
+    def words(self, nearest_zone: str = "") -> str:
+        """Word the scope, the general one with the nearest zone of its disks (`stats.strata`), if known."""
+        if self is Scope.THESE:
+            return in_these_hours(self)
+        if not nearest_zone:
+            return str(self)
+        zones = nearest_zone.split("+")
+        return f"{self} whose nearest zone{'s are' if len(zones) > 1 else ' is'} {' and '.join(zones)}"
+
+
+def in_these_hours(disks: str) -> str:
+    """Word that an estimate speaks of disks in the hours measured.
+
+    A disk has a memory: where its latency wanders over hours, an interval over the blocks of some minutes
+    holds the ratio of those minutes (97 to 99 %), and the lasting one in 36 to 90 % of runs only (simulated,
+    autocorrelation of blocks 0.5 to 0.8, and resampled from public series of local disks on Azure).
+    """
+    return f"{disks} in these hours"
 
 
 class Verdict(StrEnum):

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from diskbook import load
+from diskbook.azure import expiry
 from diskbook.base import paths
 from diskbook.base.errors import UsageError
 from diskbook.plan import sample_size
-from diskbook.scenario import schedule
+from diskbook.scenario import consistency, schedule
 from diskbook.scenario.model import Scenario
 
 ZONE_DISKS = (paths.SCENARIOS / "zone-disks.toml").read_text("utf-8")
@@ -67,6 +68,9 @@ def test_every_scenario_loads_in_every_preset() -> None:
         ({"disk.zrs.name": "ZRS 1"}, "is not a name"),
         ({"scenario.region": "westeurop"}, "'westeurop'"),
         ({"machine.vm1.size": "Standard_D4as"}, "'Standard_D4as'"),
+        ({"design.hours_between_blocks": 25}, "hours_between_blocks"),
+        ({"design.hours_between_blocks": -1}, "hours_between_blocks"),
+        ({"design.hours_between_blocks": 24.5}, "hours_between_blocks"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(overrides: dict[str, object], said: str) -> None:
@@ -96,6 +100,19 @@ def test_a_broken_file_is_named(tmp_path: Path, change: tuple[str, str], said: s
     with pytest.raises(UsageError, match=r"broken\.toml") as caught:
         load.load(str(path), "quick")
     assert said in str(caught.value)
+
+
+def test_blocks_are_spread_over_hours_only_as_long_as_machines_stand() -> None:
+    spread = {"design.hours_between_blocks": 24}
+    assert load.load("zone-disks", "quick", spread).design.hours_between_blocks == 24  # 4 blocks: 72 h
+    with pytest.raises(UsageError, match="5 blocks would take 96 h, and machines stand for 72 h at most"):
+        load.load("zone-disks", "standard", spread)
+    with pytest.raises(UsageError, match="there is one block, and nothing to spread"):
+        load.load("zone-disks", "quick", {**spread, **dict.fromkeys(ONE_BLOCK, 1)})
+    assert consistency.MOST_HOURS == expiry.LONGEST_H
+
+
+ONE_BLOCK = [f"workload.{name}.blocks" for name in ("randread-qd1", "randwrite-qd1", "commit-qd1")]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from azure.core.rest import HttpRequest
 
+from diskbook import load
 from diskbook.azure import expiry, keys, windows
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError, UsageError
@@ -21,6 +22,7 @@ from diskbook.bench.trials import measure
 from diskbook.cli import main
 from diskbook.emulator import cloudinit
 from diskbook.runs import overview, stages, sweep as sweep_runs
+from diskbook.scenario import schedule
 from diskbook.store import plan as plans
 from diskbook.store.run import Run
 from support import SCENARIOS
@@ -83,6 +85,20 @@ def measure_first_block(cloud: Clients, run: Run) -> None:
 
 
 # --- times
+
+
+def test_waits_between_blocks_must_end_before_the_machines_do() -> None:
+    """Two blocks 13 h apart on machines that stand for 12 h; an emulator plays them in seconds."""
+    path, hours = str(SCENARIOS / "tiny.toml"), {"design.hours_between_blocks": 13}
+    spread, near = (load.load(path, "standard", set_) for set_ in (hours, {}))
+    manifest: dict[str, Any] = {"expires_h": 12}
+    with pytest.raises(
+        UsageError, match=r"trials alone and the waits between blocks take 13 h, .*--expires 17"
+    ):
+        expiry.check_fits(manifest, spread, schedule.plan(spread), 1)
+    expiry.check_fits(manifest, near, schedule.plan(near), 1)
+    expiry.check_fits({**manifest, "emulator": {"time_scale": 0.01}}, spread, schedule.plan(spread), 1)
+    expiry.check_fits(manifest, spread, schedule.plan(spread)[1:], 1)  # nothing is after the last block
 
 
 @pytest.mark.parametrize("hours", [0.1, 12, 72])

@@ -95,6 +95,18 @@ def test_the_life_of_machines_is_what_the_plan_says() -> None:
     assert cost_estimate.life_s(example) == pytest.approx(3 * (10 + 50 + 0.6) + sample_size.around_s(example))
 
 
+def test_waiting_between_blocks_is_paid_for() -> None:
+    """Three blocks two hours apart: two waits, shorter by the trials of the block before."""
+    load = {"name": "load", "block_size": "4K", "write_pct": 0, "ramp_s": 10, "runtime_s": 50, "blocks": 3}
+    plain, spread = (
+        scenario(workload=[load], design={"replicates": 1, "hours_between_blocks": hours}) for hours in (0, 2)
+    )
+    waited_s = cost_estimate.life_s(spread) - cost_estimate.life_s(plain)
+    assert waited_s == pytest.approx(2 * (2 * 3600 - 3 * (10 + 50 + 0.6)))
+    dearer, cheap = (cost_estimate.estimate(one, priced(), 12) for one in (spread, plain))
+    assert dearer.hours == pytest.approx(cheap.hours + waited_s / 3600) and dearer.usd > 2 * cheap.usd
+
+
 def test_on_demand_bursting_is_billed_by_the_hour_and_by_use() -> None:
     """64 outstanding at 0.25 ms could make 256,000 IOPS; the machine's burst of 8,000 holds them."""
     disk = {"name": "d", "sku": "Premium_LRS", "size_gib": 1024, "zone": "1", "bursting": True}

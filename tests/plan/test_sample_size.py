@@ -275,6 +275,19 @@ def test_pairs_on_one_machine_are_told_from_pairs_on_two() -> None:
     assert given.with_slow_pairs is None and given.least_replicates == 2
 
 
+def test_waiting_between_blocks_is_planned(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five blocks 2 h apart: four waits, shorter by the 0.4 h or so that a block's trials take."""
+    scenario = load.load("zone-disks", "standard", {"design.hours_between_blocks": 2})
+    waiting_h = schedule.waiting_s(scenario) / 3600
+    assert 6 < waiting_h < 8 and schedule.waiting_s(load.load("zone-disks", "standard")) == 0
+    text = said(
+        capsys, monkeypatch, "zone-disks", "--preset", "standard", "--set", "design.hours_between_blocks=2"
+    )
+    assert f"a replicate on Azure, {waiting_h:.1f} h of waiting, blocks 2 h apart;" in text
+
+
 def test_a_plan_with_assumed_spread(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,24 @@ def check_not_past(run: Run, group: str) -> None:
         )
 
 
+def check_stands_at(run: Run, group: str, when: datetime) -> None:
+    """Make sure that the machines of a resource group still run at a time for which they would wait.
+
+    Raises
+    ------
+    DiskbookError
+        When they will have shut down.
+    """
+    rows = [row for row in run.manifest["resource_groups"] if row["name"] == group]
+    expires = next((row["expires_utc"] for row in rows if row.get("expires_utc")), None)
+    if expires is not None and datetime.fromisoformat(expires) <= when:
+        raise DiskbookError(
+            f"the next block is due at {when:%Y-%m-%d %H:%M} UTC, and the machines of {group} shut down "
+            f"before, at {datetime.fromisoformat(expires).astimezone(UTC):%H:%M} UTC; "
+            f"'diskbook run --resume {run.name}' then makes new ones (--expires makes them last longer)"
+        )
+
+
 def _is_past(row: Mapping[str, Any]) -> bool:
     expires = row.get("expires_utc")
     return expires is not None and datetime.fromisoformat(expires) <= datetime.now(UTC)
@@ -130,15 +148,31 @@ def check_fits(
         When it cannot; with the lifetime that would do.
     """
     seconds = {item.name: item.ramp_s + item.runtime_s + _TOOL_START_S for item in scenario.workload}
-    trials_s = sum(seconds[trial.workload] for block in blocks for trial in block.trials)
-    needed_h, lifetime_s = trials_s / max(1, at_once) / 3600, lifetime(manifest).total_seconds()
+    busy_s = {
+        (block.replicate, block.block): sum(seconds[trial.workload] for trial in block.trials)
+        for block in blocks
+    }
+    all_s = sum(busy_s.values()) + _waiting_s(manifest, scenario, busy_s)
+    needed_h, lifetime_s = all_s / max(1, at_once) / 3600, lifetime(manifest).total_seconds()
     if needed_h * 3600 > lifetime_s:
         hours = round(needed_h * 1.25 + 1)
+        waits = " and the waits between blocks" if scenario.design.hours_between_blocks else ""
         raise UsageError(
-            f"the trials alone take {span(needed_h * 3600)}, but the machines shut down after "
+            f"the trials alone{waits} take {span(needed_h * 3600)}, but the machines shut down after "
             f"{span(lifetime_s)}: "
             + (f"give --expires {hours}" if hours <= LONGEST_H else "plan fewer blocks, or split the run")
         )
+
+
+def _waiting_s(
+    manifest: Mapping[str, Any], scenario: Scenario, busy_s: Mapping[tuple[int, int], float]
+) -> float:
+    """Time that replicates wait between blocks: after each block but the last of its replicate."""
+    scale = (manifest.get("emulator") or {}).get("time_scale", 1.0)
+    gap_s = 3600 * scenario.design.hours_between_blocks * scale
+    last = dict(sorted(busy_s))
+    waits = (gap_s - each for (replicate, block), each in busy_s.items() if block != last[replicate])
+    return sum(max(0.0, wait_s) for wait_s in waits)
 
 
 # --- in the machine

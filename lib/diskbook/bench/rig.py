@@ -29,6 +29,7 @@ class Rig:
     attachments: Attachments
     recovery: Recovery
     stop: threading.Event = field(default_factory=threading.Event)  # set when another replicate has failed
+    time_scale: float = 1.0  # of waits; the emulator's for an emulated run
     connections: dict[str, Connection] = field(default_factory=dict)
     prefilled: set[str] = field(default_factory=set)
     _placed: dict[str, tuple[str, Device]] = field(default_factory=dict)
@@ -42,7 +43,8 @@ class Rig:
         events = [event for event in run.ledger() if event["event"] == "prefill"]
         filled = {names[event["disk_id"]] for event in events if event["disk_id"] in names}
         attachments, recovery = Attachments(clients, run, replicate), Recovery(clients, run, replicate)
-        return cls(run, scenario, replicate, attachments, recovery, stop, prefilled=filled)
+        scale = clients.cloud.time_scale
+        return cls(run, scenario, replicate, attachments, recovery, stop, scale, prefilled=filled)
 
     @property
     def number(self) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.bench import orphans
+from diskbook.bench import orphans, spacing
 from diskbook.bench.rig import Rig
 from diskbook.machines.device import Device
 from diskbook.machines.jobs import JobLost
@@ -33,7 +33,7 @@ START_S = 60.0  # a tool that has not ended this long after its time is taken fo
 
 
 def measure(rig: Rig, blocks: Iterable[schedule.Block]) -> None:
-    """Measure blocks in order, each whole.
+    """Measure blocks in order, each whole and not before it is due (`bench.spacing`).
 
     Raises
     ------
@@ -42,6 +42,8 @@ def measure(rig: Rig, blocks: Iterable[schedule.Block]) -> None:
     """
     for block in blocks:
         numbered = block.numbered(rig.number)
+        if not spacing.wait(rig, numbered):
+            return
         if not _completed_by_orphaned_job(rig, numbered) and not _block(rig, numbered):
             return
         rig.run.append("block", replicate=rig.number, block=block.block, status="complete")

@@ -12,7 +12,9 @@ DRILL_S = 120.0  # roughly: a machine off and on, a disk moved
 
 
 def around_s(scenario: Scenario) -> float:
-    """Time of one replicate apart from its trials, in seconds on Azure: machines, disks, prefill, teardown.
+    """Time of one replicate apart from its trials, in seconds on Azure.
+
+    Machines and disks made, moved, filled and deleted, drills, and the wait between blocks.
 
     Times of operations are the emulator's idea of Azure's: the creation of a VM is recorded (75 s, in a zone
     168 s), the others are plausible. Prefill goes at the disk's limit in MB/s.
@@ -25,7 +27,8 @@ def around_s(scenario: Scenario) -> float:
     used = {arm.disk for arm in scenario.arm}
     prefill = sum(filled / MB / _mb_s(scenario, disk) for disk in scenario.disk if disk.name in used)
     drills = len(scenario.drill) * DRILL_S
-    return made + moved + prefill + drills + DELAYS_S["vm-delete"] + DELAYS_S["group-delete"]
+    deleted = DELAYS_S["vm-delete"] + DELAYS_S["group-delete"]
+    return made + moved + prefill + drills + schedule.waiting_s(scenario) + deleted
 
 
 def moves(scenario: Scenario) -> tuple[float, float]:

@@ -175,10 +175,12 @@ def _load(item: Workload) -> str:
 def _time(scenario: Scenario) -> str:
     trials_s, replicates = schedule.seconds(scenario), scenario.design.replicates
     around_s = sample_size.around_s(scenario)
-    total = duration(trials_s + replicates * around_s)
+    total, waiting_s = duration(trials_s + replicates * around_s), schedule.waiting_s(scenario)
+    hours = scenario.design.hours_between_blocks
+    waits = f", {duration(waiting_s)} of waiting, blocks {hours:g} h apart" if waiting_s else ""
     text = (
         f"time: trials {duration(trials_s)}; machines, disks, prefill, moves and teardown about "
-        f"{duration(around_s)} a replicate on Azure; {total} in all"
+        f"{duration(around_s - waiting_s)} a replicate on Azure{waits}; {total} in all"
     )
     if replicates > 1:
         text += f", {duration(trials_s / replicates + around_s)} with replicates in parallel"

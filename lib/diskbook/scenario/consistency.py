@@ -7,6 +7,8 @@ from diskbook.scenario.model import Comparison, Scenario
 
 MOST_TRIALS = 100_000
 MOST_HEADLINES = 5
+MOST_HOURS = 72.0
+"""From the first block of a replicate to its last: machines shut themselves down then (`azure.expiry`)."""
 
 
 def check(scenario: Scenario) -> None:
@@ -29,6 +31,7 @@ def check(scenario: Scenario) -> None:
             f"[[comparison]]: at most {MOST_HEADLINES} may be headline; call the others exploratory"
         )
     _check_looks(scenario)
+    _check_spread(scenario)
     _check_number_of_trials(scenario)
 
 
@@ -39,6 +42,19 @@ def _check_looks(scenario: Scenario) -> None:
         raise ValueError(
             f"[design] looks = {list(looks)}: write numbers of replicates that grow, the last one that of "
             f"all, {replicates}"
+        )
+
+
+def _check_spread(scenario: Scenario) -> None:
+    """Blocks that are to be spread over hours must be several, and come to an end while machines stand."""
+    hours, blocks = scenario.design.hours_between_blocks, max(load.blocks for load in scenario.workload)
+    where = f"[design] hours_between_blocks = {hours:g}"
+    if hours and blocks < 2:
+        raise ValueError(f"{where}: there is one block, and nothing to spread; plan blocks = 5 or more")
+    if hours * (blocks - 1) > MOST_HOURS:
+        raise ValueError(
+            f"{where}: {blocks} blocks would take {hours * (blocks - 1):g} h, and machines stand for "
+            f"{MOST_HOURS:g} h at most; take fewer hours, or fewer blocks and more replicates"
         )
 
 

@@ -208,12 +208,14 @@ class Design(Record):
     """How often: fresh machines and disks (`replicates`), and trials of a cell in a block (`repeats`).
 
     `looks` are numbers of complete replicates at which the run is judged before its end, and at it.
+    `hours_between_blocks` is how long after the last block of a replicate began the next one may begin.
     """
 
     replicates: Annotated[int, Field(ge=1, le=99)] = 1
     repeats: Annotated[int, Field(ge=1, le=10)] = 1
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     looks: Annotated[tuple[Annotated[int, Field(ge=2, le=99)], ...], Field(strict=False)] = ()
+    hours_between_blocks: Annotated[float, Field(ge=0, le=24, strict=False, allow_inf_nan=False)] = 0.0
     # No run starts that is expected to cost more, with a margin; see diskbook.cost.budget.
     max_cost_usd: Annotated[float, Field(gt=0, strict=False, allow_inf_nan=False)] | None = None
 

@@ -110,6 +110,22 @@ def _steps(
                 yield repeat, arm, names[index]
 
 
+def waiting_s(scenario: Scenario, start_s: float = 0.6) -> float:
+    """Time that one replicate waits between its blocks (`design.hours_between_blocks`), in seconds.
+
+    A block is due so long after the one before it began, so that its trials are part of that time.
+    """
+    gap_s, last = 3600 * scenario.design.hours_between_blocks, max(load.blocks for load in scenario.workload)
+    if not gap_s:
+        return 0.0
+    cells = [(load.blocks, load.ramp_s + load.runtime_s + start_s) for _, load in scenario.cells]
+    busy_s = (
+        scenario.design.repeats * sum(cell_s for blocks, cell_s in cells if block <= blocks)
+        for block in range(1, last)
+    )
+    return sum(max(0.0, gap_s - each) for each in busy_s)
+
+
 def seconds(scenario: Scenario, start_s: float = 0.6) -> float:
     """Time that the trials of one run take, in seconds, without provisioning.
 

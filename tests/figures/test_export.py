@@ -20,6 +20,7 @@ from diskbook.figures import Picture
 from diskbook.figures.export import as_png, as_svg, data_hash
 from diskbook.figures.forest import rows as forest_rows, set_ticks, value_words
 from diskbook.figures.style import GREY
+from diskbook.show import tables as show_tables
 from support import synthetic
 
 PLOTS = ("ratios", "all_trials", "percentile_plot", "iops_and_caps")
@@ -149,6 +150,23 @@ def test_a_ratio_of_two_machines_is_drawn_as_one_that_covers_1(emulated: Analysi
     refused = draw(row.assign(pairing="replicate", verdict="inconclusive", ratio=np.nan, ci_low=np.nan))
     texts = [text.get_text() for text in refused.figure.axes[0].texts]
     assert "one replicate: machines may differ" in texts
+
+
+def test_the_nearest_zone_that_replicates_share_is_part_of_the_scope(emulated: Analysis) -> None:
+    rows = forest_rows(emulated.comparisons).assign(scope="disks like these", n_replicates=3)
+    draw = partial(figures.forest, looks=emulated.looks, words=emulated.words, title="t", run="r")
+    zoned = rows["arm"].str.startswith("zrs")
+    near = draw(rows.assign(nearest_zone=np.where(zoned, "az2", "")))
+    assert "scope: disks like these, zone-redundant ones nearest to az2;" in near.caption
+    assert near.caption.count("disks like these whose nearest zone is az2") == rows["ratio"][zoned].count()
+    both = draw(rows.assign(nearest_zone=np.where(zoned, "az2", "az3")))
+    assert "scope: disks like these, zone-redundant ones by their nearest zone;" in both.caption
+    older = draw(rows.drop(columns="nearest_zone"))
+    assert "scope: disks like these;" in older.caption and "nearest" not in older.caption
+    general = emulated.comparisons["scope"] == "disks like these"
+    told = emulated.comparisons.assign(nearest_zone=np.where(general, "az2", ""))
+    table = show_tables.comparisons(told, emulated.words, emulated.labels)
+    assert "Holds for disks like these whose nearest zone is az2" in table
 
 
 def test_forest_rows_are_sorted_by_family_and_ratio(emulated: Analysis) -> None:

@@ -199,7 +199,7 @@ def _caption(data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[st
     shown = _drawn(data)
     parts = [
         f"{_label(row, looks, words).replace(chr(10), ', ')}: {value_words(row)}"
-        + f", {Scope.LIKE_THESE.words(row['nearest_zone'])}" * bool(row.get("nearest_zone"))
+        + _stratum(row.get("nearest_zone", ""))
         + f", inconclusive, since {MACHINES}" * _unpaired(row)
         + ", interim: not all that was planned is measured" * (row["verdict"] == Verdict.INTERIM)
         for row in _records(shown)
@@ -208,6 +208,11 @@ def _caption(data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[st
     more = f" {refused} comparison{'s' * (refused != 1)} refused." if refused else ""
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in set(data["provenance"]) else ""
     return f"{emulated}{'; '.join(parts)}.{more} {note}"
+
+
+def _stratum(nearest_zone: str) -> str:
+    """Disks that a general estimate speaks of, where all of them share a nearest zone."""
+    return f", {Scope.LIKE_THESE.words(nearest_zone)}" if nearest_zone else ""
 
 
 def _alt(data: pd.DataFrame) -> str:

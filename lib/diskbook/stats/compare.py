@@ -237,7 +237,7 @@ def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
         "warnings": "; ".join(dict.fromkeys(_notes(draft))),
         "provenance": provenance,
         **_difference(draft),
-        "nearest_zone": draft.nearest_zone,
+        "nearest_zone": "" if withheld else draft.nearest_zone,
         "_p": np.nan if draft.decided else estimate.p_difference,
     }
 

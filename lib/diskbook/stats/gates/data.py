@@ -208,7 +208,7 @@ def memory_gate(log_ratios: np.ndarray) -> Gate:
     seen = memory.of_blocks(log_ratios)
     remedy = "spread the blocks over hours ([design] hours_between_blocks), or measure more replicates"
     if not seen.is_assessable:
-        cause = "too few blocks to see whether the ratio wanders over hours; 20 of a replicate mostly would"
+        cause = "too few blocks to see whether the ratio wanders over hours, as 20 of a replicate mostly show"
         return not_assessable(MEMORY, cause, remedy)
     words = f"blocks that follow each other correlate by {seen.correlation:+.2f} ({seen.n_blocks} blocks)"
     if not seen.is_seen:

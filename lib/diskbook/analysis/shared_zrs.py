@@ -82,7 +82,10 @@ def probe_words(a: Analysis) -> list[str]:
             f"(95 % CI {row['ci_low']:.2f}..{row['ci_high']:.2f})"
             for row in farther
         )
-        lines.append(f"{name} answers from {names[nearest['zone'].iloc[0]]}, as latency has it: {others}")
+        lines.append(
+            f"{name} answers from {names[nearest['zone'].iloc[0]]}, as latency has it: {others}; what sets "
+            "the machines in those zones apart is part of that"
+        )
     return lines or ["no disk was read from two zones, so nothing is known of where it answers"]
 
 

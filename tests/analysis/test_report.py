@@ -175,9 +175,11 @@ def test_headline_before_the_analysis(tmp_path: Path) -> None:
 
 def test_several_replicates_speak_of_disks_like_these(tmp_path: Path) -> None:
     found = analyse(synthetic.run_folder(tmp_path / "run", n_replicates=3, n_blocks=2).folder)
-    assert show_answers.headline(found).endswith("disks like these, 3 replicates, 6 blocks)")
+    assert show_answers.headline(found).endswith(
+        "disks like these whose nearest zone is westeurope-az2, 3 replicates, 6 blocks)"
+    )
     more = sentences.more_measuring(found.comparisons, found.scenario)
-    assert "for disks like these with 3 replicates; 5 replicates more narrow it to ±" in more[0]
+    assert "zone is westeurope-az2 with 3 replicates; 5 replicates more narrow it to ±" in more[0]
     assert not any("No number of blocks" in item for item in more)
 
 

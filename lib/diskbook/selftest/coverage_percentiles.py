@@ -1,7 +1,8 @@
 """Coverage of intervals of percentile ratios: a part of `make coverage`.
 
-Trials are simulated I/O by I/O, put into fio's bins, and read back by the functions that the analysis uses.
-The arm's latencies are the base's times a planted ratio, and so is each of its percentiles.
+The I/Os of each trial are drawn into fio's bins, by the chance of each bin, and read back by the functions
+that the analysis uses. The arm's latencies are the base's times a planted ratio, and so is each of its
+percentiles.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
+from diskbook.selftest import coverage_rule
 from diskbook.stats import intervals
 from diskbook.stats.percentiles import BINS_AN_OCTAVE, of_trials
 
-LOWEST = 0.93
-SURE = 3.0  # standard errors of the simulation by which a cell must fall short to fail
 RATIO = 1.3
 SPREAD = 0.15  # of the latencies of a trial, in logs
 BURST, SECONDS = 3.0, 30  # a burst makes a second of a trial so many times as slow
 IOS = {0.5: 3_000, 0.99: 3_000, 0.999: 12_000}
 DESIGNS = ((1, 4), (3, 3), (5, 5))
 BASE_NS = 1e6
+LOW_NS, HIGH_NS = 2.0**18, 2.0**23
+"""Octaves that hold all latencies, from a quarter of the median to twice that of a burst."""
+TRIALS_AT_ONCE = 4_000
 
 
 class Cell(NamedTuple):
@@ -52,9 +56,10 @@ class Row(NamedTuple):
     half_width: float
 
     @property
-    def is_short(self) -> bool:
-        """Whether it covers too little, beyond what the simulation may err."""
-        return self.coverage < LOWEST - SURE * math.sqrt(LOWEST * (1 - LOWEST) / self.n_runs)
+    def is_off(self) -> bool:
+        """Whether it covers too little, or too much, beyond what the simulation may err."""
+        coverage, n = self.coverage, self.n_runs
+        return coverage_rule.is_short(coverage, n) or coverage_rule.is_wide(coverage, n)
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
@@ -66,36 +71,51 @@ def cells(*, quick: bool = False) -> Iterator[Cell]:
 
 def measure(cell: Cell, n_runs: int, seed: int) -> Row:
     """Simulate runs of one cell; "these disks", whose truth is the planted ratio."""
-    logs = np.log([_percentiles(cell, np.random.default_rng([seed, run])) for run in range(n_runs)])
+    rng = np.random.default_rng([seed, round(1e4 * cell.quantile), round(1e4 * cell.trial), cell.blocks])
+    batch = max(1, TRIALS_AT_ONCE // (2 * cell.replicates * cell.blocks))
+    sizes = [min(batch, n_runs - first) for first in range(0, n_runs, batch)]
+    logs = np.log(np.concatenate([_percentiles(cell, size, rng) for size in sizes]))
     interval = intervals.within_replicates(logs[..., 1] - logs[..., 0])
     covers = (interval.low <= math.log(RATIO)) & (math.log(RATIO) <= interval.high)
     half = np.expm1((interval.high - interval.low) / 2)
     return Row(cell, n_runs, float(covers.mean()), float(np.median(half)))
 
 
-def _percentiles(cell: Cell, rng: np.random.Generator) -> np.ndarray:
-    """Percentile of every trial of one run, [replicate, block, arm]."""
-    shape, ios = (cell.replicates, cell.blocks, 2), IOS[cell.quantile]
-    slow = np.repeat(rng.random((*shape, SECONDS)) < cell.bursts, ios // SECONDS, axis=-1)
-    values = rng.lognormal(math.log(BASE_NS), SPREAD, (*shape, ios)) * np.where(slow, BURST, 1.0)
-    values *= np.exp(rng.normal(0, cell.trial, (*shape, 1)))
-    values[..., 1, :] *= RATIO
-    table: np.ndarray = of_trials(_bins(values.reshape(-1, ios)), cell.quantile).to_numpy().reshape(shape)
+def _percentiles(cell: Cell, n_runs: int, rng: np.random.Generator) -> np.ndarray:
+    """Percentile of every trial, [run, replicate, block, arm]."""
+    shape = (n_runs, cell.replicates, cell.blocks, 2)
+    factor = np.exp(rng.normal(0, cell.trial, shape)) * np.array([1.0, RATIO])
+    slow = rng.binomial(SECONDS, cell.bursts, shape) * (IOS[cell.quantile] // SECONDS)
+    bins = _bins(factor.ravel(), IOS[cell.quantile] - slow.ravel(), slow.ravel(), rng)
+    table: np.ndarray = of_trials(bins, cell.quantile).to_numpy().reshape(shape)
     return table
 
 
-def _bins(values_ns: np.ndarray) -> pd.DataFrame:
-    """Histograms of trials in fio's bins, told by their middle; trials are numbered."""
-    width = np.exp2(np.floor(np.log2(values_ns))) / BINS_AN_OCTAVE
-    middle = np.floor(values_ns / width) * width + width / 2
-    trial = np.repeat(np.arange(len(values_ns)), values_ns.shape[1])
-    counted = pd.DataFrame({"trial": trial, "lat_ns": middle.ravel()}).value_counts(sort=False)
-    return counted.rename("count").reset_index().assign(direction="read")
+def _bins(factor: np.ndarray, fast: np.ndarray, slow: np.ndarray, rng: np.random.Generator) -> pd.DataFrame:
+    """Histograms of trials in fio's bins, told by their middle: so many fast and slow I/Os, drawn by bin."""
+    octaves = 2.0 ** np.arange(math.log2(LOW_NS), math.log2(HIGH_NS))
+    edges = np.append((octaves[:, None] * (1 + np.arange(BINS_AN_OCTAVE) / BINS_AN_OCTAVE)).ravel(), HIGH_NS)
+    counts = sum(
+        rng.multinomial(ios, _chances(edges, BASE_NS * times * factor))
+        for ios, times in ((fast, 1.0), (slow, BURST))
+    )
+    trial, place = np.nonzero(counts)
+    middle = (edges[:-1] + edges[1:]) / 2
+    columns = {"trial": trial, "lat_ns": middle[place], "count": counts[trial, place], "direction": "read"}
+    return pd.DataFrame(columns)
+
+
+def _chances(edges: np.ndarray, median_ns: np.ndarray) -> np.ndarray:
+    """Chance of each bin, [trial, bin], for latencies around a median; the outermost bins take the rest."""
+    below = special.ndtr((np.log(edges) - np.log(median_ns)[:, None]) / SPREAD)
+    below[:, 0], below[:, -1] = 0.0, 1.0
+    chances: np.ndarray = np.diff(below)
+    return chances
 
 
 def _text(row: Row) -> str:
     design = f"{row.cell.replicates} x {row.cell.blocks}"
-    return f"{design}: {100 * row.coverage:5.1f} ±{100 * row.half_width:.1f}" + " !" * row.is_short
+    return f"{design}: {100 * row.coverage:5.1f} ±{100 * row.half_width:.1f}" + " !" * row.is_off
 
 
 def text(rows: list[Row]) -> str:

@@ -13,13 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from diskbook.selftest import coverage_rule
 from diskbook.selftest.simulate import SECONDS, ar1
 from diskbook.stats.gates.data import most_by_chance
 from diskbook.stats.stationarity import rate_changed
 from diskbook.tables.series import Samples
 
 HIGHEST_ALARMS, LEAST_SEEN = 0.05, 0.95
-SURE = 3.0  # standard errors of the simulation by which a cell must fall short to fail
+LONE = 4 / 3
+"""How much larger a fall must be, in its noise, where an arm was measured once."""
 MEAN_IOPS = 1000.0
 
 
@@ -56,8 +58,9 @@ class Fall(NamedTuple):
     in_noise: float
 
     def is_due(self, cell: Cell) -> bool:
-        """Whether the gate is to see it in this noise."""
-        return self.size >= self.in_noise * cell.noise / math.sqrt(cell.trials if self.everywhere else 1)
+        """Whether the gate is to see it in this noise; a lone trial knows its own noise less well."""
+        least = self.in_noise * (LONE if cell.trials == 1 else 1.0)
+        return self.size >= least * cell.noise / math.sqrt(cell.trials if self.everywhere else 1)
 
 
 FALLS = (
@@ -82,7 +85,7 @@ class Row(NamedTuple):
     def is_short(self) -> bool:
         """Whether alarms are too many or a fall that is due is seen too seldom, beyond simulation error."""
         due = [share for fall, share in self.seen.items() if fall.is_due(self.cell)]
-        error = SURE * math.sqrt(HIGHEST_ALARMS * (1 - HIGHEST_ALARMS) / self.n_runs)
+        error = coverage_rule.error(HIGHEST_ALARMS, self.n_runs)
         return self.alarms > HIGHEST_ALARMS + error or min(due, default=1.0) < LEAST_SEEN - error
 
 

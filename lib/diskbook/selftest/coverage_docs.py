@@ -1,0 +1,146 @@
+"""What `make coverage` found, as tables for docs/coverage.md."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from diskbook.base import files
+from diskbook.base.errors import UsageError
+from diskbook.selftest import coverage_cells, coverage_noise, coverage_percentiles, coverage_stationarity
+from diskbook.selftest.coverage_rule import OFTEN_REFUSED
+from diskbook.tables.vocabulary import Scope
+
+BEGIN, END = "<!-- written by make coverage: begin -->", "<!-- written by make coverage: end -->"
+HEADS = ("Condition", "Claim", "Coverage, %", "Designs judged", "Refused, %", "Flagged, %", "Said of it")
+
+
+class Line(NamedTuple):
+    """What one claim covers under one condition, over all designs that were simulated.
+
+    Attributes
+    ----------
+    coverages
+        Of the designs that are judged.
+    refused, flagged
+        Shares of runs, by design.
+    words
+        What is said where it covers too little or too much, and why runs are refused.
+    """
+
+    condition: str
+    claim: str
+    coverages: Sequence[float]
+    refused: Sequence[float]
+    flagged: Sequence[float]
+    words: str
+
+
+def of_cells(rows: Iterable[coverage_cells.Row]) -> Iterator[Line]:
+    """A line a condition and scope; one replicate, which says nothing of other disks, counts nowhere."""
+    kept = [row for row in rows if not _says_nothing(row)]
+    for place in dict.fromkeys((row.condition.name, row.scope) for row in kept):
+        here = [row for row in kept if (row.condition.name, row.scope) == place]
+        judged = [row.coverage for row in here if row.status not in ("refused", "flagged")]
+        shares = [row.refused for row in here], [row.flagged for row in here]
+        yield Line(*place, judged, *shares, _words(here))
+
+
+def _says_nothing(row: coverage_cells.Row) -> bool:
+    return row.scope == Scope.LIKE_THESE and row.design.replicates == 1
+
+
+def _words(rows: Sequence[coverage_cells.Row]) -> str:
+    condition = rows[0].condition
+    words = []
+    if any(row.status == "FAILED" for row in rows):
+        words.append("FAILED")
+    if any(row.status == "known limit" for row in rows):
+        words.append(f"known limit: {condition.known_limit}")
+    if any(row.status == "conservative" for row in rows) and condition.conservative:
+        words.append(f"conservative: {condition.conservative}")
+    if _is_often_refused(rows):
+        words.append(condition.refused or "NO REASON GIVEN")
+    return "; ".join(words)
+
+
+def _is_often_refused(rows: Iterable[coverage_cells.Row]) -> bool:
+    return any(row.refused + row.flagged > OFTEN_REFUSED for row in rows if not _says_nothing(row))
+
+
+def without_reason(rows: Sequence[coverage_cells.Row]) -> list[str]:
+    """Conditions of which many runs are refused or flagged, and nothing says why."""
+    refused = [row for row in rows if _is_often_refused([row]) and not row.condition.refused]
+    return list(dict.fromkeys(row.condition.name for row in refused))
+
+
+def of_percentiles(rows: Iterable[coverage_percentiles.Row]) -> Iterator[Line]:
+    """A line a percentile and noise."""
+    for key, group in itertools.groupby(rows, key=lambda row: row.cell[:3]):
+        quantile, trial, bursts = key
+        here = list(group)
+        name = f"p{100 * quantile:g}, trials ±{trial:.1%}, {bursts:.0%} of seconds slow"
+        words = "FAILED" * any(row.is_off for row in here)
+        yield Line(name, "percentile ratio, these disks", [row.coverage for row in here], [], [], words)
+
+
+def of_noise(rows: Iterable[coverage_noise.Row]) -> Iterator[Line]:
+    """A line a noise of real machines and claim."""
+    kept = [row for row in rows if not row.is_refused]
+    for name, scope in dict.fromkeys((row.cell.condition.name, row.scope) for row in kept):
+        here = [row for row in kept if (row.cell.condition.name, row.scope) == (name, scope)]
+        words = "FAILED" * any(row.is_off for row in here)
+        if any(row.is_known_limit for row in here):
+            words = f"known limit: {coverage_noise.KNOWN_LIMIT}"
+        yield Line(name, scope, [row.coverage for row in here], [], [], words)
+
+
+def table(lines: Iterable[Line]) -> str:
+    """Lines as a Markdown table."""
+    rows = [HEADS, tuple("---" for _ in HEADS)]
+    for line in lines:
+        number = str(len(line.coverages))
+        shares = _range(line.coverages), number, _most(line.refused), _most(line.flagged)
+        rows.append((line.condition, line.claim, *shares, line.words))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def of_stationarity(rows: Iterable[coverage_stationarity.Row]) -> str:
+    """Alarms without cause, and falls seen where they are due, as a Markdown table."""
+    falls = coverage_stationarity.FALLS
+    heads = ("CV of seconds", "phi", "Trials an arm", "Steady, %", *(f"{fall.name}, %" for fall in falls))
+    cells = [heads, tuple("---" for _ in heads)]
+    for row in rows:
+        seen = [
+            f"{100 * row.seen[fall]:.0f}{'' if fall.is_due(row.cell) else ' (not due)'}" for fall in falls
+        ]
+        noise = f"{row.cell.cv:.1%}", f"{row.cell.phi:g}", str(row.cell.trials), f"{100 * row.alarms:.1f}"
+        cells.append((*noise, *seen))
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+
+
+def _range(shares: Sequence[float]) -> str:
+    known = [100 * share for share in shares if not math.isnan(share)]
+    return f"{min(known):.1f} to {max(known):.1f}" if known else "none printed"
+
+
+def _most(shares: Sequence[float]) -> str:
+    return f"{100 * min(shares):.0f} to {100 * max(shares):.0f}" if shares else ""
+
+
+def write(path: Path, text: str) -> None:
+    """Put tables into a document, between its two marks.
+
+    Raises
+    ------
+    UsageError
+        When the document has no such marks.
+    """
+    before, begin, rest = path.read_text("utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise UsageError(f"{path} has no lines '{BEGIN}' and '{END}': put them where the tables belong.")
+    files.write_atomic(path, f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}")

@@ -29,6 +29,13 @@ def test_latencies_that_are_the_disks_own_are_kept() -> None:
     assert sum(label != Label.BELOW_CAP for label, _ in plain) <= 4
 
 
+@pytest.mark.parametrize(("name", "label"), [("near", Label.NEAR_A_CAP), ("credit", Label.CAPPED)])
+def test_rates_that_a_limit_may_have_cut_get_no_verdict_and_no_interval(name: str, label: Label) -> None:
+    outcomes = list(hidden_limits.planted(name, hidden_limits.PAIRS[name], 1))
+    assert len(outcomes) == 150 and not any(map(hidden_limits.is_decided, outcomes))
+    assert sum(label in outcome.labels for outcome in outcomes) > 100
+
+
 def test_what_is_planted_is_what_it_says() -> None:
     rng = np.random.default_rng(3)
     asked = [cell.asks for _ in range(200) for cell in hidden_limits.saturated(rng)]
@@ -41,7 +48,7 @@ def test_what_is_planted_is_what_it_says() -> None:
 def test_the_command_fails_where_a_queue_passes_for_a_latency(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(hidden_limits, "PAIRS", {"saturated": 2, "unqueued": 2})
+    monkeypatch.setattr(hidden_limits, "PAIRS", dict.fromkeys(hidden_limits.PAIRS, 2))
     assert hidden_limits.main([]) == 0 and capsys.readouterr().out.endswith("passed\n")
     monkeypatch.setattr("diskbook.throttling.saturation._findings", lambda cells: ())
     assert hidden_limits.main([]) == 1 and capsys.readouterr().out.endswith("FAILED\n")

@@ -3,7 +3,9 @@
 Cells that have 2.5 times as many I/Os in flight as their rate needs, or more, must all be refused a latency:
 behind a hidden limit of rate or bytes at 30 to 95 % of nominal, of one arm or of both, or behind a disk that
 works on few I/Os at once. Of cells with 1.5 times as many or fewer (latency that grows with depth, noise, a
-host cache, held rates) at most one in fifty may be. Exit status 1 otherwise.
+host cache, held rates) at most one in fifty may be. Two kinds of pairs get no verdict on their rates: those
+near a limit, and equal disks that draw burst credit of which nobody knows how much is left. Exit status 1
+otherwise.
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ from diskbook.scenario.model import Comparison
 from diskbook.stats.compare import compare
 from diskbook.tables.vocabulary import Label, Provenance, Scope, Verdict
 
-PAIRS = {"saturated": 130, "unqueued": 100}
+PAIRS = {"saturated": 130, "unqueued": 100, "near": 150, "credit": 150}
 """Pairs of arms that give 200 cells or more of each kind."""
+METRIC = {"near": "iops", "credit": "iops"}
+"""What is compared where that is not the mean latency."""
 MOST_REFUSED = 0.02
 """Share of cells without a queue that may be refused."""
 BLOCKS = (2, 6)
@@ -56,6 +60,8 @@ class Cell(NamedTuple):
         Offered, in place of a closed loop; NaN for that.
     named
         IOPS and MB/s that the table of limits has for the disk.
+    burst
+        The same of its burst, which is drawn from a credit of unknown state; NaN without.
     """
 
     single_ms: float
@@ -67,6 +73,7 @@ class Cell(NamedTuple):
     limit_sd: float = AT_LIMIT
     rate: float = np.nan
     named: tuple[float, float] = (NOMINAL_IOPS, NOMINAL_MB_S)
+    burst: tuple[float, float] = (np.nan, np.nan)
 
     @property
     def asks(self) -> float:
@@ -131,6 +138,29 @@ def unqueued(rng: np.random.Generator) -> Pair:
     return cells[0], cells[1]
 
 
+def near(rng: np.random.Generator) -> Pair:
+    """Draw two arms whose own rate lies just under a limit: how much of it the limit cut is hidden."""
+    base, arm = (Cell(float(single_ms), 8, 4096, 1.2, sd=0.01) for single_ms in rng.uniform(1.0, 2.0, 2))
+    base, arm = (
+        cell._replace(named=(8000 / (1.2 * cell.single_ms * rng.uniform(0.955, 0.99)), HIGH_MB_S))
+        for cell in (base, arm)
+    )
+    return base, arm
+
+
+def credit(rng: np.random.Generator) -> Pair:
+    """Draw two equal disks (P20: 2,300 IOPS, 3,500 by credit), one of which has spent its credit.
+
+    The other one runs on its burst limit, or at 2,600 to 3,300 IOPS that are its own.
+    """
+    single_ms, own = float(rng.uniform(1.0, 2.0)), rng.uniform(2600, 3300)
+    disk = Cell(single_ms, 64, 4096, named=(2300, 150), burst=(3500, 170))
+    if rng.random() < 0.5:
+        disk = disk._replace(depth=8, grows=8000 / (single_ms * own))
+    bursting, spent = disk._replace(limit=1.02 * 3500), disk._replace(limit=1.02 * 2300)
+    return (bursting, spent) if rng.random() < 0.5 else (spent, bursting)
+
+
 def trials(pair: Pair, rng: np.random.Generator, number: int = 0) -> list[dict[str, object]]:
     """Measure both arms of a pair with a single I/O and with their load, in blocks, as rows of trials."""
     rows = []
@@ -176,7 +206,7 @@ def _row(cell: Cell, minute: int, measured: tuple[int, float, float]) -> dict[st
         "attempt": 1,
         "status": "ok",
         "physical_zone": "az1",
-        "credit_state": "none",
+        "credit_state": "none" if np.isnan(cell.burst[0]) else "unknown",
         "started_utc": pd.Timestamp("2026-01-01", tz="UTC") + pd.Timedelta(minutes=minute),
         "runtime_s": SECONDS,
         "outstanding": depth,
@@ -187,45 +217,51 @@ def _row(cell: Cell, minute: int, measured: tuple[int, float, float]) -> dict[st
         "throughput_mb_s": iops * cell.block_size / MB,
         "cap_disk_iops": cell.named[0],
         "cap_disk_mb_s": cell.named[1],
+        "cap_disk_burst_iops": cell.burst[0],
+        "cap_disk_burst_mb_s": cell.burst[1],
     }
 
 
 class Outcome(NamedTuple):
-    """What the analysis says of one planted pair: label of each deep cell, verdict, and the latency ratio."""
+    """What the analysis says of a planted pair: labels of the deep cells, verdict, ratio and its low end."""
 
     pair: Pair
     labels: tuple[str, str]
     verdict: str
     ratio: float
+    low: float
 
 
-def judged(pairs: Sequence[Pair], rng: np.random.Generator) -> list[Outcome]:
+def judged(pairs: Sequence[Pair], rng: np.random.Generator, metric: str = "lat_mean_ms") -> list[Outcome]:
     """Put planted pairs through the analysis, as comparisons of one run."""
     rows = [row for number, pair in enumerate(pairs) for row in trials(pair, rng, number)]
-    items = [_comparison(number) for number in range(len(pairs))]
+    items = [_comparison(number, metric) for number in range(len(pairs))]
     compared = compare(pd.DataFrame(rows), items, None, {})
     label = compared.cells.set_index(["arm", "workload"])["label"]
     table = compared.table[compared.table["scope"] == Scope.THESE].set_index("workload")
-    verdict, ratio = table["verdict"].to_dict(), table["ratio"].to_dict()
+    verdict, ratio, low = (table[name].to_dict() for name in ("verdict", "ratio", "ci_low"))
     outcomes = []
     for pair, item in zip(pairs, items, strict=True):
         base, arm = (str(label[name, item.workload]) for name in (item.base_arm, item.arm))
-        outcomes.append(Outcome(pair, (base, arm), verdict[item.workload], ratio[item.workload]))
+        load = item.workload
+        outcomes.append(Outcome(pair, (base, arm), verdict[load], ratio[load], low[load]))
     return outcomes
 
 
-def _comparison(number: int) -> Comparison:
+def _comparison(number: int, metric: str) -> Comparison:
     base, arm = (f"{name}-{number}" for name in ARMS)
     load = f"deep-{number}"
-    return Comparison(arm=arm, base_arm=base, workload=load, pairing="same-machine", family="headline")
+    names = {"arm": arm, "base_arm": base, "workload": load, "metric": metric}
+    return Comparison.model_validate({**names, "pairing": "same-machine", "family": "headline"})
 
 
 def planted(name: str, n_pairs: int, seed: int) -> Iterator[Outcome]:
-    """Judge as many planted pairs of a kind ("saturated" or "unqueued") as asked."""
+    """Judge as many planted pairs of a kind (a name in `PAIRS`) as asked."""
     rng = np.random.default_rng([seed, *name.encode()])
-    draw = {"saturated": saturated, "unqueued": unqueued}[name]
+    draw = {"saturated": saturated, "unqueued": unqueued, "near": near, "credit": credit}[name]
+    metric = METRIC.get(name, "lat_mean_ms")
     for first in range(0, n_pairs, AT_ONCE):
-        yield from judged([draw(rng) for _ in range(first, min(first + AT_ONCE, n_pairs))], rng)
+        yield from judged([draw(rng) for _ in range(first, min(first + AT_ONCE, n_pairs))], rng, metric)
 
 
 def labels_of(outcomes: Sequence[Outcome], low: float, high: float) -> list[tuple[str, bool]]:
@@ -238,12 +274,21 @@ def labels_of(outcomes: Sequence[Outcome], low: float, high: float) -> list[tupl
     ]
 
 
+def is_decided(outcome: Outcome) -> bool:
+    """Whether two arms are called different or equal, or an interval says how far apart they are."""
+    verdict = outcome.verdict
+    return (
+        verdict == Verdict.DIFFERENCE or verdict.startswith(Verdict.EQUIVALENT) or not np.isnan(outcome.low)
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the check and print it; 1 where a queue passes for a latency, or too many latencies for queues."""
     parser = argparse.ArgumentParser(prog="python -m diskbook.selftest.hidden_limits", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
-    queues, free = (list(planted(name, number, options.seed)) for name, number in PAIRS.items())
+    kinds = {name: list(planted(name, number, options.seed)) for name, number in PAIRS.items()}
+    queues, free = kinds["saturated"], kinds["unqueued"]
     behind, plain = labels_of(queues, 2.5, np.inf), labels_of(free, 0.0, 1.5)
     passed_for_latency = sum(label == Label.BELOW_CAP or printed for label, printed in behind)
     refused = sum(label != Label.BELOW_CAP for label, _ in plain)
@@ -252,7 +297,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"  {passed_for_latency} of {len(behind)} taken for a latency, {equal} pairs for equal disks")
     print(f"1.5 times or fewer, and no limit: {_counts(plain)}")
     print(f"  {refused} of {len(plain)} refused")
-    failed = passed_for_latency > 0 or refused > MOST_REFUSED * len(plain)
+    decided = {name: sum(map(is_decided, kinds[name])) for name in METRIC}
+    print(f"rates near a limit: {decided['near']} of {len(kinds['near'])} with a verdict or an interval")
+    print(f"equal disks on unknown credit: {decided['credit']} of {len(kinds['credit'])}")
+    failed = passed_for_latency > 0 or refused > MOST_REFUSED * len(plain) or any(decided.values())
     print("FAILED" if failed else "passed")
     return int(failed)
 

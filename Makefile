@@ -44,7 +44,7 @@ format: setup ## put code and notebooks into the project's style, strip notebook
 	@$(BIN)/python -m diskbook.selftest.house
 
 coverage: setup ## check intervals against simulated truth, and plant hidden limits (4 minutes)
-	@$(BIN)/python -m diskbook.selftest.coverage
+	@$(BIN)/python -m diskbook.selftest.coverage --docs docs/coverage.md
 	@$(BIN)/python -m diskbook.selftest.hidden_limits
 
 faults: setup ## play some fifty faults, each in a whole run, and see what is left, lost or repeated

@@ -64,7 +64,7 @@ def test_in_minutes_nothing_wanders_and_in_days_it_does() -> None:
 def test_intervals_cover_these_hours_and_the_kind_but_not_the_months() -> None:
     still, daily = measured(STILL, 3, 5), measured(DAILY, 3, 5)
     for rows in (still, daily):
-        assert not any(row.is_short for row in rows.values())
+        assert not any(row.is_off for row in rows.values())
         assert rows[HOURS].coverage > 0.94 and rows[Scope.LIKE_THESE].coverage > 0.94
         assert rows[LASTING].is_known_limit and rows[LASTING].coverage < 0.6
     assert daily[LASTING].coverage > still[LASTING].coverage + 0.1  # spreading blocks over days helps in part
@@ -75,7 +75,7 @@ def test_a_wrong_interval_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     within = coverage_noise.intervals.within_replicates
     monkeypatch.setattr(coverage_noise.intervals, "over_replicates", within)
     row = measured(STILL, 3, 5)[Scope.LIKE_THESE]
-    assert row.is_short and "!" in text([row])
+    assert row.is_off and "!" in text([row])
 
 
 def test_the_table_names_every_noise_and_its_limit() -> None:

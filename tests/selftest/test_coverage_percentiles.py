@@ -12,7 +12,7 @@ QUIET = Cell(quantile=0.5, trial=0.002, bursts=0.0, replicates=1, blocks=4)
 
 
 def test_quiet_trials_are_covered_and_narrow() -> None:
-    row = measure(QUIET, 60, seed=2)
+    (row,) = measure(QUIET, 60, seed=2)
     assert not row.is_off and row.coverage > 0.85
     assert row.half_width < 0.02  # a bin is 1.6 % wide, and would show
 
@@ -24,7 +24,7 @@ def test_another_centre_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         return paired(values + 0.01)
 
     monkeypatch.setattr(coverage_percentiles.intervals, "within_replicates", beside)
-    assert measure(QUIET, 60, seed=2).is_off
+    assert measure(QUIET, 60, seed=2)[0].is_off
 
 
 def test_the_table_names_every_cell_and_marks_what_falls_short() -> None:

@@ -12,8 +12,8 @@ CELL = Cell(0.03, 0.3, 8)
 
 
 def test_the_gate_as_it_is_passes_with_all_falls_that_are_due() -> None:
-    row = coverage_stationarity.measure(CELL, 200, 1)
-    assert all(fall.is_due(CELL) for fall in FALLS) and not row.is_short
+    (row,) = coverage_stationarity.measure(CELL, 200, 1)
+    assert all(fall.is_due(CELL) for fall in FALLS) and not row.is_off
     assert min(row.seen.values()) >= 0.95
 
 
@@ -25,8 +25,8 @@ def test_a_gate_that_always_says_the_same_falls_short(monkeypatch: pytest.Monkey
         return judge(*arguments).assign(moved=answer, far=answer, cell_change=float("nan"))
 
     monkeypatch.setattr(coverage_stationarity, "rate_changed", constant)
-    row = coverage_stationarity.measure(CELL, 50, 1)
-    assert row.is_short and coverage_stationarity.text([row]).endswith("!")
+    (row,) = coverage_stationarity.measure(CELL, 50, 1)
+    assert row.is_off and coverage_stationarity.text([row]).endswith("!")
 
 
 def test_what_noise_hides_is_not_due() -> None:

@@ -92,10 +92,12 @@ def of_noise(rows: Iterable[coverage_noise.Row]) -> Iterator[Line]:
     kept = [row for row in rows if not row.is_refused]
     for name, scope in dict.fromkeys((row.cell.condition.name, row.scope) for row in kept):
         here = [row for row in kept if (row.cell.condition.name, row.scope) == (name, scope)]
-        words = "FAILED" * any(row.is_off for row in here)
+        words = ["FAILED"] * any(row.is_off for row in here)
         if any(row.is_known_limit for row in here):
-            words = f"known limit: {coverage_noise.KNOWN_LIMIT}"
-        yield Line(name, scope, [row.coverage for row in here], [], [], words)
+            words.append(f"known limit: {coverage_noise.KNOWN_LIMIT}")
+        if scope == coverage_noise.HOURS and any(row.is_conservative for row in here):
+            words.append(f"conservative: {coverage_noise.CONSERVATIVE}")
+        yield Line(name, scope, [row.coverage for row in here], [], [], "; ".join(words))
 
 
 def table(lines: Iterable[Line]) -> str:
@@ -131,7 +133,13 @@ def _most(shares: Sequence[float]) -> str:
     return f"{100 * min(shares):.0f} to {100 * max(shares):.0f}" if shares else ""
 
 
-def write(path: Path, text: str) -> None:
+def write(
+    path: Path,
+    rows: Sequence[coverage_cells.Row],
+    percentiles: Iterable[coverage_percentiles.Row],
+    stationarity: Iterable[coverage_stationarity.Row],
+    noise: Iterable[coverage_noise.Row],
+) -> None:
     """Put tables into a document, between its two marks.
 
     Raises
@@ -143,4 +151,11 @@ def write(path: Path, text: str) -> None:
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise UsageError(f"{path} has no lines '{BEGIN}' and '{END}': put them where the tables belong.")
-    files.write_atomic(path, f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}")
+    tables = {
+        "Ratios": table(of_cells(rows)),
+        "Ratios under the noise of real machines": table(of_noise(noise)),
+        "Percentile ratios": table(of_percentiles(percentiles)),
+        "The gate of stationarity": of_stationarity(stationarity),
+    }
+    text = "\n\n".join(f"### {head}\n\n{body}" for head, body in tables.items())
+    files.write_atomic(path, f"{before}{begin}\n\n{text}\n\n{end}{after}")

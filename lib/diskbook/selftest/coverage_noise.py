@@ -20,14 +20,11 @@ import numpy as np
 
 from diskbook.emulator import noise
 from diskbook.emulator.profile import Noise, load_profile
-from diskbook.selftest import simulate
+from diskbook.selftest import coverage_rule, simulate
 from diskbook.selftest.simulate import ARM, BASE, BASE_MS, SECONDS
 from diskbook.stats import intervals
 from diskbook.tables.vocabulary import Scope
 
-LOWEST = 0.93
-HIGHEST = 0.98
-SURE = 3.0  # standard errors of the simulation by which a cell must fall short to fail
 OVERHEAD = 0.02
 REPEATS = 2
 DAY_H = 24.0
@@ -38,6 +35,9 @@ REPLICATES, BLOCKS = (1, 2, 3, 5, 10), (2, 3, 5, 10)
 QUICK_REPLICATES, QUICK_BLOCKS = (1, 3), (3, 5)
 
 HOURS, LASTING = f"{Scope.THESE}, in these hours", f"{Scope.THESE}, over months"
+CONSERVATIVE = (
+    "what disks do between blocks counts as noise of blocks, though these hours are what is asked for"
+)
 KNOWN_LIMIT = "a disk's wander over weeks shows in no run of hours: say 'in these hours', or take fresh disks"
 
 Array = np.ndarray
@@ -76,13 +76,18 @@ class Row(NamedTuple):
     @property
     def is_known_limit(self) -> bool:
         """Whether it covers too little where nothing in the data can show it."""
-        return self.scope == LASTING and self.coverage < LOWEST
+        return self.scope == LASTING and coverage_rule.is_short(self.coverage, self.n_runs)
 
     @property
-    def is_short(self) -> bool:
-        """Whether it covers too little, beyond what the simulation may err."""
-        error = SURE * math.sqrt(LOWEST * (1 - LOWEST) / self.n_runs)
-        return self.scope != LASTING and self.coverage < LOWEST - error
+    def is_conservative(self) -> bool:
+        """Whether it covers more than it says."""
+        return self.coverage > coverage_rule.WIDE
+
+    @property
+    def is_off(self) -> bool:
+        """Whether it covers too little, or too much without a reason, beyond what the simulation may err."""
+        wide = coverage_rule.is_wide(self.coverage, self.n_runs) and self.scope != HOURS
+        return wide or (self.scope != LASTING and coverage_rule.is_short(self.coverage, self.n_runs))
 
 
 @dataclass(frozen=True)
@@ -213,7 +218,7 @@ def _text(row: Row) -> str:
     design = f"{row.cell.replicates} x {row.cell.blocks}"
     if row.is_refused:
         return f"{design}: refused"
-    mark = " !" * row.is_short + " ?" * row.is_known_limit + " +" * (row.coverage > HIGHEST)
+    mark = " !" * row.is_off + " ?" * row.is_known_limit + " +" * row.is_conservative
     return f"{design}: {100 * row.coverage:5.1f} ±{100 * row.half_width:.2f}{mark}"
 
 

@@ -69,7 +69,7 @@ def cells(*, quick: bool = False) -> Iterator[Cell]:
         yield Cell(quantile, trial, bursts, *design)
 
 
-def measure(cell: Cell, n_runs: int, seed: int) -> Row:
+def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
     """Simulate runs of one cell; "these disks", whose truth is the planted ratio."""
     rng = np.random.default_rng([seed, round(1e4 * cell.quantile), round(1e4 * cell.trial), cell.blocks])
     batch = max(1, TRIALS_AT_ONCE // (2 * cell.replicates * cell.blocks))
@@ -78,7 +78,7 @@ def measure(cell: Cell, n_runs: int, seed: int) -> Row:
     interval = intervals.within_replicates(logs[..., 1] - logs[..., 0])
     covers = (interval.low <= math.log(RATIO)) & (math.log(RATIO) <= interval.high)
     half = np.expm1((interval.high - interval.low) / 2)
-    return Row(cell, n_runs, float(covers.mean()), float(np.median(half)))
+    return [Row(cell, n_runs, float(covers.mean()), float(np.median(half)))]
 
 
 def _percentiles(cell: Cell, n_runs: int, rng: np.random.Generator) -> np.ndarray:
@@ -95,10 +95,8 @@ def _bins(factor: np.ndarray, fast: np.ndarray, slow: np.ndarray, rng: np.random
     """Histograms of trials in fio's bins, told by their middle: so many fast and slow I/Os, drawn by bin."""
     octaves = 2.0 ** np.arange(math.log2(LOW_NS), math.log2(HIGH_NS))
     edges = np.append((octaves[:, None] * (1 + np.arange(BINS_AN_OCTAVE) / BINS_AN_OCTAVE)).ravel(), HIGH_NS)
-    counts = sum(
-        rng.multinomial(ios, _chances(edges, BASE_NS * times * factor))
-        for ios, times in ((fast, 1.0), (slow, BURST))
-    )
+    counts = rng.multinomial(fast, _chances(edges, BASE_NS * factor))
+    counts += rng.multinomial(slow, _chances(edges, BASE_NS * BURST * factor))
     trial, place = np.nonzero(counts)
     middle = (edges[:-1] + edges[1:]) / 2
     columns = {"trial": trial, "lat_ns": middle[place], "count": counts[trial, place], "direction": "read"}

@@ -82,7 +82,7 @@ class Row(NamedTuple):
     seen: Mapping[Fall, float]
 
     @property
-    def is_short(self) -> bool:
+    def is_off(self) -> bool:
         """Whether alarms are too many or a fall that is due is seen too seldom, beyond simulation error."""
         due = [share for fall, share in self.seen.items() if fall.is_due(self.cell)]
         error = coverage_rule.error(HIGHEST_ALARMS, self.n_runs)
@@ -98,13 +98,13 @@ def cells(*, quick: bool = False) -> Iterator[Cell]:
         yield Cell(cv, phi, trials)
 
 
-def measure(cell: Cell, n_runs: int, seed: int) -> Row:
+def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
     """Simulate comparisons of two arms, steady and with each fall."""
     rng = np.random.default_rng([seed, round(1000 * cell.cv), round(10 * cell.phi), cell.trials])
     shape = (n_runs, 2, cell.trials, SECONDS)
     steady = MEAN_IOPS * np.exp(ar1(cell.cv, cell.phi, shape, rng))
     seen = {fall: _invalid(_with(fall, steady, rng)) for fall in FALLS}
-    return Row(cell, n_runs, _invalid(steady), seen)
+    return [Row(cell, n_runs, _invalid(steady), seen)]
 
 
 def _with(fall: Fall, steady: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -142,7 +142,7 @@ def text(rows: list[Row]) -> str:
         seen = [_share(share, due=fall.is_due(row.cell)) for fall, share in row.seen.items()]
         across = "".join(f"{words:>24}" for words in seen)
         cell = f"{row.cell.cv:6.1%}{row.cell.phi:5.1f}{row.cell.trials:15}"
-        lines.append(f"  {cell}{100 * row.alarms:8.1f}{across}" + " !" * row.is_short)
+        lines.append(f"  {cell}{100 * row.alarms:8.1f}{across}" + " !" * row.is_off)
     return "\n".join(lines)
 
 

@@ -299,7 +299,7 @@ def test_a_plan_with_assumed_spread(
     )
     # alpha 5 %/3 and d = log 1.02 / .02.
     solved = TTestPower().solve_power(effect_size=math.log(1.02) / 0.02, alpha=0.05 / 3, power=0.8)
-    assert f"these disks: {math.ceil(solved)} blocks in one replicate" in text
+    assert f"these disks in these hours: {math.ceil(solved)} blocks in one replicate" in text
     assert "diskbook run zone-disks --preset quick --set design.repeats=2 --set design.replicates=" in text
     assert "fixed before the run" in text
 

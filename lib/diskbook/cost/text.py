@@ -37,7 +37,7 @@ def created(scenario: Scenario, estimate: Estimate) -> str:
             f"  data disks:{_counted(disks)}",
             f"  all of it stands for about {duration(3600 * estimate.hours, minutes_from_s=0)}; "
             f"{count * replicates} machines at a time, which shut themselves down after "
-            f"{estimate.worst_hours:g} h",
+            f"{round(estimate.worst_hours, 1):g} h",
             *(_LASTING for _ in _local(scenario)[:1]),
         ]
     )

@@ -17,7 +17,7 @@ from diskbook.scenario.model import Arm, Scenario, Workload
 from diskbook.show import tool as show_tool
 from diskbook.stats import power, prior_runs
 from diskbook.stats.prior_runs import Prior
-from diskbook.tables.vocabulary import Provenance
+from diskbook.tables.vocabulary import Provenance, Scope
 from diskbook.tools import registry
 
 UNKNOWN_DISKS = (
@@ -201,7 +201,7 @@ def _now(
 def _expected(item: Evidence, replicates: int, blocks: int, family: int, target: Target) -> list[str]:
     n, df = replicates * blocks, replicates * (blocks - 1)
     these = power.half_width_of(item.spread.sd_block, n, df)
-    texts = [f"these disks: {_width(these)}"]
+    texts = [f"{Scope.THESE.words()}: {_width(these)}"]
     if replicates == 1:
         return [*texts, "disks like these: refused with one replicate"]
     sd = item.spread.sd_replicate(blocks)
@@ -225,7 +225,7 @@ def _needs(needs: Needs, target: Target, family: int) -> str:
         )
     lines = [
         f"needed for {' and '.join(asked)}:",
-        f"  these disks: {_many(needs.these.blocks, 'block')} in one replicate, "
+        f"  {Scope.THESE.words()}: {_many(needs.these.blocks, 'block')} in one replicate, "
         f"{needs.these.trials} trials, {duration(needs.these.total_s)}",
         "  disks like these:",
         "    blocks  replicates  trials  one after another  in parallel",

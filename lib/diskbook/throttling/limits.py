@@ -6,7 +6,7 @@ cell gets a label before anything is compared. All functions here are pure: tabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,10 @@ CONSUMED = 99.0
 _MEDIANS = ["outstanding", "block_size_bytes", "iops", "mb_s", "lat_mean_ms", "share", "rate_offered"]
 KNEE_FACTOR = 2.0
 """Multiple of the depth that a rate needs at the unqueued latency, beyond which depth buys nothing."""
+
+
+Cell = Mapping[Any, Any]
+"""A row of the table of cells."""
 
 
 @dataclass(frozen=True)
@@ -179,11 +183,13 @@ def label_cells(
     cells = _cells(totals)
     queues = saturation.judge(totals, cell_codes(totals)[0], cells)
     cells = cells.join(queues[["in_flight", "needed"]])
-    cells["label"] = queues["saturation"].where(queues["saturation"] != "", Label.BELOW_CAP)
-    cells["evidence"] = queues["queue"]
-    for index, cell in cells[cells["n_on_limit"] > 0].iterrows():
-        evidence = _evidence(cell, cells, _consumed(cell, totals, consumed_pct or {}))
-        cells.loc[index, ["label", "evidence"]] = Label.CAPPED if evidence else Label.NEAR_A_CAP, evidence
+    labels = queues["saturation"].where(queues["saturation"] != "", Label.BELOW_CAP).tolist()
+    evidence, records = queues["queue"].tolist(), cells.to_dict("records")
+    for place, cell in enumerate(records):
+        if cell["n_on_limit"] > 0:
+            evidence[place] = _evidence(cell, records, _consumed(cell, totals, consumed_pct or {}))
+            labels[place] = Label.CAPPED if evidence[place] else Label.NEAR_A_CAP
+    cells["label"], cells["evidence"] = labels, evidence
     iops_limit = _limit_as_iops(cells)
     cells["predicted_lat_ms"] = 1000.0 * cells["outstanding"] / iops_limit.where(cells["n_on_limit"] > 0)
     cells["binds"] = [_binds(cell) for cell in cells.to_dict("records")]
@@ -271,7 +277,7 @@ def _limit_as_iops(cells: pd.DataFrame) -> pd.Series:
 
 
 def _consumed(
-    cell: pd.Series, totals: pd.DataFrame, consumed_pct: Mapping[tuple[str, str, str], float]
+    cell: Cell, totals: pd.DataFrame, consumed_pct: Mapping[tuple[str, str, str], float]
 ) -> float | None:
     """Percentage of its limit that the platform reports; the metric counts against the base limit always."""
     base = str(cell["limit"]).replace("_burst", "")
@@ -283,29 +289,27 @@ def _consumed(
     return None if np.isnan(share) else percent * share
 
 
-def _evidence(cell: pd.Series, cells: pd.DataFrame, consumed: float | None) -> str:
+def _evidence(cell: Cell, cells: Sequence[Cell], consumed: float | None) -> str:
     """Say what corroborates that a cell sits on its limit; empty when nothing does."""
     if consumed is not None and consumed >= CONSUMED:
         return f"the platform reports {consumed:.0f} % of the limit as consumed"
     if cell["flat"]:
         return "its one-second rate varies by less than 0.3 %"
-    like = cells[
-        (cells["arm"] == cell["arm"])
-        & (cells["kind"] == cell["kind"])
-        & (cells["block_size_bytes"] == cell["block_size_bytes"])
-    ]
-    return _depth_evidence(cell, like)
+    alike = ("arm", "kind", "block_size_bytes")
+    return _depth_evidence(cell, [other for other in cells if all(other[n] == cell[n] for n in alike)])
 
 
-def _depth_evidence(cell: pd.Series, like: pd.DataFrame) -> str:
+def _depth_evidence(cell: Cell, like: Sequence[Cell]) -> str:
     """Look for a second depth that shows that more depth gives no more rate."""
-    other = like[(like["limit"] == cell["limit"]) & (like["outstanding"] != cell["outstanding"])]
-    if ((other["iops"] / cell["iops"] - 1.0).abs() <= 0.03).any():
+    other = [
+        row for row in like if row["limit"] == cell["limit"] and row["outstanding"] != cell["outstanding"]
+    ]
+    if any(abs(row["iops"] / cell["iops"] - 1.0) <= 0.03 for row in other):
         return "more depth gives no more rate"
-    below = like[(like["n_on_limit"] == 0) & (like["outstanding"] < cell["outstanding"])]
-    if below.empty:
+    below = [row for row in like if row["n_on_limit"] == 0 and row["outstanding"] < cell["outstanding"]]
+    if not below:
         return ""
-    shallow = below.loc[below["outstanding"].idxmin()]
+    shallow = min(below, key=lambda row: row["outstanding"])
     needed = cell["iops"] * shallow["lat_mean_ms"] / 1000.0
     if cell["outstanding"] < KNEE_FACTOR * needed:
         return ""

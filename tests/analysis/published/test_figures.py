@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from diskbook import figures, load
+from diskbook.analysis import run as analysis_run
 from diskbook.analysis.published import (
     claims,
     compared,
@@ -15,7 +16,6 @@ from diskbook.analysis.published import (
 )
 from diskbook.base import paths
 from diskbook.show import tables as show_tables
-from diskbook.store import tables
 from diskbook.throttling import limits
 from support import synthetic
 
@@ -207,8 +207,7 @@ def disk_options(assessed: pd.DataFrame) -> pd.DataFrame:
 
 def of_the_sample(assessed: pd.DataFrame, article: str) -> pd.DataFrame:
     """Figures of an article beside the cells of its sample run."""
-    folder = paths.RUNS / f"sample-{article}"
-    cells = limits.label_cells(tables.read(folder).trials)
+    cells = analysis_run.analyse(str(paths.RUNS / f"sample-{article}")).cells
     return compared.beside(
         assessed[assessed["article"] == article], cells, load.load(article, "quick"), "emulated"
     )

@@ -97,6 +97,8 @@ RUNS = made.long_runs(weeks=2)
         (lambda runs: runs.assign(value="fast"), "line 2: 'fast,33.2,.*' is no value above 0"),
         (lambda runs: runs.assign(value=-1.0), "is no value above 0"),
         (lambda runs: runs.assign(starttime="soon"), "line 2: .*soon.* time and VM"),
+        (lambda runs: runs.assign(starttime="0001-01-01 00:00:00"), "line 2: .*0001-01.* time and VM"),
+        (lambda runs: runs.assign(runtime=1e300), "line 2: .*1e.300.* runtime, time and VM"),
         (lambda runs: runs.iloc[:50], "50 runs, of 100 that it takes, of long-lived"),
     ],
 )

@@ -31,6 +31,9 @@ DEPTH = 64
 MICROSECONDS, MILLISECONDS = 1e6, 1e3
 _NEAR = 0.2
 """How far IOPS x latency may be from 64 in flight; runs whose credit ends within are off by more."""
+_EARLIEST, _LATEST = pd.Timestamp("2000-01-01"), pd.Timestamp("2100-01-01")
+_LONGEST_S = 24 * 3600
+"""What lies beyond is a damaged row: runs of 2023 and 2024 take minutes."""
 _PATTERN = re.compile(
     r"test_suite=Flexible_IO_Tester/test_name=Type:?_(?P<pattern>\w+?)_-_IO_Engine:?_(?P<engine>Linux_AIO|Sync)"
     r"_-_Buffered:?_(?:Yes|No)_-_Direct:?_(?:Yes|No)_-_Block_Size:?_(?P<block>\d+)KB_-_(?P<place>Remote|Local)"
@@ -144,7 +147,8 @@ def read(path: Path, shown: str) -> pd.DataFrame:
     end = pd.to_datetime(frame["starttime"], errors="coerce", format="ISO8601", utc=True)
     end = end.dt.tz_localize(None)
     value, runtime = (pd.to_numeric(frame[name], errors="coerce") for name in ("value", "runtime"))
-    good = end.notna() & np.isfinite(value) & (value > 0) & np.isfinite(runtime) & (runtime >= 0)
+    good = (end > _EARLIEST) & (end < _LATEST) & np.isfinite(value) & (value > 0)
+    good &= (runtime >= 0) & (runtime < _LONGEST_S)
     good &= frame["VM_id"] != ""
     if not good.all():
         line = int(np.flatnonzero(~good.to_numpy(bool))[0])

@@ -67,6 +67,21 @@ def test_recomputed_tables_are_shown_as_imported(data: noise.Noise, tmp_path) ->
     assert again.components["sd_log"].equals(data.components["sd_log"])
 
 
+def test_tables_without_long_lived_machines_are_shown_as_far_as_they_go(data: noise.Noise) -> None:
+    fresh = replace(data, components=data.components[data.components["component"] == "fresh"])
+    assert "<table" in noise.kinds_table(fresh) and "<table" in noise.spreads_table(fresh)
+    assert noise.sentences(fresh)[-1].startswith("0 of 0 cells")
+    assert fresh.caps.alt == "Empty plot: the tables hold no spreads of single runs."
+    assert "of 4 components of noise" in fresh.spreads.alt and "nan" not in fresh.apart.alt
+
+
+def test_a_cell_is_on_a_cap_by_its_spread_whatever_its_load(data: noise.Noise) -> None:
+    wider = data.components.assign(sd_log=data.components["sd_log"].clip(lower=0.01))
+    other = replace(data, components=wider)
+    assert noise.sentences(other)[-1].startswith("0 of 24 cells sit on a cap")
+    assert other.caps.title.startswith("0 of 24 cells sit on a cap")
+
+
 def test_every_cell_of_the_notebook_runs_as_it_stands() -> None:
     """In this process: a kernel of its own would take 20 s, and `test_compare_notebook` starts one."""
     names: dict[str, object] = {}

@@ -185,3 +185,9 @@ def test_earlier_revisions_are_read_alike_and_two_at_once_are_refused(tmp_path: 
     one(tmp_path, RUNS)
     with pytest.raises(DiskbookError, match=r"is there twice, as .*; keep one of the two revisions"):
         files.find(tmp_path)
+
+
+def test_fresh_machines_of_which_no_two_share_a_day_say_nothing(tmp_path: Path) -> None:
+    made.write(tmp_path, "sync", "short", made.fresh_runs(weeks=20, a_day=1))
+    with pytest.raises(DiskbookError, match="no two runs share a day; nothing can be computed"):
+        azure_noise.recompute(tmp_path)

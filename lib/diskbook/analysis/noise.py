@@ -132,7 +132,7 @@ def kinds_table(data: Noise) -> Html:
                 "Shows": words,
             }
         )
-    frame = pd.DataFrame(rows).sort_values("Shows", kind="stable")
+    frame = pd.DataFrame(sorted(rows, key=lambda row: str(row["Shows"])))
     return table(frame, f"What was measured, and what it can show ({data.provenance})")
 
 

@@ -126,7 +126,7 @@ def caps(data: pd.DataFrame, source: str, provenance: str) -> Picture:
         axes.set_xlim(LEAST_DRAWN / 1.3, 1)
         axes.text(noise.ON_CAP_SD / 1.15, len(loads) - 0.55, "on a cap", ha="right", va="bottom", fontsize=10)
         _legend(figure, axes, data)
-    on_cap = int((data["kind"] == "cap").sum())
+    on_cap = int((data["sd_log"] < noise.ON_CAP_SD).sum())
     title = f"{on_cap} of {len(data)} cells sit on a cap and say nothing about the disk"
     note = "Grey: under 0.2 %, the spread of a throttle. 95 % intervals."
     return _finished(
@@ -210,9 +210,11 @@ def _finished(
 ) -> Picture:
     decorate(figure, title, note, provenance)
     caption = f"{title}. {note} {source}. Provenance: {provenance}."
-    shown = data["sd_log"]
-    alt = (
-        f"Plot of {len(data)} {what} of public measurements on Azure, from {100 * shown.min():.2g} to "
-        f"{100 * shown.max():.2g} %, showing: {title[:1].lower()}{title[1:]}."
-    )
+    alt = f"Empty plot: the tables hold no {what}."
+    if len(data):
+        low, high = (f"{100 * value:.2g}" for value in (data["sd_log"].min(), data["sd_log"].max()))
+        alt = (
+            f"Plot of {len(data)} {what} of public measurements on Azure, from {low} to {high} %, showing: "
+            f"{title[:1].lower()}{title[1:]}."
+        )
     return Picture(slug, title, caption, alt, figure, data, provenance, "")

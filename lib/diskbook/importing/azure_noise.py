@@ -98,6 +98,7 @@ def recompute(folder: Path, seed: int = 1) -> Recomputed:
         series = _usable(cell, tests, notes)
         if series:
             spreads, rates = _of_cell(series, rng)
+            notes += [f"{cell}: no two runs share a day"] * (not spreads)
             dated = _dated(series.values())
             components += _components(cell, spreads, dated)
             shares += _shares(cell, [*rates, *_levels(cell, series)], dated)

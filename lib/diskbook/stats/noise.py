@@ -194,8 +194,9 @@ def fresh_components(data: Series, rng: np.random.Generator, run: Spread | None)
     yield _drawn("fresh", np.sqrt(within), len(data.log))
     size = np.bincount(data.day)[data.day]  # a median of few takes part of their spread with it
     several = size > 1
-    core = from_day(data)[several] * np.sqrt(size[several] / (size[several] - 1))
-    yield _robust("fresh-robust", None, core, data.week[several], counts)
+    if several.any():
+        core = from_day(data)[several] * np.sqrt(size[several] / (size[several] - 1))
+        yield _robust("fresh-robust", None, core, data.week[several], counts)
     if run is not None:
         yield _drawn("fresh-less-run", np.sqrt(np.maximum(within - run.value**2, 0)), len(data.log))
     yield _drawn("calendar-day", np.sqrt(np.maximum(day, 0)), int(data.day.max()) + 1)

@@ -9,6 +9,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import psutil
@@ -276,3 +277,13 @@ def test_a_broken_state_is_told(place: Path) -> None:
     with pytest.raises(DiskbookError, match=r"backend.json: the emulator's state cannot be read"):
         lifecycle.start("broken")
     assert connection.folder.exists()  # what is left is not thrown away
+
+
+def test_an_emulator_of_an_earlier_version_is_known(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says nothing of the hours between blocks; nothing of it is started here."""
+    names = [field.name for field in fields(lifecycle.Connection)]
+    earlier = {name: "/x" for name in names if name not in ("folder", "hours_between_blocks")}
+    monkeypatch.setattr(folders, "find", lambda name: place / name)
+    monkeypatch.setattr(folders, "is_running", lambda state: True)
+    monkeypatch.setattr(folders, "read", lambda path: earlier)
+    assert lifecycle.connect("old").hours_between_blocks == 0

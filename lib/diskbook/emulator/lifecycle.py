@@ -54,8 +54,8 @@ class Connection:
     admin_user: str
     pid: int
     started: float
-    hours_between_blocks: float
     folder: Path
+    hours_between_blocks: float = 0.0  # emulators started by an earlier version say nothing of it
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def _interval(row: Mapping[Any, Any]) -> str:
 def kinds_table(data: Noise) -> Html:
     """What each cell shows: a cap, credit, the page cache, or a latency; and how much single runs vary."""
     runs = data.components[data.components["component"] == "run"]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for (operation, place, size), part in runs.groupby(["operation", "place", "size"], sort=False):
         low, high = 100 * part["sd_log"].min(), 100 * part["sd_log"].max()
         words = " or ".join(dict.fromkeys(noise.KINDS[kind] for kind in part["kind"]))
@@ -132,7 +132,7 @@ def kinds_table(data: Noise) -> Html:
                 "Shows": words,
             }
         )
-    frame = pd.DataFrame(sorted(rows, key=lambda row: str(row["Shows"])))
+    frame = pd.DataFrame(sorted(rows, key=lambda row: row["Shows"]))
     return table(frame, f"What was measured, and what it can show ({data.provenance})")
 
 

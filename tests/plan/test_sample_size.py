@@ -275,6 +275,31 @@ def test_pairs_on_one_machine_are_told_from_pairs_on_two() -> None:
     assert given.with_slow_pairs is None and given.least_replicates == 2
 
 
+def test_one_disk_on_one_machine_is_paired_by_that_machine() -> None:
+    scenario = load.load("tool-check", "standard")
+    item = sample_size.headline(scenario)[0]
+    assert item.pairing == "same-disk" and not sample_size.is_on_one_machine(scenario, item)
+    machine = scenario.arm_named(item.base_arm).machine
+    arms = tuple(arm.model_copy(update={"machine": machine}) for arm in scenario.arm)
+    together = scenario.model_copy(update={"arm": arms})
+    (evidence,) = sample_size.from_assumed(together, None, None)
+    assert evidence.spread.sd_disk == 0.02
+    apart = item.model_copy(update={"pairing": "replicate"})
+    assert not sample_size.is_on_one_machine(together, apart)
+
+
+def test_no_number_of_blocks_is_promised_to_decide_between_machines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `stats.gates.design.unpaired` has it: of these disks they stay inconclusive."""
+    between = "these disks in these hours (comparisons between machines): no number of blocks"
+    text = said(capsys, monkeypatch, "tool-check", "--effect", "2%")
+    assert between in text and "in one replicate, " not in text
+    text = said(capsys, monkeypatch, "shared-zrs", "--preset", "standard", "--effect", "5%")
+    assert between in text and "these disks in these hours (comparisons on one machine): " in text
+    assert between not in said(capsys, monkeypatch, "zone-disks", "--effect", "5%")
+
+
 def test_waiting_between_blocks_is_planned(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,6 +361,18 @@ def test_a_pilot_of_one_replicate_assumes_the_disks(
     text = said(capsys, monkeypatch, "zone-disks", "--effect", "2%", "--pilot", "single", "--sd-disk", "1.5%")
     assert "between disk pairs 1.5 % assumed, since the pilot has one replicate" in text
     assert "is unknown" in text and "disks like these: refused with one replicate" in text
+
+
+def test_a_pilot_of_one_replicate_on_two_machines_takes_their_spread(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(runs, "single", replicates=1)
+    pilot, scenario = prior_runs_of.open_prior_run("single"), load.load("zone-disks", "quick")
+    one, _ = sample_size.from_pilot(pilot, scenario)
+    monkeypatch.setattr(sample_size, "is_on_one_machine", lambda *_: False)
+    two, _ = sample_size.from_pilot(pilot, scenario)
+    assert {item.spread.sd_disk for item in one} == {0.02}
+    assert {item.spread.sd_disk for item in two} == {0.0385}
 
 
 def test_a_capped_pilot_comparison_is_left_out(

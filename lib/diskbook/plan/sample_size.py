@@ -102,13 +102,19 @@ def headline(scenario: Scenario) -> list[Comparison]:
     return items
 
 
+def is_on_one_machine(scenario: Scenario, item: Comparison) -> bool:
+    """Tell whether a comparison's arms share their machine, as `stats.gates.design.pairing_of` has it."""
+    machines = {scenario.arm_named(name).machine for name in (item.arm, item.base_arm)}
+    return item.pairing != "replicate" and len(machines) == 1
+
+
 def from_assumed(scenario: Scenario, sd_disk: float | None, sd_run: float | None) -> list[Evidence]:
     """Evidence from standard deviations that are given, else from public measurements of Azure.
 
     Those tell comparisons on one machine from comparisons between machines; their spread between pairs leaves
     slow pairs out, which `LEAST_PAIRS` and `with_slow_pairs` answer.
     """
-    alone = [item.pairing == "same-machine" for item in headline(scenario)]
+    alone = [is_on_one_machine(scenario, item) for item in headline(scenario)]
     if sd_disk is not None or len(set(alone)) == 1:
         return [_assumed("every headline comparison", scenario, all(alone), sd_disk, sd_run)]
     kinds = {True: "headline comparisons on one machine", False: "headline comparisons between machines"}
@@ -142,7 +148,8 @@ def from_pilot(
 ) -> tuple[list[Evidence], list[str]]:
     """Evidence from a pilot run: one for each headline comparison that it supports, and notes on the others.
 
-    A pilot of one replicate knows nothing about other disks: the s.d. between disk pairs stays assumed.
+    A pilot of one replicate knows nothing about other disks: the s.d. between disk pairs is then the one that
+    is given, else that of public measurements.
 
     Raises
     ------
@@ -152,7 +159,8 @@ def from_pilot(
     evidence, notes = [], []
     for measured in pilot.measured(headline(scenario)):
         try:
-            evidence.append(_evidence(pilot, measured, sd_disk))
+            pairs, _ = SPREADS[is_on_one_machine(scenario, measured.item)]
+            evidence.append(_evidence(pilot, measured, sd_disk, pairs))
             if measured.strata:
                 notes.append(_mixed(measured))
             if measured.hidden:
@@ -173,7 +181,8 @@ def _mixed(measured: MeasuredRatios) -> str:
     )
 
 
-def _evidence(pilot: PriorRun, measured: MeasuredRatios, sd_disk: float | None) -> Evidence:
+def _evidence(pilot: PriorRun, measured: MeasuredRatios, sd_disk: float | None, pairs: str) -> Evidence:
+    """Evidence of one comparison; `pairs` is the published spread that a single replicate leaves open."""
     if measured.refusal:
         raise ValueError(measured.refusal)
     values = measured.log_ratios
@@ -184,7 +193,7 @@ def _evidence(pilot: PriorRun, measured: MeasuredRatios, sd_disk: float | None) 
             raise UsageError("--sd-disk: the pilot measures this spread; give one of the two")
         between = f"between disk pairs {percent(spread.sd_disk)} (df {spread.df_disk:.0f})"
     else:
-        disk = noise.planned("pair-core") if sd_disk is None else sd_disk
+        disk = noise.planned(pairs) if sd_disk is None else sd_disk
         spread = Spread(disk, spread.sd_block, math.inf, spread.df_block)
         why = "since the pilot has one replicate"
         between = f"between disk pairs {percent(disk)} {_origin(sd_disk)}, {why}"

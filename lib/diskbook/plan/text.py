@@ -63,7 +63,7 @@ def plan_text(
         )
         if target.anything:
             needs = sample_size.needs(scenario, known, target, family)
-            table = _needs(needs, target, family)
+            table = _needs(scenario, needs, target, family)
             parts.append(f"{table}\n{_command(scenario, needs.cheapest, command)}")
             parts.append(FIXED)
     if sources.history:
@@ -212,7 +212,7 @@ def _expected(item: Evidence, replicates: int, blocks: int, family: int, target:
     return [*texts, text]
 
 
-def _needs(needs: Needs, target: Target, family: int) -> str:
+def _needs(scenario: Scenario, needs: Needs, target: Target, family: int) -> str:
     asked = (
         []
         if target.half_width is None
@@ -225,13 +225,25 @@ def _needs(needs: Needs, target: Target, family: int) -> str:
         )
     lines = [
         f"needed for {' and '.join(asked)}:",
-        f"  {Scope.THESE.words()}: {_many(needs.these.blocks, 'block')} in one replicate, "
-        f"{needs.these.trials} trials, {duration(needs.these.total_s)}",
+        *_needed_of_these(scenario, needs.these),
         "  disks like these:",
         "    blocks  replicates  trials  one after another  in parallel",
     ]
     lines += [f"    {_row(need)}" for need in needs.like_these]
     return "\n".join(lines)
+
+
+def _needed_of_these(scenario: Scenario, need: Need) -> list[str]:
+    """Blocks for these disks; none for arms on two machines, which blocks never tell apart."""
+    alone = {sample_size.is_on_one_machine(scenario, item) for item in sample_size.headline(scenario)}
+    scope, kind = Scope.THESE.words(), " (comparisons on one machine)" * (len(alone) > 1)
+    number = f"{_many(need.blocks, 'block')} in one replicate"
+    one = f"  {scope}{kind}: {number}, {need.trials} trials, {duration(need.total_s)}"
+    two = (
+        f"  {scope} (comparisons between machines): no number of blocks, which repeat what sets the machines "
+        "apart; replicates do it, for disks like these"
+    )
+    return [one] * (True in alone) + [two] * (False in alone)
 
 
 def _row(need: Need) -> str:

@@ -9,7 +9,13 @@ import pytest
 
 from diskbook.base import paths
 from diskbook.base.errors import UsageError
-from diskbook.selftest import coverage_cells, coverage_docs, coverage_noise, coverage_percentiles
+from diskbook.selftest import (
+    coverage,
+    coverage_cells,
+    coverage_docs,
+    coverage_noise,
+    coverage_percentiles,
+)
 from diskbook.selftest.coverage_cells import Condition, Row
 from diskbook.selftest.simulate import LEVELS, Design
 from diskbook.tables.vocabulary import Scope
@@ -86,3 +92,15 @@ def test_tables_go_between_the_marks_and_nowhere_else(tmp_path: Path) -> None:
     path.write_text("no marks")
     with pytest.raises(UsageError, match="put them where the tables belong"):
         coverage_docs.write(path, [GOOD], [], [], [])
+
+
+@pytest.mark.parametrize(("content", "message"), [(None, "cannot be read"), ("no marks", "put them where")])
+def test_a_document_that_cannot_take_tables_is_told_before_anything_is_simulated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, message: str
+) -> None:
+    if content:
+        (tmp_path / "doc.md").write_text(content)
+    with pytest.raises(SystemExit) as ended:
+        coverage.main(["--docs", str(tmp_path / "doc.md")])
+    printed = capsys.readouterr()
+    assert ended.value.code == 2 and message in printed.err and not printed.out

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from diskbook.base.errors import UsageError
 from diskbook.selftest import (
     coverage_cells,
     coverage_docs,
@@ -193,7 +194,7 @@ def _condition(condition: Condition, grid: Grid, seed: int, methods: Methods) ->
 
 
 def main(arguments: Sequence[str] | None = None, methods: Methods = coverage_cells.ANALYSIS) -> int:
-    """Run the check and print it; 1 when an interval that is printed covers too little."""
+    """Run the check and print it; 1 when a cell is not as the rule has it (see above)."""
     parser = argparse.ArgumentParser(prog="python -m diskbook.selftest.coverage", description=__doc__)
     parser.add_argument("--quick", action="store_true", help=f"fewer designs, {QUICK.runs:,} runs of each")
     parser.add_argument("--runs", type=int, help=f"simulated runs of each design (default {FULL.runs:,})")
@@ -201,6 +202,11 @@ def main(arguments: Sequence[str] | None = None, methods: Methods = coverage_cel
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
     parser.add_argument("--docs", type=Path, help="document to write the tables into")
     options = parser.parse_args(arguments)
+    if options.docs:
+        try:
+            coverage_docs.around(options.docs)  # rather than after minutes of simulation
+        except UsageError as error:
+            parser.error(str(error))
     grid, began = QUICK if options.quick else FULL, time.monotonic()
     grid = grid._replace(runs=options.runs or grid.runs)
     print(f"{grid.runs:,} simulated runs a design, seed {options.seed}\n{LEGEND}")

@@ -145,12 +145,9 @@ def write(
     Raises
     ------
     UsageError
-        When the document has no such marks.
+        When there is no such document, or it has no such marks.
     """
-    before, begin, rest = path.read_text("utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise UsageError(f"{path} has no lines '{BEGIN}' and '{END}': put them where the tables belong.")
+    before, after = around(path)
     tables = {
         "Ratios": table(of_cells(rows)),
         "Ratios under the noise of real machines": table(of_noise(noise)),
@@ -158,4 +155,22 @@ def write(
         "The gate of stationarity": of_stationarity(stationarity),
     }
     text = "\n\n".join(f"### {head}\n\n{body}" for head, body in tables.items())
-    files.write_atomic(path, f"{before}{begin}\n\n{text}\n\n{end}{after}")
+    files.write_atomic(path, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+
+
+def around(path: Path) -> tuple[str, str]:
+    """Text of a document before and after its two marks.
+
+    Raises
+    ------
+    UsageError
+        When there is no such document, or it has no such marks.
+    """
+    try:
+        before, begin, rest = path.read_text("utf-8").partition(BEGIN)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read ({error}): name the document with the marks.") from None
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise UsageError(f"{path} has no lines '{BEGIN}' and '{END}': put them where the tables belong.")
+    return before, after

@@ -252,6 +252,10 @@ def test_another_replicate_is_offered_with_what_it_probably_brings_and_costs() -
     narrow = made_up(-0.04, 0.04).assign(verdict="equivalent within 5 %")
     cost = ReplicateCost(0.42, "costs that at list price (table)")
     assert "(0.42 USD): nothing that was asked for" in sentences.more_measuring(narrow, scenario, cost)[0]
+    withheld = table.assign(verdict="capped")
+    last = sentences.more_measuring(withheld, scenario, cost)[-1]
+    assert last.startswith("Another replicate (0.42 USD) costs that at list price (table). Decide")
+    assert sentences.more_measuring(table.assign(family="exploratory"), scenario, cost) == []
     alone = table.assign(n_replicates=1, verdict="difference").iloc[1:].assign(ci_low=0.9, ci_high=1.1)
     assert "Another replicate (price unknown) would give about ±20 %, five in all about ±2.5 %" in " ".join(
         sentences.more_measuring(alone, scenario, ReplicateCost(None, "has no price here"))

@@ -221,7 +221,14 @@ def more_measuring(
             "the spread between disks has not been measured. That takes 2 replicates or more, better 5."
             + ("" if cost is None else _first_general(comparisons, cost))
         )
-    return lines if cost is None else [*lines, f"Another replicate {cost.basis}. {FIXED_BEFORE}"]
+    return lines if cost is None or not lines else [*lines, _on_replicates(lines, cost)]
+
+
+def _on_replicates(lines: list[str], cost: ReplicateCost) -> str:
+    """Say what the price of another replicate rests on, with the price where no line before has it."""
+    is_priced = any("Another replicate (" in line for line in lines)
+    price = f" ({_usd(cost)})" * (cost.usd is not None and not is_priced)
+    return f"Another replicate{price} {cost.basis}. {FIXED_BEFORE}"
 
 
 FIXED_BEFORE = (

@@ -132,8 +132,8 @@ def kinds_table(data: Noise) -> Html:
                 "Shows": words,
             }
         )
-    frame = pd.DataFrame(sorted(rows, key=lambda row: row["Shows"]))
-    return table(frame, f"What was measured, and what it can show ({data.provenance})")
+    rows.sort(key=lambda row: str(row["Shows"]))
+    return table(pd.DataFrame(rows), f"What was measured, and what it can show ({data.provenance})")
 
 
 def slow_table(data: Noise) -> Html:

@@ -144,8 +144,7 @@ def read(path: Path, shown: str) -> pd.DataFrame:
         raise DiskbookError(f"{shown}: columns are {names}; they must be {', '.join(COLUMNS)}")
     if frame.empty:
         raise DiskbookError(f"{shown} has no rows; fetch it again")
-    end = pd.to_datetime(frame["starttime"], errors="coerce", format="ISO8601", utc=True)
-    end = end.dt.tz_localize(None)
+    end = pd.to_datetime(frame["starttime"], errors="coerce", format="ISO8601", utc=True).dt.tz_localize(None)
     value, runtime = (pd.to_numeric(frame[name], errors="coerce") for name in ("value", "runtime"))
     good = (end > _EARLIEST) & (end < _LATEST) & np.isfinite(value) & (value > 0)
     good &= (runtime >= 0) & (runtime < _LONGEST_S)

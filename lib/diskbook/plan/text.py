@@ -238,12 +238,12 @@ def _needed_of_these(scenario: Scenario, need: Need) -> list[str]:
     alone = {sample_size.is_on_one_machine(scenario, item) for item in sample_size.headline(scenario)}
     scope, kind = Scope.THESE.words(), " (comparisons on one machine)" * (len(alone) > 1)
     number = f"{_many(need.blocks, 'block')} in one replicate"
-    one = f"  {scope}{kind}: {number}, {need.trials} trials, {duration(need.total_s)}"
-    two = (
+    blocks = f"  {scope}{kind}: {number}, {need.trials} trials, {duration(need.total_s)}"
+    replicates = (
         f"  {scope} (comparisons between machines): no number of blocks, which repeat what sets the machines "
         "apart; replicates do it, for disks like these"
     )
-    return [one] * (True in alone) + [two] * (False in alone)
+    return [blocks] * (True in alone) + [replicates] * (False in alone)
 
 
 def _row(need: Need) -> str:

@@ -107,7 +107,7 @@ class VmSize:
     name: str
     family: str
     vcpus: int
-    memory_gib: int
+    memory_gib: float
     max_data_disks: int
     uncached_iops: int
     uncached_mb_s: float

@@ -74,7 +74,7 @@ def _vm_row(size: catalog.VmSize, region: catalog.Region) -> Json:
         [
             ("vCPUs", size.vcpus),
             ("vCPUsAvailable", size.vcpus),
-            ("MemoryGB", size.memory_gib),
+            ("MemoryGB", f"{size.memory_gib:g}"),
             ("MaxDataDiskCount", size.max_data_disks),
             ("CpuArchitectureType", size.architecture),
             ("HyperVGenerations", "V1,V2"),

@@ -16,6 +16,7 @@ import pandas as pd
 
 from diskbook.base.units import MB
 from diskbook.tables.series import diagnose
+from diskbook.tables.totals import CELL
 from diskbook.tables.vocabulary import Label
 from diskbook.throttling import limits, predict
 from diskbook.throttling.limits import LIMITS
@@ -62,6 +63,8 @@ _REMEDIES = {
     "cap_vm_burst_mb_s": "a larger VM size, also since this burst ends when the VM's credit does",
     "cap_vm_cached_iops": "a larger VM size or, where a host cache is on, none for this disk",
     "cap_vm_cached_mb_s": "a larger VM size or, where a host cache is on, none for this disk",
+    "cap_nic_out_mb_s": "a larger VM size, whose network is faster, or fewer copies on other machines",
+    "cap_nic_in_mb_s": "a larger VM size, whose network is faster, or the load on the volume's owner",
 }
 _ABOVE_NOMINAL = 1.02
 """Limits in force are seen that much above nominal."""
@@ -116,7 +119,7 @@ def findings(
     by_cell = [
         _finding(
             {**row, "on_demand": row["arm"] in on_demand},
-            caps.get(row["arm"], {}),
+            caps.get((row["arm"], row["workload"]), {}),
             fell.get((row["arm"], row["workload"])),
         )
         for row in rows.to_dict("records")
@@ -245,11 +248,14 @@ def _more(row: Mapping[Any, Any]) -> str:
     return "more I/Os in flight give more rate, up to that limit"
 
 
-def _caps(trials: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Limits of each arm."""
+def _caps(trials: pd.DataFrame) -> dict[tuple[str, str], dict[str, float]]:
+    """Limits of each cell: those of a volume depend on what is read and written."""
     known = [limit.column for limit in LIMITS if limit.column in trials]
-    table = trials.groupby("arm")[known].median()
-    return {str(arm): {str(name): row[name] for name in known} for arm, row in table.iterrows()}
+    table = trials.groupby(CELL)[known].median().reset_index()
+    return {
+        (str(row["arm"]), str(row["workload"])): {name: row[name] for name in known}
+        for row in table.to_dict("records")
+    }
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,9 @@ LIMITS = (
     # machine's local disk, which has no other.
     Limit("cap_vm_cached_iops", "VM cached/local limit", "iops"),
     Limit("cap_vm_cached_mb_s", "VM cached/local limit", "mb_s"),
+    # Of the machines that keep copies of a volume (`volume_bound`).
+    Limit("cap_nic_out_mb_s", "network limit for what is sent", "mb_s"),
+    Limit("cap_nic_in_mb_s", "network limit for what is received", "mb_s"),
 )
 
 

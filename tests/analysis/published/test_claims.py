@@ -18,7 +18,7 @@ def test_every_claim_of_the_five_articles_is_judged(judged: pd.DataFrame) -> Non
     assert judged["article"].value_counts().to_dict() == {
         "shared-zrs": 6,
         "zone-disks": 6,
-        "s2d-azure": 6,
+        "s2d-azure": 21,
         "disk-options": 5,
         "nested-resiliency": 5,
     }

@@ -131,7 +131,7 @@ def test_the_tools_mb_are_mib(assessed: pd.DataFrame) -> None:
 
 
 def test_every_figure_gets_a_sentence_and_says_what_it_assumes(assessed: pd.DataFrame) -> None:
-    assert len(assessed) == len(published.read()) == 72 and (assessed["supports"].str.len() > 20).all()
+    assert len(assessed) == len(published.read()) == 74 and (assessed["supports"].str.len() > 20).all()
     assert assessed["supports"].str.contains("assumed: ").eq(assessed["assumed"] != "").all()
     assert "assumed: disk (1 TiB Premium SSD = P30)" in one(assessed, value=5140)["supports"]
     measured = assessed[(assessed["label"] != "stated") & (assessed["tool"] != "quoted")]

@@ -5,33 +5,17 @@ The claims are those of published-setups.csv.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from diskbook.analysis.published import setups, support
+from diskbook.analysis.published import claims_s2d, setups, support
+from diskbook.analysis.published.verdict import ClaimVerdict, Finding, Judge, of_drive, one_figure
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
 
-
-class ClaimVerdict(StrEnum):
-    """What an article's own figures say of one of its claims."""
-
-    SUPPORTED = "supported"
-    """As far as one set-up goes."""
-    NOT_SUPPORTED = "not supported"
-    CAPPED = "capped"
-    """The figures sit on a limit, so they cannot say."""
-    NOT_MEASURED = "not measured"
-    """No figure bears on it."""
-
-
-Finding = tuple[ClaimVerdict, str]
-"""Verdict and why."""
-Judge = Callable[[pd.DataFrame], Finding]
+__all__ = ["JUDGES", "ClaimVerdict", "judge", "read"]
 
 
 def read(folder: Path = paths.REFERENCE) -> pd.DataFrame:
@@ -80,18 +64,6 @@ def _judge(article: str, claim: str, assessed: pd.DataFrame) -> Finding:
     )
 
 
-def _one(figures: pd.DataFrame, **values: str) -> dict[Any, Any]:
-    """First figure with these values; `drive` is the letter that the disk-options article gives a disk."""
-    rows = _drive(figures, values.pop("drive", ""))
-    for name, value in values.items():
-        rows = rows[rows[name] == value]
-    return rows.iloc[0].to_dict()
-
-
-def _drive(figures: pd.DataFrame, letter: str) -> pd.DataFrame:
-    return figures[figures["note"].str.match(rf"drive {letter}\b")] if letter else figures
-
-
 def _pct(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
 
@@ -103,7 +75,7 @@ _ANOTHER_MACHINE = "from another machine, measured once, whose own difference is
 
 def _two_percent(figures: pd.DataFrame) -> Finding:
     lrs, zrs = (
-        _one(figures, metric="lat_mean", redundancy=name, disk_zone_relation="same zone")
+        one_figure(figures, metric="lat_mean", redundancy=name, disk_zone_relation="same zone")
         for name in ("LRS", "ZRS")
     )
     ratio = _pct(zrs["base"] / lrs["base"])
@@ -123,9 +95,9 @@ def _queue(row: dict[Any, Any]) -> str:
 
 
 def _remote_zone(figures: pd.DataFrame) -> Finding:
-    lrs = _one(figures, metric="lat_mean", redundancy="LRS")
-    near = _one(figures, metric="lat_mean", redundancy="ZRS", disk_zone_relation="same zone")
-    far = _one(figures, metric="lat_mean", disk_zone_relation="remote zone")
+    lrs = one_figure(figures, metric="lat_mean", redundancy="LRS")
+    near = one_figure(figures, metric="lat_mean", redundancy="ZRS", disk_zone_relation="same zone")
+    far = one_figure(figures, metric="lat_mean", disk_zone_relation="remote zone")
     ratio = f"{far['base']:.2f} / {lrs['base']:.2f} ms is {_pct(far['base'] / lrs['base'])}"
     if not lrs["on_cap"]:
         return ClaimVerdict.NOT_SUPPORTED, f"{ratio}; one run, {_ANOTHER_MACHINE}"
@@ -191,51 +163,13 @@ def _same_iops(figures: pd.DataFrame) -> Finding:
     )
 
 
-# --- s2d-azure
-
-
-def _few_threads(figures: pd.DataFrame) -> Finding:
-    rate = _one(figures, metric="iops", vm_size="Standard_D32s_v3")
-    vm = _one(figures, metric="vm_cap_iops")["base"]
-    threads = _one(figures, metric="threads_at_limit")
-    return ClaimVerdict.NOT_SUPPORTED if rate["on_cap"] else ClaimVerdict.SUPPORTED, (
-        f"1 thread of {rate['outstanding']:.0f} gave {rate['base']:,.0f} IOPS, {100 * rate['share']:.0f} % "
-        f"of the disks' limit and {100 * rate['base'] / vm:.0f} % of the VM's; {threads['supports']}; one run"
-    )
-
-
-def _minimum_latency(figures: pd.DataFrame) -> Finding:
-    rate = _one(figures, metric="iops", vm_size="Standard_D32s_v3")
-    n = rate["outstanding"]
-    return ClaimVerdict.NOT_SUPPORTED, (
-        f"{n:.0f} / {rate['base']:,.0f} IOPS = {rate['lat_ms']:.2f} ms is the response time at {n:.0f} "
-        "outstanding; a minimum needs depth 1, which was not measured"
-    )
-
-
-def _cluster_close(figures: pd.DataFrame) -> Finding:
-    rate = _one(figures, metric="iops", vm_size="Standard_L16s")
-    if not rate["on_cap"]:
-        return ClaimVerdict.NOT_SUPPORTED, "one run each: no interval"
-    return ClaimVerdict.CAPPED, (
-        f"the cluster's one rate, {rate['base']:,.0f} IOPS, sits on the {rate['limit']}; the machines differ "
-        "as well"
-    )
-
-
-def _more_threads(figures: pd.DataFrame) -> Finding:
-    threads = _one(figures, metric="threads_at_limit")
-    why = f"{threads['supports']}; more depth a thread would do as well as more threads"
-    return ClaimVerdict.SUPPORTED, why
-
-
 # --- disk-options
 
 
 def _vm_caps(figures: pd.DataFrame) -> Finding:
-    burst = _one(figures, metric="vm_burst_cap_iops", vm_size="Standard_E2as_v5")
+    burst = one_figure(figures, metric="vm_burst_cap_iops", vm_size="Standard_E2as_v5")
     base = setups.caps(burst)["cap_vm_iops"]
-    largest = _one(figures, drive="K", metric="iops")
+    largest = one_figure(figures, drive="K", metric="iops")
     return ClaimVerdict.NOT_MEASURED, (
         f"no rate on that size is printed; its burst limit is {burst['base']:,.0f} IOPS, and {base:,.0f} is "
         f"what lasts (data/reference); on the size measured, {largest['base']:,.0f} IOPS sit on the "
@@ -246,7 +180,9 @@ def _vm_caps(figures: pd.DataFrame) -> Finding:
 def _accelerated(figures: pd.DataFrame) -> Finding:
     changes, words = [], []
     for off, on in (("G", "F"), ("H", "L")):
-        without, with_it = (_one(figures, drive=name, metric="access_time")["base"] for name in (off, on))
+        without, with_it = (
+            one_figure(figures, drive=name, metric="access_time")["base"] for name in (off, on)
+        )
         changes.append(with_it / without)
         words.append(f"{off} to {on} {_pct(changes[-1])} ({without:g} to {with_it:g} ms)")
     if max(changes) < 1:
@@ -269,8 +205,8 @@ def _lowest_access(figures: pd.DataFrame) -> Finding:
 
 
 def _add_up(figures: pd.DataFrame) -> Finding:
-    both = _drive(figures, "E").query("metric == 'iops'")
-    alone = _one(figures, drive="I", metric="iops", write_pct="0")
+    both = of_drive(figures, "E").query("metric == 'iops'")
+    alone = one_figure(figures, drive="I", metric="iops", write_pct="0")
     if not (both["on_cap"].all() and alone["on_cap"]):
         return ClaimVerdict.NOT_SUPPORTED, "no spread is printed"
     low, high = both["base"].min(), both["base"].max()
@@ -284,6 +220,7 @@ _NO_FIGURE = "no figure bears on it"
 _CHARTS = "the text prints no number (charts only)"
 
 JUDGES: dict[tuple[str, str], Judge | str] = {
+    **claims_s2d.JUDGES,
     ("shared-zrs", "2 % overhead"): _two_percent,
     ("shared-zrs", "25 % more write latency"): _remote_zone,
     ("shared-zrs", "not both zones fail alike"): f"{_NO_FIGURE}: no zone was made to fail",
@@ -296,12 +233,6 @@ JUDGES: dict[tuple[str, str], Judge | str] = {
     ("zone-disks", "RPO 0"): f"{_NO_FIGURE}: what was written was not compared",
     ("zone-disks", "RTO is the time"): f"{_NO_FIGURE}: no time to re-attach is printed",
     ("zone-disks", "next: shared disk"): "an announcement",
-    ("s2d-azure", "documented limits are not reached"): _few_threads,
-    ("s2d-azure", "minimum latency about 4 ms"): _minimum_latency,
-    ("s2d-azure", "cluster and single server are close"): _cluster_close,
-    ("s2d-azure", "the network is not what costs"): f"{_NO_FIGURE}: the network was not timed",
-    ("s2d-azure", "more disks do not help"): "figures of one number of disks (four) are printed",
-    ("s2d-azure", "only more threads"): _more_threads,
     ("disk-options", "the VM size caps"): _vm_caps,
     ("disk-options", "accelerated networking lowers"): _accelerated,
     ("disk-options", "Premium SSD v2 has the lowest"): _lowest_access,

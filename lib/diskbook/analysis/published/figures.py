@@ -25,7 +25,7 @@ MEASURED = ("iops", "throughput", "lat_mean", "access_time")
 """Metrics that were measured under a stated load; all others are stated."""
 UNITS = {
     **dict.fromkeys(("iops", "cap_iops", "vm_cap_iops", "vm_burst_cap_iops"), "IOPS"),
-    **dict.fromkeys(("throughput", "vm_cap_throughput", "vm_burst_cap_throughput"), "MB/s"),
+    **dict.fromkeys(("throughput", "cap_throughput", "vm_cap_throughput", "vm_burst_cap_throughput"), "MB/s"),
     **dict.fromkeys(("lat_mean", "lat_min", "access_time"), "ms"),
     "threads_at_limit": "threads",
 }

@@ -15,6 +15,7 @@ from diskbook.throttling import limits
 
 LIMITS_STATED = {
     "cap_iops": "cap_disk_iops",
+    "cap_throughput": "cap_disk_mb_s",
     "vm_cap_iops": "cap_vm_iops",
     "vm_cap_throughput": "cap_vm_mb_s",
     "vm_burst_cap_iops": "cap_vm_burst_iops",

@@ -16,7 +16,7 @@ WORDS = {
     "iops": "IOPS",
     "lat_mean": "mean latency",
     "lat_min": "minimum",
-    "cap_iops": "disk limit",
+    **dict.fromkeys(("cap_iops", "cap_throughput"), "disk limit"),
     **dict.fromkeys(("vm_cap_iops", "vm_cap_throughput"), "VM limit"),
     **dict.fromkeys(("vm_burst_cap_iops", "vm_burst_cap_throughput"), "VM burst limit"),
 }

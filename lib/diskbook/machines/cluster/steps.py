@@ -1,0 +1,293 @@
+"""Steps that make, place, watch and repair a cluster's volumes: their scripts, requests and answers.
+
+Each step looks, changes what differs, and looks again; called twice, it changes nothing the second time. Its
+request goes to standard input, since it may hold a password and command lines are seen by others. Steps that
+reach other nodes run inside `task`, as the cluster's account: a session signed in by key signs in no further.
+Unverified on Windows, as all of this package.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from diskbook.base.errors import DiskbookError
+from diskbook.base.units import KIB
+
+FOLDER = r"C:\ProgramData\diskbook\cluster"  # as task.ps1 names it
+FEATURES = ("Failover-Clustering", "FS-FileServer", "RSAT-Clustering-PowerShell")
+TESTS = ("Storage Spaces Direct", "Inventory", "Network", "System Configuration")
+# Bytes on the wire a byte written or read prove copies and local reads. ReFS: data that passes the mirror by.
+COUNTERS = (
+    r"\Cluster CSVFS(*)\Reads/sec",
+    r"\Cluster CSVFS(*)\Writes/sec",
+    r"\Cluster CSVFS(*)\Read Bytes/sec",
+    r"\Cluster CSVFS(*)\Write Bytes/sec",
+    r"\SMB Client Shares(*)\Read Bytes/sec",
+    r"\SMB Client Shares(*)\Write Bytes/sec",
+    r"\Network Interface(*)\Bytes Sent/sec",
+    r"\Network Interface(*)\Bytes Received/sec",
+    r"\ReFS(*)\Allocation of Data Clusters on Slow Tier/sec",
+)
+INTERLEAVE_BYTES = 256 * KIB  # what Storage Spaces takes when none is asked for
+
+Kind = Literal["simple", "two-way", "three-way", "nested-mirror", "nested-parity"]
+
+
+class Request(BaseModel):
+    """What a step is asked; an unknown name is refused here, since PowerShell would read it as nothing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Prepare(Request):
+    """One node made ready; `restart` lets the step restart the node where that is due."""
+
+    account: str
+    password: str = Field(repr=False)
+    nodes: tuple[str, ...]
+    dns_suffix: str
+    subnet: str
+    features: tuple[str, ...] = FEATURES
+    restart: bool = False
+
+
+class Validate(Request):
+    """Microsoft's own validation of the nodes."""
+
+    account: str
+    password: str = Field(repr=False)
+    nodes: tuple[str, ...]
+    report: str = "diskbook-validation"
+    tests: tuple[str, ...] = TESTS
+
+
+class Cluster(Request):
+    """The cluster of these nodes; two nodes need a witness: a storage account, its key and its endpoint."""
+
+    account: str
+    password: str = Field(repr=False)
+    nodes: tuple[str, ...]
+    name: str
+    witness_account: str | None = None
+    witness_key: str | None = Field(default=None, repr=False)
+    witness_endpoint: str = "core.windows.net"
+
+
+class PoolDisk(Request):
+    """One disk of the run, as Windows names it: read by LUN on its node before the pool is made."""
+
+    node: str
+    lun: int
+    unique_id: str
+    size_bytes: int
+
+
+class Enable(Request):
+    """The pool of exactly these disks; with `clustered` Storage Spaces Direct, else one server's own."""
+
+    pool: str
+    disks: tuple[PoolDisk, ...]
+    clustered: bool
+
+
+class Part(Request):
+    """What a volume, or one of its tiers, must turn out to be; None is not compared."""
+
+    resiliency: str
+    copies: int
+    columns: int | None = None
+    redundancy: int | None = None
+    interleave_bytes: int | None = None
+    footprint_at_least_bytes: int
+
+
+class Volume(Request):
+    """One volume; `parts` in the order of their names."""
+
+    pool: str
+    name: str
+    kind: Kind
+    parts: tuple[Part, ...]
+    size_bytes: int | None = None
+    columns: int | None = None
+    interleave_bytes: int | None = None
+    redundancy: int | None = None
+    mirror_bytes: int | None = None
+    parity_bytes: int | None = None
+    drive_letter: str = "S"
+
+
+class Place(Request):
+    """The node that owns a volume."""
+
+    volume: str
+    node: str
+    wait_s: int = 120
+
+
+class Idle(Request):
+    """Quiet before a block; `quiet_s` above 0 also watches that no data moves to a slow tier."""
+
+    volumes: tuple[str, ...]
+    quiet_s: int = 0
+    wait_s: int = 600
+
+
+class Counters(Request):
+    """Running totals of these performance counters."""
+
+    paths: tuple[str, ...] = COUNTERS
+
+
+class Loss(Request):
+    """A disk or a node that is lost, or comes back."""
+
+    kind: Literal["disk", "node"]
+    volumes: tuple[str, ...]
+    unique_id: str | None = None
+    node: str | None = None
+    wait_s: int = 300
+
+
+class Task(Request):
+    """Another step, run as the cluster's account."""
+
+    step: str
+    account: str
+    password: str = Field(repr=False)
+    request: dict[str, Any] = Field(repr=False)
+    wait_s: int = 1800
+
+
+STEPS: dict[str, type[Request]] = {
+    "prepare": Prepare,
+    "validate": Validate,
+    "cluster": Cluster,
+    "enable": Enable,
+    "volume": Volume,
+    "place": Place,
+    "idle": Idle,
+    "counters": Counters,
+    "fail": Loss,
+    "restore": Loss,
+    "task": Task,
+}
+
+
+class StepFailed(DiskbookError):
+    """A step on a node ended in an error; the sentence is the node's own."""
+
+
+def script(step: str) -> str:
+    """Return the whole script of a step, to be put at `path(step)` on the node; it holds no secret."""
+    folder = resources.files("diskbook.machines.cluster")
+    return "\n".join((folder / f"{name}.ps1").read_text("utf-8") for name in ("common", step))
+
+
+def path(step: str) -> str:
+    """Return where the script of a step lies on a node."""
+    return rf"{FOLDER}\{step}.ps1"
+
+
+def command(step: str) -> str:
+    """Build the command line of a step: the same each time, since what it is asked goes to standard input."""
+    return f'powershell -NoProfile -NonInteractive -ExecutionPolicy Bypass -File "{path(step)}"'
+
+
+def standard_input(request: Request) -> bytes:
+    """Encode a request: ASCII, so that no code page of the console can change it."""
+    return json.dumps(request.model_dump(mode="json"), separators=(",", ":")).encode("ascii")
+
+
+def as_task(step: str, request: Request, account: str, password: str) -> Task:
+    """Wrap a step's request for `task`, which runs it as the cluster's account."""
+    return Task(step=step, account=account, password=password, request=request.model_dump(mode="json"))
+
+
+def answer(step: str, output: str, node: str) -> dict[str, Any]:
+    """Return the state that a step answered; for `task`, that of the step within.
+
+    Raises
+    ------
+    StepFailed
+        Where the step failed, or answered nothing that can be read.
+    """
+    lines = [line for line in output.splitlines() if line.lstrip().startswith("{")]
+    try:
+        document = json.loads(lines[-1]) if lines else None
+    except ValueError:
+        document = None
+    if not isinstance(document, Mapping) or document.get("step") != step:
+        last = output.strip()[-300:] or "nothing"
+        raise StepFailed(f"{node}: step {step} gave no answer that can be read, but: {last}")
+    if not document.get("ok"):
+        raise StepFailed(f"{node}: step {step} failed: {document['error']['message']}")
+    state: dict[str, Any] = document["state"]
+    return answer(state["step"], state["output"], node) if step == "task" else state
+
+
+def simple(pool: str, name: str, size_bytes: int, columns: int, drive_letter: str = "S") -> Volume:
+    """Ask for a volume of one server, striped over its disks without copies."""
+    part = Part(
+        resiliency="Simple",
+        copies=1,
+        columns=columns,
+        redundancy=0,
+        interleave_bytes=INTERLEAVE_BYTES,
+        footprint_at_least_bytes=size_bytes,
+    )
+    return Volume(
+        pool=pool,
+        name=name,
+        kind="simple",
+        parts=(part,),
+        size_bytes=size_bytes,
+        columns=columns,
+        interleave_bytes=INTERLEAVE_BYTES,
+        drive_letter=drive_letter,
+    )
+
+
+def mirror(pool: str, name: str, size_bytes: int, columns: int, copies: Literal[2, 3]) -> Volume:
+    """Ask for a mirror over the nodes: two copies stand one lost part, three stand two."""
+    part = Part(
+        resiliency="Mirror",
+        copies=copies,
+        columns=columns,
+        redundancy=copies - 1,
+        interleave_bytes=INTERLEAVE_BYTES,
+        footprint_at_least_bytes=copies * size_bytes,
+    )
+    return Volume(
+        pool=pool,
+        name=name,
+        kind="two-way" if copies == 2 else "three-way",
+        parts=(part,),
+        size_bytes=size_bytes,
+        columns=columns,
+        redundancy=copies - 1,
+    )
+
+
+def nested(pool: str, name: str, mirror_bytes: int, parity_bytes: int = 0) -> Volume:
+    """Ask for nested resiliency on two nodes: a mirror of four copies, and parity within each node.
+
+    Templates as in windowsserverdocs, storage/storage-spaces/nested-resiliency.md.
+    """
+    parts = [Part(resiliency="Mirror", copies=4, footprint_at_least_bytes=4 * mirror_bytes)]
+    if parity_bytes:
+        footprint = 2 * parity_bytes  # at least; the parity of each node comes on top
+        parts.append(Part(resiliency="Parity", copies=2, redundancy=1, footprint_at_least_bytes=footprint))
+    return Volume(
+        pool=pool,
+        name=name,
+        kind="nested-parity" if parity_bytes else "nested-mirror",
+        parts=tuple(parts),
+        mirror_bytes=mirror_bytes,
+        parity_bytes=parity_bytes or None,
+    )

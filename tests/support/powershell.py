@@ -1,13 +1,14 @@
 """A reader of PowerShell scripts: what does not parse, and calls that the table of cmdlets does not allow.
 
 Nothing is run. A call is held against every parameter set of its cmdlet, as PowerShell itself chooses one;
-what a parameter is given is not looked at. Shortened names and splatting are refused: they cannot be checked.
+of what a parameter is given, only words without quotes are looked at. Shortened names and splatting are
+refused: they cannot be checked.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ import tree_sitter_powershell
 from tree_sitter import Language, Node, Parser
 
 TABLE = Path(__file__).parents[1] / "machines" / "cluster" / "cmdlets.csv"
+VALUES = TABLE.with_name("values.csv")
 # about_CommonParameters of Windows PowerShell 5.1.
 COMMON = frozenset(
     f"{prefix}{name}".lower()
@@ -57,6 +59,7 @@ class Call:
     name: str
     line: int
     named: tuple[str, ...]
+    words: tuple[tuple[str, str], ...]  # parameter and the word without quotes that it is given
     positional: int
     piped: bool
     splatted: bool
@@ -64,9 +67,10 @@ class Call:
 
 def mistakes(text: str) -> list[str]:
     """Return what is wrong with a script, each as line and sentence; empty when nothing is."""
-    root = _parse(text)
-    sentences = [f"line {node.start_point[0] + 1}: does not parse" for node in _broken(root)]
-    functions = dict(_functions(root))
+    nodes = _nodes(text)
+    broken = [node for node in nodes if node.type == "ERROR" or node.is_missing]
+    sentences = [f"line {node.start_point[0] + 1}: does not parse" for node in broken]
+    functions = dict(_functions(nodes))
     for call in calls(text):
         sentences += [f"line {call.line}: {problem}" for problem in _problems(call, functions)]
     return sentences
@@ -74,7 +78,7 @@ def mistakes(text: str) -> list[str]:
 
 def calls(text: str) -> list[Call]:
     """Return the calls of cmdlets and functions, without programs and script blocks."""
-    return [call for node in _walk(_parse(text)) if node.type == "command" and (call := _call(node))]
+    return [call for node in _nodes(text) if node.type == "command" and (call := _call(node))]
 
 
 @cache
@@ -87,6 +91,16 @@ def table() -> dict[str, list[ParameterSet]]:
             parameters += [_parameter(word, False) for word in row["optional"].split()]
             sets.setdefault(row["cmdlet"].lower(), []).append(ParameterSet(row["set"], tuple(parameters)))
     return sets
+
+
+@cache
+def values() -> dict[tuple[str, str], set[str]]:
+    """Return the words that a parameter accepts, by cmdlet and parameter in lower case."""
+    with VALUES.open(encoding="utf-8", newline="") as rows:
+        return {
+            (row["cmdlet"].lower(), row["parameter"].lower()): set(row["values"].lower().split())
+            for row in csv.DictReader(rows)
+        }
 
 
 def _parameter(word: str, mandatory: bool) -> Parameter:
@@ -112,7 +126,17 @@ def _problems(call: Call, functions: dict[str, ParameterSet]) -> list[str]:
             f"{call.name}: no parameter set takes {', '.join('-' + name for name in call.named)} together"
         ]
     lacks = [_lacking(call, named, each) for each in fitting]
-    return [] if "" in lacks else [f"{call.name} {min(lacks, key=len)}"]
+    return _refused(call) if "" in lacks else [f"{call.name} {min(lacks, key=len)}"]
+
+
+def _refused(call: Call) -> list[str]:
+    """Return the words that a parameter does not accept."""
+    return [
+        f"{call.name} -{parameter} takes no {word}"
+        for parameter, word in call.words
+        if parameter.lower() not in COMMON
+        and word.lower() not in values().get((call.name.lower(), parameter.lower()), set())
+    ]
 
 
 def _lacking(call: Call, named: set[str], chosen: ParameterSet) -> str:
@@ -137,6 +161,7 @@ def _call(node: Node) -> Call | None:
     if name is None or name.type != "command_name" or _text(name).lower().endswith(".exe"):
         return None
     named: list[str] = []
+    words: list[tuple[str, str]] = []
     positional, splatted, takes = 0, False, False
     elements = node.child_by_field_name("command_elements")
     for element in elements.children if elements else []:
@@ -146,36 +171,39 @@ def _call(node: Node) -> Call | None:
         elif element.type not in ("command_argument_sep", "redirection"):
             splatted = splatted or (_text(element).startswith("@") and _text(element)[1:2].isalpha())
             positional += 0 if takes else 1
+            if takes and element.type == "generic_token":
+                words.append((named[-1], _text(element)))
             takes = False
     chain = node.parent
     piped = chain is not None and chain.type == "pipeline_chain" and chain.named_children[0] != node
-    return Call(_text(name), node.start_point[0] + 1, tuple(named), positional, piped, splatted)
+    return Call(_text(name), node.start_point[0] + 1, tuple(named), tuple(words), positional, piped, splatted)
 
 
-def _functions(root: Node) -> Iterator[tuple[str, ParameterSet]]:
-    for node in _walk(root):
+def _functions(nodes: Sequence[Node]) -> Iterator[tuple[str, ParameterSet]]:
+    for node in nodes:
         if node.type == "function_statement":
             name = next(_text(child) for child in node.children if child.type == "function_name")
-            declared = [part for part in _walk(node) if part.type == "script_parameter"]
-            variables = [part for one in declared for part in _walk(one) if part.type == "variable"]
+            listed = [part for part in node.children if part.type == "function_parameter_declaration"]
+            declared = [part for item in listed for part in _walk(item) if part.type == "script_parameter"]
+            variables = [part for item in declared for part in _walk(item) if part.type == "variable"]
             names = [_text(variable).lstrip("$") for variable in variables]
             parameters = tuple(Parameter(each, False, at, False) for at, each in enumerate(names))
             yield name.lower(), ParameterSet("", parameters)
 
 
-def _broken(root: Node) -> Iterator[Node]:
-    yield from (node for node in _walk(root) if node.type == "ERROR" or node.is_missing)
-
-
 def _walk(node: Node) -> Iterator[Node]:
-    yield node
-    for child in node.children:
-        yield from _walk(child)
+    ahead = [node]
+    while ahead:
+        node = ahead.pop()
+        yield node
+        ahead += reversed(node.children)
 
 
 def _text(node: Node) -> str:
     return (node.text or b"").decode()
 
 
-def _parse(text: str) -> Node:
-    return Parser(Language(tree_sitter_powershell.language())).parse(text.encode()).root_node
+@cache
+def _nodes(text: str) -> list[Node]:
+    parser = Parser(Language(tree_sitter_powershell.language()))
+    return list(_walk(parser.parse(text.encode()).root_node))

@@ -24,7 +24,7 @@ Invoke-Step -Name 'cluster' -Body {
         $there += $node
         $changed.Add("node $node")
     }
-    $members = @(Get-ClusterNode | Sort-Object -Property Name)
+    $members = @(Get-ClusterNode | Sort-Object -Property 'Name')
     Assert-Same -What 'the nodes of the cluster' -Expected (@($p.nodes | Sort-Object) -join ', ') -Actual ($members.Name -join ', ')
     $quorum = Get-ClusterQuorum
     if ($p.witness_account -and "$($quorum.QuorumResource)" -notmatch 'Cloud Witness') {

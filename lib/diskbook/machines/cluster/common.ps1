@@ -21,7 +21,7 @@ function Read-Request {
 
 function Hide-Secret([string] $Text) {
     $hidden = $Text
-    foreach ($secret in @($p.password, $p.witness_key)) {
+    foreach ($secret in @($p.password, $p.witness_key, $p.request.witness_key)) {
         if ($secret) { $hidden = $hidden.Replace($secret, '(hidden)') }
     }
     $hidden
@@ -61,8 +61,9 @@ function Get-RunningJob {
 
 function Get-VolumeHealth([string[]] $Volumes) {
     @(foreach ($volume in $Volumes) {
-        $disk = Get-VirtualDisk -FriendlyName $volume
-        [ordered]@{ volume = $volume; health = "$($disk.HealthStatus)"; status = "$($disk.OperationalStatus)"
+        $disk = Get-VirtualDisk -FriendlyName $volume -ErrorAction SilentlyContinue
+        $health = if ($disk) { "$($disk.HealthStatus)" } else { 'absent' }
+        [ordered]@{ volume = $volume; health = $health; status = "$($disk.OperationalStatus)"
             detached = "$($disk.DetachedReason)" }
     })
 }

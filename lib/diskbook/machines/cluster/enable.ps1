@@ -58,7 +58,7 @@ Invoke-Step -Name 'enable' -Body {
             -PhysicalDisks $members -ProvisioningTypeDefault Fixed
         $changed.Add('pool')
     }
-    $pooled = @(Get-PhysicalDisk -StoragePool $pool | Sort-Object -Property UniqueId)
+    $pooled = @(Get-PhysicalDisk -StoragePool $pool | Sort-Object -Property 'UniqueId')
     Assert-Same -What "the disks of pool $($p.pool)" -Expected $expected -Actual (@($pooled.UniqueId | Sort-Object) -join ', ')
     # Azure's disks may show no medium, and tiers are chosen by it.
     foreach ($disk in $pooled) {
@@ -67,7 +67,7 @@ Invoke-Step -Name 'enable' -Body {
             $changed.Add("medium of $($disk.UniqueId)")
         }
     }
-    $pooled = @(Get-PhysicalDisk -StoragePool $pool | Sort-Object -Property UniqueId)
+    $pooled = @(Get-PhysicalDisk -StoragePool $pool | Sort-Object -Property 'UniqueId')
     foreach ($disk in $pooled) {
         Assert-Same -What "the medium of $($disk.UniqueId)" -Expected 'SSD' -Actual "$($disk.MediaType)"
         if ("$($disk.Usage)" -eq 'Journal') { throw "disk $($disk.UniqueId) serves as a cache; none was asked for" }

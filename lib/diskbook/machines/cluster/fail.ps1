@@ -16,6 +16,6 @@ Invoke-Step -Name 'fail' -Body {
     }
     [ordered]@{ noticed_s = [Math]::Round(([DateTime]::UtcNow - $began).TotalSeconds, 1)
         health = @(Get-VolumeHealth -Volumes $p.volumes); jobs = @(Get-RunningJob)
-        nodes = @(Get-ClusterNode | Sort-Object -Property Name | ForEach-Object -Process {
+        nodes = @(Get-ClusterNode | Sort-Object -Property 'Name' | ForEach-Object -Process {
             [ordered]@{ node = $_.Name; state = "$($_.State)" } }) }
 }

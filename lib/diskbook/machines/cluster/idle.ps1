@@ -1,6 +1,8 @@
 # Before each block: no repair runs, the volumes are healthy, and nothing moves between the tiers. Waits, or refuses.
 Invoke-Step -Name 'idle' -Body {
     $began = [DateTime]::UtcNow
+    $absent = @(Get-VolumeHealth -Volumes $p.volumes | Where-Object -FilterScript { $_.health -eq 'absent' })
+    if ($absent) { throw "there is no volume $($absent.volume -join ', ')" }
     Wait-Until -What 'that no storage job runs' -Seconds $p.wait_s -Test { -not (Get-RunningJob) }
     Wait-Until -What "that $($p.volumes -join ', ') are healthy" -Seconds $p.wait_s -Test {
         -not (Get-VolumeHealth -Volumes $p.volumes | Where-Object -FilterScript { $_.health -ne 'Healthy' })

@@ -8,6 +8,6 @@ Invoke-Step -Name 'place' -Body {
     $owner = "$((Get-ClusterSharedVolume -Name $resource).OwnerNode)"
     Assert-Same -What "the owner of $($p.volume)" -Expected $p.node -Actual $owner
     [ordered]@{ volume = $p.volume; owner = $owner
-        access = @(Get-ClusterSharedVolumeState -Name $resource | Sort-Object -Property Node | ForEach-Object -Process {
+        access = @(Get-ClusterSharedVolumeState -Name $resource | Sort-Object -Property 'Node' | ForEach-Object -Process {
             [ordered]@{ node = "$($_.Node)"; state = "$($_.StateInfo)"; reason = "$($_.FileSystemRedirectedIOReason)" } }) }
 }

@@ -41,7 +41,7 @@ Invoke-Step -Name 'prepare' -Body {
     $policies = 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Policies\System'
     Set-Registry -Key $policies -Entry 'LocalAccountTokenFilterPolicy' -Content 1 -Kind 'DWord'
     $spaces = 'HKLM:\SYSTEM\CurrentControlSet\Services\spaceport\Parameters'
-    Set-Registry -Key $spaces -Entry 'HwTimeout' -Content 0x7530 -Kind 'DWord'
+    Set-Registry -Key $spaces -Entry 'HwTimeout' -Content 30000 -Kind 'DWord'
     $network = 'HKLM:\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters'
     Set-Registry -Key $network -Entry 'NV Domain' -Content $p.dns_suffix -Kind 'String'
 
@@ -64,7 +64,7 @@ Invoke-Step -Name 'prepare' -Body {
     $due = $feature_restart -or ($suffix -ne $p.dns_suffix) -or ('HwTimeout' -in $changed)
     if ($lacking -and -not $due) { throw "features are not installed: $($lacking.Name -join ', ')" }
     $timeout = (Get-ItemProperty -Path $spaces -Name 'HwTimeout').HwTimeout
-    Assert-Same -What 'HwTimeout' -Expected 0x7530 -Actual $timeout
+    Assert-Same -What 'HwTimeout' -Expected 30000 -Actual $timeout
     Assert-Same -What 'TrustedHosts' -Expected $trusted -Actual (Get-Item -Path $hosts).Value
     if ($due -and $p.restart) { $null = shutdown.exe /r /t 5 }
     [ordered]@{ caption = $system.Caption; version = $system.Version; computer = $env:COMPUTERNAME

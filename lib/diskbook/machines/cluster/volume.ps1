@@ -52,7 +52,7 @@ Invoke-Step -Name 'volume' -Body {
     }
 
     # What came of it. Volumes of tiers say it of each tier, others of the virtual disk.
-    $parts = if ($nested) { @(Get-StorageTier -VirtualDisk $disk | Sort-Object -Property FriendlyName) } else { @($disk) }
+    $parts = if ($nested) { @(Get-StorageTier -VirtualDisk $disk | Sort-Object -Property 'FriendlyName') } else { @($disk) }
     $shape = @($parts | ForEach-Object -Process { [ordered]@{ name = $_.FriendlyName
         resiliency = "$($_.ResiliencySettingName)"; copies = [int]$_.NumberOfDataCopies
         columns = [int]$_.NumberOfColumns; redundancy = [int]$_.PhysicalDiskRedundancy

@@ -35,13 +35,23 @@ Invoke-Step -Name 'enable' -Body {
         }
     }
 
+    if ('Storage Spaces Direct' -in $changed) {
+        # Just enabled: the disks of the other nodes come one after the other.
+        Wait-Until -What "that all disks are seen: $($p.disks.unique_id -join ', ')" -Seconds $p.wait_s -Test {
+            $seen = @(Get-PhysicalDisk -StorageSubsystem $subsystem | ForEach-Object -Process { $_.UniqueId })
+            -not @($p.disks.unique_id | Where-Object -FilterScript { $_ -notin $seen })
+        }
+    }
     $visible = @(Get-PhysicalDisk -StorageSubsystem $subsystem)
     $members = @(foreach ($disk in $p.disks) {
         $match = @($visible | Where-Object -FilterScript { $_.UniqueId -eq $disk.unique_id })
         $label = "the disk of $($disk.node) at LUN $($disk.lun) ($($disk.unique_id))"
         if ($match.Count -ne 1) { throw "$label is seen $($match.Count) times by the storage subsystem, not once" }
         if ("$($match[0].BusType)" -eq 'NVMe') { throw "$label is NVMe; a local disk may not join the pool" }
-        Assert-Same -What "the size of $label" -Expected $disk.size_bytes -Actual $match[0].Size
+        # A pool takes a part of each disk for itself, so the size is compared before.
+        if ($match[0].CanPool) {
+            Assert-Same -What "the size of $label" -Expected $disk.size_bytes -Actual $match[0].Size
+        }
         if ($p.clustered) {
             $holder = @(Get-StorageNode -PhysicalDisk $match[0] -PhysicallyConnected)
             Assert-Same -What "the node of $label" -Expected $disk.node -Actual ("$($holder.Name)" -split '\.')[0]

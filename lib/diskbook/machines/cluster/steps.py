@@ -93,6 +93,7 @@ class Enable(Request):
     pool: str
     disks: tuple[PoolDisk, ...]
     clustered: bool
+    wait_s: int = 300
 
 
 class Part(Request):

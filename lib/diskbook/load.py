@@ -13,13 +13,13 @@ from pydantic import ValidationError
 from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.validation import Wording, one_line, sentence
-from diskbook.scenario import azure_rules, consistency, failover_rules
+from diskbook.scenario import azure_rules, consistency, failover_rules, volume_rules
 from diskbook.scenario.model import PRESETS, Scenario
 from diskbook.tools import registry
 
 SAMPLE = "sample"
 """Preset of the committed sample run, which a scenario may have; it lies over quick."""
-LISTS = frozenset({"machine", "disk", "arm", "workload", "comparison", "check", "drill"})
+LISTS = frozenset({"machine", "disk", "arm", "workload", "comparison", "check", "drill", "cluster", "volume"})
 _AZURE_NAMES = ("region", "size", "substitute", "sku", "error_code")
 _AZURE_NAME = "{place}: {key} = {value} is no name of Azure's; these have letters, digits, _ and - alone"
 WORDING = Wording(
@@ -118,6 +118,7 @@ def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
 def check(scenario: Scenario, where: str) -> Scenario:
     """Hold a scenario against Azure's rules; raise UsageError with the first one it breaks."""
     broken = [*azure_rules.check(scenario), *registry.check(scenario), *failover_rules.check(scenario)]
+    broken += volume_rules.unplayed(scenario)
     if broken:
         more = f" ({len(broken) - 1} more rule(s) broken)" if len(broken) > 1 else ""
         raise UsageError(f"{where}: {broken[0]}{more}")
@@ -174,7 +175,7 @@ def _merge(raw: dict[str, Any], changes: Mapping[str, Any], where: str) -> None:
     Keys are `design`, `scenario` (tables), `all_workloads` (every workload), and a kind with a name below
     it (`workload.randread-qd1`).
     """
-    kinds = {"machine", "disk", "arm", "workload", "check", "drill"}
+    kinds = LISTS - {"comparison"}
     for key, table in changes.items():
         if not isinstance(table, Mapping):
             raise UsageError(f"{where}: '{key}' needs a name below it, for example design.seed")

@@ -29,7 +29,12 @@ def scenario(
     vm = Machine(**(machine or VM1))
     arms = [Arm(name=f"arm{n}", disk=one.name, machine=vm.name) for n, one in enumerate(made)]
     parts = {"machine": (vm,), "disk": tuple(made), "arm": tuple(arms), "check": (), "drill": (), "cells": []}
-    parts["data_disks"] = made
+    parts |= {
+        "data_disks": made,
+        "cluster": (),
+        "volume": (),
+        "disks_of": lambda _: {one.name: 1 for one in made},
+    }
     return SimpleNamespace(region=region, **parts)
 
 

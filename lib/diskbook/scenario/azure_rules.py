@@ -16,7 +16,7 @@ from diskbook.reference.rules import (
     disk_violations,
     machine_violations,
 )
-from diskbook.scenario import ephemeral_rules
+from diskbook.scenario import ephemeral_rules, volume_rules
 from diskbook.scenario.layout import MARK_ROOM
 from diskbook.scenario.model import Disk, Scenario
 
@@ -54,8 +54,9 @@ def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
         violations += _in("machine", name, machine_violations(vm, region, today or date.today()))
     for name, ask in asks.items():
         violations += _in("disk", name, disk_violations(ask, region))
-    violations += [*_of_arms(scenario, asks, vms), *_of_checks(scenario, asks, vms)]
-    violations += _of_drills(scenario, asks, vms)
+    violations += [*_of_arms(scenario, asks, vms), *_of_pools(scenario, asks, vms)]
+    violations += [*_of_checks(scenario, asks, vms), *_of_drills(scenario, asks, vms)]
+    violations += volume_rules.check(scenario)
     return violations + _ephemeral(scenario) + _too_many_disks(scenario) + _working_sets(scenario)
 
 
@@ -65,6 +66,12 @@ def _of_arms(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[Violation]:
         if arm.disk in asks and arm.machine in vms:
             broken = attach_violations(asks[arm.disk], vms[arm.machine], caches[arm.disk])
             yield from _in("arm", arm.name, broken)
+
+
+def _of_pools(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[Violation]:
+    for volume in scenario.volume:
+        for name in scenario.nodes_of(volume) if volume.disk in asks else ():
+            yield from _in("volume", volume.name, attach_violations(asks[volume.disk], vms[name]))
 
 
 def _of_checks(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[Violation]:
@@ -108,14 +115,13 @@ def _too_many_disks(scenario: Scenario) -> list[Violation]:
     violations = []
     for machine in scenario.machine:
         size = catalog.vm_sizes().get(machine.size.lower())
-        disks = {arm.disk for arm in scenario.arm if arm.machine == machine.name}
-        disks &= {disk.name for disk in scenario.data_disks}
-        if size and len(disks) > size.max_data_disks:
+        disks = sum(scenario.disks_of(machine.name).values())
+        if size and disks > size.max_data_disks:
             violations.append(
                 Violation(
                     "max-data-disks",
                     f"[[machine]] {machine.name}: size",
-                    f"{size.name} takes {size.max_data_disks} data disks and the arms need {len(disks)}; "
+                    f"{size.name} takes {size.max_data_disks} data disks and the arms need {disks}; "
                     "take a larger size or fewer disks",
                 )
             )
@@ -126,14 +132,14 @@ def _working_sets(scenario: Scenario) -> list[Violation]:
     """Working sets that do not fit on their disk, where they are prefilled and measured."""
     violations = []
     for arm, load in scenario.cells:
-        size_gib = scenario.disk_named(arm.disk).size_gib
+        size_gib, place = scenario.room_gib(arm), arm.disk or arm.volume
         if load.working_set_bytes > size_gib * GIB - MARK_ROOM:
             violations.append(
                 Violation(
                     "working-set",
                     f"[[workload]] {load.name}: working_set_gib",
-                    f"{load.working_set_gib:g} GiB do not fit on the {size_gib} GiB of {arm.disk}; "
-                    "take a smaller working set or a larger disk",
+                    f"{load.working_set_gib:g} GiB do not fit on the {size_gib} GiB of {place}; "
+                    f"take a smaller working set or a larger {'disk' if arm.disk else 'volume'}",
                 )
             )
     return list(dict.fromkeys(violations))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from diskbook.base.errors import unknown
+from diskbook.scenario import volume_references
 from diskbook.scenario.model import Comparison, Scenario
+from diskbook.scenario.references import refer
 
 MOST_TRIALS = 100_000
 MOST_HEADLINES = 5
@@ -19,8 +20,9 @@ def check(scenario: Scenario) -> None:
     ValueError
         With one sentence on the first that does not fit.
     """
-    for kind in ("machine", "disk", "arm", "workload", "check", "drill"):
+    for kind in ("machine", "disk", "cluster", "volume", "arm", "workload", "check", "drill"):
         _unique(kind, [item.name for item in getattr(scenario, kind)])
+    volume_references.check(scenario)
     _check_arms(scenario)
     for item in scenario.comparison:
         _check_comparison(scenario, item)
@@ -64,25 +66,19 @@ def _unique(kind: str, names: list[str]) -> None:
         raise ValueError(f"[[{kind}]]: the name '{min(twice)}' is used twice; names must differ")
 
 
-def _refer(scenario: Scenario, where: str, **references: str) -> None:
-    for kind, name in references.items():
-        known = [item.name for item in getattr(scenario, kind)]
-        if name not in known:
-            raise ValueError(str(unknown(kind, name, known, where)))
-
-
 def _check_arms(scenario: Scenario) -> None:
     for arm in scenario.arm:
-        _refer(scenario, f"[[arm]] {arm.name}", disk=arm.disk, machine=arm.machine)
+        measured = {"volume": arm.volume} if arm.volume else {"disk": arm.disk}
+        refer(scenario, f"[[arm]] {arm.name}", **measured, machine=arm.machine)
     for load in scenario.workload:
         for name in load.arms:
-            _refer(scenario, f"[[workload]] {load.name}", arm=name)
+            refer(scenario, f"[[workload]] {load.name}", arm=name)
 
 
 def _check_comparison(scenario: Scenario, item: Comparison) -> None:
     where = f"[[comparison]] {item.arm} / {item.base_arm}"
-    _refer(scenario, where, arm=item.arm, workload=item.workload)
-    _refer(scenario, where, arm=item.base_arm)
+    refer(scenario, where, arm=item.arm, workload=item.workload)
+    refer(scenario, where, arm=item.base_arm)
     for arm in (item.arm, item.base_arm):
         if not scenario.workload_named(item.workload).meets(arm):
             raise ValueError(f"{where}: {item.workload} is not offered to {arm}; add it to its arms")
@@ -96,9 +92,10 @@ def _check_pairing(scenario: Scenario, item: Comparison, where: str) -> None:
             f"{where}: pairing same-machine, but the arms are on {arm.machine} and {base.machine}; "
             "use same-disk or replicate"
         )
-    if item.pairing == "same-disk" and arm.disk != base.disk:
+    if item.pairing == "same-disk" and (arm.disk, arm.volume) != (base.disk, base.volume):
+        uses, base_uses = arm.disk or arm.volume, base.disk or base.volume
         raise ValueError(
-            f"{where}: pairing same-disk, but the arms use {arm.disk} and {base.disk}; "
+            f"{where}: pairing same-disk, but the arms use {uses} and {base_uses}; "
             "use same-machine or replicate"
         )
 
@@ -117,15 +114,15 @@ def _check_tools(scenario: Scenario) -> None:
 def _check_partners(scenario: Scenario) -> None:
     for check in scenario.check:
         where = f"[[check]] {check.name}"
-        _refer(scenario, where, disk=check.disk, machine=check.machine)
+        refer(scenario, where, disk=check.disk, machine=check.machine)
         if check.kind != "attach-refused":
             if check.from_machine is None:
                 raise ValueError(f"{where}: a {check.kind} check needs from_machine")
-            _refer(scenario, where, machine=check.from_machine)
+            refer(scenario, where, machine=check.from_machine)
     for drill in scenario.drill:
         where = f"[[drill]] {drill.name}"
-        _refer(scenario, where, disk=drill.disk, machine=drill.machine)
-        _refer(scenario, where, machine=drill.from_machine)
+        refer(scenario, where, disk=drill.disk, machine=drill.machine)
+        refer(scenario, where, machine=drill.from_machine)
 
 
 def _check_number_of_trials(scenario: Scenario) -> None:

@@ -115,6 +115,8 @@ class Disk(Record):
     With `sku` "EphemeralOS" it is no disk of its own, but the OS disk of the machine that its arms name, on
     that machine's local storage; it is measured by a file.
 
+    `count` is for a pool: as many of it are made for each machine of a volume.
+
     `accelerated_network` is the disk's label of that name, made for images; a machine's own setting is
     `Machine.accelerated_networking`.
     """
@@ -130,6 +132,7 @@ class Disk(Record):
     accelerated_network: bool = False
     iops: Annotated[int, Field(gt=0)] | None = None
     mb_s: Annotated[int, Field(gt=0)] | None = None
+    count: Annotated[int, Field(ge=1, le=64)] = 1
 
     @property
     def ephemeral(self) -> bool:
@@ -137,12 +140,60 @@ class Disk(Record):
         return self.sku == EPHEMERAL
 
 
-class Arm(Record):
-    """A disk as seen from a machine; `label` names it in words where redundancy and zone do not tell it."""
+class Cluster(Record):
+    """Machines that are the nodes of a failover cluster; `witness` has a vote of its own among them."""
 
     name: Name
+    nodes: Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
+    witness: Literal["none", "cloud"] = "none"
+
+
+VolumeKind = Literal["simple", "two-way", "three-way", "nested-mirror", "nested-parity"]
+
+
+class Volume(Record):
+    """A volume on a pool of disks: of the nodes of `cluster`, or, `simple`, of one `machine`.
+
+    `disk` names the pool's disks, of which each machine has `count`. Data are striped over `columns` disks,
+    `interleave_kib` on each in turn, and every copy is. A nested-parity volume has two tiers, `mirror_gib`
+    and `parity_gib`; all others have one size. Of several (`count`) each node owns one in turn.
+    """
+
+    name: Name
+    kind: VolumeKind
     disk: str
+    cluster: str | None = None
+    machine: str | None = None
+    columns: Annotated[int, Field(ge=1, le=8)]
+    interleave_kib: Annotated[int, Field(ge=16, le=4096, multiple_of=16)] = 256
+    size_gib: Annotated[int, Field(gt=0)] | None = None
+    mirror_gib: Annotated[int, Field(gt=0)] | None = None
+    parity_gib: Annotated[int, Field(gt=0)] | None = None
+    count: Annotated[int, Field(ge=1, le=64)] = 1
+
+    @property
+    def nested(self) -> bool:
+        """Whether each of two nodes keeps data that stand the loss of one of its own disks."""
+        return self.kind.startswith("nested-")
+
+    @property
+    def room_gib(self) -> int:
+        """What it holds, in GiB: its size, or that of its tiers together."""
+        return self.size_gib or (self.mirror_gib or 0) + (self.parity_gib or 0)
+
+
+class Arm(Record):
+    """A disk or a volume as seen from a machine, which runs the load.
+
+    `label` names it in words where redundancy and zone do not tell it. `owner` is the node that owns the
+    volume meanwhile, by default the arm's machine.
+    """
+
+    name: Name
+    disk: str = ""
+    volume: str = ""
     machine: str
+    owner: str | None = None
     label: Annotated[str, Field(min_length=1, max_length=40)] | None = None
 
 
@@ -281,6 +332,8 @@ class Scenario(Record):
     comparison: tuple[Comparison, ...] = ()
     check: tuple[Check, ...] = ()
     drill: tuple[Drill, ...] = ()
+    cluster: tuple[Cluster, ...] = ()
+    volume: tuple[Volume, ...] = ()
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 
@@ -317,6 +370,26 @@ class Scenario(Record):
         """Return the disk of that name."""
         return next(item for item in self.disk if item.name == name)
 
+    def volume_named(self, name: str) -> Volume:
+        """Return the volume of that name."""
+        return next(item for item in self.volume if item.name == name)
+
+    def nodes_of(self, volume: Volume) -> tuple[str, ...]:
+        """Names of the machines whose disks hold a volume."""
+        if volume.machine is not None:
+            return (volume.machine,)
+        return next(item.nodes for item in self.cluster if item.name == volume.cluster)
+
+    def disks_of(self, machine: str) -> dict[str, int]:
+        """Data disks of a machine, by name, with how many of each: those of its arms, and of its pools."""
+        pools = {item.disk for item in self.volume if machine in self.nodes_of(item)}
+        names = {arm.disk for arm in self.arm if arm.machine == machine} | pools
+        return {disk.name: disk.count for disk in self.data_disks if disk.name in names}
+
+    def room_gib(self, arm: Arm) -> int:
+        """Size of what an arm measures, in GiB."""
+        return self.volume_named(arm.volume).room_gib if arm.volume else self.disk_named(arm.disk).size_gib
+
     def arm_named(self, name: str) -> Arm:
         """Return the arm of that name."""
         return next(item for item in self.arm if item.name == name)
@@ -338,4 +411,5 @@ class Scenario(Record):
     @property
     def zone_redundant_arms(self) -> frozenset[str]:
         """Arms on zone-redundant disks, which answer from a zone that Azure does not tell."""
-        return frozenset(arm.name for arm in self.arm if self.disk_named(arm.disk).sku.endswith("_ZRS"))
+        zone_redundant = {disk.name for disk in self.disk if disk.sku.endswith("_ZRS")}
+        return frozenset(arm.name for arm in self.arm if arm.disk in zone_redundant)

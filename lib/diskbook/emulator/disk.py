@@ -1,4 +1,7 @@
-"""Emulated disks: one nbdkit process with our plugin for each attached disk, on a Unix socket."""
+"""Emulated disks: one nbdkit process with our plugin for each attached disk, on a Unix socket.
+
+Volumes are served alike by another plugin (`diskbook.emulator.volume`): `Server` is what both are.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,12 @@ from diskbook.base.files import replacing
 from diskbook.emulator.shm import LimitsFile, ModelFile
 from diskbook.emulator.types import ExportModel, Session
 
-__all__ = ["Export", "LimitsFile", "build_plugin"]
+__all__ = ["Export", "LimitsFile", "Server", "build_plugin"]
 
 PLUGIN_SOURCE = Path(__file__).with_name("plugin.c")
+HEADER = Path(__file__).with_name("played.h")
 SOCKET_PATH_MAX = 107  # bytes; sun_path of unix(7) less the final zero
-THREADS = 256  # I/Os that one connection can have under way
+THREADS = 256  # I/Os that a connection to a disk can have under way
 START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 3.0
 
@@ -34,13 +38,15 @@ STOP_TIMEOUT_S = 3.0
 _starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="nbdkit-starter")
 
 
-def build_plugin(cache_dir: Path) -> Path:
-    """Compile the plugin, unless this source is already compiled for this nbdkit.
+def build_plugin(cache_dir: Path, source: Path | None = None) -> Path:
+    """Compile a plugin, unless this source is already compiled for this nbdkit.
 
     Parameters
     ----------
     cache_dir
         Folder for the result; made when missing. Several processes may build at once.
+    source
+        Its C source, by default that of disks; the header beside it is part of it.
 
     Returns
     -------
@@ -54,14 +60,14 @@ def build_plugin(cache_dir: Path) -> Path:
     """
     nbdkit, gcc = _program("nbdkit", "nbdkit"), _program("gcc", "gcc")
     version = subprocess.run([nbdkit, "--version"], capture_output=True, text=True, check=True).stdout
-    source = PLUGIN_SOURCE.read_bytes()
-    digest = hashlib.sha256(source + version.encode()).hexdigest()[:16]
-    built = cache_dir / f"diskbook-{digest}.so"
+    source = source or PLUGIN_SOURCE
+    text = source.read_bytes() + HEADER.read_bytes() + version.encode()
+    built = cache_dir / f"diskbook-{source.stem}-{hashlib.sha256(text).hexdigest()[:16]}.so"
     if built.exists():
         return built
     cache_dir.mkdir(parents=True, exist_ok=True)
     with replacing(built, 0o755) as part:
-        command = [gcc, "-O2", "-Wall", "-shared", "-fPIC", "-o", str(part), str(PLUGIN_SOURCE), "-lm"]
+        command = [gcc, "-O2", "-Wall", "-shared", "-fPIC", "-o", str(part), str(source), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise _compile_error(done.stderr)
@@ -83,56 +89,39 @@ def _compile_error(stderr: str) -> DiskbookError:
     return DiskbookError(f"the emulated disk's plugin does not compile: {stderr.strip().splitlines()[0]}")
 
 
-class Export:
-    """An emulated disk attached to one machine.
+class Server:
+    """An nbdkit process with a plugin of ours on a Unix socket, and the file of what it plays and did.
 
     Parameters
     ----------
     socket
         Unix socket to listen on, at most 107 bytes long.
-    backing
-        File with the disk's data; made, sparse, when missing. Other exports may use it at the same time.
-    size_bytes
-        Size of the disk.
-    model
-        Latencies, host cache and noise.
-    disk_limits
-        Limits file of the disk, shared by all the machines that share it.
-    vm_uncached, vm_cached
-        Limits files of the VM's two paths. Without a host cache in `model` all I/O takes the uncached one.
     plugin
         What `build_plugin` returned.
     work_dir
-        Folder for this attachment's own files (model, log); made when missing. Sessions of an earlier export
-        in the same folder are kept.
+        Folder for its own files (model, log); made when missing. Sessions of an earlier server in the same
+        folder are kept.
+    model
+        Latencies, host cache and noise.
     epoch_s
         `time.monotonic()` when the emulator began, for `second_log`; now when not given.
-    reservations, nexus
-        Reservations file of the disk, shared by all the machines that share it, and this attachment's number
-        there; without them everyone may write.
+    threads
+        I/Os that one connection can have under way: no load needs more than its queue depth.
 
     Raises
     ------
     UsageError
         When the path of the socket is too long.
-    DiskbookError
-        When the backing file cannot be made.
     """
 
     def __init__(
         self,
         socket: Path,
-        backing: Path,
-        size_bytes: int,
-        model: ExportModel,
-        disk_limits: Path,
-        vm_uncached: Path | None,
-        vm_cached: Path | None,
         plugin: Path,
         work_dir: Path,
+        model: ExportModel,
         epoch_s: float | None = None,
-        reservations: Path | None = None,
-        nexus: int = 0,
+        threads: int = THREADS,
     ) -> None:
         length = len(os.fsencode(socket))
         if length > SOCKET_PATH_MAX:
@@ -141,16 +130,17 @@ class Export:
                 "keep the emulator's files in a folder with a shorter path."
             )
         self.socket = socket
-        self.backing = backing
         self.plugin = plugin
         self.work_dir = work_dir
-        self._limits = {"disk_limits": disk_limits, "vm_uncached": vm_uncached, "vm_cached": vm_cached}
-        self._reservations, self._nexus = reservations, nexus
+        self.threads = threads
         self._process: subprocess.Popen[bytes] | None = None
         work_dir.mkdir(parents=True, exist_ok=True)
-        _make_sparse(backing, size_bytes)
         self._model = ModelFile(self._model_path, time.monotonic() if epoch_s is None else epoch_s)
         self._model.update(model)
+
+    def _settings(self) -> dict[str, object]:
+        """Parameters of the plugin besides its model."""
+        return {}
 
     @property
     def _model_path(self) -> Path:
@@ -188,11 +178,9 @@ class Export:
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         command = [_program("nbdkit", "nbdkit"), "--exit-with-parent", "--foreground"]
-        command += ["--threads", str(THREADS), "--unix", str(self.socket), str(self.plugin)]
-        command += [f"backing={self.backing.absolute()}", f"model={self._model_path.absolute()}"]
-        command += [f"{key}={path.absolute()}" for key, path in self._limits.items() if path]
-        if self._reservations is not None:
-            command += [f"reservations={self._reservations.absolute()}", f"nexus={self._nexus}"]
+        command += ["--threads", str(self.threads), "--unix", str(self.socket), str(self.plugin)]
+        command += [f"model={self._model_path.absolute()}"]
+        command += [f"{key}={value}" for key, value in self._settings().items()]
         with self._log_path.open("wb") as log:
             return subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
@@ -235,6 +223,62 @@ class Export:
     def activity(self) -> NDArray[np.int64]:
         """Return what the disk did second by second (see `ModelFile.activity`)."""
         return self._model.activity()
+
+
+class Export(Server):
+    """An emulated disk attached to one machine.
+
+    Parameters
+    ----------
+    socket, plugin, work_dir, model, epoch_s
+        As of a `Server`.
+    backing
+        File with the disk's data; made, sparse, when missing. Other exports may use it at the same time.
+    size_bytes
+        Size of the disk.
+    disk_limits
+        Limits file of the disk, shared by all the machines that share it.
+    vm_uncached, vm_cached
+        Limits files of the VM's two paths. Without a host cache in `model` all I/O takes the uncached one.
+    reservations, nexus
+        Reservations file of the disk, shared by all the machines that share it, and this attachment's number
+        there; without them everyone may write.
+
+    Raises
+    ------
+    UsageError
+        When the path of the socket is too long.
+    DiskbookError
+        When the backing file cannot be made.
+    """
+
+    def __init__(
+        self,
+        socket: Path,
+        backing: Path,
+        size_bytes: int,
+        model: ExportModel,
+        disk_limits: Path,
+        vm_uncached: Path | None,
+        vm_cached: Path | None,
+        plugin: Path,
+        work_dir: Path,
+        epoch_s: float | None = None,
+        reservations: Path | None = None,
+        nexus: int = 0,
+    ) -> None:
+        super().__init__(socket, plugin, work_dir, model, epoch_s)
+        self.backing = backing
+        self._limits = {"disk_limits": disk_limits, "vm_uncached": vm_uncached, "vm_cached": vm_cached}
+        self._reservations, self._nexus = reservations, nexus
+        _make_sparse(backing, size_bytes)
+
+    def _settings(self) -> dict[str, object]:
+        settings: dict[str, object] = {"backing": self.backing.absolute()}
+        settings |= {key: path.absolute() for key, path in self._limits.items() if path}
+        if self._reservations is not None:
+            settings |= {"reservations": self._reservations.absolute(), "nexus": self._nexus}
+        return settings
 
 
 def _make_sparse(backing: Path, size_bytes: int) -> None:

@@ -58,7 +58,9 @@ class _Limits(ctypes.Structure):
     ]
 
 
-class _Latency(ctypes.Structure):
+class SharedLatency(ctypes.Structure):
+    """A latency as the disks read it."""
+
     _fields_ = [
         ("mean_ns", ctypes.c_double),
         ("sigma", ctypes.c_double),
@@ -85,10 +87,10 @@ class _Activity(ctypes.Structure):
 class _Model(ctypes.Structure):
     _fields_ = [
         ("magic", ctypes.c_uint64),
-        ("read", _Latency),
-        ("write", _Latency),
-        ("flush", _Latency),
-        ("hit", _Latency),
+        ("read", SharedLatency),
+        ("write", SharedLatency),
+        ("flush", SharedLatency),
+        ("hit", SharedLatency),
         ("cache_bytes", ctypes.c_int64),
         ("cache_writes", ctypes.c_int64),
         ("log_factor", ctypes.c_double),
@@ -230,7 +232,7 @@ class ModelFile:
             (shared.flush, model.flush),
             (shared.hit, model.cache.hit if model.cache else Latency(0.0)),
         ):
-            _set_latency(target, latency)
+            set_latency(target, latency)
         shared.cache_bytes = model.cache.size_bytes if model.cache else 0
         shared.cache_writes = int(model.cache is not None and model.cache.writes)
         shared.log_factor = model.log_factor
@@ -264,7 +266,8 @@ class ModelFile:
             last.ended = time.time_ns()
 
 
-def _set_latency(target: _Latency, latency: Latency) -> None:
+def set_latency(target: SharedLatency, latency: Latency) -> None:
+    """Put a latency into its struct; ValueError for one that cannot be played."""
     if latency.mean_ms < 0 or latency.sigma < 0 or not 0 <= latency.parallelism <= MAX_SERVERS:
         raise ValueError(f"not a latency that can be played: {latency}")
     target.mean_ns = latency.mean_ms * NS_PER_MS

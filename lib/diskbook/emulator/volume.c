@@ -714,8 +714,12 @@ rotate (struct course *c)
       free_region (r, MIRROR);
       atomic_fetch_add (&layout->done[ROTATED], REGION);
       moved = 1;
-    } else if (fresh && r->at[PARITY])
-      free_region (r, PARITY);
+    } else { /* parity has no room for it: it may have for the next */
+      if (fresh && r->at[PARITY])
+        free_region (r, PARITY);
+      queue[atomic_fetch_add (&layout->queue_tail, 1) % queue_length ()] = number + 1;
+      ++layout->queue_head;
+    }
   }
   give_back (lock);
   return moved;

@@ -1,0 +1,284 @@
+"""The emulated volume: real nbdkit, real fio, copies on the files of its disks."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diskbook.base.errors import DiskbookError
+from diskbook.base.units import MIB
+from diskbook.emulator.disk import LimitsFile, build_plugin
+from diskbook.emulator.layout_file import MemberModel, NodeModel, VolumeModel
+from diskbook.emulator.types import Latency, Limits
+from diskbook.emulator.volume import VOLUME_SOURCE, Volume, VolumeServer
+from diskbook.emulator.volumes import SLAB_BYTES, arrange
+from diskbook.selftest.bench_emulator_rig import run_fio
+from diskbook.tools.record import Direction
+
+pytestmark = pytest.mark.emulator
+
+FAST = Latency(0.1, 0.2)
+# Disks a node, nodes, sizes in GiB, columns.
+KINDS: dict[str, tuple[int, int, list[float], int]] = {
+    "simple": (4, 1, [0.1], 4),
+    "two-way": (4, 2, [0.1], 4),
+    "three-way": (4, 3, [0.1], 4),
+    "nested-mirror": (4, 2, [0.1], 2),
+    "nested-parity": (4, 2, [0.03, 0.1], 2),
+}
+
+
+@dataclass
+class Made:
+    """A volume in a folder, and how to serve it."""
+
+    volume: Volume
+    folder: Path
+    plugin: Path
+    running: contextlib.ExitStack
+    servers: list[VolumeServer] = field(default_factory=list)
+
+    def serve(self, node: int = 0) -> VolumeServer:
+        number = len(self.servers)
+        server = VolumeServer(
+            self.folder / f"{number}.sock",
+            self.plugin,
+            self.folder / f"w{number}",
+            self.volume.file.path,
+            node,
+        )
+        self.running.callback(server.stop)
+        server.start()
+        self.servers.append(server)
+        return server
+
+    def slab(self, member: int, slab: int) -> bytes:
+        with self.volume.model.members[member].backing.open("rb") as file:
+            file.seek(slab * SLAB_BYTES)
+            return file.read(SLAB_BYTES)
+
+    def repaired(self, limit_s: float = 20.0) -> float:
+        """Wait until all is clean; return how long it took."""
+        began = time.monotonic()
+        while self.volume.repaired() < 1:
+            assert time.monotonic() < began + limit_s, self.volume.file.counts()
+            time.sleep(0.02)
+        return time.monotonic() - began
+
+
+@pytest.fixture(scope="session")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_plugin(tmp_path_factory.mktemp("volume-plugin"), VOLUME_SOURCE)
+
+
+Make = Callable[..., Made]
+
+
+@pytest.fixture
+def make(tmp_path: Path, plugin: Path) -> Iterator[Make]:
+    with contextlib.ExitStack() as running:
+
+        def create(
+            kind: str, disk: Limits | None = None, vm: Limits | None = None, play: Latency = FAST, **more: Any
+        ) -> Made:
+            disks, nodes, sizes, columns = KINDS[kind]
+            sizes = more.pop("sizes", sizes)
+            layout = arrange(kind, disks, nodes, sizes, columns)
+
+            def limits(name: str, value: Limits | None) -> Path | None:
+                return LimitsFile.create(tmp_path / name, value).path if value else None
+
+            members = tuple(
+                MemberModel(tmp_path / f"{i}.img", limits(f"{i}.disk", disk), play, play)
+                for i in range(disks * nodes)
+            )
+            nics: Limits | None = more.pop("nic", None)
+            places = tuple(
+                NodeModel(limits(f"{i}.vm", vm), limits(f"{i}.out", nics), limits(f"{i}.in", nics))
+                for i in range(nodes)
+            )
+            volume = Volume(tmp_path / "layout", layout, VolumeModel(places, members, **more), witness=True)
+            return Made(volume, tmp_path, plugin, running)
+
+        yield create
+
+
+def fio(server: VolumeServer, *options: str, unthrottled: bool = False) -> Direction:
+    (result,) = run_fio([server], *options, unthrottled=unthrottled)
+    return next(iter(result.directions.values()))
+
+
+def write(server: VolumeServer, mib: int, *options: str) -> None:
+    """Write numbered, checksummed blocks from the beginning of a volume."""
+    fio(server, "--rw=write", f"--size={mib}m", *BLOCKS, "--do_verify=0", *options)
+
+
+def check(server: VolumeServer, mib: int, *options: str) -> None:
+    """Read them again; fio fails where one is not what was written."""
+    fio(server, "--rw=read", f"--size={mib}m", *BLOCKS, "--verify_only", *options, unthrottled=True)
+
+
+BLOCKS = ["--bs=16k", "--iodepth=16", "--verify=crc32c", "--verify_fatal=1", "--randseed=7"]
+
+
+# ---- where the data are ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_written_is_read_again_in_any_size_and_from_any_node(make: Make, kind: str) -> None:
+    made = make(kind, local_share=0.5)
+    first = made.serve()
+    options = ["--size=24m", "--bs=700k", "--verify=md5", "--verify_fatal=1"]
+    fio(first, "--rw=write", "--do_verify=0", "--iodepth=4", *options)
+    last = made.serve(len(made.volume.model.nodes) - 1)
+    fio(last, "--rw=read", "--verify_only", *options)
+    odd = ["--size=1m", "--bs=512", "--offset=25m", "--verify=crc32c", "--verify_fatal=1", "--iodepth=8"]
+    fio(last, "--rw=write", *odd)
+
+
+@pytest.mark.parametrize("kind", ["two-way", "three-way", "nested-mirror"])
+def test_every_copy_of_a_mirror_is_on_the_file_of_its_own_disk(make: Make, kind: str) -> None:
+    made = make(kind)
+    write(made.serve(), 32)
+    tier = made.volume.layout.tiers[0]
+    for band in range(2):
+        copies = [
+            b"".join(
+                made.slab(int(member), int(slab))
+                for member, slab in zip(tier.members[band, row], tier.slabs[band, row], strict=True)
+            )
+            for row in range(tier.members.shape[1])
+        ]
+        assert any(copies[0]) and all(copy == copies[0] for copy in copies)
+
+
+def test_parity_is_the_xor_of_the_data_on_each_node(make: Make) -> None:
+    made = make("nested-parity", rotate_at=0.0)
+    server = made.serve()
+    write(server, 64)
+    assert made.volume.file.counts().in_place_bytes > 0  # the mirror tier of 32 MiB was full
+    tier = made.volume.layout.tiers[1]
+    for band in range(3):
+        for row in range(2):
+            slabs = [
+                np.frombuffer(made.slab(int(member), int(slab)), np.uint8)
+                for member, slab in zip(tier.members[band, row], tier.slabs[band, row], strict=True)
+            ]
+            assert slabs[0].any()
+            assert (np.bitwise_xor.reduce(slabs, axis=0) == 0).all()
+    check(server, 64)
+
+
+# ---- disks and nodes that fail --------------------------------------------------------------------------
+
+LOSSES = [  # what is lost, whether another disk comes back, and what is lost after the repair
+    ("two-way", {"members": {1}}, True, {"nodes": {1}}),
+    ("two-way", {"nodes": {1}}, False, {"nodes": {0}}),
+    ("three-way", {"members": {0}, "nodes": {2}}, False, {"nodes": {1}}),
+    ("nested-mirror", {"members": {5}, "nodes": {0}}, False, {"nodes": {1}}),
+    ("nested-mirror", {"members": {0, 1}}, True, {"nodes": {1}}),
+    ("nested-parity", {"members": {2}}, True, {"nodes": {1}}),
+    ("nested-parity", {"members": {5}, "nodes": {0}}, False, {"nodes": {1}}),
+]
+
+
+@pytest.mark.parametrize(("kind", "loss", "empty", "then"), LOSSES)
+def test_no_acknowledged_block_is_lost_with_what_a_volume_survives(
+    make: Make, kind: str, loss: dict[str, set[int]], empty: bool, then: dict[str, set[int]]
+) -> None:
+    """Written before and meanwhile; read meanwhile, and afterwards without what was there throughout."""
+    made = make(kind)
+    server = made.serve()
+    write(server, 24)
+    made.volume.lose(**loss)
+    assert made.volume.online
+    write(server, 8, "--offset=20m", "--randseed=8")
+    check(server, 20)
+    check(server, 8, "--offset=20m", "--randseed=8")
+    made.volume.bring_back(**loss, empty=empty)
+    made.repaired()
+    assert made.volume.file.counts().repair_done >= SLAB_BYTES
+    made.volume.lose(**then)
+    assert made.volume.online
+    check(server, 20)
+    check(server, 8, "--offset=20m", "--randseed=8")
+
+
+def test_beyond_that_there_are_errors_until_it_returns(make: Make) -> None:
+    made = make("three-way")
+    server = made.serve()
+    write(server, 16)
+    made.volume.lose(nodes={0, 1})
+    assert not made.volume.online
+    with pytest.raises(DiskbookError, match=r"error|Input/output"):
+        write(server, 16)
+    made.volume.bring_back(nodes={0})
+    assert made.volume.online
+    check(server, 16)
+
+
+def test_a_state_outlives_the_processes(make: Make) -> None:
+    made = make("two-way")
+    write(made.serve(), 16)
+    made.volume.lose(members={1})
+    write(made.servers[0], 16, "--randseed=9")
+    made.servers[0].stop()
+    again = Volume(made.volume.file.path, made.volume.layout, made.volume.model, witness=True)
+    assert again.file.dirty_bytes() > 0 and again.repaired() < 1
+    made.volume = again
+    server = made.serve(1)
+    again.bring_back(members={1})
+    made.repaired()
+    check(server, 16, "--randseed=9")
+
+
+# ---- mirror-accelerated parity ----------------------------------------------------------------------
+
+
+def test_a_full_mirror_moves_to_parity_and_reads_move_nothing(make: Make) -> None:
+    made = make("nested-parity", sizes=[0.015, 0.1])  # a mirror of 16 MiB
+    server = made.serve()
+    write(server, 48)
+    deadline = time.monotonic() + 5
+    while made.volume.file.mirror_fill() > 0.85 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert 0.5 < made.volume.file.mirror_fill() <= 0.85
+    rotated = made.volume.file.counts().rotated_bytes
+    assert rotated > 0
+    check(server, 48)
+    fio(server, "--rw=read", "--bs=1m", "--size=48m")
+    assert made.volume.file.counts().rotated_bytes == rotated
+
+
+def test_what_is_in_parity_is_written_to_the_mirror_while_it_has_room(make: Make) -> None:
+    made = make("nested-parity", sizes=[0.015, 0.1])
+    server = made.serve()
+    write(server, 48)
+    time.sleep(0.5)
+    before = made.volume.file.counts()
+    write(server, 1, "--randseed=9")
+    assert made.volume.file.counts().reallocated > before.reallocated
+    check(server, 1, "--randseed=9")
+
+
+def test_the_whole_volume_can_be_written(make: Make) -> None:
+    made = make("nested-parity", sizes=[0.015, 0.03])
+    size = made.volume.layout.size_bytes // MIB
+    server = made.serve()
+    for seed in (1, 2):
+        write(server, size, "--bs=64k", f"--randseed={seed}")
+        check(server, size, "--bs=64k", f"--randseed={seed}")
+
+
+def test_parity_never_written_is_read_without_an_io(make: Make) -> None:
+    made = make("nested-parity", play=Latency(5.0))
+    server = made.serve()
+    assert fio(server, "--rw=randread", "--bs=4k", "--number_ios=50", "--size=64m").lat_mean_ms < 2
+    assert made.volume.file.member_ios().sum() == 0

@@ -176,6 +176,47 @@ def test_parity_is_the_xor_of_the_data_on_each_node(make: Make) -> None:
     check(server, 64)
 
 
+# ---- what is charged to whom -----------------------------------------------------------------------------
+
+
+def test_each_copy_is_an_io_of_its_disk_and_bytes_on_the_wire(make: Make) -> None:
+    made = make("three-way")
+    fio(made.serve(), "--rw=randwrite", "--bs=4k", "--number_ios=500", "--size=64m", "--iodepth=8")
+    ios, wire = made.volume.file.member_ios(), made.volume.file.wire_bytes()
+    assert [ios[node * 4 : node * 4 + 4, 1].sum() for node in range(3)] == [500, 500, 500]
+    assert ios[:, 0].sum() == 0
+    assert wire.tolist() == [[2 * 500 * 4096, 0], [0, 500 * 4096], [0, 500 * 4096]]
+
+
+def test_in_place_a_write_of_parity_is_two_reads_and_two_writes_on_each_node(make: Make) -> None:
+    made = make("nested-parity", rotate_at=0.0)
+    server = made.serve()
+    fio(server, "--rw=write", "--bs=1m", "--size=128m", unthrottled=True)  # the mirror holds 32 MiB
+    before = made.volume.file.member_ios()
+    options = ["--bs=4k", "--number_ios=300", "--offset=64m", "--size=32m", "--iodepth=8"]
+    fio(server, "--rw=randwrite", *options)
+    done = made.volume.file.member_ios() - before
+    assert [done[:4, kind].sum() for kind in (0, 1)] == [600, 600]
+    assert [done[4:, kind].sum() for kind in (0, 1)] == [600, 600]
+
+
+def test_reads_are_answered_by_the_own_node_with_the_planted_share(make: Make) -> None:
+    made = make("three-way", local_share=0.6)
+    fio(made.serve(), "--rw=randread", "--bs=4k", "--number_ios=4000", "--size=64m", "--iodepth=16")
+    counts = made.volume.file.counts()
+    assert counts.local_reads + counts.remote_reads == 4000
+    assert counts.local_reads / 4000 == pytest.approx(0.6, abs=0.03)
+    assert made.volume.file.wire_bytes()[0, 1] == counts.remote_reads * 4096
+
+
+def test_where_another_node_owns_the_volume_all_bytes_go_there_first(make: Make) -> None:
+    made = make("two-way")
+    made.volume.file.owner = 1
+    fio(made.serve(), "--rw=randwrite", "--bs=4k", "--number_ios=200", "--size=64m", "--iodepth=8")
+    # To the owner, and the other copy back.
+    assert made.volume.file.wire_bytes().tolist() == [[200 * 4096, 200 * 4096]] * 2
+
+
 # ---- disks and nodes that fail --------------------------------------------------------------------------
 
 LOSSES = [  # what is lost, whether another disk comes back, and what is lost after the repair

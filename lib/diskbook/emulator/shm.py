@@ -1,6 +1,6 @@
 """Files that the emulated disks and Python share: the caps in force, what a disk plays, what it did.
 
-The structs mirror those marked SHARED in plugin.c; their magic words carry the version. Numbers are
+The structs mirror those marked SHARED in played.h; their magic words carry the version. Numbers are
 written one 8-byte word at a time, so a disk at work sees the old or the new value, never half of one.
 """
 

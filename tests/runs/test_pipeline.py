@@ -99,7 +99,7 @@ def test_a_run_from_nothing_to_the_report_and_again(cli: Cli) -> None:
 
     comparisons = (folder.folder / "comparisons.csv").read_bytes()
     again = cli("run", "--resume", "whole")
-    out, err = again.communicate(timeout=100)
+    out, err = again.communicate(timeout=200)
     assert again.returncode == 0, err
     assert len(_events("whole", "trial")) == trials
     assert (folder.folder / "comparisons.csv").read_bytes() == comparisons

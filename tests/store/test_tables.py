@@ -329,6 +329,7 @@ def test_comparisons_may_lack_numbers_but_not_a_verdict() -> None:
         "provenance": "emulated",
         "n_replicates": 1,
         "n_blocks": 4,
+        "nearest_zone": "",
     }
     checked = schema.from_rows(schema.COMPARISONS, [{**text, **capped}])
     assert checked.ratio.isna().all()

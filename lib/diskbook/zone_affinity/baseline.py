@@ -86,8 +86,9 @@ def of_run(name: str, disk: str | None = None) -> Baseline:
     """
     run = open_run(name)
     trials = tables.rebuilt(run).trials
-    disks = trials.drop_duplicates("arm").set_index("arm")["disk_id"]
-    names = {str(disks[arm.name]): arm.disk for arm in run.scenario.arm if arm.name in disks}
+    pairs = trials[["disk_id", "arm"]].drop_duplicates().itertuples(index=False, name=None)
+    disk_of = {arm.name: arm.disk for arm in run.scenario.arm}
+    names = {str(disk_id): disk_of[arm] for disk_id, arm in pairs}
     probed = probe_run(trials)
     probed = probed.assign(disk=probed["disk_id"].map(names))
     known = sorted(set(probed["disk"].dropna()))
@@ -101,8 +102,10 @@ def of_run(name: str, disk: str | None = None) -> Baseline:
     chosen = disk or known[0]
     if chosen not in known:
         raise unknown("disk", chosen, known, f"run {name}")
-    rows = probed[(probed["disk"] == chosen) & (probed["replicate"] == probed["replicate"].min())]
-    if not (rows["verdict"] == NEAREST).any():
+    of_disk = probed[probed["disk"] == chosen]
+    clear = of_disk.loc[of_disk["verdict"] == NEAREST, "replicate"]
+    rows = of_disk[of_disk["replicate"] == clear.min()]  # each replicate has a disk of its own
+    if rows.empty:
         raise UsageError(f"run {name}: the nearest zone of {chosen} is not clear; measure more blocks")
     # What near and far take holds for disks of this kind; which zone is the nearest, for the run's own only.
     source = f"run {run.name}, disk {chosen} ({run.manifest['provenance']})"

@@ -17,6 +17,7 @@ from diskbook.tools.fio import (
     log as fio_log,
     log_histogram,
     log_latency,
+    log_series,
     logs_of_a_job as job_logs,
 )
 from diskbook.tools.fio.latency import index_value
@@ -201,6 +202,16 @@ def test_averaged_logs_give_the_series_of_all_clones() -> None:
             part.lat_mean_ms, rel=0.15
         )
     assert found.directions == {}
+
+
+def test_jobs_that_begin_half_an_interval_late_leave_no_gaps() -> None:
+    """The lines of two jobs, some of them a little before and some after the middle of an interval."""
+    late = [149, 251, 349, 451, 549, 651, 751, 849, 951]
+    later = [time + 12 for time in late]
+    lines = [f"{time}, 100, 0, 0, 0" for time in [*late, *later]]
+    rates = fio_log.read_rows("\n".join([*lines, ""]).encode(), "iops.log")[0]
+    series = log_series.series_of(fio_log.no_rows(), rates, 0.1)["read"]
+    assert np.allclose(series.second, np.arange(1, 10) / 10) and set(series.iops) == {200.0}
 
 
 def test_bandwidth_stands_in_for_iops() -> None:

@@ -65,12 +65,24 @@ def _averages(rows: Rows, interval_s: float, unit: float) -> _Averages:
 
     Of several entries of a job in an interval the first counts: another one is a rest at the end.
     """
-    interval = np.rint(rows.time_ms / (interval_s * 1000)).astype(np.int64)
-    job = np.cumsum(np.diff(interval, prepend=0) < 0, dtype=np.int64)
+    ended = rows.time_ms / (interval_s * 1000)
+    job = np.cumsum(np.diff(ended, prepend=0) < -0.5, dtype=np.int64)
+    interval = np.rint(ended - _late(ended, job)).astype(np.int64)
     averages = _Averages(interval, job, rows.direction, np.asarray(rows.value * unit, np.float64))
     _, first = np.unique(_keys(interval, job) * _CODES + rows.direction, return_index=True)
     first = np.sort(first)
     return averages.at(first[interval[first] > 0])
+
+
+def _late(ended: Floats, job: Ints) -> Floats:
+    """By how much of an interval the lines of each job come late, from -0.25 to 0.75 (circular mean).
+
+    A job that began half an interval late would else have intervals with two of its lines, and with none.
+    """
+    turn = np.exp(2j * np.pi * ended)
+    of_job = np.bincount(job, turn.real) + 1j * np.bincount(job, turn.imag)
+    late: Floats = (np.angle(of_job) / (2 * np.pi) + 0.25) % 1.0 - 0.25
+    return late[job]
 
 
 def _keys(interval: Ints, job: Ints) -> Ints:

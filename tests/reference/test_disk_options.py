@@ -17,8 +17,8 @@ from diskbook.reference.rules import DiskAsk
 from diskbook.scenario.model import Disk
 from support.disk_options import other
 
-NO_OPTION = {"name", "sku", "size_gib", "zone", "cache"}
-"""What is no option of the resource: its identity, and the cache, which an attachment has."""
+NO_OPTION = {"name", "sku", "size_gib", "zone", "cache", "count"}
+"""What is no option of the resource: its identity, their number, and the cache, which an attachment has."""
 EACH = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 
 

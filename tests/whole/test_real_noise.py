@@ -95,7 +95,7 @@ def test_the_disk_drew_and_fio_saw_what_was_planted(days: Played) -> None:
     logs = trials["constant"] + trials["moved"] + trials["trial_log"]
     planted = 2.2 * np.exp(logs) + trials["offset_ms"]
     away = np.log(trials["played_ms"] / planted)
-    # Seconds (0.015), drift (0.006) and half minutes (0.004) come on top, in trials of half a second: five s.d.
+    # Seconds (0.015), drift (0.006), half minutes (0.004) come on top, in trials of half a second: 5 s.d.
     assert np.abs(away).max() < 0.083 and np.abs(away).median() < 0.02
     assert np.abs(np.log(trials["seen_ms"] / planted)).median() < 0.05
 

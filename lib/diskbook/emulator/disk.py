@@ -271,7 +271,7 @@ class Export(Server):
         self.backing = backing
         self._limits = {"disk_limits": disk_limits, "vm_uncached": vm_uncached, "vm_cached": vm_cached}
         self._reservations, self._nexus = reservations, nexus
-        _make_sparse(backing, size_bytes)
+        make_sparse(backing, size_bytes)
 
     def _settings(self) -> dict[str, object]:
         settings: dict[str, object] = {"backing": self.backing.absolute()}
@@ -281,7 +281,8 @@ class Export(Server):
         return settings
 
 
-def _make_sparse(backing: Path, size_bytes: int) -> None:
+def make_sparse(backing: Path, size_bytes: int) -> None:
+    """Make the file of a disk at least this long, sparse; raises DiskbookError when it cannot be made."""
     try:
         backing.parent.mkdir(parents=True, exist_ok=True)
         with backing.open("ab") as file:

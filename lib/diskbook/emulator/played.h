@@ -485,4 +485,53 @@ disk_can_fua (void *handle)
   return NBDKIT_FUA_NATIVE;
 }
 
+struct handle {
+  bool throttled;
+};
+
+static int
+played_list_exports (int readonly, int is_tls, struct nbdkit_exports *exports)
+{
+  (void) readonly, (void) is_tls;
+  return nbdkit_add_export (exports, "data", "with latency and caps")
+             || nbdkit_add_export (exports, "unthrottled", "the same data without latency and caps")
+         ? -1
+         : 0;
+}
+
+static const char *
+played_default_export (int readonly, int is_tls)
+{
+  (void) readonly, (void) is_tls;
+  return "data";
+}
+
+static void *
+played_open (int readonly)
+{
+  (void) readonly;
+  const char *name = nbdkit_export_name ();
+  const bool unthrottled = name && strcmp (name, "unthrottled") == 0;
+  if (!name || (!unthrottled && *name && strcmp (name, "data") != 0)) {
+    nbdkit_error ("there is no export '%s'", name ? name : "?");
+    return NULL;
+  }
+  struct handle *h = malloc (sizeof *h);
+  if (!h)
+    return NULL;
+  h->throttled = !unthrottled;
+  if (h->throttled)
+    connected ();
+  return h;
+}
+
+static void
+played_close (void *handle)
+{
+  struct handle *h = handle;
+  if (h->throttled)
+    disconnected ();
+  free (h);
+}
+
 #endif

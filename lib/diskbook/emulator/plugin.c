@@ -160,10 +160,6 @@ may_write (void)
 
 /* ---- nbdkit --------------------------------------------------------------------------------------------------- */
 
-struct handle {
-  bool throttled;
-};
-
 static int
 disk_config (const char *key, const char *value)
 {
@@ -247,51 +243,6 @@ disk_unload (void)
   free (reservations_path);
 }
 
-static int
-disk_list_exports (int readonly, int is_tls, struct nbdkit_exports *exports)
-{
-  (void) readonly, (void) is_tls;
-  return nbdkit_add_export (exports, "data", "emulated disk")
-             || nbdkit_add_export (exports, "unthrottled", "the same data without latency and caps")
-         ? -1
-         : 0;
-}
-
-static const char *
-disk_default_export (int readonly, int is_tls)
-{
-  (void) readonly, (void) is_tls;
-  return "data";
-}
-
-static void *
-disk_open (int readonly)
-{
-  (void) readonly;
-  const char *name = nbdkit_export_name ();
-  const bool unthrottled = name && strcmp (name, "unthrottled") == 0;
-  if (!name || (!unthrottled && *name && strcmp (name, "data") != 0)) {
-    nbdkit_error ("there is no export '%s'", name ? name : "?");
-    return NULL;
-  }
-  struct handle *h = malloc (sizeof *h);
-  if (!h)
-    return NULL;
-  h->throttled = !unthrottled;
-  if (h->throttled)
-    connected ();
-  return h;
-}
-
-static void
-disk_close (void *handle)
-{
-  struct handle *h = handle;
-  if (h->throttled)
-    disconnected ();
-  free (h);
-}
-
 static int64_t
 disk_get_size (void *handle)
 {
@@ -359,10 +310,10 @@ static struct nbdkit_plugin plugin = {
   .get_ready = disk_get_ready,
   .after_fork = disk_after_fork,
   .unload = disk_unload,
-  .list_exports = disk_list_exports,
-  .default_export = disk_default_export,
-  .open = disk_open,
-  .close = disk_close,
+  .list_exports = played_list_exports,
+  .default_export = played_default_export,
+  .open = played_open,
+  .close = played_close,
   .get_size = disk_get_size,
   .can_write = yes,
   .can_flush = yes,

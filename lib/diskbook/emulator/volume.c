@@ -958,10 +958,6 @@ keeper (void *unused)
 
 /* ---- nbdkit ------------------------------------------------------------------------------------------------------- */
 
-struct handle {
-  bool throttled;
-};
-
 static int
 volume_config (const char *key, const char *value)
 {
@@ -1064,51 +1060,6 @@ volume_unload (void)
   free (model_path);
 }
 
-static int
-volume_list_exports (int readonly, int is_tls, struct nbdkit_exports *exports)
-{
-  (void) readonly, (void) is_tls;
-  return nbdkit_add_export (exports, "data", "emulated volume")
-             || nbdkit_add_export (exports, "unthrottled", "the same data without latency and caps")
-         ? -1
-         : 0;
-}
-
-static const char *
-volume_default_export (int readonly, int is_tls)
-{
-  (void) readonly, (void) is_tls;
-  return "data";
-}
-
-static void *
-volume_open (int readonly)
-{
-  (void) readonly;
-  const char *name = nbdkit_export_name ();
-  const bool unthrottled = name && strcmp (name, "unthrottled") == 0;
-  if (!name || (!unthrottled && *name && strcmp (name, "data") != 0)) {
-    nbdkit_error ("there is no export '%s'", name ? name : "?");
-    return NULL;
-  }
-  struct handle *h = malloc (sizeof *h);
-  if (!h)
-    return NULL;
-  h->throttled = !unthrottled;
-  if (h->throttled)
-    connected ();
-  return h;
-}
-
-static void
-volume_close (void *handle)
-{
-  struct handle *h = handle;
-  if (h->throttled)
-    disconnected ();
-  free (h);
-}
-
 static int64_t
 volume_get_size (void *handle)
 {
@@ -1191,10 +1142,10 @@ static struct nbdkit_plugin plugin = {
   .after_fork = volume_after_fork,
   .cleanup = volume_cleanup,
   .unload = volume_unload,
-  .list_exports = volume_list_exports,
-  .default_export = volume_default_export,
-  .open = volume_open,
-  .close = volume_close,
+  .list_exports = played_list_exports,
+  .default_export = played_default_export,
+  .open = played_open,
+  .close = played_close,
   .get_size = volume_get_size,
   .can_write = yes,
   .can_flush = yes,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from diskbook.base.errors import DiskbookError
-from diskbook.emulator.disk import Server
+from diskbook.emulator.disk import Server, make_sparse
 from diskbook.emulator.layout_file import LayoutFile, VolumeModel
 from diskbook.emulator.types import ExportModel, Latency
 from diskbook.emulator.volumes import SLAB_BYTES, Layout, lost_bands, pool_holds, slabs_taken
@@ -78,7 +78,7 @@ class Volume:
     def __init__(self, path: Path, layout: Layout, model: VolumeModel, *, witness: bool = False) -> None:
         self.layout, self.model, self.witness = layout, model, witness
         for member, slabs in zip(model.members, slabs_taken(layout), strict=True):
-            _make_room(member.backing, int(slabs) * SLAB_BYTES)
+            make_sparse(member.backing, int(slabs) * SLAB_BYTES)
         self.file = LayoutFile(path) if path.exists() else LayoutFile.create(path, layout, model)
         self._lost_members, self._lost_nodes = self.file.down()
 
@@ -133,19 +133,6 @@ class Volume:
             nodes=[node not in self._lost_nodes for node in range(len(self.model.nodes))],
             online=self.online,
         )
-
-
-def _make_room(backing: Path, size_bytes: int) -> None:
-    """Make the file of a disk at least this long, sparse."""
-    try:
-        backing.parent.mkdir(parents=True, exist_ok=True)
-        with backing.open("ab") as file:
-            if file.tell() < size_bytes:
-                file.truncate(size_bytes)
-    except OSError as error:
-        raise DiskbookError(
-            f"the file {backing} for a disk of a volume cannot be made: {error.strerror}."
-        ) from error
 
 
 def _empty(backing: Path) -> None:

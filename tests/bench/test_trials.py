@@ -94,11 +94,12 @@ def test_tables_are_built_from_the_raw_files(lived: Lived) -> None:
     trials = tables.build(lived.run).trials
     assert set(trials.status) == {"ok"}
     assert set(trials.provenance) == {"emulated"}
-    mean = trials.set_index(["arm", "workload", "direction"]).lat_mean_ms.sort_index()
+    by_load = trials.set_index(["arm", "workload", "direction"]).sort_index()
+    mean, median = by_load.lat_mean_ms, by_load.lat_p50_ms  # a busy machine adds little to most I/Os
     for arm in ("lrs-z1", "zrs-z1", "zrs-z2"):
         parts = mean[arm, "commit-qd1"]
         assert parts["commit"] == pytest.approx(parts["write"] + parts["sync"])
-    assert mean["zrs-z1", "write-qd1", "write"] > mean["lrs-z1", "write-qd1", "write"] > 0
+    assert median["zrs-z1", "write-qd1", "write"] > median["lrs-z1", "write-qd1", "write"] > 0
     for event in events(lived.run, "trial"):
         assert {"json", "lat_log", "iops_log"} <= set(event["files"])
         assert output_of(lived.run, event).startswith(("{", "fio:"))
@@ -350,7 +351,7 @@ def kill_in_second_block(run: Run, position: str) -> None:
     child = multiprocessing.get_context("fork").Process(target=stages.benchmark, args=(run,))
     child.start()
     try:
-        assert soon(lambda: job_folders(run, f"r1-b02-{position}-*") or not child.is_alive(), 60)
+        assert soon(lambda: job_folders(run, f"r1-b02-{position}-*") or not child.is_alive())
     finally:
         child.kill()
         child.join()
@@ -391,7 +392,7 @@ def test_machines_that_are_gone_are_replaced_by_a_new_replicate(
     name = run.manifest["emulator"]["name"]
 
     def end_emulator() -> None:
-        assert soon(lambda: job_folders(run, "r1-b02-*"), 60)
+        assert soon(lambda: job_folders(run, "r1-b02-*"))
         os.kill(lifecycle.connect(name).pid, signal.SIGKILL)
 
     try:

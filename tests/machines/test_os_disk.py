@@ -28,7 +28,7 @@ from diskbook.reference.prices import from_table, table
 from diskbook.scenario.model import Scenario
 from diskbook.store.run import Run
 from diskbook.tools import fio
-from support import SCENARIOS, emulated
+from support import SCENARIOS, emulated, played
 
 LOCAL = str(SCENARIOS / "local.toml")
 MIB = 2**20
@@ -127,7 +127,7 @@ def test_its_limit_is_the_machines_own(measured: tuple[Analysis, dict[str, Any]]
     found = disk_options.predictions(a).set_index(["arm", "workload"])
     rate = found.loc[("ephemeral", "max-read-iops")]
     assert (rate["by"], rate["predicted_iops"]) == ("cap_vm_cached_iops", 19000)
-    assert 0.6 < rate["ratio"] < 1.08  # a busy machine may fall short
+    assert 0.3 < rate["ratio"] < 1.08  # a busy machine may fall short; a data disk's 5,000 IOPS are 0.26
     assert found.loc[("lrs-plain", "max-read-iops"), "by"] == "cap_disk_iops"
     trials = a.trials.set_index("arm")
     assert trials.loc["ephemeral", ["cap_disk_iops", "cap_vm_iops", "lun"]].isna().all(axis=None)
@@ -138,11 +138,8 @@ def test_its_limit_is_the_machines_own(measured: tuple[Analysis, dict[str, Any]]
 @pytest.mark.alone
 def test_its_planted_latency_is_found(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, truth = measured
-    drawn = {row["trial"]: row["realised"]["read_mean_ms"] for row in truth["trials"]}
-    single = a.trials[a.trials["workload"] == "access-time"].assign(
-        drawn=lambda frame: frame["trial"].map(drawn)
-    )
-    means = single.groupby("arm")["drawn"].mean()
+    single = a.trials[a.trials["workload"] == "access-time"]
+    means = played.drawn_ms(single, truth).groupby(single["arm"]).mean()
     assert means["ephemeral"] == pytest.approx(0.12, rel=0.15)
     assert means["lrs-plain"] == pytest.approx(2.2, rel=0.15)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from diskbook.analysis import diagnosis as of_runs, run as analysis_run
 from diskbook.analysis.run import Analysis
 from diskbook.throttling import diagnosis
 from diskbook.throttling.diagnosis import Diagnosis
-from support import SCENARIOS, emulated
+from support import SCENARIOS, emulated, played
 
 pytestmark = [pytest.mark.whole, pytest.mark.alone]
 
@@ -39,7 +41,9 @@ def test_no_verdict_on_a_latency_stands_on_them(hidden: Analysis) -> None:
     assert set(rows["verdict"]) == {"saturated"}
     assert rows.loc[rows["metric"] == "lat_mean_ms", ["ratio", "ci_low", "diff_ms"]].isna().all(axis=None)
     (rate,) = rows.loc[(rows["metric"] == "iops") & (rows["scope"] == "these disks"), "ratio"]
-    assert rate == pytest.approx(1.0, abs=0.03)
+    rates = hidden.trials[hidden.trials["workload"] == "write-qd64"].set_index(["arm", "block"])["iops"]
+    assert rate == pytest.approx(np.exp(np.log(rates["zrs-z1"] / rates["lrs-z1"]).mean()))
+    assert 0.6 < rate < 1.6  # equal limits are planted; a busy machine may take more from one
     assert not set(DEEP) & set(hidden.percentile_ratios["workload"])
 
 
@@ -47,8 +51,13 @@ def test_cells_without_a_queue_keep_their_ratio(hidden: Analysis) -> None:
     cells = hidden.compared.cells
     assert set(cells.loc[~cells["workload"].isin(DEEP), "label"]) == {"below cap"}
     rows = hidden.comparisons[hidden.comparisons["scope"] == "these disks"].set_index("workload")
-    for load in ("read-qd1", "read-qd3"):
-        assert rows.loc[load, "ci_low"] < 3.1 / 2.2 * 1.05 and rows.loc[load, "ci_high"] > 3.1 / 2.2 / 1.05
+    truth = json.loads((hidden.run.folder / "truth.json").read_text())
+    least, most = played.as_seen(3.1 / 2.2, 2.2, hidden.trials, truth)
+    for load in ("read-qd1", "read-qd3"):  # the noise of machines and disks is 1 %
+        assert rows.loc[load, "ci_low"] < most * 1.02 and rows.loc[load, "ci_high"] > least / 1.02
+    drawn = played.analysis_as_drawn(hidden, truth).comparisons.query("scope == 'these disks'")
+    (ratio,) = drawn.loc[drawn["workload"] == "read-qd1", "ratio"]  # intervals of two blocks hold much
+    assert ratio == pytest.approx(3.1 / 2.2, rel=0.1)
 
 
 def test_why_names_the_saturation_and_no_limit(hidden: Analysis) -> None:

@@ -1,6 +1,7 @@
 """Planted truths recovered, end to end: from a profile through SDK, SSH and fio to ratios, beside truth.json.
 
-At 99.9 %, since a 95 % interval is wrong one time in twenty by design.
+At 99.9 %, since a 95 % interval is wrong one time in twenty by design. What the disks drew is held against
+the truth as it is, what fio saw against the truth with what a busy machine may have added.
 """
 
 from __future__ import annotations
@@ -8,8 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import replace
-from statistics import median
 from typing import Any
 
 import pytest
@@ -17,10 +16,11 @@ import pytest
 from diskbook.scenario import schedule
 from diskbook.stats import ratios
 from diskbook.stats.compare import compare
+from diskbook.stats.ratios import Estimate
 from diskbook.store import tables as store_tables
 from diskbook.store.run import Run
 from diskbook.store.tables import Tables
-from support import SCENARIOS, emulated
+from support import SCENARIOS, emulated, played
 
 pytestmark = [pytest.mark.whole, pytest.mark.alone]
 
@@ -84,30 +84,20 @@ def truth_of(truth: dict[str, Any], arm_disk: str, operation: str, kind: str) ->
     return [found[replicate] for replicate in sorted(found)]
 
 
-def played(tables: Tables, truth: dict[str, Any]) -> Tables:
-    """Return the tables with the mean latency that the disk drew in each trial, in place of what fio saw.
-
-    What a busy machine adds to fio's numbers is not under test; the intervals of these are narrow anywhere.
-    """
-    drawn = {row["trial"]: row["realised"] for row in truth["trials"]}
-    trials = tables.trials[tables.trials["direction"].isin(["read", "write"])].copy()
-    trials["lat_mean_ms"] = [drawn[row.trial][f"{row.direction}_mean_ms"] for row in trials.itertuples()]
-    return replace(tables, trials=trials)
-
-
-def log_ratios(tables: Tables, direction: str) -> Any:
+def estimates(tables: Tables, direction: str, level: float = LEVEL) -> tuple[Estimate, Estimate]:
     means = ratios.log_means(tables.trials, "lat_mean_ms")
-    return ratios.block_log_ratios(means, ARM, BASE, f"{direction}-qd1", direction)
+    return ratios.estimates(ratios.block_log_ratios(means, ARM, BASE, f"{direction}-qd1", direction), level)
 
 
 @pytest.mark.parametrize("operation", ["write", "read"])
 def test_these_disks_are_measured_as_they_were_played(article: Measured, operation: str) -> None:
     _, tables, truth = article
     (zrs,), (lrs,) = (truth_of(truth, disk, operation, "realised") for disk in ("zrs", "lrs"))
-    for source in (tables, played(tables, truth)):
-        estimate = ratios.estimates(log_ratios(source, operation), LEVEL)[1]
-        assert estimate.low <= zrs / lrs <= estimate.high
-    assert estimate.high / estimate.low < 1.6  # an interval that would hold anything shows nothing
+    drawn, seen = (estimates(source, operation)[1] for source in (played.as_drawn(tables, truth), tables))
+    assert drawn.low <= zrs / lrs <= drawn.high
+    assert drawn.high / drawn.low < 1.6  # an interval that would hold anything shows nothing
+    least, most = played.as_seen(zrs / lrs, lrs, tables.trials, truth)
+    assert seen.low <= most and least <= seen.high
 
 
 def test_the_articles_write_ratio_is_planted_and_found(article: Measured) -> None:
@@ -115,7 +105,9 @@ def test_the_articles_write_ratio_is_planted_and_found(article: Measured) -> Non
     (zrs,), (lrs,) = (truth_of(truth, disk, "write", "population") for disk in ("zrs", "lrs"))
     # +146 %, or +269 % where the disk answers from the zone before this one: the article's zones 1 and 3.
     assert zrs / lrs in (pytest.approx(3.2 / 1.3), pytest.approx(4.8 / 1.3))
-    assert ratios.estimates(log_ratios(tables, "write"))[1].ratio == pytest.approx(zrs / lrs, rel=0.25)
+    assert estimates(played.as_drawn(tables, truth), "write")[1].ratio == pytest.approx(zrs / lrs, rel=0.25)
+    least, most = played.as_seen(zrs / lrs, lrs, tables.trials, truth)
+    assert least / 1.25 < estimates(tables, "write")[1].ratio < most * 1.25
 
 
 @pytest.mark.parametrize(("operation", "planted"), [("write", 1.02), ("read", 1.0)])
@@ -127,23 +119,32 @@ def test_disks_like_these_are_measured_as_the_profile_says(
     assert [arm / base for arm, base in zip(zrs, lrs, strict=True)] == [pytest.approx(planted)] * 3
     zrs, lrs = (truth_of(truth, disk, operation, "realised") for disk in ("zrs", "lrs"))
     realised = math.exp(sum(math.log(arm / base) for arm, base in zip(zrs, lrs, strict=True)) / 3)
-    for source in (tables, played(tables, truth)):
-        general, within = ratios.estimates(log_ratios(source, operation), LEVEL)
-        assert general.n_replicates == 3
-        assert general.low <= planted <= general.high
-        assert within.low <= realised <= within.high
-    assert within.high / within.low < 1.3
+    drawn = played.as_drawn(tables, truth)
+    general, within = estimates(drawn, operation)
+    assert general.n_replicates == 3
+    assert general.low <= planted <= general.high
+    assert within.low <= realised <= within.high
+    # As reported: with two blocks a replicate the quantile of 99.9 % may be that of a single difference.
+    _, reported = estimates(drawn, operation, 0.95)
+    assert reported.high / reported.low < 1.3
+    for seen, ratio in zip(estimates(tables, operation), (planted, realised), strict=True):
+        least, most = played.as_seen(ratio, sum(lrs) / 3, tables.trials, truth)
+        assert seen.low <= most and least <= seen.high
 
 
 def test_each_trial_is_what_the_disk_played(article: Measured, two_percent: Measured) -> None:
-    """fio's mean less the mean of the latencies drawn in that very trial: the emulator's own bias."""
-    excess_ms = []
+    """fio's mean less the mean of the latencies drawn in that very trial: the emulator's own bias.
+
+    Of single I/Os: what waits for a cap takes longer than was drawn for it. A busy machine adds more to some
+    trials than to others, so the least disturbed must be right, and most may not be too short; `make
+    bench-emulator` is the strict check. Latencies waited for twice, or not at all, are off by 1.3 ms or more.
+    """
     for _, tables, truth in (article, two_percent):
-        drawn = {row["trial"]: row["realised"] for row in truth["trials"]}
         assert all(row["matched"] for row in truth["trials"])
-        for row in tables.trials[tables.trials["direction"].isin(["read", "write"])].itertuples():
-            excess_ms.append(row.lat_mean_ms - drawn[row.trial][f"{row.direction}_mean_ms"])
-    assert abs(median(excess_ms)) < 0.3  # a busy machine adds some; `make bench-emulator` is the strict check
+        added = played.added_ms(tables.trials, truth)
+        assert len(added) >= 24 and added.notna().all()
+        for _, of_direction in added.groupby(tables.trials["direction"]):
+            assert of_direction.min() < 0.6 and of_direction.median() > -0.3
 
 
 def test_replicates_are_measured_at_once_and_each_in_its_own_order(two_percent: Measured) -> None:

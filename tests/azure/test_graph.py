@@ -34,7 +34,7 @@ def test_steps_get_what_they_need_and_nothing_else() -> None:
 
 
 def test_steps_that_do_not_need_one_another_run_side_by_side() -> None:
-    together = threading.Barrier(3, timeout=10)  # passed only when all three are under way
+    together = threading.Barrier(3, timeout=60)  # passed only when all three are under way
     steps = {name: Step(lambda _: together.wait()) for name in ("disk", "network", "address")}
     assert sorted(run(steps).values()) == [0, 1, 2]
 

@@ -86,7 +86,7 @@ def test_a_restarted_machine_costs_the_trial_alone(tiny: Run) -> None:
 def test_a_machine_that_is_evicted_again_ends_the_run_with_one_sentence(tiny: Run) -> None:
     def again() -> None:
         power(tiny, "begin_deallocate")()
-        assert soon(lambda: job_folders(tiny, "r1-b01-p001-*-a2"), 40)
+        assert soon(lambda: job_folders(tiny, "r1-b01-p001-*-a2"))
         do(tiny, "begin_deallocate")
 
     told = "machine r1-vm1 was found deallocated again after it was started once; see who stops it"

@@ -132,10 +132,10 @@ def test_a_deletion_that_fails_names_what_is_left(cloud: Clients, standing: Run)
 def test_a_slow_deletion_says_so_and_is_left_to_azure(
     cloud: Clients, standing: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = {"match": {"operation": "group-delete"}, "times": 1, "action": {"delay_s": 3000}}
+    slow = {"match": {"operation": "group-delete"}, "times": 1, "action": {"delay_s": 8000}}  # 8 s
     faults(cloud, slow)
     monkeypatch.setattr(teardown, "NEWS_S", 0.5)
-    monkeypatch.setattr(teardown, "PATIENCE_S", 1.5)
+    monkeypatch.setattr(teardown, "PATIENCE_S", 3.5)
     said: list[str] = []
     with pytest.raises(DiskbookError, match=r"still being deleted.*goes on without us: 'diskbook teardown"):
         stages.teardown(standing, said.append)

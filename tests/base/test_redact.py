@@ -40,7 +40,7 @@ PLANTED = {
 
 def _cli(*words: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-c", "from diskbook.cli import main; main()", *words]
-    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=280)
+    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=600)
 
 
 def _contents(folder: Path) -> Iterator[tuple[Path, bytes]]:

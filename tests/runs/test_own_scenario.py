@@ -72,7 +72,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def cli(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from diskbook.cli import main; main()", *words]
-    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=240)
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
 
 
 def begun(place: Path) -> Run:

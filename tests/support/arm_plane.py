@@ -148,7 +148,7 @@ class World:
     def raw(self, method: str, path: str, **options: Any) -> requests.Response:
         """Send a bare request, with the token unless headers are given."""
         options.setdefault("headers", {"Authorization": f"Bearer {TOKEN}"})
-        return requests.request(method, self.url + path, verify=str(self.ca), timeout=10, **options)
+        return requests.request(method, self.url + path, verify=str(self.ca), timeout=60, **options)
 
     def group(self, name: str, location: str = LOCATION) -> str:
         self.resource.resource_groups.create_or_update(name, {"location": location, "tags": {"run": name}})

@@ -168,8 +168,8 @@ def leftovers(folder: Path) -> list[str]:
     return found
 
 
-def soon(condition: Any, limit_s: float = 20.0) -> bool:
-    """Wait until something is so; False when it does not come about."""
+def soon(condition: Any, limit_s: float = 120.0) -> bool:
+    """Wait until something is so; False when it does not come about, even on a machine that is very busy."""
     deadline = time.monotonic() + limit_s
     while not condition():
         if time.monotonic() > deadline:

@@ -20,11 +20,13 @@ def _operations(of: World, kind: str) -> list[dict]:
 
 
 def test_operations_keep_real_and_unscaled_times(plane: World) -> None:
-    plane.disk(plane.group("op-times"), "d")
+    group = plane.group("op-times")
+    plane.faults({"match": {"operation": "disk-create"}, "action": {"delay_s": 60}})
+    plane.disk(group, "d")
     last = _operations(plane, "disk-create")[-1]
-    assert (last["status"], last["unscaled_s"]) == ("Succeeded", 0.5)
+    assert (last["status"], last["unscaled_s"]) == ("Succeeded", 60.5)
     assert last["target"].endswith("/disks/d")
-    assert 0 < last["real_s"] < 0.5
+    assert 60.5 * plane.settings.time_scale <= last["real_s"] < 60.5 / 2  # a second or so, on a busy machine
     assert last["started_utc"] <= last["ended_utc"] < last["unscaled_ended_utc"]
 
 

@@ -106,6 +106,30 @@ def test_the_disks_of_a_machine_are_those_of_its_pools() -> None:
     assert scenario.room_gib(scenario.arm_named("ss-4")) == 4096
 
 
+def test_each_disk_of_a_pool_is_made_by_its_own_name() -> None:
+    scenario = made(raw())
+    disks = scenario.made_disks()
+    assert [(disk.name, machine) for disk, machine in disks[:5]] == [
+        *((f"p30-n1-{number}", "n1") for number in (1, 2, 3, 4)),
+        ("p30-n2-1", "n2"),
+    ]
+    assert len(disks) == len({disk.name for disk, _ in disks}) == 16
+    assert {(disk.count, disk.sku, disk.size_gib) for disk, _ in disks} == {(1, "Premium_LRS", 1024)}
+    assert disks[-1] == (disks[-1][0], "single")
+    assert disks[-1][0].name == "own-single-4"
+
+
+def test_a_disk_of_no_pool_is_made_as_it_is_and_an_ephemeral_one_with_its_machine() -> None:
+    tables = raw()
+    tables["disk"] += [{"name": "alone", "sku": "Premium_LRS", "size_gib": 32, "zone": "1"}]
+    tables["disk"] += [{"name": "local", "sku": "EphemeralOS", "size_gib": 64}]
+    tables["arm"] += [{"name": "alone", "disk": "alone", "machine": "single"}]
+    scenario = made(tables)
+    assert scenario.made_disks()[-1] == (scenario.disk_named("alone"), None)
+    assert scenario.disk_of(scenario.arm_named("alone")).name == "alone"
+    assert scenario.disk_of(scenario.arm_named("s2d")).name == "p30"
+
+
 def test_runs_say_that_they_do_not_make_volumes_yet() -> None:
     with pytest.raises(
         UsageError, match=r"\[\[volume\]\] v: kind: runs do not make volumes yet; measure disks"

@@ -99,7 +99,7 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
         "network": Step(lambda _: maker.network()),
     }
     for number in numbers:
-        for disk in scenario.data_disks:
+        for disk, _ in scenario.made_disks():
             name = f"r{number}-{disk.name}"
             by_name[f"disk {name}"] = Step(partial(_disk, maker, disk, name))
         for machine in scenario.machine:
@@ -152,7 +152,9 @@ def _inspect(maker: Maker, scenario: Scenario, spec: Machine, number: int) -> St
 
 def _parts(scenario: Scenario, number: int) -> dict[str, tuple[str, str]]:
     """Last steps of the parts of a replicate: to section and name of their entry in the manifest."""
-    parts = {f"disk r{number}-{item.name}": ("disks", item.name) for item in scenario.disk}
+    names = [item.name for item, _ in scenario.made_disks()]
+    names += [item.name for item in scenario.disk if item.ephemeral]
+    parts = {f"disk r{number}-{name}": ("disks", name) for name in names}
     return parts | {f"look r{number}-{item.name}": ("machines", item.name) for item in scenario.machine}
 
 

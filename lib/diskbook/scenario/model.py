@@ -386,6 +386,28 @@ class Scenario(Record):
         names = {arm.disk for arm in self.arm if arm.machine == machine} | pools
         return {disk.name: disk.count for disk in self.data_disks if disk.name in names}
 
+    def made_disks(self) -> list[tuple[Disk, str | None]]:
+        """Disks that are created by themselves, one by one, each with the machine whose pool it is for, if any.
+
+        Those of a pool are named `{disk}-{machine}-{n}`, n from 1 to the disk's count.
+        """
+        made: list[tuple[Disk, str | None]] = []
+        for disk in self.data_disks:
+            machines = self.pool_machines(disk.name)
+            made += [(_of_pool(disk, name, n + 1), name) for name in machines for n in range(disk.count)]
+            if not machines:
+                made.append((disk, None))
+        return made
+
+    def pool_machines(self, disk: str) -> list[str]:
+        """Machines that have `count` of a disk each, for the volumes on it; none for a disk by itself."""
+        volumes = [item for item in self.volume if item.disk == disk]
+        return list(dict.fromkeys(name for item in volumes for name in self.nodes_of(item)))
+
+    def disk_of(self, arm: Arm) -> Disk:
+        """Return the disk that an arm measures, or each disk of its volume's pool."""
+        return self.disk_named(self.volume_named(arm.volume).disk if arm.volume else arm.disk)
+
     def room_gib(self, arm: Arm) -> int:
         """Size of what an arm measures, in GiB."""
         return self.volume_named(arm.volume).room_gib if arm.volume else self.disk_named(arm.disk).size_gib
@@ -413,3 +435,8 @@ class Scenario(Record):
         """Arms on zone-redundant disks, which answer from a zone that Azure does not tell."""
         zone_redundant = {disk.name for disk in self.disk if disk.sku.endswith("_ZRS")}
         return frozenset(arm.name for arm in self.arm if arm.disk in zone_redundant)
+
+
+def _of_pool(disk: Disk, machine: str, number: int) -> Disk:
+    """One disk of a machine's pool."""
+    return disk.model_copy(update={"name": f"{disk.name}-{machine}-{number}", "count": 1})

@@ -13,13 +13,26 @@ from pydantic import ValidationError
 from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.validation import Wording, one_line, sentence
-from diskbook.scenario import azure_rules, consistency, failover_rules, volume_rules
+from diskbook.scenario import azure_rules, consistency, failover_rules, leave_out, sweeps, volume_rules
 from diskbook.scenario.model import PRESETS, Scenario
 from diskbook.tools import registry
 
 SAMPLE = "sample"
 """Preset of the committed sample run, which a scenario may have; it lies over quick."""
-LISTS = frozenset({"machine", "disk", "arm", "workload", "comparison", "check", "drill", "cluster", "volume"})
+LISTS = frozenset(
+    {
+        "machine",
+        "disk",
+        "arm",
+        "workload",
+        "sweep",
+        "comparison",
+        "check",
+        "drill",
+        "cluster",
+        "volume",
+    }
+)
 _AZURE_NAMES = ("region", "size", "substitute", "sku", "error_code")
 _AZURE_NAME = "{place}: {key} = {value} is no name of Azure's; these have letters, digits, _ and - alone"
 WORDING = Wording(
@@ -79,10 +92,11 @@ def _load(path: Path, preset: str, overrides: Mapping[str, Any]) -> Scenario:
     for name, table in presets.items():
         if name not in (*PRESETS, SAMPLE):
             raise unknown("preset", name, PRESETS, path.name)
-        _merge(_copy(raw), _table(table, f"{path.name}: [preset.{name}]"), f"{path.name}: [preset.{name}]")
-    for name in ("quick", SAMPLE) if preset == SAMPLE else (preset,):
-        _merge(raw, presets.get(name, {}), f"{path.name}: [preset.{name}]")
-    _merge(raw, _nested(overrides), "overrides")
+        where = f"{path.name}: [preset.{name}]"
+        _lay_over(_copy(raw), {where: _table(table, where)}, path.name)
+    applied = ("quick", SAMPLE) if preset == SAMPLE else (preset,)
+    layers = {f"{path.name}: [preset.{name}]": presets.get(name, {}) for name in applied}
+    _lay_over(raw, {**layers, "overrides": _nested(overrides)}, path.name)
     return check(from_dict({"name": path.stem, "preset": preset, **raw}, path.name), path.name)
 
 
@@ -169,11 +183,51 @@ def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     return tree
 
 
+def _lay_over(raw: dict[str, Any], layers: Mapping[str, Mapping[str, Any]], file: str) -> None:
+    """Lay presets and overrides over a scenario, in place: over its sweeps, then over what these are made of."""
+    for where, changes in layers.items():
+        _merge(raw, {key: table for key, table in changes.items() if key == "sweep"}, where)
+    if "sweep" in raw:
+        _make_workloads(raw, file)
+    for where, changes in layers.items():
+        _merge(
+            raw, {key: table for key, table in changes.items() if key not in ("sweep", "leave_out")}, where
+        )
+    for where, changes in layers.items():
+        raw.update(leave_out.apply(raw, _left_out(raw, changes.get("leave_out", {}), where)))
+
+
+def _left_out(raw: Mapping[str, Any], names: Any, where: str) -> Mapping[str, list[str]]:
+    """Check what a preset leaves out: kinds that there are, and lists of names that there are."""
+    place = f"{where} leave_out"
+    for kind, listed in _table(names, place).items():
+        if kind not in leave_out.KINDS:
+            raise unknown("key", kind, leave_out.KINDS, place)
+        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+            raise UsageError(f'{place}: write {kind} as a list of names, for example {kind} = ["a", "b"]')
+        known = [str(row.get("name")) for row in raw.get(kind, [])]
+        for name in listed:
+            if name not in known:
+                raise unknown(kind, name, known, place)
+    return dict(names)
+
+
+def _make_workloads(raw: dict[str, Any], file: str) -> None:
+    try:
+        made = sweeps.workloads(raw)
+    except ValidationError as error:
+        raise UsageError(f"{file}: {sentence(error, sweeps.Sweeps, raw, WORDING)}") from None
+    except ValueError as error:
+        raise UsageError(f"{file}: {error}") from None
+    del raw["sweep"]
+    raw["workload"] = [*raw.get("workload", []), *made]
+
+
 def _merge(raw: dict[str, Any], changes: Mapping[str, Any], where: str) -> None:
     """Lay changes over the tables of a scenario, in place.
 
     Keys are `design`, `scenario` (tables), `all_workloads` (every workload), and a kind with a name below
-    it (`workload.randread-qd1`).
+    it (`workload.randread-qd1`). A list of a sweep replaces that of the file.
     """
     kinds = LISTS - {"comparison"}
     for key, table in changes.items():

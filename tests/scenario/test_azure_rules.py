@@ -34,6 +34,7 @@ def scenario(
         "cluster": (),
         "volume": (),
         "disks_of": lambda _: {one.name: 1 for one in made},
+        "made_of": lambda disk: [(disk, None)],
     }
     return SimpleNamespace(region=region, **parts)
 

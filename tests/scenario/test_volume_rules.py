@@ -119,6 +119,19 @@ def test_each_disk_of_a_pool_is_made_by_its_own_name() -> None:
     assert disks[-1][0].name == "own-single-4"
 
 
+def test_a_pools_disk_without_a_zone_is_made_in_that_of_its_machine() -> None:
+    tables = raw()
+    for number, machine in enumerate(tables["machine"][:3], 1):
+        machine["zone"] = str(number)
+    assert "attach-zone" in broken(tables)
+    del tables["disk"][0]["zone"]
+    assert broken(tables) == {}
+    zones = {(machine, disk.zone) for disk, machine in made(tables).made_disks()}
+    assert zones == {("n1", "1"), ("n2", "2"), ("n3", "3"), ("single", "1")}
+    tables["disk"][0]["sku"] = "Premium_ZRS"
+    assert {disk.zone for disk, machine in made(tables).made_disks() if machine == "n2"} == {None}
+
+
 def test_a_disk_of_no_pool_is_made_as_it_is_and_an_ephemeral_one_with_its_machine() -> None:
     tables = raw()
     tables["disk"] += [{"name": "alone", "sku": "Premium_LRS", "size_gib": 32, "zone": "1"}]

@@ -47,7 +47,7 @@ def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
                 "region", "[scenario] region", f"'{scenario.region}' is not in the table; take one of {known}"
             )
         ]
-    asks = {disk.name: _ask(disk) for disk in scenario.data_disks}
+    asks = {disk.name: _ask(scenario.made_of(disk)[0][0]) for disk in scenario.data_disks}
     vms = {machine.name: VmAsk(machine.size, machine.zone) for machine in scenario.machine}
     violations: list[Violation] = []
     for name, vm in vms.items():
@@ -70,8 +70,9 @@ def _of_arms(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[Violation]:
 
 def _of_pools(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[Violation]:
     for volume in scenario.volume:
+        made = {name: disk for disk, name in scenario.made_of(scenario.disk_named(volume.disk))}
         for name in scenario.nodes_of(volume) if volume.disk in asks else ():
-            yield from _in("volume", volume.name, attach_violations(asks[volume.disk], vms[name]))
+            yield from _in("volume", volume.name, attach_violations(_ask(made[name]), vms[name]))
 
 
 def _of_checks(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[Violation]:

@@ -115,7 +115,8 @@ class Disk(Record):
     With `sku` "EphemeralOS" it is no disk of its own, but the OS disk of the machine that its arms name, on
     that machine's local storage; it is measured by a file.
 
-    `count` is for a pool: as many of it are made for each machine of a volume.
+    `count` is for a pool: as many of it are made for each machine of a volume, in the machine's zone where
+    `zone` is empty.
 
     `accelerated_network` is the disk's label of that name, made for images; a machine's own setting is
     `Machine.accelerated_networking`.
@@ -391,13 +392,17 @@ class Scenario(Record):
 
         Those of a pool are named `{disk}-{machine}-{n}`, n from 1 to the disk's count.
         """
-        made: list[tuple[Disk, str | None]] = []
-        for disk in self.data_disks:
-            machines = self.pool_machines(disk.name)
-            made += [(_of_pool(disk, name, n + 1), name) for name in machines for n in range(disk.count)]
-            if not machines:
-                made.append((disk, None))
-        return made
+        return [made for disk in self.data_disks for made in self.made_of(disk)]
+
+    def made_of(self, disk: Disk) -> list[tuple[Disk, str | None]]:
+        """What is made of one disk of the scenario: itself, or those of the pools that it is for."""
+        machines = [self.machine_named(name) for name in self.pool_machines(disk.name)]
+        pools: list[tuple[Disk, str | None]] = [
+            (_of_pool(disk, machine, n), machine.name)
+            for machine in machines
+            for n in range(1, disk.count + 1)
+        ]
+        return pools or [(disk, None)]
 
     def pool_machines(self, disk: str) -> list[str]:
         """Machines that have `count` of a disk each, for the volumes on it; none for a disk by itself."""
@@ -437,6 +442,8 @@ class Scenario(Record):
         return frozenset(arm.name for arm in self.arm if arm.disk in zone_redundant)
 
 
-def _of_pool(disk: Disk, machine: str, number: int) -> Disk:
-    """One disk of a machine's pool."""
-    return disk.model_copy(update={"name": f"{disk.name}-{machine}-{number}", "count": 1})
+def _of_pool(disk: Disk, machine: Machine, number: int) -> Disk:
+    """One disk of a machine's pool, in the machine's zone where the disk names none."""
+    zone = disk.zone if disk.zone or disk.sku.endswith("_ZRS") else machine.zone
+    name = f"{disk.name}-{machine.name}-{number}"
+    return disk.model_copy(update={"name": name, "count": 1, "zone": zone})

@@ -19,20 +19,8 @@ from diskbook.tools import registry
 
 SAMPLE = "sample"
 """Preset of the committed sample run, which a scenario may have; it lies over quick."""
-LISTS = frozenset(
-    {
-        "machine",
-        "disk",
-        "arm",
-        "workload",
-        "sweep",
-        "comparison",
-        "check",
-        "drill",
-        "cluster",
-        "volume",
-    }
-)
+LISTS = frozenset({"machine", "disk", "arm", "workload", "sweep", "comparison", "check", "drill"})
+LISTS |= {"cluster", "volume"}
 _AZURE_NAMES = ("region", "size", "substitute", "sku", "error_code")
 _AZURE_NAME = "{place}: {key} = {value} is no name of Azure's; these have letters, digits, _ and - alone"
 WORDING = Wording(
@@ -184,7 +172,7 @@ def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _lay_over(raw: dict[str, Any], layers: Mapping[str, Mapping[str, Any]], file: str) -> None:
-    """Lay presets and overrides over a scenario, in place: over its sweeps, then over what these are made of."""
+    """Lay presets and overrides over a scenario, in place: over its sweeps, then over what these make."""
     for where, changes in layers.items():
         _merge(raw, {key: table for key, table in changes.items() if key == "sweep"}, where)
     if "sweep" in raw:

@@ -74,7 +74,7 @@ def test_presets_and_overrides_change_the_grid_and_then_its_loads(tmp_path: Path
     assert grid_of(scenario) == ["read-4k-2x4", "write-4k-2x4", "read-8k-2x4", "write-8k-2x4"]
     assert scenario.workload_named("write-8k-2x4").blocks == 7
     other = loaded(tmp_path, SWEEP, **{"sweep.g.block_sizes": ["64K"], "sweep.g.write_pcts": [0]})
-    assert grid_of(other) == ["read-64k-2x4"]
+    assert grid_of(other) == ["read-64k-1x4", "read-64k-2x4", "read-64k-4x4"]
     assert len(grid_of(loaded(tmp_path, SWEEP + quick, "full"))) == 12
 
 

@@ -388,7 +388,7 @@ class Scenario(Record):
         return {disk.name: disk.count for disk in self.data_disks if disk.name in names}
 
     def made_disks(self) -> list[tuple[Disk, str | None]]:
-        """Disks that are created by themselves, one by one, each with the machine whose pool it is for, if any.
+        """Disks that are created by themselves, each with the machine whose pool it is for, if any.
 
         Those of a pool are named `{disk}-{machine}-{n}`, n from 1 to the disk's count.
         """

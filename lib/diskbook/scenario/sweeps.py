@@ -65,8 +65,8 @@ def workloads(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
                 continue
             if any(earlier.get(key) != row.get(key) for key in (earlier.keys() | row.keys()) - {"arms"}):
                 raise ValueError(
-                    f"[[sweep]] {sweep.name}: {row['name']} is a load of an earlier sweep, which differs in more "
-                    "than arms; give both the same keys"
+                    f"[[sweep]] {sweep.name}: {row['name']} is a load of an earlier sweep, which differs in "
+                    "more than arms; give both the same keys"
                 )
             arms = dict.fromkeys([*earlier["arms"], *row["arms"]]) if earlier["arms"] and row["arms"] else ()
             rows[row["name"]] = {**earlier, "arms": list(arms)}

@@ -9,9 +9,10 @@ import pytest
 
 from diskbook.base.units import KIB
 from diskbook.reference import catalog
+from diskbook.scenario.model import VolumeKind
 from diskbook.throttling import diagnosis, limits, predict, volume_bound
 from diskbook.throttling.diagnosis import Diagnosis
-from diskbook.throttling.volume_bound import Load, Rates, Setup, Shape, VolumeKind
+from diskbook.throttling.volume_bound import Load, Rates, Setup, Shape
 
 READ, WRITE = 0.0, 1.0
 NO_LIMIT = Rates(1e9, 1e9)

@@ -6,7 +6,7 @@ and "Use Storage Spaces Direct in guest virtual machine clusters" (windowsserver
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from diskbook.reference.rules import Violation
@@ -18,7 +18,13 @@ LEAST_DISKS = 2
 """Data disks that each of them must have."""
 NESTED_DISKS = 4
 """Disks a node that nested resiliency needs."""
-COPIES = {"simple": 1, "two-way": 2, "three-way": 3, "nested-mirror": 4, "nested-parity": 4}
+COPIES: Mapping[str, int] = {
+    "simple": 1,
+    "two-way": 2,
+    "three-way": 3,
+    "nested-mirror": 4,
+    "nested-parity": 4,
+}
 """Copies of each byte; of a nested-parity volume those of its mirror tier."""
 MOST_COLUMNS_OF_PARITY = 7
 """Disks a node over which a parity tier stripes at most: the documented efficiency rises no further."""

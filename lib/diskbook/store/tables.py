@@ -27,7 +27,7 @@ from diskbook.store import raw, raw_imported
 from diskbook.store.run import Run
 from diskbook.tables import schema
 from diskbook.tables.schema import validate
-from diskbook.throttling import credit, platform as platform_metrics
+from diskbook.throttling import credit, platform as platform_metrics, volume_setups
 from diskbook.tools import registry
 from diskbook.tools.record import Direction, Measurement
 
@@ -104,8 +104,10 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
         common["tool_version"] = result.version
         trials.extend({**common, **row} for row in _rows(result.directions, workload))
     if trials:
-        _add_credit(trials, credit.trial_credits(manifest, events, demands))
-    return Tables(schema.from_rows(schema.TRIALS, trials), _bins(measured), _series(measured))
+        drawn_on = volume_setups.drawn_on(manifest)
+        _add_credit(trials, credit.trial_credits(manifest, events, demands, drawn_on))
+    table = volume_setups.with_limits(schema.from_rows(schema.TRIALS, trials), manifest)
+    return Tables(table, _bins(measured), _series(measured))
 
 
 def _platform(run: Run, provenance: str, ledger: Iterable[Event]) -> pd.DataFrame:

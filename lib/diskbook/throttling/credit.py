@@ -3,16 +3,17 @@
 A machine or disk that can burst has two buckets, of I/Os and of bytes. Microsoft's rules ("Managed disk
 bursting", 2025-01-14): both start full, and hold 30 minutes at the highest rate; what runs above the base
 draws, what runs below it refills; the buckets are independent of each other. All disks of a machine draw from
-the machine's own. Inferred: a bucket holds (burst - base) x 30 minutes, as resource SKUs list it for P1.
+the machine's own, and a volume draws from those of all that keep its copies. Inferred: a bucket holds
+(burst - base) x 30 minutes, as resource SKUs list it for P1.
 
 Not counted, since nothing here knows it: the disk of the operating system, and what came before any trial.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from diskbook.base.units import MB, MIB, epoch
 from diskbook.reference.catalog import EPHEMERAL
@@ -31,6 +32,23 @@ _WORST = (CreditState.FULL, CreditState.PARTIAL, CreditState.EMPTY, CreditState.
 
 Event = Mapping[str, Any]
 Demands = Mapping[str, tuple[float, float, float]]
+
+
+class Part(NamedTuple):
+    """A machine or disk that a load draws on, with bounds of its share of the load."""
+
+    kind: Literal["machines", "disks"]
+    name: str
+    low: float = 1.0
+    high: float = 1.0
+
+
+Parts = Callable[[Event], Sequence[Part]]
+
+
+def one_disk(event: Event) -> Sequence[Part]:
+    """Parts of an event that concerns one disk: the whole load is its machine's, and its own."""
+    return Part("machines", event["machine"]), Part("disks", event["disk"])
 
 
 @dataclass(frozen=True)
@@ -102,7 +120,7 @@ _NOTHING = (0.0, 0.0)
 
 
 def trial_credits(
-    manifest: Mapping[str, Any], events: Iterable[Event], demands: Demands
+    manifest: Mapping[str, Any], events: Iterable[Event], demands: Demands, parts: Parts = one_disk
 ) -> dict[str, Credit]:
     """Follow the buckets through a run's ledger.
 
@@ -113,6 +131,8 @@ def trial_credits(
     demands
         Of each finished trial: seconds with its ramp, mean IOPS and mean MB/s (10^6 bytes), reads and writes
         added.
+    parts
+        What an event's load draws on: its machine and disk, or those that keep a volume.
 
     Returns
     -------
@@ -121,20 +141,27 @@ def trial_credits(
     """
     books = _Books(manifest)
     by_trial: dict[str, Credit] = {}
-    filled: dict[tuple[int, str], _Work] = {}
+    filled: dict[tuple[int, str], tuple[Event, _Work]] = {}
     for event in events:
         if event["event"] == "trial":
-            place = event["replicate"], event["disk"]
+            place = event["replicate"], _target(event)
             if place in filled:  # the machine is that of the next trial on the disk
-                books.work(*place, event["machine"], filled.pop(place))
+                filling, work = filled.pop(place)
+                books.work(event["replicate"], parts({**filling, "machine": event["machine"]}), work)
             work = _trial_work(event, demands.get(event["trial"]))
-            by_trial[event["trial"]] = books.trial(*place, event["machine"], work)
+            by_trial[event["trial"]] = books.trial(event["replicate"], parts(event), work)
         elif event["event"] == "prefill" and not event.get("caps_lifted", True):
-            filled[event["replicate"], event["disk"]] = _prefill(event)
+            filled[event["replicate"], _target(event)] = event, _prefill(event)
         elif event["event"] == "finding" and event.get("real_s"):
             for machine, disk in books.checked.get(event["name"], ()):
-                books.work(event["replicate"], disk, machine, _ended(event, _NOTHING, _ANY))
+                drawn = one_disk({"machine": machine, "disk": disk})
+                books.work(event["replicate"], drawn, _ended(event, _NOTHING, _ANY))
     return by_trial
+
+
+def _target(event: Event) -> str:
+    """Name of what an event filled or measured: a disk, or a volume."""
+    return str(event.get("disk") or event.get("volume"))
 
 
 class _Books:
@@ -167,40 +194,41 @@ class _Books:
             if _is_unknown(item["limits"])
         }
 
-    def _of(self, replicate: int, disk: str, machine: str) -> list[tuple[int, Bucket]]:
-        """Buckets that a disk on a machine draws from, each with the position of its unit."""
-        pairs = () if disk in self._local else (("machines", machine), ("disks", disk))
+    def _of(self, replicate: int, parts: Sequence[Part]) -> list[tuple[Part, int, Bucket]]:
+        """Buckets that a load on these parts draws from, each with the position of its unit."""
+        local = any(part.kind == "disks" and part.name in self._local for part in parts)
         return [
-            (unit, bucket)
-            for kind, name in pairs
-            for unit, bucket in enumerate(self._buckets.get((replicate, kind, name), ()))
+            (part, unit, bucket)
+            for part in (() if local else parts)
+            for unit, bucket in enumerate(self._buckets.get((replicate, part.kind, part.name), ()))
             if bucket is not None
         ]
 
-    def work(self, replicate: int, disk: str, machine: str, work: _Work) -> None:
-        """Draw from all buckets that a disk on a machine draws from."""
-        for unit, bucket in self._of(replicate, disk, machine):
+    def work(self, replicate: int, parts: Sequence[Part], work: _Work) -> None:
+        """Draw from all buckets that a load on these parts draws from."""
+        cached = any(part.kind == "disks" and part.name in self._cached for part in parts)
+        for part, unit, bucket in self._of(replicate, parts):
             bucket.idle_until(work.start_s)
             # What a host cache answers is counted elsewhere, and how much that is, is not known.
-            low = 0.0 if disk in self._cached else work.low[unit]
-            bucket.draw(work.seconds, low, work.high[unit])
+            low = 0.0 if cached else part.low * work.low[unit]
+            bucket.draw(work.seconds, low, part.high * work.high[unit])
             bucket.at = work.start_s + work.seconds
 
-    def trial(self, replicate: int, disk: str, machine: str, work: _Work) -> Credit:
+    def trial(self, replicate: int, parts: Sequence[Part], work: _Work) -> Credit:
         """Draw for a trial, and say what credit it had."""
-        buckets = self._of(replicate, disk, machine)
-        places = {(replicate, "machines", machine), (replicate, "disks", disk)}
-        places = set() if disk in self._local else places
-        for _, bucket in buckets:
+        buckets = self._of(replicate, parts)
+        local = any(part.kind == "disks" and part.name in self._local for part in parts)
+        places = set() if local else {(replicate, part.kind, part.name) for part in parts}
+        for _, _, bucket in buckets:
             bucket.idle_until(work.start_s)
-        before = [bucket.shares() for _, bucket in buckets]
-        self.work(replicate, disk, machine, work)
+        before = [bucket.shares() for _, _, bucket in buckets]
+        self.work(replicate, parts, work)
         if places & self._unknown:
             return Credit(CreditState.UNKNOWN)
-        bearing = [work.high[unit] >= BEARS * bucket.base for unit, bucket in buckets]
+        bearing = [part.high * work.high[unit] >= BEARS * bucket.base for part, unit, bucket in buckets]
         states = [
             (_state(start, bucket.shares(), work.seconds / bucket.seconds), start[0])
-            for start, (_, bucket), bears in zip(before, buckets, bearing, strict=True)
+            for start, (_, _, bucket), bears in zip(before, buckets, bearing, strict=True)
             if bears or not any(bearing)
         ]
         if not states:

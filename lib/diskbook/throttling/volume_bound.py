@@ -23,17 +23,12 @@ import numpy as np
 import pandas as pd
 
 from diskbook.base.units import KIB, MB
+from diskbook.scenario.model import VolumeKind
+from diskbook.scenario.volume_rules import COPIES
 from diskbook.throttling.credit import BURST_S
 from diskbook.throttling.limits import LIMITS, Limit
 
-VolumeKind = Literal["simple", "two-way", "three-way", "nested-mirror", "nested-parity"]
-IOS_A_WRITE: Mapping[VolumeKind, int] = {
-    "simple": 1,
-    "two-way": 2,
-    "three-way": 3,
-    "nested-mirror": 4,
-    "nested-parity": 8,
-}
+IOS_A_WRITE: Mapping[str, int] = {**COPIES, "nested-parity": 8}
 """I/Os of all disks together that a small write takes: its copies; of parity, reads and writes in place."""
 _PARITY_SENT = 1
 """Copies of the data that a parity write sends to the other node at least."""

@@ -8,10 +8,22 @@ import pytest
 
 from diskbook import load
 from diskbook.analysis import cell
-from diskbook.scenario.model import Arm, Comparison, Disk, Machine, Record, Scenario, Workload
+from diskbook.scenario.model import (
+    Arm,
+    Cluster,
+    Comparison,
+    Disk,
+    Machine,
+    Record,
+    Scenario,
+    Volume,
+    Workload,
+)
+from support import s2d
 
 MANIFEST = {"provenance": "emulated", "emulator": {"profile": "default"}}
-FIELDS = [(kind, name) for kind in cell.LEFT_OUT for name in kind.model_fields]
+OF_VOLUMES = (Volume, Cluster)
+FIELDS = [(kind, name) for kind in cell.LEFT_OUT if kind not in OF_VOLUMES for name in kind.model_fields]
 COMPARED = [(kind, name) for kind, name in FIELDS if name not in cell.LEFT_OUT[kind]]
 OF_THE_CELL = (Disk, Machine, Workload)
 
@@ -87,3 +99,59 @@ def test_zones_are_compared_by_their_pattern(scenario: Scenario) -> None:
     assert of(scenario)[key] == "none a, a a"
     regional = with_first_arm(scenario, record_of(scenario, Disk).model_copy(update={"zone": None}))
     assert of(regional)[key] == "none a, none a"
+
+
+# Arms on volumes
+
+
+def of_volumes(scenario: Scenario, arm: str = "s2d-3", base: str = "ss-4") -> dict[str, Any]:
+    items = [item for item in scenario.comparison if (item.arm, item.base_arm) == (arm, base)]
+    return cell.of(scenario, items[0], MANIFEST)
+
+
+def with_rows(scenario: Scenario, table: str, /, **changes: Any) -> Scenario:
+    rows = tuple(row.model_copy(update=changes) for row in getattr(scenario, table))
+    return scenario.model_copy(update={table: rows})
+
+
+def test_a_cell_of_a_volume_is_its_kind_its_nodes_and_its_disks() -> None:
+    values = of_volumes(s2d.scenario())
+    assert values["arm: kind of the volume"] == "three-way" and len(values["arm: nodes"]) == 3
+    assert values["base arm: kind of the volume"] == "simple" and len(values["base arm: nodes"]) == 1
+    assert values["arm: columns of the volume"] == 4 and values["arm: count of the disk"] == 4
+    assert values["arm: load away from the owner"] is False
+    assert of_volumes(s2d.scenario(), "s2d-3-remote", "s2d-3")["arm: load away from the owner"] is True
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kind, name) for kind in OF_VOLUMES for name in kind.model_fields if name not in cell.LEFT_OUT[kind]],
+)
+def test_another_setting_of_a_volume_or_cluster_makes_another_cell(kind: type[Record], name: str) -> None:
+    scenario = s2d.scenario()
+    changed = with_rows(scenario, kind.__name__.lower(), **{name: "another"})
+    assert f": {name} of the" in cell.difference(of_volumes(scenario), of_volumes(changed))
+
+
+def test_disks_nodes_sizes_owner_and_zones_of_a_volume_make_a_cell() -> None:
+    scenario = s2d.scenario()
+    two = tuple(item.model_copy(update={"nodes": item.nodes[:2]}) for item in scenario.cluster)
+    changes = {
+        "count": with_rows(scenario, "disk", count=5),
+        "zones": scenario.model_copy(update={"cluster": two}),
+        "size": with_rows(scenario, "machine", size="Standard_D16s_v5"),
+        "load away": with_rows(scenario, "arm", owner="n3"),
+    }
+    for word, changed in changes.items():
+        assert word in cell.difference(of_volumes(scenario), of_volumes(changed)), word
+    rows = [item.model_copy(update={"zone": "2"}) if item.name == "n3" else item for item in scenario.machine]
+    apart = of_volumes(scenario.model_copy(update={"machine": tuple(rows)}))
+    assert "pattern of zones" in cell.difference(of_volumes(scenario), apart)
+
+
+def test_names_of_volumes_nodes_and_pools_do_not_make_a_cell() -> None:
+    scenario = s2d.scenario()
+    text = scenario.model_dump_json().replace('"mirror"', '"m"').replace('"n2"', '"node2"')
+    renamed = Scenario.model_validate_json(text.replace('"p30-8"', '"more"'))
+    assert renamed != scenario
+    assert cell.difference(of_volumes(scenario), of_volumes(renamed)) == ""

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from diskbook.scenario import volume_words
 from diskbook.scenario.model import (
     Arm,
+    Cluster,
     Comparison,
     Design,
     Disk,
@@ -17,6 +19,7 @@ from diskbook.scenario.model import (
     Question,
     Record,
     Scenario,
+    Volume,
     Workload,
 )
 
@@ -37,6 +40,8 @@ LEFT_OUT: Mapping[type[Record], Mapping[str, str]] = {
         "comparison": "compared by its own fields",
         "check": _APART,
         "drill": _APART,
+        "cluster": "those of the comparison are compared",
+        "volume": "those of the comparison are compared",
     },
     Question: {
         "title": "words",
@@ -50,7 +55,16 @@ LEFT_OUT: Mapping[type[Record], Mapping[str, str]] = {
         "substitute": "a proposal for when the size is retired; size is what was measured",
     },
     Disk: {"name": _A_NAME, "zone": _A_ZONE},
-    Arm: {"name": _A_NAME, "disk": _A_NAME, "machine": _A_NAME, "label": "words"},
+    Cluster: {"name": _A_NAME, "nodes": "names; their number, sizes and zones are compared"},
+    Volume: {"name": _A_NAME, "disk": _A_NAME, "cluster": _A_NAME, "machine": _A_NAME},
+    Arm: {
+        "name": _A_NAME,
+        "disk": _A_NAME,
+        "volume": _A_NAME,
+        "machine": _A_NAME,
+        "owner": "a name; whether it is the machine of the load is compared",
+        "label": "words",
+    },
     Workload: {
         "name": _A_NAME,
         "remarks": "words on verbatim, which is compared; another version may word them otherwise",
@@ -104,21 +118,47 @@ def of(scenario: Scenario, item: Comparison, manifest: Mapping[str, Any]) -> dic
     }
     for role, name in (("arm", item.arm), ("base arm", item.base_arm)):
         arm = scenario.arm_named(name)
-        machine, disk = scenario.machine_named(arm.machine), scenario.disk_named(arm.disk)
+        machine, disk = scenario.machine_named(arm.machine), scenario.disk_of(arm)
         values |= {f"{role}: {key}": value for key, value in settings(arm).items()}
+        values |= {f"{role}: {key}": value for key, value in _volume(scenario, arm).items()}
         values |= {f"{role}: {key} of the disk": value for key, value in settings(disk).items()}
         values |= {f"{role}: {key} of the machine": value for key, value in settings(machine).items()}
     load = scenario.workload_named(item.workload)
     return values | {f"workload: {key}": value for key, value in settings(load).items()}
 
 
+def _volume(scenario: Scenario, arm: Arm) -> dict[str, Any]:
+    """What makes an arm's volume what it is; of an arm on a disk only that it has none."""
+    if not arm.volume:
+        return {"kind of the volume": None}
+    volume = scenario.volume_named(arm.volume)
+    nodes = [scenario.machine_named(name) for name in scenario.nodes_of(volume)]
+    clusters = [item for item in scenario.cluster if item.name == volume.cluster]
+    parts = {f"{key} of the volume": value for key, value in settings(volume).items()}
+    parts |= {f"{key} of the cluster": value for item in clusters for key, value in settings(item).items()}
+    parts["nodes"] = sorted(str(sorted(settings(node).items())) for node in nodes)
+    return {**parts, "load away from the owner": volume_words.is_remote(arm)}
+
+
 def _zones(scenario: Scenario, item: Comparison) -> str:
-    """Which of the disks and machines share a zone, without its name, e.g. "none a, a a"."""
+    """Which of the disks and machines share a zone, without its name, e.g. "none a, a a".
+
+    Of a volume the machine of the load comes first, then its owner and all nodes.
+    """
     arms = [scenario.arm_named(name) for name in (item.arm, item.base_arm)]
-    pairs = [(scenario.disk_named(arm.disk).zone, scenario.machine_named(arm.machine).zone) for arm in arms]
+    pairs = [_places(scenario, arm) for arm in arms]
     names = dict.fromkeys(zone for pair in pairs for zone in pair if zone is not None)
     letters = {zone: "abcd"[number] for number, zone in enumerate(names)}
     return ", ".join(" ".join(letters[zone] if zone else "none" for zone in pair) for pair in pairs)
+
+
+def _places(scenario: Scenario, arm: Arm) -> list[str | None]:
+    """Zones of an arm's disk and machine, or of the machines of its volume."""
+    if not arm.volume:
+        return [scenario.disk_named(arm.disk).zone, scenario.machine_named(arm.machine).zone]
+    nodes = scenario.nodes_of(scenario.volume_named(arm.volume))
+    names = (arm.machine, arm.owner or arm.machine, *nodes)
+    return [scenario.machine_named(name).zone for name in names]
 
 
 def difference(here: Mapping[str, Any], there: Mapping[str, Any]) -> str:

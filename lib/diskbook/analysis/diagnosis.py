@@ -16,7 +16,7 @@ def of_run(name: str, arm: str | None = None, workload: str | None = None) -> st
         When there is no such run, arm or workload.
     """
     a = analyse(name)
-    on_demand = [item.name for item in a.scenario.arm if a.scenario.disk_named(item.disk).bursting]
+    on_demand = [item.name for item in a.scenario.arm if a.scenario.disk_of(item).bursting]
     findings = diagnosis.findings(a.trials, a.tables.series, a.cells, on_demand)
     for kind, value in (("arm", arm), ("workload", workload)):
         known = sorted({getattr(finding, kind) for finding in findings})

@@ -79,7 +79,7 @@ class Analysis:
     def cells(self) -> pd.DataFrame:
         """Every arm x workload with its label: below cap or capped, by which limit, and the evidence."""
         items = self.scenario.arm
-        on_demand = [item.name for item in items if self.scenario.disk_named(item.disk).bursting]
+        on_demand = [item.name for item in items if self.scenario.disk_of(item).bursting]
         return evidence.with_evidence(
             self.compared.cells, self.trials, self.tables.metrics, on_demand, self.run.ledger()
         )

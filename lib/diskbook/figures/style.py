@@ -17,11 +17,14 @@ from matplotlib.figure import Figure
 
 from diskbook.base.visible import visible
 from diskbook.reference.catalog import EPHEMERAL
-from diskbook.scenario.model import Scenario
+from diskbook.scenario import volume_words
+from diskbook.scenario.model import Arm, Scenario
 from diskbook.tables.vocabulary import Provenance
 
 WIDTH_IN = 7.2
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+PURPLE_DARK = "#8A2F66"
+"""Dark enough for text on white (7:1)."""
 GREY, INK, FAINT = "#6B6B6B", "#222222", "#D9D9D9"
 TITLE_CHARACTERS = 62
 
@@ -108,19 +111,23 @@ _ZRS = (
 
 _LOCAL = (("D", "-", True), ("D", (0, (3, 1.5)), False))
 _KINDS = {"ZRS": (_ZRS, VERMILLION), EPHEMERAL: (_LOCAL, GREEN)}
+# Volumes: copies on other nodes are to one server what ZRS is to LRS.
+_KINDS |= {"two-way": (_ZRS, VERMILLION), "three-way": (_ZRS, VERMILLION)}
+_KINDS |= {"nested-mirror": (_LOCAL, GREEN), "nested-parity": (_ZRS[::-1], PURPLE_DARK)}
 
 
 def looks(scenario: Scenario) -> dict[str, ArmLook]:
     """Look of every arm: LRS blue with a solid line and circles, ZRS vermillion, dashed, squares.
 
-    Ephemeral OS disks are green diamonds.
+    Ephemeral OS disks are green diamonds. Simple volumes look as LRS does, mirrors over nodes as ZRS, nested
+    mirrors as ephemeral disks, and nested parity is purple.
 
     Further arms of a kind keep its colour and take other markers and lines.
     """
     seen: dict[str, int] = {}
     chosen: dict[str, ArmLook] = {}
     for arm in scenario.arm:
-        redundancy = scenario.disk_named(arm.disk).sku.rpartition("_")[2]
+        redundancy = _redundancy(scenario, arm)
         styles, colour = _KINDS.get(redundancy, (_LRS, BLUE))
         marker, line, filled = styles[seen.get(redundancy, 0) % len(styles)]
         seen[redundancy] = seen.get(redundancy, 0) + 1
@@ -128,11 +135,22 @@ def looks(scenario: Scenario) -> dict[str, ArmLook]:
     return chosen
 
 
+def _redundancy(scenario: Scenario, arm: Arm) -> str:
+    if arm.volume:
+        return scenario.volume_named(arm.volume).kind
+    return scenario.disk_named(arm.disk).sku.rpartition("_")[2]
+
+
 def label(scenario: Scenario, name: str) -> str:
-    """Name an arm in words: its own label, else "LRS, zone 1", "second LRS, zone 1"."""
+    """Name an arm in words: its own label, else "LRS, zone 1", "second LRS, zone 1".
+
+    That of a volume says kind, nodes and disks, as in "three-way, 3 x 4 disks".
+    """
     arm = scenario.arm_named(name)
     if arm.label is not None:
         return arm.label
+    if arm.volume:
+        return volume_words.label(scenario, arm)
     disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
     redundancy = "ephemeral OS disk" if disk.ephemeral else disk.sku.rpartition("_")[2]
     alike = [item.name for item in scenario.disk if (item.sku, item.zone) == (disk.sku, disk.zone)]
@@ -185,7 +203,3 @@ def _say_emulated(figure: Figure) -> None:
             color=PURPLE_DARK,
             gid="emulated",
         )
-
-
-PURPLE_DARK = "#8A2F66"
-"""Dark enough for text on white (7:1)."""

@@ -404,6 +404,10 @@ class Scenario(Record):
         ]
         return pools or [(disk, None)]
 
+    def is_pooled(self, machine: str) -> bool:
+        """Whether a machine has disks of a volume's pool."""
+        return any(machine in self.nodes_of(item) for item in self.volume)
+
     def pool_machines(self, disk: str) -> list[str]:
         """Machines that have `count` of a disk each, for the volumes on it; none for a disk by itself."""
         volumes = [item for item in self.volume if item.disk == disk]

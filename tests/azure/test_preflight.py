@@ -35,10 +35,14 @@ def asked(plane: World, scenario: Scenario, replicates: int = 1, **offer: Any) -
     """Set what the subscription may have, and ask for the problems."""
     answer = plane.raw("PUT", "/diskbook/offer", json=offer)
     assert answer.status_code == 200, answer.text
+    return preflight.problems_of(clients_at(plane), scenario, replicates, TODAY)
+
+
+def clients_at(plane: World) -> clients.Clients:
     cloud = clients.Cloud(
         "emulator", SUBSCRIPTION, clients.StaticToken(TOKEN), endpoint=plane.url, ca=plane.ca, time_scale=0.0
     )
-    return preflight.problems_of(clients.Clients(cloud), scenario, replicates, TODAY)
+    return clients.Clients(cloud)
 
 
 def zone_disks(**overrides: Any) -> Scenario:
@@ -283,3 +287,35 @@ def test_a_run_that_may_keeps_its_estimate(running: Any) -> None:
     assert kept[0]["of"] == "what this run would cost on Azure"
     assert 0 < kept[0]["expected_usd"] < kept[0]["worst_usd"]
     stages.teardown(folder)
+
+
+def volumes(**overrides: Any) -> Scenario:
+    return load.load("s2d-azure", "quick", overrides)
+
+
+def test_disks_of_pools_count_one_by_one(plane: World) -> None:
+    """Twelve on the single server; quotas of all nodes together."""
+    scenario = volumes()
+    single, node = scenario.machine_named("single"), scenario.machine_named("n2")
+    assert len(preflight.disks_of(scenario, single)) == 12
+    assert [disk.name for disk in preflight.disks_of(scenario, node)] == ["p30"] * 4
+    assert asked(plane, scenario, 2, quotas={"standardLSFamily": 96}) == []
+    (problem,) = asked(plane, scenario, 2, quotas={"standardLSFamily": 95})
+    assert problem.startswith("quota: the run needs 96 vCPUs (standardLSFamily)")
+
+
+def test_a_retired_node_names_the_scenarios_substitute_first(plane: World) -> None:
+    plane.raw("PUT", "/diskbook/offer", json={})
+    late = date(2028, 6, 1)
+    here = offers.ask(clients_at(plane), "westeurope")
+    problems = preflight.problems(volumes(), here, list, 1, late)
+    nodes = [text for text in problems if "Standard_L16s" in text]
+    assert len(nodes) == 3 and all("take Standard_D16s_v5 or Standard_L16s_v3" in text for text in nodes)
+
+
+def test_a_pools_zones_are_those_of_its_machines(plane: World) -> None:
+    scenario = load.load("s2d-azure", "full")
+    assert asked(plane, scenario) == []
+    closed = {"sku": "Standard_L16s", "location": "westeurope", "zones": ["3"]}
+    (problem,) = asked(plane, scenario, restrictions=[closed])
+    assert problem.startswith("[[machine]] z3: Standard_L16s cannot be had in zone 3 of westeurope")

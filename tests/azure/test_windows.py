@@ -81,6 +81,17 @@ def _body(name: str = "r1-vm1") -> dict[str, Any]:
     )  # fmt: skip
 
 
+def test_machines_of_a_pool_get_datacenter_2025_and_others_what_they_had() -> None:
+    parts = {
+        "name": "r1-n1", "nic_id": "/nic", "user": "diskbook", "public_key": "ssh-ed25519 AAAA me",
+        "host_key": keys.new_pair("host"),
+    }  # fmt: skip
+    pooled = requests.machine(SPEC, "westeurope", {}, **parts, pooled=True)["properties"]
+    assert pooled["storageProfile"]["imageReference"]["sku"] == "2025-datacenter-g2"
+    assert pooled["osProfile"]["computerName"] == "r1-n1"
+    assert _body()["properties"]["storageProfile"]["imageReference"]["sku"] == "2022-datacenter-azure-edition"
+
+
 def test_the_password_is_random_and_fit_for_azure() -> None:
     passwords = {_body()["properties"]["osProfile"]["adminPassword"] for _ in range(20)}
     assert len(passwords) == 20

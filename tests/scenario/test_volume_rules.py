@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -104,6 +105,22 @@ def test_the_disks_of_a_machine_are_those_of_its_pools() -> None:
     assert scenario.disks_of("n2") == {"p30": 4}
     assert scenario.disks_of("single") == {"own": 4}
     assert scenario.room_gib(scenario.arm_named("ss-4")) == 4096
+
+
+def test_a_node_has_a_name_that_windows_takes() -> None:
+    """15 characters with r99- before it; other machines may have longer names."""
+    assert "node-name" not in broken(raw())
+    long = load.from_dict(json.loads(json.dumps(raw()).replace('"n2"', '"storage-no2"')), "x")
+    assert volume_rules.MOST_NAME == 11 and not list(azure_rules.check(long))
+    long = load.from_dict(json.loads(json.dumps(raw()).replace('"n2"', '"storage-node"')), "x")
+    (violation,) = azure_rules.check(long)
+    assert str(violation) == (
+        "[[machine]] storage-node: name: Windows takes 15 characters for a computer, "
+        "r1- to r99- before it counted; take at most 11 for a machine of a pool"
+    )
+    tables = raw()
+    tables["machine"].append({"name": "a-machine-of-no-pool", "size": SIZE, "zone": "1", "os": "windows"})
+    assert broken(tables) == {}
 
 
 def test_each_disk_of_a_pool_is_made_by_its_own_name() -> None:

@@ -104,17 +104,26 @@ class Maker:
         return made
 
     def machine(
-        self, name: str, spec: Machine, nic: Any, size: limits.Size, os_disk: Disk | None = None
+        self,
+        name: str,
+        spec: Machine,
+        nic: Any,
+        size: limits.Size,
+        os_disk: Disk | None = None,
+        *,
+        pooled: bool = False,
     ) -> dict[str, Any]:
         """Create a machine and read it back; return its entry of the manifest. Windows is set up as well.
 
-        `os_disk` is its ephemeral OS disk, where it is to have one.
+        `os_disk` is its ephemeral OS disk, where it is to have one; `pooled` says that it is to have disks of
+        a pool.
         """
         host_key = keys.new_pair(name)
         public_key = keys.run_key(self.run.folder).with_suffix(".pub").read_text().strip()
         body = requests.machine(
             spec, self.place.region, self.place.tags, name=name, nic_id=nic.id,
             user=self.clients.cloud.admin_user, public_key=public_key, host_key=host_key, os_disk=os_disk,
+            pooled=pooled,
         )  # fmt: skip
         compute, group = self.clients.compute, self.place.group
         create = compute.virtual_machines.begin_create_or_update

@@ -61,7 +61,8 @@ def problems(
     for machine in scenario.machine:
         sentences += _machine(scenario, machine, here, elsewhere, today)
     for disk in scenario.data_disks:
-        sentences += _disk(scenario, disk, here, elsewhere)
+        for zone in dict.fromkeys(made.zone for made, _ in scenario.made_of(disk)):
+            sentences += _disk(scenario, disk.model_copy(update={"zone": zone}), here, elsewhere)
     sentences += _quotas(scenario, here, replicates)
     return list(dict.fromkeys(sentences))
 
@@ -113,9 +114,9 @@ def _abilities(
 
 
 def disks_of(scenario: Scenario, machine: Machine) -> list[Disk]:
-    """Disks that a machine is to have attached at some time."""
-    names = {arm.disk for arm in scenario.arm if arm.machine == machine.name}
-    return [disk for disk in scenario.data_disks if disk.name in names]
+    """Disks that a machine is to have attached at some time, each as often as it has it."""
+    counts = scenario.disks_of(machine.name)
+    return [scenario.disk_named(name) for name, count in counts.items() for _ in range(count)]
 
 
 def retired_on(name: str, size: Offer | None) -> date | None:
@@ -142,7 +143,7 @@ def _machines_fit(scenario: Scenario, region: Region) -> bool:
         size = region.sizes.get(machine.size.lower())
         if size is None or not size.offered(machine.zone):
             return False
-    return all(_offered(disk, region) for disk in scenario.data_disks)
+    return all(_offered(disk, region) for disk, _ in scenario.made_disks())
 
 
 def _other_sizes_text(scenario: Scenario, machine: Machine, here: Region, today: date) -> str:

@@ -103,9 +103,7 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
             name = f"r{number}-{disk.name}"
             by_name[f"disk {name}"] = Step(partial(_disk, maker, disk, name))
         for machine in scenario.machine:
-            by_name |= _machine(
-                maker, machine, f"r{number}-{machine.name}", scenario.os_disk_of(machine.name)
-            )
+            by_name |= _machine(maker, scenario, machine, f"r{number}-{machine.name}")
             by_name[f"look r{number}-{machine.name}"] = _inspect(maker, scenario, machine, number)
         needs = tuple(_parts(scenario, number))
         by_name[f"replicate {number}"] = Step(partial(_entry, maker, scenario, number), needs)
@@ -116,8 +114,9 @@ def _disk(maker: Maker, spec: Disk, name: str, has: Mapping[str, Any]) -> dict[s
     return maker.disk(name, spec)
 
 
-def _machine(maker: Maker, spec: Machine, name: str, os_disk: Disk | None) -> dict[str, Step]:
-    """Steps of one machine, which is `name` in Azure; `os_disk` is its ephemeral OS disk."""
+def _machine(maker: Maker, scenario: Scenario, spec: Machine, name: str) -> dict[str, Step]:
+    """Steps of one machine, which is `name` in Azure."""
+    os_disk, pooled = scenario.os_disk_of(spec.name), scenario.is_pooled(spec.name)
     address, interface, machine = f"address {name}", f"interface {name}", f"machine {name}"
 
     def connect(has: Mapping[str, Any]) -> Any:
@@ -125,7 +124,8 @@ def _machine(maker: Maker, spec: Machine, name: str, os_disk: Disk | None) -> di
         return maker.interface(name, spec, parts, has["sizes"][spec.size])
 
     def create(has: Mapping[str, Any]) -> dict[str, Any]:
-        return maker.machine(name, spec, has[interface], has["sizes"][spec.size], os_disk)
+        size = has["sizes"][spec.size]
+        return maker.machine(name, spec, has[interface], size, os_disk, pooled=pooled)
 
     local = os_disk is not None
     steps = {

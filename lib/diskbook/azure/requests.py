@@ -20,6 +20,14 @@ IMAGES = {
         "sku": "2022-datacenter-azure-edition",
         "version": "latest",
     },
+    # Storage Spaces Direct needs Datacenter, and a cluster of virtual machines without a domain needs 2025
+    # (MicrosoftDocs/windowsserverdocs, failover-clustering/create-workgroup-cluster.md).
+    "storage-spaces": {
+        "publisher": "MicrosoftWindowsServer",
+        "offer": "WindowsServer",
+        "sku": "2025-datacenter-g2",
+        "version": "latest",
+    },
 }
 
 
@@ -56,11 +64,13 @@ def machine(
     public_key: str,
     host_key: KeyPair,
     os_disk: Disk | None = None,
+    pooled: bool = False,
 ) -> dict[str, Any]:
     """Body that creates a machine which knows our key, and whose host key we know.
 
     A Windows machine gets both from the script extension that follows (`windows.extension`). `os_disk` is
-    its ephemeral OS disk; by default it gets an ordinary one.
+    its ephemeral OS disk; by default it gets an ordinary one. `pooled` says that its disks are a pool of
+    Storage Spaces, for which it gets another image.
     """
     expires_utc = tags.get("diskbook-expires")
     profile = (
@@ -71,7 +81,7 @@ def machine(
     properties: dict[str, Any] = {
         "hardwareProfile": {"vmSize": spec.size},
         "storageProfile": {
-            "imageReference": IMAGES[spec.os],
+            "imageReference": IMAGES["storage-spaces" if pooled else spec.os],
             "osDisk": _os_disk(spec, os_disk),
             "dataDisks": [],
         },

@@ -28,6 +28,10 @@ COPIES: Mapping[str, int] = {
 """Copies of each byte; of a nested-parity volume those of its mirror tier."""
 MOST_COLUMNS_OF_PARITY = 7
 """Disks a node over which a parity tier stripes at most: the documented efficiency rises no further."""
+COMPUTER_NAME = 15
+"""Characters of a NetBIOS name, which a Windows computer has."""
+MOST_NAME = COMPUTER_NAME - len("r99-")
+"""Characters of a machine's name, before which its replicate is written."""
 _NODES = {"two-way": 2, "three-way": 3}
 
 
@@ -43,6 +47,7 @@ def check(scenario: Scenario) -> Iterator[Violation]:
         if len(cluster.nodes) == 2 and cluster.witness == "none":
             sentence = 'two nodes need a witness, or both stop when either fails; write witness = "cloud"'
             yield Violation("cluster-witness", where + "witness", sentence)
+    yield from _names_too_long(scenario)
     for volume in scenario.volume:
         yield from _of_volume(scenario, volume)
     yield from _pools_too_small(scenario)
@@ -99,6 +104,18 @@ def _of_volume(scenario: Scenario, volume: Volume) -> Iterator[Violation]:
         )
         yield Violation("pool-disks", where + "disk", sentence)
     yield from _of_disks(scenario, volume)
+
+
+def _names_too_long(scenario: Scenario) -> Iterator[Violation]:
+    """Machines of pools whose names in Azure are no names of computers: steps of the cluster go by these."""
+    pooled = dict.fromkeys(name for volume in scenario.volume for name in scenario.nodes_of(volume))
+    for name in pooled:
+        if len(name) > MOST_NAME:
+            sentence = (
+                f"Windows takes {COMPUTER_NAME} characters for a computer, r1- to r99- before it counted; "
+                f"take at most {MOST_NAME} for a machine of a pool"
+            )
+            yield Violation("node-name", f"[[machine]] {name}: name", sentence)
 
 
 def _of_disks(scenario: Scenario, volume: Volume) -> Iterator[Violation]:

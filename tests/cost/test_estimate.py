@@ -11,10 +11,11 @@ import pytest
 from diskbook import load as scenarios
 from diskbook.azure.clients import Cloud
 from diskbook.base.errors import UsageError
-from diskbook.cost import budget, estimate as cost_estimate, retail
+from diskbook.cost import budget, durations, estimate as cost_estimate, retail
 from diskbook.cost.estimate import Estimate, Line
 from diskbook.plan import sample_size
 from diskbook.reference import prices
+from diskbook.reference.delays import DELAYS_S
 from diskbook.reference.prices import Meter, Price, PriceList
 from diskbook.scenario.model import Scenario
 
@@ -256,3 +257,80 @@ def test_prices_are_recorded_with_source_and_date() -> None:
     assert (disk["usd_each"], disk["unit"], disk["quality"], disk["as_of"]) == (
         222.99, "1/Month", "read", "2026-09-23",
     )  # fmt: skip
+
+
+# Volumes
+
+
+def pooled(kind: str = "three-way", sku: str = "Premium_LRS", witness: str = "none", **load: Any) -> Scenario:
+    """A volume on four disks of each of two or three nodes, by one load."""
+    nodes = ["n1", "n2", "n3"][: 3 if kind == "three-way" else 2]
+    machines = [{"name": name, "size": "Standard_L16s", "zone": "1", "os": "windows"} for name in nodes]
+    size = {"mirror_gib": 100, "parity_gib": 500} if kind == "nested-parity" else {"size_gib": 256}
+    volume = {"name": "v", "kind": kind, "cluster": "c", "disk": "pool", "columns": 2, **size}
+    return scenario(
+        machine=machines,
+        disk=[{"name": "pool", "sku": sku, "size_gib": 1024, "zone": "1", "count": 4}],
+        cluster=[{"name": "c", "nodes": nodes, "witness": witness}],
+        volume=[volume],
+        arm=[{"name": "a", "volume": "v", "machine": "n1"}],
+        workload=[{"name": "load", "block_size": "4K", "write_pct": 100, "runtime_s": 100, **load}],
+        design={},
+    )
+
+
+def test_every_disk_of_a_pool_and_every_node_is_billed() -> None:
+    estimate = cost_estimate.estimate(pooled(), priced(), 12)
+    assert line(estimate, "disk P30").count == 12
+    assert line(estimate, "machine Standard_L16s, Windows").count == 3
+    assert not [row for row in estimate.lines if "witness" in row.what]
+
+
+def test_a_cloud_witness_is_billed_by_the_month() -> None:
+    estimate = cost_estimate.estimate(pooled("two-way", witness="cloud"), priced(witness=0.73), 12)
+    row = line(estimate, "storage account of a witness")
+    assert row.count == 1 and row.usd == pytest.approx(0.001 * row.hours)
+
+
+@pytest.mark.parametrize(("kind", "ios"), [("two-way", 2), ("three-way", 3), ("nested-mirror", 4)])
+def test_operations_of_a_pool_are_those_of_all_copies(kind: str, ios: int) -> None:
+    """500 IOPS for 100 s, each written as often as there are copies; and reads once."""
+    asked = {"rate": 500, "write_pct": 100}
+    estimate = cost_estimate.estimate(pooled(kind, "StandardSSD_LRS", "cloud", **asked), priced(), 12)
+    assert line(estimate, "10,000 I/Os").count == pytest.approx(500 * 100 * ios / 1e4)
+    read = cost_estimate.estimate(
+        pooled(kind, "StandardSSD_LRS", "cloud", rate=500, write_pct=0), priced(), 12
+    )
+    assert line(read, "10,000 I/Os").count == pytest.approx(500 * 100 / 1e4)
+
+
+def test_a_cluster_takes_time_before_its_trials() -> None:
+    """12 disks are attached one after the other, a cluster and a volume made, 1 GiB filled at 500 MB/s."""
+    around = durations.around_s(pooled())
+    alone = durations.around_s(
+        pooled().model_copy(update={"volume": (), "cluster": (), "arm": (), "disk": ()})
+    )
+    filled = 1024**3 / 500e6
+    steps = durations.CLUSTER_S + durations.VOLUME_S
+    assert around - alone == pytest.approx(12 * 12 + steps + filled)
+
+
+def test_the_set_up_of_windows_counts() -> None:
+    linux = scenario()
+    windows = with_windows(linux)
+    assert durations.around_s(windows) - durations.around_s(linux) == DELAYS_S["vm-extension"]
+
+
+def with_windows(made: Scenario) -> Scenario:
+    machines = tuple(item.model_copy(update={"os": "windows"}) for item in made.machine)
+    return made.model_copy(update={"machine": machines})
+
+
+def test_the_volumes_scenario_costs_less_than_50_usd_a_replicate() -> None:
+    scenario = scenarios.load("s2d-azure", "standard")
+    estimate = budget.estimated(scenario, None, HALF_A_DAY, TODAY)
+    assert estimate.unpriced == () and estimate.replicates == 1
+    assert 30 < estimate.usd < 50
+    assert estimate.usd * cost_estimate.MARGIN <= scenario.design.max_cost_usd
+    full = budget.estimated(scenarios.load("s2d-azure", "full"), None, HALF_A_DAY, TODAY)
+    assert full.usd * cost_estimate.MARGIN > scenario.design.max_cost_usd

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from datetime import date, timedelta
 
 import pytest
 
 from diskbook import load
 from diskbook.azure import signin
 from diskbook.cli import main
-from diskbook.cost import retail, text as cost_text
+from diskbook.cost import budget, retail, text as cost_text
 from diskbook.plan import cost as plan_cost
 from support import identity_endpoint
 from support.arm_plane import SUBSCRIPTION, TOKEN, World
@@ -129,3 +130,30 @@ def test_live_prices_without_an_account(
 def test_offline_sections_need_no_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
     identity_endpoint.forget(monkeypatch)
     assert len(plan_cost.sections(load.load("zone-disks"))) == 4
+
+
+def test_a_plan_of_volumes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = said(capsys, monkeypatch, "s2d-azure", "--preset", "standard")
+    assert (
+        "s2d-3         volume mirror3 (three-way, 3 x 4 disks) on n1 (Standard_L16s, zone 1, DiskSpd)" in text
+    )
+    assert "volume mirror3 (three-way, 3 x 4 disks), owned by n2, on n1" in text
+    assert "data disks: 24 x Premium_LRS 1024 GiB" in text and "cluster: s2d of n1, n2, n3\n" in text
+    assert "volume: simple8, simple, 256 GiB in 8 columns on 8 Premium_LRS 1024 GiB of single" in text
+    bound = "64 KiB: 11,719 IOPS (VM, 768 MB/s), bursting 12,207 IOPS (disks, 800 MB/s)"
+    assert f"ss-4                 4 KiB: 20,000 IOPS (disks); {bound}" in text
+    writes = "4 KiB writes: 20,000 IOPS (disks and VM); 64 KiB reads: 22,888 IOPS (VM, 1,500 MB/s)"
+    assert f"s2d-3, s2d-3-remote  4 KiB reads: 60,000 IOPS (disks and VM); {writes}" in text
+    assert (
+        "64 KiB writes: 7,629 IOPS (VM, 500 MB/s)" in text
+    )  # a third of what reads may have, since all write
+    assert "24 x disk P30" in text and "is within the limit of 75 USD" in text
+    assert max(len(line) for line in text.splitlines() if "USD" in line) < 140
+
+
+def test_a_witness_is_named_with_its_cluster() -> None:
+    scenario = load.load("s2d-azure", "quick")
+    two = tuple(item.model_copy(update={"witness": "cloud"}) for item in scenario.cluster)
+    estimate = budget.estimated(scenario, None, timedelta(hours=12), date(2026, 11, 22))
+    text = cost_text.created(scenario.model_copy(update={"cluster": two}), estimate)
+    assert "cluster: s2d of n1, n2, n3; its witness is a storage account (StorageV2, LRS)" in text

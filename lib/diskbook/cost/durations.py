@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from diskbook.base.units import MB
+from diskbook.base.units import MB, MIB
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.delays import DELAYS_S
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Disk, Scenario
+from diskbook.throttling import volume_bound, volume_setups
 
 DRILL_S = 120.0  # roughly: a machine off and on, a disk moved
+# Roughly, none of it seen: features and a restart, validation, cluster, pool; then each volume, each move.
+CLUSTER_S = 900.0
+VOLUME_S = 60.0
+PLACE_S = 10.0
 
 
 def around_s(scenario: Scenario) -> float:
     """Time of one replicate apart from its trials, in seconds on Azure.
 
-    Machines and disks made, moved, filled and deleted, drills, and the wait between blocks.
+    Machines and disks made, moved, filled and deleted, clusters and volumes made, drills, and the wait
+    between blocks.
 
     Times of operations are the emulator's idea of Azure's: the creation of a VM is recorded (75 s, in a zone
     168 s), the others are plausible. Prefill goes at the disk's limit in MB/s.
     """
     vm = "vm-create-zonal" if any(machine.zone for machine in scenario.machine) else "vm-create"
     made = sum(DELAYS_S[step] for step in ("nsg", "vnet", "public-ip", "nic", vm))
+    made += DELAYS_S["vm-extension"] * any(machine.os == "windows" for machine in scenario.machine)
     attached, detached = moves(scenario)
     moved = attached * DELAYS_S["disk-attach"] + detached * DELAYS_S["disk-detach"]
     filled = max(load.prefill_bytes for load in scenario.workload)
@@ -28,7 +35,23 @@ def around_s(scenario: Scenario) -> float:
     prefill = sum(filled / MB / _mb_s(scenario, disk) for disk in scenario.disk if disk.name in used)
     drills = len(scenario.drill) * DRILL_S
     deleted = DELAYS_S["vm-delete"] + DELAYS_S["group-delete"]
-    return made + moved + prefill + drills + schedule.waiting_s(scenario) + deleted
+    volumes = _volumes_s(scenario, filled)
+    return made + moved + prefill + volumes + drills + schedule.waiting_s(scenario) + deleted
+
+
+def _volumes_s(scenario: Scenario, filled_bytes: float) -> float:
+    """Time to attach the disks of pools one by one, make clusters and volumes, fill and move these."""
+    if not scenario.volume:
+        return 0.0
+    pooled = sum(machine is not None for _, machine in scenario.made_disks())
+    made = len(scenario.cluster) * CLUSTER_S + sum(item.count for item in scenario.volume) * VOLUME_S
+    setups = volume_setups.documented(scenario)
+    by_volume = {arm.volume: setups[arm.name] for arm in scenario.arm if arm.volume}
+    fill = volume_bound.Load(MIB, 1.0)
+    rates = [volume_bound.bound(setup, fill).iops * MIB / MB for setup in by_volume.values()]
+    moved = sum(arm.owner is not None for arm in scenario.arm) * max(x.blocks for x in scenario.workload)
+    filled = sum(filled_bytes / MB / rate for rate in rates)
+    return pooled * DELAYS_S["disk-attach"] + made + filled + 2 * moved * PLACE_S
 
 
 def moves(scenario: Scenario) -> tuple[float, float]:
@@ -36,7 +59,8 @@ def moves(scenario: Scenario) -> tuple[float, float]:
 
     Of more than 50 blocks the first 50 are counted and stand for the others.
     """
-    places: dict[str, list[str]] = {disk.name: [] for disk in scenario.data_disks}
+    alone = [disk for disk, machine in scenario.made_disks() if machine is None]
+    places: dict[str, list[str]] = {disk.name: [] for disk in alone}
     attached = detached = 0
     blocks = max(load.blocks for load in scenario.workload)
     counted = min(blocks, 50)

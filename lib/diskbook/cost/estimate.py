@@ -16,6 +16,7 @@ from diskbook.reference import catalog, disk_options
 from diskbook.reference.prices import HOURS_A_MONTH, Meter, Price, PriceList
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Arm, Disk, Scenario, Workload
+from diskbook.throttling import volume_bound, volume_setups
 
 MARGIN = 1.5
 """What a limit is held against: the expected cost times this.
@@ -95,7 +96,7 @@ class Estimate:
 
 def items(scenario: Scenario) -> list[Item]:
     """The bill of materials of one replicate."""
-    parts = [*_machines(scenario), *_disks(scenario), *_use(scenario)]
+    parts = [*_machines(scenario), *_disks(scenario), *_witnesses(scenario), *_use(scenario)]
     together: dict[tuple[str, Meter, str], Item] = {}
     for item in parts:
         key = (item.what, item.meter, item.by)
@@ -172,7 +173,15 @@ def _machines(scenario: Scenario) -> Iterator[Item]:
 
 def _disks(scenario: Scenario) -> Iterator[Item]:
     for disk in scenario.disk:
-        yield from _billed(disk, _sharers(scenario, disk))
+        for _ in scenario.made_of(disk):
+            yield from _billed(disk, _sharers(scenario, disk))
+
+
+def _witnesses(scenario: Scenario) -> Iterator[Item]:
+    """Storage accounts of cloud witnesses. The least that is billed of one is not known: a GB is taken."""
+    for cluster in scenario.cluster:
+        if cluster.witness == "cloud":
+            yield Item("storage account of a witness", Meter("witness", "Hot LRS"), 1, "hour")
 
 
 def _billed(disk: Disk, sharers: int) -> Iterator[Item]:
@@ -212,14 +221,15 @@ def _flexible(disk: Disk) -> Iterator[Item]:
 
 def _use(scenario: Scenario) -> Iterator[Item]:
     """I/Os that are billed: at most as many as the load, the disk and the machine allow."""
-    for arm in scenario.arm:
-        disk = scenario.disk_named(arm.disk)
+    for arm, load in scenario.cells:
+        disk = scenario.disk_of(arm)
         if disk.ephemeral:
             continue
-        for load in scenario.workload:
-            if not load.meets(arm.name):
-                continue
-            seconds = scenario.design.repeats * load.blocks * (load.ramp_s + load.runtime_s)
+        seconds = scenario.design.repeats * load.blocks * (load.ramp_s + load.runtime_s)
+        if arm.volume:
+            each, disks = _most_of_a_pool(scenario, arm, load)
+            yield from _billed_ios(disk, each, disks * seconds)
+        else:
             most = _most_iops(scenario, arm, load) * math.ceil(load.block_size_bytes / IO_BYTES)
             yield from _billed_ios(disk, most, seconds)
 
@@ -235,6 +245,18 @@ def _billed_ios(disk: Disk, iops: float, seconds: float) -> Iterator[Item]:
     elif not disk.sku.startswith("Premium"):
         meter = Meter("operations", f"{tier.tier} LRS")
         yield Item(f"10,000 I/Os of {disk.sku}", meter, iops * seconds / 1e4, "use")
+
+
+def _most_of_a_pool(scenario: Scenario, arm: Arm, load: Workload) -> tuple[float, int]:
+    """I/Os of each disk of a volume's pool, with all copies and stripes, and how many disks there are."""
+    setup, writes = volume_setups.documented(scenario)[arm.name], load.write_pct / 100
+    offered = volume_bound.Load(load.block_size_bytes, writes, load.outstanding)
+    rate = min(
+        volume_bound.bound(setup, offered, latency_ms=1000 * LEAST_LATENCY_S).iops, load.rate or math.inf
+    )
+    ios = writes * volume_bound.IOS_A_WRITE[setup.shape.kind] + 1.0 - writes
+    disks = setup.shape.nodes * setup.shape.disks
+    return rate * ios * setup.shape.pieces(load.block_size_bytes) / disks, disks
 
 
 def _most_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:

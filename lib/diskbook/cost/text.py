@@ -11,7 +11,9 @@ from diskbook.cost.estimate import MARGIN, Estimate, Line
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.catalog import DiskLimits
 from diskbook.reference.disk_options import OPTIONS
+from diskbook.scenario import volume_words
 from diskbook.scenario.model import Arm, Disk, Machine, Scenario
+from diskbook.throttling import volume_bound, volume_setups
 
 WIDTH = 52
 UNITS = ("GiB", "IOP", "MB/")
@@ -26,7 +28,7 @@ _LASTING = (
 def created(scenario: Scenario, estimate: Estimate) -> str:
     """What would be created, where, and for how long."""
     machines = Counter(_machine(scenario, machine) for machine in scenario.machine)
-    disks = Counter(_disk(disk) for disk in scenario.data_disks)
+    disks = Counter(_disk(disk) for disk, _ in scenario.made_disks())
     count = len(scenario.machine)
     replicates = scenario.design.replicates
     each = f"for each of {replicates} replicates" if replicates > 1 else "for its replicate"
@@ -35,12 +37,23 @@ def created(scenario: Scenario, estimate: Estimate) -> str:
             f"would be created in {scenario.region}, in one resource group, {each}:",
             f"  machines:{_counted(machines)}; each with OS disk, network interface and public address",
             f"  data disks:{_counted(disks)}",
+            *_clusters(scenario),
+            *(f"  volume: {volume_words.made(scenario, volume)}" for volume in scenario.volume),
             f"  all of it stands for about {duration(3600 * estimate.hours, minutes_from_s=0)}; "
             f"{count * replicates} machines at a time, which shut themselves down after "
             f"{round(estimate.worst_hours, 1):g} h",
             *(_LASTING for _ in _local(scenario)[:1]),
         ]
     )
+
+
+def _clusters(scenario: Scenario) -> list[str]:
+    """Clusters with their witnesses; of a cloud witness the storage account is created as well."""
+    return [
+        f"  cluster: {item.name} of {', '.join(item.nodes)}"
+        + ("; its witness is a storage account (StorageV2, LRS)" if item.witness == "cloud" else "")
+        for item in scenario.cluster
+    ]
 
 
 def _counted(names: Counter[str]) -> str:
@@ -123,6 +136,8 @@ def _rates(of: DiskLimits) -> str:
 
 def lowest(scenario: Scenario, arm: Arm) -> str:
     """The lowest limit of an arm for each block size that it is measured with; burst limits in brackets."""
+    if arm.volume:
+        return _lowest_of_volume(scenario, arm)
     holders = _holders(scenario, arm)
     sizes = {load.block_size_bytes for load in scenario.workload if load.meets(arm.name)}
     texts = []
@@ -135,6 +150,36 @@ def lowest(scenario: Scenario, arm: Arm) -> str:
         more = f", bursting {_limit_text(burst)}" if burst != base else ""
         texts.append(f"{block // 1024 or block / 1024:g} KiB: {_limit_text(base)}{more}")
     return "; ".join(texts) or "not known"
+
+
+def _lowest_of_volume(scenario: Scenario, arm: Arm) -> str:
+    """The same of a volume, all copies counted, for each direction that differs (`volume_bound`)."""
+    setup = volume_setups.documented(scenario)[arm.name]
+    texts = []
+    for block in sorted({load.block_size_bytes for meets, load in scenario.cells if meets is arm}):
+        rates = {
+            name: _bound_text(setup, volume_bound.Load(block, share))
+            for name, share in (("reads", 0.0), ("writes", 1.0))
+        }
+        if rates["reads"] == rates["writes"]:
+            rates = {"": rates["reads"]}
+        texts += [
+            f"{block // 1024 or block / 1024:g} KiB{f' {name}'.rstrip()}: {rates[name]}" for name in rates
+        ]
+    return "; ".join(texts)
+
+
+def _bound_text(setup: volume_bound.Setup, load: volume_bound.Load) -> str:
+    base, burst = (volume_bound.bound(setup, load, spent=spent) for spent in (True, False))
+    more = f", bursting {_volume_limit(burst)}" if burst.iops != base.iops else ""
+    return f"{_volume_limit(base)}{more}"
+
+
+def _volume_limit(bound: volume_bound.Bound) -> str:
+    holders = [limit for limit in (*bound.others, bound.limit) if limit is not None]
+    names = " and ".join("disks" if "disk" in limit.column else "VM" for limit in holders)
+    rate = f", {bound.value:,.0f} MB/s" if bound.limit is not None and bound.limit.counts == "mb_s" else ""
+    return f"{bound.iops:,.0f} IOPS ({names or 'not known'}{rate})"
 
 
 def _holders(scenario: Scenario, arm: Arm) -> list[tuple[str, DiskLimits]]:
@@ -188,7 +233,14 @@ def _row(line: Line) -> str:
 
 
 def _per(unit: str) -> str:
-    return {"1 Hour": "/h", "1/Hour": "/h", "1 GiB/Hour": "/h", "1/Month": "/month", "10K": ""}[unit]
+    return {
+        "1 Hour": "/h",
+        "1/Hour": "/h",
+        "1 GiB/Hour": "/h",
+        "1/Month": "/month",
+        "1 GB/Month": "/month",
+        "10K": "",
+    }[unit]
 
 
 def _usd(usd: float | None) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 from diskbook.azure import expiry
 from diskbook.cloud import connect
 from diskbook.cost import budget, retail, text as cost_text
+from diskbook.scenario import volume_words
 from diskbook.store.run import Run
 
 
@@ -18,11 +19,13 @@ def limits(run: Run) -> pd.DataFrame:
     scenario = run.scenario
     rows = []
     for arm in scenario.arm:
-        disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
+        disk, machine = scenario.disk_of(arm), scenario.machine_named(arm.machine)
+        volume = scenario.volume_named(arm.volume) if arm.volume else None
+        pool = volume and f"{volume.kind}, {volume_words.pool(scenario, volume)}"
         rows.append(
             {
                 "arm": arm.name,
-                "disk": f"{disk.sku} {disk.size_gib} GiB",
+                "disk": pool or f"{disk.sku} {disk.size_gib} GiB",
                 "machine": machine.size,
                 "zone": machine.zone or "",
                 "lowest limit": cost_text.lowest(scenario, arm),

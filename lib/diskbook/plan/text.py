@@ -12,7 +12,7 @@ from diskbook.base.units import duration, parse_percent, percent
 from diskbook.plan import sample_size, single_ios
 from diskbook.plan.sample_size import Evidence, Need, Needs, Target
 from diskbook.reference import noise
-from diskbook.scenario import schedule
+from diskbook.scenario import schedule, volume_words
 from diskbook.scenario.model import Arm, Scenario, Workload
 from diskbook.show import tool as show_tool
 from diskbook.stats import power, prior_runs
@@ -143,12 +143,7 @@ def _design(scenario: Scenario) -> str:
         "arms:",
     ]
     for arm in scenario.arm:
-        disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
-        zone = f", zone {machine.zone}" if machine.zone else ""
-        tool = registry.TOOLS[scenario.tool_of(arm)]
-        named = "" if tool is registry.USUAL else f", {tool.title}"
-        what = f"{disk.sku} {disk.size_gib} GiB on {machine.name} ({machine.size}{zone}{named})"
-        lines.append(f"  {arm.name:<{arms}}  {what}")
+        lines.append(f"  {arm.name:<{arms}}  {_arm(scenario, arm)}")
     lines.append("workloads:")
     for item in scenario.workload:
         lines.append(f"  {item.name:<{loads}}  {_load(item)}")
@@ -156,6 +151,19 @@ def _design(scenario: Scenario) -> str:
     first = dict.fromkeys(trial.arm for trial in schedule.plan(scenario)[0].trials)
     lines.append(f"order of arms in the first block: {', '.join(first)}")
     return "\n".join(lines)
+
+
+def _arm(scenario: Scenario, arm: Arm) -> str:
+    """What an arm measures, and from where."""
+    machine, disk = scenario.machine_named(arm.machine), scenario.disk_of(arm)
+    zone = f", zone {machine.zone}" if machine.zone else ""
+    tool = registry.TOOLS[scenario.tool_of(arm)]
+    named = "" if tool is registry.USUAL else f", {tool.title}"
+    what = f"{disk.sku} {disk.size_gib} GiB"
+    if arm.volume:
+        what = f"volume {arm.volume} ({volume_words.shape(scenario, scenario.volume_named(arm.volume))})"
+        what += f", owned by {arm.owner}," if volume_words.is_remote(arm) else ""
+    return f"{what} on {machine.name} ({machine.size}{zone}{named})"
 
 
 def _widest(items: Iterable[Arm | Workload]) -> int:

@@ -38,6 +38,7 @@ UNITS = {
     "ultra-iops": "1/Hour",
     "ultra-mb-s": "1/Hour",
     "public-ip": "1 Hour",
+    "witness": "1 GB/Month",
 }
 
 _FAMILIES = {"P": "Premium SSD", "E": "Standard SSD", "S": "Standard HDD"}
@@ -74,7 +75,7 @@ class Price:
     @property
     def usd_per_hour(self) -> float:
         """Dollars an hour, for what is billed by time."""
-        return self.usd / HOURS_A_MONTH if self.unit == "1/Month" else self.usd
+        return self.usd / HOURS_A_MONTH if self.unit.endswith("/Month") else self.usd
 
 
 @dataclass(frozen=True)
@@ -183,8 +184,11 @@ def _dearest(meter: Meter, known: Mapping[str, dict[Meter, Price]]) -> Price | N
 def product_and_meter(meter: Meter) -> tuple[str, str]:
     """productName and meterName of everything but machines, as the API spells them.
 
-    Those of bursting are from Microsoft's page on disk billing, not seen in an answer of the API.
+    Those of bursting are from Microsoft's page on disk billing, those of a witness's storage account are
+    general knowledge; none was seen in an answer of the API.
     """
+    if meter.kind == "witness":
+        return "General Block Blob v2", f"{meter.name} Data Stored"
     if meter.kind == "public-ip":
         return "IP Addresses", f"{meter.name} IPv4 Static Public IP"
     family, _, part = meter.kind.partition("-")

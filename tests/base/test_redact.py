@@ -14,17 +14,20 @@ from typing import Any
 
 import pytest
 
-from diskbook.azure import keys, requests
+from diskbook.azure import keys, requests, witness
 from diskbook.azure.clients import Clients, Cloud, StaticToken
+from diskbook.azure.create import Maker, Place
 from diskbook.base import redact
 from diskbook.base.errors import UsageError
 from diskbook.emulator import lifecycle
 from diskbook.emulator.arm import Settings
+from diskbook.machines.cluster import steps as cluster_steps
 from diskbook.machines.ssh import Host
 from diskbook.runs import stages
 from diskbook.scenario.model import Machine
 from diskbook.store import run as runs
 from support import SCENARIOS
+from support.arm_plane import SUBSCRIPTION, TOKEN, world
 
 SMALL = str(SCENARIOS / "small.toml")
 JWT = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (
@@ -130,6 +133,26 @@ def test_what_a_traceback_could_show_has_no_secret(tmp_path: Path) -> None:
     )  # fmt: skip
     body["properties"]["osProfile"].pop("customData")
     assert not _spilt([("body", repr(body).encode())], secrets)
+
+
+def test_the_key_of_a_witness_is_in_no_file_and_no_readable_form(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    folder.mkdir()
+    with world(tmp_path / "plane") as plane:
+        plane.group("g")
+        cloud = Cloud("emulator", SUBSCRIPTION, StaticToken(TOKEN), plane.url, plane.ca, 0.0)
+        maker = Maker(Clients(cloud), runs.Run(folder), Place("g", "westeurope", {}), {})
+        entry = {"resource_group": "g", "witness": maker.witness(1, "LRS")}
+        key = witness.key(maker.clients, entry)
+        shown = [maker, maker.clients, maker.clients.storage, maker.run, entry]
+        account = maker.clients.storage.storage_accounts.get_properties("g", entry["witness"]["account"])
+        shown += [account, cluster_steps.Cluster(**CLUSTER, witness_key=key)]
+        texts = [(type(thing).__name__, (repr(thing) + str(thing)).encode()) for thing in shown]
+    assert len(key) > 80 and (folder / "ledger.jsonl").exists()
+    assert not _spilt([*_contents(folder), *texts], {"the witness's key": key.encode()})
+
+
+CLUSTER: dict[str, Any] = {"account": "a", "password": "p", "nodes": ("n1", "n2"), "name": "c"}
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class StaticToken:
 
 @dataclass(frozen=True)
 class Clients:
-    """The three clients the workbook uses. Each is imported and made when first asked for: they are large.
+    """The clients the workbook uses. Each is imported and made when first asked for: they are large.
 
     They take bodies as plain dicts in wire names, which the SDK's annotations do not allow for.
 
@@ -95,6 +95,13 @@ class Clients:
         from azure.mgmt.resource.resources import ResourceManagementClient
 
         return self._make(ResourceManagementClient)
+
+    @cached_property
+    def storage(self) -> Any:
+        """Storage accounts, for the witness of two nodes."""
+        from azure.mgmt.storage import StorageManagementClient
+
+        return self._make(StorageManagementClient)
 
     @property
     def requests(self) -> Counter[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.azure import expiry, inspect, keys, limits, readback, refusals, requests, windows
+from diskbook.azure import expiry, inspect, keys, limits, readback, refusals, requests, windows, witness
 from diskbook.azure.clients import Clients
 from diskbook.azure.operation import operation
 from diskbook.machines.windows_setup import EXTENSION
@@ -193,6 +193,25 @@ class Maker:
             "physical_zone": self.zones.get(spec.zone or ""),
             "limits": limits.disk_limits(spec, made),
             "read_back": readback.disk(made),
+        }
+
+    def witness(self, number: int, redundancy: str) -> dict[str, Any]:
+        """Create the storage account of a replicate's witness and read it back; return its entry.
+
+        The entry has no key: that is asked for when it is used (`witness.key`). `redundancy` is LRS or ZRS.
+        """
+        place = self.place
+        name = witness.account_name(self.clients.cloud.subscription, place.group, number)
+        body = requests.witness(place.region, place.tags, redundancy)
+        accounts = self.clients.storage.storage_accounts
+        self._made("create storage account", name, lambda: accounts.begin_create(place.group, name, body))
+        made = accounts.get_properties(place.group, name)
+        readback.check_witness(body, made)
+        return {
+            "id": made.id.lower(),
+            "account": name,
+            "endpoint": witness.endpoint_of(made.primary_endpoints.blob),
+            "read_back": readback.witness(made),
         }
 
     def os_disk(self, spec: Disk, machine: Mapping[str, Any]) -> dict[str, Any]:

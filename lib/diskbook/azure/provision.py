@@ -16,6 +16,7 @@ from diskbook.azure.clients import Clients
 from diskbook.azure.create import SSH_PORT_TAG, Maker, Place
 from diskbook.azure.graph import Step
 from diskbook.azure.operation import azure_message, operation
+from diskbook.scenario import volume_rules
 from diskbook.scenario.model import Disk, Machine, Scenario
 from diskbook.store.run import Run
 
@@ -72,7 +73,8 @@ def replicates(
         Of the replicates.
     keep
         Takes each replicate's entry of the manifest as soon as it is complete: for each machine id, size,
-        zones, limits, read-back and host; for each disk id, zones, limits and read-back; round-trip times.
+        zones, limits, read-back and host; for each disk id, zones, limits and read-back; round-trip times;
+        the storage account of a witness, without its key.
 
     Raises
     ------
@@ -106,12 +108,19 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
             by_name |= _machine(maker, scenario, machine, f"r{number}-{machine.name}")
             by_name[f"look r{number}-{machine.name}"] = _inspect(maker, scenario, machine, number)
         needs = tuple(_parts(scenario, number))
+        if redundancy := volume_rules.witness_redundancy(scenario):
+            by_name[f"witness r{number}"] = Step(partial(_witness, maker, number, redundancy))
+            needs = (*needs, f"witness r{number}")
         by_name[f"replicate {number}"] = Step(partial(_entry, maker, scenario, number), needs)
     return by_name
 
 
 def _disk(maker: Maker, spec: Disk, name: str, has: Mapping[str, Any]) -> dict[str, Any]:
     return maker.disk(name, spec)
+
+
+def _witness(maker: Maker, number: int, redundancy: str, has: Mapping[str, Any]) -> dict[str, Any]:
+    return maker.witness(number, redundancy)
 
 
 def _machine(maker: Maker, scenario: Scenario, spec: Machine, name: str) -> dict[str, Step]:
@@ -163,6 +172,8 @@ def _entry(maker: Maker, scenario: Scenario, number: int, has: Mapping[str, Any]
     entry: dict[str, Any] = {"replicate": number, "resource_group": maker.place.group}
     for step, (section, name) in _parts(scenario, number).items():
         entry.setdefault(section, {})[name] = has[step]
+    if f"witness r{number}" in has:
+        entry["witness"] = has[f"witness r{number}"]
     entry["round_trips"] = [
         {"from": name, **pair, "provenance": maker.clients.cloud.provenance}
         for name, row in entry["machines"].items()

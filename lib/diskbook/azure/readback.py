@@ -142,6 +142,33 @@ def check_security_group(source: str, resource: Any) -> None:
     _compare("network security group", {"lets in": f"Tcp 22 from {source}"}, {"lets in": ", ".join(let_in)})
 
 
+def witness(resource: Any) -> dict[str, Any]:
+    """Settings of the storage account of a witness as Azure reports them; no key is among them."""
+    return {
+        "kind": _plain(resource.kind),
+        "sku": _plain(resource.sku.name),
+        "public_blobs": bool(resource.allow_blob_public_access),
+        # Azure says nothing of it where keys are allowed by default.
+        "keys_allowed": resource.allow_shared_key_access is not False,
+        "https_only": bool(resource.enable_https_traffic_only),
+        "minimum_tls": _plain(resource.minimum_tls_version),
+    }
+
+
+def check_witness(asked: Mapping[str, Any], resource: Any) -> None:
+    """Compare the storage account of a witness with the request; raises as `check_disk` does."""
+    properties = asked["properties"]
+    expected = {
+        "kind": asked["kind"],
+        "sku": asked["sku"]["name"],
+        "public_blobs": properties["allowBlobPublicAccess"],
+        "keys_allowed": properties["allowSharedKeyAccess"],
+        "https_only": properties["supportsHttpsTrafficOnly"],
+        "minimum_tls": properties["minimumTlsVersion"],
+    }
+    _compare(f"witness {resource.name}", expected, witness(resource))
+
+
 def check_attachment(name: str, resource: Any, disk_id: str, lun: int, cache: str) -> dict[str, Any]:
     """Make sure that a machine has the disk at that LUN with that cache; raises as `check_disk` does.
 

@@ -59,6 +59,9 @@ _ADVICE = {
     "LinkedAuthorizationFailed": _ROLE,
     "RequestDisallowedByPolicy": "a policy of this subscription forbids it; ask its owner, or take another",
     "MissingSubscriptionRegistration": "register the provider that is named with 'az provider register'",
+    "StorageAccountAlreadyTaken": "somebody has an account of this name; provision again, in another group",
+    "KeyBasedAuthenticationNotPermitted": "a policy forbids keys of storage accounts, which a witness needs; "
+    "take three nodes, which need no witness, or another subscription",
     "ScopeLocked": "remove the lock from the resource group or the subscription",
     "SubscriptionNotFound": f"sign in to its tenant with 'az login --tenant TENANT', or {_OTHER}",
     "InvalidSubscriptionId": _OTHER,

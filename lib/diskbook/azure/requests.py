@@ -148,6 +148,26 @@ def public_address(zone: str | None) -> dict[str, Any]:
     return {**body, "zones": [zone]} if zone else body
 
 
+def witness(region: str, tags: dict[str, str], redundancy: str) -> dict[str, Any]:
+    """Body of the storage account of a cloud witness: what Microsoft's page asks for, and nothing public.
+
+    Cluster nodes reach it with its key, over the internet; a blob of a few bytes is all it holds.
+    """
+    return {
+        "location": region,
+        "tags": tags,
+        "kind": "StorageV2",
+        "sku": {"name": f"Standard_{redundancy}"},
+        "properties": {
+            "accessTier": "Hot",
+            "allowBlobPublicAccess": False,
+            "allowSharedKeyAccess": True,
+            "minimumTlsVersion": "TLS1_2",
+            "supportsHttpsTrafficOnly": True,
+        },
+    }
+
+
 def interface(
     subnet_id: str, address_id: str, security_group_id: str, *, accelerated: bool = False
 ) -> dict[str, Any]:

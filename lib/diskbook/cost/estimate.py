@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from diskbook.cost import durations
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.prices import HOURS_A_MONTH, Meter, Price, PriceList
-from diskbook.scenario import schedule
+from diskbook.scenario import schedule, volume_rules
 from diskbook.scenario.model import Arm, Disk, Scenario, Workload
 from diskbook.throttling import volume_bound, volume_setups
 
@@ -178,10 +178,10 @@ def _disks(scenario: Scenario) -> Iterator[Item]:
 
 
 def _witnesses(scenario: Scenario) -> Iterator[Item]:
-    """Storage accounts of cloud witnesses. The least that is billed of one is not known: a GB is taken."""
-    for cluster in scenario.cluster:
-        if cluster.witness == "cloud":
-            yield Item("storage account of a witness", Meter("witness", "Hot LRS"), 1, "hour")
+    """Storage account of cloud witnesses. The least that is billed of one is not known: a GB is taken."""
+    redundancy = volume_rules.witness_redundancy(scenario)
+    if redundancy is not None:
+        yield Item("storage account of a witness", Meter("witness", f"Hot {redundancy}"), 1, "hour")
 
 
 def _billed(disk: Disk, sharers: int) -> Iterator[Item]:

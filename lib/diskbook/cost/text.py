@@ -11,7 +11,7 @@ from diskbook.cost.estimate import MARGIN, Estimate, Line
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.catalog import DiskLimits
 from diskbook.reference.disk_options import OPTIONS
-from diskbook.scenario import volume_words
+from diskbook.scenario import volume_rules, volume_words
 from diskbook.scenario.model import Arm, Disk, Machine, Scenario
 from diskbook.throttling import volume_bound, volume_setups
 
@@ -49,9 +49,10 @@ def created(scenario: Scenario, estimate: Estimate) -> str:
 
 def _clusters(scenario: Scenario) -> list[str]:
     """Clusters with their witnesses; of a cloud witness the storage account is created as well."""
+    redundancy = volume_rules.witness_redundancy(scenario)
     return [
         f"  cluster: {item.name} of {', '.join(item.nodes)}"
-        + ("; its witness is a storage account (StorageV2, LRS)" if item.witness == "cloud" else "")
+        + (f"; its witness is a storage account (StorageV2, {redundancy})" if item.witness == "cloud" else "")
         for item in scenario.cluster
     ]
 

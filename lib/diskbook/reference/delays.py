@@ -26,6 +26,7 @@ DELAYS_S: Mapping[str, float] = {
     "nic": 0.5,
     "public-ip": 2.0,
     "nsg": 2.0,
+    "storage-account": 20.0,
     "network-delete": 5.0,
     "group-delete": 60.0,
 }

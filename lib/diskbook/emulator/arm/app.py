@@ -30,6 +30,7 @@ from diskbook.emulator.arm import (
     retail,
     schedules,
     skus,
+    storage,
     vm_delete,
     vms,
 )
@@ -55,6 +56,7 @@ EXTENSION = VM + "/extensions/{extension}"
 NET = GROUP + NETWORK + "/{kind}/{name}"
 SCHEDULE = GROUP + "/providers/Microsoft.DevTestLab/schedules/{name}"
 CHILD = NET + "/{child}/{child_name}"
+ACCOUNT = GROUP + "/providers/Microsoft.Storage/storageAccounts/{name}"
 
 TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/diskbook/status", own.status),
@@ -105,6 +107,12 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", SCHEDULE, schedules.get),
     ("PUT", SCHEDULE, schedules.put),
     ("DELETE", SCHEDULE, schedules.delete),
+    ("GET", SUB + "/providers/Microsoft.Storage/storageAccounts", storage.listing),
+    ("GET", GROUP + "/providers/Microsoft.Storage/storageAccounts", storage.listing),
+    ("GET", ACCOUNT, storage.get),
+    ("PUT", ACCOUNT, storage.put),
+    ("DELETE", ACCOUNT, storage.delete),
+    ("POST", ACCOUNT + "/listKeys", storage.list_keys),
     ("GET", SUB + NETWORK + "/{kind}", network.listing),
     ("GET", GROUP + NETWORK + "/{kind}", network.listing),
     ("GET", NET, network.get),

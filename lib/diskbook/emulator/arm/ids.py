@@ -4,10 +4,10 @@ from __future__ import annotations
 
 _KEYWORDS = """
 subscriptions resourceGroups providers locations resources operations operationResults DiskOperations
-Microsoft.Compute Microsoft.Network Microsoft.Resources Microsoft.DevTestLab
+Microsoft.Compute Microsoft.Network Microsoft.Resources Microsoft.DevTestLab Microsoft.Storage
 disks virtualMachines skus usages attachDetachDataDisks start deallocate powerOff restart instanceView
 virtualNetworks subnets publicIPAddresses networkSecurityGroups securityRules networkInterfaces schedules
-extensions
+extensions storageAccounts listKeys asyncoperations
 """
 _CANONICAL = {word.lower(): word for word in _KEYWORDS.split()}
 

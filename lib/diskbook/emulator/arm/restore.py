@@ -5,7 +5,18 @@ from __future__ import annotations
 import logging
 from concurrent.futures import ThreadPoolExecutor
 
-from diskbook.emulator.arm import attach, disks, extensions, groups, network, power, schedules, vm_delete, vms
+from diskbook.emulator.arm import (
+    attach,
+    disks,
+    extensions,
+    groups,
+    network,
+    power,
+    schedules,
+    storage,
+    vm_delete,
+    vms,
+)
 from diskbook.emulator.arm.cleanup import VM, running
 from diskbook.emulator.arm.operations import Work
 from diskbook.emulator.arm.plane import ControlPlane
@@ -83,6 +94,7 @@ def _work(plane: ControlPlane, body: Json) -> Work:
         "vm-extension": extensions.creation,
         "group-delete": groups.deletion,
         "network-delete": network.deletion,
+        "storage-account": storage.creation,
         schedules.GUEST: schedules.shutdown,
     }
     if kind in builders:

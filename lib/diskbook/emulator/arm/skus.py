@@ -242,6 +242,7 @@ def operations(plane: ControlPlane, call: Call) -> Reply:
             "networkSecurityGroups",
             "networkInterfaces",
         ),
+        "Microsoft.Storage": ("storageAccounts",),
     }
     provider = call.params["provider"]
     rows = [

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hmac
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,21 +13,26 @@ from typing import Any
 
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import GIB
-from diskbook.emulator import network
+from diskbook.emulator import cluster_steps, network
 from diskbook.emulator.exports import OS_LUN, Exports, key
 from diskbook.emulator.machine import Machine
 from diskbook.emulator.model import Model
 from diskbook.emulator.played import played
 from diskbook.emulator.records import Book, VmRecord, load_book, save_book
 from diskbook.emulator.shm import ModelFile
+from diskbook.emulator.step_call import Call, Planted
 from diskbook.emulator.types import (
     Activity,
     DiskSpec,
     VmAddress,
     VmSpec,
 )
+from diskbook.emulator.volume_host import VolumeHost
 from diskbook.machines.disk_list import OS_DISK
 from diskbook.reference.catalog import EPHEMERAL
+
+RESTART_S = 1.0
+"""How long after a script asked for it a machine restarts; the script grants 5 s."""
 
 
 class LocalBackend:
@@ -54,10 +60,16 @@ class LocalBackend:
         self._model = replace(model, entity=self._book.entity)
         self._machines: dict[str, Machine] = {}
         self._exports = Exports(folder, self._book, self._model, plugin)
-        self._closed = False
+        self.closed = False
+        self._control: tuple[str, str] | None = None
         self._recover()
+        self._host = VolumeHost(folder, self._book, self._model, self._exports, plugin.parent)
 
     # what the control plane calls
+
+    def reached_at(self, endpoint: str, ca: Path) -> None:
+        """Know where machines started from now on reach the control plane, and whom they trust there."""
+        self._control = endpoint, str(ca)
 
     def start_vm(self, vm: VmSpec) -> VmAddress:
         """Start the machine and the exports of its disks; a machine known before keeps its address."""
@@ -66,6 +78,8 @@ class LocalBackend:
             address = record.address if record else self._new_address()
             machine = self._machine(VmRecord(vm, address, running=True))
             machine.prepare(vm)
+            if self._control is not None and vm.os == "windows":
+                machine.write_control(vm.id, *self._control)
             machine.start()
             block = record.block if record else 1
             self._book.vms[vm.id] = VmRecord(vm, address, running=True, block=block)
@@ -73,6 +87,9 @@ class LocalBackend:
                 self._book.add(vm.id, OS_LUN, _os_disk(vm, vm.local_os_gib), "None", time.time())
             for attachment in self._book.attached_to(vm.id):
                 self._exports.start(attachment)
+            if vm.id in self._book.spaces.nodes:
+                self._book.spaces.nodes[vm.id].restarted()
+            self._host.start(vm.id)
             self._publish(vm.id)
             return address
 
@@ -85,7 +102,9 @@ class LocalBackend:
             self._machine(record).stop(notice=notice)
             for attachment in self._book.attached_to(vm_id):
                 self._exports.stop(attachment)
+            self._host.stop(vm_id)
             record.running = False
+            self._host.refresh()
             self._save()
 
     def set_up(self, vm_id: str, host_key: str, authorized_keys: tuple[str, ...]) -> None:
@@ -109,6 +128,9 @@ class LocalBackend:
             self._exports.backing(_os_disk_id(vm_id)).unlink(missing_ok=True)
             del self._machines[vm_id]
             self._book.gone[vm_id] = self._book.vms.pop(vm_id)
+            for volume in self._book.spaces.forget(vm_id):
+                self._host.end(volume)
+            self._host.refresh()
             self._exports.drop_limits(key(vm_id))
             self._save()
 
@@ -134,6 +156,7 @@ class LocalBackend:
                 except Exception:
                     self._book.attachments.remove(there)
                     raise
+            self._host.refresh()
             self._publish(vm_id)
 
     def detach(self, vm_id: str, lun: int) -> None:
@@ -143,6 +166,7 @@ class LocalBackend:
             if attachment is not None:
                 self._exports.stop(attachment)
                 self._exports.end(attachment)
+                self._host.refresh()
                 self._publish(vm_id)
 
     def update_disk(self, disk: DiskSpec) -> None:
@@ -183,6 +207,56 @@ class LocalBackend:
                 if vm_id in self._book.vms:
                     self._book.vms[vm_id].block = block
                     self._exports.refresh(vm_id)
+                    self._host.play(vm_id)
+            self._save()
+
+    # what machines call
+
+    def step(
+        self, vm_id: str, secret: str, step: str, request: Mapping[str, Any], inner: str, planted: Planted
+    ) -> dict[str, Any] | None:
+        """Carry a cluster's step out on a machine, as `cluster_steps.answer` does; None where it was killed.
+
+        Raises
+        ------
+        PermissionError
+            The secret is not the machine's.
+        RuntimeError
+            The machine does not run.
+        """
+        with self._step():
+            record = self._record(vm_id)
+            if not hmac.compare_digest(self._machine(record).secret().encode(), secret.encode()):
+                raise PermissionError(f"that is not the secret of {vm_id}")
+            if not record.running:
+                raise RuntimeError(f"{vm_id} does not run")
+            call = Call(vm_id, self._book, self._host, self, self._lock, planted)
+            return cluster_steps.answer(call, step, request, inner)
+
+    def save(self) -> None:
+        """Keep what is known."""
+        self._save()
+
+    def show(self, vm_ids: Iterable[str]) -> None:
+        """Write what machines see of their disks and volumes."""
+        for vm_id in vm_ids:
+            if vm_id in self._book.vms:
+                self._publish(vm_id)
+
+    def restart_soon(self, vm_id: str) -> None:
+        """Restart a machine from within, in a moment; its disks stay attached."""
+        timer = threading.Timer(RESTART_S, self._restart, (vm_id,))
+        timer.daemon = True
+        timer.start()
+
+    def _restart(self, vm_id: str) -> None:
+        with self._step():
+            record = self._book.vms.get(vm_id)
+            if record is None or not record.running or self.closed:
+                return
+            self._machine(record).stop(notice=True)
+            self._book.spaces.nodes[vm_id].restarted()
+            self._machine(record).start()
             self._save()
 
     # life of the emulator
@@ -190,22 +264,25 @@ class LocalBackend:
     def heal(self) -> None:
         """Start again what has died of running machines: sshd, as systemd does, and exports of disks."""
         with self._step():
-            for vm_id, record in () if self._closed else self._book.vms.items():
+            for vm_id, record in () if self.closed else self._book.vms.items():
                 if record.running and not self._machine(record).running:
                     self._machine(record).start()
                 for attachment in self._book.attached_to(vm_id):
                     export = self._exports.running.get(attachment.number)
                     if record.running and export is not None and not export.alive():
                         export.start()
+            if not self.closed:
+                self._host.heal()
 
     def close(self) -> None:
         """End all machines and exports; what is known of them stays in the state folder."""
         with self._step():
-            self._closed = True
+            self.closed = True
             for vm_id, machine in self._machines.items():
                 machine.stop()
                 for attachment in self._book.attached_to(vm_id):
                     self._exports.stop(attachment)
+            self._host.close()
             self._save()
 
     def truth(self) -> dict[str, Any]:
@@ -256,7 +333,7 @@ class LocalBackend:
         return self._machines[vm.id]
 
     def _publish(self, vm_id: str) -> None:
-        """Write what the machine sees of its disks, and save."""
+        """Write what the machine sees of disks and volumes, and save; a pool's disks are seen no more."""
         disks = {
             OS_DISK if attachment.lun == OS_LUN else str(attachment.lun): {
                 "engine": "nbd",
@@ -270,8 +347,11 @@ class LocalBackend:
             }
             for attachment in self._book.attached_to(vm_id)
             if attachment.number in self._exports.running
+            and self._book.spaces.pool_with(attachment.disk.id) is None
         }
-        self._machine(self._record(vm_id)).write_disks(disks)
+        machine = self._machine(self._record(vm_id))
+        machine.write_disks(disks)
+        machine.write_volumes(self._host.shown(vm_id))
         self._save()
 
     def _save(self) -> None:

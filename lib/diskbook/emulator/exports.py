@@ -14,7 +14,7 @@ from diskbook.emulator.disk import Export, LimitsFile
 from diskbook.emulator.model import Model
 from diskbook.emulator.records import Attachment, Book
 from diskbook.emulator.reservations import Reservations
-from diskbook.emulator.types import Activity, DiskSpec, ExportModel, Limits, Session
+from diskbook.emulator.types import Activity, DiskSpec, ExportModel, Limits, Session, VmSpec
 
 OS_LUN = -1  # where a machine's ephemeral OS disk is kept in the book; it has no LUN
 
@@ -60,6 +60,11 @@ class Exports:
         export = self.running.get(attachment.number)
         if export is not None:
             export.set_model(self.model_of(attachment))
+
+    @property
+    def epoch_s(self) -> float:
+        """`time.monotonic()` when the emulator first began: second 0 of all noise."""
+        return time.monotonic() - (time.time() - self._book.began)
 
     def delete(self, disk_id: str) -> None:
         """Delete a disk's data, reservations and limits."""
@@ -135,9 +140,25 @@ class Exports:
 
     def drop_limits(self, name: str) -> None:
         """Forget the limits of a disk or machine."""
-        for path in (name, f"{name}.uncached", f"{name}.cached"):
+        for path in (name, *(f"{name}.{way}" for way in ("uncached", "cached", "nic_out", "nic_in"))):
             if self._limits.pop(path, None) is not None:
                 (self._folder / "limits" / path).unlink(missing_ok=True)
+
+    def limits_of_disk(self, disk: DiskSpec) -> Path:
+        """Limits file of a disk, which all that use it share."""
+        return self._limits_file(key(disk.id), self._model.disk_limits(disk))
+
+    def limits_of_vm(self, vm: VmSpec) -> Path:
+        """Limits file of a machine's uncached path, which all its disks share."""
+        return self._limits_file(f"{key(vm.id)}.uncached", self._model.vm_limits(vm)[0])
+
+    def limits_of_network(self, vm: VmSpec) -> tuple[Path, Path] | tuple[None, None]:
+        """Limits files of what a machine sends and receives; none where its network has no limit."""
+        limits = self._model.network_limits()
+        if limits is None:
+            return None, None
+        out, into = (self._limits_file(f"{key(vm.id)}.{way}", limits) for way in ("nic_out", "nic_in"))
+        return out, into
 
     def sessions(self, attachment: Attachment) -> list[Session]:
         """Sessions of an attachment: from its export, or as kept."""
@@ -158,12 +179,12 @@ class Exports:
             backing=self.backing(disk.id),
             size_bytes=disk.size_gib * GIB,
             model=model,
-            disk_limits=self._limits_file(key(disk.id), self._model.disk_limits(disk)),
+            disk_limits=self.limits_of_disk(disk),
             vm_uncached=self._limits_file(*path),
             vm_cached=self._limits_file(f"{key(vm.id)}.cached", cached) if model.cache else None,
             plugin=self._plugin,
             work_dir=self._folder / "exports" / str(attachment.number),
-            epoch_s=time.monotonic() - (time.time() - self._book.began),
+            epoch_s=self.epoch_s,
             reservations=self._reservations_file(disk.id),
             nexus=attachment.number,
         )

@@ -24,7 +24,8 @@ from diskbook.emulator.shm import MAX_SECONDS, SharedLatency, set_latency
 from diskbook.emulator.types import Latency
 from diskbook.emulator.volumes import REGION_BYTES, SLAB_BYTES, Layout
 
-MAGIC = int.from_bytes(b"DSKVOL01", "little")
+MAGIC = int.from_bytes(b"DSKVOL02", "little")
+DEPTH = 32  # I/Os that a connection to a volume can have under way
 MAX_NODES = 8
 MAX_MEMBERS = 128
 _TIERS = 2
@@ -108,6 +109,9 @@ class _Node(ctypes.Structure):
         ("seconds", ctypes.c_int64),
         ("wire_out", ctypes.c_int64),
         ("wire_in", ctypes.c_int64),
+        ("count", ctypes.c_int64 * 2),
+        ("bytes", ctypes.c_int64 * 2),
+        ("redirected", ctypes.c_int64 * 2),
         ("hop", _Hop * MAX_NODES),
         ("vm", ctypes.c_char * _PATH_BYTES),
         ("nic_out", ctypes.c_char * _PATH_BYTES),
@@ -270,6 +274,21 @@ class LayoutFile:
         shared = [self._layout.node[index] for index in range(self._layout.nodes)]
         return np.array([[node.wire_out, node.wire_in] for node in shared], np.int64)
 
+    def node_ios(self) -> NDArray[np.int64]:
+        """Count what clients did on each node, a row each.
+
+        Reads and writes, bytes read and written, and bytes read and written by way of another node.
+        """
+        shared = [self._layout.node[index] for index in range(self._layout.nodes)]
+        return np.array([[*node.count, *node.bytes, *node.redirected] for node in shared], np.int64)
+
+    def play(self, model: VolumeModel) -> None:
+        """Play other noise from now on: of members, and of nodes by the second."""
+        for node, node_model in zip(self._layout.node, model.nodes, strict=False):
+            _write_seconds(node, node_model)
+        for member, member_model in zip(self._layout.member, model.members, strict=False):
+            _write_play(member, member_model)
+
     def mirror_fill(self) -> float:
         """Share of the mirror tier that is in use, of a volume with two tiers."""
         tier = self._layout.tier[0]
@@ -341,15 +360,24 @@ def _write_node(shared: _Node, node: NodeModel, hop: Hop) -> None:
         setattr(shared, name, _path(getattr(node, name)))
     for way in shared.hop:
         way.mean_ns, way.sigma = hop.mean_ms * NS_PER_MS, hop.sigma
-    shared.seconds = len(node.second_log)
+    _write_seconds(shared, node)
+
+
+def _write_seconds(shared: _Node, node: NodeModel) -> None:
     shared.second_log[: len(node.second_log)] = list(node.second_log)
+    shared.seconds = len(node.second_log)
 
 
 def _write_member(shared: _Member, member: MemberModel, node: int) -> None:
-    shared.up, shared.node, shared.log_factor = 1, node, member.log_factor
+    shared.up, shared.node = 1, node
+    shared.backing, shared.limits = _path(member.backing), _path(member.limits)
+    _write_play(shared, member)
+
+
+def _write_play(shared: _Member, member: MemberModel) -> None:
+    shared.log_factor = member.log_factor
     set_latency(shared.latency[0], member.read)
     set_latency(shared.latency[1], member.write)
-    shared.backing, shared.limits = _path(member.backing), _path(member.limits)
 
 
 def _path(path: Path | None) -> bytes:

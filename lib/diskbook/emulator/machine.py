@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import pwd
+import secrets
 import shlex
 import shutil
 import socket
@@ -32,6 +33,7 @@ SFTP_SERVERS = (
     "/usr/lib/ssh/sftp-server",
 )
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+VOLUMES, CONTROL = "volumes.json", "control.json"  # in a machine's folder
 START_S = 10.0  # far more than sshd needs; only a broken one takes longer
 
 _CONFIG = """\
@@ -204,6 +206,22 @@ class Machine:
     def write_disks(self, disks: dict[str, dict[str, Any]]) -> None:
         """Replace what `diskbook-disks` prints on the machine: the disks by LUN."""
         write_atomic(self.folder / "disks.json", json.dumps(disks, indent=1) + "\n", 0o600)
+
+    def write_volumes(self, volumes: list[dict[str, Any]]) -> None:
+        """Replace what the machine knows of its volumes: a row for each path that leads to one."""
+        write_atomic(self.folder / VOLUMES, json.dumps(volumes, indent=1) + "\n", 0o600)
+
+    def write_control(self, vm_id: str, endpoint: str, ca: str) -> None:
+        """Write where scripts on the machine reach the control plane, and with what secret."""
+        control = {"machine": vm_id, "endpoint": endpoint, "ca": ca, "secret": self.secret()}
+        write_atomic(self.folder / CONTROL, json.dumps(control) + "\n", 0o600)
+
+    def secret(self) -> str:
+        """Return what the machine shows to the control plane; made once."""
+        path = self.folder / "secret"
+        if not path.exists():
+            write_atomic(path, secrets.token_urlsafe(24), 0o600)
+        return path.read_text("utf-8")
 
     def start(self) -> None:
         """Start the machine's sshd and wait until it answers; nothing happens when it runs.

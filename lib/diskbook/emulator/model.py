@@ -188,6 +188,15 @@ class Model:
         credit = credit_scale(vm) * self.credit_share(vm.id)
         return self._scaled(uncached, credit), self._scaled(cached)
 
+    def network_limits(self) -> Limits | None:
+        """Return the cap of what a machine sends, and of what it receives; None where there is none."""
+        nic = self.profile.volumes.nic_mb_s
+        return Limits(mb_s=nic) if nic else None
+
+    def trials_of_volume(self, vm_id: str, volume_id: str) -> tuple[float, ...]:
+        """Return the noise of the trials of a volume at a machine."""
+        return self._trials(self.entity(vm_id), self.entity(volume_id), "0")
+
     def _latency(self, vm: VmSpec, disk: DiskSpec, op: str) -> Latency:
         relation = self.zone_relation(vm, disk)
         latency = self.profile.latency(site_of(vm, disk), disk.sku, option_of(disk), relation, op)

@@ -138,6 +138,39 @@ class Caps:
     mb_s_factor: Factor = 1.0
 
 
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True)
+class Volumes:
+    """What volumes of several disks play besides their disks' latencies.
+
+    Attributes
+    ----------
+    local_share
+        Share of reads that the owner's own copies answer.
+    hop_ms, hop_sigma
+        What the network adds between two nodes: mean and sigma of a lognormal.
+    zone_hop_ms
+        The same between nodes in different zones.
+    nic_mb_s
+        What a machine's network sends, and what it receives; 0 for no limit.
+    software_ms
+        What the software of volumes adds to every I/O.
+    rotate_at
+        How full a mirror tier is when data begin to move to parity; 0 for never.
+    repair_depth
+        Chunks that a repair copies at a time.
+    """
+
+    local_share: Share = 1.0
+    hop_ms: Level = 0.1
+    hop_sigma: Level = 0.3
+    zone_hop_ms: Level = 1.0
+    nic_mb_s: Level = 2000.0
+    software_ms: Level = 0.0
+    rotate_at: Share = 0.85
+    repair_depth: Annotated[Number, Field(ge=1, le=64, multiple_of=1)] = 8
+
+
 @dataclass(frozen=True)
 class Profile:
     """A checked profile.
@@ -150,6 +183,7 @@ class Profile:
     latencies: Mapping[LatencyKey, Latency]
     noise: Noise = field(default_factory=Noise)
     caps: Caps = field(default_factory=Caps)
+    volumes: Volumes = field(default_factory=Volumes)
     delays_s: Mapping[str, float] = field(default_factory=dict)
     home_zone: str | None = None
 
@@ -213,6 +247,7 @@ class _Document(BaseModel):
     control_plane: _ControlPlane = _ControlPlane()
     noise: Noise = Noise()
     caps: Caps = Caps()
+    volumes: Volumes = Volumes()
     zones: _Zones = _Zones()
 
 
@@ -308,6 +343,7 @@ def parse_profile(document: Mapping[str, Any], name: str, where: str) -> Profile
         latencies=dict(row.entry for row in checked.latency),
         noise=checked.noise,
         caps=checked.caps,
+        volumes=checked.volumes,
         delays_s=checked.control_plane.delays_s,
         home_zone=None if home == "seed" else home,
     )

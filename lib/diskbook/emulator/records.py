@@ -11,6 +11,8 @@ from typing import Any
 
 from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic
+from diskbook.emulator import storage_spaces
+from diskbook.emulator.storage_spaces import Spaces
 from diskbook.emulator.types import DiskSpec, Session, VmAddress, VmSpec
 
 _GROUP = re.compile(r"/resourcegroups/(?P<group>[^/]+)/providers/(?P<rest>.+)")
@@ -52,7 +54,8 @@ class Attachment:
 class Book:
     """All machines, those deleted too, and all attachments; `began` is when it first started (epoch).
 
-    `groups` are the resource groups in the order in which they were first used.
+    `groups` are the resource groups in the order in which they were first used, `spaces` the clusters,
+    pools and volumes.
     """
 
     began: float
@@ -60,6 +63,7 @@ class Book:
     gone: dict[str, VmRecord] = field(default_factory=dict)
     attachments: list[Attachment] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
+    spaces: Spaces = field(default_factory=Spaces)
 
     def entity(self, arm_id: str) -> str:
         """Name a machine or disk for the seed: by the place of its resource group, its type and its name.
@@ -81,6 +85,22 @@ class Book:
     def of_disk(self, disk_id: str) -> list[Attachment]:
         """Return the present attachments of a disk."""
         return [entry for entry in self.attachments if entry.disk.id == disk_id and entry.detached is None]
+
+    def spec(self, vm_id: str) -> VmSpec:
+        """Return what was asked for of a machine, also of a deleted one."""
+        return (self.vms.get(vm_id) or self.gone[vm_id]).spec
+
+    def disk(self, disk_id: str) -> DiskSpec:
+        """Return a disk as it was attached last."""
+        return next(entry.disk for entry in reversed(self.attachments) if entry.disk.id == disk_id)
+
+    def is_up(self, vm_id: str) -> bool:
+        """Tell whether a machine runs."""
+        return vm_id in self.vms and self.vms[vm_id].running
+
+    def is_at(self, vm_id: str, disk_id: str) -> bool:
+        """Tell whether a disk is attached to a machine now."""
+        return any(entry.vm_id == vm_id for entry in self.of_disk(disk_id))
 
     def at(self, vm_id: str, lun: int) -> Attachment | None:
         """Return what is at a LUN of a machine now."""
@@ -118,6 +138,7 @@ def load_book(path: Path) -> Book | None:
             gone={key: _vm_record(value) for key, value in document["gone"].items()},
             attachments=[_attachment(value) for value in document["attachments"]],
             groups=document["groups"],
+            spaces=storage_spaces.read(document["spaces"]) if "spaces" in document else Spaces(),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise DiskbookError(f"{path}: the emulator's state cannot be read ({error}): remove it.") from error

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -32,6 +33,8 @@ from diskbook.base import paths
 from diskbook.base.errors import UsageError
 from diskbook.emulator import folders, lifecycle, machine, network, processes
 from diskbook.emulator.arm import create_app
+from diskbook.emulator.arm.gateway import STEPS
+from diskbook.emulator.arm.plane import ControlPlane
 from diskbook.emulator.arm.settings import Settings
 from diskbook.emulator.backend import LocalBackend
 from diskbook.emulator.disk import build_plugin
@@ -136,9 +139,13 @@ def _control_plane(
         seed=config["seed"],
         faults=tuple(config["faults"]),
     )
+    address, port = listener.getsockname()
+    ca, certificate, key = _certificates(folder / "tls", address)
+    backend.reached_at(f"https://{address}:{port}", ca)
     app = create_app(settings, backend, folder / "arm.sqlite")  # starts again what ran before
+    plane: ControlPlane = app.state.plane
     app.router.routes += [_truth_route(config, profile, backend), _block_route(backend)]
-    ca, certificate, key = _certificates(folder / "tls", listener.getsockname()[0])
+    app.router.routes.append(_steps_route(plane, backend))
     options = uvicorn.Config(
         app,
         ssl_certfile=certificate,
@@ -188,6 +195,31 @@ def _block_route(backend: LocalBackend) -> Route:
         return JSONResponse(asked)
 
     return Route(lifecycle.BLOCK_PATH, begin_block, methods=["PUT"])
+
+
+def _steps_route(plane: ControlPlane, backend: LocalBackend) -> Route:
+    """Carry the steps of clusters out for scripts on machines, which show their machine's secret."""
+
+    async def answer(request: Request) -> JSONResponse:
+        try:
+            asked = await request.json()
+            planted = plane.faults.step(_innermost(asked), str(asked["machine"]))
+            machine, secret, step, inner = (str(asked[name]) for name in ("machine", "secret", "step", "inner"))
+            printed = await run_in_threadpool(
+                backend.step, machine, secret, step, dict(asked["request"]), inner, planted
+            )
+        except PermissionError as error:
+            return JSONResponse({"error": str(error)}, 403)
+        except (ValueError, KeyError, TypeError, RuntimeError) as error:
+            return JSONResponse({"error": f"the step is not carried out: {error}"}, 400)
+        return JSONResponse({"answer": printed})
+
+    return Route(STEPS, answer, methods=["POST"])
+
+
+def _innermost(asked: Json) -> str:
+    """Name of a step, or of that within `task`."""
+    return str(asked["request"].get("step", "")) if asked["step"] == "task" else str(asked["step"])
 
 
 async def _serve(

@@ -118,7 +118,8 @@ class DiskSpec:
 class VmSpec:
     """A virtual machine as the control plane hands it over.
 
-    `custom_data` is decoded text (cloud-init), `local_os_gib` the size of an ephemeral OS disk.
+    `custom_data` is decoded text (cloud-init), `local_os_gib` the size of an ephemeral OS disk, `image`
+    the SKU of its image.
     """
 
     id: str
@@ -131,6 +132,7 @@ class VmSpec:
     custom_data: str = field(repr=False)  # holds the machine's private host key
     local_os_gib: int | None = None
     tags: dict[str, str] = field(default_factory=dict)
+    image: str = ""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@
 #include <sched.h>
 #include <signal.h>
 
-#define LAYOUT_MAGIC 0x31304c4f564b5344 /* "DSKVOL01" */
+#define LAYOUT_MAGIC 0x32304c4f564b5344 /* "DSKVOL02" */
 #define NODES 8
 #define MEMBERS 128
 #define TIERS 2
@@ -45,7 +45,8 @@ struct hop {
 struct node {
   _Atomic int64_t up;
   int64_t seconds;
-  _Atomic int64_t wire_out, wire_in; /* bytes */
+  _Atomic int64_t wire_out, wire_in;              /* bytes */
+  _Atomic int64_t count[2], bytes[2], redirected[2]; /* of its clients: reads, writes; bytes by way of the owner */
   struct hop hop[NODES];
   char vm[PATH_BYTES], nic_out[PATH_BYTES], nic_in[PATH_BYTES];
   double second_log[SECONDS];
@@ -1076,6 +1077,32 @@ fail (const char *what)
   return -1;
 }
 
+/* A flush goes to each copy and ends with the slowest one. */
+static int64_t
+flush_ns (const struct course *c)
+{
+  const struct tier *t = &layout->tier[0];
+  int64_t drawn = 0;
+  for (int64_t row = 0; row < t->rows; ++row) {
+    const struct place place = place_of (t, 0, row, 0);
+    const struct member *m = &layout->member[place.member];
+    if (is_up (place))
+      drawn = later (drawn, draw_ns (&model->latency[FLUSH], c->noise + m->log_factor + noise_at (m->node, c->now))
+                                + hop_ns (c->from, m->node));
+  }
+  return drawn + hop_ns (own_node, c->from);
+}
+
+static void
+count_of_node (int op, uint32_t count, bool redirected)
+{
+  struct node *n = &layout->node[own_node];
+  atomic_fetch_add_explicit (&n->count[op], 1, memory_order_relaxed);
+  atomic_fetch_add_explicit (&n->bytes[op], count, memory_order_relaxed);
+  if (redirected)
+    atomic_fetch_add_explicit (&n->redirected[op], count, memory_order_relaxed);
+}
+
 /* Play an I/O of the node. Where another one owns the volume, it is sent there: a hop more, and the bytes once more. */
 static int
 play (int op, char *buf, uint32_t count, uint64_t offset, bool flush)
@@ -1089,12 +1116,13 @@ play (int op, char *buf, uint32_t count, uint64_t offset, bool flush)
   c.end = carry (reads ? c.from : own_node, reads ? own_node : c.from, count, c.now) + c.drawn;
   if (access_volume (op, buf, count, offset, &c) == -1)
     return -1;
-  const int64_t flush_ns = flush ? draw_ns (&model->latency[FLUSH], c.noise) : 0;
-  c.drawn += flush_ns;
-  c.end += flush_ns;
+  const int64_t flushed_ns = flush ? flush_ns (&c) : 0;
+  c.drawn += flushed_ns;
+  c.end += flushed_ns;
   record (s, op, c.drawn);
   finish (c.end - c.drawn, c.drawn);
   count_io (false, count);
+  count_of_node (op, count, own_node != c.from);
   return 0;
 }
 
@@ -1124,9 +1152,11 @@ volume_flush (void *handle, uint32_t flags)
   (void) flags;
   if (h->throttled) {
     struct session *s = current_session ();
-    const int64_t now = now_ns (CLOCK_MONOTONIC), drawn = draw_ns (&model->latency[FLUSH], noise (s, now));
+    struct course c = begin (layout->owner);
+    c.noise = noise (s, c.now);
+    const int64_t drawn = flush_ns (&c);
     record (s, FLUSH, drawn);
-    finish (now, drawn);
+    finish (c.now, drawn);
   }
   return 0;
 }

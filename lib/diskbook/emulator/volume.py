@@ -11,12 +11,11 @@ import numpy as np
 
 from diskbook.base.errors import DiskbookError
 from diskbook.emulator.disk import Server, make_sparse
-from diskbook.emulator.layout_file import LayoutFile, VolumeModel
+from diskbook.emulator.layout_file import DEPTH, LayoutFile, VolumeModel
 from diskbook.emulator.types import ExportModel, Latency
 from diskbook.emulator.volumes import SLAB_BYTES, Layout, lost_bands, pool_holds, slabs_taken
 
 VOLUME_SOURCE = Path(__file__).with_name("volume.c")
-DEPTH = 32  # I/Os that a connection to a volume can have under way
 _PUNCH_HOLE, _KEEP_SIZE = 2, 1  # fallocate(2)
 _NOTHING = Latency(0.0)
 
@@ -115,6 +114,21 @@ class Volume:
         self._lost_members -= set(members)
         self._lost_nodes -= set(nodes)
         self._put()
+
+    @property
+    def lost(self) -> tuple[set[int], set[int]]:
+        """Members, and nodes, that are away."""
+        return set(self._lost_members), set(self._lost_nodes)
+
+    def to_repair_bytes(self) -> int:
+        """Count the bytes that a repair can copy back now: dirty, on disks that are there."""
+        gone = list(self._gone())
+        marked = (
+            (self.file.marks(number) & ~np.isin(tier.members, gone)).sum()
+            for number, tier in enumerate(self.layout.tiers)
+        )
+        wiped = sum(np.isin(tier.members, list(self.file.wiped())).sum() for tier in self.layout.tiers)
+        return int(sum(marked) + wiped) * SLAB_BYTES
 
     def repaired(self) -> float:
         """Share of what had to be copied back that was, since the volume was made; 1 when all is clean."""

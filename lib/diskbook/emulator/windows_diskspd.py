@@ -2,8 +2,9 @@
 
     diskspd -b8K -t8 -o5 -r -w100 -Sh -W1 -d5 -L -Rxml "#1"
 
-Targets are the machine's disks: "#1" is the one at LUN 0, "#1:fill" the same without caps and latencies. The
-version in the XML says that it is emulated. Since it is fio, no difference between the two tools can be seen.
+Targets are the machine's disks: "#1" is the one at LUN 0, "#1:fill" the same without caps and latencies; or a
+file on one of its volumes, "C:\\ClusterStorage\\v\\diskbook.dat", which -c makes. The version in the XML
+says that it is emulated. Since it is fio, no difference between the two tools can be seen.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.emulator import windows_xml
+from diskbook.emulator.layout_file import DEPTH
 from diskbook.emulator.processes import FOLDER_VARIABLE
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse_words
 from diskbook.scenario.diskspd_line.render import render
@@ -60,8 +62,17 @@ def disks_of_machine() -> dict[str, dict[str, Any]]:
     return disks
 
 
-def run(words: list[str], disks: dict[str, dict[str, Any]]) -> str:
-    """Run the load of DiskSpd's arguments on an emulated disk; returns DiskSpd's XML.
+def volumes_of_machine() -> list[dict[str, Any]]:
+    """Paths that lead to volumes on this machine, as the emulator wrote them."""
+    file = Path(os.environ[FOLDER_VARIABLE]) / "volumes.json"
+    volumes: list[dict[str, Any]] = json.loads(file.read_text("utf-8")) if file.exists() else []
+    return volumes
+
+
+def run(
+    words: list[str], disks: dict[str, dict[str, Any]], volumes: list[dict[str, Any]] | None = None
+) -> str:
+    """Run the load of DiskSpd's arguments on an emulated disk or volume; returns DiskSpd's XML.
 
     Raises
     ------
@@ -71,7 +82,7 @@ def run(words: list[str], disks: dict[str, dict[str, Any]]) -> str:
         When fio did not measure.
     """
     asked = parse_words(words)
-    disk = _disk(asked, disks)
+    disk = _disk(asked, disks, volumes_of_machine() if volumes is None else volumes)
     if asked.output != "xml":
         raise UsageError("the emulated DiskSpd writes XML only; add -Rxml")
     with tempfile.TemporaryDirectory() as folder:
@@ -79,9 +90,11 @@ def run(words: list[str], disks: dict[str, dict[str, Any]]) -> str:
     return windows_xml.document(asked, disk.size_bytes, measured, datetime.now(UTC))
 
 
-def _disk(asked: Arguments, disks: dict[str, dict[str, Any]]) -> Disk:
+def _disk(asked: Arguments, disks: dict[str, dict[str, Any]], volumes: list[dict[str, Any]]) -> Disk:
     if len(set(asked.targets)) != 1:
         raise UsageError("the emulated DiskSpd drives one target; name one, for example #1")
+    if not asked.targets[0].startswith("#"):
+        return _file(asked, volumes)
     match = _TARGET.fullmatch(asked.targets[0])
     row = disks.get(str(int(match["number"]) - 1)) if match else None
     if match is None or row is None:
@@ -90,6 +103,28 @@ def _disk(asked: Arguments, disks: dict[str, dict[str, Any]]) -> Disk:
             f"Error opening file: {asked.targets[0]} [2]; disks of this emulated machine: {there}"
         )
     return Disk(row["prefill_uri" if match["fill"] else "uri"], int(row["size_bytes"]))
+
+
+def _file(asked: Arguments, volumes: list[dict[str, Any]]) -> Disk:
+    """Find a file on a volume, or make it (-c). A volume holds this file alone, from its beginning on."""
+    target = PureWindowsPath(asked.targets[0])
+    row = next((row for row in volumes if PureWindowsPath(row["path"]) == target.parent), None)
+    if row is None:
+        raise UsageError(f"Error opening file: {target} [3]")
+    if asked.depth > DEPTH:
+        raise UsageError(f"emulated volumes take {DEPTH} I/Os of a thread at a time, not {asked.depth}")
+    file = Path(row["files"]) / target.name.lower()
+    others = [path for path in Path(row["files"]).iterdir() if path != file]
+    if asked.create_bytes is not None:
+        if others:
+            raise UsageError(f"emulated volumes hold one file, and this one has {others[0].name}")
+        if asked.create_bytes > row["size_bytes"]:
+            raise UsageError(f"Error opening file: {target} [112]")
+        with file.open("ab") as made:
+            made.truncate(asked.create_bytes)
+    if not file.exists():
+        raise UsageError(f"Error opening file: {target} [2]")
+    return Disk(row["uri"], file.stat().st_size)
 
 
 def workload_of(asked: Arguments, disk: Disk) -> Workload:

@@ -1,8 +1,10 @@
 """`powershell` on an emulated Windows machine: it knows the workbook's own scripts, and nothing else.
 
     powershell -NoProfile -NonInteractive -EncodedCommand JABwACAAPQ...
+    powershell -NoProfile -NonInteractive -File "C:\\ProgramData\\diskbook\\cluster\\volume.ps1"
 
-A script is known by its text; what it would do on Windows is done on the machine's own files and disks.
+A script is known by its text; what it would do on Windows is done on the machine's own files and disks, and,
+for the steps of clusters, on the emulator's own state (`windows_steps`).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from diskbook.base.units import MIB
+from diskbook.emulator import windows_steps
 from diskbook.emulator.windows_xml import version
 from diskbook.machines.powershell import SCRIPTS
 from diskbook.machines.windows_setup import FACTS
@@ -36,6 +39,8 @@ SYSTEM = "Windows Server (emulated on Linux)"
 def main(words: Sequence[str] | None = None) -> int:
     """Answer one script; returns its exit status."""
     given = list(sys.argv[1:] if words is None else words)
+    if "-File" in given[:-1]:
+        return windows_steps.run(given[given.index("-File") + 1])
     name, parameters = recognise(base64.b64decode(given[-1]).decode("utf-16-le") if given else "")
     if name is None:
         print("the emulated PowerShell knows only the scripts of diskbook", file=sys.stderr)
@@ -66,7 +71,7 @@ def _start(parameters: Parameters) -> int:
     if folder.exists():
         return 0
     folder.mkdir(parents=True)
-    line = shlex.join(shlex.split(parameters["command"]))
+    line = shlex.join(_words(parameters["command"]))
     script = f"echo $$ >p; mv p pid; {line} >stdout 2>stderr; echo $? >s; mv s status"
     null = subprocess.DEVNULL
     # The shell leads a session of its own, so that its number names the whole job.
@@ -77,6 +82,13 @@ def _start(parameters: Parameters) -> int:
     while not (folder / "pid").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     return 0
+
+
+def _words(line: str) -> list[str]:
+    """Take a command line apart as Windows does: a backslash is no escape, and only double quotes quote."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=False)
+    lexer.whitespace_split, lexer.escape, lexer.quotes, lexer.commenters = True, "", '"', ""
+    return list(lexer)
 
 
 def _finish(parameters: Parameters) -> int:
@@ -140,7 +152,8 @@ def _disks(_: Parameters) -> int:
     for lun, row in _own_disks().items():
         drive = int(lun) + 1  # the system's own is drive 0
         fill = {"prefill_target": f"#{drive}:fill", "style": "RAW"}
-        rows.append({"lun": int(lun), "number": drive, "size_bytes": row["size_bytes"], **fill})
+        named = {"unique_id": row["unique_id"], "serial": row["unique_id"]}
+        rows.append({"lun": int(lun), "number": drive, "size_bytes": row["size_bytes"], **fill, **named})
     # As ConvertTo-Json does: one object stands alone, none at all is nothing.
     if rows:
         print(json.dumps(rows if len(rows) > 1 else rows[0]))
@@ -168,6 +181,11 @@ def _mark(parameters: Parameters) -> int:
     return 0
 
 
+def _put(parameters: Parameters) -> int:
+    windows_steps.put(parameters["path"], base64.b64decode(sys.stdin.buffer.read()))
+    return 0
+
+
 def _run(command: list[str], content: bytes = b"") -> bytes:
     return subprocess.run(command, input=content, stdout=subprocess.PIPE, check=True).stdout
 
@@ -187,6 +205,7 @@ _ANSWERS: dict[str, Callable[[Parameters], int]] = {
     "disks": _disks,
     "facts": _facts,
     "mark": _mark,
+    "put": _put,
     "version": _version,
 }
 

@@ -10,6 +10,11 @@ It lets `after` matching ones pass, then acts on `times` of them (0: on all). Ac
     {"reset": true}                                                              the connection is cut
     {"operation_failed": {"code": "...", "message": "..."}}                      an operation ends Failed
     {"operation_failed": {"status": "Canceled", "code": "...", ...}}             or Canceled
+
+A step of a cluster on a machine (`cluster_steps`) is matched by
+{"step": "volume", "machine_regex": "n1$"}, with one of these actions:
+    {"reads": {"columns": 2}}      the machine gives these facts instead of the true ones
+    {"killed_after": 1}            the step is killed after its first change
 """
 
 from __future__ import annotations
@@ -17,12 +22,14 @@ from __future__ import annotations
 import copy
 import re
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from diskbook.emulator.arm.errors import ArmError, bad_request, throttled
+from diskbook.emulator.step_call import Planted
 from diskbook.emulator.types import Json
 
 ACTIONS = {"status", "code", "message", "headers", "throttle", "delay_s", "reset", "operation_failed"}
+STEP_ACTIONS = {"reads", "killed_after"}
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ class Fault:
     reset: bool = False
     error: ArmError | None = None
     ends: str = "Failed"  # how an operation with an error ends
+    planted: Planted = field(default_factory=Planted)
 
 
 class Faults:
@@ -69,6 +77,11 @@ class Faults:
         """Say what is to happen to an operation."""
         return self._next(lambda match: "operation" in match and re.fullmatch(match["operation"], kind))
 
+    def step(self, step: str, machine: str) -> Planted:
+        """Say what is planted in a step on a machine."""
+        fault = self._next(lambda match: match.get("step") == step and _names(match, machine))
+        return Planted() if fault is None else fault.planted
+
     def _next(self, matches: object) -> Fault | None:
         assert callable(matches)
         with self._lock:
@@ -84,7 +97,7 @@ class Faults:
 
 
 def _request_matches(match: Json, method: str, path: str) -> bool:
-    if "operation" in match:
+    if "operation" in match or "step" in match:
         return False
     verb = match.get("method")
     if verb and verb.upper() != method.upper():
@@ -92,18 +105,23 @@ def _request_matches(match: Json, method: str, path: str) -> bool:
     return re.search(match.get("path_regex", ""), path, re.IGNORECASE) is not None
 
 
+def _names(match: Json, machine: str) -> bool:
+    return re.search(match.get("machine_regex", ""), machine, re.IGNORECASE) is not None
+
+
 def _check(fault: Json) -> None:
     action, match = fault.get("action"), fault.get("match")
     if not isinstance(action, dict) or not isinstance(match, dict) or not action:
         raise bad_request("a fault needs 'match' and 'action'", "InvalidFault")
-    strange = set(action) - ACTIONS
+    known = STEP_ACTIONS if "step" in match else ACTIONS
+    strange = set(action) - known
     if strange:
         raise bad_request(
-            f"a fault has no action '{min(strange)}'; known: {', '.join(sorted(ACTIONS))}", "InvalidFault"
+            f"a fault has no action '{min(strange)}'; known: {', '.join(sorted(known))}", "InvalidFault"
         )
     try:
-        re.compile(match.get("path_regex", ""))
-        re.compile(match.get("operation", ""))
+        for pattern in ("path_regex", "operation", "machine_regex"):
+            re.compile(match.get(pattern, ""))
     except re.error as error:
         raise bad_request(f"a fault's pattern is no regular expression: {error}", "InvalidFault") from None
 
@@ -126,4 +144,5 @@ def _fault(action: Json) -> Fault:
             action.get("headers"),
         )
     ends = action.get("operation_failed", {}).get("status", "Failed")
-    return Fault(float(action.get("delay_s", 0.0)), bool(action.get("reset", False)), error, ends)
+    planted = Planted(action.get("reads", {}), action.get("killed_after"))
+    return Fault(float(action.get("delay_s", 0.0)), bool(action.get("reset", False)), error, ends, planted)

@@ -110,6 +110,7 @@ def spec_of(vm: Resource) -> VmSpec:
         custom_data=str(vm.hidden.get("custom_data", "")),
         local_os_gib=int(os_disk["diskSizeGB"]) if os_disk.get("diffDiskSettings") else None,
         tags=dict(vm.body.get("tags") or {}),
+        image=str((vm.properties["storageProfile"].get("imageReference") or {}).get("sku", "")),
     )
 
 

@@ -1,4 +1,4 @@
-"""Clusters of emulated machines without a control plane: a backend, its steps, and what a run would ask of them."""
+"""Clusters of emulated machines without a control plane: a backend, and what a run would ask of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from diskbook.base import paths
 from diskbook.base.units import GIB
 from diskbook.emulator.backend import LocalBackend
 from diskbook.emulator.disk import build_plugin
@@ -22,6 +23,7 @@ from diskbook.machines.cluster import steps
 GROUP = "/subscriptions/s/resourcegroups/g"
 ACCOUNT, PASSWORD = "dbk-cluster", "Correct-Horse-7"
 SIZE_GIB = 32
+NOTHING = Planted()
 
 
 def vm_id(name: str) -> str:
@@ -40,7 +42,19 @@ def machine(name: str, size: str = "Standard_L16s", image: str = "") -> VmSpec:
 def p30(name: str) -> DiskSpec:
     tags = {"diskbook-site": "s2d-azure"}
     return DiskSpec(
-        disk_id(name), name, "Premium_LRS", SIZE_GIB, "1", 1, 5000, 200, False, False, "P30", tags, f"uid-{name}"
+        disk_id(name),
+        name,
+        "Premium_LRS",
+        SIZE_GIB,
+        "1",
+        1,
+        5000,
+        200,
+        False,
+        False,
+        "P30",
+        tags,
+        f"uid-{name}",
     )
 
 
@@ -72,13 +86,15 @@ class Spaces:
     def detach(self, node: str, lun: int) -> None:
         self.backend.detach(vm_id(node), lun)
 
-    def call(self, node: str, step: str, request: Any, planted: Planted = Planted(), inner: str = "ours") -> Any:
+    def call(
+        self, node: str, step: str, request: Any, planted: Planted = NOTHING, inner: str = "ours"
+    ) -> Any:
         """Carry a step out; returns the JSON document that it prints."""
         secret = self.backend._machine(self.backend._record(vm_id(node))).secret()
         asked = request.model_dump(mode="json") if isinstance(request, steps.Request) else request
         return self.backend.step(vm_id(node), secret, step, asked, inner, planted)
 
-    def run(self, node: str, step: str, request: steps.Request, planted: Planted = Planted()) -> Any:
+    def run(self, node: str, step: str, request: steps.Request, planted: Planted = NOTHING) -> Any:
         """Carry a step out as the cluster's account; returns its state, or raises StepFailed."""
         wrapped = steps.as_task(step, request, ACCOUNT, PASSWORD)
         printed = self.call(node, "task", wrapped, planted)
@@ -95,7 +111,12 @@ class Spaces:
 
     def prepare(self, **more: Any) -> steps.Prepare:
         return steps.Prepare(
-            account=ACCOUNT, password=PASSWORD, nodes=self.nodes, dns_suffix="dbk.internal", subnet="10.0.0.0/24", **more
+            account=ACCOUNT,
+            password=PASSWORD,
+            nodes=self.nodes,
+            dns_suffix="dbk.internal",
+            subnet="10.0.0.0/24",
+            **more,
         )
 
     def cluster(self, **more: Any) -> steps.Cluster:
@@ -134,7 +155,7 @@ def spaces(nodes: int = 3, profile: str = "quiet", disks: int = 4) -> Iterator[S
     names = tuple(f"r1-n{number + 1}" for number in range(nodes))
     with tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name:
         folder = Path(name)
-        made = Spaces(folder / "e", build_plugin(folder), load_profile(profile), names, disks)
+        made = Spaces(folder / "e", build_plugin(paths.CACHE), load_profile(profile), names, disks)
         try:
             yield made
         finally:

@@ -28,6 +28,7 @@ from diskbook.emulator.types import (
     VmSpec,
 )
 from diskbook.emulator.volume_host import VolumeHost
+from diskbook.emulator.volume_truth import of_volumes
 from diskbook.machines.disk_list import OS_DISK
 from diskbook.reference.catalog import EPHEMERAL
 
@@ -288,7 +289,8 @@ class LocalBackend:
     def truth(self) -> dict[str, Any]:
         """Return population and realised truth of all machines, disks and attachments, also of those gone."""
         with self._step():
-            return played(self._model, self._book, self._exports.sessions)
+            whole = played(self._model, self._book, self._exports.sessions)
+            return {**whole, "volumes": of_volumes(self._model, self._book, self._host)}
 
     def _recover(self) -> None:
         """Close what an emulator that was killed left open."""

@@ -204,7 +204,9 @@ def _steps_route(plane: ControlPlane, backend: LocalBackend) -> Route:
         try:
             asked = await request.json()
             planted = plane.faults.step(_innermost(asked), str(asked["machine"]))
-            machine, secret, step, inner = (str(asked[name]) for name in ("machine", "secret", "step", "inner"))
+            machine, secret, step, inner = (
+                str(asked[name]) for name in ("machine", "secret", "step", "inner")
+            )
             printed = await run_in_threadpool(
                 backend.step, machine, secret, step, dict(asked["request"]), inner, planted
             )

@@ -8,7 +8,8 @@ of all latencies drawn. `moves` of machines and disks are what wander and shifts
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,10 +45,12 @@ def build_truth(response: Mapping[str, Any], trials: Iterable[TrialWindow]) -> d
     -------
     dict
         `emulator` (name, profile, seed, noise, caps), `machines`, `disks`, `attachments` (population and
-        realised means, ms, one entry a machine and disk) and `trials` (realised means, ms, of the session
-        that overlaps the trial most; `matched` is False where none does).
+        realised means, ms, one entry a machine and disk), `volumes` (see `volume_truth`) and `trials`
+        (realised means, ms, of the session that overlaps the trial most; `matched` is False where none does).
     """
     attachments = response["attachments"]
+    volumes = response.get("volumes", [])
+    played = [*attachments, *(use for volume in volumes for use in _uses(volume))]
     return {
         "schema": SCHEMA,
         "provenance": Provenance.EMULATED,
@@ -56,16 +59,17 @@ def build_truth(response: Mapping[str, Any], trials: Iterable[TrialWindow]) -> d
         "machines": response["machines"],
         "disks": response["disks"],
         "attachments": _pairs(attachments),
-        "trials": [_trial_truth(window, attachments) for window in trials],
+        "volumes": [{key: volume[key] for key in volume if key != "uses"} for volume in volumes],
+        "trials": [_trial_truth(window, played) for window in trials],
     }
 
 
 def merge(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
     """Put the truth of a resumed run together: what an emulator that is gone played is in `earlier` only."""
     merged = dict(later)
-    known = {key: [_key(item) for item in later[key]] for key in ("machines", "disks", "attachments")}
-    for key, keys in known.items():
-        merged[key] = [item for item in earlier[key] if _key(item) not in keys] + list(later[key])
+    for key in ("machines", "disks", "attachments", "volumes"):
+        keys = [_key(item) for item in later[key]]
+        merged[key] = [item for item in earlier.get(key, []) if _key(item) not in keys] + list(later[key])
     matched = {item["trial"]: item for item in earlier["trials"] if item["matched"]}
     merged["trials"] = [
         item if item["matched"] else matched.get(item["trial"], item) for item in later["trials"]
@@ -75,6 +79,12 @@ def merge(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any
 
 def _key(item: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(item.get(name) for name in ("id", "machine_id", "disk_id", "caching"))
+
+
+def _uses(volume: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What each machine did on a volume, as if that were a disk attached there."""
+    for use in volume["uses"]:
+        yield {**use, "disk_id": volume["id"], "population": volume["population"], "is_volume": True}
 
 
 def _pairs(attachments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -120,6 +130,10 @@ def _trial_truth(window: TrialWindow, attachments: Iterable[Mapping[str, Any]]) 
 
 
 def _is_of(window: TrialWindow, attachment: Mapping[str, Any]) -> bool:
+    if attachment.get("is_volume"):  # a run may put its replicate before the name: group/r1-name
+        group, _, name = (re.escape(part) for part in attachment["disk_id"].partition("/"))
+        of_volume = re.fullmatch(rf"{group}/(r\d+-)?{name}", window.disk_id, re.IGNORECASE)
+        return of_volume is not None and window.machine_id.lower() == attachment["machine_id"].lower()
     return (window.machine_id.lower(), window.disk_id.lower()) == (
         attachment["machine_id"].lower(),
         attachment["disk_id"].lower(),

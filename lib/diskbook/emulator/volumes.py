@@ -206,9 +206,13 @@ def pool_holds(nodes: Sequence[int], up: Collection[int], up_nodes: Collection[i
 
 
 def expected_write_ms(
-    means_ms: Sequence[float], sigma: float, hops_ms: Sequence[float] = (), draws: int = 400_000
+    means_ms: Sequence[float],
+    sigma: float,
+    hops_ms: Sequence[float] = (),
+    draws: int = 400_000,
+    hop_sigma: float = 0.0,
 ) -> float:
-    """Mean latency of a write that ends with its slowest copy, each a lognormal plus its hop.
+    """Mean latency of a write that ends with its slowest copy, each a lognormal plus its hop, another one.
 
     By `draws` draws of a fixed seed: 0.1 % or better up to a sigma of 0.5.
     """
@@ -216,6 +220,12 @@ def expected_write_ms(
     hops = list(hops_ms) or [0.0] * len(means_ms)
     slowest = np.zeros(draws)
     for mean, hop in zip(means_ms, hops, strict=True):
-        copy = mean * np.exp(sigma * (random.standard_normal(draws) - sigma / 2)) + hop
+        copy = mean * np.exp(sigma * (random.standard_normal(draws) - sigma / 2))
+        if hop:
+            copy += (
+                hop * np.exp(hop_sigma * (random.standard_normal(draws) - hop_sigma / 2))
+                if hop_sigma
+                else hop
+            )
         np.maximum(slowest, copy, out=slowest)
     return float(slowest.mean())

@@ -23,8 +23,8 @@ PATH = "/diskbook/steps"
 LIMIT_S = 3600.0
 """Longer than any step waits."""
 _MISSING = (
-    "The argument '{path}' to the -File parameter does not exist. Provide the path to an existing '.ps1' file as "
-    "an argument to the -File parameter."
+    "The argument '{path}' to the -File parameter does not exist. Provide the path to an existing "
+    "'.ps1' file as an argument to the -File parameter."
 )
 
 

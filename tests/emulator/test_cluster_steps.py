@@ -37,17 +37,22 @@ def two() -> Iterator[Spaces]:
         yield made
 
 
+def empty(made: Spaces) -> None:
+    """Take volumes, pools and clusters away."""
+    known = made.backend._book.spaces
+    for record in known.there:
+        made.backend._host.end(record)
+    for kept in (known.clusters, known.pools, known.volumes):
+        kept.clear()
+    made.backend.show([vm_id(name) for name in made.nodes])
+
+
 @pytest.fixture
 def clean(two: Spaces) -> Spaces:
     """Two prepared nodes without cluster, pool and volume."""
+    empty(two)
     known = two.backend._book.spaces
-    for record in known.there:
-        two.backend._host.end(record)
-    known.clusters.clear()
-    known.pools.clear()
-    known.volumes.clear()
     known.nodes.clear()
-    two.backend.show([vm_id(name) for name in two.nodes])
     for name in two.nodes:
         two.call(name, "prepare", two.prepare())
         known.nodes[vm_id(name)].restarted()
@@ -230,45 +235,42 @@ def state_of(made: Spaces) -> tuple[Any, ...]:
     return known.clusters, known.pools, volumes, known.nodes
 
 
+def repeated(
+    made: Spaces, step: str, request: steps.Request, planted: Planted, *, alone: bool = False
+) -> int:
+    """Repeat a step until nobody kills it; returns how often it was begun."""
+    wrapped = request if alone else steps.as_task(step, request, ACCOUNT, PASSWORD)
+    for count in range(1, 20):
+        answer = made.call("r1-n1", step if alone else "task", wrapped, planted)
+        if answer is not None:
+            assert answer["ok"], answer
+            return count
+    raise AssertionError(f"{step} does not come to an end")
+
+
+def last_step(made: Spaces, step: str, planted: Planted) -> int:
+    """Do what comes before a step, and the step itself; returns how often it was begun."""
+    if step == "prepare":
+        made.backend._book.spaces.nodes.clear()
+        return repeated(made, "prepare", made.prepare(), planted, alone=True)
+    if step == "cluster":
+        return repeated(made, "cluster", made.cluster(**WITNESS), planted)
+    if step == "simple":
+        disks = made.enable().disks[:2]
+        made.call("r1-n1", "enable", made.enable(clustered=False).model_copy(update={"disks": disks}))
+        return repeated(made, "volume", steps.simple("dbk", "one", SIZE, 2), planted, alone=True)
+    made.run("r1-n1", "cluster", made.cluster(**WITNESS))
+    if step == "enable":
+        return repeated(made, "enable", made.enable(), planted)
+    made.run("r1-n1", "enable", made.enable())
+    return repeated(made, "volume", steps.nested("dbk", "nested", SIZE), planted)
+
+
 @pytest.mark.parametrize("step", ["prepare", "cluster", "enable", "volume", "simple"])
 def test_a_step_that_was_killed_anywhere_comes_to_the_same_end(clean: Spaces, step: str) -> None:
-    """From the beginning to the end once in one go, and once killed after every change there is."""
-
-    def go(planted: Planted) -> int:
-        """Do all up to the step; repeat the step until nobody kills it. Returns how often that was."""
-        if step == "prepare":
-            clean.backend._book.spaces.nodes.clear()
-            return tries(lambda: clean.call("r1-n1", "prepare", clean.prepare(), planted))
-        if step == "cluster":
-            return tries(lambda: task("cluster", clean.cluster(**WITNESS), planted))
-        if step == "simple":
-            disks = clean.enable().disks[:2]
-            alone = clean.enable(clustered=False).model_copy(update={"disks": disks})
-            clean.call("r1-n1", "enable", alone)
-            asked = steps.simple("dbk", "one", SIZE, 2)
-            return tries(lambda: clean.call("r1-n1", "volume", asked, planted))
-        clean.run("r1-n1", "cluster", clean.cluster(**WITNESS))
-        if step == "enable":
-            return tries(lambda: task("enable", clean.enable(), planted))
-        clean.run("r1-n1", "enable", clean.enable())
-        return tries(lambda: task("volume", steps.nested("dbk", "nested", SIZE), planted))
-
-    def task(name: str, request: steps.Request, planted: Planted) -> Any:
-        return clean.call("r1-n1", "task", steps.as_task(name, request, ACCOUNT, PASSWORD), planted)
-
-    def tries(call: Any) -> int:
-        count = 1
-        while (answer := call()) is None:
-            count += 1
-        assert answer["ok"], answer
-        return count
-
-    assert go(Planted()) == 1
+    """From the beginning to the end in one go, and killed after every change that there is."""
+    assert last_step(clean, step, Planted()) == 1
     expected = json.dumps(state_of(clean), default=vars)
-    for record in clean.backend._book.spaces.there:
-        clean.backend._host.end(record)
-    known = clean.backend._book.spaces
-    for kept in (known.clusters, known.pools, known.volumes):
-        kept.clear()
-    assert go(Planted(killed_after=1)) > 1
+    empty(clean)
+    assert last_step(clean, step, Planted(killed_after=1)) > 1
     assert json.dumps(state_of(clean), default=vars) == expected

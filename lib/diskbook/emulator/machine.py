@@ -24,6 +24,7 @@ from diskbook.base.errors import UsageError
 from diskbook.base.files import write_atomic
 from diskbook.emulator import network, processes
 from diskbook.emulator.cloudinit import host_key_pair, host_keys, new_host_key
+from diskbook.emulator.environment import FOLDER_VARIABLE
 from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.machines import nbd
 
@@ -292,7 +293,7 @@ class Machine:
             folder=self.folder,
             user=user,
             use_pam="yes" if _is_locked(user) else "no",
-            folder_variable=processes.FOLDER_VARIABLE,
+            folder_variable=FOLDER_VARIABLE,
             subsystem=f"Subsystem sftp {sftp}" if sftp else "",
         )
 
@@ -304,7 +305,7 @@ class Machine:
             path=shlex.quote(f"{self.folder}/bin:{SYSTEM_PATH}{beside}"),
             user=shlex.quote(user),
             label=shlex.quote(self.label),
-            folder_variable=processes.FOLDER_VARIABLE,
+            folder_variable=FOLDER_VARIABLE,
         )
 
     def _wait_until_it_answers(self, log: Path) -> None:

@@ -15,8 +15,7 @@ from pathlib import Path
 import psutil
 
 from diskbook.base.errors import UsageError
-
-FOLDER_VARIABLE = "DISKBOOK_MACHINE_FOLDER"  # in the environment of all that runs on an emulated machine
+from diskbook.emulator.environment import FOLDER_VARIABLE
 
 # PR_SET_PDEATHSIG fires when the forking thread ends, not the process: so one thread forks, and never ends.
 _FORKER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="forker")

@@ -23,8 +23,8 @@ from typing import Any
 
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.emulator import windows_xml
+from diskbook.emulator.environment import FOLDER_VARIABLE
 from diskbook.emulator.layout_file import DEPTH
-from diskbook.emulator.processes import FOLDER_VARIABLE
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse_words
 from diskbook.scenario.diskspd_line.render import render
 from diskbook.scenario.model import Workload

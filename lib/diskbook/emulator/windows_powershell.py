@@ -4,7 +4,8 @@
     powershell -NoProfile -NonInteractive -File "C:\\ProgramData\\diskbook\\cluster\\volume.ps1"
 
 A script is known by its text; what it would do on Windows is done on the machine's own files and disks, and,
-for the steps of clusters, on the emulator's own state (`windows_steps`).
+for the steps of clusters, on the emulator's own state (`windows_steps`). It is called several times a trial,
+so it imports little; what a new machine is asked is answered by `windows_facts`.
 """
 
 from __future__ import annotations
@@ -27,13 +28,11 @@ from typing import Any
 
 from diskbook.base.units import MIB
 from diskbook.emulator import windows_steps
-from diskbook.emulator.windows_xml import version
 from diskbook.machines.powershell import SCRIPTS
-from diskbook.machines.windows_setup import FACTS
 
 Parameters = Mapping[str, Any]
 _STREAMS_S = 5.0  # a shell that has not begun by then does not begin
-SYSTEM = "Windows Server (emulated on Linux)"
+_FACTS = "diskbook.emulator.windows_facts"
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -41,21 +40,21 @@ def main(words: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if words is None else words)
     if "-File" in given[:-1]:
         return windows_steps.run(given[given.index("-File") + 1])
-    name, parameters = recognise(base64.b64decode(given[-1]).decode("utf-16-le") if given else "")
+    text = base64.b64decode(given[-1]).decode("utf-16-le") if given else ""
+    name, parameters = recognise(text)
     if name is None:
-        print("the emulated PowerShell knows only the scripts of diskbook", file=sys.stderr)
-        return 1
+        return subprocess.run([sys.executable, "-I", "-m", _FACTS, text], check=False).returncode
     return _ANSWERS[name](parameters)
 
 
 def recognise(text: str) -> tuple[str | None, Parameters]:
-    """Name of a script and its parameters; None for one that is not the workbook's."""
+    """Name of a script and its parameters; None for one that is none of `SCRIPTS`."""
     first, _, body = text.partition("\n")
     for name, script in SCRIPTS.items():
         if body.strip() == script.strip():
             quoted = first.partition("$p = '")[2].rpartition("' | ConvertFrom-Json")[0]
             return name, json.loads(quoted.replace("''", "'"))
-    return ("version", {}) if text.strip() == FACTS.strip() else (None, {})
+    return None, {}
 
 
 def _home() -> Path:
@@ -190,12 +189,6 @@ def _run(command: list[str], content: bytes = b"") -> bytes:
     return subprocess.run(command, input=content, stdout=subprocess.PIPE, check=True).stdout
 
 
-def _version(_: Parameters) -> int:
-    print(SYSTEM)
-    print(version(_run(["fio", "--version"]).decode().strip()))
-    return 0
-
-
 _ANSWERS: dict[str, Callable[[Parameters], int]] = {
     "start": _start,
     "finish": _finish,
@@ -206,7 +199,6 @@ _ANSWERS: dict[str, Callable[[Parameters], int]] = {
     "facts": _facts,
     "mark": _mark,
     "put": _put,
-    "version": _version,
 }
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ import urllib.request
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from diskbook.emulator.processes import FOLDER_VARIABLE
-from diskbook.machines.cluster import steps
+from diskbook.emulator.environment import FOLDER_VARIABLE
+from diskbook.machines.cluster import scripts
 
 CONTROL = "control.json"
 PATH = "/diskbook/steps"
@@ -47,7 +47,7 @@ def kind(path: str, step: str) -> str:
     file = file_of(path)
     if not file.exists():
         return "missing"
-    return "ours" if _text(file.read_bytes()) == _text(steps.script(step).encode()) else "other"
+    return "ours" if _text(file.read_bytes()) == _text(scripts.script(step).encode()) else "other"
 
 
 def _text(content: bytes) -> str:
@@ -57,7 +57,7 @@ def _text(content: bytes) -> str:
 def run(path: str) -> int:
     """Run a script with a request on standard input, as `powershell -File` does; returns its exit status."""
     step = PureWindowsPath(path).stem.lower()
-    which = kind(path, step) if step in steps.STEPS else "other"
+    which = kind(path, step) if step in scripts.NAMES else "other"
     if which == "missing" or not file_of(path).exists():
         print(_MISSING.format(path=path), file=sys.stderr)
         return 1
@@ -68,7 +68,7 @@ def run(path: str) -> int:
         return 1
     request = json.loads(sys.stdin.read())
     inner = str(request.get("step", "")) if step == "task" else ""
-    inner_kind = kind(steps.path(inner), inner) if inner in steps.STEPS else "missing"
+    inner_kind = kind(scripts.path(inner), inner) if inner in scripts.NAMES else "missing"
     return _carried_out(step, request, inner_kind)
 
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import KIB
+from diskbook.machines.cluster.scripts import FOLDER, path, script
 
-FOLDER = r"C:\ProgramData\diskbook\cluster"  # as task.ps1 names it
+__all__ = ["FOLDER", "path", "script"]  # what callers of steps need of `scripts`
+
 FEATURES = ("Failover-Clustering", "FS-FileServer", "RSAT-Clustering-PowerShell")
 TESTS = ("Storage Spaces Direct", "Inventory", "Network", "System Configuration")
 # Bytes on the wire a byte written or read prove copies and local reads. ReFS: data that passes the mirror by.
@@ -182,17 +183,6 @@ STEPS: dict[str, type[Request]] = {
 
 class StepFailed(DiskbookError):
     """A step on a node ended in an error; the sentence is the node's own."""
-
-
-def script(step: str) -> str:
-    """Return the whole script of a step, to be put at `path(step)` on the node; it holds no secret."""
-    folder = resources.files("diskbook.machines.cluster")
-    return "\n".join((folder / f"{name}.ps1").read_text("utf-8") for name in ("common", step))
-
-
-def path(step: str) -> str:
-    """Return where the script of a step lies on a node."""
-    return rf"{FOLDER}\{step}.ps1"
 
 
 def command(step: str) -> str:

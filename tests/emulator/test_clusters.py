@@ -1,7 +1,9 @@
-"""A cluster on a whole emulator: made over SSH, measured, lost in part, restarted with, and gone with its group."""
+"""A cluster on a whole emulator: made over SSH, measured, lost in part, restarted, gone with its group."""
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +12,9 @@ from typing import Any
 import pytest
 
 from diskbook.azure import keys, requests, windows
-from diskbook.base.units import GIB
+from diskbook.base.units import GIB, MIB
 from diskbook.emulator import lifecycle
+from diskbook.emulator.truth import TrialWindow, build_truth
 from diskbook.machines.cluster import steps
 from diskbook.machines.ssh import Host
 from diskbook.machines.ssh_windows import WindowsConnection
@@ -146,9 +149,134 @@ def cluster() -> Iterator[Cluster]:
         assert soon(lambda: not leftovers(place))
 
 
-def test_it(cluster: Cluster) -> None:
-    load = ("-b64K", "-t1", "-o8", "-w100", "-s", "-Sh", "-W0", "-d1", "-L", "-Rxml")
-    cluster.diskspd("r1-n1", "fill", *load, "-c64M", FILL)
-    before = cluster.counted("r1-n1")
-    cluster.diskspd("r1-n2", "load", *load, FILE)
-    print(before, cluster.counted("r1-n1"), cluster.counted("r1-n2"))
+LOAD = ("-b64K", "-t1", "-o8", "-w100", "-s", "-Sh", "-W0", "-d1", "-L", "-Rxml")
+NETWORK = "network interface(microsoft hyper-v network adapter)"
+
+
+def health(cluster: Cluster, node: str) -> str:
+    state = cluster.direct(node, "idle", steps.Idle(volumes=("vol",), wait_s=30))
+    return str(state["health"][0]["health"])
+
+
+def repaired(cluster: Cluster, node: str, back: steps.Loss) -> bool:
+    return bool(cluster.direct(node, "restore", back)["done"])
+
+
+def test_a_file_on_the_volume_is_measured_from_any_node_and_its_bytes_are_counted(cluster: Cluster) -> None:
+    cluster.diskspd("r1-n1", "fill", *LOAD, "-c64M", FILL)
+    before = {node: cluster.counted(node) for node in NODES}
+    assert "emulated by fio" in cluster.diskspd("r1-n2", "load", *LOAD, FILE)
+    grown = {
+        node: {path: count - before[node][path] for path, count in cluster.counted(node).items()}
+        for node in NODES
+    }
+    written = grown["r1-n2"]["cluster csvfs(vol)\\write bytes/sec"]
+    sent, received = f"{NETWORK}\\bytes sent/sec", f"{NETWORK}\\bytes received/sec"
+    assert written > MIB and grown["r1-n1"]["cluster csvfs(vol)\\write bytes/sec"] == 0
+    # The owner gets all bytes, and sends them to both others; one of them issued them.
+    assert grown["r1-n1"][received] == written and grown["r1-n1"][sent] == 2 * written
+    assert grown["r1-n2"][sent] == grown["r1-n2"][received] == grown["r1-n3"][received] == written
+
+
+def test_a_file_that_is_not_there_is_an_error_of_diskspd(cluster: Cluster) -> None:
+    on = cluster.on("r1-n1")
+    on.start_job("none", ["diskspd", *LOAD, r"C:\ClusterStorage\vol\other.dat"])
+    files = on.finish_job("none", [], expected_s=0, limit_s=30)
+    assert files["status"].strip() == b"1" and b"Error opening file" in files["stderr"]
+
+
+def test_a_mistake_is_planted_through_the_control_plane_and_found_where_it_is_read(cluster: Cluster) -> None:
+    place = steps.Place(volume="vol", node="r1-n1")
+    match = {"step": "place", "machine_regex": "n1$"}
+    lifecycle.plant(cluster.azure.emulator, [{"match": match, "action": {"reads": {"owner": "r1-n3"}}}])
+    with pytest.raises(steps.StepFailed, match="the owner of vol is 'r1-n3', but 'r1-n1' was asked for"):
+        cluster.run("r1-n1", "place", place)
+    assert cluster.run("r1-n1", "place", place)["owner"] == "r1-n1"
+    lifecycle.plant(cluster.azure.emulator, [])
+
+
+def test_only_scripts_of_the_workbook_are_run(cluster: Cluster) -> None:
+    folder = cluster.folders["r1-n1"] / "drives" / "c" / "programdata" / "diskbook" / "cluster"
+    (folder / "idle.ps1").rename(folder / "kept")
+    absent = cluster.on("r1-n1").run(steps.command("idle"), stdin=b"{}")
+    assert absent.status != 0 and b"does not exist" in absent.stderr
+    (folder / "idle.ps1").write_text("Remove-Item C:")
+    strange = cluster.on("r1-n1").run(steps.command("idle"), stdin=b"{}")
+    assert strange.status != 0 and b"knows only the scripts of diskbook" in strange.stderr
+    (folder / "kept").rename(folder / "idle.ps1")
+
+
+def test_a_detached_disk_is_lost_and_repaired_when_it_is_back(cluster: Cluster) -> None:
+    disk = next(row for row in cluster.azure.clients.compute.disks.list() if row.name == "r1-n3-d")
+    unique_id = disk.unique_id
+    lost = steps.Loss(kind="disk", volumes=("vol",), unique_id=unique_id, wait_s=10)
+    cluster.azure.detach("r1-n3", str(disk.id))
+    assert cluster.direct("r1-n1", "fail", lost)["health"][0]["status"] == "Degraded"
+    cluster.diskspd("r1-n1", "without", *LOAD, FILE)
+    cluster.azure.attach("r1-n3", str(disk.id))
+    assert soon(lambda: repaired(cluster, "r1-n1", lost), 30)
+    assert health(cluster, "r1-n1") == "Healthy"
+
+
+def test_a_deallocated_owner_gives_the_volume_to_another_node(cluster: Cluster) -> None:
+    cluster.run("r1-n1", "place", steps.Place(volume="vol", node="r1-n3"))
+    cluster.azure.clients.compute.virtual_machines.begin_deallocate(GROUP, "r1-n3").result()
+    lost = steps.Loss(kind="node", volumes=("vol",), node="r1-n3", wait_s=10)
+    state = cluster.direct("r1-n1", "fail", lost)
+    assert {row["node"]: row["state"] for row in state["nodes"]} == {
+        "r1-n1": "Up",
+        "r1-n2": "Up",
+        "r1-n3": "Down",
+    }
+    with pytest.raises(steps.StepFailed, match="The cluster node is down"):
+        cluster.run("r1-n1", "place", steps.Place(volume="vol", node="r1-n3"))
+    cluster.diskspd("r1-n1", "two", *LOAD, FILE)
+    cluster.azure.clients.compute.virtual_machines.begin_start(GROUP, "r1-n3").result()
+    cluster.connections.pop("r1-n3", None)
+    assert soon(lambda: repaired(cluster, "r1-n1", lost), 30)
+    truth = lifecycle.read_truth(cluster.azure.emulator)["volumes"][0]
+    assert truth["owner"].endswith("r1-n1") and truth["repair_done_bytes"] > 0
+
+
+def test_truth_says_what_is_planted_and_what_was_played(cluster: Cluster) -> None:
+    cluster.diskspd("r1-n1", "fill", *LOAD, "-c64M", FILL)
+    cluster.diskspd("r1-n1", "load", *LOAD, FILE)
+    (volume,) = lifecycle.read_truth(cluster.azure.emulator)["volumes"]
+    assert volume["id"] == f"{GROUP}/vol" and (volume["copies"], volume["columns"]) == (3, 1)
+    disk = 1.3  # the default site's write; the slowest of three at sigma 0.2 and a hop
+    assert 1.174 * disk < volume["expected_write_ms"] < 1.174 * disk + 0.15
+    use = next(use for use in volume["uses"] if use["machine_id"].endswith("r1-n1"))
+    session = use["sessions"][-1]
+    assert session["write_mean_ms"] == pytest.approx(volume["expected_write_ms"], rel=0.05)
+    window = TrialWindow("t", use["machine_id"], f"{GROUP}/r1-vol", session["started"], session["ended"])
+    response = lifecycle.read_truth(cluster.azure.emulator)
+    (trial,) = build_truth(response, [window])["trials"]
+    assert trial["matched"] and trial["realised"]["write_mean_ms"] == session["write_mean_ms"]
+
+
+def test_a_killed_emulator_comes_back_with_the_cluster_and_its_data(cluster: Cluster) -> None:
+    emulator = cluster.azure.emulator
+    cluster.run("r1-n1", "place", steps.Place(volume="vol", node="r1-n2"))
+    before = members(cluster)
+    for connection in cluster.connections.values():
+        connection.close()
+    cluster.connections.clear()
+    os.kill(emulator.pid, signal.SIGKILL)
+    assert soon(lambda: not leftovers(cluster.state))
+    cluster.azure.emulator = lifecycle.start("spaces", time_scale=0.0)
+    state = cluster.run("r1-n1", "volume", steps.mirror("dbk", "vol", GIB, 1, 3))
+    assert state["owner"] == "r1-n2" and members(cluster) == before
+    assert health(cluster, "r1-n1") == "Healthy"
+    assert "emulated by fio" in cluster.diskspd("r1-n1", "again", *LOAD, FILE)
+
+
+def members(cluster: Cluster) -> list[bytes]:
+    """First MiB of what each disk of the pool holds."""
+    return [path.open("rb").read(MIB) for path in sorted((cluster.state / "disks").glob("r1-*-d-*.img"))]
+
+
+def test_z_with_its_group_it_is_gone(cluster: Cluster) -> None:
+    cluster.azure.clients.resource.resource_groups.begin_delete(GROUP).result()
+    assert not list((cluster.state / "volumes").glob("*")) and not list((cluster.state / "disks").glob("*"))
+    (volume,) = lifecycle.read_truth(cluster.azure.emulator)["volumes"]
+    assert sum(len(use["sessions"]) for use in volume["uses"]) >= 3  # it is remembered

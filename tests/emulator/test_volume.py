@@ -220,6 +220,17 @@ def test_where_another_node_owns_the_volume_all_bytes_go_there_first(make: Make)
 
 # ---- disks and nodes that fail --------------------------------------------------------------------------
 
+
+def test_what_a_network_carries_holds_writes_of_64_kib(make: Make) -> None:
+    """The owner of a three-way mirror sends each byte twice, so its network carries half its limit."""
+    made = make("three-way", nic=Limits(mb_s=20))
+    load = ["--rw=randwrite", "--bs=64k", "--iodepth=8", "--size=64m", "--time_based", "--runtime=2"]
+    rate = fio(made.serve(), *load).bw_bytes
+    assert 0.8 * 10e6 < rate < 1.05 * 10e6
+    out, into = made.volume.file.wire_bytes().T
+    assert out[0] == 2 * into[1] == 2 * into[2] and out[1] == out[2] == into[0] == 0
+
+
 LOSSES = [  # what is lost, whether another disk comes back, and what is lost after the repair
     ("two-way", {"members": {1}}, True, {"nodes": {1}}),
     ("two-way", {"nodes": {1}}, False, {"nodes": {0}}),

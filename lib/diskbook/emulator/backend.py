@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import GIB
 from diskbook.emulator import cluster_steps, network
@@ -193,10 +195,16 @@ class LocalBackend:
         """Return what all data disks did second by second, also those detached since."""
         with self._step():
             return [
-                self._exports.activity(attachment)
+                self._with_volumes(self._exports.activity(attachment))
                 for attachment in self._book.attachments
                 if attachment.lun != OS_LUN
             ]
+
+    def _with_volumes(self, alone: Activity) -> Activity:
+        """Add what a disk did for volumes to what it did by itself."""
+        more = self._host.activity.of(alone.disk.id, alone.attached, alone.detached)
+        counts = np.concatenate([alone.counts, more])
+        return replace(alone, counts=counts[counts[:, 0].argsort(kind="stable")])
 
     def begin_block(self, vm_ids: Iterable[str], block: int) -> None:
         """Set the noise clock of machines, and of the disks attached there, to a block of their run.

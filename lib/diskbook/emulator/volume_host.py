@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from diskbook.emulator.disk import build_plugin
 from diskbook.emulator.exports import Exports
 from diskbook.emulator.layout_file import Hop, MemberModel, NodeModel, VolumeModel
+from diskbook.emulator.member_activity import MemberActivity
 from diskbook.emulator.model import Model
 from diskbook.emulator.records import Book
 from diskbook.emulator.shm import ModelFile
@@ -44,6 +45,7 @@ class VolumeHost:
         self._cache = cache
         self.volumes: dict[int, Volume] = {}
         self.running: dict[tuple[int, str], VolumeServer] = {}
+        self.activity = MemberActivity()
         for record in book.spaces.there:
             self._open(record)
         self.refresh()
@@ -103,7 +105,10 @@ class VolumeHost:
         shutil.rmtree(self._home(record), ignore_errors=True)
 
     def heal(self) -> None:
-        """Start again what has died."""
+        """Start again what has died, and look at what disks have done."""
+        for record in self._book.spaces.there:
+            disks = [disk.disk_id for disk in record.disks]
+            self.activity.look(record.number, disks, self.volumes[record.number].file, time.time())
         for server in self.running.values():
             if not server.alive():
                 server.start()

@@ -143,6 +143,8 @@ def _common(replicate, block, repeat, position, arm, load, clock) -> dict:
         "tool_version": "fio-3.33",
         "machine_id": f"vm{zone}-{replicate}",
         "disk_id": f"{disk}-{replicate}",
+        "volume": "",
+        "owner": "",
         "vm_size": VM,
         "lun": "0",
         "logical_zone": zone,

@@ -6,7 +6,6 @@ address by now is found there. Power states are those of the instance view ("Pow
 
 from __future__ import annotations
 
-import threading
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -25,7 +24,6 @@ STOPPED = ("stopped", "deallocated")
 CHANGING = ("starting", "stopping", "deallocating")
 # One try: whoever asks will ask again, and a laptop without a network must not wait here.
 _SINGLE_TRY: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_timeout": 20}
-_manifest = threading.Lock()  # replicates are measured side by side and share the manifest
 
 
 class Recovery:
@@ -133,12 +131,7 @@ class Recovery:
     def _record(self, machine: str, state: str, done: str, host: Host) -> None:
         entry = self._replicate["machines"][machine]
         entry["host"] = {key: value for key, value in asdict(host).items() if key != "private_key"}
-        with _manifest:
-            rows = self._run.manifest["replicates"]
-            for row in rows:
-                if row["replicate"] == self._replicate["replicate"]:
-                    row["machines"][machine]["host"] = entry["host"]
-            self._run.update_manifest(replicates=rows)
+        self._run.update_replicate(self._replicate["replicate"], machines=self._replicate["machines"])
         self._run.append(
             "recovery",
             replicate=self._replicate["replicate"],

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ from diskbook.scenario.model import Scenario
 
 SCHEMA = 1
 SIGNATURE = "signature"  # key of the manifest: this client's, over all other keys
+_replicates = threading.Lock()
 _CUT = "...cut short"  # ends a ledger line that was not written whole
 
 
@@ -129,6 +131,15 @@ class Run:
         """Set top-level keys of the manifest."""
         self.write_manifest({**self.manifest, **changes})
 
+    def update_replicate(self, number: int, **changes: Any) -> None:
+        """Set keys of one replicate's entry of the manifest; replicates are measured side by side."""
+        with _replicates:
+            rows = [
+                {**row, **changes} if row["replicate"] == number else row
+                for row in self.manifest["replicates"]
+            ]
+            self.update_manifest(replicates=rows)
+
     def ledger(self) -> list[dict[str, Any]]:
         """Return all events, oldest first. A last line cut short by a crash is left out."""
         path = self.folder / "ledger.jsonl"
@@ -176,10 +187,14 @@ class Run:
                 write_atomic(path, gzip.compress(content, mtime=0))
         return {"path": str(path.relative_to(self.folder)), "sha256": digest}
 
+    def raw_paths(self) -> list[Path]:
+        """Return the raw files that there are."""
+        return sorted((self.folder / "raw").glob("*.gz"))
+
     def trial_names(self) -> set[str]:
         """Names that trials have had, also those of which a run that was cut short left but a raw file."""
         recorded = {event["trial"] for event in self.ledger() if event["event"] == "trial"}
-        raw = {re.split(r"[._]", path.name)[0] for path in (self.folder / "raw").glob("*.gz")}
+        raw = {re.split(r"[._]", path.name)[0] for path in self.raw_paths()}
         return recorded | raw
 
     @contextlib.contextmanager

@@ -25,7 +25,7 @@ from diskbook.reference.catalog import EPHEMERAL
 from diskbook.scenario.model import Workload
 from diskbook.store import raw, raw_imported
 from diskbook.store.run import Run
-from diskbook.tables import schema
+from diskbook.tables import counters, schema
 from diskbook.tables.schema import validate
 from diskbook.throttling import credit, platform as platform_metrics, volume_setups
 from diskbook.tools import registry
@@ -36,6 +36,7 @@ __all__ = ["Tables", "build", "read", "tables_of", "validate", "write"]
 Event = Mapping[str, Any]
 Reader = Callable[[Event, Workload], Measurement]
 _ALWAYS = (schema.TRIALS, schema.BINS, schema.SERIES)
+_SOMETIMES = (schema.METRICS, schema.COUNTERS)
 _LIMITS = ("iops", "mb_s", "burst_iops", "burst_mb_s")
 
 
@@ -44,13 +45,15 @@ class Tables:
     """Tables of a run.
 
     `trials` (a row a trial and direction), `bins` (latency histograms), `series` (by interval), `metrics` (of
-    the platform, by minute; without rows where none were fetched).
+    the platform, by minute; without rows where none were fetched), `counters` (of a cluster's nodes, before
+    and after each trial on one of its volumes; without rows where there is no cluster).
     """
 
     trials: pd.DataFrame
     bins: pd.DataFrame
     series: pd.DataFrame
     metrics: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.METRICS))
+    counters: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.COUNTERS))
 
 
 def build(run: Run) -> Tables:
@@ -72,7 +75,8 @@ def build(run: Run) -> Tables:
         return raw.read_trial(run.folder, event, workload)
 
     tables = tables_of(manifest, ledger, read_trial)
-    return replace(tables, metrics=_platform(run, manifest["provenance"], ledger))
+    metrics = _platform(run, manifest["provenance"], ledger)
+    return replace(tables, metrics=metrics, counters=_counters(run, ledger))
 
 
 def rebuilt(run: Run) -> Tables:
@@ -122,9 +126,26 @@ def _platform(run: Run, provenance: str, ledger: Iterable[Event]) -> pd.DataFram
         ) from None
 
 
+def _counters(run: Run, ledger: Iterable[Event]) -> pd.DataFrame:
+    """Read what the nodes of clusters counted before and after each trial."""
+    rows: list[dict[str, Any]] = []
+    for event in ledger:
+        entry = (event.get("files") or {}).get(counters.KIND) if event["event"] == "trial" else None
+        if not isinstance(entry, Mapping):
+            continue
+        try:
+            document = json.loads(raw.read_bytes(run.folder, entry))
+            rows.extend(counters.rows(run.name, event["trial"], document["before"], document["after"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DiskbookError(
+                f"run {run.name}: {entry['path']} does not hold performance counters ({error}); restore it"
+            ) from None
+    return schema.from_rows(schema.COUNTERS, rows)
+
+
 def write(tables: Tables, folder: Path) -> None:
     """Check the tables and write them as <table>.parquet; equal tables give equal bytes."""
-    for table in (*_ALWAYS, *([schema.METRICS] if len(tables.metrics) else [])):
+    for table in (*_ALWAYS, *(table for table in _SOMETIMES if len(getattr(tables, table.name)))):
         path = folder / f"{table.name}.parquet"
         checked = validate(table, getattr(tables, table.name), str(path))
         buffer = pa.BufferOutputStream()
@@ -133,7 +154,7 @@ def write(tables: Tables, folder: Path) -> None:
 
 
 def read(folder: Path) -> Tables:
-    """Read the tables and check them; metrics.parquet is there only where metrics were fetched.
+    """Read the tables and check them; metrics and counters are there only where there were any.
 
     Raises
     ------
@@ -141,9 +162,8 @@ def read(folder: Path) -> Tables:
         When a file is missing, is not parquet, or breaks its schema.
     """
     tables = Tables(*(_read(table, folder) for table in _ALWAYS))
-    if not (folder / "metrics.parquet").exists():
-        return tables
-    return replace(tables, metrics=_read(schema.METRICS, folder))
+    there = [table for table in _SOMETIMES if (folder / f"{table.name}.parquet").exists()]
+    return replace(tables, **{table.name: _read(table, folder) for table in there})
 
 
 def _read(table: schema.Table, folder: Path) -> pd.DataFrame:
@@ -198,7 +218,7 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
     )
     if replicate is None:
         raise KeyError(f"replicate {event['replicate']}")
-    machine, disk = replicate["machines"][event["machine"]], replicate["disks"][event["disk"]]
+    machine, disk = replicate["machines"][event["machine"]], _measured_disk(replicate, event)
     status = "incomplete_block" if event["status"] == "ok" and not complete else event["status"]
     output = registry.result_file(event) or {}
     return {
@@ -214,6 +234,8 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
         "machine_id": event["machine_id"],
         "disk_id": event["disk_id"],
         "vm_size": machine["size"],
+        "volume": event.get("volume") or "",
+        "owner": event.get("owner") or "",
         "lun": None if event.get("lun") is None else str(event["lun"]),
         "logical_zone": machine.get("logical_zone"),
         "physical_zone": machine.get("physical_zone"),
@@ -225,11 +247,19 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
         "block_size_bytes": workload.block_size_bytes,
         "rate_offered": workload.rate,
         **_caps("disk", disk["limits"]),
-        **_caps("vm", {} if disk.get("sku") == EPHEMERAL else machine["limits"]),
+        **_caps("vm", machine["limits"] if disk.get("sku") != EPHEMERAL and event["disk"] else {}),
         **_cached_caps(manifest, event["disk"], machine["limits"]),
         "raw_path": output.get("path"),
         "raw_sha256": output.get("sha256"),
     }
+
+
+def _measured_disk(replicate: Mapping[str, Any], event: Event) -> Mapping[str, Any]:
+    """Entry of the disk of a trial; a volume has no limits of its own, what keeps its copies does."""
+    if event.get("volume"):
+        return {**replicate["volumes"][event["volume"]], "limits": {}}
+    disk: Mapping[str, Any] = replicate["disks"][event["disk"]]
+    return disk
 
 
 def _caps(whose: str, limits: Mapping[str, Any]) -> dict[str, float | None]:

@@ -23,7 +23,10 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its type, whether it may be empty, its unit, and the values or the least value allowed."""
+    """One column: its type, whether it may be empty, its unit, and the values or the least value allowed.
+
+    `default` fills it where a table was written before the column came to be.
+    """
 
     name: str
     dtype: Dtype = "float64"
@@ -31,6 +34,7 @@ class Column:
     unit: str = ""
     values: tuple[str, ...] = ()
     least: float | None = None
+    default: str | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ TRIALS = Table(
         *_text("tool_version", nullable=True),
         *_text("direction", values=(*DIRECTIONS, "none")),
         *_text("machine_id", "disk_id", "vm_size"),
+        *(Column(name, "str", default="") for name in ("volume", "owner")),
         *_text("lun", nullable=True),
         *_text("logical_zone", "physical_zone", nullable=True),
         *_whole("attempt", least=1),
@@ -149,6 +154,16 @@ METRICS = Table(
     remedy=_REBUILD,
 )
 
+COUNTERS = Table(
+    "counters",
+    (
+        *_text("run", "trial", "machine", "counter", "instance"),
+        *_number("before", "after"),
+    ),
+    key=("trial", "machine", "counter", "instance"),
+    remedy=_REBUILD,
+)
+
 COMPARISONS = Table(
     "comparisons",
     (
@@ -215,6 +230,8 @@ def validate(table: Table, frame: pd.DataFrame, source: str = "") -> pd.DataFram
         Names table, column, row (from 0) and remedy.
     """
     where = f"{source}: table {table.name}" if source else f"table {table.name}"
+    since = {column.name: column.default for column in table.columns if column.default is not None}
+    frame = frame.assign(**{name: value for name, value in since.items() if name not in frame.columns})
     _check_names(table, frame, where)
     checked = pd.DataFrame(
         {column.name: _conform(table, column, frame[column.name], where) for column in table.columns}

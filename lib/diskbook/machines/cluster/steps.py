@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,23 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import KIB
 from diskbook.machines.cluster.scripts import FOLDER, path, script
+from diskbook.tables import counters
 
 __all__ = ["FOLDER", "path", "script"]  # what callers of steps need of `scripts`
 
 FEATURES = ("Failover-Clustering", "FS-FileServer", "RSAT-Clustering-PowerShell")
 TESTS = ("Storage Spaces Direct", "Inventory", "Network", "System Configuration")
-# Bytes on the wire a byte written or read prove copies and local reads. ReFS: data that passes the mirror by.
-COUNTERS = (
-    r"\Cluster CSVFS(*)\Reads/sec",
-    r"\Cluster CSVFS(*)\Writes/sec",
-    r"\Cluster CSVFS(*)\Read Bytes/sec",
-    r"\Cluster CSVFS(*)\Write Bytes/sec",
-    r"\SMB Client Shares(*)\Read Bytes/sec",
-    r"\SMB Client Shares(*)\Write Bytes/sec",
-    r"\Network Interface(*)\Bytes Sent/sec",
-    r"\Network Interface(*)\Bytes Received/sec",
-    r"\ReFS(*)\Allocation of Data Clusters on Slow Tier/sec",
-)
+COUNTERS = tuple(counters.path(name) for name in counters.NAMES)
 INTERLEAVE_BYTES = 256 * KIB  # what Storage Spaces takes when none is asked for
 
 Kind = Literal["simple", "two-way", "three-way", "nested-mirror", "nested-parity"]
@@ -185,6 +176,14 @@ class StepFailed(DiskbookError):
     """A step on a node ended in an error; the sentence is the node's own."""
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a step answered: the state that it left, and what it changed to get there."""
+
+    state: dict[str, Any]
+    changed: tuple[str, ...]
+
+
 def command(step: str) -> str:
     """Build the command line of a step: the same each time, since what it is asked goes to standard input."""
     return f'powershell -NoProfile -NonInteractive -ExecutionPolicy Bypass -File "{path(step)}"'
@@ -200,8 +199,18 @@ def as_task(step: str, request: Request, account: str, password: str) -> Task:
     return Task(step=step, account=account, password=password, request=request.model_dump(mode="json"))
 
 
+def scripts(step: str, request: Request) -> tuple[str, ...]:
+    """Return the steps whose scripts a step needs on its node."""
+    return (request.step, step) if isinstance(request, Task) else (step,)
+
+
 def answer(step: str, output: str, node: str) -> dict[str, Any]:
-    """Return the state that a step answered; for `task`, that of the step within.
+    """Return the state that a step answered; raises as `outcome` does."""
+    return outcome(step, output, node).state
+
+
+def outcome(step: str, output: str, node: str) -> Answer:
+    """Read what a step answered; for `task`, what the step within did.
 
     Raises
     ------
@@ -214,12 +223,18 @@ def answer(step: str, output: str, node: str) -> dict[str, Any]:
     except ValueError:
         document = None
     if not isinstance(document, Mapping) or document.get("step") != step:
-        last = output.strip()[-300:] or "nothing"
+        last = _one_line(output)[-300:] or "nothing"
         raise StepFailed(f"{node}: step {step} gave no answer that can be read, but: {last}")
     if not document.get("ok"):
-        raise StepFailed(f"{node}: step {step} failed: {document['error']['message']}")
+        raise StepFailed(f"{node}: step {step} failed: {_one_line(document['error']['message'])}")
     state: dict[str, Any] = document["state"]
-    return answer(state["step"], state["output"], node) if step == "task" else state
+    if step == "task":
+        return outcome(state["step"], state["output"], node)
+    return Answer(state, tuple(document.get("changed") or ()))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def simple(pool: str, name: str, size_bytes: int, columns: int, drive_letter: str = "S") -> Volume:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from diskbook.azure import readback, refusals
@@ -65,21 +66,50 @@ class Attachments:
         DiskbookError
             With Azure's own message, or when the attachment is not what was asked for.
         """
-        used = {row.lun for row in self._data_disks(machine)}
-        lun = next(number for number in range(len(used) + 1) if number not in used)
-        body = {
-            "diskId": self._disks[disk.name],
-            "lun": lun,
-            "caching": disk.cache,
-            "deleteOption": "Delete",
-        }
-        with operation(self._run, "attach", f"{disk.name} to {machine}", self._clients):
-            self._change(machine, {"dataDisksToAttach": [body]})
-        attachment = readback.check_attachment(
-            disk.name, self._get(machine), self._disks[disk.name], lun, disk.cache
-        )
-        self._run.append("attached", disk=disk.name, machine=machine, read_back=attachment)
-        return lun
+        return self._attach([disk], machine, {row.lun for row in self._data_disks(machine)})[disk.name]
+
+    def attach_all(self, disks: Sequence[Disk], machine: str) -> dict[str, int]:
+        """Have disks on a machine, each for itself: attach those that it lacks, in order, by one request.
+
+        Returns
+        -------
+        dict
+            Name to LUN, as Azure says.
+
+        Raises
+        ------
+        DiskbookError
+            As `attach` does.
+        """
+        rows = self._data_disks(machine)
+        lun_of = {row.managed_disk.id.lower(): row.lun for row in rows if row.managed_disk}
+        luns = {spec.name: lun_of.get(self._disks[spec.name]) for spec in disks}
+        lacking = [spec for spec in disks if luns[spec.name] is None]
+        there = {name: lun for name, lun in luns.items() if lun is not None}
+        return there | (self._attach(lacking, machine, {row.lun for row in rows}) if lacking else {})
+
+    def _attach(self, disks: Sequence[Disk], machine: str, used: set[int]) -> dict[str, int]:
+        """Attach disks at the lowest LUNs that are not used, and read the attachments back."""
+        free = [number for number in range(len(used) + len(disks)) if number not in used]
+        luns = {spec.name: lun for spec, lun in zip(disks, free, strict=False)}
+        bodies = [
+            {
+                "diskId": self._disks[spec.name],
+                "lun": luns[spec.name],
+                "caching": spec.cache,
+                "deleteOption": "Delete",
+            }
+            for spec in disks
+        ]
+        with operation(self._run, "attach", f"{', '.join(luns)} to {machine}", self._clients):
+            self._change(machine, {"dataDisksToAttach": bodies})
+        vm = self._get(machine)
+        for spec in disks:
+            attachment = readback.check_attachment(
+                spec.name, vm, self._disks[spec.name], luns[spec.name], spec.cache
+            )
+            self._run.append("attached", disk=spec.name, machine=machine, read_back=attachment)
+        return luns
 
     def detach(self, disk: str, machine: str, *, force: bool = False) -> None:
         """Detach the disk from the machine; its data stay.

@@ -31,6 +31,10 @@ IMAGES = {
 }
 
 
+SUBNET = "10.0.0.0/24"
+"""Of all machines of a run, which the nodes of a cluster let through to each other."""
+
+
 def disk(spec: Disk, region: str, tags: dict[str, str]) -> dict[str, Any]:
     """Body that creates an empty managed disk with exactly the settings of the scenario."""
     properties: dict[str, Any] = {
@@ -137,7 +141,7 @@ def ssh_only(source: str) -> dict[str, Any]:
 
 def network() -> dict[str, Any]:
     """Properties of a virtual network with one subnet."""
-    subnet = {"name": "disks", "properties": {"addressPrefix": "10.0.0.0/24"}}
+    subnet = {"name": "disks", "properties": {"addressPrefix": SUBNET}}
     return {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}, "subnets": [subnet]}
 
 

@@ -18,7 +18,7 @@ class Device:
 
     `prefill_target` is the same disk for filling it: on the emulator an export with caps and latencies
     lifted, on Azure the device itself. `lun` is where it was found. On Windows the engine is "windows" and
-    the target a physical drive ("#1").
+    the target a physical drive ("#1"), or the path of a file on a volume.
     """
 
     engine: str

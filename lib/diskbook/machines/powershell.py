@@ -1,4 +1,4 @@
-"""PowerShell scripts that are run on a Windows machine: for jobs, for disks by LUN, for marks on disks.
+"""PowerShell scripts that are run on a Windows machine: jobs, disks by LUN, marks on disks, files.
 
 Parameters go in front of a script as one line of JSON, so that its text is the same each time. Written from
 general knowledge of Windows and unverified there: the emulator answers these scripts, and runs no PowerShell.
@@ -127,6 +127,12 @@ $stream.Write($bytes, 0, $bytes.Length); $stream.Flush(); $stream.Close()
 """
 )
 
+# The script of a step, in base64, on standard input: it is longer than a command line may be.
+PUT = r"""
+[void](New-Item -ItemType Directory -Force -Path (Split-Path -Parent $p.path))
+[IO.File]::WriteAllBytes($p.path, [Convert]::FromBase64String([Console]::In.ReadToEnd()))
+"""
+
 SCRIPTS = {
     "start": START,
     "finish": FINISH,
@@ -136,6 +142,7 @@ SCRIPTS = {
     "disks": DISKS,
     "facts": FACTS,
     "mark": MARK,
+    "put": PUT,
 }
 
 

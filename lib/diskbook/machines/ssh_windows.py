@@ -1,4 +1,4 @@
-"""An SSH connection to a Windows machine: detached jobs, and disks, by the scripts of `powershell`."""
+"""An SSH connection to a Windows machine: jobs and disks by the scripts of `powershell`, and steps."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any
 
 from diskbook.base.errors import DiskbookError
 from diskbook.machines import jobs
+from diskbook.machines.cluster import steps
 from diskbook.machines.jobs import JobLost
 from diskbook.machines.powershell import script
-from diskbook.machines.ssh import Connection, Output
+from diskbook.machines.ssh import Connection, Host, OnUnreachable, Output
 from diskbook.machines.windows_setup import powershell
 
 _READ, _READ_WRITE = 0x80000000, 0xC0000000
+_ANSWERS_S = 60.0  # what a step may take longer than its time before its connection is taken for dead
 # What cmd.exe reads itself: some characters everywhere, others but for words in quotation marks, which is how
 # `list2cmdline` writes those with a space.
 _READ_BY_CMD = re.compile(r'[%"\x00-\x1f\x7f]|^[^ ]*[&|<>()^!][^ ]*$')
@@ -38,6 +40,50 @@ def command_line(command: Sequence[str]) -> str:
 
 class WindowsConnection(Connection):
     """An SSH connection to a Windows machine; see `ssh.Connection`."""
+
+    def __init__(self, host: Host, on_unreachable: OnUnreachable | None = None) -> None:
+        super().__init__(host, on_unreachable)
+        self._put: set[str] = set()
+
+    def run_step(self, step: str, request: steps.Request, *, limit_s: float) -> steps.Answer:
+        """Run a step of a cluster on the machine; its script is put there before, once a connection.
+
+        A step may be repeated safely, and is where the connection breaks.
+
+        Parameters
+        ----------
+        step, request
+            The step, and what it is asked; it travels on standard input alone.
+        limit_s
+            After this it is taken for hung.
+
+        Raises
+        ------
+        StepFailed
+            With the machine's own sentence, or when the step does not end.
+        """
+        for name in steps.scripts(step, request):
+            self._put_script(name)
+        given = steps.standard_input(request)
+        output = self._persist(lambda: self._step_once(step, given, limit_s))
+        streams = output.stdout if b"{" in output.stdout else output.stdout + output.stderr
+        return steps.outcome(step, streams.decode(errors="replace"), self.host.name)
+
+    def _put_script(self, step: str) -> None:
+        if step not in self._put:
+            content = base64.b64encode(steps.script(step).encode())
+            self._check("put", stdin=content, path=steps.path(step))
+            self._put.add(step)
+
+    def _step_once(self, step: str, given: bytes, limit_s: float) -> Output:
+        try:
+            return self._run_once(steps.command(step), given, limit_s + _ANSWERS_S)
+        except TimeoutError:
+            if not self._answered:
+                raise
+            raise steps.StepFailed(
+                f"{self.host.name}: step {step} gave no answer in {limit_s + _ANSWERS_S:.0f} s"
+            ) from None
 
     def start_job(self, name: str, command: list[str], *, root: bool = False) -> None:
         """Start a detached job in a folder of its own; the connection has the administrator's rights."""
@@ -99,8 +145,8 @@ class WindowsConnection(Connection):
         mark = base64.b64encode(content.rstrip(b"\0")).decode()
         self._check("mark", number=number, access=_READ_WRITE, at=at, mark=mark, size=len(content))
 
-    def _check(self, which: str, /, **parameters: Any) -> bytes:
-        output = self._powershell(which, **parameters)
+    def _check(self, which: str, /, *, stdin: bytes = b"", **parameters: Any) -> bytes:
+        output = self._powershell(which, stdin=stdin, **parameters)
         if output.status != 0:
             raise self._failed(which, output)
         return output.stdout
@@ -111,5 +157,7 @@ class WindowsConnection(Connection):
             f"machine {self.host.name}: script '{which}' ended with {output.status}: {message}"
         )
 
-    def _powershell(self, which: str, /, *, timeout_s: float = 120.0, **parameters: Any) -> Output:
-        return self.run(powershell(script(which, **parameters)), timeout_s=timeout_s)
+    def _powershell(
+        self, which: str, /, *, timeout_s: float = 120.0, stdin: bytes = b"", **parameters: Any
+    ) -> Output:
+        return self.run(powershell(script(which, **parameters)), stdin=stdin, timeout_s=timeout_s)

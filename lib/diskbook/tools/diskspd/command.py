@@ -1,7 +1,8 @@
 """Builder of DiskSpd's command lines, and strict reader of what a call of it left. No I/O here.
 
-As with fio the disk itself is measured ("#1", a physical drive), not a file on it. A line given word for
-word keeps its arguments but for the target: a disk cannot be made anew, so -c becomes -f of the same size.
+As with fio the disk itself is measured ("#1", a physical drive), not a file on it; of a volume a file, which
+its prefilling makes. A line given word for word keeps its arguments but for the target: a disk cannot be made
+anew, so there -c becomes -f of the same size.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def prefill_command(size_bytes: int, target: Target, written: Measurement | None
     size_bytes
         Of the part.
     target
-        The disk.
+        The disk, or the file on a volume, which is made.
     written
         What the job before has written, at a rate that tells how long the next one must take.
 
@@ -114,6 +115,7 @@ def prefill_command(size_bytes: int, target: Target, written: Measurement | None
         threads_per_target=1,
         outstanding=16,
         cache="off",
+        create_bytes=None if _is_drive(target) else size_bytes,
         max_offset=size_bytes,
         warmup_s=0,
         duration_s=seconds,
@@ -172,15 +174,11 @@ def _verbatim(line: Arguments, target: Target) -> Job:
             f"DiskSpd line: -rs and -rd need DiskSpd {line.least_version}, the machines have {VERSION}, "
             "which misreads them; write -r"
         )
-    ends = [end for end in (line.create_bytes, line.max_offset) if end is not None]
-    there = replace(
-        line,
-        targets=(target.target,) * line.n_targets,
-        create_bytes=None,
-        max_offset=min(ends) if ends else None,
-        output="xml",
-    )
-    if line.create_bytes is not None:
+    there = replace(line, targets=(target.target,) * line.n_targets, output="xml")
+    if _is_drive(target):
+        ends = [end for end in (line.create_bytes, line.max_offset) if end is not None]
+        there = replace(there, create_bytes=None, max_offset=min(ends) if ends else None)
+    if there.create_bytes != line.create_bytes:
         notes.append(
             "-c became -f: the disk itself is measured, without the file system of the line's author"
         )
@@ -196,6 +194,11 @@ def _job(asked: Arguments, *, notes: tuple[str, ...] = (), limit_s: float | None
             f"DiskSpd argument {strange}: it may hold letters, digits, spaces and # _ . , : / \\ - alone"
         )
     return Job(("diskspd", *words), notes=notes, limit_s=limit_s)
+
+
+def _is_drive(target: Target) -> bool:
+    """Whether a target is a physical drive, not a file."""
+    return target.target.startswith("#")
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,8 +32,11 @@ class Rig:
     stop: threading.Event = field(default_factory=threading.Event)  # set when another replicate has failed
     time_scale: float = 1.0  # of waits; the emulator's for an emulated run
     connections: dict[str, Connection] = field(default_factory=dict)
-    prefilled: set[str] = field(default_factory=set)
+    prefilled: set[str] = field(default_factory=set)  # names of disks, ids of volumes
+    owners: dict[str, str] = field(default_factory=dict)  # of volumes, as far as it is known
+    counted: dict[str, dict[str, Any]] = field(default_factory=dict)  # totals of clusters, if still so
     _placed: dict[str, tuple[str, Device]] = field(default_factory=dict)
+    _recording: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def of(
@@ -41,7 +45,7 @@ class Rig:
         """Set up for a replicate of the manifest; connects when first needed."""
         names = {row["id"]: name for name, row in replicate["disks"].items()}
         events = [event for event in run.ledger() if event["event"] == "prefill"]
-        filled = {names[event["disk_id"]] for event in events if event["disk_id"] in names}
+        filled = {names.get(event["disk_id"], event["disk_id"]) for event in events}
         attachments, recovery = Attachments(clients, run, replicate), Recovery(clients, run, replicate)
         scale = clients.cloud.time_scale
         return cls(run, scenario, replicate, attachments, recovery, stop, scale, prefilled=filled)
@@ -58,18 +62,35 @@ class Rig:
             self.connections[machine].end_jobs()
         return self.connections[machine]
 
-    def new_connection(self, machine: str) -> Connection:
-        """Return another connection to a machine, which leaves alone what runs there."""
+    def windows(self, machine: str) -> WindowsConnection:
+        """Return the connection to a machine that runs Windows."""
+        connection = self.connection(machine)
+        assert isinstance(connection, WindowsConnection)
+        return connection
+
+    def new_connection(self, machine: str, *, recover: bool = True) -> Connection:
+        """Return another connection to a machine, which leaves alone what runs there.
+
+        Without `recover` nobody looks after the machine where it does not answer.
+        """
 
         def on_unreachable(host: Host, last: bool) -> Host | None:
             back = self.recovery.handle_unreachable(machine, host, last)
             if back is not None:
                 self._placed.clear()
+                self.owners.clear()
+                self.counted.clear()
             return back
 
         host = Host(**self.replicate["machines"][machine]["host"], private_key=run_key(self.run.folder))
         kind = WindowsConnection if self.scenario.machine_named(machine).os == "windows" else Connection
-        return kind(host, on_unreachable)
+        return kind(host, on_unreachable if recover else None)
+
+    def record_parts(self, section: str, parts: Mapping[str, Any]) -> None:
+        """Set entries of a section of the replicate in the manifest; nodes are worked on side by side."""
+        with self._recording:
+            self.replicate[section] = {**self.replicate.get(section, {}), **parts}
+            self.run.update_replicate(self.number, **{section: self.replicate[section]})
 
     def device(self, disk: str, machine: str) -> Device:
         """Have the disk on the machine and return it as the machine sees it."""

@@ -12,13 +12,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.bench import orphans, spacing
+from diskbook.bench import node_counters, orphans, spacing, volumes
 from diskbook.bench.rig import Rig
+from diskbook.machines.cluster.steps import StepFailed
 from diskbook.machines.device import Device
 from diskbook.machines.jobs import JobLost
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Arm, Scenario, Workload
 from diskbook.store.run import Run, now_utc
+from diskbook.tables import counters
 from diskbook.tools import registry
 from diskbook.tools.job import FILL_BLOCK_BYTES, Job
 from diskbook.tools.protocol import Tool
@@ -29,6 +31,7 @@ __all__ = ["Rig", "measure", "prefill", "read", "run_job", "run_with_retry"]
 ATTEMPTS = 2
 PAUSE_S = 1.0  # before the next attempt: what broke one may be back in a moment
 FILLS = 4  # attempts to fill a disk, with a tool that writes for a time
+_COUNTERS = (counters.KIND, (counters.KIND, ".counters.json"))
 START_S = 60.0  # a tool that has not ended this long after its time is taken for hung
 
 
@@ -57,6 +60,7 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
     DiskbookError
         When not one of its trials succeeded: what is broken would break the others too.
     """
+    volumes.idle(rig)
     used, succeeded = rig.run.trial_names(), False
     rig.run.append("block", replicate=rig.number, block=block.block, status="begun")
     for trial in block.trials:
@@ -94,29 +98,60 @@ def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
     if orphan is None:
         return False
     times = orphan.started_utc, orphan.ended_utc
-    luns = [lun for machine, lun in rig.attachments.where(arm.disk) if machine == arm.machine]
+    places = rig.attachments.where(arm.disk) if arm.disk else []
+    luns = [lun for machine, lun in places if machine == arm.machine]
     extra = {"lun": next(iter(luns), None), "adopted": True}
     return _record(rig, planned, orphan.attempt, orphan.output, None, times, extra) and len(missing) == 1
 
 
 def prefill(rig: Rig, disk: str, machine: str) -> None:
     """Fill the working set of a disk once, so that reads meet written blocks; caps are lifted if emulated."""
-    needed = max(workload.prefill_bytes for workload in rig.scenario.workload)
     device = rig.device(disk, machine)
-    if disk in rig.prefilled or not needed:
+    place = {"disk": disk, "disk_id": rig.replicate["disks"][disk]["id"]}
+    _prefill(rig, disk, machine, device, place)
+
+
+def _prefill_volume(rig: Rig, arm: Arm) -> None:
+    """Make and fill the file on a volume once, as a disk is filled."""
+    place = _place(rig, arm)
+    if place["disk_id"] not in rig.prefilled:
+        volumes.forget(rig, arm.volume)
+    _prefill(rig, place["disk_id"], arm.machine, volumes.device(rig, arm), place)
+
+
+def _prefill(rig: Rig, key: str, machine: str, device: Device, place: Mapping[str, str]) -> None:
+    """Fill what is known in `Rig.prefilled` by a key, unless it is filled."""
+    needed = max(workload.prefill_bytes for workload in rig.scenario.workload)
+    if key in rig.prefilled or not needed:
         return
     started = time.monotonic()
-    _fill(rig, machine, disk, device, needed)
+    _fill(rig, machine, place["disk"] or place["volume"], device, needed)
     rig.run.append(
         "prefill",
         replicate=rig.number,
-        disk=disk,
-        disk_id=rig.replicate["disks"][disk]["id"],
+        **place,
         bytes=needed,
         caps_lifted=device.prefill_target != device.target,
         real_s=round(time.monotonic() - started, 3),
     )
-    rig.prefilled.add(disk)
+    rig.prefilled.add(key)
+
+
+def _device(rig: Rig, arm: Arm) -> Device:
+    """What an arm measures, as its machine sees it, filled."""
+    if arm.volume:
+        _prefill_volume(rig, arm)
+        return volumes.device(rig, arm)
+    prefill(rig, arm.disk, arm.machine)
+    return rig.device(arm.disk, arm.machine)
+
+
+def _place(rig: Rig, arm: Arm) -> dict[str, str]:
+    """How the ledger names what an arm measures."""
+    if arm.volume:
+        entry = rig.replicate["volumes"][arm.volume]
+        return {"disk": "", "disk_id": entry["id"], "volume": arm.volume}
+    return {"disk": arm.disk, "disk_id": rig.replicate["disks"][arm.disk]["id"]}
 
 
 def _fill(rig: Rig, machine: str, disk: str, device: Device, needed: int) -> None:
@@ -138,20 +173,45 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
     """Run one trial and record it. Returns whether it succeeded."""
     arm = rig.scenario.arm_named(planned.arm)
     workload = rig.scenario.workload_named(planned.workload)
-    prefill(rig, arm.disk, arm.machine)
     output, lost = {}, None
-    device = rig.device(arm.disk, arm.machine)
-    started_utc = now_utc()
+    device = _device(rig, arm)
     job = _tool(rig, arm, workload).command(workload, device, seed=_tool_seed(rig.scenario, planned))
+    times_utc = now_utc(), now_utc()
     try:
+        totals = _before(rig, arm)
+        started_utc = now_utc()
         output = _run_tool(rig, arm, workload, planned.name(attempt), device, job)
-    except JobLost as failure:
+        times_utc = started_utc, now_utc()
+        output |= _after(rig, arm, totals)
+    except (JobLost, StepFailed) as failure:
         lost = str(failure)
+        times_utc = times_utc[0], now_utc()
     extra = {"lun": device.lun, **({"notes": list(job.notes)} if job.notes else {})}
-    succeeded = _record(rig, planned, attempt, output, lost, (started_utc, now_utc()), extra)
+    succeeded = _record(rig, planned, attempt, output, lost, times_utc, extra)
     if not succeeded:
-        rig.forget(arm.disk)
+        _forget(rig, arm)
     return succeeded
+
+
+def _before(rig: Rig, arm: Arm) -> dict[str, Any] | None:
+    """Have a volume owned by the node that the arm wants; return what its nodes have counted so far."""
+    if arm.volume:
+        volumes.place(rig, arm)
+    return node_counters.before(rig, arm)
+
+
+def _after(rig: Rig, arm: Arm, totals: dict[str, Any] | None) -> dict[str, bytes]:
+    """Return the raw file of what the nodes counted before and after a trial, where they did."""
+    document = node_counters.after(rig, arm, totals)
+    return {} if document is None else {counters.KIND: document}
+
+
+def _forget(rig: Rig, arm: Arm) -> None:
+    """Look again where a disk is, or who owns a volume, before it is used next."""
+    if arm.volume:
+        volumes.forget(rig, arm.volume)
+    else:
+        rig.forget(arm.disk)
 
 
 def _record(
@@ -186,8 +246,8 @@ def _record(
         ended_utc=times_utc[1],
         machine=arm.machine,
         machine_id=rig.replicate["machines"][arm.machine]["id"],
-        disk=arm.disk,
-        disk_id=rig.replicate["disks"][arm.disk]["id"],
+        **_place(rig, arm),
+        **({"owner": volumes.owner_for(arm)} if arm.volume else {}),
         tool=tool.name,
         files=files,
         **{"lun": None, **(extra or {})},
@@ -236,7 +296,7 @@ def _keep(run: Run, name: str, output: dict[str, bytes], tool: Tool) -> dict[str
     """Write a trial's raw files."""
     return {
         kind: run.write_raw(f"{name}{ending}", output[file])
-        for file, (kind, ending) in tool.raw.items()
+        for file, (kind, ending) in (*tool.raw.items(), _COUNTERS)
         if output.get(file)
     }
 

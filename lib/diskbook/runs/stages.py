@@ -26,7 +26,7 @@ from diskbook.azure import (
 from diskbook.azure.attach import group_and_name
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.bench import checks, failover
+from diskbook.bench import checks, failover, volumes
 from diskbook.bench.trials import Rig, measure
 from diskbook.cloud import connect, emulator as own_emulator
 from diskbook.cost import budget
@@ -277,6 +277,7 @@ def _measure_replicate(
         )
     rig = Rig.of(clients, run, scenario, row, stop)
     try:
+        volumes.make(rig, clients)
         checks.run_checks(rig)
         measure(rig, own_emulator.with_its_clock(run, row, blocks))
         failover.run_drills(rig, clients)

@@ -54,10 +54,11 @@ def check(scenario: Scenario) -> Iterator[Violation]:
 
 
 def unplayed(scenario: Scenario) -> Iterator[Violation]:
-    """Yield what no run can measure yet: nothing makes a scenario's volumes on its machines."""
+    """Yield what no run can measure yet: several volumes of one entry."""
     for volume in scenario.volume:
-        sentence = "runs do not make volumes yet; measure disks, or leave the volume and its arms out"
-        yield Violation("volume", f"[[volume]] {volume.name}: kind", sentence)
+        if volume.count > 1:
+            sentence = "runs make one volume of an entry; leave count out, and write an entry for each"
+            yield Violation("volume-count", f"[[volume]] {volume.name}: count", sentence)
 
 
 def witness_redundancy(scenario: Scenario) -> str | None:

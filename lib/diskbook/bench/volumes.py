@@ -1,0 +1,275 @@
+"""Volumes of a replicate: made by the steps of their nodes, read back, placed and waited for.
+
+Every step looks before it changes anything, so a resumed run calls all of them again. Which node owns a
+volume is asked anew in each block.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from functools import partial
+from typing import Any
+
+from diskbook.azure import cluster_account, requests, witness
+from diskbook.azure.clients import Clients
+from diskbook.base.errors import DiskbookError
+from diskbook.base.units import GIB, KIB
+from diskbook.bench import node_steps, pools
+from diskbook.bench.node_steps import machine_of, name_of
+from diskbook.bench.pools import Pool
+from diskbook.bench.rig import Rig
+from diskbook.machines.cluster import steps
+from diskbook.machines.device import Device
+from diskbook.scenario.model import Arm, Cluster, Volume
+
+FILE = "diskbook.dat"
+LETTERS = "STUVWXYZ"
+"""Drive letters of one server's volumes, in the scenario's order."""
+DNS_SUFFIX = "diskbook.internal"
+IDLE_S = 600.0
+QUIET_S = 30
+"""Seconds without data moved between tiers before a block on them."""
+
+
+def make(rig: Rig, clients: Clients) -> None:
+    """Make the clusters, pools and volumes of a replicate, and record what became of each.
+
+    Raises
+    ------
+    DiskbookError
+        With the sentence of the node whose step failed, or of what is not as it was asked for.
+    """
+    made = pools.of(rig.scenario)
+    if not made:
+        return
+    members = pools.attach(rig, made)
+    peers = {node: pool.nodes for pool in made for node in pool.nodes}
+    peers |= {node: item.nodes for item in rig.scenario.cluster for node in item.nodes if node in peers}
+    node_steps.side_by_side((node, partial(_prepare, rig, node, nodes)) for node, nodes in peers.items())
+    clusters = [item for item in rig.scenario.cluster if any(pool.cluster == item.name for pool in made)]
+    jobs = [(item.nodes[0], partial(_cluster, rig, clients, item)) for item in clusters]
+    jobs += [(pool.first, partial(_pool_and_volumes, rig, pool, members[pool.key])) for pool in made]
+    node_steps.side_by_side(jobs)
+
+
+def _prepare(rig: Rig, node: str, peers: tuple[str, ...]) -> None:
+    """Make a machine ready; one server is prepared as nodes are, so that it differs in nothing else."""
+    request = steps.Prepare(
+        account=cluster_account.ACCOUNT,
+        password=cluster_account.password(rig.run.folder),
+        nodes=tuple(name_of(rig, name) for name in peers),
+        dns_suffix=DNS_SUFFIX,
+        subnet=requests.SUBNET,
+    )
+    node_steps.prepare(rig, node, request)
+
+
+def _cluster(rig: Rig, clients: Clients, cluster: Cluster) -> None:
+    """Have a cluster validated once, and formed."""
+    report = rig.replicate.get("clusters", {}).get(cluster.name, {}).get("validation")
+    state = {"validation": report or _validate(rig, cluster)}
+    rig.record_parts("clusters", {cluster.name: state})
+    state |= _form(rig, clients, cluster)
+    rig.record_parts("clusters", {cluster.name: state})
+
+
+def _validate(rig: Rig, cluster: Cluster) -> dict[str, Any]:
+    """Have the nodes validated; the report is kept raw, and its verdict is a value."""
+    request = steps.Validate(
+        account=cluster_account.ACCOUNT,
+        password=cluster_account.password(rig.run.folder),
+        nodes=tuple(name_of(rig, name) for name in cluster.nodes),
+    )
+    state = node_steps.run(rig, cluster.nodes[0], "validate", request).state
+    number = 1 + sum(path.name.startswith(f"validation-r{rig.number}-") for path in rig.run.raw_paths())
+    files = [
+        rig.run.write_raw(
+            f"validation-r{rig.number}-{cluster.name}-{number + position}-{_plain(file['name'])}",
+            base64.b64decode(file["content"]),
+        )
+        for position, file in enumerate(state["files"])
+    ]
+    return {"returned": state["returned"], "warnings": list(state["warnings"]), "files": files}
+
+
+def _plain(name: str) -> str:
+    """A file's name without what a path could be made of."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", name)[-60:].lstrip(".")
+
+
+def _form(rig: Rig, clients: Clients, cluster: Cluster) -> dict[str, Any]:
+    """Form a cluster, with the witness that two nodes need."""
+    vote: dict[str, Any] = {}
+    if cluster.witness == "cloud":
+        account = rig.replicate["witness"]
+        vote = {
+            "witness_account": account["account"],
+            "witness_key": witness.key(clients, rig.replicate),
+            "witness_endpoint": account["endpoint"],
+        }
+    request = steps.Cluster(
+        account=cluster_account.ACCOUNT,
+        password=cluster_account.password(rig.run.folder),
+        nodes=tuple(name_of(rig, name) for name in cluster.nodes),
+        name=f"r{rig.number}-{cluster.name}"[:15],
+        **vote,
+    )
+    state = node_steps.run(rig, cluster.nodes[0], "cluster", request).state
+    there = {machine_of(rig, node) for node in state["nodes"]}
+    if there != set(cluster.nodes):
+        raise DiskbookError(
+            f"replicate {rig.number}: cluster {cluster.name} has the nodes {', '.join(sorted(there))}, "
+            f"not {', '.join(cluster.nodes)}"
+        )
+    return {**state, "nodes": list(cluster.nodes)}
+
+
+def _pool_and_volumes(rig: Rig, pool: Pool, disks: tuple[steps.PoolDisk, ...]) -> None:
+    pools.enable(rig, pool, disks)
+    for volume in pool.volumes:
+        request = asked(rig, pool, volume)
+        clustered = pool.cluster is not None
+        state = node_steps.run(rig, pool.first, "volume", request, clustered=clustered).state
+        check(f"replicate {rig.number}: volume {volume.name}", request, state)
+        owner = machine_of(rig, state["owner"])
+        if owner not in pool.nodes:
+            raise DiskbookError(
+                f"replicate {rig.number}: volume {volume.name} is owned by {owner}, which is no node of it"
+            )
+        names = {"id": volume_id(rig, volume), "pool": pool.key, "cluster": pool.cluster}
+        entry = {**names, **state, "volume": request.name, "nodes": list(pool.nodes), "owner": owner}
+        rig.record_parts("volumes", {volume.name: entry})
+
+
+def volume_id(rig: Rig, volume: Volume) -> str:
+    """Return the id of a volume: Azure has none for it."""
+    return f"{rig.replicate['resource_group']}/r{rig.number}-{volume.name}"
+
+
+def asked(rig: Rig, pool: Pool, volume: Volume) -> steps.Volume:
+    """Say a volume of the scenario as its step takes it."""
+    made = _request(pool.name, volume)
+    if volume.kind == "simple":
+        of_machine = [item.name for item in rig.scenario.volume if item.machine == volume.machine]
+        letter = LETTERS[of_machine.index(volume.name)]
+        made = made.model_copy(update={"drive_letter": letter})
+    if volume.nested:  # templates as Microsoft describes them: nothing of theirs is chosen
+        return made
+    interleave = volume.interleave_kib * KIB
+    parts = tuple(part.model_copy(update={"interleave_bytes": interleave}) for part in made.parts)
+    chosen = {"interleave_bytes": interleave} if volume.kind == "simple" else {}
+    return made.model_copy(update={"parts": parts, **chosen})
+
+
+def _request(pool: str, volume: Volume) -> steps.Volume:
+    room = volume.room_gib * GIB
+    if volume.kind == "simple":
+        return steps.simple(pool, volume.name, room, volume.columns)
+    if volume.kind == "two-way":
+        return steps.mirror(pool, volume.name, room, volume.columns, 2)
+    if volume.kind == "three-way":
+        return steps.mirror(pool, volume.name, room, volume.columns, 3)
+    if volume.kind == "nested-mirror":
+        return steps.nested(pool, volume.name, room)
+    return steps.nested(pool, volume.name, (volume.mirror_gib or 0) * GIB, (volume.parity_gib or 0) * GIB)
+
+
+def check(where: str, request: steps.Volume, state: dict[str, Any]) -> None:
+    """Hold what became of a volume against what was asked for.
+
+    Raises
+    ------
+    DiskbookError
+        With the first fact that differs.
+    """
+    if len(state["parts"]) != len(request.parts):
+        raise DiskbookError(f"{where} has {len(state['parts'])} parts, not {len(request.parts)}")
+    for part, there in zip(request.parts, state["parts"], strict=True):
+        expected = part.model_dump(exclude={"footprint_at_least_bytes"}, exclude_none=True)
+        for fact, value in expected.items():
+            if there[fact] != value:
+                raise DiskbookError(
+                    f"{where}: {fact} of {there['name']} is {there[fact]}, but {value} was asked for"
+                )
+        if there["footprint_bytes"] < part.footprint_at_least_bytes:
+            raise DiskbookError(
+                f"{where}: {there['name']} takes {there['footprint_bytes']} bytes of the pool; "
+                f"its copies need {part.footprint_at_least_bytes}"
+            )
+    wished = request.size_bytes or (request.mirror_bytes or 0) + (request.parity_bytes or 0)
+    if state["size_bytes"] < wished:
+        raise DiskbookError(f"{where} has {state['size_bytes']} bytes, but {wished} were asked for")
+
+
+# --- while it is measured
+
+
+def device(rig: Rig, arm: Arm) -> Device:
+    """Return the file on its volume that an arm measures; its prefilling makes it."""
+    entry = rig.replicate["volumes"][arm.volume]
+    path, fill = entry["path"], entry.get("fill_path") or entry["path"]
+    return Device("windows", _below(path), _below(fill), int(entry["size_bytes"]))
+
+
+def _below(folder: str) -> str:
+    return folder.rstrip("\\") + "\\" + FILE
+
+
+def owner_for(arm: Arm) -> str:
+    """Return the node that is to own an arm's volume while it is measured."""
+    return arm.owner or arm.machine
+
+
+def place(rig: Rig, arm: Arm) -> str:
+    """Have an arm's volume owned by the node that the arm wants; return that node.
+
+    Raises
+    ------
+    StepFailed
+        With the node's own sentence.
+    """
+    entry, owner = rig.replicate["volumes"][arm.volume], owner_for(arm)
+    if entry["cluster"] is None or rig.owners.get(arm.volume) == owner:
+        return owner
+    rig.owners.pop(arm.volume, None)
+    first = rig.scenario.nodes_of(rig.scenario.volume_named(arm.volume))[0]
+    request = steps.Place(volume=entry["volume"], node=name_of(rig, owner))
+    answer = node_steps.run(rig, first, "place", request, wait_s=request.wait_s)
+    now = machine_of(rig, answer.state["owner"])
+    if now != owner:
+        raise steps.StepFailed(f"volume {arm.volume} is owned by {now}, though {owner} was asked for")
+    if answer.changed:
+        rig.counted.pop(entry["cluster"], None)
+    rig.owners[arm.volume] = owner
+    return owner
+
+
+def idle(rig: Rig) -> None:
+    """Wait until the volumes are healthy and nothing but the load to come works on them; forget their owners.
+
+    Raises
+    ------
+    StepFailed
+        When that does not come about, with what is in the way.
+    """
+    rig.owners.clear()
+    rig.counted.clear()
+    entries: dict[str, Any] = rig.replicate.get("volumes", {})
+    wait_s = max(10, round(IDLE_S * rig.time_scale))
+    jobs = []
+    for pool in pools.of(rig.scenario):  # one after another where they are one machine's
+        tiers = any(volume.kind == "nested-parity" for volume in pool.volumes)
+        names = tuple(entries[volume.name]["volume"] for volume in pool.volumes)
+        quiet_s = max(1, round(QUIET_S * rig.time_scale)) if tiers else 0
+        request = steps.Idle(volumes=names, quiet_s=quiet_s, wait_s=wait_s)
+        jobs.append(
+            (pool.first, partial(node_steps.run, rig, pool.first, "idle", request, wait_s=3 * wait_s))
+        )
+    node_steps.side_by_side(jobs)
+
+
+def forget(rig: Rig, volume: str) -> None:
+    """Ask for a volume's owner, and its nodes for their counters, before it is used next."""
+    rig.owners.pop(volume, None)
+    rig.counted.pop(rig.replicate["volumes"][volume]["cluster"], None)

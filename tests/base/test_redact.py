@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import os
 import re
 import subprocess
@@ -28,6 +27,7 @@ from diskbook.scenario.model import Machine
 from diskbook.store import run as runs
 from support import SCENARIOS
 from support.arm_plane import SUBSCRIPTION, TOKEN, world
+from support.secrets import contents, spilt
 
 SMALL = str(SCENARIOS / "small.toml")
 JWT = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (
@@ -46,38 +46,12 @@ def _cli(*words: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=600)
 
 
-def _contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    """Every file of a run, unpacked; its private key aside, which lies in keys/ while it is needed."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.parent.name != "keys":
-            content = path.read_bytes()
-            yield path, gzip.decompress(content) if path.suffix == ".gz" else content
-
-
-def _forms(secret: bytes) -> list[bytes]:
-    """A secret as it is, and as it looks within base64, whatever stands before it."""
-    found = [secret]
-    for shift in range(3):
-        coded = base64.b64encode(b"x" * shift + secret)
-        found.append(coded[(shift * 8 + 5) // 6 + 1 : len(coded) - 4])
-    return found
-
-
-def _spilt(texts: list[tuple[Any, bytes]], secrets: dict[str, bytes]) -> list[str]:
-    return [
-        f"{name} in {where}"
-        for where, text in texts
-        for name, secret in secrets.items()
-        if any(form in text for form in _forms(secret))
-    ]
-
-
 def test_the_search_finds_what_it_looks_for() -> None:
     secret = b"planted-secret-of-some-length"
     for before in (b"", b"a", b"ab"):
         coded = base64.b64encode(before + secret + b" and more")
-        assert _spilt([("x", coded)], {"it": secret}) == ["it in x"]
-    assert not _spilt([("x", b"nothing")], {"it": secret})
+        assert spilt([("x", coded)], {"it": secret}) == ["it in x"]
+    assert not spilt([("x", b"nothing")], {"it": secret})
 
 
 @pytest.fixture
@@ -104,15 +78,15 @@ def test_a_whole_run_keeps_no_secret(opened: tuple[runs.Run, list[bytes]]) -> No
     secrets |= {f"line {n} of the key": line for n, line in enumerate(key.read_bytes().splitlines()[1:-1])}
     secrets["a private key"] = b"PRIVATE KEY"
     assert key.stat().st_mode & 0o777 == 0o600 and len(secrets) > 7
-    kinds = {path.suffix for path, _ in _contents(folder.folder)}
+    kinds = {path.suffix for path, _ in contents(folder.folder)}
     assert kinds >= {".json", ".jsonl", ".gz", ".ipynb", ".html", ".csv", ".parquet"}
-    assert not _spilt([*_contents(folder.folder), *enumerate(said)], secrets)
+    assert not spilt([*contents(folder.folder), *enumerate(said)], secrets)
 
     ended = _cli("teardown", "open")
     assert ended.returncode == 0, ended.stderr.decode()
     assert not key.parent.exists()
     said = [ended.stdout, ended.stderr]
-    assert not _spilt([*_contents(folder.folder), *enumerate(said)], secrets)
+    assert not spilt([*contents(folder.folder), *enumerate(said)], secrets)
 
 
 def test_what_a_traceback_could_show_has_no_secret(tmp_path: Path) -> None:
@@ -125,14 +99,14 @@ def test_what_a_traceback_could_show_has_no_secret(tmp_path: Path) -> None:
     secrets = {"token": token.encode(), "key": pair.private.splitlines()[2].encode()}
     shown = [cloud, cloud.credential, clients, clients.compute, clients.options(), pair, host, settings]
     texts = [(type(thing).__name__, (repr(thing) + str(thing)).encode()) for thing in shown]
-    assert not _spilt(texts, secrets)
+    assert not spilt(texts, secrets)
     # The one body that carries a private key carries it where Azure never gives it back.
     body = requests.machine(
         Machine(name="vm", size="Standard_D4as_v4", zone="1"), "westeurope", {}, name="vm", nic_id="nic",
         user="me", public_key=pair.public, host_key=pair,
     )  # fmt: skip
     body["properties"]["osProfile"].pop("customData")
-    assert not _spilt([("body", repr(body).encode())], secrets)
+    assert not spilt([("body", repr(body).encode())], secrets)
 
 
 def test_the_key_of_a_witness_is_in_no_file_and_no_readable_form(tmp_path: Path) -> None:
@@ -149,7 +123,7 @@ def test_the_key_of_a_witness_is_in_no_file_and_no_readable_form(tmp_path: Path)
         shown += [account, cluster_steps.Cluster(**CLUSTER, witness_key=key)]
         texts = [(type(thing).__name__, (repr(thing) + str(thing)).encode()) for thing in shown]
     assert len(key) > 80 and (folder / "ledger.jsonl").exists()
-    assert not _spilt([*_contents(folder), *texts], {"the witness's key": key.encode()})
+    assert not spilt([*contents(folder), *texts], {"the witness's key": key.encode()})
 
 
 CLUSTER: dict[str, Any] = {"account": "a", "password": "p", "nodes": ("n1", "n2"), "name": "c"}

@@ -24,7 +24,7 @@ from diskbook.machines.device import Device
 from diskbook.scenario.model import Arm, Cluster, Volume
 
 FILE = "diskbook.dat"
-LETTERS = "STUVWXYZ"
+LETTERS = "STUVWXYZEFGHIJKLMNOPQR"
 """Drive letters of one server's volumes, in the scenario's order."""
 DNS_SUFFIX = "diskbook.internal"
 IDLE_S = 600.0
@@ -128,7 +128,7 @@ def _form(rig: Rig, clients: Clients, cluster: Cluster) -> dict[str, Any]:
 def _pool_and_volumes(rig: Rig, pool: Pool, disks: tuple[steps.PoolDisk, ...]) -> None:
     pools.enable(rig, pool, disks)
     for volume in pool.volumes:
-        request = asked(rig, pool, volume)
+        request = asked(pool.name, volume, _letter(rig, volume))
         clustered = pool.cluster is not None
         state = node_steps.run(rig, pool.first, "volume", request, clustered=clustered).state
         check(f"replicate {rig.number}: volume {volume.name}", request, state)
@@ -147,13 +147,15 @@ def volume_id(rig: Rig, volume: Volume) -> str:
     return f"{rig.replicate['resource_group']}/r{rig.number}-{volume.name}"
 
 
-def asked(rig: Rig, pool: Pool, volume: Volume) -> steps.Volume:
+def _letter(rig: Rig, volume: Volume) -> str:
+    """Drive letter of a simple volume; a cluster's has none, and takes the first for nothing."""
+    of_machine = [item.name for item in rig.scenario.volume if item.machine == volume.machine]
+    return LETTERS[of_machine.index(volume.name) if volume.machine else 0]
+
+
+def asked(pool: str, volume: Volume, letter: str = LETTERS[0]) -> steps.Volume:
     """Say a volume of the scenario as its step takes it."""
-    made = _request(pool.name, volume)
-    if volume.kind == "simple":
-        of_machine = [item.name for item in rig.scenario.volume if item.machine == volume.machine]
-        letter = LETTERS[of_machine.index(volume.name)]
-        made = made.model_copy(update={"drive_letter": letter})
+    made = _request(pool, volume).model_copy(update={"drive_letter": letter})
     if volume.nested:  # templates as Microsoft describes them: nothing of theirs is chosen
         return made
     interleave = volume.interleave_kib * KIB

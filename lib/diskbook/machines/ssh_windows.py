@@ -62,12 +62,13 @@ class WindowsConnection(Connection):
         StepFailed
             With the machine's own sentence, or when the step does not end.
         """
-        for name in steps.scripts(step, request):
+        needed = steps.scripts(step, request)
+        for name in needed:
             self._put_script(name)
         given = steps.standard_input(request)
         output = self._persist(lambda: self._step_once(step, given, limit_s))
         streams = output.stdout if b"{" in output.stdout else output.stdout + output.stderr
-        return steps.outcome(step, streams.decode(errors="replace"), self.host.name)
+        return steps.outcome(step, streams.decode(errors="replace"), self.host.name, needed[0])
 
     def _put_script(self, step: str) -> None:
         if step not in self._put:

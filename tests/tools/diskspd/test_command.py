@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from diskbook import load as scenarios
 from diskbook.base.errors import UsageError
+from diskbook.machines.device import Device
 from diskbook.plan import text as plan_text
 from diskbook.scenario.diskspd_line.arguments import parse_words
 from diskbook.scenario.model import Workload
@@ -132,6 +133,15 @@ def test_a_rate_in_iops_is_told_in_bytes_where_the_release_would_misread_it() ->
 
 def test_the_release_is_the_one_that_machines_get() -> None:
     assert install.RELEASE.startswith(diskspd.VERSION)
+
+
+def test_a_file_on_a_volume_is_made_by_its_prefilling_and_measured_as_it_is() -> None:
+    file = Device("windows", r"C:\ClusterStorage\v\diskbook.dat", r"S:\diskbook.dat", 1024 * MIB)
+    made = parse_words(list(diskspd.prefill_command(64 * MIB, file).argv[1:]))
+    assert (made.create_bytes, made.max_offset, made.targets) == (64 * MIB, 64 * MIB, (file.target,))
+    line = Workload.model_validate({"name": "x", "verbatim": "-c1G -b8K -w100 -d5 x.dat"})
+    job = diskspd.command(line, file)
+    assert "-c1G" in job.argv and job.argv[-1] == file.target and not job.notes
 
 
 def test_prefilling_writes_the_part_from_its_beginning_in_one_thread() -> None:

@@ -209,8 +209,8 @@ def answer(step: str, output: str, node: str) -> dict[str, Any]:
     return outcome(step, output, node).state
 
 
-def outcome(step: str, output: str, node: str) -> Answer:
-    """Read what a step answered; for `task`, what the step within did.
+def outcome(step: str, output: str, node: str, within: str = "") -> Answer:
+    """Read what a step answered; for `task`, what the step within did, which its sentences then name.
 
     Raises
     ------
@@ -224,9 +224,9 @@ def outcome(step: str, output: str, node: str) -> Answer:
         document = None
     if not isinstance(document, Mapping) or document.get("step") != step:
         last = _one_line(output)[-300:] or "nothing"
-        raise StepFailed(f"{node}: step {step} gave no answer that can be read, but: {last}")
+        raise StepFailed(f"{node}: step {within or step} gave no answer that can be read, but: {last}")
     if not document.get("ok"):
-        raise StepFailed(f"{node}: step {step} failed: {_one_line(document['error']['message'])}")
+        raise StepFailed(f"{node}: step {within or step} failed: {_one_line(document['error']['message'])}")
     state: dict[str, Any] = document["state"]
     if step == "task":
         return outcome(state["step"], state["output"], node)

@@ -12,6 +12,8 @@ from tqdm import tqdm
 
 from diskbook.base.units import MIB
 
+_OF_TRIALS = ("idle", "place")  # steps between trials, which are told where they fail
+
 
 class Progress:
     """Follows a ledger and shows a line a stage and a trial.
@@ -66,6 +68,7 @@ class Progress:
             "expiry": self._expiry,
             "notice": self._notice,
             "recovery": self._recovery,
+            "step": self._step,
         }
         if event["event"] in shown:
             shown[event["event"]](event)
@@ -101,7 +104,14 @@ class Progress:
 
     def _prefill(self, event: dict[str, Any]) -> None:
         lifted = ", caps lifted" if event["caps_lifted"] else ""
-        self.say(f"  prefill {event['disk']}: {event['bytes'] / MIB:.0f} MiB{lifted}")
+        self.say(f"  prefill {event['disk'] or event['volume']}: {event['bytes'] / MIB:.0f} MiB{lifted}")
+
+    def _step(self, event: dict[str, Any]) -> None:
+        where = f"{event['step']} on {event['node']}"
+        if not event["ok"]:
+            self.say(f"  step {where} failed: {event['error']}")
+        elif event["step"] not in _OF_TRIALS:
+            self.say(f"  step {where}: {event['seconds']:.1f} s")
 
     def _expiry(self, event: dict[str, Any]) -> None:
         if event["note"]:

@@ -52,6 +52,8 @@ def table(frame: pd.DataFrame, caption: str = "") -> Html:
 
 def recorded(frame: pd.DataFrame, caption: str, provenance: str) -> Html:
     """Show what a run has recorded, index included, with its provenance in the caption."""
+    if frame.empty:
+        return Html(f"<p>{escaped(caption)} ({escaped(provenance)}): none.</p>")
     return table(frame.reset_index(), f"{caption} ({provenance})")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from diskbook.base.units import GIB
 from diskbook.scenario import schedule
 from diskbook.show.html import Html, escaped
 from diskbook.store.run import Run
@@ -51,6 +52,44 @@ def read_back(run: Run) -> pd.DataFrame:
         for name, disk in row["disks"].items()
     ]
     return _frame(rows, ["replicate", "disk"])
+
+
+def volumes(run: Run) -> pd.DataFrame:
+    """Volumes as their nodes read them back; `efficiency` is what of the pool's bytes holds data."""
+    rows = [
+        {
+            "replicate": row["replicate"],
+            "volume": name,
+            "kind": item["kind"],
+            "nodes": ", ".join(item["nodes"]),
+            **{
+                fact: ", ".join(str(part[fact]) for part in item["parts"])
+                for fact in ("copies", "columns", "interleave_bytes")
+            },
+            "size_gib": item["size_bytes"] / GIB,
+            "efficiency": item["size_bytes"] / item["footprint_bytes"],
+            "path": item["path"],
+        }
+        for row in run.manifest["replicates"]
+        for name, item in row.get("volumes", {}).items()
+    ]
+    return _frame(rows, ["replicate", "volume"])
+
+
+def steps(run: Run) -> pd.DataFrame:
+    """Steps of nodes, one row a step and node: how often, how long, what the last one that failed said."""
+    rows = pd.DataFrame([event for event in run.ledger() if event["event"] == "step"])
+    if rows.empty:
+        return _frame([], ["replicate", "step", "node"])
+    grouped = rows.groupby(["replicate", "step", "node"], sort=False)
+    return pd.DataFrame(
+        {
+            "count": grouped.size(),
+            "failed": grouped["ok"].apply(lambda ok: int((~ok).sum())),
+            "seconds_median": grouped["seconds"].median(),
+            "error": grouped["error"].last(),
+        }
+    )
 
 
 def operations(run: Run) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from diskbook.machines.cluster import steps
 from diskbook.machines.cluster.steps import StepFailed
 from diskbook.scenario.model import Volume
 from support.measuring import events
-from support.scripted_nodes import ScriptedRig, rig
+from support.scripted_nodes import WITNESS_KEY, ScriptedRig, rig
 
 
 @pytest.fixture(autouse=True)
@@ -37,8 +37,8 @@ def make(place: ScriptedRig) -> dict[str, Any]:
 def test_disks_nodes_cluster_pools_and_volumes_come_in_order(place: ScriptedRig) -> None:
     row = make(place)
     asked = place.nodes.steps()
-    assert {machine for machine, step in asked[:4]} == {"single", "n1", "n2", "n3"}
-    assert {step for _, step in asked[:4]} == {"prepare"}
+    assert {machine for machine, step in asked[:3]} == {"single", "n1", "n2"}
+    assert {step for _, step in asked[:3]} == {"prepare"}
     assert [step for machine, step in asked if machine == "n1"] == [
         "prepare",
         "validate",
@@ -51,10 +51,12 @@ def test_disks_nodes_cluster_pools_and_volumes_come_in_order(place: ScriptedRig)
     assert as_task["n1", "enable"] and as_task["n1", "cluster"] and not as_task["single", "enable"]
     assert not as_task["n1", "prepare"]
     mirror, simple = row["volumes"]["mirror"], row["volumes"]["simple"]
-    assert (mirror["id"], mirror["owner"], mirror["nodes"]) == ("g/r1-mirror", "n1", ["n1", "n2", "n3"])
-    assert (mirror["kind"], mirror["parts"][0]["copies"], mirror["cluster"]) == ("three-way", 3, "s2d")
+    assert (mirror["id"], mirror["owner"], mirror["nodes"]) == ("g/r1-mirror", "n1", ["n1", "n2"])
+    assert (mirror["kind"], mirror["parts"][0]["copies"], mirror["cluster"]) == ("two-way", 2, "s2d")
     assert (simple["owner"], simple["path"], simple["cluster"]) == ("single", "S:\\", None)
-    assert row["clusters"]["s2d"]["nodes"] == ["n1", "n2", "n3"]
+    (formed,) = place.nodes.requests("cluster")
+    assert (formed.witness_account, formed.witness_key) == ("dbk1", WITNESS_KEY)
+    assert row["clusters"]["s2d"]["nodes"] == ["n1", "n2"]
     assert row["clusters"]["s2d"]["validation"]["warnings"] == ["a warning"]
     (report,) = place.run.raw_paths()
     assert report.name == "validation-r1-s2d-1-a-report.htm.gz"
@@ -76,10 +78,10 @@ def test_disks_nodes_cluster_pools_and_volumes_come_in_order(place: ScriptedRig)
 def test_the_pool_has_exactly_the_disks_of_the_run_by_windows_own_names(place: ScriptedRig) -> None:
     row = make(place)
     clustered = next(item for item in place.nodes.requests("enable") if item.clustered)
-    assert clustered.pool == "dbk-p10" and len(clustered.disks) == 6
+    assert clustered.pool == "dbk-p10" and len(clustered.disks) == 4
     first = clustered.disks[0]
     assert (first.node, first.lun, first.unique_id, first.size_bytes) == ("r1-n1", 0, "w-n1-0", 128 * GIB)
-    assert row["pool_disks"]["p10-n3-2"] == {"unique_id": "w-n3-1", "lun": 1}
+    assert row["pool_disks"]["p10-n2-2"] == {"unique_id": "w-n2-1", "lun": 1}
     assert set(row["pools"]) == {"p10-single", "p10-s2d"}
 
 
@@ -119,7 +121,7 @@ def test_a_restart_that_does_not_end_is_told(place: ScriptedRig, monkeypatch: py
     [
         ("enable", {"block_cache_mb": 1024}, r"pool dbk-p10 of .*: BlockCacheSize is 1024 MB, but no cache"),
         ("enable", {"disks": [{"unique_id": "other"}]}, r"does not consist of this run's disks; .*other"),
-        ("cluster", {"nodes": ["R1-N1", "R1-N2"]}, "cluster s2d has the nodes n1, n2, not n1, n2, n3"),
+        ("cluster", {"nodes": ["R1-N1"]}, "cluster s2d has the nodes n1, not n1, n2"),
         ("cluster", {"nodes": ["R1-N1", "OTHER"]}, "OTHER is no machine of replicate 1"),
         ("volume", {"owner": "elsewhere"}, "elsewhere is no machine of replicate 1"),
         ("volume", {"size_bytes": 5}, "has 5 bytes, but 68719476736 were asked for"),
@@ -201,14 +203,17 @@ def test_the_volumes_of_one_server_have_letters_of_their_own(
 
 def test_a_step_that_fails_is_recorded_in_the_nodes_own_words_without_secrets(place: ScriptedRig) -> None:
     password = cluster_account.password(place.run.folder)
-    place.nodes.plant["cluster"] = StepFailed(f"r1-n1: step cluster failed: {password} is not liked")
-    with pytest.raises(StepFailed, match=r"^r1-n1: step cluster failed: \(hidden\) is not liked$"):
+    spoken = f"r1-n1: step cluster failed: {password} and {WITNESS_KEY} are not liked"
+    place.nodes.plant["cluster"] = StepFailed(spoken)
+    with pytest.raises(
+        StepFailed, match=r"^r1-n1: step cluster failed: \(hidden\) and \(hidden\) are not liked$"
+    ):
         make(place)
     (failed,) = events(place.run, "step", ok=False)
     assert (failed["step"], failed["node"]) == ("cluster", "n1")
-    assert failed["error"] == "r1-n1: step cluster failed: (hidden) is not liked"
+    assert failed["error"] == "r1-n1: step cluster failed: (hidden) and (hidden) are not liked"
     text = (place.run.folder / "ledger.jsonl").read_text() + (place.run.folder / "manifest.json").read_text()
-    assert password not in text
+    assert password not in text and WITNESS_KEY not in text
 
 
 # --- while it is measured
@@ -227,8 +232,8 @@ def test_a_volume_is_moved_to_the_owner_of_its_arm_and_only_then(place: Scripted
 
 def test_an_owner_that_stays_away_fails_the_trial(place: ScriptedRig) -> None:
     make(place)
-    place.nodes.plant["place"] = {"owner": "R1-N3"}
-    with pytest.raises(StepFailed, match=r"^volume mirror is owned by n3, though n2 was asked for$"):
+    place.nodes.plant["place"] = {"owner": "R1-N1"}
+    with pytest.raises(StepFailed, match=r"^volume mirror is owned by n1, though n2 was asked for$"):
         volumes.place(place, place.scenario.arm_named("remote"))
 
 

@@ -105,7 +105,8 @@ STAND_INS = {
 }
 _STAND_IN = """\
 #!/bin/sh
-# A stand-in on an emulated Windows machine.
+# A stand-in on an emulated Windows machine. One thread of numpy's suffices, and begins sooner than many.
+export OPENBLAS_NUM_THREADS=1
 exec {python} -I -m {module} "$@"
 """
 

@@ -152,12 +152,10 @@ class Exports:
         """Limits file of a machine's uncached path, which all its disks share."""
         return self._limits_file(f"{key(vm.id)}.uncached", self._model.vm_limits(vm)[0])
 
-    def limits_of_network(self, vm: VmSpec) -> tuple[Path, Path] | tuple[None, None]:
+    def limits_of_network(self, vm: VmSpec) -> tuple[Path | None, Path | None]:
         """Limits files of what a machine sends and receives; none where its network has no limit."""
-        limits = self._model.network_limits()
-        if limits is None:
-            return None, None
-        out, into = (self._limits_file(f"{key(vm.id)}.{way}", limits) for way in ("nic_out", "nic_in"))
+        ways = zip(("nic_out", "nic_in"), self._model.network_limits(), strict=True)
+        out, into = (self._limits_file(f"{key(vm.id)}.{way}", cap) if cap else None for way, cap in ways)
         return out, into
 
     def sessions(self, attachment: Attachment) -> list[Session]:

@@ -188,10 +188,11 @@ class Model:
         credit = credit_scale(vm) * self.credit_share(vm.id)
         return self._scaled(uncached, credit), self._scaled(cached)
 
-    def network_limits(self) -> Limits | None:
-        """Return the cap of what a machine sends, and of what it receives; None where there is none."""
-        nic = self.profile.volumes.nic_mb_s
-        return Limits(mb_s=nic) if nic else None
+    def network_limits(self) -> tuple[Limits | None, Limits | None]:
+        """Return the caps of what a machine sends, and of what it receives; None where there is none."""
+        volumes = self.profile.volumes
+        out, into = (Limits(mb_s=cap) if cap else None for cap in (volumes.nic_out_mb_s, volumes.nic_in_mb_s))
+        return out, into
 
     def trials_of_volume(self, vm_id: str, volume_id: str) -> tuple[float, ...]:
         """Return the noise of the trials of a volume at a machine."""

@@ -132,7 +132,7 @@ def _state(call: Call, asked: steps.Enable, pool: Pool) -> Json:
             "bus": "SAS",
             "medium": disk.medium,
             "usage": "Auto-Select",
-            "health": "Healthy" if call.book.is_at(disk.vm_id, disk.disk_id) else "Warning",
+            "health": "Healthy" if call.book.is_at(disk.vm_id, disk.disk_id, disk.unique_id) else "Warning",
         }
         for disk in sorted(pool.disks, key=lambda disk: disk.unique_id)
     ]

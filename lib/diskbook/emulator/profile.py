@@ -151,7 +151,7 @@ class Volumes:
         What the network adds between two nodes: mean and sigma of a lognormal.
     zone_hop_ms
         The same between nodes in different zones.
-    nic_mb_s
+    nic_out_mb_s, nic_in_mb_s
         What a machine's network sends, and what it receives; 0 for no limit.
     software_ms
         What the software of volumes adds to every I/O.
@@ -165,7 +165,8 @@ class Volumes:
     hop_ms: Level = 0.1
     hop_sigma: Level = 0.3
     zone_hop_ms: Level = 1.0
-    nic_mb_s: Level = 2000.0
+    nic_out_mb_s: Level = 2000.0
+    nic_in_mb_s: Level = 0.0
     software_ms: Level = 0.0
     rotate_at: Share = 0.85
     repair_depth: Annotated[Number, Field(ge=1, le=64, multiple_of=1)] = 8

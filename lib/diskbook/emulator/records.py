@@ -98,9 +98,11 @@ class Book:
         """Tell whether a machine runs."""
         return vm_id in self.vms and self.vms[vm_id].running
 
-    def is_at(self, vm_id: str, disk_id: str) -> bool:
-        """Tell whether a disk is attached to a machine now."""
-        return any(entry.vm_id == vm_id for entry in self.of_disk(disk_id))
+    def is_at(self, vm_id: str, disk_id: str, unique_id: str) -> bool:
+        """Tell whether a disk is attached to a machine now, and not another one of its name."""
+        return any(
+            entry.vm_id == vm_id and entry.disk.unique_id == unique_id for entry in self.of_disk(disk_id)
+        )
 
     def at(self, vm_id: str, lun: int) -> Attachment | None:
         """Return what is at a LUN of a machine now."""

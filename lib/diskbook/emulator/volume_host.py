@@ -85,8 +85,8 @@ class VolumeHost:
                 volume.bring_back(members=had_members - members, nodes=had_nodes - nodes)
 
     def _lost(self, record: VolumeRecord) -> tuple[set[int], set[int]]:
-        is_at = self._book.is_at
-        members = {i for i, disk in enumerate(record.disks) if not is_at(disk.vm_id, disk.disk_id)}
+        there = [self._book.is_at(disk.vm_id, disk.disk_id, disk.unique_id) for disk in record.disks]
+        members = {i for i, is_there in enumerate(there) if not is_there}
         return members, {i for i, vm_id in enumerate(record.nodes) if not self._book.is_up(vm_id)}
 
     def play(self, vm_id: str) -> None:

@@ -339,7 +339,8 @@ def _disk_is_there(call: Call, unique_id: str | None) -> bool:
     for pool in call.spaces.pools_of(call.vm_id):
         for disk in pool.disks:
             if disk.unique_id.lower() == wished:
-                return call.book.is_at(disk.vm_id, disk.disk_id) and call.book.is_up(disk.vm_id)
+                there = call.book.is_at(disk.vm_id, disk.disk_id, disk.unique_id)
+                return there and call.book.is_up(disk.vm_id)
     return any(entry.disk.unique_id.lower() == wished for entry in call.book.attached_to(call.vm_id))
 
 

@@ -113,7 +113,7 @@ def _caps(model: Model, book: Book, record: VolumeRecord) -> Iterator[dict[str, 
     vm = model.vm_limits(book.spec(record.nodes[0]))[0]
     disk = model.disk_limits(book.disk(record.disks[0].disk_id))
     settings = model.profile.volumes
-    nic = (settings.nic_mb_s or None) if len(record.nodes) > 1 else None
+    out, into = (limits.mb_s if limits else None for limits in model.network_limits())
     columns = record.columns
     shape = volume_bound.Shape(
         record.kind,  # type: ignore[arg-type]
@@ -124,7 +124,7 @@ def _caps(model: Model, book: Book, record: VolumeRecord) -> Iterator[dict[str, 
     )
     for remote in (False, True) if len(record.nodes) > 1 else (False,):
         local = settings.local_share
-        setup = volume_bound.Setup(shape, _rates(disk), _rates(vm), nic, nic, local, remote)
+        setup = volume_bound.Setup(shape, _rates(disk), _rates(vm), out, into, local, remote)
         for block in BLOCKS:
             for write_share in (0.0, 1.0):
                 for spent in (False, True):

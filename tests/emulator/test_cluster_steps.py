@@ -155,6 +155,14 @@ def test_disks_of_a_pool_are_no_disks_of_their_machines_any_more(three: Spaces) 
         assert paths == [r"C:\ClusterStorage\vol", r"C:\DiskbookFill\vol"]
 
 
+def test_a_witness_whose_key_is_refused_is_none(clean: Spaces, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clean.backend, "opens_account", lambda account, key: (account, key) == ("w", "other"))
+    with pytest.raises(steps.StepFailed, match="error occurred while validating access to Azure"):
+        clean.run("r1-n1", "cluster", clean.cluster(**WITNESS))
+    monkeypatch.undo()
+    assert clean.changed("r1-n1", "cluster", clean.cluster(**WITNESS)) == ["witness"]
+
+
 def test_two_nodes_get_a_witness_or_nothing(clean: Spaces) -> None:
     with pytest.raises(steps.StepFailed, match="two nodes needs a witness"):
         clean.run("r1-n1", "cluster", clean.cluster())

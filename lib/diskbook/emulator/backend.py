@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -65,6 +65,7 @@ class LocalBackend:
         self._exports = Exports(folder, self._book, self._model, plugin)
         self.closed = False
         self._control: tuple[str, str] | None = None
+        self._accounts: Callable[[str, str], bool] | None = None
         self._recover()
         self._host = VolumeHost(folder, self._book, self._model, self._exports, plugin.parent)
 
@@ -73,6 +74,10 @@ class LocalBackend:
     def reached_at(self, endpoint: str, ca: Path) -> None:
         """Know where machines started from now on reach the control plane, and whom they trust there."""
         self._control = endpoint, str(ca)
+
+    def ask_about_keys(self, opens: Callable[[str, str], bool]) -> None:
+        """Know whom to ask whether a storage account takes a key."""
+        self._accounts = opens
 
     def start_vm(self, vm: VmSpec) -> VmAddress:
         """Start the machine and the exports of its disks; a machine known before keeps its address."""
@@ -251,6 +256,10 @@ class LocalBackend:
         for vm_id in vm_ids:
             if vm_id in self._book.vms:
                 self._publish(vm_id)
+
+    def opens_account(self, account: str, key: str) -> bool:
+        """Tell whether a storage account takes a key; without a control plane every one does."""
+        return self._accounts is None or self._accounts(account, key)
 
     def restart_soon(self, vm_id: str) -> None:
         """Restart a machine from within, in a moment; its disks stay attached."""

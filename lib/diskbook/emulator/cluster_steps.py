@@ -187,6 +187,8 @@ def cluster(call: Call, asked: steps.Cluster) -> Json:
     asked_for = ", ".join(sorted(asked.nodes, key=str.lower))
     same("the nodes of the cluster", asked_for, ", ".join(names))
     if asked.witness_account and own.witness != CLOUD_WITNESS:
+        if not call.machines.opens_account(asked.witness_account, asked.witness_key or ""):
+            raise StepError("An error occurred while validating access to Azure.")
         own.witness = CLOUD_WITNESS
         call.change("witness")
     for name in names:

@@ -144,6 +144,7 @@ def _control_plane(
     backend.reached_at(f"https://{address}:{port}", ca)
     app = create_app(settings, backend, folder / "arm.sqlite")  # starts again what ran before
     plane: ControlPlane = app.state.plane
+    backend.ask_about_keys(partial(_takes_key, plane))
     app.router.routes += [_truth_route(config, profile, backend), _block_route(backend)]
     app.router.routes.append(_steps_route(plane, backend))
     options = uvicorn.Config(
@@ -154,6 +155,13 @@ def _control_plane(
         timeout_graceful_shutdown=0,  # a client that keeps its connection open does not end it for us
     )
     return uvicorn.Server(options), ca
+
+
+def _takes_key(plane: ControlPlane, account: str, key: str) -> bool:
+    """Tell whether there is a storage account of a name, and a key is one of its own."""
+    accounts = plane.store.of_type("Microsoft.Storage/storageAccounts")
+    keys = [row.hidden.get("keys", {}) for row in accounts if row.name == account]
+    return any(key in own.values() for own in keys)
 
 
 def _certificates(folder: Path, address: str) -> tuple[Path, Path, Path]:

@@ -51,6 +51,9 @@ class Machines(Protocol):
     def show(self, vm_ids: Iterable[str]) -> None:
         """Write what machines see of their disks and volumes."""
 
+    def opens_account(self, account: str, key: str) -> bool:
+        """Tell whether a storage account takes a key."""
+
 
 @dataclass
 class Call:

@@ -443,7 +443,7 @@ class Scenario(Record):
     def zone_redundant_arms(self) -> frozenset[str]:
         """Arms on zone-redundant disks, which answer from a zone that Azure does not tell."""
         zone_redundant = {disk.name for disk in self.disk if disk.sku.endswith("_ZRS")}
-        return frozenset(arm.name for arm in self.arm if arm.disk in zone_redundant)
+        return frozenset(arm.name for arm in self.arm if self.disk_of(arm).name in zone_redundant)
 
 
 def _of_pool(disk: Disk, machine: Machine, number: int) -> Disk:

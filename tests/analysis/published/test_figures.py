@@ -284,3 +284,19 @@ def test_the_figure_of_shares_counts_what_it_draws(assessed: pd.DataFrame) -> No
     assert "shared-zrs 4 of 6, zone-disks 8 of 16" in picture.alt and picture.provenance == "published"
     drawn = sum(len(line.get_xdata()) for line in picture.figure.axes[0].lines)
     assert drawn == len(picture.data) + 2 + 2  # two points of the limit's line, two of the key
+
+
+def test_figures_of_volumes_stand_beside_arms_on_such_volumes(assessed: pd.DataFrame) -> None:
+    """4 disks in 4 columns, on one server or on each of three nodes in one zone; not 8, nor an owner away."""
+    arms, loads = ("ss-8", "ss-4", "s2d-3-remote", "s2d-3"), ("read-4k-1x8", "read-4k-12x8")
+    rows = [
+        {"arm": arm, "workload": name, "iops": 2000.0, "mb_s": 8.0, "lat_mean_ms": 4.0, "label": "below cap"}
+        for arm in arms
+        for name in loads
+    ]
+    scenario = load.load("s2d-azure", "quick")
+    beside = compared.beside(assessed, pd.DataFrame(rows), scenario, "azure")
+    of_article = beside[beside["published"].str.contains("LRS")]
+    assert set(of_article["arm"]) == {"ss-4", "s2d-3"}
+    values = {(row.arm, row.load, row.value) for row in of_article.itertuples()}
+    assert ("ss-4", "read-4k-1x8", 1985.0) in values and ("s2d-3", "read-4k-12x8", 20000.0) in values

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.analysis.published import support
+from diskbook.scenario import volume_words
 from diskbook.scenario.model import Arm, Disk, Scenario, Workload
 from diskbook.tables.vocabulary import Label, Provenance
 from diskbook.throttling import limits
@@ -188,14 +189,14 @@ def _highest(
         arm.name
         for arm in scenario.arm
         if scenario.machine_named(arm.machine).size == row["vm_size"]
-        and scenario.disk_named(arm.disk).cache != "ReadWrite"
+        and scenario.disk_of(arm).cache != "ReadWrite"
     ]
     cells = [place for place in measured if place[0] in names]
     return max(cells, key=lambda place: measured[place][VALUES[row["unit"]]], default=None)
 
 
 def _same_setup(row: Mapping[Any, Any], scenario: Scenario, arm: Arm) -> bool:
-    machine, disk = scenario.machine_named(arm.machine), scenario.disk_named(arm.disk)
+    machine, disk = scenario.machine_named(arm.machine), scenario.disk_of(arm)
     v2 = disk.sku.startswith("PremiumV2")
     return (
         row["vm_size"] in (machine.size, machine.substitute)
@@ -205,7 +206,18 @@ def _same_setup(row: Mapping[Any, Any], scenario: Scenario, arm: Arm) -> bool:
         and disk.size_gib == 1024  # every published disk that a scenario repeats is of 1 TiB (P30)
         and _options(row["options"]) == _options_of(disk)
         and _same_zone(row["disk_zone_relation"], scenario, arm)
+        and _same_volume(row["disk"].lower(), scenario, arm)
     )
+
+
+def _same_volume(text: str, scenario: Scenario, arm: Arm) -> bool:
+    """Whether a row's disks, in its words, are those of the arm: of a volume its kind, disks and columns."""
+    if not arm.volume:
+        return " columns" not in text
+    volume = scenario.volume_named(arm.volume)
+    zones = {scenario.machine_named(name).zone for name in scenario.nodes_of(volume)}
+    words = (volume.kind, f"{scenario.disk_of(arm).count} x ", f"{volume.columns} columns")
+    return all(word in text for word in words) and len(zones) == 1 and not volume_words.is_remote(arm)
 
 
 def _same_zone(relation: str, scenario: Scenario, arm: Arm) -> bool:

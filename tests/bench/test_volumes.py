@@ -10,9 +10,10 @@ import pytest
 from diskbook.azure import cluster_account
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import GIB, KIB
-from diskbook.bench import node_steps, pools, volumes
+from diskbook.bench import node_steps, orphans, pools, trials, volumes
 from diskbook.machines.cluster import steps
 from diskbook.machines.cluster.steps import StepFailed
+from diskbook.scenario import schedule
 from diskbook.scenario.model import Volume
 from support.measuring import events
 from support.scripted_nodes import WITNESS_KEY, ScriptedRig, rig
@@ -260,3 +261,25 @@ def test_the_file_that_is_measured_lies_on_the_volume_and_may_be_filled_elsewher
     mirror = volumes.device(place, place.scenario.arm_named("remote"))
     assert mirror.target == "C:\\ClusterStorage\\mirror\\diskbook.dat"
     assert mirror.prefill_target == "C:\\Fill\\mirror\\diskbook.dat" and mirror.size_bytes == 64 * GIB
+
+
+def test_the_orphaned_job_of_a_trial_on_a_volume_is_recorded_where_it_ran(
+    place: ScriptedRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(place)
+    block = schedule.plan(place.scenario)[0].numbered(1)
+    place.run.append("block", replicate=1, block=block.block, status="begun")
+    job = orphans.OrphanedJob(1, {"stderr": b"ERROR: it ended"}, "2026-01-01T00:00:00", "2026-01-01T00:00:01")
+    machines = []
+
+    def fetch(rig: Any, machine: str, *_: Any) -> orphans.OrphanedJob:
+        machines.append(machine)
+        return job
+
+    monkeypatch.setattr(orphans, "fetch_orphaned_job", fetch)
+    assert not trials._completed_by_orphaned_job(place, block)
+    (recorded,) = events(place.run, "trial")
+    arm = place.scenario.arm_named(block.trials[0].arm)
+    assert (recorded["volume"], recorded["owner"]) == (arm.volume, arm.owner or arm.machine)
+    assert (recorded["disk"], recorded["disk_id"]) == ("", f"g/r1-{arm.volume}")
+    assert recorded["adopted"] and recorded["lun"] is None and machines == [arm.machine]

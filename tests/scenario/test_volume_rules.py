@@ -160,11 +160,12 @@ def test_a_disk_of_no_pool_is_made_as_it_is_and_an_ephemeral_one_with_its_machin
     assert scenario.disk_of(scenario.arm_named("s2d")).name == "p30"
 
 
-def test_runs_say_that_they_do_not_make_volumes_yet() -> None:
-    with pytest.raises(
-        UsageError, match=r"\[\[volume\]\] v: kind: runs do not make volumes yet; measure disks"
-    ):
-        load.check(made(raw()), "cluster.toml")
+def test_runs_take_one_volume_of_an_entry() -> None:
+    assert load.check(made(raw()), "cluster.toml")
+    several = raw()
+    several["volume"][0]["count"] = 2
+    with pytest.raises(UsageError, match=r"\[\[volume\]\] v: count: runs make one volume of an entry; leave"):
+        load.check(made(several), "cluster.toml")
 
 
 REFERENCES = [

@@ -36,6 +36,7 @@ class Rig:
     owners: dict[str, str] = field(default_factory=dict)  # of volumes, as far as it is known
     counted: dict[str, dict[str, Any]] = field(default_factory=dict)  # totals of clusters, if still so
     _placed: dict[str, tuple[str, Device]] = field(default_factory=dict)
+    _for_steps: dict[str, WindowsConnection] = field(default_factory=dict)
     _recording: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -63,10 +64,15 @@ class Rig:
         return self.connections[machine]
 
     def windows(self, machine: str) -> WindowsConnection:
-        """Return the connection to a machine that runs Windows."""
-        connection = self.connection(machine)
-        assert isinstance(connection, WindowsConnection)
-        return connection
+        """Return a connection to a machine that runs Windows, for steps: jobs there are left to go on.
+
+        Volumes are made again before a resumed run looks for the jobs of trials that it was cut off from.
+        """
+        if machine not in self._for_steps:
+            connection = self.new_connection(machine)
+            assert isinstance(connection, WindowsConnection)
+            self._for_steps[machine] = connection
+        return self._for_steps[machine]
 
     def new_connection(self, machine: str, *, recover: bool = True) -> Connection:
         """Return another connection to a machine, which leaves alone what runs there.
@@ -123,5 +129,5 @@ class Rig:
 
     def close(self) -> None:
         """Close all connections."""
-        for connection in self.connections.values():
+        for connection in (*self.connections.values(), *self._for_steps.values()):
             connection.close()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from diskbook.base.units import GIB
-from diskbook.machines.cluster import steps
+from diskbook.machines.cluster import scripts, steps
 from diskbook.machines.cluster.steps import STEPS, StepFailed
 from support import powershell
 
@@ -107,6 +108,12 @@ PLANTED = {
 @pytest.mark.parametrize("step", STEPS)
 def test_a_script_parses_and_calls_only_what_the_documentation_has(step: str) -> None:
     assert powershell.mistakes(steps.script(step)) == []
+
+
+def test_every_step_has_its_script_and_every_script_its_step() -> None:
+    assert set(scripts.NAMES) == set(STEPS)
+    files = {path.stem for path in Path(scripts.__file__).parent.glob("*.ps1")}
+    assert files == {*scripts.NAMES, "common"}
 
 
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED.keys())

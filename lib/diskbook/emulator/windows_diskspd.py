@@ -82,7 +82,7 @@ def run(
         When fio did not measure.
     """
     asked = parse_words(words)
-    disk = _disk(asked, disks, volumes_of_machine() if volumes is None else volumes)
+    disk = _disk(asked, disks, volumes)
     if asked.output != "xml":
         raise UsageError("the emulated DiskSpd writes XML only; add -Rxml")
     with tempfile.TemporaryDirectory() as folder:
@@ -90,11 +90,11 @@ def run(
     return windows_xml.document(asked, disk.size_bytes, measured, datetime.now(UTC))
 
 
-def _disk(asked: Arguments, disks: dict[str, dict[str, Any]], volumes: list[dict[str, Any]]) -> Disk:
+def _disk(asked: Arguments, disks: dict[str, dict[str, Any]], volumes: list[dict[str, Any]] | None) -> Disk:
     if len(set(asked.targets)) != 1:
         raise UsageError("the emulated DiskSpd drives one target; name one, for example #1")
     if not asked.targets[0].startswith("#"):
-        return _file(asked, volumes)
+        return _file(asked, volumes_of_machine() if volumes is None else volumes)
     match = _TARGET.fullmatch(asked.targets[0])
     row = disks.get(str(int(match["number"]) - 1)) if match else None
     if match is None or row is None:

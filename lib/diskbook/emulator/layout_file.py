@@ -235,16 +235,26 @@ class LayoutFile:
 
     def marks(self, tier: int) -> NDArray[np.bool_]:
         """Tell which places of a tier are dirty; array of bands x rows x columns."""
-        shared = self._layout.tier[tier]
-        words = np.frombuffer(
-            self._memory, np.uint64, shared.bands, self._layout.marks_at + 8 * shared.first_band
-        )
+        shared, words = self._layout.tier[tier], self._words(tier)
         bits = np.arange(shared.rows * shared.columns, dtype=np.uint64)
         dirty: NDArray[np.bool_] = (words[:, None] >> bits & np.uint64(1)).astype(bool)
         return dirty.reshape(shared.bands, shared.rows, shared.columns)
 
+    def _words(self, tier: int) -> NDArray[np.uint64]:
+        shared = self._layout.tier[tier]
+        at = self._layout.marks_at + 8 * shared.first_band
+        return np.frombuffer(self._memory, np.uint64, shared.bands, at)
+
+    def is_clean(self) -> bool:
+        """Tell whether no place is dirty, nor will be marked so."""
+        low = np.uint64(0xFFFFFFFF)
+        marked = any((self._words(tier) & low).any() for tier in range(self._layout.tiers))
+        return not marked and not self.wiped()
+
     def dirty_bytes(self) -> int:
         """Count the bytes of places that are dirty, up or not."""
+        if self.is_clean():
+            return 0
         return sum(int(self.marks(tier).sum()) for tier in range(self._layout.tiers)) * SLAB_BYTES
 
     def down(self) -> tuple[set[int], set[int]]:

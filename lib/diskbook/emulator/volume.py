@@ -89,6 +89,8 @@ class Volume:
         if not pool_holds(self.layout.nodes, members, nodes, self.witness):
             return False
         gone = list(self._gone() | self.file.wiped())
+        if not gone and self.file.is_clean():
+            return True
         return not any(
             lost_bands(tier, ~np.isin(tier.members, gone) & ~self.file.marks(number))
             for number, tier in enumerate(self.layout.tiers)
@@ -122,6 +124,8 @@ class Volume:
 
     def to_repair_bytes(self) -> int:
         """Count the bytes that a repair can copy back now: dirty, on disks that are there."""
+        if self.file.is_clean():
+            return 0
         gone = list(self._gone())
         marked = (
             (self.file.marks(number) & ~np.isin(tier.members, gone)).sum()

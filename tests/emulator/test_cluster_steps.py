@@ -179,6 +179,18 @@ def test_nested_volumes_have_their_tiers(clean: Spaces) -> None:
         clean.run("r1-n1", "volume", steps.nested("dbk", "parity", SIZE, SIZE))
 
 
+def test_two_volumes_of_a_pool_share_no_slab(clean: Spaces) -> None:
+    pool(clean)
+    for name in ("a", "b"):
+        clean.run("r1-n1", "volume", steps.mirror("dbk", name, SIZE, 2, 2))
+    first, second = clean.backend._book.spaces.there
+    places = [
+        {*zip(tier.members.flat, tier.slabs.flat, strict=True)}
+        for tier in (first.layout.tiers[0], second.layout.tiers[0])
+    ]
+    assert not places[0] & places[1]
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [

@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from diskbook.base.units import GIB, KIB
 from diskbook.emulator import step_counters
 from diskbook.emulator.step_call import Call, Json, StepError, same
@@ -37,13 +39,7 @@ def volume(call: Call, asked: steps.Volume) -> Json:
         call.reaches_others()
     record = _named(call, asked.name)
     if record is None:
-        pool = _pool(call, asked.pool)
-        for template in TEMPLATES.get(asked.kind, ()):
-            if template not in pool.tiers:
-                pool.tiers.append(template)
-                call.change(f"tier {template}")
-        record = _new(call, asked, pool)
-        call.change("volume")
+        record = _made(call, asked)
     if record.kind == "simple":
         _formatted(call, record)
     parts = _parts(call, record)
@@ -66,6 +62,17 @@ def volume(call: Call, asked: steps.Volume) -> Json:
     }
 
 
+def _made(call: Call, asked: steps.Volume) -> VolumeRecord:
+    pool = _pool(call, asked.pool)
+    for template in TEMPLATES.get(asked.kind, ()):
+        if template not in pool.tiers:
+            pool.tiers.append(template)
+            call.change(f"tier {template}")
+    record = _new(call, asked, pool)
+    call.change("volume")
+    return record
+
+
 def _named(call: Call, name: str) -> VolumeRecord | None:
     volumes = call.spaces.volumes_of(call.vm_id)
     return next((record for record in volumes if record.name.lower() == name.lower()), None)
@@ -81,12 +88,6 @@ def _pool(call: Call, name: str) -> Pool:
 
 
 def _new(call: Call, asked: steps.Volume, pool: Pool) -> VolumeRecord:
-    others = [
-        record for record in call.spaces.there if record.pool == pool.name and record.nodes == pool.nodes
-    ]
-    taken = [0] * len(pool.disks)
-    for other in others:
-        taken = [sum(pair) for pair in zip(taken, slabs_taken(other.layout), strict=True)]
     cluster = call.spaces.cluster_of(call.vm_id)
     nested = asked.kind in TEMPLATES
     sizes = (asked.mirror_bytes, asked.parity_bytes) if nested else (asked.size_bytes,)
@@ -100,7 +101,7 @@ def _new(call: Call, asked: steps.Volume, pool: Pool) -> VolumeRecord:
         sizes_gib=[size / GIB for size in sizes if size],
         columns=asked.columns or _columns(asked.kind, len(pool.disks) // len(pool.nodes)),
         interleave_kib=(asked.interleave_bytes or steps.INTERLEAVE_BYTES) // KIB,
-        taken=[int(slabs) for slabs in taken],
+        taken=_taken(call, pool),
         drive_letter=asked.drive_letter,
         witness=bool(cluster and cluster.witness),
         made=time.time(),
@@ -112,6 +113,16 @@ def _new(call: Call, asked: steps.Volume, pool: Pool) -> VolumeRecord:
     if record.kind != "simple" and call.vm_id in record.nodes:
         call.host.volumes[record.number].file.owner = record.nodes.index(call.vm_id)
     return record
+
+
+def _taken(call: Call, pool: Pool) -> list[int]:
+    """Count the slabs of each disk of a pool that its volumes have."""
+    ids = [disk.disk_id for disk in pool.disks]
+    taken = np.zeros(len(ids), np.int64)
+    for record in call.spaces.there:
+        if [disk.disk_id for disk in record.disks] == ids:
+            taken += slabs_taken(record.layout)
+    return [int(slabs) for slabs in taken]
 
 
 def _columns(kind: str, disks: int) -> int:

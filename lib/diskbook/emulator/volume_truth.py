@@ -35,24 +35,17 @@ def of_volumes(model: Model, book: Book, host: VolumeHost) -> list[dict[str, Any
 
 
 def _of_volume(model: Model, book: Book, host: VolumeHost, record: VolumeRecord) -> dict[str, Any]:
-    layout, settings = record.layout, model.profile.volumes
+    settings = model.profile.volumes
     made = host.volumes.get(record.number)
     counts = made.file.counts() if made else record
     zones = {book.spec(vm_id).zone for vm_id in record.nodes}
     expected = _Expected(record, host, settings.hop_ms if len(zones) == 1 else settings.zone_hop_ms, model)
-    tier = layout.tiers[0]
     of_owners = {vm_id: expected.means(node, noise=True) for node, vm_id in enumerate(record.nodes)}
     return {
         "id": f"{group_of(record.nodes[0]).rpartition('/')[2]}/{record.name}",
         "name": record.name,
         "kind": record.kind,
-        "machines": record.nodes,
-        "disks": [disk.disk_id for disk in record.disks],
-        "copies": tier.members.shape[1],
-        "columns": tier.members.shape[2],
-        "interleave_bytes": layout.interleave_bytes,
-        "size_bytes": layout.size_bytes,
-        "footprint_bytes": layout.footprint_bytes,
+        **_shape(record),
         "owner": record.nodes[made.file.owner] if made else None,
         "settings": {**asdict(settings), "hop_ms": expected.hop_ms},
         "population": expected.means(0, noise=False),
@@ -65,6 +58,20 @@ def _of_volume(model: Model, book: Book, host: VolumeHost, record: VolumeRecord)
             {"machine_id": vm_id, "sessions": [asdict(entry) for entry in host.sessions(record, vm_id)]}
             for vm_id in record.nodes
         ],
+    }
+
+
+def _shape(record: VolumeRecord) -> dict[str, Any]:
+    layout = record.layout
+    _, copies, columns = layout.tiers[0].members.shape
+    return {
+        "machines": record.nodes,
+        "disks": [disk.disk_id for disk in record.disks],
+        "copies": copies,
+        "columns": columns,
+        "interleave_bytes": layout.interleave_bytes,
+        "size_bytes": layout.size_bytes,
+        "footprint_bytes": layout.footprint_bytes,
     }
 
 

@@ -16,7 +16,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.base.units import MIB
 from diskbook.emulator.disk import LimitsFile, build_plugin
 from diskbook.emulator.layout_file import MemberModel, NodeModel, VolumeModel
-from diskbook.emulator.types import Latency, Limits
+from diskbook.emulator.types import ExportModel, Latency, Limits
 from diskbook.emulator.volume import VOLUME_SOURCE, Volume, VolumeServer
 from diskbook.emulator.volumes import SLAB_BYTES, arrange
 from diskbook.selftest.bench_emulator_rig import run_fio
@@ -229,6 +229,15 @@ def test_what_a_network_carries_holds_writes_of_64_kib(make: Make) -> None:
     assert 0.8 * 10e6 < rate < 1.05 * 10e6
     out, into = made.volume.file.wire_bytes().T
     assert out[0] == 2 * into[1] == 2 * into[2] and out[1] == out[2] == into[0] == 0
+
+
+def test_a_flush_ends_with_the_slowest_copy(make: Make) -> None:
+    server = make("three-way").serve()
+    server.set_model(ExportModel(Latency(0.0), Latency(0.0), Latency(0.5, 0.5)))
+    fio(server, "--rw=write", "--bs=4k", "--size=1m", "--fsync=1")
+    session = server.sessions()[-1]
+    assert session.flushes > 200
+    assert session.flush_mean_ms == pytest.approx(0.5 * 1.448, rel=0.12)  # E[max of 3] at sigma 0.5
 
 
 LOSSES = [  # what is lost, whether another disk comes back, and what is lost after the repair

@@ -13,12 +13,15 @@ import pytest
 from azure.core.rest import HttpRequest
 
 from diskbook import load
+from diskbook.azure import witness
+from diskbook.azure.attach import Attachments
 from diskbook.azure.keys import run_key
 from diskbook.base.errors import DiskbookError
 from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
 from diskbook.machines.ssh import Connection, Host
 from diskbook.runs import stages
+from diskbook.scenario import volume_rules
 from diskbook.store.run import Run
 from support import SCENARIOS
 from support.emulated import leftovers
@@ -153,3 +156,113 @@ def test_a_measured_number_is_never_given_again(
 ) -> None:
     scenario = load.load(SMALL, "quick", {"design.replicates": 3})
     assert stages._numbered(scenario, missing, used) == numbers
+
+
+CLUSTER = """
+[scenario]
+title = "Two nodes"
+article = "none"
+analysis = "zone-disks"
+question = "Does a cluster's hardware come up?"
+region = "westeurope"
+
+[[machine]]
+name = "n1"
+size = "Standard_L16s"
+zone = "1"
+os = "windows"
+
+[[machine]]
+name = "n2"
+size = "Standard_L16s"
+zone = "1"
+os = "windows"
+
+[[disk]]
+name = "p30"
+sku = "Premium_LRS"
+size_gib = 1024
+count = 2
+
+[[cluster]]
+name = "c"
+nodes = ["n1", "n2"]
+witness = "cloud"
+
+[[volume]]
+name = "v"
+kind = "two-way"
+cluster = "c"
+disk = "p30"
+columns = 2
+size_gib = 64
+
+[[arm]]
+name = "a"
+volume = "v"
+machine = "n1"
+
+[[workload]]
+name = "w"
+block_size = "4K"
+write_pct = 0
+runtime_s = 1
+
+[design]
+seed = 3
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(shared: dict[str, Any]) -> Iterator[Run]:
+    """A provisioned run of two nodes with pools and a cloud witness."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(volume_rules, "unplayed", lambda scenario: iter(()), raising=False)
+        path = Path(name) / "two.toml"
+        path.write_text(CLUSTER, "utf-8")
+        run = stages.begin("two", str(path), "emulator", "quick", {}, emulator=shared)
+        stages.provision(run)
+        yield run
+        stages.teardown(run)
+
+
+def test_disks_of_pools_are_made_one_by_one_and_read_back(cluster: Run) -> None:
+    (row,) = cluster.manifest["replicates"]
+    assert list(row["disks"]) == ["p30-n1-1", "p30-n1-2", "p30-n2-1", "p30-n2-2"]
+    assert all(disk["id"].endswith(f"/disks/r1-{name}") for name, disk in row["disks"].items())
+    assert {disk["read_back"]["zone"] for disk in row["disks"].values()} == {"1"}  # their machines'
+    assert {disk["limits"]["iops"] for disk in row["disks"].values()} == {5000}
+    compute = clients_of(cluster).compute
+    group = row["resource_group"]
+    assert compute.disks.get(group, "r1-p30-n2-2").unique_id == row["disks"]["p30-n2-2"]["unique_id"]
+    back = row["machines"]["n2"]["read_back"]
+    assert back["image"] == "MicrosoftWindowsServer:WindowsServer:2025-datacenter-g2"
+    assert back["computer_name"] == "r1-n2"
+
+
+def test_the_witness_is_in_the_manifest_and_its_key_is_not(cluster: Run) -> None:
+    (row,) = cluster.manifest["replicates"]
+    assert row["witness"].keys() == {"id", "account", "endpoint", "read_back"}
+    key = witness.key(clients_of(cluster), row)
+    files = [path.read_bytes() for path in cluster.folder.rglob("*") if path.is_file()]
+    assert files and not [content for content in files if key.encode() in content]
+
+
+def test_disks_of_a_pool_are_attached_by_their_own_names(cluster: Run) -> None:
+    (row,) = cluster.manifest["replicates"]
+    attachments = Attachments(clients_of(cluster), cluster, row)
+    made = cluster.scenario.made_disks()
+    luns = [attachments.attach(disk, machine) for disk, machine in made if machine is not None]
+    assert luns == [0, 1, 0, 1]
+    assert [attachments.where(disk.name) for disk, _ in made] == [
+        [("n1", 0)],
+        [("n1", 1)],
+        [("n2", 0)],
+        [("n2", 1)],
+    ]
+
+
+def test_a_replicate_that_stands_is_not_made_again(cluster: Run) -> None:
+    before = cluster.manifest["replicates"]
+    stages.provision(cluster)
+    assert cluster.manifest["replicates"] == before

@@ -147,15 +147,12 @@ def _replicate(made: Scenario, number: int, sizes: Mapping[str, str]) -> dict[st
             "size": size.name, "logical_zone": "1", "physical_zone": "westeurope-az1",
             "limits": _named(rates),
         }  # fmt: skip
-    for volume in made.volume:
-        spec = made.disk_named(volume.disk)
+    for spec, _ in made.made_disks():
         own = disk_options.limits(spec)
-        for node in made.nodes_of(volume):
-            for name in volume_setups.members(spec, node):
-                disks[name] = {
-                    "sku": spec.sku, "physical_zone": "westeurope-az1", "read_back": {"sku": spec.sku},
-                    "limits": _named((own.iops, own.mb_s, own.burst_iops, own.burst_mb_s)),
-                }  # fmt: skip
+        disks[spec.name] = {
+            "sku": spec.sku, "physical_zone": "westeurope-az1", "read_back": {"sku": spec.sku},
+            "limits": _named((own.iops, own.mb_s, own.burst_iops, own.burst_mb_s)),
+        }  # fmt: skip
     return {"replicate": number, "machines": machines, "disks": disks}
 
 
@@ -243,7 +240,8 @@ def _trial(
     percentiles = dict(zip(("lat_p50_ms", "lat_p99_ms", "lat_p999_ms"), (0.97, 1.5, 2.2), strict=True))
     return {
         **where, "run": "made-up", "scenario": "s2d-azure", "provenance": "emulated", "site": "s2d-azure",
-        "repeat": 1, "trial": f"r{where['replicate']}-b{where['block']}-{arm.name}-{load.name}", "arm": arm.name,
+        "repeat": 1, "arm": arm.name,
+        "trial": f"r{where['replicate']}-b{where['block']}-{arm.name}-{load.name}",
         "workload": load.name, "tool": "diskspd", "tool_version": "2.0.21a", "direction": direction,
         "machine_id": f"{arm.machine}-{where['replicate']}", "disk_id": f"{arm.volume}-{where['replicate']}",
         "vm_size": made.machine_named(arm.machine).size, "lun": None, "logical_zone": "1",

@@ -25,6 +25,7 @@ from diskbook.base.errors import UsageError
 from diskbook.selftest import (
     coverage_cells,
     coverage_docs,
+    coverage_knee,
     coverage_noise,
     coverage_percentiles,
     coverage_rule,
@@ -59,6 +60,7 @@ PARTS = {
     "percentile ratios": Part(coverage_percentiles, 1_000, 200),
     "stationarity": Part(coverage_stationarity, 1_000, 200),
     "noise of real machines": Part(coverage_noise, 4_000, 500),
+    "knees": Part(coverage_knee, 4_000, 2_000),
 }
 
 LEGEND = """\

@@ -10,7 +10,13 @@ from typing import NamedTuple
 
 from diskbook.base import files
 from diskbook.base.errors import UsageError
-from diskbook.selftest import coverage_cells, coverage_noise, coverage_percentiles, coverage_stationarity
+from diskbook.selftest import (
+    coverage_cells,
+    coverage_knee,
+    coverage_noise,
+    coverage_percentiles,
+    coverage_stationarity,
+)
 from diskbook.selftest.coverage_rule import OFTEN_REFUSED
 from diskbook.tables.vocabulary import Scope
 
@@ -100,6 +106,20 @@ def of_noise(rows: Iterable[coverage_noise.Row]) -> Iterator[Line]:
         yield Line(name, scope, [row.coverage for row in here], [], [], "; ".join(words))
 
 
+def of_knees(rows: Iterable[coverage_knee.Row]) -> Iterator[Line]:
+    """A line a noise and number of blocks, over caps and numbers of depths."""
+    listed = list(rows)
+    for blocks, block, trial in dict.fromkeys(row.cell[1:4] for row in listed):
+        here = [row for row in listed if row.cell[1:4] == (blocks, block, trial)]
+        judged = [row for row in here if not row.is_refused]
+        widest = max((row.half_width for row in judged), default=math.nan)
+        words = ["FAILED"] * any(row.is_off for row in here)
+        words += [f"half-width at most {widest:.1%}"] if judged else ["too few blocks for an interval"]
+        name = f"{blocks} blocks ±{block:.1%}, trials ±{trial:.1%}"
+        refused = [row.refused for row in here]
+        yield Line(name, "knee, these disks", [row.coverage for row in judged], refused, [], "; ".join(words))
+
+
 def table(lines: Iterable[Line]) -> str:
     """Lines as a Markdown table."""
     rows = [HEADS, tuple("---" for _ in HEADS)]
@@ -139,6 +159,7 @@ def write(
     percentiles: Iterable[coverage_percentiles.Row],
     stationarity: Iterable[coverage_stationarity.Row],
     noise: Iterable[coverage_noise.Row],
+    knees: Iterable[coverage_knee.Row],
 ) -> None:
     """Put tables into a document, between its two marks.
 
@@ -153,6 +174,7 @@ def write(
         "Ratios under the noise of real machines": table(of_noise(noise)),
         "Percentile ratios": table(of_percentiles(percentiles)),
         "The gate of stationarity": of_stationarity(stationarity),
+        "Knees of curves over depths": table(of_knees(knees)),
     }
     text = "\n\n".join(f"### {head}\n\n{body}" for head, body in tables.items())
     files.write_atomic(path, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")

@@ -46,16 +46,17 @@ def measured(scenario: Scenario, replicate: Mapping[str, Any]) -> dict[str, Setu
     """Set-ups of the arms that measure a volume, with the limits of a replicate's entry in the manifest."""
 
     def disk(spec: Disk) -> Rates:
-        pools = [item for item in scenario.volume if item.disk == spec.name]
-        names = {name for item in pools for node in scenario.nodes_of(item) for name in members(spec, node)}
-        return _least(_rates(row["limits"]) for name, row in replicate["disks"].items() if name in names)
+        machines = scenario.pool_machines(spec.name)
+        names = [name for machine in machines for name in members(scenario, spec, machine)]
+        return _least(_rates(replicate["disks"][name]["limits"]) for name in names)
 
     return _setups(scenario, lambda name: _rates(replicate["machines"][name]["limits"]), disk)
 
 
-def members(disk: Disk, machine: str) -> list[str]:
+def members(scenario: Scenario, disk: Disk, machine: str) -> list[str]:
     """Names of the disks of a pool on one machine, as manifests have them."""
-    return [f"{disk.name}-{machine}-{number}" for number in range(1, disk.count + 1)]
+    names = [made.name for made, holder in scenario.made_disks() if holder == machine]
+    return [name for name in names if name.startswith(f"{disk.name}-{machine}-")]
 
 
 def with_limits(trials: pd.DataFrame, manifest: Mapping[str, Any]) -> pd.DataFrame:
@@ -148,5 +149,7 @@ def _parts(scenario: Scenario, event: Mapping[str, Any]) -> list[Part]:
     parts = []
     for node in nodes:
         parts.append(Part("machines", node, low, high))
-        parts += [Part("disks", name, low / disk.count, high / disk.count) for name in members(disk, node)]
+        parts += [
+            Part("disks", name, low / disk.count, high / disk.count) for name in members(scenario, disk, node)
+        ]
     return parts

@@ -1,0 +1,227 @@
+"""Where more I/Os in flight stop giving more rate: latency, cap and knee of a curve over depths. Pure.
+
+A closed loop gives N / L while nothing limits it, and the cap C from N* = C x L on (Little's law; asymptotic
+bounds: Denning and Buzen, 1978). No data reach that corner: a real curve bends below it, so a fitted
+min(N / L, C) is pulled by the points near the bend. Hence L from cells under half of the cap, C from cells
+that sit on it, and N* from both; how deep 95 % of the cap takes is read off the measured curve itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.interpolate import PchipInterpolator
+
+from diskbook.stats.intervals import LEVEL, Interval, over_replicates, within_replicates
+from diskbook.tables.vocabulary import Label, Scope
+
+HALF = 0.5
+"""Share of the cap under which a cell shows the latency of I/Os that do not wait."""
+FLAT = 0.99
+"""Share of the highest rate on a limit from which on a cell is past the bend: real caps are flat."""
+NEARLY = 0.95
+LEAST_BLOCKS = 3
+"""Blocks from which on a knee has an interval: two have one degree of freedom, and t there is 12.7."""
+CURVE = ["arm", "kind", "block_size_bytes"]
+
+NO_CAP = "no cell sits on a limit: more depth would show one"
+NO_LATENCY = "no cell is under half of the cap: fewer in flight would show the latency"
+FEW_BLOCKS = f"no interval from fewer than {LEAST_BLOCKS} blocks"
+
+
+Method = Callable[[np.ndarray, float], Interval]
+
+
+class Curves(NamedTuple):
+    """Latency of I/Os that do not wait (ms) and cap (IOPS), each [replicate, block]."""
+
+    latency_ms: np.ndarray
+    cap_iops: np.ndarray
+
+    @property
+    def log_knees(self) -> np.ndarray:
+        """Logs of the I/Os in flight at which latency and cap meet: C x L."""
+        with np.errstate(all="ignore"):
+            logs: np.ndarray = np.log(self.cap_iops * self.latency_ms / 1000.0)
+        return logs
+
+
+def curves(outstanding: np.ndarray, iops: np.ndarray, latency_ms: np.ndarray, on_cap: np.ndarray) -> Curves:
+    """Read latency and cap off curves over depths.
+
+    Parameters
+    ----------
+    outstanding, on_cap
+        I/Os in flight of each cell, shape [cell], rising; and whether the cell sits on a limit.
+    iops, latency_ms
+        Shape [..., block, cell]; NaN for what is missing.
+
+    Returns
+    -------
+    Curves
+        Shape [..., block]; NaN where a block lacks one of them.
+    """
+    medians = np.array([_median(iops[..., place]) for place in range(len(outstanding))])
+    most = np.nanmax(np.where(on_cap, medians, np.nan), initial=-np.inf)
+    cap = _mean(np.where(on_cap & (medians >= FLAT * most), iops, np.nan))
+    free = medians < HALF * _median(cap)  # by the cell, not by the block: noise chooses nothing
+    latency = _mean(np.where(free, latency_ms, np.nan))
+    return Curves(latency, cap)
+
+
+def depths_for(outstanding: np.ndarray, iops: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Depths at which curves [..., cell] reach rates [...], by monotone interpolation of the running maximum.
+
+    NaN where a curve does not reach its rate, or has it from the first depth on.
+    """
+    flat, aims = iops.reshape(-1, len(outstanding)), targets.reshape(-1)
+    depths = [_depth(outstanding, *pair) for pair in zip(flat, aims.tolist(), strict=True)]
+    return np.array(depths, dtype=float).reshape(targets.shape)
+
+
+def interval(log_values: np.ndarray, level: float = LEVEL) -> Interval:
+    """Interval of a mean of logs over the blocks [..., replicate, block]: holds for these disks."""
+    there = (~np.isnan(log_values)).sum(axis=(-2, -1))
+    return _with_enough(within_replicates(log_values, level), there)
+
+
+def knees(totals: pd.DataFrame, cells: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
+    """Find the knee of every curve over depths.
+
+    Parameters
+    ----------
+    totals
+        From `totals.trial_totals`; trials that held a rate are left out.
+    cells
+        From `limits.label_cells`: which cells sit on a limit.
+    level
+        Level of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a curve and scope: `arm, kind, block_size_bytes, scope, latency_ms, cap_iops, limit, knee,
+        low, high, depth_95, depth_95_low, depth_95_high, n_replicates, n_blocks, reason`; knee and depth are
+        I/Os in flight. `reason` says what is missing, and why.
+    """
+    loop = totals[totals["rate_offered"].isna()]
+    holds = cells[on_a_limit(cells)]
+    rows: list[dict[str, object]] = []
+    for place, part in loop.groupby(CURVE, sort=False):
+        if part["outstanding"].nunique() > 1:
+            of_curve = holds[(holds["arm"] == place[0]) & holds["workload"].isin(part["workload"])]
+            common = dict(zip(CURVE, place, strict=True))
+            rows += [{**common, **row} for row in _rows(part, of_curve, level)]
+    return pd.DataFrame(rows)
+
+
+def on_a_limit(cells: pd.DataFrame) -> pd.Series:
+    """Say for each cell whether its rate is that of a limit.
+
+    Capped ones, those that a limit saturates which is not known, and what lies near a cap at its nominal
+    value or above: limits let about 2 % more pass.
+    """
+    near = (cells["label"] == Label.NEAR_A_CAP) & (cells["share"] >= 1.0)
+    return cells["label"].isin([Label.CAPPED, Label.SATURATED]) | near
+
+
+def _rows(part: pd.DataFrame, holds: pd.DataFrame, level: float) -> list[dict[str, object]]:
+    """Knee of one curve, of these disks and, from two replicates on, of disks like these."""
+    depths, iops, latency, on_cap = _arrays(part, set(holds["workload"]))
+    read = curves(depths, iops, latency, on_cap)
+    there = ~np.isnan(read.log_knees)
+    limits = sorted(set(holds["limit"]) - {""})
+    latency_ms, cap_iops = _center(read.latency_ms), _center(read.cap_iops)
+    n_replicates, n_blocks = int(there.any(axis=-1).sum()), int(there.sum())
+    common = {
+        "latency_ms": latency_ms,
+        "cap_iops": cap_iops,
+        "limit": limits[0] if len(limits) == 1 else "",
+        "n_replicates": n_replicates,
+        "n_blocks": n_blocks,
+        "reason": _reason(latency_ms, cap_iops, n_blocks),
+    }
+    logs = {"knee": read.log_knees, "depth_95": np.log(depths_for(depths, iops, NEARLY * read.cap_iops))}
+    rows = [{"scope": Scope.THESE, **common, **_bounds(logs, interval, level)}]
+    if n_replicates > 1:
+        rows.append({"scope": Scope.LIKE_THESE, **common, **_bounds(logs, over_replicates, level)})
+    return rows
+
+
+def _reason(latency_ms: float, cap_iops: float, n_blocks: int) -> str:
+    """Say what a knee lacks; empty where it has an interval."""
+    if math.isnan(cap_iops):
+        return NO_CAP
+    if math.isnan(latency_ms):
+        return NO_LATENCY
+    return FEW_BLOCKS if n_blocks < LEAST_BLOCKS else ""
+
+
+def _bounds(logs: Mapping[str, np.ndarray], method: Method, level: float) -> dict[str, float]:
+    """Knee and depth for 95 %, with their intervals."""
+    named: dict[str, float] = {}
+    for name, of_blocks in logs.items():
+        bounds = method(of_blocks, level)
+        low, high = ("low", "high") if name == "knee" else (f"{name}_low", f"{name}_high")
+        named |= {name: _exp(bounds.mean), low: _exp(bounds.low), high: _exp(bounds.high)}
+    return named
+
+
+def _arrays(part: pd.DataFrame, capped: set[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """A curve as arrays: depths, rates and latencies [replicate, block, depth], and which sit on a limit."""
+    depths = np.sort(part["outstanding"].unique())
+    index = pd.MultiIndex.from_product([sorted(part[name].unique()) for name in ("replicate", "block")])
+    means = part.groupby(["replicate", "block", "outstanding"])[["iops", "lat_mean_ms"]].mean()
+    shape = (*(len(level) for level in index.levels), len(depths))
+    iops, latency = (
+        means[name].unstack().reindex(index=index, columns=depths).to_numpy(float).reshape(shape)
+        for name in ("iops", "lat_mean_ms")
+    )
+    on_cap = np.isin(depths, part.loc[part["workload"].isin(capped), "outstanding"])
+    return depths.astype(float), iops, latency, on_cap
+
+
+def _depth(outstanding: np.ndarray, iops: np.ndarray, target: float) -> float:
+    """Depth at which one curve reaches a rate."""
+    there = ~np.isnan(iops)
+    depths, rates = outstanding[there], np.maximum.accumulate(iops[there])
+    if math.isnan(target) or len(rates) < 2 or not rates[0] < target <= rates[-1]:
+        return math.nan
+    last = int(np.argmax(rates >= target))  # what lies beyond does not bend the curve before it
+    depths, rates = depths[: last + 1], rates[: last + 1]
+    if len(rates) == 2:
+        return float(np.interp(target, rates, depths))
+    crossing = PchipInterpolator(depths, rates).solve(target, extrapolate=False)
+    return float(crossing[0]) if len(crossing) else float(depths[-1])
+
+
+def _with_enough(bounds: Interval, blocks: np.ndarray) -> Interval:
+    enough = blocks >= LEAST_BLOCKS
+    low, high = (np.where(enough, bound, np.nan) for bound in (bounds.low, bounds.high))
+    return bounds._replace(low=low, high=high)
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Geometric mean over the last axis, NaN left out; NaN where nothing is there."""
+    there = ~np.isnan(values)
+    with np.errstate(all="ignore"):
+        logs = np.where(there, np.log(np.where(there, values, 1.0)), 0.0)
+        mean: np.ndarray = np.exp(logs.sum(axis=-1) / there.sum(axis=-1))
+    return mean
+
+
+def _median(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else math.nan
+
+
+def _center(values: np.ndarray) -> float:
+    return float(_mean(values.reshape(-1)))
+
+
+def _exp(log: np.ndarray) -> float:
+    return math.exp(float(log)) if np.isfinite(log) else math.nan

@@ -1,0 +1,42 @@
+"""The check of knees: it passes as it is, and can fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from diskbook.selftest import coverage_docs, coverage_knee
+from diskbook.selftest.coverage_knee import Cell
+
+CELL = Cell(20_400.0, 5, 0.02, 0.01)
+
+
+def test_knees_of_five_blocks_are_covered_and_no_wider_than_they_may_be() -> None:
+    (row,) = coverage_knee.measure(CELL, 4000, 1)
+    assert 0.93 < row.coverage < 0.98 and row.half_width < 0.10 and not row.is_off and CELL.is_due
+
+
+def test_two_blocks_give_no_interval() -> None:
+    (row,) = coverage_knee.measure(CELL._replace(blocks=2), 50, 1)
+    assert row.is_refused and not row.is_off and "refused" in coverage_knee.text([row])
+    assert not row._replace(refused=0.0).is_refused and row._replace(refused=0.0).is_off
+
+
+def test_a_knee_that_is_read_off_the_bend_falls_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = coverage_knee.knee.curves
+
+    def bent(outstanding: np.ndarray, iops: np.ndarray, *rest: np.ndarray) -> object:
+        return plain(outstanding, iops, *rest)._replace(
+            cap_iops=iops[..., outstanding < CELL.knee].max(axis=-1)
+        )
+
+    monkeypatch.setattr(coverage_knee.knee, "curves", bent)
+    (row,) = coverage_knee.measure(CELL, 500, 1)
+    assert row.is_off and coverage_knee.text([row]).endswith("!")
+
+
+def test_the_document_has_a_line_a_noise_and_number_of_blocks() -> None:
+    rows = [row for cell in coverage_knee.cells(quick=True) for row in coverage_knee.measure(cell, 200, 1)]
+    two, five = coverage_docs.of_knees(rows)
+    assert two.coverages == [] and two.words == "too few blocks for an interval"
+    assert five.claim == "knee, these disks" and five.words.startswith("half-width at most")

@@ -1,7 +1,8 @@
 """Coverage of knees: a part of `make coverage`.
 
 Curves over depths are simulated with a known latency and cap, bent at their corner as real ones are, with
-noise by block and by trial, and put through the functions that the analysis uses. Two blocks give no interval.
+noise by block and by trial, and put through the functions that the analysis uses. Two blocks give no
+interval.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ LATENCY_MS = 4.03
 CAP = 0.0005
 """Standard deviation of the log of a rate on a cap: real ones are flat."""
 CORNER = 12.0
-"""How sharply a rate bends: 6 % are lost where loop and cap cross (10 % were seen of a mirror, 4 % of one)."""
+"""How sharply a rate bends: 6 % are lost where loop and cap cross (4 and 10 % were seen)."""
 WIDEST = 0.10
 """Half-width that five blocks are to stay within, where blocks differ by `CALM` at most."""
 CALM = 0.05

@@ -119,6 +119,19 @@ def knees(totals: pd.DataFrame, cells: pd.DataFrame, level: float = LEVEL) -> pd
     return pd.DataFrame(rows)
 
 
+def caps_by_block(totals: pd.DataFrame, cells: pd.DataFrame) -> pd.Series:
+    """Cap of one curve in each block, in IOPS; NaN where no cell sits on a limit. Index: replicate, block."""
+    loop = totals[totals["rate_offered"].isna()]
+    holds = cells[
+        on_a_limit(cells) & cells["arm"].isin(loop["arm"]) & cells["workload"].isin(loop["workload"])
+    ]
+    index = pd.MultiIndex.from_product([sorted(loop[name].unique()) for name in ("replicate", "block")])
+    index = index.set_names(["replicate", "block"])
+    if loop.empty or holds.empty:
+        return pd.Series(np.nan, index=index, dtype=float)
+    return pd.Series(curves(*_arrays(loop, set(holds["workload"]))).cap_iops.reshape(-1), index=index)
+
+
 def on_a_limit(cells: pd.DataFrame) -> pd.Series:
     """Say for each cell whether its rate is that of a limit.
 

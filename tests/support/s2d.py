@@ -13,6 +13,7 @@ import pandas as pd
 
 from diskbook.base.units import KIB, MB
 from diskbook.reference import catalog, disk_options
+from diskbook.scenario import volume_words
 from diskbook.scenario.model import Arm, Scenario, Workload
 from diskbook.store import plan as plans, tables as store_tables
 from diskbook.store.run import Run
@@ -210,7 +211,7 @@ def single_ms(arm: Arm, load: Workload, truth: Truth) -> float:
     if arm.volume != "mirror":
         return latency
     latency = latency * truth.write_factor + truth.hop_ms if load.write_pct else latency
-    remote = 2 * truth.hop_ms if volume_setups.is_remote(arm) else 0.0
+    remote = 2 * truth.hop_ms if volume_words.is_remote(arm) else 0.0
     return latency + remote + (0.0 if load.write_pct else (1 - truth.local_share) * truth.hop_ms)
 
 

@@ -1,6 +1,8 @@
 """Figures of a run: drawn from tables, captioned from computed numbers, exported byte for byte the same."""
 
+from diskbook.figures.binding import binding
 from diskbook.figures.credit import credit
+from diskbook.figures.depth_curves import depth_curves
 from diskbook.figures.export import export, html
 from diskbook.figures.failover import drill
 from diskbook.figures.forest import forest
@@ -8,13 +10,16 @@ from diskbook.figures.percentiles import tail
 from diskbook.figures.predicted import drives
 from diskbook.figures.published import shares
 from diskbook.figures.rates import rates
+from diskbook.figures.ratio_map import ratio_map
 from diskbook.figures.strip import strip
 from diskbook.figures.style import ArmLook, Picture, looks
 
 __all__ = [
     "ArmLook",
     "Picture",
+    "binding",
     "credit",
+    "depth_curves",
     "drill",
     "drives",
     "export",
@@ -22,6 +27,7 @@ __all__ = [
     "html",
     "looks",
     "rates",
+    "ratio_map",
     "shares",
     "strip",
     "tail",

@@ -76,9 +76,13 @@ def scope_words(row: Row, scenario: Scenario) -> str:
 def _disks(row: Row, scenario: Scenario) -> str:
     """Disks of a comparison with one replicate."""
     arms = [scenario.arm_named(row[role]) for role in ("arm", "base_arm")]
-    if row["pairing"] == "same-disk" or arms[0].disk == arms[1].disk:
-        return "this disk from these two machines" if arms[0].machine != arms[1].machine else "this disk"
-    return "these two disks and their machines" if _unpaired(row) else "these two disks"
+    what = "volume" if arms[0].volume else "disk"
+    same = (arms[0].disk, arms[0].volume) == (arms[1].disk, arms[1].volume)
+    if row["pairing"] == "same-disk" or same:
+        return (
+            f"this {what} from these two machines" if arms[0].machine != arms[1].machine else f"this {what}"
+        )
+    return f"these two {what}s and their machines" if _unpaired(row) else f"these two {what}s"
 
 
 def interval_words(row: Row, scenario: Scenario) -> str:

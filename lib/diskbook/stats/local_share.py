@@ -1,9 +1,9 @@
-"""Where the reads of a volume are answered: the share of them that its owner answers from its own disks. Pure.
+"""Where reads of a volume are answered: the share that its owner answers from its own disks. Pure.
 
 Two ways that know nothing of each other. Counters: what the owner receives while only reads run is what other
 nodes answered. Headers and the tool's ramp are in such counts too, as they are while only writes run, where
-the owner sends one copy to each other node: the ratio of both is free of them. Plateaus: an owner that answers
-a share l of all reads meets its limit at limit / l, and writes meet the same limit at limit x n / k with k
+the owner sends each other node a copy: the ratio of both is free of them. Plateaus: an owner that answers a
+share l of all reads meets its limit at limit / l, and writes meet the same limit at limit x n / k with k
 copies on n nodes.
 """
 

@@ -14,7 +14,8 @@ from typing import Any
 import pandas as pd
 
 from diskbook.reference import catalog, disk_options
-from diskbook.scenario.model import Arm, Disk, Scenario, Volume
+from diskbook.scenario import volume_words
+from diskbook.scenario.model import Disk, Scenario, Volume
 from diskbook.throttling import credit, volume_bound
 from diskbook.throttling.credit import Part
 from diskbook.throttling.volume_bound import Rates, Setup, Shape
@@ -113,13 +114,8 @@ def _setups(
             volume = scenario.volume_named(arm.volume)
             vm = _least(machine_rates(name) for name in scenario.nodes_of(volume))
             disk = rates_of(scenario.disk_named(volume.disk))
-            setups[arm.name] = Setup(shape(scenario, volume), disk, vm, remote=is_remote(arm))
+            setups[arm.name] = Setup(shape(scenario, volume), disk, vm, remote=volume_words.is_remote(arm))
     return setups
-
-
-def is_remote(arm: Arm) -> bool:
-    """Whether another node than the arm's machine owns its volume."""
-    return arm.owner is not None and arm.owner != arm.machine
 
 
 def _of(manifest: Mapping[str, Any]) -> Scenario | None:

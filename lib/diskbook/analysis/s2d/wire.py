@@ -1,0 +1,102 @@
+"""Where the cluster's reads are answered: bytes on the wire, from table `counters`, and plateaus."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from diskbook.analysis.s2d import sweep
+from diskbook.base.units import KIB
+from diskbook.show.analysed import Analysed
+from diskbook.stats import local_share
+from diskbook.stats.local_share import Holder
+from diskbook.tables.totals import trial_totals
+from diskbook.throttling import volume_setups
+
+
+def holders(a: Analysed) -> dict[str, Holder]:
+    """Arms on clustered volumes, with owner, machine of the load, and shape."""
+    arms = [arm for arm in a.scenario.arm if arm.volume]
+    volumes = [(arm, a.scenario.volume_named(arm.volume)) for arm in arms]
+    return {
+        arm.name: Holder(arm.owner or arm.machine, arm.machine, volume_setups.shape(a.scenario, volume))
+        for arm, volume in volumes
+        if volume.cluster
+    }
+
+
+def counters(a: Analysed) -> pd.DataFrame:
+    """Counters of the run; without rows where none were kept, as in older runs."""
+    kept = getattr(a.tables, "counters", None)
+    columns = ["run", "trial", "machine", "counter", "instance", "before", "after"]
+    return pd.DataFrame(columns=columns) if kept is None else kept
+
+
+def on_the_wire(a: Analysed) -> pd.DataFrame:
+    """Bytes on the wire of the owner, a byte that the load read or wrote, one row a trial."""
+    return local_share.on_the_wire(trial_totals(a.trials), counters(a), holders(a))
+
+
+def table(a: Analysed) -> pd.DataFrame:
+    """Bytes on the wire a byte read and written, medians over trials by arm and block size."""
+    wire = on_the_wire(a)
+    if wire.empty:
+        return pd.DataFrame()
+    medians = wire.groupby(["arm", "kind", "block_size_bytes"], sort=False)[
+        ["sent", "received", "others_sent"]
+    ].median()
+    return pd.DataFrame(
+        {
+            "Arm": a.labels[row["arm"]],
+            "Load": f"{_size(row)} {row['kind']}",
+            "Owner sends": row["sent"],
+            "Owner receives": row["received"],
+            "Other nodes send": row["others_sent"],
+        }
+        for row in medians.reset_index().to_dict("records")
+    )
+
+
+def shares(a: Analysed) -> pd.DataFrame:
+    """Share of reads that the owner answers, by counters and by plateaus."""
+    places = holders(a)
+    counted = local_share.by_counters(on_the_wire(a), places).assign(by="counters")
+    plateaus = local_share.by_plateaus(sweep.totals(a), sweep.cells(a), places).assign(by="plateau")
+    parts = [part for part in (counted, plateaus) if len(part)]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["by"])
+
+
+def words(a: Analysed) -> list[str]:
+    """Say where reads are answered, and how that is known."""
+    rows = shares(a)
+    if rows.empty:
+        return ["no arm is on a clustered volume, so no read can be answered elsewhere"]
+    lines = [_sentence(a, row) for row in rows[rows["share"].notna()].to_dict("records")]
+    if "counters" not in set(rows["by"]):
+        lines.append(f"{local_share.NO_COUNTERS}, so that only a plateau can tell")
+    silent = rows[rows["share"].isna()]
+    for reason in dict.fromkeys(silent["reason"]):
+        names = [
+            f"{a.labels[row['arm']]} at {_size(row)}"
+            for row in silent[silent["reason"] == reason].to_dict("records")
+        ]
+        lines.append(f"nothing is told by {', '.join(dict.fromkeys(names))}: {reason}")
+    return lines
+
+
+def _sentence(a: Analysed, row: dict[Any, Any]) -> str:
+    interval = "no interval" if math.isnan(row["low"]) else f"95 % CI {row['low']:.2f}..{row['high']:.2f}"
+    blocks = f"{row['n_blocks']} block{'s' * (row['n_blocks'] != 1)}"
+    how = (
+        "by counters of the nodes' networks" if row["by"] == "counters" else "by where reads and writes stop"
+    )
+    return (
+        f"{a.labels[row['arm']]}, {_size(row)}: the owner answers {100 * row['share']:.0f} % of reads itself "
+        f"({interval}, {blocks}; {how})"
+    )
+
+
+def _size(row: dict[Any, Any]) -> str:
+    return f"{int(row['block_size_bytes']) // KIB}K"

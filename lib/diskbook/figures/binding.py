@@ -1,0 +1,140 @@
+"""Which limit binds: a strip of cells over threads for every curve, each with what sets its rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from diskbook.base.units import KIB
+from diskbook.figures.style import (
+    BLUE,
+    FAINT,
+    GREY,
+    INK,
+    PURPLE_DARK,
+    RC,
+    VERMILLION,
+    ArmLook,
+    Picture,
+    decorate,
+    new_figure,
+)
+from diskbook.tables.vocabulary import Label, Provenance
+
+KINDS: Mapping[str, tuple[str, str, str]] = {
+    "disk": (BLUE, "white", ""),
+    "VM": (VERMILLION, "white", "//"),
+    "burst": (PURPLE_DARK, "white", ".."),
+    "network": ("#005A46", "white", "xx"),
+    "unknown": (GREY, "white", "\\\\"),
+    "loop": ("white", INK, ""),
+    "open": (FAINT, INK, ""),
+}
+_WORDS = {
+    "loop": "the tool's own concurrency",
+    "disk": "a disk limit",
+    "VM": "a VM limit",
+    "burst": "a burst limit",
+    "network": "a network limit",
+    "unknown": "a limit that is not known",
+    "open": "nothing that is known",
+}
+NOTE = (
+    "N/L: the tool's own concurrency, outstanding / latency; VM and disk: that limit's base; burst: as "
+    "long as "
+    "credit lasts; unknown: a queue that no known limit explains; '?': not corroborated, or not assessable."
+)
+
+
+def kind_of(cell: Mapping[Any, Any]) -> tuple[str, str]:
+    """What sets a cell's rate, as a key of `KINDS` and in letters, e.g. ("VM", "VM?")."""
+    if cell["label"] == Label.SATURATED:
+        return "unknown", "unknown"
+    if cell["label"] in (Label.CAPPED, Label.NEAR_A_CAP):
+        limit = str(cell["limit"])
+        whose = "disk" if "disk" in limit else "network" if "nic" in limit else "VM"
+        kind = "burst" if "burst" in limit else whose
+        words = f"{whose} burst" if kind == "burst" else {"network": "net"}.get(whose, whose)
+        return kind, words + "?" * (cell["label"] == Label.NEAR_A_CAP)
+    return ("open", "?") if cell["label"] == Label.UNASSESSED else ("loop", "N/L")
+
+
+def binding(
+    cells: pd.DataFrame, looks: Mapping[str, ArmLook], queue_depth: int, title: str, run: str, provenance: str
+) -> Picture:
+    """Draw what sets the rate of every cell of a sweep.
+
+    Parameters
+    ----------
+    cells
+        From `limits.label_cells`, those of the sweep.
+    looks, queue_depth
+        Looks of arms; outstanding a thread.
+    title, run, provenance
+        Finding, name of the run, and where its numbers come from.
+    """
+    threads = sorted(set(cells["outstanding"] / queue_depth))
+    places = list(dict.fromkeys(
+        (arm, kind, block)
+        for block, kind, arm in sorted(
+            zip(cells["block_size_bytes"], cells["kind"], cells["arm"], strict=True),
+            key=lambda item: (item[0], item[1], list(looks).index(item[2])),
+        )
+    ))  # fmt: skip
+    data = cells[["arm", "kind", "block_size_bytes", "outstanding", "label", "limit", "binds"]].reset_index(
+        drop=True
+    )
+    figure, (axes,) = new_figure(1.9 + 0.36 * max(1, len(places)))
+    with mpl.rc_context(RC):
+        for row, place in enumerate(places):
+            _row(axes, row, _of(cells, place), [number * queue_depth for number in threads])
+        axes.set_yticks(range(len(places)), [_name(place, looks) for place in places])
+        axes.set_xticks(range(len(threads)), [f"{number:g}" for number in threads])
+        axes.set_xlabel(f"threads of {queue_depth} outstanding")
+        axes.tick_params(length=0)
+        axes.set_xlim(-0.5, len(threads) - 0.5)
+        axes.set_ylim(len(places) - 0.5, -0.5)
+        for side in ("left", "bottom"):
+            axes.spines[side].set_visible(False)
+    decorate(figure, title, NOTE, provenance)
+    emulated = Provenance.EMULATED in provenance
+    finding = _finding(cells)
+    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {NOTE}"
+    alt = f"Grid of {'emulated ' if emulated else ''}cells by curve and threads, showing: {finding}"
+    return Picture("which-limit-binds", title, caption, alt, figure, data, provenance, run)
+
+
+def _row(axes: Axes, row: int, cells: pd.DataFrame, depths: list[float]) -> None:
+    for cell in cells.to_dict("records"):
+        place = depths.index(cell["outstanding"])
+        kind, words = kind_of(cell)
+        colour, ink, hatch = KINDS[kind]
+        box = Rectangle(
+            (place - 0.47, row - 0.43), 0.94, 0.86, facecolor=colour, edgecolor=INK, linewidth=0.6
+        )
+        axes.add_patch(box)
+        if hatch:
+            axes.add_patch(Rectangle((place - 0.47, row - 0.43), 0.94, 0.86, fill=False, hatch=hatch,
+                                     edgecolor="white", linewidth=0, alpha=0.25))  # fmt: skip
+        axes.text(place, row, words, ha="center", va="center", fontsize=10, color=ink)
+
+
+def _of(cells: pd.DataFrame, place: tuple[str, str, int]) -> pd.DataFrame:
+    arm, kind, block = place
+    return cells[(cells["arm"] == arm) & (cells["kind"] == kind) & (cells["block_size_bytes"] == block)]
+
+
+def _name(place: tuple[str, str, int], looks: Mapping[str, ArmLook]) -> str:
+    arm, kind, block = place
+    return f"{int(block) // KIB}K {kind}, {looks[arm].label}"
+
+
+def _finding(cells: pd.DataFrame) -> str:
+    kinds = [kind_of(cell)[0] for cell in cells.to_dict("records")]
+    parts = [f"{kinds.count(kind)} by {name}" for kind, name in _WORDS.items() if kind in kinds]
+    return f"Of {len(kinds)} cells the rate is set: {', '.join(parts)}." if kinds else "No cell to show."

@@ -1,0 +1,99 @@
+"""Maps of ratios: load against threads, measured and predicted below each other; capped cells are hatched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, Normalize
+from matplotlib.patches import Rectangle
+
+from diskbook.figures.style import FAINT, GREY, INK, RC, Picture, decorate, new_figure
+from diskbook.tables.vocabulary import Provenance
+
+WIDEST = 1.0
+"""Doublings at which colours end."""
+NOTE = (
+    "Ratios of IOPS, which in a closed loop are those of MB/s, and the inverse of those of latency: one "
+    "finding "
+    "a cell. Hatched: a limit sets one of both rates or both, so that the ratio is one of limits."
+)
+
+
+def ratio_map(
+    panels: Mapping[str, pd.DataFrame], slug: str, title: str, run: str, provenance: str
+) -> Picture:
+    """Draw maps of ratios, a panel each.
+
+    Parameters
+    ----------
+    panels
+        By the panel's title: `load` (row in words), `threads`, `ratio`, `capped`.
+    slug, title, run, provenance
+        Name of the figure, its finding, name of the run, and where its numbers come from.
+    """
+    every = pd.concat([frame.assign(panel=name) for name, frame in panels.items()], ignore_index=True)
+    loads, threads = list(dict.fromkeys(every["load"])), sorted(set(every["threads"]))
+    figure, drawn = new_figure(1.9 + len(panels) * (0.75 + 0.34 * len(loads)), len(panels))
+    with mpl.rc_context(RC):
+        colours = mpl.colormaps["PuOr_r"], Normalize(-WIDEST, WIDEST)
+        for axes, (name, frame) in zip(drawn, panels.items(), strict=True):
+            _panel(axes, frame, loads, threads, *colours)
+            axes.set_title(name, loc="left", fontsize=11)
+        drawn[-1].set_xlabel("threads")
+    decorate(figure, title, NOTE, provenance)
+    emulated = Provenance.EMULATED in provenance
+    finding = " ".join(_finding(name, frame) for name, frame in panels.items())
+    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {NOTE}"
+    alt = f"Heat maps of {'emulated ' if emulated else ''}IOPS ratios by load and threads, showing: {finding}"
+    return Picture(slug, title, caption, alt, figure, every, provenance, run)
+
+
+def _panel(
+    axes: Axes,
+    frame: pd.DataFrame,
+    loads: list[str],
+    threads: list[float],
+    colours: Colormap,
+    scale: Normalize,
+) -> None:
+    for row, load in enumerate(loads):
+        for column, number in enumerate(threads):
+            cell = frame[(frame["load"] == load) & (frame["threads"] == number)]
+            corner = (column - 0.48, row - 0.45)
+            if cell.empty or math.isnan(cell["ratio"].iloc[0]):
+                axes.add_patch(Rectangle(corner, 0.96, 0.9, facecolor="white", edgecolor=FAINT))
+                continue
+            _cell(axes, corner, float(cell["ratio"].iloc[0]), bool(cell["capped"].iloc[0]), colours, scale)
+    axes.set_yticks(range(len(loads)), loads)
+    axes.set_xticks(range(len(threads)), [f"{number:g}" for number in threads])
+    axes.tick_params(length=0)
+    axes.set_xlim(-0.5, len(threads) - 0.5)
+    axes.set_ylim(len(loads) - 0.5, -0.5)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_visible(False)
+
+
+def _cell(
+    axes: Axes, corner: tuple[float, float], ratio: float, capped: bool, colours: Colormap, scale: Normalize
+) -> None:
+    face = colours(scale(math.log2(ratio)))
+    axes.add_patch(Rectangle(corner, 0.96, 0.9, facecolor=face, edgecolor=GREY, linewidth=0.6))
+    if capped:
+        axes.add_patch(Rectangle(corner, 0.96, 0.9, fill=False, hatch="////", edgecolor=GREY, linewidth=0))
+    axes.text(
+        corner[0] + 0.48, corner[1] + 0.45, f"{ratio:.2f}", ha="center", va="center", fontsize=10, color=INK,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.85},
+    )  # fmt: skip
+
+
+def _finding(name: str, frame: pd.DataFrame) -> str:
+    known = frame[frame["ratio"].notna()]
+    if known.empty:
+        return f"{name}: no cell."
+    free = known[~known["capped"]]
+    below = f"; {free['ratio'].min():.2f} to {free['ratio'].max():.2f} in the others" if len(free) else ""
+    return f"{name}: {int(known['capped'].sum())} of {len(known)} cells sit on a limit{below}."

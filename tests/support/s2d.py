@@ -117,9 +117,18 @@ def _comparisons() -> Any:
                "metric": metric}  # fmt: skip
 
 
-def scenario(**options: Any) -> Scenario:
-    """The scenario as a record."""
-    return Scenario.model_validate(raw(**options))
+def scenario(without: tuple[str, ...] = (), **options: Any) -> Scenario:
+    """The scenario as a record, without some arms and what only they have."""
+    tables = raw(**options)
+    tables["arm"] = [arm for arm in tables["arm"] if arm["name"] not in without]
+    known = {arm["name"] for arm in tables["arm"]}
+    for load in tables["workload"]:
+        if "arms" in load:
+            load["arms"] = [name for name in load["arms"] if name in known]
+    tables["workload"] = [load for load in tables["workload"] if load.get("arms") != []]
+    pairs = [(item, {item["arm"], item["base_arm"]}) for item in tables["comparison"]]
+    tables["comparison"] = [item for item, arms in pairs if arms <= known]
+    return Scenario.model_validate(tables)
 
 
 def manifest(made: Scenario, sizes: Mapping[str, str] | None = None, replicates: int = 1) -> dict[str, Any]:

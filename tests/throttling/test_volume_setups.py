@@ -38,6 +38,12 @@ def test_documented_limits_of_each_arm_on_a_volume(scenario: Scenario) -> None:
     assert unknown.vm == Rates() and volume_bound.bound(unknown, LARGE_WRITES).iops > 0
 
 
+def test_members_of_a_pool_have_the_names_that_they_are_made_with(scenario: Scenario) -> None:
+    pool = scenario.disk_named("p30")
+    names = {made.name for made, holder in scenario.made_disks() if holder == "n2"}
+    assert set(volume_setups.members(pool, "n2")) == names and len(names) == 4
+
+
 def test_measured_limits_are_those_of_the_manifest_and_of_nodes_that_differ_the_least(
     scenario: Scenario,
 ) -> None:

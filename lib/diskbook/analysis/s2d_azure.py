@@ -59,13 +59,15 @@ def ratio_map(a: Analysis) -> Picture:
     panels = maps.beside(a)
     capped = maps.measured(a)["capped"]
     title = f"{int(capped.sum())} of {len(capped)} ratios of cluster and server are ratios of limits"
-    return figures.ratio_map(panels, "ratio-map", title, a.run.name, a.provenance)
+    return figures.ratio_map(panels, maps.names(a), "ratio-map", title, a.run.name, a.provenance)
 
 
 def sizes_map(a: Analysis) -> Picture:
     """Figure: the map that limits predict for the article's sizes, and for those of today."""
     title = "Other VM sizes give another map, with the same storage"
-    return figures.ratio_map(maps.of_sizes(a), "ratio-map-sizes", title, a.run.name, "documented limits")
+    return figures.ratio_map(
+        maps.of_sizes(a), maps.names(a), "ratio-map-sizes", title, a.run.name, "documented limits"
+    )
 
 
 def knee_table(a: Analysis) -> Html:
@@ -95,7 +97,7 @@ def binding_table(a: Analysis) -> Html:
     cells = sweep.cells(a)
     keys = ["arm", "workload"]
     rows = cells[[*keys, "label", "binds", "iops", "block_size_bytes", "kind"]].merge(
-        predict.predicted(a.trials)[[*keys, "limit", "limit_value"]], on=keys
+        predict.predicted(a.trials)[[*keys, "limit", "limit_value", "limit_iops"]], on=keys
     )
     shown = [
         {
@@ -217,15 +219,18 @@ def _with_interval(row: dict[Any, Any], middle: str, low: str, high: str, depth:
 
 
 def _burst_or_base(a: Analysis, row: dict[Any, Any]) -> str:
-    """Whether the lowest limit is one of burst or of base, and how long a burst lasts at the highest rate."""
+    """Whether the lowest limit lasts or rests on burst credit, and for how long full credit carries it."""
     if not row["limit"]:
         return ""
-    if "burst" not in row["limit"]:
-        return "base, which lasts"
-    setups = volume_setups.documented(a.scenario)
-    write = 1.0 if row["kind"] == "write" else 0.0
-    lasts = volume_bound.burst_lasts_s(setups[row["arm"]], Load(row["block_size_bytes"], write))
-    return "burst" if math.isinf(lasts) else f"burst: full credit carries it for {lasts / 3600:.1f} h"
+    setup = volume_setups.documented(a.scenario)[row["arm"]]
+    load = Load(row["block_size_bytes"], 1.0 if row["kind"] == "write" else 0.0)
+    first, last = (volume_bound.bound(setup, load, spent=spent) for spent in (False, True))
+    if math.isclose(first.iops, last.iops):
+        return "base: it lasts"
+    if math.isclose(row["limit_iops"], last.iops, rel_tol=0.01):
+        return "base: its credit is spent"
+    hours = volume_bound.burst_lasts_s(setup, load) / 3600
+    return f"burst: full credit carries it for {hours:.1f} h, then the {last.words}"
 
 
 def _compared(a: Analysis, arm: str, base_arm: str) -> list[str]:

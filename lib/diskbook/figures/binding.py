@@ -45,21 +45,21 @@ _WORDS = {
     "open": "nothing that is known",
 }
 NOTE = (
-    "N/L: the tool's own concurrency, outstanding / latency; VM and disk: that limit's base; burst: as "
-    "long as "
-    "credit lasts; unknown: a queue that no known limit explains; '?': not corroborated, or not assessable."
+    "N/L: the tool's own concurrency, outstanding / latency; VM, disk: that limit's base; +: its burst, "
+    "while "
+    "credit lasts; none: a queue that no known limit explains; '?': not corroborated, or not assessable."
 )
 
 
 def kind_of(cell: Mapping[Any, Any]) -> tuple[str, str]:
     """What sets a cell's rate, as a key of `KINDS` and in letters, e.g. ("VM", "VM?")."""
     if cell["label"] == Label.SATURATED:
-        return "unknown", "unknown"
+        return "unknown", "none"
     if cell["label"] in (Label.CAPPED, Label.NEAR_A_CAP):
         limit = str(cell["limit"])
         whose = "disk" if "disk" in limit else "network" if "nic" in limit else "VM"
         kind = "burst" if "burst" in limit else whose
-        words = f"{whose} burst" if kind == "burst" else {"network": "net"}.get(whose, whose)
+        words = f"{whose}+" if kind == "burst" else {"network": "net"}.get(whose, whose)
         return kind, words + "?" * (cell["label"] == Label.NEAR_A_CAP)
     return ("open", "?") if cell["label"] == Label.UNASSESSED else ("loop", "N/L")
 
@@ -89,16 +89,23 @@ def binding(
     data = cells[["arm", "kind", "block_size_bytes", "outstanding", "label", "limit", "binds"]].reset_index(
         drop=True
     )
-    figure, (axes,) = new_figure(1.9 + 0.36 * max(1, len(places)))
+    loads = list(dict.fromkeys(place[1:] for place in places))
+    heights = {place: row + 0.9 * (1 + loads.index(place[1:])) for row, place in enumerate(places)}
+    figure, (axes,) = new_figure(1.9 + 0.33 * (len(places) + len(loads)))
     with mpl.rc_context(RC):
-        for row, place in enumerate(places):
-            _row(axes, row, _of(cells, place), [number * queue_depth for number in threads])
-        axes.set_yticks(range(len(places)), [_name(place, looks) for place in places])
+        for place, height in heights.items():
+            _row(axes, height, _of(cells, place), [number * queue_depth for number in threads])
+        for kind, block in loads:
+            top = min(height for place, height in heights.items() if place[1:] == (kind, block))
+            axes.text(
+                -0.5, top - 0.75, f"{int(block) // KIB}K {kind}", fontsize=10, fontweight="bold", va="center"
+            )
+        axes.set_yticks(list(heights.values()), [looks[arm].label for arm, _, _ in heights])
         axes.set_xticks(range(len(threads)), [f"{number:g}" for number in threads])
         axes.set_xlabel(f"threads of {queue_depth} outstanding")
         axes.tick_params(length=0)
         axes.set_xlim(-0.5, len(threads) - 0.5)
-        axes.set_ylim(len(places) - 0.5, -0.5)
+        axes.set_ylim(max(heights.values(), default=0) + 0.5, -0.2)
         for side in ("left", "bottom"):
             axes.spines[side].set_visible(False)
     decorate(figure, title, NOTE, provenance)
@@ -109,7 +116,7 @@ def binding(
     return Picture("which-limit-binds", title, caption, alt, figure, data, provenance, run)
 
 
-def _row(axes: Axes, row: int, cells: pd.DataFrame, depths: list[float]) -> None:
+def _row(axes: Axes, row: float, cells: pd.DataFrame, depths: list[float]) -> None:
     for cell in cells.to_dict("records"):
         place = depths.index(cell["outstanding"])
         kind, words = kind_of(cell)
@@ -127,11 +134,6 @@ def _row(axes: Axes, row: int, cells: pd.DataFrame, depths: list[float]) -> None
 def _of(cells: pd.DataFrame, place: tuple[str, str, int]) -> pd.DataFrame:
     arm, kind, block = place
     return cells[(cells["arm"] == arm) & (cells["kind"] == kind) & (cells["block_size_bytes"] == block)]
-
-
-def _name(place: tuple[str, str, int], looks: Mapping[str, ArmLook]) -> str:
-    arm, kind, block = place
-    return f"{int(block) // KIB}K {kind}, {looks[arm].label}"
 
 
 def _finding(cells: pd.DataFrame) -> str:

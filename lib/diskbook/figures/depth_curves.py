@@ -12,13 +12,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from diskbook.base.units import KIB
-from diskbook.figures.style import FAINT, RC, WIDTH_IN, ArmLook, Picture, decorate
+from diskbook.figures.style import FAINT, INK, RC, WIDTH_IN, ArmLook, Picture, decorate
 from diskbook.tables.vocabulary import Provenance
 
 LARGE = 32 * KIB
 """Block size from which on a rate is drawn in MB/s: there the limits of bytes bind."""
+NEAR = 1.7
+"""Limits up to this multiple of the highest rate are drawn."""
+CLOSE = 0.12
+"""Share of the highest limit by which two must differ for both names to stand above their lines."""
+WIDE = 4.5
+"""Neighbours that lie further apart are not joined: what is between them was not measured."""
 NOTE = (
-    "Small marks are trials, lines join their medians. Dotted: the lowest limit in force. Triangles on the "
+    "Small marks are trials, lines join medians of neighbouring depths. Dotted: the lowest limit in force. "
+    "Triangles on the "
     "axis: the knee, latency x cap, with its interval where there are three blocks or more."
 )
 
@@ -56,7 +63,7 @@ def depth_curves(
     totals
         Trials of the sweep (`totals.trial_totals`).
     caps
-        Lowest limit in force of each curve: `arm, kind, block_size_bytes, iops, mb_s`.
+        Lowest limit in force of each curve: `arm, kind, block_size_bytes, iops, mb_s, words`.
     knees
         From `knee.knees`, one row a curve.
     looks, queue_depth
@@ -79,11 +86,13 @@ def depth_curves(
     places = sorted({Curve(*place) for place in zip(data["kind"], data["block_size_bytes"], strict=True)},
                     key=lambda item: (item.block_size_bytes, item.kind))  # fmt: skip
     arms = [arm for arm in looks if arm in set(data["arm"])]
-    figure, axes = _grid(max(1, len(places)))
+    figure, key, axes = _grid(max(1, len(places)))
     with mpl.rc_context(RC):
         for (rate, latency), place in zip(axes, places, strict=False):
             _panels(rate, latency, place, (data, caps, knees), {arm: looks[arm] for arm in arms}, queue_depth)
-        _legend(figure, axes, [looks[arm] for arm in arms])
+        for bottom in axes[-1]:
+            bottom.set_xlabel(f"threads of {queue_depth} outstanding")
+        _legend(key, [looks[arm] for arm in arms])
     provenance = "+".join(sorted(set(totals["provenance"]))) if len(totals) else ""
     decorate(figure, title, NOTE, provenance)
     emulated = Provenance.EMULATED in provenance
@@ -93,10 +102,14 @@ def depth_curves(
     return Picture("depth-curves", title, caption, alt, figure, data, provenance, run)
 
 
-def _grid(rows: int) -> tuple[Figure, np.ndarray]:
+def _grid(rows: int) -> tuple[Figure, Axes, np.ndarray]:
+    """A figure with room for a key above rows of two panels."""
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(WIDTH_IN, 1.9 + 1.9 * rows), layout="constrained")
-        return figure, figure.subplots(rows, 2, squeeze=False)
+        figure = Figure(figsize=(WIDTH_IN, 2.1 + 1.75 * rows), layout="constrained")
+        grid = figure.add_gridspec(rows + 1, 2, height_ratios=[0.3, *[1.0] * rows])
+        panels = [[figure.add_subplot(grid[row + 1, column]) for column in range(2)] for row in range(rows)]
+        # Last, and without a frame: what `decorate` writes into panels does not belong to it.
+        return figure, figure.add_subplot(grid[0, :], frameon=False), np.array(panels)
 
 
 def _panels(
@@ -113,25 +126,51 @@ def _panels(
         rows = data[data["arm"] == arm]
         for axes, column in ((rate, place.unit), (latency, "lat_mean_ms")):
             _curve(axes, rows, column, look)
-        for cap in caps.loc[caps["arm"] == arm, place.unit].dropna().head(1):
-            rate.axhline(cap, color=look.colour, linestyle=":", linewidth=1.4, zorder=0)
         _knee(rate, knees[knees["arm"] == arm], look, queue_depth)
-    unit = "MB/s" if place.unit == "mb_s" else "IOPS"
-    for axes, words in ((rate, unit), (latency, "mean latency, ms")):
-        axes.set_title(f"{place.words}: {words}", loc="left", fontsize=11)
-        axes.set_ylim(bottom=0)
+    highest = float(data[place.unit].max())
+    near = caps[caps["arm"].isin(list(looks)) & (caps[place.unit] <= NEAR * highest)]
+    _limits(rate, near, place, looks)
+    rate.set_ylim(0, 1.18 * max([highest, *near[place.unit]]))
+    latency.set_ylim(0, 1.08 * float(data["lat_mean_ms"].max()))
+    rate.set_title(place.words, loc="left", fontsize=11)
+    rate.set_ylabel("MB/s" if place.unit == "mb_s" else "IOPS")
+    latency.set_ylabel("ms")
+    latency.set_title("mean latency", loc="left", fontsize=11)
+    for axes in (rate, latency):
         axes.set_xlim(left=0)
         axes.grid(axis="y", color=FAINT, linewidth=0.7)
         axes.set_axisbelow(True)
-        axes.set_xlabel(f"threads of {queue_depth} outstanding")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 10 else f"{value:g}")
+
+
+def _limits(axes: Axes, caps: pd.DataFrame, place: Curve, looks: Mapping[str, ArmLook]) -> None:
+    """Limits that are near enough to matter, as dotted lines with their names."""
+    values = sorted(set(caps[place.unit].astype(float)))
+    for value in values:
+        close = any(value < other < value + CLOSE * values[-1] for other in values)
+        rows = caps[caps[place.unit] == value]
+        colour = looks[rows["arm"].iloc[0]].colour if rows["arm"].nunique() == 1 else INK
+        axes.axhline(value, color=colour, linestyle=":", linewidth=1.4, zorder=0)
+        words = " / ".join(dict.fromkeys(rows["words"]))
+        axes.text(
+            0.02,
+            value,
+            words,
+            transform=axes.get_yaxis_transform(),
+            va="top" if close else "bottom",
+            fontsize=10,
+            color=colour,
+        )
 
 
 def _curve(axes: Axes, rows: pd.DataFrame, column: str, look: ArmLook) -> None:
     medians = rows.groupby("threads")[column].median()
     axes.plot(rows["threads"], rows[column], **look.marks(2.5), alpha=0.6)
-    if len(medians) > 1:
-        axes.plot(medians.index, medians, color=look.colour, linestyle=look.line, linewidth=1.6)
+    threads = medians.index.to_numpy(float)
+    for place in range(len(threads) - 1):
+        if threads[place + 1] <= WIDE * threads[place]:
+            two = slice(place, place + 2)
+            axes.plot(threads[two], medians.iloc[two], color=look.colour, linestyle=look.line, linewidth=1.6)
     axes.plot(medians.index, medians, **look.marks(5.5))
 
 
@@ -144,19 +183,20 @@ def _knee(axes: Axes, rows: pd.DataFrame, look: ArmLook, queue_depth: int) -> No
             axes.plot([low, high], [0.03, 0.03], color=look.colour, linewidth=2.5, transform=bottom, zorder=4)
 
 
-def _legend(figure: Figure, axes: np.ndarray, looks: Sequence[ArmLook]) -> None:
+def _legend(key: Axes, looks: Sequence[ArmLook]) -> None:
     handles = [
         mpl.lines.Line2D([], [], color=look.colour, **{**look.marks(6), "linestyle": look.line})
         for look in looks
     ]
+    key.set_axis_off()
     if handles:
-        figure.legend(handles, [look.label for look in looks], loc="outside upper left", ncols=2,
-                      frameon=False, fontsize=10, handlelength=3.2, borderaxespad=0.2)  # fmt: skip
+        key.legend(handles, [look.label for look in looks], loc="center left", ncols=2, frameon=False,
+                   fontsize=10, handlelength=3.2, borderaxespad=0)  # fmt: skip
 
 
 def _of(table: pd.DataFrame, place: Curve) -> pd.DataFrame:
     if table.empty:
-        return table.reindex(columns=["arm", "iops", "mb_s", "knee", "low", "high", *table.columns])
+        return table.reindex(columns=["arm", "iops", "mb_s", "words", "knee", "low", "high"])
     return table[(table["kind"] == place.kind) & (table["block_size_bytes"] == place.block_size_bytes)]
 
 

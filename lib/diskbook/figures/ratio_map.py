@@ -17,14 +17,14 @@ from diskbook.tables.vocabulary import Provenance
 WIDEST = 1.0
 """Doublings at which colours end."""
 NOTE = (
-    "Ratios of IOPS, which in a closed loop are those of MB/s, and the inverse of those of latency: one "
-    "finding "
-    "a cell. Hatched: a limit sets one of both rates or both, so that the ratio is one of limits."
+    "in a closed loop these are those of MB/s as well, and the inverse of those of latency, so that a cell "
+    "is one "
+    "finding. Hatched: a limit sets one of both rates or both, and the ratio is one of limits."
 )
 
 
 def ratio_map(
-    panels: Mapping[str, pd.DataFrame], slug: str, title: str, run: str, provenance: str
+    panels: Mapping[str, pd.DataFrame], what: str, slug: str, title: str, run: str, provenance: str
 ) -> Picture:
     """Draw maps of ratios, a panel each.
 
@@ -32,6 +32,8 @@ def ratio_map(
     ----------
     panels
         By the panel's title: `load` (row in words), `threads`, `ratio`, `capped`.
+    what
+        The ratio's two sides, e.g. "cluster / server".
     slug, title, run, provenance
         Name of the figure, its finding, name of the run, and where its numbers come from.
     """
@@ -44,10 +46,11 @@ def ratio_map(
             _panel(axes, frame, loads, threads, *colours)
             axes.set_title(name, loc="left", fontsize=11)
         drawn[-1].set_xlabel("threads")
-    decorate(figure, title, NOTE, provenance)
+    note = f"IOPS of {what}; {NOTE}"
+    decorate(figure, title, note, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = " ".join(_finding(name, frame) for name, frame in panels.items())
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {NOTE}"
+    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
     alt = f"Heat maps of {'emulated ' if emulated else ''}IOPS ratios by load and threads, showing: {finding}"
     return Picture(slug, title, caption, alt, figure, every, provenance, run)
 

@@ -191,6 +191,8 @@ def wrap(title: str) -> str:
 def _say_emulated(figure: Figure) -> None:
     """Write "emulated" into every panel, in the figure itself."""
     for axes in figure.axes:
+        if not axes.axison:  # a key, no panel
+            continue
         axes.text(
             1.0,
             1.02,

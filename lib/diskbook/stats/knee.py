@@ -24,6 +24,8 @@ HALF = 0.5
 FLAT = 0.99
 """Share of the highest rate on a limit from which on a cell is past the bend: real caps are flat."""
 NEARLY = 0.95
+APART = 3.0
+"""Neighbouring depths that lie further apart say nothing of what is between them."""
 LEAST_BLOCKS = 3
 """Blocks from which on a knee has an interval: two have one degree of freedom, and t there is 12.7."""
 CURVE = ["arm", "kind", "block_size_bytes"]
@@ -76,7 +78,7 @@ def curves(outstanding: np.ndarray, iops: np.ndarray, latency_ms: np.ndarray, on
 def depths_for(outstanding: np.ndarray, iops: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Depths at which curves [..., cell] reach rates [...], by monotone interpolation of the running maximum.
 
-    NaN where a curve does not reach its rate, or has it from the first depth on.
+    NaN where a curve does not reach its rate, has it from the first depth on, or was not measured near it.
     """
     flat, aims = iops.reshape(-1, len(outstanding)), targets.reshape(-1)
     depths = [_depth(outstanding, *pair) for pair in zip(flat, aims.tolist(), strict=True)]
@@ -147,7 +149,8 @@ def _rows(part: pd.DataFrame, holds: pd.DataFrame, level: float) -> list[dict[st
     depths, iops, latency, on_cap = _arrays(part, set(holds["workload"]))
     read = curves(depths, iops, latency, on_cap)
     there = ~np.isnan(read.log_knees)
-    limits = sorted(set(holds["limit"]) - {""})
+    sure = holds[holds["label"] == Label.CAPPED]
+    limits = sorted(set((sure if len(sure) else holds)["limit"]) - {""})
     latency_ms, cap_iops = _center(read.latency_ms), _center(read.cap_iops)
     n_replicates, n_blocks = int(there.any(axis=-1).sum()), int(there.sum())
     common = {
@@ -204,8 +207,10 @@ def _depth(outstanding: np.ndarray, iops: np.ndarray, target: float) -> float:
     depths, rates = outstanding[there], np.maximum.accumulate(iops[there])
     if math.isnan(target) or len(rates) < 2 or not rates[0] < target <= rates[-1]:
         return math.nan
-    last = int(np.argmax(rates >= target))  # what lies beyond does not bend the curve before it
-    depths, rates = depths[: last + 1], rates[: last + 1]
+    last = int(np.argmax(rates >= target))
+    if depths[last] > APART * depths[last - 1]:
+        return math.nan
+    depths, rates = depths[: last + 1], rates[: last + 1]  # what lies beyond does not bend the curve
     if len(rates) == 2:
         return float(np.interp(target, rates, depths))
     crossing = PchipInterpolator(depths, rates).solve(target, extrapolate=False)

@@ -48,16 +48,15 @@ def measured(scenario: Scenario, replicate: Mapping[str, Any]) -> dict[str, Setu
 
     def disk(spec: Disk) -> Rates:
         machines = scenario.pool_machines(spec.name)
-        names = [name for machine in machines for name in members(scenario, spec, machine)]
+        names = [name for machine in machines for name in members(spec, machine)]
         return _least(_rates(replicate["disks"][name]["limits"]) for name in names)
 
     return _setups(scenario, lambda name: _rates(replicate["machines"][name]["limits"]), disk)
 
 
-def members(scenario: Scenario, disk: Disk, machine: str) -> list[str]:
-    """Names of the disks of a pool on one machine, as manifests have them."""
-    names = [made.name for made, holder in scenario.made_disks() if holder == machine]
-    return [name for name in names if name.startswith(f"{disk.name}-{machine}-")]
+def members(disk: Disk, machine: str) -> list[str]:
+    """Names of the disks of a pool on one machine, as `Scenario.made_disks` gives them."""
+    return [f"{disk.name}-{machine}-{number}" for number in range(1, disk.count + 1)]
 
 
 def with_limits(trials: pd.DataFrame, manifest: Mapping[str, Any]) -> pd.DataFrame:
@@ -145,7 +144,5 @@ def _parts(scenario: Scenario, event: Mapping[str, Any]) -> list[Part]:
     parts = []
     for node in nodes:
         parts.append(Part("machines", node, low, high))
-        parts += [
-            Part("disks", name, low / disk.count, high / disk.count) for name in members(scenario, disk, node)
-        ]
+        parts += [Part("disks", name, low / disk.count, high / disk.count) for name in members(disk, node)]
     return parts

@@ -225,7 +225,7 @@ def _same_zone(relation: str, scenario: Scenario, arm: Arm) -> bool:
     zone = scenario.machine_named(arm.machine).zone
     if relation.startswith("vm zone"):
         return relation == f"vm zone {zone}"
-    first = next(item for item in scenario.arm if item.disk == arm.disk)
+    first = next(item for item in scenario.arm if (item.disk, item.volume) == (arm.disk, arm.volume))
     same = scenario.machine_named(first.machine).zone == zone
     return same if relation == "same zone" else not same
 

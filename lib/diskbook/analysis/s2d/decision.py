@@ -110,9 +110,8 @@ def sources(a: Analysed) -> list[str]:
     """Say where prices, service levels and the other rows' latencies are from."""
     prices = price_list(a)
     inferred = sorted(str(meter) for meter, price in prices.prices.items() if price.quality == "inferred")
-    dates = sorted({str(price.as_of) for price in prices.prices.values() if price.as_of})
     return [
-        f"prices: {prices.source}, {a.scenario.region}, of {' and '.join(dates)}"
+        f"prices: {prices.source}, {a.scenario.region}"
         + (f"; inferred, not read: {', '.join(inferred)}" if inferred else ""),
         f"service levels: {SLA_SOURCE}; they promise that machines are reachable, not how fast a volume is",
         "rates that last are bounds by documented limits with all credit spent; of reads more may come, "

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
+from diskbook.base.units import MB
 from diskbook.scenario.model import Workload
 from diskbook.show.analysed import Analysed
 from diskbook.stats import knee
 from diskbook.tables.totals import trial_totals
 from diskbook.throttling import predict
+from diskbook.throttling.limits import LIMITS
 
 CURVE = knee.CURVE
 
@@ -59,8 +61,11 @@ def caps(a: Analysed) -> pd.DataFrame:
     """Lowest limit in force of each curve, nominal, as IOPS and MB/s."""
     rows = predict.predicted(a.trials).merge(cells(a)[["arm", "workload", "kind", "block_size_bytes"]])
     rows = rows[rows["limit_iops"].notna()].drop_duplicates(CURVE)
-    mb_s = rows["limit_iops"] * rows["block_size_bytes"] / 1e6
-    return rows.assign(iops=rows["limit_iops"], mb_s=mb_s)[[*CURVE, "iops", "mb_s", "limit", "limit_value"]]
+    mb_s = rows["limit_iops"] * rows["block_size_bytes"] / MB
+    named = {limit.column: limit for limit in LIMITS}
+    pairs = zip(rows["limit"], rows["limit_value"], strict=True)
+    words = [named[column].words(value) for column, value in pairs]
+    return rows.assign(iops=rows["limit_iops"], mb_s=mb_s, words=words)[[*CURVE, "iops", "mb_s", "words"]]
 
 
 def single_ios(a: Analysed) -> pd.DataFrame:

@@ -104,7 +104,7 @@ def binding(
         axes.set_xticks(range(len(threads)), [f"{number:g}" for number in threads])
         axes.set_xlabel(f"threads of {queue_depth} outstanding")
         axes.tick_params(length=0)
-        axes.set_xlim(-0.5, len(threads) - 0.5)
+        axes.set_xlim(-0.5, max(1, len(threads)) - 0.5)
         axes.set_ylim(max(heights.values(), default=0) + 0.5, -0.2)
         for side in ("left", "bottom"):
             axes.spines[side].set_visible(False)

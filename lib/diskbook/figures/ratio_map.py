@@ -74,8 +74,8 @@ def _panel(
     axes.set_yticks(range(len(loads)), loads)
     axes.set_xticks(range(len(threads)), [f"{number:g}" for number in threads])
     axes.tick_params(length=0)
-    axes.set_xlim(-0.5, len(threads) - 0.5)
-    axes.set_ylim(len(loads) - 0.5, -0.5)
+    axes.set_xlim(-0.5, max(1, len(threads)) - 0.5)
+    axes.set_ylim(max(1, len(loads)) - 0.5, -0.5)
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from diskbook.analysis import s2d_azure, write
@@ -20,11 +19,8 @@ from support import s2d
 
 
 def analysed(folder: Path, **options: Any) -> Analysis:
-    """An analysis of a made-up run, with its counters where tables do not read them yet."""
-    a = analyse(s2d.run_folder(folder, **options))
-    if not hasattr(a.tables, "counters"):
-        object.__setattr__(a.tables, "counters", pd.read_parquet(folder / "counters.parquet"))
-    return a
+    """An analysis of a made-up run."""
+    return analyse(s2d.run_folder(folder, **options))
 
 
 @pytest.fixture(scope="module")

@@ -211,13 +211,13 @@ def run(seed: int = 1, truth: Truth | None = None, replicates: int = 1, **option
     trials = volume_setups.with_limits(schema.from_rows(schema.TRIALS, rows), recorded)
     series = pd.DataFrame([part for row in rows for part in _series(row, rng)])
     bins = pd.DataFrame([part for row in rows for part in _bins(row, rng)])
-    return MadeUp(made, recorded, trials, series, bins, pd.DataFrame(counted), planted)
+    return MadeUp(made, recorded, trials, series, bins, schema.from_rows(schema.COUNTERS, counted), planted)
 
 
 def single_ms(arm: Arm, load: Workload, truth: Truth) -> float:
     """Latency of an I/O that does not wait, as planted."""
     latency = truth.latency_ms[load.block_size // KIB]
-    if arm.volume != "mirror":
+    if not arm.volume.startswith("mirror"):
         return latency
     latency = latency * truth.write_factor + truth.hop_ms if load.write_pct else latency
     remote = 2 * truth.hop_ms if volume_words.is_remote(arm) else 0.0
@@ -321,6 +321,6 @@ def run_folder(folder: Path, **options: Any) -> Run:
     opened.write_manifest({**made_up.manifest, "run": folder.name})
     for block in plans.blocks_of(opened):
         opened.append("block", replicate=block.replicate, block=block.block, status="complete")
-    store_tables.write(store_tables.Tables(made_up.trials, made_up.bins, made_up.series), folder)
-    made_up.counters.to_parquet(folder / "counters.parquet")
+    tables = store_tables.Tables(made_up.trials, made_up.bins, made_up.series, counters=made_up.counters)
+    store_tables.write(tables, folder)
     return opened

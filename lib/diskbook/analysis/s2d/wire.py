@@ -27,16 +27,9 @@ def holders(a: Analysed) -> dict[str, Holder]:
     }
 
 
-def counters(a: Analysed) -> pd.DataFrame:
-    """Counters of the run; without rows where none were kept, as in older runs."""
-    kept = getattr(a.tables, "counters", None)
-    columns = ["run", "trial", "machine", "counter", "instance", "before", "after"]
-    return pd.DataFrame(columns=columns) if kept is None else kept
-
-
 def on_the_wire(a: Analysed) -> pd.DataFrame:
     """Bytes on the wire of the owner, a byte that the load read or wrote, one row a trial."""
-    return local_share.on_the_wire(trial_totals(a.trials), counters(a), holders(a))
+    return local_share.on_the_wire(trial_totals(a.trials), a.tables.counters, holders(a))
 
 
 def table(a: Analysed) -> pd.DataFrame:

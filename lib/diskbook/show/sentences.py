@@ -57,7 +57,7 @@ def _workload(item: Workload) -> str:
 def _operation(item: Workload) -> str:
     if item.sync == "fdatasync":
         return "commit"
-    if item.sync == "dsync":
+    if item.sync == "dsync" and item.write_pct:  # a read has nothing to write through
         return "write-through write"
     return {0: "read", 100: "write"}.get(item.write_pct, f"mixed ({item.write_pct} % writes)")
 

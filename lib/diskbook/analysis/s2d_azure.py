@@ -185,7 +185,7 @@ def answers(a: Analysis) -> dict[str, str]:
     """What this run says of each claim, by the claim's first words."""
     cells = maps.measured(a)
     share = f"{int(cells['capped'].sum())} of {len(cells)} ratios are those of limits" if len(cells) else ""
-    one = "; ".join(maps.words(a)[:1])
+    identity = "; ".join(maps.words(a)[:1])
     return {
         "documented limits are not reached": _least_threads(a),
         "minimum latency about 4 ms": _single_ios(a),
@@ -195,8 +195,8 @@ def answers(a: Analysis) -> dict[str, str]:
         "limits are hit with 8 to 12 threads at 4K": _knees(a, 4, 8),
         "limits are hit with 8 to 12 threads at 64K": _knees(a, 64),
         "the cluster reaches": _cap(a, CLUSTER, "write", 4),
-        "MB/s are close as well": one,
-        "tests are red or green alike": one,
+        "MB/s are close as well": identity,
+        "tests are red or green alike": identity,
         "latency is around 2 ms": _single_ios(a),
     }
 

@@ -78,42 +78,54 @@ def binding(
     title, run, provenance
         Finding, name of the run, and where its numbers come from.
     """
-    threads = sorted(set(cells["outstanding"] / queue_depth))
-    places = list(dict.fromkeys(
-        (arm, kind, block)
-        for block, kind, arm in sorted(
-            zip(cells["block_size_bytes"], cells["kind"], cells["arm"], strict=True),
-            key=lambda item: (item[0], item[1], list(looks).index(item[2])),
-        )
-    ))  # fmt: skip
-    data = cells[["arm", "kind", "block_size_bytes", "outstanding", "label", "limit", "binds"]].reset_index(
-        drop=True
-    )
-    loads = list(dict.fromkeys(place[1:] for place in places))
-    heights = {place: row + 0.9 * (1 + loads.index(place[1:])) for row, place in enumerate(places)}
-    figure, (axes,) = new_figure(1.9 + 0.33 * (len(places) + len(loads)))
+    names = ["arm", "kind", "block_size_bytes", "outstanding", "label", "limit", "binds"]
+    data = cells[names].reset_index(drop=True)
+    heights = _heights(cells, list(looks))
+    loads = {place[1:] for place in heights}
+    figure, (axes,) = new_figure(1.9 + 0.33 * (len(heights) + len(loads)))
     with mpl.rc_context(RC):
-        for place, height in heights.items():
-            _row(axes, height, _of(cells, place), [number * queue_depth for number in threads])
-        for kind, block in loads:
-            top = min(height for place, height in heights.items() if place[1:] == (kind, block))
-            axes.text(
-                -0.5, top - 0.75, f"{int(block) // KIB}K {kind}", fontsize=10, fontweight="bold", va="center"
-            )
-        axes.set_yticks(list(heights.values()), [looks[arm].label for arm, _, _ in heights])
-        axes.set_xticks(range(len(threads)), [f"{number:g}" for number in threads])
-        axes.set_xlabel(f"threads of {queue_depth} outstanding")
-        axes.tick_params(length=0)
-        axes.set_xlim(-0.5, max(1, len(threads)) - 0.5)
-        axes.set_ylim(max(heights.values(), default=0) + 0.5, -0.2)
-        for side in ("left", "bottom"):
-            axes.spines[side].set_visible(False)
+        _grid(axes, cells, heights, looks, queue_depth)
     decorate(figure, title, NOTE, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(cells)
     caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {NOTE}"
     alt = f"Grid of {'emulated ' if emulated else ''}cells by curve and threads, showing: {finding}"
     return Picture("which-limit-binds", title, caption, alt, figure, data, provenance, run)
+
+
+def _heights(cells: pd.DataFrame, arms: list[str]) -> dict[tuple[str, str, int], float]:
+    """Height of each curve's row, with room for a heading above those of a load."""
+    every = set(zip(cells["arm"], cells["kind"], cells["block_size_bytes"], strict=True))
+    places = sorted(every, key=lambda item: (item[2], item[1], arms.index(item[0])))
+    loads = list(dict.fromkeys(place[1:] for place in places))
+    return {place: row + 0.9 * (1 + loads.index(place[1:])) for row, place in enumerate(places)}
+
+
+def _grid(
+    axes: Axes,
+    cells: pd.DataFrame,
+    heights: Mapping[tuple[str, str, int], float],
+    looks: Mapping[str, ArmLook],
+    queue_depth: int,
+) -> None:
+    """Rows of cells, a heading above those of each load."""
+    depths = sorted(set(cells["outstanding"]))
+    headed: set[tuple[str, int]] = set()
+    for place, height in heights.items():
+        _row(axes, height, _of(cells, place), depths)
+        kind, block = place[1:]
+        if (kind, block) not in headed:
+            heading = f"{int(block) // KIB}K {kind}"
+            axes.text(-0.5, height - 0.75, heading, fontsize=10, fontweight="bold", va="center")
+            headed.add((kind, block))
+    axes.set_yticks(list(heights.values()), [looks[arm].label for arm, _, _ in heights])
+    axes.set_xticks(range(len(depths)), [f"{depth / queue_depth:g}" for depth in depths])
+    axes.set_xlabel(f"threads of {queue_depth} outstanding")
+    axes.tick_params(length=0)
+    axes.set_xlim(-0.5, max(1, len(depths)) - 0.5)
+    axes.set_ylim(max(heights.values(), default=0) + 0.5, -0.2)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_visible(False)
 
 
 def _row(axes: Axes, row: float, cells: pd.DataFrame, depths: list[float]) -> None:

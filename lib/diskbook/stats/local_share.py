@@ -109,11 +109,13 @@ def by_plateaus(totals: pd.DataFrame, cells: pd.DataFrame, holders: Mapping[str,
         shape = holders[str(place[0])].shape
         ratio = IOS_A_WRITE[shape.kind] / shape.nodes * caps["write"] / caps["read"]
         known = ratio.dropna()
-        told = len(known) > 0 and float(known.median()) > 1.0 / shape.nodes
-        shares = known if told else known * np.nan
+        is_clear = len(known) > 0 and float(known.median()) > 1.0 / shape.nodes
+        shares = known if is_clear else known * np.nan
         of_blocks = known.index.to_frame(index=False)
         numbers = _mean(shares.reset_index(drop=True), of_blocks)
-        rows.append({**dict(zip(PLACE, place, strict=True)), **numbers, "reason": "" if told else NO_PLATEAU})
+        rows.append(
+            {**dict(zip(PLACE, place, strict=True)), **numbers, "reason": "" if is_clear else NO_PLATEAU}
+        )
     return pd.DataFrame(rows, columns=[*PLACE, "share", "low", "high", "n_blocks", "reason"])
 
 

@@ -121,32 +121,40 @@ def words(a: Analysed) -> list[str]:
     both = setups(a)
     if both is not None:
         joined = cells.merge(predicted(a, *both), on=["load", "threads"], suffixes=("", "_predicted"))
-        held = joined[joined["capped"]]
-        near = (held["ratio"] / held["ratio_predicted"] - 1.0).abs() <= NEAR
-        if len(held):
-            lines.append(
-                f"{len(held)} cells sit on a limit, and documented limits alone predict {int(near.sum())} "
-                "of their "
-                f"ratios within {100 * NEAR:.0f} %: there the map compares VM sizes, not storage"
-            )
-        lines += [
-            f"{row['load']} with {row['threads']:g} threads is not as they predict ({row['ratio']:.2f}, not "
-            f"{row['ratio_predicted']:.2f}, which has the owner answer all reads)"
-            for row in held[~near & held["load"].str.endswith("read")].to_dict("records")
-        ]
-        free = joined[~joined["capped"]]
-        if len(free):
-            lines.append(
-                f"{len(free)} cells sit on no limit; there the cluster does {free['ratio'].min():.2f} to "
-                f"{free['ratio'].max():.2f} times the IOPS of one server: what copies, network and software "
-                "cost"
-            )
+        lines += _held_words(joined[joined["capped"]]) + _free_words(joined[~joined["capped"]])
     if len(a.manifest["replicates"]) < 2:
         lines.append(
             "one replicate: what sets the machines apart is part of every ratio, so that none of them has "
             "a verdict"
         )
     return lines
+
+
+def _held_words(held: pd.DataFrame) -> list[str]:
+    """Say of the cells on limits what documented limits predict, and which reads they do not."""
+    if held.empty:
+        return []
+    near = (held["ratio"] / held["ratio_predicted"] - 1.0).abs() <= NEAR
+    others = held[~near & held["load"].str.endswith("read")].to_dict("records")
+    return [
+        f"{len(held)} cells sit on a limit, and documented limits alone predict {int(near.sum())} of their "
+        f"ratios within {100 * NEAR:.0f} %: there the map compares VM sizes, not storage",
+        *(
+            f"{row['load']} with {row['threads']:g} threads is not as they predict ({row['ratio']:.2f}, not "
+            f"{row['ratio_predicted']:.2f}, which has the owner answer all reads)"
+            for row in others
+        ),
+    ]
+
+
+def _free_words(free: pd.DataFrame) -> list[str]:
+    """Say of the cells below all limits what the cluster costs there."""
+    if free.empty:
+        return []
+    return [
+        f"{len(free)} cells sit on no limit; there the cluster does {free['ratio'].min():.2f} to "
+        f"{free['ratio'].max():.2f} times the IOPS of one server: what copies, network and software cost"
+    ]
 
 
 def _loads(a: Analysed) -> Iterator[tuple[tuple[str, int], Load]]:

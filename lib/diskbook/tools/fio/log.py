@@ -152,7 +152,9 @@ def _columns_of(block: Block, names: Sequence[str]) -> dict[str, Ints]:
         )
     except pa.ArrowException as error:
         raise ValueError(str(error)) from None
-    return {name: table.column(name).to_numpy() for name in names}
+    # Arrow's own to_numpy imports pandas: a third of a second in a process that has it not.
+    columns = {name: table.column(name).combine_chunks() for name in names}
+    return {name: np.asarray(np.from_dlpack(column), np.int64) for name, column in columns.items()}
 
 
 def parsed(stream: BinaryIO, source: str) -> Iterator[tuple[Rows, Block]]:

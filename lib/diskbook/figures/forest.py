@@ -15,7 +15,9 @@ from diskbook.stats.gates.design import unpaired
 from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 
 FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
-ROW_IN, HEAD_IN = 0.40, 1.7
+ROW_IN, TALL_ROW_IN, HEAD_IN = 0.40, 0.55, 1.7
+LONGEST = 56
+"""Letters of two arms that stand in one line; longer ones would leave no room for the intervals."""
 MACHINES = "the machines may differ as well"
 STEPS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Distances between ticks, in powers of two."""
@@ -43,7 +45,8 @@ def forest(
     """
     data = rows(table)
     lines = _layout(data)
-    figure, (axes,) = new_figure(HEAD_IN + ROW_IN * len(lines))
+    tall = any(_label(row, looks, words).count("\n") > 1 for row in _records(data))
+    figure, (axes,) = new_figure(HEAD_IN + (TALL_ROW_IN if tall else ROW_IN) * len(lines))
     provenance = "+".join(sorted(set(table["provenance"])))
     with mpl.rc_context(RC):
         for place, line in enumerate(lines):
@@ -170,8 +173,13 @@ def _axis(
 
 
 def _label(row: Mapping[str, Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]) -> str:
-    arms = f"{looks[row['arm']].label} / {looks[row['base_arm']].label}"
+    arm, base = looks[row["arm"]].label, looks[row["base_arm"]].label
+    arms = f"{arm} / {base}" if len(arm) + len(base) <= LONGEST else f"{arm} /\n{base}"
     return f"{words.get(row['workload'], row['workload'])}\n{arms}"
+
+
+def _in_one_line(label: str) -> str:
+    return label.replace("/\n", "/ ").replace("\n", ", ")
 
 
 def _scope_words(data: pd.DataFrame) -> str:
@@ -198,7 +206,7 @@ def _interval_words(data: pd.DataFrame, scope: str) -> str:
 def _caption(data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], note: str) -> str:
     shown = _drawn(data)
     parts = [
-        f"{_label(row, looks, words).replace(chr(10), ', ')}: {value_words(row)}"
+        f"{_in_one_line(_label(row, looks, words))}: {value_words(row)}"
         + _stratum(row.get("nearest_zone", ""))
         + f", inconclusive, since {MACHINES}" * _unpaired(row)
         + ", interim: not all that was planned is measured" * (row["verdict"] == Verdict.INTERIM)

@@ -8,20 +8,17 @@ import pandas as pd
 import pytest
 
 from diskbook.stats import local_share
-from diskbook.stats.local_share import Holder
-from diskbook.throttling import limits
-from diskbook.throttling.volume_bound import Shape
+from diskbook.throttling import limits, wire as wire_counts
 from support import s2d
 
-MIRROR = Shape("three-way", 4, 4, nodes=3)
-HOLDERS = {"s2d-3": Holder("n1", "n1", MIRROR), "s2d-3-remote": Holder("n2", "n1", MIRROR)}
+HOLDERS = wire_counts.holders(s2d.scenario())
 
 
 def shares(made: s2d.MadeUp) -> tuple[pd.DataFrame, pd.DataFrame]:
     totals, cells = limits.trial_totals(made.trials), limits.label_cells(made.trials)
-    wire = local_share.on_the_wire(totals, made.counters, HOLDERS)
+    wire = wire_counts.on_the_wire(totals, made.counters, HOLDERS)
     tables = local_share.by_counters(wire, HOLDERS), local_share.by_plateaus(totals, cells, HOLDERS)
-    return tuple(table.set_index(local_share.PLACE) for table in tables)  # type: ignore[return-value]
+    return tuple(table.set_index(wire_counts.PLACE) for table in tables)  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("planted", [1.0, 0.6, 1 / 3])
@@ -50,13 +47,13 @@ def test_two_blocks_have_no_interval() -> None:
 def test_without_counters_nothing_is_counted() -> None:
     made = s2d.run(blocks=2)
     none = made.counters.iloc[:0]
-    wire = local_share.on_the_wire(limits.trial_totals(made.trials), none, HOLDERS)
+    wire = wire_counts.on_the_wire(limits.trial_totals(made.trials), none, HOLDERS)
     assert wire.empty and local_share.by_counters(wire, HOLDERS).empty
 
 
 def test_counts_that_hold_something_else_tell_nothing() -> None:
     made = s2d.run(blocks=2)
     noisy = made.counters.assign(after=made.counters["after"] * 3)
-    wire = local_share.on_the_wire(limits.trial_totals(made.trials), noisy, HOLDERS)
+    wire = wire_counts.on_the_wire(limits.trial_totals(made.trials), noisy, HOLDERS)
     counted = local_share.by_counters(wire, HOLDERS)
     assert counted["share"].isna().all() and (counted["reason"] == local_share.NO_WRITES).all()

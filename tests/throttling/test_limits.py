@@ -103,6 +103,23 @@ def test_which_limit_binds(iops: float, caps: dict[str, float], limit: str) -> N
     assert limits.binding_limit(totals)["limit"].tolist() == [limit]
 
 
+@pytest.mark.parametrize(
+    ("mb_s", "credit", "limit"),
+    [
+        (796.0, "full", "cap_disk_mb_s"),
+        (783.0, "full", "cap_disk_mb_s"),
+        (783.0, "empty", "cap_vm_mb_s"),
+        (765.0, "full", "cap_vm_mb_s"),
+    ],
+)
+def test_a_base_limit_that_full_credit_lifts_gives_way_to_one_that_explains_the_rate(
+    mb_s: float, credit: str, limit: str
+) -> None:
+    near = {"cap_disk_mb_s": 800.0, "cap_vm_mb_s": 768.0, "cap_vm_burst_mb_s": 1600.0, **BIG_VM}
+    trial = one_trial(iops=100.0, throughput_mb_s=mb_s, credit_state=credit, **near)
+    assert limits.binding_limit(limits.trial_totals(trial))["limit"].tolist() == [limit]
+
+
 def test_throughput_binds_as_well() -> None:
     trial = one_trial(iops=1500.0, throughput_mb_s=196.6, block_size_bytes=131072, cap_vm_mb_s=384.0)
     found = limits.binding_limit(limits.trial_totals(trial)).iloc[0]

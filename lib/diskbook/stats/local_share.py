@@ -10,64 +10,18 @@ copies on n nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from diskbook.stats import knee
-from diskbook.throttling.volume_bound import IOS_A_WRITE, Shape
+from diskbook.throttling import wire as wire_counts
+from diskbook.throttling.volume_bound import IOS_A_WRITE
+from diskbook.throttling.wire import HEADERS, PLACE, Holder
 
-SENT, RECEIVED = r"Network Interface\Bytes Sent/sec", r"Network Interface\Bytes Received/sec"
 NO_COUNTERS = "no counters of the nodes' networks were kept"
 NO_WRITES = "no writes of this size to hold the counts against"
 NO_PLATEAU = "reads and writes do not both reach a limit"
-PLACE = ["arm", "block_size_bytes"]
-HEADERS = (0.9, 1.25)
-"""Bytes on the wire a byte of a copy beyond which the counts hold something else."""
-
-
-class Holder(NamedTuple):
-    """Of an arm on a clustered volume: the node that owns it, the node that runs the load, and its shape."""
-
-    owner: str
-    machine: str
-    shape: Shape
-
-
-def on_the_wire(totals: pd.DataFrame, counters: pd.DataFrame, holders: Mapping[str, Holder]) -> pd.DataFrame:
-    """Bytes on the wire of the owning node, a byte that the load read or wrote.
-
-    Parameters
-    ----------
-    totals
-        From `totals.trial_totals`.
-    counters
-        Table of a run: running totals of each machine before and after a trial.
-    holders
-        Arms on clustered volumes.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a trial: `arm, block_size_bytes, workload, kind, replicate, block, sent, received,
-        others_sent`.
-        What the ramp moved is counted at the rate after it.
-    """
-    rows = totals[totals["arm"].isin(list(holders))]
-    columns = [*PLACE, "workload", "kind", "replicate", "block", "sent", "received", "others_sent"]
-    if counters.empty or rows.empty:
-        return pd.DataFrame(columns=columns)
-    moved = counters.assign(bytes=counters["after"] - counters["before"])
-    by_node = moved.groupby(["trial", "counter", "machine"])["bytes"].sum()
-    seconds = rows["runtime_s"] + rows.get("ramp_s", 0.0)
-    data = (rows["iops"] * rows["block_size_bytes"] * seconds).to_numpy(float)
-    owners = rows["arm"].map(lambda arm: holders[arm].owner)
-    sent, received = (_of(by_node, rows["trial"], name, owners) for name in (SENT, RECEIVED))
-    every = by_node.groupby(["trial", "counter"]).sum()
-    all_sent = every.reindex(pd.MultiIndex.from_product([rows["trial"], [SENT]])).to_numpy(float)
-    shares = {"sent": sent / data, "received": received / data, "others_sent": (all_sent - sent) / data}
-    return rows.assign(**shares)[columns].dropna(subset=["sent"]).reset_index(drop=True)
 
 
 def by_counters(wire: pd.DataFrame, holders: Mapping[str, Holder]) -> pd.DataFrame:
@@ -82,8 +36,7 @@ def by_counters(wire: pd.DataFrame, holders: Mapping[str, Holder]) -> pd.DataFra
     rows = []
     for place, part in wire.groupby(PLACE, sort=False):
         shape = holders[str(place[0])].shape
-        away = (shape.nodes - 1) * IOS_A_WRITE[shape.kind] / shape.nodes
-        headers = float(part.loc[part["kind"] == "write", "sent"].median()) / away
+        headers = wire_counts.headers(part, shape)
         reads = part[part["kind"] == "read"]
         if reads.empty:
             continue
@@ -126,8 +79,3 @@ def _mean(shares: pd.Series, of: pd.DataFrame) -> dict[str, float]:
     bounds = knee.interval(blocks)
     low, high = (float(np.clip(bound, 0.0, 1.0)) for bound in (bounds.low, bounds.high))
     return {"share": float(bounds.mean), "low": low, "high": high, "n_blocks": int((~np.isnan(blocks)).sum())}
-
-
-def _of(by_node: pd.Series, trials: pd.Series, counter: str, nodes: pd.Series) -> np.ndarray:
-    place = pd.MultiIndex.from_arrays([trials, [counter] * len(trials), nodes])
-    return by_node.reindex(place).to_numpy(float)

@@ -22,12 +22,13 @@ from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic
 from diskbook.base.units import MB
 from diskbook.reference.catalog import EPHEMERAL
-from diskbook.scenario.model import Workload
+from diskbook.scenario.model import Scenario, Workload
 from diskbook.store import raw, raw_imported
 from diskbook.store.run import Run
 from diskbook.tables import counters, schema
 from diskbook.tables.schema import validate
-from diskbook.throttling import credit, platform as platform_metrics, volume_setups
+from diskbook.tables.totals import trial_totals
+from diskbook.throttling import credit, platform as platform_metrics, volume_setups, wire
 from diskbook.tools import registry
 from diskbook.tools.record import Direction, Measurement
 
@@ -76,7 +77,7 @@ def build(run: Run) -> Tables:
 
     tables = tables_of(manifest, ledger, read_trial)
     metrics = _platform(run, manifest["provenance"], ledger)
-    return replace(tables, metrics=metrics, counters=_counters(run, ledger))
+    return _with_local_reads(replace(tables, metrics=metrics, counters=_counters(run, ledger)), manifest)
 
 
 def rebuilt(run: Run) -> Tables:
@@ -112,6 +113,16 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
         _add_credit(trials, credit.trial_credits(manifest, events, demands, drawn_on))
     table = volume_setups.with_limits(schema.from_rows(schema.TRIALS, trials), manifest)
     return Tables(table, _bins(measured), _series(measured))
+
+
+def _with_local_reads(tables: Tables, manifest: Mapping[str, Any]) -> Tables:
+    """Bound the reads of clustered volumes by where counters show that they are answered."""
+    if tables.counters.empty:
+        return tables
+    arms = wire.holders(Scenario.model_validate(manifest["scenario"]))
+    counted = wire.on_the_wire(trial_totals(tables.trials), tables.counters, arms)
+    shares = wire.own_shares(counted, arms)
+    return replace(tables, trials=volume_setups.with_limits(tables.trials, manifest, shares))
 
 
 def _platform(run: Run, provenance: str, ledger: Iterable[Event]) -> pd.DataFrame:

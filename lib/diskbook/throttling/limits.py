@@ -106,7 +106,8 @@ def binding_limit(totals: pd.DataFrame) -> pd.DataFrame:
     """Find for each trial the limit it may sit on.
 
     A limit may bind above 95 % of it. A base limit that is exceeded by more than 5 % while a burst limit is
-    known is not in force: credit carries the trial above it. Nor is one of disk or uncached I/O that a disk
+    known is not in force: credit carries the trial above it. While credit is full, one that is exceeded at
+    all gives way to any other that explains the rate. Nor is one of disk or uncached I/O in force that a disk
     with host cache exceeds: the cache answered.
 
     Returns
@@ -119,6 +120,8 @@ def binding_limit(totals: pd.DataFrame) -> pd.DataFrame:
     on_limit = np.zeros_like(shares, dtype=bool)
     values = np.column_stack([limit_values(totals, limit.column) for limit in LIMITS])
     cached = ~np.isnan(limit_values(totals, "cap_vm_cached_iops"))
+    full = (totals["credit_state"] == CreditState.FULL).to_numpy()
+    weights = np.zeros_like(shares)
     for position, limit in enumerate(LIMITS):
         value = np.where(values[:, position] > 0, values[:, position], np.nan)
         share = totals[limit.counts].to_numpy(float) / value
@@ -127,11 +130,21 @@ def binding_limit(totals: pd.DataFrame) -> pd.DataFrame:
         if limit.burst_column is not None:
             bursts = limit_values(totals, limit.burst_column) > value
             on_limit[:, position] &= ~(bursts & (share > OVERSHOOT))
+            carried = bursts & full & (share > 1.0)
+            share = np.where(carried, ON_LIMIT, share)
+        weights[:, position] = share
         if "cached" not in limit.column:
             on_limit[:, position] &= ~(cached & (share > OVERSHOOT))
+    return _chosen(on_limit, weights, shares, values, totals.index)
+
+
+def _chosen(
+    on_limit: np.ndarray, weights: np.ndarray, shares: np.ndarray, values: np.ndarray, index: pd.Index
+) -> pd.DataFrame:
+    """Of the limits that each trial may sit on, that of the greatest weight; arrays are [trial, limit]."""
     binds = on_limit.any(axis=1)
-    best = np.where(on_limit, shares, -1.0).argmax(axis=1)
-    rows = np.arange(len(totals))
+    best = np.where(on_limit, weights, -1.0).argmax(axis=1)
+    rows = np.arange(len(index))
     known = np.where(np.isnan(shares), -1.0, shares).max(axis=1, initial=-1.0)
     return pd.DataFrame(
         {
@@ -139,7 +152,7 @@ def binding_limit(totals: pd.DataFrame) -> pd.DataFrame:
             "limit_value": np.where(binds, values[rows, best], np.nan),
             "share": np.where(binds, shares[rows, best], np.where(known < 0, np.nan, known)),
         },
-        index=totals.index,
+        index=index,
     )
 
 

@@ -1,14 +1,15 @@
 """Volumes of a scenario or a run as set-ups whose bound is known, arm by arm. Pure.
 
 Limits are those of a run's manifest or, before there is one, the documented ones. Which node answers reads
-is not known of either, so `local_share` stays None: the bound of reads is then the highest possible one. The
-limits of a machine's network are in no table that is read here: a cell that one holds is saturated by a limit
-that is not known.
+is not known of either: `local_share` is None, and the bound of reads the highest possible one, where a run's
+counters do not tell (`throttling.wire`). The limits of a machine's network are in no table that is read
+here: a cell that one holds is saturated by a limit that is not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -43,15 +44,22 @@ def documented(scenario: Scenario, sizes: Mapping[str, str] | None = None) -> di
     return _setups(scenario, lambda name: size_rates(chosen[name]), disk_rates)
 
 
-def measured(scenario: Scenario, replicate: Mapping[str, Any]) -> dict[str, Setup]:
-    """Set-ups of the arms that measure a volume, with the limits of a replicate's entry in the manifest."""
+def measured(
+    scenario: Scenario, replicate: Mapping[str, Any], local_shares: Mapping[str, float] | None = None
+) -> dict[str, Setup]:
+    """Set-ups of the arms that measure a volume, with the limits of a replicate's entry in the manifest.
+
+    `local_shares` are shares of reads that the owner answers, by arm, as far as they are known.
+    """
 
     def disk(spec: Disk) -> Rates:
         machines = scenario.pool_machines(spec.name)
         names = [name for machine in machines for name in members(spec, machine)]
         return _least(_rates(replicate["disks"][name]["limits"]) for name in names)
 
-    return _setups(scenario, lambda name: _rates(replicate["machines"][name]["limits"]), disk)
+    setups = _setups(scenario, lambda name: _rates(replicate["machines"][name]["limits"]), disk)
+    shares = local_shares or {}
+    return {arm: replace(setup, local_share=shares.get(arm)) for arm, setup in setups.items()}
 
 
 def members(disk: Disk, machine: str) -> list[str]:
@@ -59,7 +67,9 @@ def members(disk: Disk, machine: str) -> list[str]:
     return [f"{disk.name}-{machine}-{number}" for number in range(1, disk.count + 1)]
 
 
-def with_limits(trials: pd.DataFrame, manifest: Mapping[str, Any]) -> pd.DataFrame:
+def with_limits(
+    trials: pd.DataFrame, manifest: Mapping[str, Any], local_shares: Mapping[str, float] | None = None
+) -> pd.DataFrame:
     """Give the trials of a run's volumes their limits (`volume_bound.on_volumes`), replicate by replicate."""
     scenario = _of(manifest)
     if scenario is None or trials.empty:
@@ -67,7 +77,7 @@ def with_limits(trials: pd.DataFrame, manifest: Mapping[str, Any]) -> pd.DataFra
     parts = []
     for replicate in manifest["replicates"]:
         rows = trials[trials["replicate"] == replicate["replicate"]]
-        parts.append(volume_bound.on_volumes(rows, measured(scenario, replicate)))
+        parts.append(volume_bound.on_volumes(rows, measured(scenario, replicate, local_shares)))
     return pd.concat(parts).sort_index()[list(trials.columns)]
 
 

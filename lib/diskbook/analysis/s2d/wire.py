@@ -11,33 +11,21 @@ from diskbook.analysis.s2d import sweep
 from diskbook.base.units import KIB
 from diskbook.show.analysed import Analysed
 from diskbook.stats import local_share
-from diskbook.stats.local_share import Holder
 from diskbook.tables.totals import trial_totals
-from diskbook.throttling import volume_setups
-
-
-def holders(a: Analysed) -> dict[str, Holder]:
-    """Arms on clustered volumes, with owner, machine of the load, and shape."""
-    arms = [arm for arm in a.scenario.arm if arm.volume]
-    volumes = [(arm, a.scenario.volume_named(arm.volume)) for arm in arms]
-    return {
-        arm.name: Holder(arm.owner or arm.machine, arm.machine, volume_setups.shape(a.scenario, volume))
-        for arm, volume in volumes
-        if volume.cluster
-    }
+from diskbook.throttling import wire
 
 
 def on_the_wire(a: Analysed) -> pd.DataFrame:
     """Bytes on the wire of the owner, a byte that the load read or wrote, one row a trial."""
-    return local_share.on_the_wire(trial_totals(a.trials), a.tables.counters, holders(a))
+    return wire.on_the_wire(trial_totals(a.trials), a.tables.counters, wire.holders(a.scenario))
 
 
 def table(a: Analysed) -> pd.DataFrame:
     """Bytes on the wire a byte read and written, medians over trials by arm and block size."""
-    wire = on_the_wire(a)
-    if wire.empty:
+    counted = on_the_wire(a)
+    if counted.empty:
         return pd.DataFrame()
-    medians = wire.groupby(["arm", "kind", "block_size_bytes"], sort=False)[
+    medians = counted.groupby(["arm", "kind", "block_size_bytes"], sort=False)[
         ["sent", "received", "others_sent"]
     ].median()
     return pd.DataFrame(
@@ -54,7 +42,7 @@ def table(a: Analysed) -> pd.DataFrame:
 
 def shares(a: Analysed) -> pd.DataFrame:
     """Share of reads that the owner answers, by counters and by plateaus."""
-    places = holders(a)
+    places = wire.holders(a.scenario)
     counted = local_share.by_counters(on_the_wire(a), places).assign(by="counters")
     plateaus = local_share.by_plateaus(sweep.totals(a), sweep.cells(a), places).assign(by="plateau")
     parts = [part for part in (counted, plateaus) if len(part)]

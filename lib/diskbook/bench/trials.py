@@ -72,6 +72,7 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
     if not succeeded:
         events = [event for event in rig.run.ledger() if event.get("replicate") == rig.number]
         raise DiskbookError(f"no trial of block {block.block} succeeded; the last one: {events[-1]['error']}")
+    volumes.check_block(rig, block.block)
     return True
 
 

@@ -247,8 +247,15 @@ def place(rig: Rig, arm: Arm) -> str:
     return owner
 
 
-def idle(rig: Rig) -> None:
+def idle(rig: Rig, *, now: bool = False) -> None:
     """Wait until the volumes are healthy and nothing but the load to come works on them; forget their owners.
+
+    Parameters
+    ----------
+    rig
+        Where.
+    now
+        Do not wait: they must be so already.
 
     Raises
     ------
@@ -258,17 +265,33 @@ def idle(rig: Rig) -> None:
     rig.owners.clear()
     rig.counted.clear()
     entries: dict[str, Any] = rig.replicate.get("volumes", {})
-    wait_s = max(10, round(IDLE_S * rig.time_scale))
+    wait_s = 0 if now else max(10, round(IDLE_S * rig.time_scale))
     jobs = []
     for pool in pools.of(rig.scenario):  # one after another where they are one machine's
         tiers = any(volume.kind == "nested-parity" for volume in pool.volumes)
         names = tuple(entries[volume.name]["volume"] for volume in pool.volumes)
-        quiet_s = max(1, round(QUIET_S * rig.time_scale)) if tiers else 0
+        quiet_s = max(1, round(QUIET_S * rig.time_scale)) if tiers and not now else 0
         request = steps.Idle(volumes=names, quiet_s=quiet_s, wait_s=wait_s)
         jobs.append(
             (pool.first, partial(node_steps.run, rig, pool.first, "idle", request, wait_s=3 * wait_s))
         )
     node_steps.side_by_side(jobs)
+
+
+def check_block(rig: Rig, block: int) -> None:
+    """Make sure that the volumes are still healthy at the end of a block, which is measured again otherwise.
+
+    Raises
+    ------
+    StepFailed
+        With what is in the way.
+    """
+    try:
+        idle(rig, now=True)
+    except steps.StepFailed as failure:
+        raise steps.StepFailed(
+            f"{failure}; block {block} was measured on that, and is measured again"
+        ) from None
 
 
 def forget(rig: Rig, volume: str) -> None:

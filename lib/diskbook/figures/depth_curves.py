@@ -24,9 +24,9 @@ CLOSE = 0.12
 WIDE = 4.5
 """Neighbours that lie further apart are not joined: what is between them was not measured."""
 NOTE = (
-    "Small marks are trials, lines join medians of neighbouring depths. Dotted: the lowest limit in force. "
-    "Triangles on the "
-    "axis: the knee, latency x cap, with its interval where there are three blocks or more."
+    "Marks are medians, bars reach from the lowest to the highest trial, lines join neighbouring depths. "
+    "Dotted: the lowest limit in force. Triangles on the axis: the knee, latency x cap, with its interval "
+    "where there are three blocks or more."
 )
 
 
@@ -164,8 +164,9 @@ def _limits(axes: Axes, caps: pd.DataFrame, place: Curve, looks: Mapping[str, Ar
 
 
 def _curve(axes: Axes, rows: pd.DataFrame, column: str, look: ArmLook) -> None:
-    medians = rows.groupby("threads")[column].median()
-    axes.plot(rows["threads"], rows[column], **look.marks(2.5), alpha=0.6)
+    by_depth = rows.groupby("threads")[column]
+    medians = by_depth.median()
+    axes.vlines(medians.index, by_depth.min(), by_depth.max(), color=look.colour, linewidth=2.2, alpha=0.6)
     threads = medians.index.to_numpy(float)
     for place in range(len(threads) - 1):
         if threads[place + 1] <= WIDE * threads[place]:

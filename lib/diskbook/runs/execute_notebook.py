@@ -16,7 +16,16 @@ from typing import Any
 from diskbook.base.errors import DiskbookError
 from diskbook.runs import kernel_sockets
 
-USER_ERRORS = ("DiskbookError", "UsageError", "UnusableError", "JobLost")
+USER_ERRORS = (
+    "DiskbookError",
+    "UsageError",
+    "UnusableError",
+    "TooLargeError",
+    "BrokenError",
+    "JobLost",
+    "StepFailed",
+)
+"""DiskbookError and all of its kind: of what a cell raised papermill knows the name alone."""
 EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user
 
 _MANAGER = "diskbook.runs.kernel_manager.OwnKernelManager"  # by name: it takes long to import as well

@@ -219,6 +219,34 @@ def power(action: str, moment: Trial, refuse_start: Json | None = None) -> Act:
     return act
 
 
+def lose_node(name: str, moment: Trial) -> Act:
+    """Deallocate a node of a cluster, by its name in the scenario, while another one measures."""
+
+    def act(scene: Scene) -> None:
+        machines = connect.emulator_clients(EMULATOR).compute.virtual_machines
+        fio = hold(scene, moment(scene))
+        row = scene.run.manifest["replicates"][-1]["machines"][name]
+        machines.begin_deallocate(*group_and_name(row["id"])).result()
+        release(fio)
+
+    return act
+
+
+def lose_disk(name: str, node: str, moment: Trial) -> Act:
+    """Detach a disk of a pool from its node, by their names in the scenario."""
+
+    def act(scene: Scene) -> None:
+        machines = connect.emulator_clients(EMULATOR).compute.virtual_machines
+        fio = hold(scene, moment(scene))
+        replicate = scene.run.manifest["replicates"][-1]
+        place = group_and_name(replicate["machines"][node]["id"])
+        body = {"dataDisksToDetach": [{"diskId": replicate["disks"][name]["id"]}]}
+        machines.begin_attach_detach_data_disks(*place, body).result()
+        release(fio)
+
+    return act
+
+
 def pardon(scene: Scene) -> None:
     """Take back what the control plane was told to refuse."""
     lifecycle.plant(scene.emulator, [])

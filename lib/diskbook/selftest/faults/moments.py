@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from diskbook import load
-from diskbook.selftest.faults.scene import SCENARIO, Scene
+from diskbook.selftest.faults.scene import Scene
 
 SOME_IO = 50
 Moment = Callable[[Scene], object]
@@ -33,14 +33,15 @@ def ending_block(scene: Scene) -> Path:
     return folders[0]
 
 
-def measured_first(scene: Scene) -> object:
-    """The first trial runs."""
-    return scene.until(lambda: scene.jobs("r*-b01-p001-*"), "the first trial began")
+def measured_first(scene: Scene) -> Path:
+    """The first trial runs; the folder of its job is returned."""
+    folders: list[Path] = scene.until(lambda: scene.jobs("r*-b01-p001-*"), "the first trial began")
+    return folders[0]
 
 
 def analysing(scene: Scene) -> object:
     """The notebook that analyses has a kernel."""
-    notebook = load.load(str(SCENARIO)).analysis_notebook
+    notebook = load.load(str(scene.scenario)).analysis_notebook
     scene.until(lambda: scene.said(f"{notebook} ..."), "the analysis began")
     return kernel(scene)
 
@@ -74,9 +75,9 @@ def hold(scene: Scene, job: Path) -> list[psutil.Process]:
 def _at_work(job: Path) -> list[psutil.Process]:
     """Return fio and its worker, once that has waited for some I/O; nothing before."""
     fio = tool_of(job)
-    workers = fio.children()
-    busy = any(worker.num_ctx_switches().voluntary >= SOME_IO for worker in workers)
-    return [fio, *workers] if busy else []
+    every = [fio, *fio.children()]
+    busy = any(process.num_ctx_switches().voluntary >= SOME_IO for process in every[1:] or every)
+    return every if busy else []
 
 
 def release(suspended: list[psutil.Process]) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from diskbook.emulator import lifecycle
 from diskbook.emulator.types import Json
 from diskbook.selftest.faults import aftermath
-from diskbook.selftest.faults.scene import NotStruck, Scene, scene
+from diskbook.selftest.faults.scene import SCENARIO, NotStruck, Scene, scene
 
 Act = Callable[[Scene], None]
 
@@ -39,6 +40,8 @@ class Fault:
         swept or the run goes on.
     root
         It can only be played by a user who may mount.
+    scenario
+        The file of the scenario that is run.
     """
 
     slug: str
@@ -53,6 +56,7 @@ class Fault:
     proof: str = ""
     cut: bool = False
     root: bool = False
+    scenario: Path = SCENARIO
 
 
 @dataclass
@@ -80,7 +84,7 @@ def play(fault: Fault) -> Row:
     row = Row(fault.slug, fault.kind, fault.what, fault.stage)
     started = time.monotonic()
     try:
-        with scene(fault.named, fault.planted) as place:
+        with scene(fault.named, fault.planted, fault.scenario) as place:
             _play(fault, place, row)
     except Exception as error:
         row.wrong.append(f"{type(error).__name__}: {error}")

@@ -22,6 +22,7 @@ from diskbook.store import run as runs
 from diskbook.store.run import Run
 
 SCENARIO = Path(__file__).with_name("tiny.toml")
+VOLUMES = Path(__file__).with_name("volumes.toml")
 NAME = "it"
 EMULATOR = "named"
 PLAYED: dict[str, Any] = {"profile": "quiet", "time_scale": 0.005}
@@ -42,6 +43,7 @@ class Scene:
 
     folder: Path
     named: bool
+    scenario: Path = SCENARIO
     process: subprocess.Popen[str] | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -60,7 +62,7 @@ class Scene:
         emulator = ["--emulator", EMULATOR]
         if not self.named:
             emulator = ["--time-scale", str(PLAYED["time_scale"]), "--emulator-profile", PLAYED["profile"]]
-        self._start("run", str(SCENARIO), "--name", NAME, *emulator)
+        self._start("run", str(self.scenario), "--name", NAME, *emulator)
 
     def resume(self) -> None:
         """Go on with the run by the command line."""
@@ -157,7 +159,7 @@ def _quietly(condition: Callable[[], Any]) -> Any:
 
 
 @contextlib.contextmanager
-def scene(named: bool, faults: Sequence[Json] = ()) -> Iterator[Scene]:
+def scene(named: bool, faults: Sequence[Json] = (), scenario: Path = SCENARIO) -> Iterator[Scene]:
     """Set a scene, and clear it away."""
     folder = Path(tempfile.mkdtemp(prefix="diskbook-fault-", dir="/tmp"))
     (folder / "runs").mkdir()
@@ -171,7 +173,7 @@ def scene(named: bool, faults: Sequence[Json] = ()) -> Iterator[Scene]:
     try:
         if named:
             lifecycle.start(EMULATOR, **PLAYED, owner=True, faults=faults)
-        made = Scene(folder, named)
+        made = Scene(folder, named, scenario)
         try:
             yield made
         finally:

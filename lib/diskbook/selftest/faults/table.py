@@ -15,6 +15,7 @@ from diskbook.selftest.faults.moments import (
     tearing_down,
 )
 from diskbook.selftest.faults.play import Fault
+from diskbook.selftest.faults.scene import VOLUMES
 
 PROVISION, BENCHMARK, ANALYSE, TEARDOWN = "1-provision", "2-benchmark", "3-analyse", "4-teardown"
 DISKS, MACHINES = "/disks/[^/]+$", "/virtualMachines/[^/]+$"
@@ -35,6 +36,11 @@ def operation(
     """Have an operation end otherwise than well."""
     action = {"operation_failed": {"code": code, "message": message, "status": status}}
     return ({"match": {"operation": kind}, "times": times, "after": after, "action": action},)
+
+
+def step_killed(step: str, changes: int = 1) -> tuple[Json, ...]:
+    """Have a step of a cluster be killed once, after some of its changes."""
+    return ({"match": {"step": step}, "times": 1, "action": {"killed_after": changes}},)
 
 
 def refusal(code: str, message: str, status: int = 409) -> Json:
@@ -279,4 +285,23 @@ _PROCESSES = (
     ),
 )  # fmt: skip
 
-FAULTS = (*_CONTROL_PLANE, *_SSH_AND_MACHINES, *_TOOLS_AND_DISKS, *_PROCESSES)
+_VOLUMES = (
+    Fault(
+        "step-killed", "volumes", "the step that makes the volume is killed half-way", BENCHMARK,
+        planted=step_killed("volume"), proof="stop", scenario=VOLUMES,
+    ),
+    Fault(
+        "node-lost", "volumes", "a node is deallocated in a trial on its volume", BENCHMARK,
+        inject=inject.lose_node("n2", measured_first), proof="recovery", scenario=VOLUMES,
+    ),
+    Fault(
+        "disk-lost", "volumes", "a disk of the pool is detached in a trial", BENCHMARK,
+        inject=inject.lose_disk("p10-n2-1", "n2", measured_first), proof="stop", scenario=VOLUMES,
+    ),
+    Fault(
+        "cluster-restarts", "volumes", "the emulator restarts in a trial, and with it all nodes", BENCHMARK,
+        inject=inject.restart_emulator(measuring), proof="failed", scenario=VOLUMES,
+    ),
+)  # fmt: skip
+
+FAULTS = (*_CONTROL_PLANE, *_SSH_AND_MACHINES, *_TOOLS_AND_DISKS, *_VOLUMES, *_PROCESSES)

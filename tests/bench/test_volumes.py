@@ -253,6 +253,20 @@ def test_before_a_block_all_volumes_are_waited_for_and_owners_asked_anew(place: 
     assert len(place.nodes.requests("place")) == 2
 
 
+def test_a_block_at_whose_end_a_volume_is_not_healthy_is_not_complete(
+    place: ScriptedRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(place)
+    ill = StepFailed("r1-n1: step idle failed: mirror is degraded")
+    place.nodes.plant["idle"] = [{}, {}, ill, ill]  # both pools before the block, both after it
+    monkeypatch.setattr(trials, "_try_trial", lambda *_: True)
+    with pytest.raises(StepFailed, match=r"mirror is degraded; block 1 .* is measured again"):
+        trials.measure(place, schedule.plan(place.scenario)[:1])
+    assert [event["status"] for event in events(place.run, "block")] == ["begun"]
+    waits = [request.wait_s for request in place.nodes.requests("idle")]
+    assert min(waits[:2]) >= 10 and waits[2:] == [0, 0]
+
+
 def test_the_file_that_is_measured_lies_on_the_volume_and_may_be_filled_elsewhere(place: ScriptedRig) -> None:
     make(place)
     simple = volumes.device(place, place.scenario.arm_named("alone"))

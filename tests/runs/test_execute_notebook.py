@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,8 +14,10 @@ from typing import Any
 import nbformat
 import pytest
 
+import diskbook
 from diskbook.base.errors import DiskbookError
 from diskbook.runs import kernel_sockets, leftovers
+from diskbook.runs.execute_notebook import USER_ERRORS
 
 # What the kernel, and the process that executes the notebook, listen on.
 LISTENING = """import json
@@ -108,3 +111,14 @@ def test_folders_of_killed_processes_are_found_wherever_they_are(
     monkeypatch.setattr(kernel_sockets, "places", lambda: [tmp_path])
     leftovers.clear_scratch()
     assert not left.exists()
+
+
+def test_every_error_of_ours_is_told_as_a_sentence() -> None:
+    """A stage knows errors by their names: one that is missing would be called a defect."""
+    package = Path(diskbook.__file__).parent
+    text = "\n".join(path.read_text("utf-8") for path in package.rglob("*.py"))
+    classes = re.findall(r"^class (\w+)\((\w+)\)", text, re.MULTILINE)
+    ours = {"DiskbookError"}
+    while more := {name for name, base in classes if base in ours} - ours:
+        ours |= more
+    assert ours == set(USER_ERRORS)

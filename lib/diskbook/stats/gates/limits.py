@@ -80,7 +80,8 @@ def saturation_gate(arms: Sequence[str], labels: Sequence[Cell]) -> Gate:
 def credit_gate(cells: Sequence[Cell]) -> Gate:
     """Where any is drawn, burst credit must be known, and must last or be spent alike in all trials.
 
-    How much is left does not change a rate as long as some is, so partial counts as full (see `credit`).
+    How much is left does not change a rate as long as some is, so partial counts as full (see `credit`). An arm
+    on which nothing bursts has no state that could differ from the other's.
     """
     if not any(cell["draws_credit"] is True or cell["draws_credit"] == 1 for cell in cells):
         return passed(CREDIT, "no trial ran above a base limit, so none drew credit")
@@ -92,11 +93,11 @@ def credit_gate(cells: Sequence[Cell]) -> Gate:
         remedy = "fetch the credit metrics, or turn bursting off"
         cause = "credit was drawn and its state is not known"
         return not_assessable(CREDIT, cause, remedy, Verdict.INCONCLUSIVE)
-    states = set.union(*by_cell)
+    states = set.union(*(of_cell for of_cell in by_cell if of_cell != {CreditState.NONE}), set())
     if states == {CreditState.FULL}:
-        return passed(CREDIT, "credit lasted throughout every trial of both arms")
+        return passed(CREDIT, "credit lasted throughout every trial that draws on it")
     if len(states) == 1 and CreditState.DRAINED not in states:
-        return passed(CREDIT, f"credit was {states.pop()} in every trial of both arms")
+        return passed(CREDIT, f"credit was {states.pop()} in every trial that draws on it")
     cause = f"credit differed between trials ({', '.join(sorted(states))})"
     if states == {CreditState.DRAINED}:
         cause = "credit ran out within trials, which are a mixture of burst and base"

@@ -134,10 +134,11 @@ def _panels(
     latency.set_ylim(0, 1.08 * float(data["lat_mean_ms"].max()))
     rate.set_title(place.words, loc="left", fontsize=11)
     rate.set_ylabel("MB/s" if place.unit == "mb_s" else "IOPS")
-    latency.set_ylabel("ms")
-    latency.set_title("mean latency", loc="left", fontsize=11)
+    latency.set_ylabel("mean, ms")
+    latency.set_title("latency", loc="left", fontsize=11)
     for axes in (rate, latency):
         axes.set_xlim(left=0)
+        axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(6, integer=True))
         axes.grid(axis="y", color=FAINT, linewidth=0.7)
         axes.set_axisbelow(True)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 10 else f"{value:g}")

@@ -80,8 +80,8 @@ def saturation_gate(arms: Sequence[str], labels: Sequence[Cell]) -> Gate:
 def credit_gate(cells: Sequence[Cell]) -> Gate:
     """Where any is drawn, burst credit must be known, and must last or be spent alike in all trials.
 
-    How much is left does not change a rate as long as some is, so partial counts as full (see `credit`). An arm
-    on which nothing bursts has no state that could differ from the other's.
+    How much is left does not change a rate as long as some is, so partial counts as full (see `credit`). An
+    arm on which nothing bursts has no state that could differ from the other's.
     """
     if not any(cell["draws_credit"] is True or cell["draws_credit"] == 1 for cell in cells):
         return passed(CREDIT, "no trial ran above a base limit, so none drew credit")

@@ -30,7 +30,7 @@ def test_large_blocks_are_drawn_in_mb_s_with_limits_that_are_near() -> None:
     rate, latency, _ = picture.figure.axes
     assert (rate.get_ylabel(), latency.get_ylabel(), rate.get_title(loc="left")) == (
         "MB/s",
-        "ms",
+        "mean, ms",
         "64K write",
     )
     words = [text.get_text() for text in rate.texts]

@@ -9,7 +9,7 @@ import pytest
 
 from diskbook import load
 from diskbook.base.errors import UsageError
-from diskbook.scenario import sweeps
+from diskbook.scenario import leave_out, sweeps
 from diskbook.scenario.model import Scenario
 from support import SCENARIOS
 
@@ -132,3 +132,16 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, more: str, text: str)
         load.load(str(path), "quick")
     assert text in str(caught.value), str(caught.value)
     assert str(caught.value).startswith("own.toml: ") or "preset" in str(caught.value)
+
+
+@pytest.mark.parametrize("odd", [["a", "b"], {"a": 1}, 7, None])
+def test_what_is_left_out_of_a_damaged_file_leaves_the_damage_for_the_check(odd: Any) -> None:
+    """Rows are not checked yet: what is no name is no name of those, and stays."""
+    raw = {
+        "arm": [{"name": odd}, {"name": "gone"}],
+        "workload": [{"name": odd, "arms": odd}, {"name": "w", "arms": [odd, "gone"]}],
+        "comparison": [{"arm": odd, "base_arm": odd, "workload": odd}, {"arm": "gone", "workload": "w"}],
+    }
+    left = leave_out.apply(raw, {"arm": ["gone"]})
+    assert left["arm"] == [{"name": odd}] and left["comparison"] == raw["comparison"][:1]
+    assert left["workload"] == [{"name": odd, "arms": odd}, {"name": "w", "arms": [odd]}]

@@ -66,7 +66,7 @@ def sizes_map(a: Analysis) -> Picture:
     """Figure: the map that limits predict for the article's sizes, and for those of today."""
     title = "Other VM sizes give another map, with the same storage"
     return figures.ratio_map(
-        maps.of_sizes(a), maps.names(a), "ratio-map-sizes", title, a.run.name, "documented limits"
+        maps.of_sizes(a), maps.names(a), "ratio-map-sizes", title, a.run.name, a.provenance
     )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 KINDS = frozenset({"machine", "disk", "cluster", "volume", "arm", "workload", "check", "drill"})
+Names = Sequence[Any]
+"""Names as a file has them, which may be anything: nothing of it has been checked yet."""
 
 
 def apply(raw: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -24,29 +26,31 @@ def apply(raw: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> dict[st
         The tables without those rows, without the comparisons of those arms and workloads, and without the
         workloads that were for those arms only.
     """
-    gone = {kind: set(names.get(kind, ())) for kind in KINDS}
-    left = {
-        kind: [row for row in rows if row.get("name") not in gone[kind]] if kind in KINDS else rows
-        for kind, rows in raw.items()
-    }
-    workloads = [_pruned(row, gone["arm"]) for row in left.get("workload", [])]
+    arms = names.get("arm", ())
+    left = {kind: [row for row in rows if row.get("name") not in names[kind]] if kind in names else rows
+            for kind, rows in raw.items()}  # fmt: skip
+    workloads = [_pruned(row, arms) for row in left.get("workload", [])]
     left["workload"] = [row for row in workloads if row is not None]
-    gone["workload"] |= {row.get("name") for row in raw.get("workload", [])} - {
-        row.get("name") for row in left["workload"]
-    }
+    there = _names(left["workload"])
+    loads = [name for name in _names(raw.get("workload", [])) if name not in there]
     if "comparison" in left:
-        left["comparison"] = [row for row in left["comparison"] if not _is_about(row, gone)]
+        left["comparison"] = [row for row in left["comparison"] if not _is_about(row, arms, loads)]
     return left
 
 
-def _pruned(row: Mapping[str, Any], arms: set[str]) -> Mapping[str, Any] | None:
+def _names(rows: Sequence[Mapping[str, Any]]) -> Names:
+    return [row.get("name") for row in rows]
+
+
+def _pruned(row: Mapping[str, Any], arms: Names) -> Mapping[str, Any] | None:
     """A workload without some of its arms; None where it had no others."""
-    kept = [name for name in row.get("arms", []) if name not in arms]
-    if not row.get("arms") or len(kept) == len(row["arms"]):
+    listed = row.get("arms")
+    if not isinstance(listed, list) or not any(name in arms for name in listed):
         return row
+    kept = [name for name in listed if name not in arms]
     return {**row, "arms": kept} if kept else None
 
 
-def _is_about(comparison: Mapping[str, Any], gone: Mapping[str, set[str]]) -> bool:
-    arms = {comparison.get("arm"), comparison.get("base_arm")}
-    return bool(arms & gone["arm"]) or comparison.get("workload") in gone["workload"]
+def _is_about(comparison: Mapping[str, Any], arms: Names, loads: Names) -> bool:
+    named = comparison.get("arm"), comparison.get("base_arm")
+    return any(name in arms for name in named) or comparison.get("workload") in loads

@@ -89,7 +89,7 @@ def keep_truth(run: Run) -> None:
     earlier = run.folder / "truth.json"
     if earlier.exists():
         played = truth.merge(json.loads(earlier.read_text("utf-8")), played)
-    run.write("truth.json", json.dumps(played, indent=1) + "\n")
+    run.write("truth.json", json.dumps(played, separators=(",", ":")) + "\n")
 
 
 def _window(event: dict[str, Any]) -> truth.TrialWindow:

@@ -205,7 +205,8 @@ class Workload(Record):
 
     `rate` is the total in IOPS, `blocks` the number of blocks it is measured in, `series_s` the grain of
     the series kept. `instances` are the machines of a fleet, all together: each has `threads`, `queue_depth`
-    and a file of `working_set_gib` of its own, and they are spread evenly over the arm's volumes. `tool` is "any" for the usual one of the arm's machine: fio on Linux, DiskSpd on Windows.
+    and a file of `working_set_gib` of its own, and they are spread evenly over the arm's volumes. `tool` is
+    "any" for the usual one of the arm's machine: fio on Linux, DiskSpd on Windows.
     `verbatim` is a whole load as a line of DiskSpd; what it means is in the other keys, and `remarks` holds
     what a reader of its results must know.
     """
@@ -380,7 +381,7 @@ class Scenario(Record):
         return next(item for item in self.volume if item.name == name)
 
     def members_of(self, volume: Volume) -> list[str]:
-        """Names of the volumes that are made of one entry: its own, or `{name}-{n}`, n from 1 to its count."""
+        """Names of the volumes made of one entry: its own, or `{name}-{n}`, n from 1 to its count."""
         numbers = range(1, volume.count + 1)
         return [f"{volume.name}-{n}" for n in numbers] if volume.count > 1 else [volume.name]
 

@@ -80,15 +80,25 @@ def of_trials(trials: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     """
     columns = ["trial", "arm", "workload", "metric", "limit", "credit", "windows", "average", "maximum"]
     measured = _measured(trials)
-    parts = [
-        part.assign(metric=metric.name, limit=metric.limit, credit=metric.credit)
-        for (machine, name, lun), series in _series(metrics)
-        if (metric := BY_NAME.get(name.lower())) is not None
-        and not (part := _within(measured[_at(measured, machine, lun)], series)).empty
-    ]
+    start, end, places = measured["start"].to_numpy(), measured["end"].to_numpy(), _places(measured)
+    parts = []
+    for (machine, name, lun), series in _series(metrics):
+        metric, here = BY_NAME.get(name.lower()), places.get((machine, lun))
+        if metric is None or here is None:
+            continue
+        some, *within = _within(start[here], end[here], series)
+        if some.any():
+            parts.append(((metric.name, metric.limit, metric.credit), here[some], *within))
     if not parts:
         return pd.DataFrame(columns=columns)
-    return pd.concat(parts, ignore_index=True)[columns]
+    metric_of, rows, windows, average, maximum = zip(*parts, strict=True)
+    times = [len(part) for part in rows]
+    reported = measured[columns[:3]].iloc[np.concatenate(rows)].reset_index(drop=True)
+    for column, values in zip(columns[3:6], zip(*metric_of, strict=True), strict=True):
+        reported[column] = [value for value, n in zip(values, times, strict=True) for _ in range(n)]
+    for column, shares in zip(columns[6:], (windows, average, maximum), strict=True):
+        reported[column] = np.concatenate(shares)
+    return reported
 
 
 def _series(metrics: pd.DataFrame) -> Iterator[tuple[tuple[str, str, str], pd.DataFrame]]:
@@ -99,9 +109,14 @@ def _series(metrics: pd.DataFrame) -> Iterator[tuple[tuple[str, str, str], pd.Da
         yield (machine, metric, lun), series
 
 
-def _at(measured: pd.DataFrame, machine: str, lun: str) -> pd.Series:
-    here = measured["machine_id"].str.lower() == machine
-    return here & (measured["lun"].fillna("") == lun) if lun else here
+def _places(measured: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:
+    """Positions of the trials of each machine, and of each of its disks, by machine and LUN ("": all)."""
+    machines = measured["machine_id"].str.lower().rename("machine")
+    luns = measured["lun"].fillna("").rename("lun")
+    places = {(str(name), ""): rows for name, rows in measured.groupby(machines).indices.items()}
+    for (machine, lun), rows in measured.groupby([machines, luns]).indices.items():
+        places.setdefault((str(machine), str(lun)), rows)
+    return places
 
 
 def _us(times: pd.Series) -> np.ndarray:
@@ -123,25 +138,20 @@ def _on_local_disk(trials: pd.DataFrame) -> pd.Series:
     return trials["cap_vm_iops"].isna() & trials["cap_vm_cached_iops"].notna()
 
 
-def _within(measured: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
-    """Windows of one series wholly within each trial: how many, their mean and their maximum."""
+def _within(start: np.ndarray, end: np.ndarray, series: pd.DataFrame) -> tuple[np.ndarray, ...]:
+    """Windows of one series wholly within each trial: whether any; how many, their mean and their maximum."""
     begin = _us(series["minute_utc"])
-    first = np.searchsorted(begin, measured["start"].to_numpy(), "left")
-    ended = begin + US_PER_S * series["grain_s"].to_numpy()
-    last = np.searchsorted(ended, measured["end"].to_numpy(), "right")
+    first = np.searchsorted(begin, start, "left")
+    last = np.searchsorted(begin + US_PER_S * series["grain_s"].to_numpy(), end, "right")
     some = last > first
-    first, last, rows = first[some], last[some], measured.loc[some, ["trial", "arm", "workload"]]
-    places = np.column_stack([first, last]).ravel()
+    places = np.column_stack([first[some], last[some]]).ravel()
+    if not len(places):
+        return some, places, places, places
     # A last zero, since reduceat wants every place to be within.
     average, maximum = (np.append(series[name].to_numpy(float), 0.0) for name in ("average", "maximum"))
-    windows = last - first
-    if not len(windows):
-        return rows.assign(windows=windows, average=0.0, maximum=0.0)
-    return rows.assign(
-        windows=windows,
-        average=np.add.reduceat(average, places)[::2] / windows,
-        maximum=np.maximum.reduceat(maximum, places)[::2],
-    )
+    windows = last[some] - first[some]
+    means = np.add.reduceat(average, places)[::2] / windows
+    return some, windows, means, np.maximum.reduceat(maximum, places)[::2]
 
 
 def evidence(trials: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:

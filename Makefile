@@ -10,7 +10,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-fast lint types format coverage faults bench-emulator bench-stats bench-provision bench-import attack fuzz samples lock fresh clean
+.PHONY: help setup run test test-fast lint types format coverage faults bench-emulator bench-volumes bench-stats bench-provision bench-import attack fuzz samples lock fresh clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -52,6 +52,9 @@ faults: setup ## play some fifty faults, each in a whole run, and see what is le
 
 bench-emulator: setup ## measure how closely the emulator plays what it is told
 	@$(BIN)/python -m diskbook.selftest.bench_emulator
+
+bench-volumes: setup ## recover truths that a printed seed plants in volumes from a played run (5 minutes)
+	@$(BIN)/python -m diskbook.selftest.planted_volumes
 
 bench-stats: setup ## measure how long the statistics take, beside the obvious alternatives
 	@$(BIN)/python -m diskbook.selftest.bench_stats

@@ -113,9 +113,10 @@ def _places(measured: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:
     """Positions of the trials of each machine, and of each of its disks, by machine and LUN ("": all)."""
     machines = measured["machine_id"].str.lower().rename("machine")
     luns = measured["lun"].fillna("").rename("lun")
-    places = {(str(name), ""): rows for name, rows in measured.groupby(machines).indices.items()}
-    for (machine, lun), rows in measured.groupby([machines, luns]).indices.items():
-        places.setdefault((str(machine), str(lun)), rows)
+    by_machine, by_disk = measured.groupby(machines).indices, measured.groupby([machines, luns]).indices
+    places = {(str(name), ""): np.asarray(rows) for name, rows in by_machine.items()}
+    for (machine, lun), rows in by_disk.items():  # type: ignore[misc]
+        places.setdefault((str(machine), str(lun)), np.asarray(rows))
     return places
 
 

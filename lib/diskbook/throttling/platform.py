@@ -111,13 +111,13 @@ def _series(metrics: pd.DataFrame) -> Iterator[tuple[tuple[str, str, str], pd.Da
 
 def _places(measured: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:
     """Positions of the trials of each machine, and of each of its disks, by machine and LUN ("": all)."""
-    machines = measured["machine_id"].str.lower().rename("machine")
-    luns = measured["lun"].fillna("").rename("lun")
-    by_machine, by_disk = measured.groupby(machines).indices, measured.groupby([machines, luns]).indices
-    places = {(str(name), ""): np.asarray(rows) for name, rows in by_machine.items()}
-    for (machine, lun), rows in by_disk.items():  # type: ignore[misc]
-        places.setdefault((str(machine), str(lun)), np.asarray(rows))
-    return places
+    places: dict[tuple[str, str], list[int]] = {}
+    for place, (machine, lun) in enumerate(
+        zip(measured["machine_id"], measured["lun"].fillna(""), strict=True)
+    ):
+        for part in {"", lun}:
+            places.setdefault((machine.lower(), part), []).append(place)
+    return {key: np.array(rows) for key, rows in places.items()}
 
 
 def _us(times: pd.Series) -> np.ndarray:

@@ -85,7 +85,7 @@ class Question(Record):
     emulated_credit_scale: Annotated[float, Field(gt=0, le=1, strict=False)] = 1.0
 
 
-ToolName = Literal["fio", "diskspd"]
+ToolName = Literal["fio", "diskspd", "vmfleet"]
 TOOLS_OF_SYSTEM: Mapping[str, tuple[ToolName, ...]] = {"linux": ("fio",), "windows": ("diskspd",)}
 """Tools that machines have, by their system, the usual one first. What they do is in `tools.registry`."""
 
@@ -187,7 +187,8 @@ class Arm(Record):
     """A disk or a volume as seen from a machine, which runs the load.
 
     `label` names it in words where redundancy and zone do not tell it. `owner` is the node that owns the
-    volume meanwhile, by default the arm's machine.
+    volume meanwhile, by default the arm's machine. With several volumes of one entry a fleet runs on the
+    nodes that own them, or, not `aligned`, each part of it on another node than its volume's owner.
     """
 
     name: Name
@@ -195,6 +196,7 @@ class Arm(Record):
     volume: str = ""
     machine: str
     owner: str | None = None
+    aligned: bool = True
     label: Annotated[str, Field(min_length=1, max_length=40)] | None = None
 
 
@@ -202,7 +204,8 @@ class Workload(Record):
     """A load, offered to all arms or to those named in `arms`.
 
     `rate` is the total in IOPS, `blocks` the number of blocks it is measured in, `series_s` the grain of
-    the series kept. `tool` is "any" for the usual one of the arm's machine: fio on Linux, DiskSpd on Windows.
+    the series kept. `instances` are the machines of a fleet, all together: each has `threads`, `queue_depth`
+    and a file of `working_set_gib` of its own, and they are spread evenly over the arm's volumes. `tool` is "any" for the usual one of the arm's machine: fio on Linux, DiskSpd on Windows.
     `verbatim` is a whole load as a line of DiskSpd; what it means is in the other keys, and `remarks` holds
     what a reader of its results must know.
     """
@@ -216,6 +219,7 @@ class Workload(Record):
     write_pct: Annotated[int, Field(ge=0, le=100)]
     threads: Annotated[int, Field(ge=1, le=64)] = 1
     queue_depth: Annotated[int, Field(ge=1, le=1024)] = 1
+    instances: Annotated[int, Field(ge=1, le=64)] = 1
     rate: Annotated[float, Field(gt=0, le=1e7, strict=False)] | None = None
     sync: Literal["fdatasync", "dsync"] | None = None
     working_set_gib: Annotated[float, Field(gt=0, le=65536, strict=False)] = 1.0
@@ -236,8 +240,8 @@ class Workload(Record):
 
     @property
     def outstanding(self) -> int:
-        """I/Os in flight: threads x queue depth."""
-        return self.threads * self.queue_depth
+        """I/Os in flight: threads x queue depth, of all machines of a fleet."""
+        return self.instances * self.threads * self.queue_depth
 
     @property
     def block_size_bytes(self) -> int:
@@ -374,6 +378,11 @@ class Scenario(Record):
     def volume_named(self, name: str) -> Volume:
         """Return the volume of that name."""
         return next(item for item in self.volume if item.name == name)
+
+    def members_of(self, volume: Volume) -> list[str]:
+        """Names of the volumes that are made of one entry: its own, or `{name}-{n}`, n from 1 to its count."""
+        numbers = range(1, volume.count + 1)
+        return [f"{volume.name}-{n}" for n in numbers] if volume.count > 1 else [volume.name]
 
     def nodes_of(self, volume: Volume) -> tuple[str, ...]:
         """Names of the machines whose disks hold a volume."""

@@ -164,6 +164,43 @@ COUNTERS = Table(
     remedy=_REBUILD,
 )
 
+FLEET = Table(
+    "fleet",
+    (
+        *_text("run", "trial", "vm", "volume", "node"),
+        *_text("direction", values=("read", "write")),
+        *_number("started_s", unit="s"),
+        *_number("runtime_s", unit="s"),
+        *_number("ios", unit="I/Os"),
+        *_number("iops", unit="1/s"),
+        *_number("throughput_mb_s", unit="10^6 bytes/s"),
+        *_number("lat_mean_ms", "lat_p50_ms", "lat_p99_ms", unit="ms"),
+    ),
+    key=("trial", "vm", "direction"),
+    remedy=_REBUILD,
+)
+"""What each machine of a fleet did in a trial: `started_s` after the first of them began to measure. The trial
+is the unit of all ratios; its machines share everything, and are no replicates."""
+
+LOSSES = Table(
+    "losses",
+    (
+        *_text("run"),
+        *_whole("replicate", least=1),
+        *_text("loss", "volume", "kind", "lost"),
+        Column("started_utc", "datetime64[us, UTC]"),
+        *_text("online", "expected_online", values=("yes", "no")),
+        *_whole("blocks_written", "blocks_verified", unit="blocks"),
+        *_number("noticed_s", "resync_s", unit="s"),
+        *_number("resync_bytes", unit="bytes"),
+        *_number("iops_before", "iops_during", "iops_resync", unit="1/s"),
+        *_text("error", nullable=True),
+    ),
+    key=("replicate", "loss", "volume"),
+    remedy=_REBUILD,
+)
+"""What volumes outlive: members taken away under a load that is verified, and what came back, and when."""
+
 COMPARISONS = Table(
     "comparisons",
     (

@@ -137,6 +137,31 @@ class Counters(Request):
     paths: tuple[str, ...] = COUNTERS
 
 
+class FleetVolume(Request):
+    """A volume of a fleet: its name, the folder that it is reached by, and the node whose machines use it."""
+
+    name: str
+    path: str
+    node: str
+
+
+class Fleet(Request):
+    """One load on many machines at once: `instances` on each volume, each with a file of its own there.
+
+    `line` is DiskSpd's, without program and target; `spec` names the files of results; `create` makes the
+    files first. `by` "processes" are instances of DiskSpd on the nodes, "vmfleet" machines that VMFleet made.
+    """
+
+    volumes: tuple[FleetVolume, ...]
+    instances: int
+    file_bytes: int
+    line: str
+    spec: str
+    create: bool = False
+    by: Literal["processes", "vmfleet"] = "processes"
+    wait_s: int = 600
+
+
 class Loss(Request):
     """A disk or a node that is lost, or comes back."""
 

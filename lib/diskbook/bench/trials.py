@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.bench import node_counters, orphans, spacing, volumes
+from diskbook.bench import fleets, node_counters, orphans, spacing, volumes
 from diskbook.bench.rig import Rig
 from diskbook.machines.cluster.steps import StepFailed
 from diskbook.machines.device import Device
@@ -60,7 +60,7 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
     DiskbookError
         When not one of its trials succeeded: what is broken would break the others too.
     """
-    volumes.idle(rig)
+    _prepare(rig)
     used, succeeded = rig.run.trial_names(), False
     rig.run.append("block", replicate=rig.number, block=block.block, status="begun")
     for trial in block.trials:
@@ -74,6 +74,13 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
         raise DiskbookError(f"no trial of block {block.block} succeeded; the last one: {events[-1]['error']}")
     volumes.check_block(rig, block.block)
     return True
+
+
+def _prepare(rig: Rig) -> None:
+    """Have volumes idle before a block, and all that fleets read on them written anew."""
+    volumes.idle(rig)
+    if fleets.warm_up(rig):
+        volumes.idle(rig)
 
 
 def _try_trial(rig: Rig, trial: schedule.PlannedTrial, first: int) -> bool:
@@ -122,7 +129,8 @@ def _prefill_volume(rig: Rig, arm: Arm) -> None:
 
 def _prefill(rig: Rig, key: str, machine: str, device: Device, place: Mapping[str, str]) -> None:
     """Fill what is known in `Rig.prefilled` by a key, unless it is filled."""
-    needed = max(workload.prefill_bytes for workload in rig.scenario.workload)
+    alone = (workload for workload in rig.scenario.workload if not workload.is_fleet)
+    needed = max((workload.prefill_bytes for workload in alone), default=0)
     if key in rig.prefilled or not needed:
         return
     started = time.monotonic()
@@ -138,8 +146,10 @@ def _prefill(rig: Rig, key: str, machine: str, device: Device, place: Mapping[st
     rig.prefilled.add(key)
 
 
-def _device(rig: Rig, arm: Arm) -> Device:
-    """What an arm measures, as its machine sees it, filled."""
+def _device(rig: Rig, arm: Arm, load: Workload) -> Device:
+    """What an arm measures, as its machine sees it, filled; fleets fill their files before each block."""
+    if load.is_fleet:
+        return fleets.device(rig, arm)
     if arm.volume:
         _prefill_volume(rig, arm)
         return volumes.device(rig, arm)
@@ -150,8 +160,7 @@ def _device(rig: Rig, arm: Arm) -> Device:
 def _place(rig: Rig, arm: Arm) -> dict[str, str]:
     """How the ledger names what an arm measures."""
     if arm.volume:
-        entry = rig.replicate["volumes"][arm.volume]
-        return {"disk": "", "disk_id": entry["id"], "volume": arm.volume}
+        return volumes.ledger_place(rig, arm.volume)
     return {"disk": arm.disk, "disk_id": rig.replicate["disks"][arm.disk]["id"]}
 
 
@@ -175,7 +184,7 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
     arm = rig.scenario.arm_named(planned.arm)
     workload = rig.scenario.workload_named(planned.workload)
     output, lost = {}, None
-    device = _device(rig, arm)
+    device = _device(rig, arm, workload)
     job = _tool(rig, arm, workload).command(workload, device, seed=_tool_seed(rig.scenario, planned))
     times_utc = now_utc(), now_utc()
     try:
@@ -248,7 +257,7 @@ def _record(
         machine=arm.machine,
         machine_id=rig.replicate["machines"][arm.machine]["id"],
         **_place(rig, arm),
-        **({"owner": volumes.owner_for(arm)} if arm.volume else {}),
+        **({"owner": volumes.owner_for(rig, arm)} if arm.volume else {}),
         tool=tool.name,
         files=files,
         **{"lun": None, **(extra or {})},
@@ -271,6 +280,8 @@ def _run_tool(
     rig: Rig, arm: Arm, workload: Workload, name: str, device: Device, job: Job
 ) -> dict[str, bytes]:
     planned_s = workload.ramp_s + workload.runtime_s
+    if workload.is_fleet:
+        return fleets.run(rig, arm, workload, name, job, limit_s=planned_s + START_S)
     return run_job(rig, arm.machine, name, device, job, planned_s, planned_s + START_S)
 
 

@@ -268,7 +268,7 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
 def _measured_disk(replicate: Mapping[str, Any], event: Event) -> Mapping[str, Any]:
     """Entry of the disk of a trial; a volume has no limits of its own, what keeps its copies does."""
     if event.get("volume"):
-        return {**replicate["volumes"][event["volume"]], "limits": {}}
+        return {"limits": {}}
     disk: Mapping[str, Any] = replicate["disks"][event["disk"]]
     return disk
 

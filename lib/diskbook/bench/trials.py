@@ -269,7 +269,11 @@ def _measured(
     tool: Tool, output: Mapping[str, bytes], name: str, workload: Workload
 ) -> tuple[str | None, str | None]:
     """What the tool measured as text, or its own message where the output is not usable."""
-    limits = {"runtime_s": workload.runtime_s, "series_s": workload.series_s}
+    limits = {
+        "runtime_s": workload.runtime_s,
+        "series_s": workload.series_s,
+        "instances": workload.instances,
+    }
     try:
         return _seen(read(tool, output, f"{name}.{tool.main}", **limits)), None
     except UnusableError as failure:
@@ -318,9 +322,9 @@ def _tool(rig: Rig, arm: Arm, workload: Workload) -> Tool:
     return registry.TOOLS[rig.scenario.tool_of(arm, workload)]
 
 
-def read(tool: Tool, output: Mapping[str, bytes], source: str, **limits: float) -> Measurement:
+def read(tool: Tool, output: Mapping[str, bytes], source: str, **limits: Any) -> Measurement:
     """Read what a job left, as `Tool.read` does; raises UnusableError with the tool's own message."""
-    files = {kind: output.get(file, b"").decode("utf-8", "replace") for file, (kind, _) in tool.raw.items()}
+    files = {kind: output.get(file, b"") for file, (kind, _) in tool.raw.items()}
     return tool.read(files, source, **limits)
 
 

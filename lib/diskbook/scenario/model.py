@@ -223,7 +223,7 @@ class Workload(Record):
     write_pct: Annotated[int, Field(ge=0, le=100)]
     threads: Annotated[int, Field(ge=1, le=64)] = 1
     queue_depth: Annotated[int, Field(ge=1, le=1024)] = 1
-    instances: Annotated[int, Field(ge=1, le=64)] = 1
+    instances: Annotated[int, Field(ge=1, le=4096)] = 1
     rate: Annotated[float, Field(gt=0, le=1e7, strict=False)] | None = None
     sync: Literal["fdatasync", "dsync"] | None = None
     working_set_gib: Annotated[float, Field(gt=0, le=65536, strict=False)] = 1.0

@@ -100,6 +100,8 @@ def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
         return missing is not None
     planned = missing[0]
     arm, workload = rig.scenario.arm_named(planned.arm), rig.scenario.workload_named(planned.workload)
+    if workload.is_fleet:
+        return False  # its step answers to the client that asked, and to no other
     planned_s = workload.ramp_s + workload.runtime_s
     files = [file for file in _tool(rig, arm, workload).raw if file not in ("stdout", "stderr")]
     orphan = orphans.fetch_orphaned_job(rig, arm.machine, planned, files, planned_s)

@@ -19,7 +19,9 @@ Invoke-Step -Name 'fleet' -Body {
     $depth = Get-Flag -Flag 'o' -Otherwise '2'
     $writes = Get-Flag -Flag 'w' -Otherwise '0'
     $order = if ([regex]::IsMatch($p.line, '(?:^|\s)-r')) { 'r' } else { 's' }
-    $label = "result-b$($block)t$($threads)o$($depth)w$($writes)p$($order)-$($p.spec)"
+    $rate = Get-Flag -Flag 'g' -Otherwise ''
+    $limit = if ($rate) { "g$rate" } else { '' }
+    $label = "result-b$($block)t$($threads)o$($depth)w$($writes)p$($order)$limit-$($p.spec)"
 
     $machines = @(foreach ($volume in $p.volumes) {
         for ($number = 1; $number -le $p.instances; $number++) {
@@ -80,12 +82,11 @@ Invoke-Step -Name 'fleet' -Body {
         [IO.File]::WriteAllText((Join-Path -Path $folder -ChildPath 'fleet.json'), $json)
     } elseif ($p.by -eq 'vmfleet') {
         if ($p.create) { throw 'the files of VMFleet are the disks of its machines; warm them up with Start-FleetWriteWarmup' }
-        $rate = [double](Get-Flag -Flag 'g' -Otherwise '0')
         $warm = [int](Get-Flag -Flag 'W' -Otherwise '5'); $cool = [int](Get-Flag -Flag 'C' -Otherwise '0')
         $lasts = [int](Get-Flag -Flag 'd' -Otherwise '10')
-        if ($rate -gt 0) {
+        if ($rate) {
             # VMFleet makes bytes a millisecond of each thread of it again.
-            $iops = [int][Math]::Round($rate * 1000 / ($block * 1024))
+            $iops = [int][Math]::Round([double]$rate * 1000 / ($block * 1024))
             $null = Start-FleetSweep -b $block -t $threads -o $depth -w $writes -p $order -iops $iops -d $lasts -Warm $warm -Cool $cool -AddSpec $p.spec
         } else {
             $null = Start-FleetSweep -b $block -t $threads -o $depth -w $writes -p $order -d $lasts -Warm $warm -Cool $cool -AddSpec $p.spec

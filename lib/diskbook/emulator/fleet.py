@@ -1,4 +1,4 @@
-"""The step `fleet` on emulated machines: one load on many machines at once, on volumes as their nodes see them.
+"""The step `fleet` on emulated machines: one load on many machines at once, on volumes as nodes see them.
 
 fio runs as a process of the node that was asked, and ends with it. It plays processes of DiskSpd on the nodes
 and machines that VMFleet made alike.

@@ -1,4 +1,4 @@
-"""The results of a fleet as VMFleet leaves them: DiskSpd's XML of every machine, and its tables, in one archive."""
+"""The results of a fleet as VMFleet leaves them: DiskSpd's XML of each machine, and its tables, zipped."""
 
 from __future__ import annotations
 

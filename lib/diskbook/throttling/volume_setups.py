@@ -83,8 +83,9 @@ def with_limits(
 
 
 def _least_asked(setups: Mapping[str, Setup]) -> dict[str, Setup]:
-    """Ask of volumes with two tiers what their mirror asks, which nothing can be above: how many writes are in
-    place in parity, which takes more, no limit tells.
+    """Ask of volumes with two tiers what their mirror asks, which no rate can be above.
+
+    Writes in place in parity take more, and how many are no limit tells.
     """
     return {
         arm: replace(setup, shape=replace(setup.shape, kind="nested-mirror"))

@@ -34,7 +34,8 @@ def test_the_documented_limits_of_twelve_drives_are_too_much_and_planted_ones_ar
     with pytest.raises(UsageError) as refused:
         fleet_limits.check(load_profile("default"), scenario())
     assert str(refused.value).startswith(
-        "workload fleet: 12 machines on s2d-3 would do up to 61,200 IOPS under the emulator's profile 'default'"
+        "workload fleet: 12 machines on s2d-3 would do up to 61,200 IOPS under the emulator's profile "
+        "'default', of which at most 12,000 are played undistorted"
     )
     assert "[drives.s2d-azure]" in str(refused.value)
     fleet_limits.check(planted(tmp_path), scenario())

@@ -49,14 +49,14 @@ def _own(source: Source) -> str:
 
 def _of_fleet(source: Source, measurement: Measurement, way: str) -> str:
     """Name what a fleet measured; a zip has its trial's name for a word, which tells no arms apart."""
-    told = vmfleet_names.cell_and_machine(source.name)
+    named = vmfleet_names.cell_and_machine(source.name)
     folder = (source.path.parent.name,) if source.named else source.place
     volumes = _kinds(item.volume for item in measurement.instances)
     if way == "file":
-        return "/".join((*folder, f"result-{told[0]}" if told else source.stem))
+        return "/".join((*folder, f"result-{named[0]}" if named else source.stem))
     if way == "target":
         return volumes
-    word = vmfleet_names.spec_of(told[0]) if told else ""
+    word = vmfleet_names.spec_of(named[0]) if named else ""
     return "/".join(filter(None, folder if way == "folder" else (*folder, volumes, word)))
 
 
@@ -80,8 +80,8 @@ def _by_bench_fio(source: Source) -> str | None:
 
 
 def _by_vmfleet(source: Source) -> str | None:
-    told, fleet = vmfleet_names.cell_and_machine(source.name), _VMFLEET_FILE.match(source.name)
-    machine = told[1] if told else fleet["machine"] if fleet else ""
+    named, other = vmfleet_names.cell_and_machine(source.name), _VMFLEET_FILE.match(source.name)
+    machine = named[1] if named else other["machine"] if other else ""
     return "/".join(filter(None, (source.label, machine))) if machine else None
 
 

@@ -68,9 +68,9 @@ def grouped(files: Iterable[str], listed: Collection[str] = ()) -> dict[str, dic
     """
     cells: dict[str, dict[str, list[str]]] = {}
     for file in files:
-        told = _listed(file, listed) or cell_and_machine(file)
-        if told is not None:
-            cells.setdefault(told[0], {}).setdefault(told[1], []).append(file)
+        named = _listed(file, listed) or cell_and_machine(file)
+        if named is not None:
+            cells.setdefault(named[0], {}).setdefault(named[1], []).append(file)
     return cells
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from diskbook.base.errors import DiskbookError
-from diskbook.importing import run as importer
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.importing import run as importer, text as import_text
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
 from diskbook.store import tables
@@ -86,6 +86,14 @@ def test_words_and_groups_of_sweeps_tell_arms_apart(tmp_path: Path) -> None:
     by_folder = importer.make([str(base)], f"{tmp_path}/again", Settings(arms_by="folder"))
     assert set(by_folder.arms) == {"result"}
     assert set(rows(by_folder).groupby("workload")["block"].nunique()) == {2}
+
+
+def test_another_analysis_may_be_named(tmp_path: Path) -> None:
+    made = make(tmp_path, sweep(tmp_path / "two-way"), analysis="s2d-azure")
+    assert made.run.manifest["scenario"]["scenario"]["analysis"] == "s2d-azure"
+    assert "3-analyse-s2d-azure.ipynb" in import_text.text(made)
+    with pytest.raises(UsageError, match="analysis"):
+        make(tmp_path, tmp_path / "two-way", analysis="../x")
 
 
 def test_the_names_of_core_workloads(tmp_path: Path) -> None:

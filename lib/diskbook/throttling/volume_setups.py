@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.reference import catalog, disk_options
-from diskbook.scenario import volume_words
+from diskbook.scenario import fleets, volume_words
 from diskbook.scenario.model import Disk, Scenario, Volume
 from diskbook.throttling import credit, volume_bound
 from diskbook.throttling.credit import Part
@@ -77,8 +77,22 @@ def with_limits(
     parts = []
     for replicate in manifest["replicates"]:
         rows = trials[trials["replicate"] == replicate["replicate"]]
-        parts.append(volume_bound.on_volumes(rows, measured(scenario, replicate, local_shares)))
+        setups = _least_asked(measured(scenario, replicate, local_shares))
+        parts.append(volume_bound.on_volumes(rows, setups))
     return pd.concat(parts).sort_index()[list(trials.columns)]
+
+
+def _least_asked(setups: Mapping[str, Setup]) -> dict[str, Setup]:
+    """Ask of volumes with two tiers what their mirror asks, which no rate can be above.
+
+    Writes in place in parity take more, and how many are no limit tells.
+    """
+    return {
+        arm: replace(setup, shape=replace(setup.shape, kind="nested-mirror"))
+        if setup.shape.kind == "nested-parity"
+        else setup
+        for arm, setup in setups.items()
+    }
 
 
 def drawn_on(manifest: Mapping[str, Any]) -> credit.Parts:
@@ -123,8 +137,17 @@ def _setups(
             volume = scenario.volume_named(arm.volume)
             vm = _least(machine_rates(name) for name in scenario.nodes_of(volume))
             disk = rates_of(scenario.disk_named(volume.disk))
-            setups[arm.name] = Setup(shape(scenario, volume), disk, vm, remote=volume_words.is_remote(arm))
+            of_arm = _met(scenario, volume)
+            remote = volume_words.is_remote(arm)
+            setups[arm.name] = Setup(of_arm, disk, vm, remote=remote, volumes=volume.count)
     return setups
+
+
+def _met(scenario: Scenario, volume: Volume) -> Shape:
+    """What I/Os of a volume meet: of two tiers the mirror, where all data have room there."""
+    whole = shape(scenario, volume)
+    inside = volume.kind == "nested-parity" and fleets.stays_in_mirror(scenario, volume)
+    return replace(whole, kind="nested-mirror") if inside else whole
 
 
 def _of(manifest: Mapping[str, Any]) -> Scenario | None:

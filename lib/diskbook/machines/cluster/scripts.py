@@ -16,6 +16,7 @@ NAMES = (
     "counters",
     "fail",
     "restore",
+    "verify",
     "task",
 )
 

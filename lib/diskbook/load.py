@@ -13,15 +13,7 @@ from pydantic import ValidationError
 from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.validation import Wording, one_line, sentence
-from diskbook.scenario import (
-    azure_rules,
-    consistency,
-    failover_rules,
-    leave_out,
-    loss_rules,
-    sweeps,
-    volume_rules,
-)
+from diskbook.scenario import azure_rules, consistency, failover_rules, leave_out, loss_rules, sweeps
 from diskbook.scenario.model import PRESETS, Scenario
 from diskbook.tools import registry
 
@@ -128,7 +120,6 @@ def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
 def check(scenario: Scenario, where: str) -> Scenario:
     """Hold a scenario against Azure's rules; raise UsageError with the first one it breaks."""
     broken = [*azure_rules.check(scenario), *registry.check(scenario), *failover_rules.check(scenario)]
-    broken += volume_rules.unplayed(scenario)
     if broken:
         more = f" ({len(broken) - 1} more rule(s) broken)" if len(broken) > 1 else ""
         raise UsageError(f"{where}: {broken[0]}{more}")

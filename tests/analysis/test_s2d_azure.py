@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from diskbook.analysis.published import claims, figures as published
 from diskbook.analysis.run import Analysis, analyse
 from diskbook.analysis.s2d import decision, maps, sweep, wire
 from diskbook.base.paths import NOTEBOOKS
-from diskbook.scenario import volume_rules
 from support import s2d
 
 
@@ -24,14 +22,7 @@ def analysed(folder: Path, **options: Any) -> Analysis:
 
 
 @pytest.fixture(scope="module")
-def played() -> Iterator[pytest.MonkeyPatch]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(volume_rules, "unplayed", lambda scenario: iter(()), raising=False)
-        yield patch
-
-
-@pytest.fixture(scope="module")
-def whole(played: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     return analysed(tmp_path_factory.mktemp("s2d") / "run")
 
 
@@ -156,7 +147,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_the_notebook_runs_with_whatever_cells_a_run_has(
-    played: pytest.MonkeyPatch, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a = analysed(tmp_path / "run", **VARIANTS[name])
     cells = json.loads((NOTEBOOKS / "3-analyse-s2d-azure.ipynb").read_text())["cells"]

@@ -21,7 +21,6 @@ from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
 from diskbook.machines.ssh import Connection, Host
 from diskbook.runs import stages
-from diskbook.scenario import volume_rules
 from diskbook.store.run import Run
 from support import SCENARIOS
 from support.emulated import leftovers
@@ -216,8 +215,7 @@ seed = 3
 @pytest.fixture(scope="module")
 def cluster(shared: dict[str, Any]) -> Iterator[Run]:
     """A provisioned run of two nodes with pools and a cloud witness."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(volume_rules, "unplayed", lambda scenario: iter(()), raising=False)
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
         path = Path(name) / "two.toml"
         path.write_text(CLUSTER, "utf-8")
         run = stages.begin("two", str(path), "emulator", "quick", {}, emulator=shared)

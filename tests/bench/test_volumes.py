@@ -223,9 +223,9 @@ def test_a_step_that_fails_is_recorded_in_the_nodes_own_words_without_secrets(pl
 def test_a_volume_is_moved_to_the_owner_of_its_arm_and_only_then(place: ScriptedRig) -> None:
     make(place)
     owner, remote, alone = (place.scenario.arm_named(name) for name in ("owner", "remote", "alone"))
-    assert [volumes.place(place, arm) for arm in (owner, owner, remote, remote, owner, alone)] == [
-        "n1", "n1", "n2", "n2", "n1", "single",
-    ]  # fmt: skip
+    placed = [volumes.place(place, arm) for arm in (owner, owner, remote, remote, owner, alone)]
+    assert [node for each in placed for node in each.values()] == ["n1", "n1", "n2", "n2", "n1", "single"]
+    assert placed[2] == {"mirror": "n2"}
     assert [request.node for request in place.nodes.requests("place")] == ["r1-n1", "r1-n2", "r1-n1"]
     moved = [event["changed"] for event in events(place.run, "step", step="place")]
     assert moved == [[], ["owner"], ["owner"]]

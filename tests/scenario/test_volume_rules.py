@@ -160,14 +160,6 @@ def test_a_disk_of_no_pool_is_made_as_it_is_and_an_ephemeral_one_with_its_machin
     assert scenario.disk_of(scenario.arm_named("s2d")).name == "p30"
 
 
-def test_runs_take_one_volume_of_an_entry() -> None:
-    assert load.check(made(raw()), "cluster.toml")
-    several = raw()
-    several["volume"][0]["count"] = 2
-    with pytest.raises(UsageError, match=r"\[\[volume\]\] v: count: runs make one volume of an entry; leave"):
-        load.check(made(several), "cluster.toml")
-
-
 REFERENCES = [
     (("cluster", 0, "nodes"), ["n1", "n4"], "[[cluster]] c: there is no machine 'n4'"),
     (("cluster", 0, "nodes"), ["n1", "n1"], "n1 is named twice in nodes"),
@@ -217,7 +209,7 @@ RULES = [
     ("columns", raw("nested-mirror", 2, columns=3), "take at most 2"),
     ("columns", raw("three-way", 3, columns=8), "take at most 4"),
     ("pool-size", raw("nested-mirror", 2, size_gib=2049), "8,196 GiB with all copies do not fit"),
-    ("pool-size", raw("nested-mirror", 2, size_gib=1024, count=3), "12,288 GiB"),
+    ("pool-size", raw("nested-mirror", 2, size_gib=3072), "12,288 GiB"),
     ("pool-size", raw("nested-parity", 2, size_gib=None, mirror_gib=1024, parity_gib=1537), "8,195 GiB"),
     ("max-data-disks", changed(("disk", 0, "count"), 33), "takes 32 data disks and the arms need 33"),
     ("nested-disks", changed(("disk", 0, "count"), 3), ""),

@@ -19,8 +19,10 @@ from diskbook.machines.cluster import steps
 from diskbook.machines.device import Device, Facts
 from diskbook.machines.ssh import Host
 from diskbook.machines.ssh_windows import WindowsConnection
+from diskbook.scenario.diskspd_line.arguments import parse
 from diskbook.store.run import Run
-from support import SCENARIOS
+from diskbook.tools.vmfleet import names
+from support import SCENARIOS, fleets
 
 MACHINES = ("single", "n1", "n2")
 
@@ -42,6 +44,7 @@ class Nodes:
     owners: dict[str, str] = field(default_factory=dict)
     counted: int = 0
     shows_ids: bool = True
+    fleet_iops: float = 200.0  # of each machine of a fleet
 
     def steps(self, *names: str) -> list[tuple[str, str]]:
         """Machine and step of each call, in order, of these steps alone where any are named."""
@@ -128,6 +131,24 @@ class Node(WindowsConnection):
 
     def _idle(self, asked: steps.Idle) -> tuple[dict[str, Any], list[str]]:
         return {"waited_s": 0.0}, []
+
+    def _fleet(self, asked: steps.Fleet) -> tuple[dict[str, Any], list[str]]:
+        line = parse(asked.line)
+        iops = {"read": self.nodes.fleet_iops * (100 - line.write_pct) / 100}
+        iops["write"] = self.nodes.fleet_iops - iops["read"]
+        machines = [
+            fleets.Vm(
+                names.machine(volume.name, volume.node, number),
+                volume.name,
+                volume.node,
+                runtime_s=float(line.duration_s),
+                iops=iops,
+            )
+            for volume in asked.volumes
+            for number in range(1, asked.instances + 1)
+        ]
+        packed = fleets.archive_of(machines, spec=asked.spec, line=asked.line)
+        return {"archive": base64.b64encode(packed).decode(), "seconds": 1.0}, []
 
     def _counters(self, asked: steps.Counters) -> tuple[dict[str, Any], list[str]]:
         self.nodes.counted += 1

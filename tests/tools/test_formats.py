@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from diskbook.tools import formats, perfkit, vmfleet
+from diskbook.tools import formats, perfkit
 from diskbook.tools.fio import json_output
 from diskbook.tools.record import UnusableError
+from diskbook.tools.vmfleet import table as vmfleet_table
 from support import SAMPLES
 
 
@@ -70,7 +71,7 @@ def test_samples_of_other_benchmarks_alone_are_refused() -> None:
 
 def test_vmfleets_tables() -> None:
     text = (SAMPLES / "vmfleet" / "result.tsv").read_text()
-    first, second = vmfleet.parse(text, "x").measurements
+    first, second = vmfleet_table.parse(text, "x").measurements
     assert (first.directions["read"].iops, first.directions["write"].lat_mean_ms) == (18000, 1.32)
     assert first.directions["read"].lat_p99_ms == 2.1
     assert (first.load.write_pct, first.load.rate, second.load.rate) == (10, None, 10000)

@@ -17,9 +17,9 @@ from diskbook.machines.ssh_windows import WindowsConnection
 
 T = TypeVar("T")
 
-AS_TASK = frozenset({"validate", "cluster", "enable", "volume", "place"})
+AS_TASK = frozenset({"validate", "cluster", "enable", "volume", "place", "fleet"})
 """Steps that reach other nodes, and so run as the cluster's account."""
-QUIET = frozenset({"counters"})
+QUIET = frozenset({"counters", "fleet"})
 """Steps that run with every trial: what they answer is kept with it, so only their failures are recorded."""
 LIMIT_S = {"prepare": 1800, "validate": 1800, "cluster": 900, "enable": 900, "volume": 900, "place": 300}
 """How long steps may take; features are installed, disks come one after the other, volumes are formatted."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.bench import node_counters, orphans, spacing, volumes
+from diskbook.bench import fleets, node_counters, orphans, spacing, volumes
 from diskbook.bench.rig import Rig
 from diskbook.machines.cluster.steps import StepFailed
 from diskbook.machines.device import Device
@@ -60,7 +60,7 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
     DiskbookError
         When not one of its trials succeeded: what is broken would break the others too.
     """
-    volumes.idle(rig)
+    _prepare(rig)
     used, succeeded = rig.run.trial_names(), False
     rig.run.append("block", replicate=rig.number, block=block.block, status="begun")
     for trial in block.trials:
@@ -74,6 +74,13 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
         raise DiskbookError(f"no trial of block {block.block} succeeded; the last one: {events[-1]['error']}")
     volumes.check_block(rig, block.block)
     return True
+
+
+def _prepare(rig: Rig) -> None:
+    """Have volumes idle before a block, and all that fleets read on them written anew."""
+    volumes.idle(rig)
+    if fleets.warm_up(rig):
+        volumes.idle(rig)
 
 
 def _try_trial(rig: Rig, trial: schedule.PlannedTrial, first: int) -> bool:
@@ -93,6 +100,8 @@ def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
         return missing is not None
     planned = missing[0]
     arm, workload = rig.scenario.arm_named(planned.arm), rig.scenario.workload_named(planned.workload)
+    if workload.is_fleet:
+        return False  # its step answers to the client that asked, and to no other
     planned_s = workload.ramp_s + workload.runtime_s
     files = [file for file in _tool(rig, arm, workload).raw if file not in ("stdout", "stderr")]
     orphan = orphans.fetch_orphaned_job(rig, arm.machine, planned, files, planned_s)
@@ -122,7 +131,8 @@ def _prefill_volume(rig: Rig, arm: Arm) -> None:
 
 def _prefill(rig: Rig, key: str, machine: str, device: Device, place: Mapping[str, str]) -> None:
     """Fill what is known in `Rig.prefilled` by a key, unless it is filled."""
-    needed = max(workload.prefill_bytes for workload in rig.scenario.workload)
+    alone = (workload for workload in rig.scenario.workload if not workload.is_fleet)
+    needed = max((workload.prefill_bytes for workload in alone), default=0)
     if key in rig.prefilled or not needed:
         return
     started = time.monotonic()
@@ -138,8 +148,10 @@ def _prefill(rig: Rig, key: str, machine: str, device: Device, place: Mapping[st
     rig.prefilled.add(key)
 
 
-def _device(rig: Rig, arm: Arm) -> Device:
-    """What an arm measures, as its machine sees it, filled."""
+def _device(rig: Rig, arm: Arm, load: Workload) -> Device:
+    """What an arm measures, as its machine sees it, filled; fleets fill their files before each block."""
+    if load.is_fleet:
+        return fleets.device(rig, arm)
     if arm.volume:
         _prefill_volume(rig, arm)
         return volumes.device(rig, arm)
@@ -150,8 +162,7 @@ def _device(rig: Rig, arm: Arm) -> Device:
 def _place(rig: Rig, arm: Arm) -> dict[str, str]:
     """How the ledger names what an arm measures."""
     if arm.volume:
-        entry = rig.replicate["volumes"][arm.volume]
-        return {"disk": "", "disk_id": entry["id"], "volume": arm.volume}
+        return volumes.ledger_place(rig, arm.volume)
     return {"disk": arm.disk, "disk_id": rig.replicate["disks"][arm.disk]["id"]}
 
 
@@ -175,7 +186,7 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
     arm = rig.scenario.arm_named(planned.arm)
     workload = rig.scenario.workload_named(planned.workload)
     output, lost = {}, None
-    device = _device(rig, arm)
+    device = _device(rig, arm, workload)
     job = _tool(rig, arm, workload).command(workload, device, seed=_tool_seed(rig.scenario, planned))
     times_utc = now_utc(), now_utc()
     try:
@@ -248,7 +259,7 @@ def _record(
         machine=arm.machine,
         machine_id=rig.replicate["machines"][arm.machine]["id"],
         **_place(rig, arm),
-        **({"owner": volumes.owner_for(arm)} if arm.volume else {}),
+        **({"owner": volumes.owner_for(rig, arm)} if arm.volume else {}),
         tool=tool.name,
         files=files,
         **{"lun": None, **(extra or {})},
@@ -260,7 +271,11 @@ def _measured(
     tool: Tool, output: Mapping[str, bytes], name: str, workload: Workload
 ) -> tuple[str | None, str | None]:
     """What the tool measured as text, or its own message where the output is not usable."""
-    limits = {"runtime_s": workload.runtime_s, "series_s": workload.series_s}
+    limits = {
+        "runtime_s": workload.runtime_s,
+        "series_s": workload.series_s,
+        "instances": workload.instances,
+    }
     try:
         return _seen(read(tool, output, f"{name}.{tool.main}", **limits)), None
     except UnusableError as failure:
@@ -271,6 +286,8 @@ def _run_tool(
     rig: Rig, arm: Arm, workload: Workload, name: str, device: Device, job: Job
 ) -> dict[str, bytes]:
     planned_s = workload.ramp_s + workload.runtime_s
+    if workload.is_fleet:
+        return fleets.run(rig, arm, workload, name, job, limit_s=planned_s + START_S)
     return run_job(rig, arm.machine, name, device, job, planned_s, planned_s + START_S)
 
 
@@ -307,9 +324,9 @@ def _tool(rig: Rig, arm: Arm, workload: Workload) -> Tool:
     return registry.TOOLS[rig.scenario.tool_of(arm, workload)]
 
 
-def read(tool: Tool, output: Mapping[str, bytes], source: str, **limits: float) -> Measurement:
+def read(tool: Tool, output: Mapping[str, bytes], source: str, **limits: Any) -> Measurement:
     """Read what a job left, as `Tool.read` does; raises UnusableError with the tool's own message."""
-    files = {kind: output.get(file, b"").decode("utf-8", "replace") for file, (kind, _) in tool.raw.items()}
+    files = {kind: output.get(file, b"") for file, (kind, _) in tool.raw.items()}
     return tool.read(files, source, **limits)
 
 

@@ -128,29 +128,46 @@ def _form(rig: Rig, clients: Clients, cluster: Cluster) -> dict[str, Any]:
 def _pool_and_volumes(rig: Rig, pool: Pool, disks: tuple[steps.PoolDisk, ...]) -> None:
     pools.enable(rig, pool, disks)
     for volume in pool.volumes:
-        request = asked(pool.name, volume, _letter(rig, volume))
-        clustered = pool.cluster is not None
-        state = node_steps.run(rig, pool.first, "volume", request, clustered=clustered).state
-        check(f"replicate {rig.number}: volume {volume.name}", request, state)
-        owner = machine_of(rig, state["owner"])
-        if owner not in pool.nodes:
-            raise DiskbookError(
-                f"replicate {rig.number}: volume {volume.name} is owned by {owner}, which is no node of it"
-            )
-        names = {"id": volume_id(rig, volume), "pool": pool.key, "cluster": pool.cluster}
-        entry = {**names, **state, "volume": request.name, "nodes": list(pool.nodes), "owner": owner}
-        rig.record_parts("volumes", {volume.name: entry})
+        for name in rig.scenario.members_of(volume):
+            _volume(rig, pool, volume, name)
 
 
-def volume_id(rig: Rig, volume: Volume) -> str:
-    """Return the id of a volume: Azure has none for it."""
-    return f"{rig.replicate['resource_group']}/r{rig.number}-{volume.name}"
+def _volume(rig: Rig, pool: Pool, volume: Volume, name: str) -> None:
+    """Make a volume of an entry, read it back and record it."""
+    request = asked(pool.name, volume, _letter(rig, volume, name)).model_copy(update={"name": name})
+    clustered = pool.cluster is not None
+    state = node_steps.run(rig, pool.first, "volume", request, clustered=clustered).state
+    check(f"replicate {rig.number}: volume {name}", request, state)
+    owner = machine_of(rig, state["owner"])
+    if owner not in pool.nodes:
+        raise DiskbookError(
+            f"replicate {rig.number}: volume {name} is owned by {owner}, which is no node of it"
+        )
+    names = {
+        "id": volume_id(rig, name),
+        "entry": volume.name,
+        "pool": pool.key,
+        "cluster": pool.cluster,
+    }
+    entry = {**names, **state, "volume": request.name, "nodes": list(pool.nodes), "owner": owner}
+    rig.record_parts("volumes", {name: entry})
 
 
-def _letter(rig: Rig, volume: Volume) -> str:
+def volume_id(rig: Rig, name: str) -> str:
+    """Return the id of a volume, or of all those of an entry: Azure has none for them."""
+    return f"{rig.replicate['resource_group']}/r{rig.number}-{name}"
+
+
+def ledger_place(rig: Rig, entry: str) -> dict[str, str]:
+    """How the ledger names what is measured on the volumes of an entry."""
+    return {"disk": "", "disk_id": volume_id(rig, entry), "volume": entry}
+
+
+def _letter(rig: Rig, volume: Volume, name: str) -> str:
     """Drive letter of a simple volume; a cluster's has none, and takes the first for nothing."""
-    of_machine = [item.name for item in rig.scenario.volume if item.machine == volume.machine]
-    return LETTERS[of_machine.index(volume.name) if volume.machine else 0]
+    entries = [item for item in rig.scenario.volume if item.machine == volume.machine]
+    of_machine = [made for item in entries for made in rig.scenario.members_of(item)]
+    return LETTERS[of_machine.index(name) if volume.machine else 0]
 
 
 def asked(pool: str, volume: Volume, letter: str = LETTERS[0]) -> steps.Volume:
@@ -165,7 +182,7 @@ def asked(pool: str, volume: Volume, letter: str = LETTERS[0]) -> steps.Volume:
 
 
 def _request(pool: str, volume: Volume) -> steps.Volume:
-    room = volume.room_gib * GIB
+    room = round(volume.room_gib * GIB)
     if volume.kind == "simple":
         return steps.simple(pool, volume.name, room, volume.columns)
     if volume.kind == "two-way":
@@ -174,7 +191,8 @@ def _request(pool: str, volume: Volume) -> steps.Volume:
         return steps.mirror(pool, volume.name, room, volume.columns, 3)
     if volume.kind == "nested-mirror":
         return steps.nested(pool, volume.name, room)
-    return steps.nested(pool, volume.name, (volume.mirror_gib or 0) * GIB, (volume.parity_gib or 0) * GIB)
+    mirror, parity = (round((gib or 0) * GIB) for gib in (volume.mirror_gib, volume.parity_gib))
+    return steps.nested(pool, volume.name, mirror, parity)
 
 
 def check(where: str, request: steps.Volume, state: dict[str, Any]) -> None:
@@ -218,33 +236,39 @@ def _below(folder: str) -> str:
     return folder.rstrip("\\") + "\\" + FILE
 
 
-def owner_for(arm: Arm) -> str:
-    """Return the node that is to own an arm's volume while it is measured."""
-    return arm.owner or arm.machine
+def owner_for(rig: Rig, arm: Arm) -> str:
+    """Return the node that is to own an arm's volume while it is measured; "" where several do."""
+    owners = set(rig.scenario.owners_of(arm).values())
+    return owners.pop() if len(owners) == 1 else ""
 
 
-def place(rig: Rig, arm: Arm) -> str:
-    """Have an arm's volume owned by the node that the arm wants; return that node.
+def place(rig: Rig, arm: Arm) -> dict[str, str]:
+    """Have each of an arm's volumes owned by the node that the arm wants; return these nodes.
 
     Raises
     ------
     StepFailed
         With the node's own sentence.
     """
-    entry, owner = rig.replicate["volumes"][arm.volume], owner_for(arm)
-    if entry["cluster"] is None or rig.owners.get(arm.volume) == owner:
-        return owner
-    rig.owners.pop(arm.volume, None)
-    first = rig.scenario.nodes_of(rig.scenario.volume_named(arm.volume))[0]
+    owners = rig.scenario.owners_of(arm)
+    for name, owner in owners.items():
+        _place(rig, name, owner)
+    return owners
+
+
+def _place(rig: Rig, name: str, owner: str) -> None:
+    entry = rig.replicate["volumes"][name]
+    if entry["cluster"] is None or rig.owners.get(name) == owner:
+        return
+    rig.owners.pop(name, None)
     request = steps.Place(volume=entry["volume"], node=name_of(rig, owner))
-    answer = node_steps.run(rig, first, "place", request, wait_s=request.wait_s)
+    answer = node_steps.run(rig, entry["nodes"][0], "place", request, wait_s=request.wait_s)
     now = machine_of(rig, answer.state["owner"])
     if now != owner:
-        raise steps.StepFailed(f"volume {arm.volume} is owned by {now}, though {owner} was asked for")
+        raise steps.StepFailed(f"volume {name} is owned by {now}, though {owner} was asked for")
     if answer.changed:
         rig.counted.pop(entry["cluster"], None)
-    rig.owners[arm.volume] = owner
-    return owner
+    rig.owners[name] = owner
 
 
 def idle(rig: Rig, *, now: bool = False) -> None:
@@ -269,7 +293,8 @@ def idle(rig: Rig, *, now: bool = False) -> None:
     jobs = []
     for pool in pools.of(rig.scenario):  # one after another where they are one machine's
         tiers = any(volume.kind == "nested-parity" for volume in pool.volumes)
-        names = tuple(entries[volume.name]["volume"] for volume in pool.volumes)
+        made = [name for volume in pool.volumes for name in rig.scenario.members_of(volume)]
+        names = tuple(entries[name]["volume"] for name in made)
         quiet_s = max(1, round(QUIET_S * rig.time_scale)) if tiers and not now else 0
         request = steps.Idle(volumes=names, quiet_s=quiet_s, wait_s=wait_s)
         jobs.append(
@@ -295,6 +320,7 @@ def check_block(rig: Rig, block: int) -> None:
 
 
 def forget(rig: Rig, volume: str) -> None:
-    """Ask for a volume's owner, and its nodes for their counters, before it is used next."""
-    rig.owners.pop(volume, None)
-    rig.counted.pop(rig.replicate["volumes"][volume]["cluster"], None)
+    """Ask for the owners of an entry's volumes, and nodes for their counters, before they are used next."""
+    for name in rig.scenario.members_of(rig.scenario.volume_named(volume)):
+        rig.owners.pop(name, None)
+        rig.counted.pop(rig.replicate["volumes"][name]["cluster"], None)

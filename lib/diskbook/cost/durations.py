@@ -5,7 +5,7 @@ from __future__ import annotations
 from diskbook.base.units import MB, MIB
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.delays import DELAYS_S
-from diskbook.scenario import loss_rules, schedule
+from diskbook.scenario import fleets, loss_rules, schedule
 from diskbook.scenario.model import Disk, Scenario
 from diskbook.throttling import volume_bound, volume_setups
 
@@ -50,10 +50,13 @@ def _volumes_s(scenario: Scenario, filled_bytes: float) -> float:
     made = len(scenario.cluster) * CLUSTER_S + sum(item.count for item in scenario.volume) * VOLUME_S
     setups = volume_setups.documented(scenario)
     by_volume = {arm.volume: setups[arm.name] for arm in scenario.arm if arm.volume}
-    fill = volume_bound.Load(MIB, 1.0)
-    rates = [volume_bound.bound(setup, fill).iops * MIB / MB for setup in by_volume.values()]
-    moved = sum(arm.owner is not None for arm in scenario.arm) * max(x.blocks for x in scenario.workload)
-    filled = sum(filled_bytes / MB / rate for rate in rates)
+    fill, blocks = volume_bound.Load(MIB, 1.0), max(load.blocks for load in scenario.workload)
+    rates = {name: volume_bound.bound(setup, fill).iops * MIB / MB for name, setup in by_volume.items()}
+    moved = sum(arm.owner is not None for arm in scenario.arm) * blocks
+    sets = fleets.data_sets(scenario)  # written anew before each block
+    filled = sum(filled_bytes / MB / rate for name, rate in rates.items() if name not in sets)
+    for name, data in sets.items():
+        filled += blocks * scenario.volume_named(name).count * data.size_bytes / MB / rates[name]
     return pooled * DELAYS_S["disk-attach"] + made + filled + 2 * moved * PLACE_S
 
 

@@ -21,7 +21,8 @@ def limits(run: Run) -> pd.DataFrame:
     for arm in scenario.arm:
         disk, machine = scenario.disk_of(arm), scenario.machine_named(arm.machine)
         volume = scenario.volume_named(arm.volume) if arm.volume else None
-        pool = volume and f"{volume.kind}, {volume_words.pool(scenario, volume)}"
+        several = f"{volume.count} x " if volume and volume.count > 1 else ""
+        pool = volume and f"{several}{volume.kind}, {volume_words.pool(scenario, volume)}"
         rows.append(
             {
                 "arm": arm.name,

@@ -161,9 +161,19 @@ def _arm(scenario: Scenario, arm: Arm) -> str:
     named = "" if tool is registry.USUAL else f", {tool.title}"
     what = f"{disk.sku} {disk.size_gib} GiB"
     if arm.volume:
-        what = f"volume {arm.volume} ({volume_words.shape(scenario, scenario.volume_named(arm.volume))})"
-        what += f", owned by {arm.owner}," if volume_words.is_remote(arm) else ""
+        what = _volumes(scenario, arm)
     return f"{what} on {machine.name} ({machine.size}{zone}{named})"
+
+
+def _volumes(scenario: Scenario, arm: Arm) -> str:
+    """The volume of an arm, or all those of its entry, and how its load lies to their owners."""
+    volume = scenario.volume_named(arm.volume)
+    shape, names = volume_words.shape(scenario, volume), scenario.members_of(volume)
+    if not arm.aligned:
+        away = ", machines on the node after each owner,"
+    else:
+        away = f", owned by {arm.owner}," if volume_words.is_remote(arm) else ""
+    return f"volume{'s' * (len(names) > 1)} {', '.join(names)} ({shape}){away}"
 
 
 def _widest(items: Iterable[Arm | Workload]) -> int:
@@ -173,9 +183,11 @@ def _widest(items: Iterable[Arm | Workload]) -> int:
 def _load(item: Workload) -> str:
     kind = {0: "reads", 100: "writes"}.get(item.write_pct, f"{item.write_pct} % writes")
     rate = f", {item.rate:g} IOPS offered" if item.rate else ""
+    depth = f"{item.outstanding} outstanding"
+    depth += f" ({item.instances} machines x {item.threads} x {item.queue_depth})" if item.is_fleet else ""
     sync = f", {item.sync}" if item.sync else ""
     return (
-        f"{item.pattern} {kind} of {item.block_size} bytes, {item.outstanding} outstanding{rate}{sync}; "
+        f"{item.pattern} {kind} of {item.block_size} bytes, {depth}{rate}{sync}; "
         f"{_many(item.blocks, 'block')} of {item.ramp_s:g} s ramp + {item.runtime_s:g} s"
     )
 

@@ -16,7 +16,7 @@ from diskbook.reference.rules import (
     disk_violations,
     machine_violations,
 )
-from diskbook.scenario import ephemeral_rules, volume_rules
+from diskbook.scenario import ephemeral_rules, fleets, volume_rules
 from diskbook.scenario.layout import MARK_ROOM
 from diskbook.scenario.model import Disk, Scenario
 
@@ -134,12 +134,14 @@ def _working_sets(scenario: Scenario) -> list[Violation]:
     violations = []
     for arm, load in scenario.cells:
         size_gib, place = scenario.room_gib(arm), arm.disk or arm.volume
-        if load.working_set_bytes > size_gib * GIB - MARK_ROOM:
+        files = fleets.on_each(scenario, arm, load) if load.is_fleet else 1
+        if files * load.working_set_bytes > size_gib * GIB - MARK_ROOM:
+            several = f"{files} x " if files > 1 else ""
             violations.append(
                 Violation(
                     "working-set",
                     f"[[workload]] {load.name}: working_set_gib",
-                    f"{load.working_set_gib:g} GiB do not fit on the {size_gib} GiB of {place}; "
+                    f"{several}{load.working_set_gib:g} GiB do not fit on the {size_gib:g} GiB of {place}; "
                     f"take a smaller working set or a larger {'disk' if arm.disk else 'volume'}",
                 )
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diskbook.scenario import loss_rules, volume_references
+from diskbook.scenario import fleet_rules, loss_rules, volume_references
 from diskbook.scenario.model import Comparison, Scenario
 from diskbook.scenario.references import refer
 
@@ -24,6 +24,7 @@ def check(scenario: Scenario) -> None:
         _unique(kind, [item.name for item in getattr(scenario, kind)])
     volume_references.check(scenario)
     _check_arms(scenario)
+    fleet_rules.check(scenario)
     for item in scenario.comparison:
         _check_comparison(scenario, item)
     _check_tools(scenario)

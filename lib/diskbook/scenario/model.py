@@ -86,8 +86,10 @@ class Question(Record):
 
 
 ToolName = Literal["fio", "diskspd", "vmfleet"]
-TOOLS_OF_SYSTEM: Mapping[str, tuple[ToolName, ...]] = {"linux": ("fio",), "windows": ("diskspd",)}
+TOOLS_OF_SYSTEM: Mapping[str, tuple[ToolName, ...]] = {"linux": ("fio",), "windows": ("diskspd", "vmfleet")}
 """Tools that machines have, by their system, the usual one first. What they do is in `tools.registry`."""
+FLEET: ToolName = "vmfleet"
+"""The tool that runs one load on many machines at once."""
 
 
 class Machine(Record):
@@ -157,7 +159,8 @@ class Volume(Record):
 
     `disk` names the pool's disks, of which each machine has `count`. Data are striped over `columns` disks,
     `interleave_kib` on each in turn, and every copy is. A nested-parity volume has two tiers, `mirror_gib`
-    and `parity_gib`; all others have one size. Of several (`count`) each node owns one in turn.
+    and `parity_gib`, which may be parts of a GiB; all others have one size. Of several (`count`) each node
+    owns one in turn.
     """
 
     name: Name
@@ -168,8 +171,8 @@ class Volume(Record):
     columns: Annotated[int, Field(ge=1, le=8)]
     interleave_kib: Annotated[int, Field(ge=16, le=4096, multiple_of=16)] = 256
     size_gib: Annotated[int, Field(gt=0)] | None = None
-    mirror_gib: Annotated[int, Field(gt=0)] | None = None
-    parity_gib: Annotated[int, Field(gt=0)] | None = None
+    mirror_gib: Annotated[float, Field(gt=0, le=65536, strict=False)] | None = None
+    parity_gib: Annotated[float, Field(gt=0, le=65536, strict=False)] | None = None
     count: Annotated[int, Field(ge=1, le=64)] = 1
 
     @property
@@ -178,7 +181,7 @@ class Volume(Record):
         return self.kind.startswith("nested-")
 
     @property
-    def room_gib(self) -> int:
+    def room_gib(self) -> float:
         """What it holds, in GiB: its size, or that of its tiers together."""
         return self.size_gib or (self.mirror_gib or 0) + (self.parity_gib or 0)
 
@@ -205,7 +208,8 @@ class Workload(Record):
 
     `rate` is the total in IOPS, `blocks` the number of blocks it is measured in, `series_s` the grain of
     the series kept. `instances` are the machines of a fleet, all together: each has `threads`, `queue_depth`
-    and a file of `working_set_gib` of its own, and they are spread evenly over the arm's volumes. `tool` is "any" for the usual one of the arm's machine: fio on Linux, DiskSpd on Windows.
+    and a file of `working_set_gib` of its own, and they are spread evenly over the arm's volumes. `tool` is
+    "any" for the usual one of the arm's machine: fio on Linux, DiskSpd on Windows; of a fleet it is VMFleet.
     `verbatim` is a whole load as a line of DiskSpd; what it means is in the other keys, and `remarks` holds
     what a reader of its results must know.
     """
@@ -219,7 +223,7 @@ class Workload(Record):
     write_pct: Annotated[int, Field(ge=0, le=100)]
     threads: Annotated[int, Field(ge=1, le=64)] = 1
     queue_depth: Annotated[int, Field(ge=1, le=1024)] = 1
-    instances: Annotated[int, Field(ge=1, le=64)] = 1
+    instances: Annotated[int, Field(ge=1, le=4096)] = 1
     rate: Annotated[float, Field(gt=0, le=1e7, strict=False)] | None = None
     sync: Literal["fdatasync", "dsync"] | None = None
     working_set_gib: Annotated[float, Field(gt=0, le=65536, strict=False)] = 1.0
@@ -237,6 +241,11 @@ class Workload(Record):
     def meets(self, arm: str) -> bool:
         """Whether the arm is measured with this workload."""
         return not self.arms or arm in self.arms
+
+    @property
+    def is_fleet(self) -> bool:
+        """Whether many machines run it at once."""
+        return self.instances > 1 or self.tool == FLEET
 
     @property
     def outstanding(self) -> int:
@@ -380,7 +389,9 @@ class Scenario(Record):
         return [(arm, load) for arm in self.arm for load in self.workload if load.meets(arm.name)]
 
     def tool_of(self, arm: Arm, load: Workload | None = None) -> ToolName:
-        """Tool that an arm is measured with: the one that the load names, else its machine's usual one."""
+        """Tool that an arm is measured with: a fleet's, the load's own, or its machine's usual one."""
+        if load is not None and load.is_fleet:
+            return FLEET
         usual = self.machine_named(arm.machine).tools[0]
         return usual if load is None or load.tool == "any" else load.tool
 
@@ -397,9 +408,20 @@ class Scenario(Record):
         return next(item for item in self.volume if item.name == name)
 
     def members_of(self, volume: Volume) -> list[str]:
-        """Names of the volumes that are made of one entry: its own, or `{name}-{n}`, n from 1 to its count."""
+        """Names of the volumes made of one entry: its own, or `{name}-{n}`, n from 1 to its count."""
         numbers = range(1, volume.count + 1)
         return [f"{volume.name}-{n}" for n in numbers] if volume.count > 1 else [volume.name]
+
+    def owners_of(self, arm: Arm) -> dict[str, str]:
+        """Volumes that an arm measures, each with the node that is to own it meanwhile.
+
+        Of several of one entry each node owns one in turn; of a single one the arm says which.
+        """
+        volume = self.volume_named(arm.volume)
+        members, nodes = self.members_of(volume), self.nodes_of(volume)
+        if len(members) == 1:
+            return {members[0]: arm.owner or arm.machine}
+        return {name: nodes[number % len(nodes)] for number, name in enumerate(members)}
 
     def nodes_of(self, volume: Volume) -> tuple[str, ...]:
         """Names of the machines whose disks hold a volume."""
@@ -443,7 +465,7 @@ class Scenario(Record):
         """Return the disk that an arm measures, or each disk of its volume's pool."""
         return self.disk_named(self.volume_named(arm.volume).disk if arm.volume else arm.disk)
 
-    def room_gib(self, arm: Arm) -> int:
+    def room_gib(self, arm: Arm) -> float:
         """Size of what an arm measures, in GiB."""
         return self.volume_named(arm.volume).room_gib if arm.volume else self.disk_named(arm.disk).size_gib
 

@@ -1,5 +1,7 @@
 """Sweeps of a scenario's file: a grid of threads, block sizes and shares of writes, made into its workloads.
 
+A sweep with `instances` is of fleets; they do not show in the names of its loads, which are each machine's.
+
 Sweeps of one grid for several groups of arms give workloads of one name, which are one workload for all of
 them: that is what their ratios are made of.
 """

@@ -53,14 +53,6 @@ def check(scenario: Scenario) -> Iterator[Violation]:
     yield from _pools_too_small(scenario)
 
 
-def unplayed(scenario: Scenario) -> Iterator[Violation]:
-    """Yield what no run can measure yet: several volumes of one entry."""
-    for volume in scenario.volume:
-        if volume.count > 1:
-            sentence = "runs make one volume of an entry; leave count out, and write an entry for each"
-            yield Violation("volume-count", f"[[volume]] {volume.name}: count", sentence)
-
-
 def witness_redundancy(scenario: Scenario) -> str | None:
     """Redundancy of the storage account of all cloud witnesses; None where no cluster has one.
 

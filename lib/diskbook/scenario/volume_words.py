@@ -19,7 +19,10 @@ def pool(scenario: Scenario, volume: Volume) -> str:
 
 def made(scenario: Scenario, volume: Volume) -> str:
     """What is made, e.g. "m, three-way, 256 GiB in 4 columns on 3 x 4 Premium_LRS 1024 GiB of n1, n2, n3"."""
-    size = f"{volume.mirror_gib} + {volume.parity_gib}" if volume.mirror_gib else str(volume.room_gib)
+    tiers = (
+        f"{volume.mirror_gib:g} + {volume.parity_gib:g}" if volume.mirror_gib and volume.parity_gib else ""
+    )
+    size = tiers or f"{volume.room_gib:g}"
     several = f"{volume.count} x " if volume.count > 1 else ""
     return (
         f"{several}{volume.name}, {volume.kind}, {size} GiB in {volume.columns} columns on "
@@ -29,7 +32,7 @@ def made(scenario: Scenario, volume: Volume) -> str:
 
 def is_remote(arm: Arm) -> bool:
     """Whether another node than that of the load owns the arm's volume."""
-    return arm.owner is not None and arm.owner != arm.machine
+    return not arm.aligned or (arm.owner is not None and arm.owner != arm.machine)
 
 
 def label(scenario: Scenario, arm: Arm) -> str:
@@ -37,4 +40,5 @@ def label(scenario: Scenario, arm: Arm) -> str:
     volume = scenario.volume_named(arm.volume)
     zones = {scenario.machine_named(name).zone for name in scenario.nodes_of(volume)}
     spread = f", {len(zones)} zones" if len(zones) > 1 else ""
-    return f"{shape(scenario, volume)}{', owner away' * is_remote(arm)}{spread}"
+    several = f"{volume.count} x " if volume.count > 1 else ""
+    return f"{several}{shape(scenario, volume)}{', owner away' * is_remote(arm)}{spread}"

@@ -74,7 +74,5 @@ def read_trial(folder: Path, event: Mapping[str, Any], workload: Workload) -> Me
         raise DiskbookError(
             f"{folder.name}: the ledger has no raw file for the finished trial {event['trial']}; restore it"
         )
-    files = {
-        kind: read_bytes(folder, entry).decode("utf-8", "replace") for kind, entry in event["files"].items()
-    }
-    return tool.read(files, result["path"], series_s=workload.series_s)
+    files = {kind: read_bytes(folder, entry) for kind, entry in event["files"].items()}
+    return tool.read(files, result["path"], series_s=workload.series_s, instances=workload.instances)

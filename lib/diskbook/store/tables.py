@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ __all__ = ["Tables", "build", "read", "tables_of", "validate", "write"]
 Event = Mapping[str, Any]
 Reader = Callable[[Event, Workload], Measurement]
 _ALWAYS = (schema.TRIALS, schema.BINS, schema.SERIES)
-_SOMETIMES = (schema.METRICS, schema.COUNTERS, schema.LOSSES)
+_SOMETIMES = (schema.METRICS, schema.COUNTERS, schema.FLEET, schema.LOSSES)
 _LIMITS = ("iops", "mb_s", "burst_iops", "burst_mb_s")
 
 
@@ -47,7 +47,8 @@ class Tables:
 
     `trials` (a row a trial and direction), `bins` (latency histograms), `series` (by interval), `metrics` (of
     the platform, by minute; without rows where none were fetched), `counters` (of a cluster's nodes, before
-    and after each trial on one of its volumes; without rows where there is no cluster), `losses` (a row a
+    and after each trial on one of its volumes; without rows where there is no cluster), `fleet` (a row a
+    machine and direction of the trials that a fleet measured; without rows where none did), `losses` (a row a
     replicate, loss and volume; without rows where none were played).
     """
 
@@ -56,6 +57,7 @@ class Tables:
     series: pd.DataFrame
     metrics: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.METRICS))
     counters: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.COUNTERS))
+    fleet: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.FLEET))
     losses: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.LOSSES))
 
 
@@ -98,6 +100,7 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
     complete = _complete(events)
     trials: list[dict[str, Any]] = []
     measured: list[tuple[str, Measurement]] = []
+    fleet: list[dict[str, Any]] = []
     demands: dict[str, tuple[float, float, float]] = {}
     for number, event in enumerate(events, 1):
         if event["event"] != "trial":
@@ -111,11 +114,13 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
         demands[event["trial"]] = _demand(result.directions, workload)
         common["tool_version"] = result.version
         trials.extend({**common, **row} for row in _rows(result.directions, workload))
+        fleet.extend(_machines(manifest["run"], event["trial"], result, workload))
     if trials:
         drawn_on = volume_setups.drawn_on(manifest)
         _add_credit(trials, credit.trial_credits(manifest, events, demands, drawn_on))
     table = volume_setups.with_limits(schema.from_rows(schema.TRIALS, trials), manifest)
-    return Tables(table, _bins(measured), _series(measured))
+    machines = schema.from_rows(schema.FLEET, fleet)
+    return Tables(table, _bins(measured), _series(measured), fleet=machines)
 
 
 def _with_local_reads(tables: Tables, manifest: Mapping[str, Any]) -> Tables:
@@ -180,7 +185,7 @@ def write(tables: Tables, folder: Path) -> None:
 
 
 def read(folder: Path) -> Tables:
-    """Read the tables and check them; metrics and counters are there only where there were any.
+    """Read the tables and check them; those that not every run has are there only where there is any row.
 
     Raises
     ------
@@ -283,7 +288,7 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
 def _measured_disk(replicate: Mapping[str, Any], event: Event) -> Mapping[str, Any]:
     """Entry of the disk of a trial; a volume has no limits of its own, what keeps its copies does."""
     if event.get("volume"):
-        return {**replicate["volumes"][event["volume"]], "limits": {}}
+        return {"limits": {}}
     disk: Mapping[str, Any] = replicate["disks"][event["disk"]]
     return disk
 
@@ -336,6 +341,15 @@ def _metrics(part: Direction, direction: str, workload: Workload) -> dict[str, A
         "lat_p99_ms": part.lat_p99_ms,
         "lat_p999_ms": part.lat_p999_ms,
     }
+
+
+def _machines(run: str, trial: str, result: Measurement, workload: Workload) -> Iterator[dict[str, Any]]:
+    """Rows of what each machine of a fleet did, by direction, over its own time."""
+    for item in result.instances:
+        place = {"vm": item.vm, "volume": item.volume, "node": item.node, "started_s": item.started_s}
+        for name, part in item.directions.items():
+            metrics = _metrics(part, name, workload)
+            yield {"run": run, "trial": trial, **place, "direction": name, **metrics}
 
 
 def _commit(write: Direction, sync: Direction, workload: Workload) -> dict[str, Any]:

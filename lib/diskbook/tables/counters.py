@@ -11,7 +11,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# Bytes on the wire a byte written or read prove copies and local reads. ReFS: data that passes the mirror by.
+FILL = r"ReFS\Fast Tier Data Fill Ratio"
+"""Share of a volume's mirror tier that holds data, in 1/10,000, at that moment: no running total. No counter
+of Windows, but a field of what FSCTL_GET_REFS_VOLUME_DATA answers (REFS_VOLUME_DATA_BUFFER,
+windows-driver-docs-ddi)."""
+SLOW_TIER = r"ReFS\Allocation of Data Clusters on Slow Tier/sec"
+"""Clusters that the mirror had no room for: above zero where ReFS writes to parity itself
+("Mirror-accelerated parity", windowsserverdocs)."""
+# Bytes on the wire a byte written or read prove copies and local reads.
 NAMES = (
     r"Cluster CSVFS\Reads/sec",
     r"Cluster CSVFS\Writes/sec",
@@ -21,7 +28,8 @@ NAMES = (
     r"SMB Client Shares\Write Bytes/sec",
     r"Network Interface\Bytes Sent/sec",
     r"Network Interface\Bytes Received/sec",
-    r"ReFS\Allocation of Data Clusters on Slow Tier/sec",
+    SLOW_TIER,
+    FILL,
 )
 _SPELT = {name.lower(): name for name in NAMES}
 _PATH = re.compile(

@@ -179,8 +179,8 @@ FLEET = Table(
     key=("trial", "vm", "direction"),
     remedy=_REBUILD,
 )
-"""What each machine of a fleet did in a trial: `started_s` after the first of them began to measure. The trial
-is the unit of all ratios; its machines share everything, and are no replicates."""
+"""What each machine of a fleet did in a trial: `started_s` after the first of them began to measure. The
+trial is the unit of all ratios; its machines share everything, and are no replicates."""
 
 LOSSES = Table(
     "losses",

@@ -151,7 +151,10 @@ def trial_credits(
             work = _trial_work(event, demands.get(event["trial"]))
             by_trial[event["trial"]] = books.trial(event["replicate"], parts(event), work)
         elif event["event"] == "prefill" and not event.get("caps_lifted", True):
-            filled[event["replicate"], _target(event)] = event, _prefill(event)
+            if event.get("volume"):  # which draws on all its nodes, whatever comes next
+                books.work(event["replicate"], parts(event), _prefill(event))
+            else:
+                filled[event["replicate"], _target(event)] = event, _prefill(event)
         elif event["event"] == "finding" and event.get("real_s"):
             for machine, disk in books.checked.get(event["name"], ()):
                 drawn = one_disk({"machine": machine, "disk": disk})

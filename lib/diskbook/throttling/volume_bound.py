@@ -74,6 +74,9 @@ class Setup:
         highest bound.
     remote
         Whether the load runs on another node than the owner, to which its data then go first.
+    volumes
+        How many volumes share the load evenly, each owned by another node in turn: all bounds are of them
+        together.
     """
 
     shape: Shape
@@ -83,6 +86,7 @@ class Setup:
     nic_in_mb_s: float | None = None
     local_share: float | None = None
     remote: bool = False
+    volumes: int = 1
 
 
 @dataclass(frozen=True)
@@ -229,6 +233,16 @@ def _rate(limit: float | None, demand: float) -> float:
 
 
 def _shares(setup: Setup, load: Load) -> Iterator[tuple[float, tuple[float, float]]]:
+    """What an I/O asks of the nodes that own most and least of the volumes: I/Os, bytes sent and received."""
+    owner, *others = _of_one(setup, load)
+    for owned in {math.ceil(setup.volumes / setup.shape.nodes), setup.volumes // setup.shape.nodes}:
+        share, other = owned / setup.volumes, others[0] if others else owner
+        ios = share * owner[0] + (1.0 - share) * other[0]
+        sent, received = (share * a + (1.0 - share) * b for a, b in zip(owner[1], other[1], strict=True))
+        yield ios, (sent, received)
+
+
+def _of_one(setup: Setup, load: Load) -> Iterator[tuple[float, tuple[float, float]]]:
     """What a volume I/O asks of its owner and of another node: I/Os, and bytes sent and received a byte."""
     nodes, w = setup.shape.nodes, load.write_share
     own = 1.0 / nodes if nodes == 1 or setup.local_share is None else setup.local_share

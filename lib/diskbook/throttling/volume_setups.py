@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.reference import catalog, disk_options
-from diskbook.scenario import volume_words
+from diskbook.scenario import fleets, volume_words
 from diskbook.scenario.model import Disk, Scenario, Volume
 from diskbook.throttling import credit, volume_bound
 from diskbook.throttling.credit import Part
@@ -123,8 +123,17 @@ def _setups(
             volume = scenario.volume_named(arm.volume)
             vm = _least(machine_rates(name) for name in scenario.nodes_of(volume))
             disk = rates_of(scenario.disk_named(volume.disk))
-            setups[arm.name] = Setup(shape(scenario, volume), disk, vm, remote=volume_words.is_remote(arm))
+            of_arm = _met(scenario, volume)
+            remote = volume_words.is_remote(arm)
+            setups[arm.name] = Setup(of_arm, disk, vm, remote=remote, volumes=volume.count)
     return setups
+
+
+def _met(scenario: Scenario, volume: Volume) -> Shape:
+    """What I/Os of a volume meet: of two tiers the mirror, where all data have room there."""
+    whole = shape(scenario, volume)
+    inside = volume.kind == "nested-parity" and fleets.stays_in_mirror(scenario, volume)
+    return replace(whole, kind="nested-mirror") if inside else whole
 
 
 def _of(manifest: Mapping[str, Any]) -> Scenario | None:

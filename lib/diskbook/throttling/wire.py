@@ -32,12 +32,12 @@ class Holder(NamedTuple):
 
 
 def holders(scenario: Scenario) -> dict[str, Holder]:
-    """Arms on clustered volumes, with owner, machine of the load, and shape."""
+    """Arms on one clustered volume, with owner, machine of the load, and shape; several have no owner."""
     arms = [(arm, scenario.volume_named(arm.volume)) for arm in scenario.arm if arm.volume]
     return {
         arm.name: Holder(arm.owner or arm.machine, arm.machine, volume_setups.shape(scenario, volume))
         for arm, volume in arms
-        if volume.cluster
+        if volume.cluster and volume.count == 1 and arm.aligned
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Mapping
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
@@ -19,6 +20,11 @@ def text_of(content: bytes) -> tuple[str, tuple[str, ...]]:
     """
     text, flags = _text_of(content)
     return text.replace("\r\n", "\n"), flags
+
+
+def plain_text(files: Mapping[str, bytes], kind: str) -> str:
+    """Decode what a tool wrote into a file of its trial, in UTF-8; empty where it left none."""
+    return files.get(kind, b"").decode("utf-8", "replace")
 
 
 def _text_of(content: bytes) -> tuple[str, tuple[str, ...]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from diskbook.tools import decode, perfkit, vmfleet
+from diskbook.tools import decode, perfkit
 from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
 from diskbook.tools.fio import json_output, log_histogram, terse
 from diskbook.tools.record import Parsed, UnusableError
+from diskbook.tools.vmfleet import archive, table as vmfleet_table
 
 _LOG_LINE = re.compile(rb"\s*\d{1,18}, ?\d{1,18}, ?[0-3], ?\d{1,18}")
 _MAGIC = {
@@ -41,6 +42,8 @@ def parse(content: bytes, source: str) -> Parsed:
     """
     if not content.strip(b"\x00 \t\r\n"):
         raise UnusableError(source, "the file is empty")
+    if content.startswith(archive.MAGIC) and archive.is_fleet(content):
+        return archive.parse(content, source)
     for magic, what in _MAGIC.items():
         if content.startswith(magic):
             raise UnusableError(source, f"this is {what}")
@@ -56,8 +59,8 @@ def _parse_text(text: str, source: str) -> Parsed:
         return json_output.parse(text, source)
     if perfkit.is_samples(text):
         return perfkit.parse(text, source)
-    if vmfleet.is_table(text):
-        return vmfleet.parse(text, source)
+    if vmfleet_table.is_table(text):
+        return vmfleet_table.parse(text, source)
     if terse.is_terse(text):
         return terse.parse(text, source)
     if diskspd_text.is_text(text):

@@ -60,10 +60,12 @@ class Tool(Protocol):
         In scenarios and ledgers, and for readers.
     system
         Of the machines that it runs on.
+    fleet
+        Whether it runs a load on many machines at once (`Workload.instances`), not on one.
     main
         Kind, in the ledger, of the raw file that holds the result.
     raw
-        File in a job's folder to its kind and the ending of its raw name.
+        File in a job's folder, or "archive" of a fleet, to its kind and the ending of its raw name.
     install
         How a machine gets it.
     releases
@@ -77,6 +79,7 @@ class Tool(Protocol):
     name: ToolName
     title: str
     system: Literal["linux", "windows"]
+    fleet: bool
     main: str
     raw: Mapping[str, tuple[str, str]]
     install: Install
@@ -92,11 +95,12 @@ class Tool(Protocol):
 
     def read(
         self,
-        files: Mapping[str, str],
+        files: Mapping[str, bytes],
         source: str,
         *,
         runtime_s: float | None = None,
         series_s: float | None = None,
+        instances: int | None = None,
     ) -> Measurement:
         """Read what one call left.
 
@@ -110,6 +114,8 @@ class Tool(Protocol):
             How long it was to measure; when given, a result that is much shorter is refused.
         series_s
             Interval of the series kept; None for a call that keeps none.
+        instances
+            Machines that were to measure; when given, a fleet that lacks one is refused.
 
         Raises
         ------

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from diskbook.base.errors import DiskbookError
 from diskbook.base.visible import visible
+from diskbook.scenario.model import ToolName
 
 Floats = npt.NDArray[np.float64]
 SHORTEST = 0.9
@@ -72,7 +73,8 @@ class Series:
 class Load:
     """What a tool was asked to do, as far as its output tells; None where it does not.
 
-    `threads` times `queue_depth` is the number of I/Os in flight; `rate` is the total in IOPS.
+    `threads` times `queue_depth` is the number of I/Os in flight, of each of `instances` machines where a
+    fleet was measured; `rate` is the total in IOPS.
     """
 
     pattern: Literal["random", "sequential"] | None = None
@@ -85,6 +87,26 @@ class Load:
     size_bytes: int | None = None
     ramp_s: float | None = None
     runtime_s: float | None = None
+    instances: int | None = None
+
+
+@dataclass(frozen=True)
+class Instance:
+    """What one machine of a fleet did in a trial; the trial, not the machine, is the unit of all ratios.
+
+    `started_s` is when it began to measure, after the first of them did; `directions` are its own totals,
+    over its own `runtime_s`.
+    """
+
+    vm: str
+    volume: str
+    node: str
+    started_s: float
+    runtime_s: float
+    directions: dict[str, Direction]
+
+    def __post_init__(self) -> None:
+        _show(self, "vm", "volume", "node")
 
 
 @dataclass(frozen=True)
@@ -116,6 +138,8 @@ class Measurement:
     version
         Tool and version as the tables of a run name them; None where the file tells it for all measurements
         in it (`Parsed.version`), or nobody does.
+    instances
+        What each machine did, where a fleet was measured at once; empty elsewhere.
     """
 
     name: str
@@ -129,6 +153,7 @@ class Measurement:
     logs: dict[str, str] = field(default_factory=dict)
     log_interval_s: float | None = None
     version: str | None = None
+    instances: tuple[Instance, ...] = ()
 
     def __post_init__(self) -> None:
         _show(self, "name", "target", "host", "version", "flags")
@@ -148,7 +173,7 @@ class Measurement:
 class Parsed:
     """All measurements of one file. `flags` holds what concerns the file, or parts that could not be used."""
 
-    tool: Literal["fio", "diskspd"]
+    tool: ToolName
     version: str
     format: str
     measurements: tuple[Measurement, ...]

@@ -7,10 +7,10 @@ from typing import Any
 
 from diskbook.base.errors import UsageError
 from diskbook.scenario.model import Scenario
-from diskbook.tools import diskspd, fio
+from diskbook.tools import diskspd, fio, vmfleet
 from diskbook.tools.protocol import Tool
 
-TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (fio.TOOL, diskspd.TOOL)}
+TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (fio.TOOL, diskspd.TOOL, vmfleet.TOOL)}
 USUAL: Tool = fio.TOOL
 """Where a ledger names no tool, it was this one; plans do not name it either."""
 IMPORTED = "json"
@@ -49,6 +49,11 @@ def check(scenario: Scenario) -> list[str]:
 def _of_cells(scenario: Scenario) -> Iterator[str]:
     for arm, workload in scenario.cells:
         tool = TOOLS[scenario.tool_of(arm, workload)]
+        if workload.instances > 1 and not tool.fleet:
+            yield (
+                f"[[workload]] {workload.name} on {arm.name}: {tool.title} measures on one machine, not on "
+                f'{workload.instances}; set tool = "{vmfleet.TOOL.name}", or leave instances out'
+            )
         try:
             tool.command(workload, tool.example, seed=1)
         except UsageError as error:

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from diskbook.base.errors import UsageError
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse, parse_words
 from diskbook.scenario.diskspd_line.render import render
+from diskbook.scenario.diskspd_line.workload import remarks
 
 GIB = 1024**3
 # The lines that the articles print, word for word; the second article gives no target.
@@ -162,7 +163,7 @@ def test_the_rest_of_the_flags() -> None:
         ("-Sq a", "cache modes"),
         ("-Sb -h a", "said twice"),
         ("-Xp.xml", "profile in XML"),
-        ("-z a", "cannot be repeated"),
+        ("-z -z3 a", "said twice"),
         ("-yrgo a", "events"),
         ("-F2 -t2 a", "-F and -t"),
         ("-O2 a", "-O without -F"),
@@ -223,6 +224,21 @@ def test_all_values_that_diskspds_wiki_has_are_taken(flag: str) -> None:
     assert parse_words(render(line)) == line
 
 
+def test_vmfleets_own_line_is_taken_with_a_remark() -> None:
+    line = parse(r"diskspd.exe -Z20M -z -h -t10 -o8 -b4k -r4k -w30 -W60 -C30 -d30 -D -L -Rxml C:\run\f1.dat")
+    assert (line.clock_seed, line.seed, line.threads, line.depth, line.write_through) == (
+        True,
+        None,
+        10,
+        8,
+        True,
+    )
+    assert parse_words(render(line)) == line
+    (remark,) = (text for text in remarks(line) if text.startswith("-z"))
+    assert "cannot be drawn again" in remark
+    assert not any(text.startswith("-z") for text in remarks(parse("-z7 a")))
+
+
 SIZES = st.sampled_from([512, 4096, 8192, 65536, 1000, 1024**2, 3 * GIB])
 NUMBERS = st.integers(1, 300)
 
@@ -257,7 +273,8 @@ def arguments(draw: st.DrawFn) -> Arguments:
         latency=draw(st.booleans()),
         iops_interval_ms=draw(st.none() | NUMBERS),
         buffers=draw(st.sampled_from(["pattern", "zero", "random", "1M"])),
-        seed=draw(st.none() | st.integers(0, 9)),
+        seed=(seed := draw(st.none() | st.integers(0, 9))),
+        clock_seed=draw(st.booleans()) and seed is None,
         output=draw(st.sampled_from(["text", "xml"])),
         kept=draw(st.sampled_from([(), ("-n",), ("-ag0,0,1", "-v")])),
     )

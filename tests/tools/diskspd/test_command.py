@@ -210,7 +210,7 @@ def test_a_manifest_gives_the_same_workload_back(tmp_path: Path) -> None:
         ({"workload.line.runtime_s": 3}, "'runtime_s' cannot be set"),
         ({"workload.line.verbatim": "diskspd -q3 a"}, "argument -q3"),
         ({"workload.line.verbatim": "diskspd -b4K a"}, "set working_set_gib"),
-        ({"workload.line.tool": "fio"}, "has diskspd, not fio"),
+        ({"workload.line.tool": "fio"}, "has diskspd and vmfleet, not fio"),
     ],
 )
 def test_a_line_says_all_of_the_load(tmp_path: Path, overrides: dict[str, Any], named: str) -> None:

@@ -14,6 +14,7 @@ NAMES = (
     "place",
     "idle",
     "counters",
+    "fleet",
     "fail",
     "restore",
     "verify",

@@ -217,6 +217,7 @@ STEPS: dict[str, type[Request]] = {
     "place": Place,
     "idle": Idle,
     "counters": Counters,
+    "fleet": Fleet,
     "fail": Loss,
     "restore": Loss,
     "verify": Verify,

@@ -37,6 +37,8 @@ class Arguments:
         Content of writes: "pattern" (0, 1, 2 ...), "zero" (-Z), "random" (-Zr), or what follows -Z.
     iops_interval_ms
         Grain of -D; None without it.
+    seed, clock_seed
+        The number of -z, or whether it comes from the clock (-z alone); without -z DiskSpd takes 0.
     kept
         Other flags, as they stand.
     """
@@ -68,6 +70,7 @@ class Arguments:
     iops_interval_ms: int | None = None
     buffers: str = "pattern"
     seed: int | None = None
+    clock_seed: bool = False
     output: Literal["text", "xml"] = "text"
     kept: tuple[str, ...] = ()
 

@@ -254,9 +254,12 @@ def _events(flag: str, value: str, fields: dict[str, Any]) -> None:
 
 
 def _seed(flag: str, value: str, fields: dict[str, Any]) -> None:
-    if not value:
-        raise wrong(flag, "a seed from the clock cannot be repeated; give it a number, for example -z7")
-    _once(flag, fields, "seed", _whole(flag, value, least=0))
+    if "clock_seed" in fields or "seed" in fields:
+        raise wrong(flag, "this is said twice; leave one out")
+    if value:
+        fields["seed"] = _whole(flag, value, least=0)
+    else:
+        fields["clock_seed"] = True
 
 
 def _buffers(flag: str, value: str, fields: dict[str, Any]) -> None:

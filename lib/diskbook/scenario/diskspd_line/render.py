@@ -13,7 +13,7 @@ def render(arguments: Arguments) -> list[str]:
     return [*_sizes(arguments), *_load(arguments), *_times(arguments), *arguments.kept, *arguments.targets]
 
 
-def _size(number: int) -> str:
+def size_text(number: int) -> str:
     """The shortest way to write a size that keeps it."""
     for unit in ("T", "G", "M", "K"):
         if number and number % UNITS[unit] == 0:
@@ -28,7 +28,7 @@ def _flag(letter: str, value: int | None) -> Iterator[str]:
 
 def _sized(letter: str, value: int | None) -> Iterator[str]:
     if value is not None:
-        yield f"-{letter}{_size(value)}"
+        yield f"-{letter}{size_text(value)}"
 
 
 def _sizes(arguments: Arguments) -> Iterator[str]:
@@ -51,11 +51,11 @@ def _load(arguments: Arguments) -> Iterator[str]:
     yield from _caches(arguments)
     if arguments.buffers != "pattern":
         yield "-Z" + {"zero": "", "random": "r"}.get(arguments.buffers, arguments.buffers)
-    yield from _flag("z", arguments.seed)
+    yield from ("-z",) if arguments.clock_seed else _flag("z", arguments.seed)
 
 
 def _pattern(arguments: Arguments) -> Iterator[str]:
-    align = "" if arguments.align is None else _size(arguments.align)
+    align = "" if arguments.align is None else size_text(arguments.align)
     if not arguments.random_pct:
         yield f"-s{'i' if arguments.interlocked else ''}{align}"
         return

@@ -75,6 +75,8 @@ def remarks(line: Arguments) -> Iterator[str]:
         yield f"-C{line.cooldown_s}: only DiskSpd goes on after measuring; fio ends at once"
     if 0 < line.random_pct < 100:
         yield f"-rs{line.random_pct}: {line.random_pct} % of the I/Os are random, the others in a row"
+    if line.clock_seed:
+        yield "-z without a number: the seed is from the clock, so the same offsets cannot be drawn again"
     if line.buffers == "zero":
         yield "-Z: only zeros are written, which a disk may store for nothing"
 

@@ -17,7 +17,7 @@ import pyarrow.csv  # noqa: F401 (loaded before the memory of a process is bound
 from diskbook.base import paths
 from diskbook.base.visible import is_visible
 from diskbook.importing import loads
-from diskbook.tools import decode, fio, formats, perfkit, vmfleet
+from diskbook.tools import decode, fio, formats, perfkit
 from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
 from diskbook.tools.fio import (
     json_output,
@@ -29,6 +29,7 @@ from diskbook.tools.fio import (
 )
 from diskbook.tools.fio.logs_of_a_job import LogFile
 from diskbook.tools.record import Direction, Measurement, Parsed, Series
+from diskbook.tools.vmfleet import table as vmfleet_table
 
 SAMPLES = paths.ROOT / "tests" / "samples"
 _MOST_SEED_BYTES = 12 * 1024
@@ -71,7 +72,7 @@ def targets() -> list[Target]:
         ("DiskSpd XML", _text(diskspd_xml.parse), "diskspd/*.xml"),
         ("DiskSpd text", _text(diskspd_text.parse), "diskspd/*.txt"),
         ("PerfKitBenchmarker", _text(perfkit.parse), "pkb/*"),
-        ("VMFleet", _text(vmfleet.parse), "vmfleet/*.tsv"),
+        ("VMFleet", _text(vmfleet_table.parse), "vmfleet/*.tsv"),
         ("any format", lambda content: _check(formats.parse(content, "f")), "*/*"),
     ]
     return [Target(name, parse, seeds(pattern)) for name, parse, pattern in rows]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from diskbook.scenario.model import ToolName, Workload
+from diskbook.tools.decode import plain_text
 from diskbook.tools.diskspd import command as diskspd_command, install as diskspd_install
 from diskbook.tools.job import Job, Target
 from diskbook.tools.protocol import Install, Releases, Tool
@@ -27,6 +28,7 @@ class DiskSpd:
     name: ToolName = "diskspd"
     title = "DiskSpd"
     system: Literal["linux", "windows"] = "windows"
+    fleet = False
     main = "xml"
     raw: Mapping[str, tuple[str, str]] = {"stdout": ("xml", ".xml"), "stderr": ("err", ".txt")}
     install: Install = diskspd_install.INSTALL
@@ -45,14 +47,15 @@ class DiskSpd:
 
     def read(
         self,
-        files: Mapping[str, str],
+        files: Mapping[str, bytes],
         source: str,
         *,
         runtime_s: float | None = None,
         series_s: float | None = None,
+        instances: int | None = None,
     ) -> Measurement:
         """Read the XML; the series is in it."""
-        streams = {"stdout": files.get("xml", ""), "stderr": files.get("err", "")}
+        streams = {"stdout": plain_text(files, "xml"), "stderr": plain_text(files, "err")}
         return diskspd_command.parse_output(streams, source, runtime_s)
 
     def version(self, printed: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from diskbook.base.errors import UsageError
@@ -187,13 +187,17 @@ def _verbatim(line: Arguments, target: Target) -> Job:
 
 def _job(asked: Arguments, *, notes: tuple[str, ...] = (), limit_s: float | None = None) -> Job:
     """Write arguments as a job; what a file holds is a part of them, so none but plain ones are taken."""
-    words = render(asked)
+    return Job(("diskspd", *plain(render(asked))), notes=notes, limit_s=limit_s)
+
+
+def plain(words: Sequence[str]) -> tuple[str, ...]:
+    """Return arguments as they are; raises UsageError for one that a shell would read otherwise."""
     strange = next((word for word in words if not _PLAIN.fullmatch(word)), None)
     if strange is not None:
         raise UsageError(
             f"DiskSpd argument {strange}: it may hold letters, digits, spaces and # _ . , : / \\ - alone"
         )
-    return Job(("diskspd", *words), notes=notes, limit_s=limit_s)
+    return tuple(words)
 
 
 def _is_drive(target: Target) -> bool:
@@ -216,7 +220,7 @@ def _rate(workload: Workload) -> int | None:
     """Rate of each thread in bytes a millisecond, which every release reads alike."""
     if workload.rate is None:
         return None
-    exact = workload.rate / workload.threads * workload.block_size_bytes / 1000
+    exact = workload.rate / workload.instances / workload.threads * workload.block_size_bytes / 1000
     if abs(round(exact) / exact - 1) > _RATE_ROUNDING:
         raise UsageError(
             f"workload {workload.name}: rate = {workload.rate:g} is {exact:.2f} bytes/ms a thread, "

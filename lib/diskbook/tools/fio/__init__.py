@@ -8,6 +8,7 @@ from typing import Literal
 
 from diskbook.base.units import NS_PER_US
 from diskbook.scenario.model import ToolName, Workload
+from diskbook.tools.decode import plain_text
 from diskbook.tools.fio.command import command, prefill_command, verify_read_command, verify_write_command
 from diskbook.tools.fio.trial import parse_logs, parse_output
 from diskbook.tools.job import Job, Target
@@ -43,6 +44,7 @@ class Fio:
     name: ToolName = "fio"
     title = "fio"
     system: Literal["linux", "windows"] = "linux"
+    fleet = False
     main = "json"
     raw: Mapping[str, tuple[str, str]] = {
         "stdout": ("json", ".json"),
@@ -65,19 +67,19 @@ class Fio:
 
     def read(
         self,
-        files: Mapping[str, str],
+        files: Mapping[str, bytes],
         source: str,
         *,
         runtime_s: float | None = None,
         series_s: float | None = None,
+        instances: int | None = None,
     ) -> Measurement:
         """Read JSON and logs."""
-        output, messages = files.get("json", ""), files.get("err", "")
+        output, messages, *logs = (plain_text(files, kind) for kind in ("json", "err", "lat_log", "iops_log"))
         measurement = parse_output(output, source, messages=messages, runtime_s=runtime_s)
         if series_s is None:
             return measurement
-        logs = files.get("lat_log", ""), files.get("iops_log", "")
-        return replace(measurement, series=parse_logs(*logs, series_s, source))
+        return replace(measurement, series=parse_logs(logs[0], logs[1], series_s, source))
 
     def version(self, printed: str) -> str:
         """Return it as it is: "fio-3.33"."""

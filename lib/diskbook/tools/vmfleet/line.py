@@ -1,0 +1,130 @@
+"""Builder of the line that VMFleet runs DiskSpd with in each of its machines. No I/O here.
+
+Flags and their order are those of its own script (microsoft/diskspd, Frameworks/VMFleet/VMFleet.psm1,
+`Set-FleetBaseScript`)::
+
+    diskspd.exe -Z20M -z -h -t10 -o8 -g.. -b4k -r4k -w30 -W60 -C30 -d30 -D -L -Rxml <file>
+
+with `-f`, its profiles' MaxOffset, where a load uses a part of the file.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from diskbook.base.errors import UsageError
+from diskbook.base.units import KIB
+from diskbook.scenario.diskspd_line.arguments import Arguments, parse
+from diskbook.scenario.diskspd_line.render import render, size_text
+from diskbook.scenario.model import Workload
+from diskbook.tools.diskspd import command as diskspd_command
+from diskbook.tools.job import Job, Target
+from diskbook.tools.record import Measurement
+
+CLOCK_SEED = "-z without a number: every machine draws its offsets from its clock, none can be drawn again"
+_BUFFERS = "20M"
+_COOL_SHARE = 0.5
+"""Cool-down by the warm-up, as VMFleet's defaults are: 30 s after 60 s. Who is ready first loads on."""
+
+
+def command(workload: Workload) -> Job:
+    """Build the line of one machine of a fleet, without program and target.
+
+    A total rate is spread over the machines and their threads. VMFleet's `-h` writes through caches, so a
+    load with `sync = "dsync"` and one without are the same here.
+
+    Raises
+    ------
+    UsageError
+        For what DiskSpd, or VMFleet's line, cannot do.
+    """
+    if workload.verbatim is not None:
+        return _verbatim(parse(workload.verbatim))
+    asked = _arguments(workload)
+    return Job(tuple(words(asked)), notes=(CLOCK_SEED,))
+
+
+def words(asked: Arguments) -> list[str]:
+    """Write arguments as VMFleet does; `arguments.parse_words` reads them back equal."""
+    block = f"{asked.block_size // KIB}k"
+    rate = [] if asked.rate is None else [f"-g{asked.rate}"]
+    cool = [f"-C{asked.cooldown_s}"] if asked.cooldown_s else []
+    grain = "-D" if asked.iops_interval_ms in (None, 1000) else f"-D{asked.iops_interval_ms}"
+    part = [] if asked.max_offset is None else [f"-f{size_text(asked.max_offset)}"]
+    return [
+        *(f"-Z{asked.buffers}", "-z", "-h", f"-t{asked.threads_per_target}", f"-o{asked.outstanding}"),
+        *(*rate, f"-b{block}", f"-{'r' if asked.random_pct else 's'}{block}", f"-w{asked.write_pct}"),
+        *(f"-W{asked.warmup_s}", *cool, f"-d{asked.duration_s}", *part, grain, "-L", "-Rxml"),
+    ]
+
+
+def prefill(size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
+    """Build the line that fills each machine's file, as DiskSpd's own prefilling does.
+
+    Parameters
+    ----------
+    size_bytes
+        Of the file of one machine.
+    target
+        Any file: the line names none.
+    written
+        What the fleet before has written; the machine that wrote least tells how long the next must take.
+
+    Returns
+    -------
+    Job or None
+        Without program and target; None when every machine has written all of its file.
+    """
+    job = diskspd_command.prefill_command(size_bytes, target, _slowest(written))
+    if job is None:
+        return None
+    return replace(job, argv=tuple(word for word in job.argv[1:] if word != target.target))
+
+
+def _slowest(written: Measurement | None) -> Measurement | None:
+    """What the machine did that wrote least; all of it where no machines are told."""
+    if written is None or not written.instances:
+        return written
+    least = min(written.instances, key=lambda vm: vm.directions["write"].ios)
+    return replace(written, directions=least.directions)
+
+
+def _arguments(workload: Workload) -> Arguments:
+    if workload.block_size_bytes % KIB:
+        raise UsageError(
+            f"workload {workload.name}: VMFleet's blocks are whole KiB, not {workload.block_size_bytes} bytes"
+        )
+    if workload.pattern != "random" and workload.threads > 1:
+        raise UsageError(
+            f"workload {workload.name}: VMFleet's threads would share one offset when they go in order; "
+            'use threads = 1, or pattern = "random"'
+        )
+    plain = diskspd_command.arguments_of(workload, "")
+    return replace(
+        plain,
+        targets=(),
+        align=plain.block_size,
+        write_through=True,
+        cooldown_s=math.ceil(_COOL_SHARE * plain.warmup_s),
+        buffers=_BUFFERS,
+        seed=None,
+        clock_seed=True,
+    )
+
+
+def _verbatim(asked: Arguments) -> Job:
+    """Keep a line but for its targets, and -c: each machine's file is there, and filled."""
+    if asked.n_targets > 1:
+        raise UsageError(f"DiskSpd line: a machine of a fleet has one file, not {asked.n_targets}")
+    ends = [end for end in (asked.create_bytes, asked.max_offset) if end is not None]
+    there = replace(
+        asked, create_bytes=None, max_offset=min(ends) if ends else None, targets=(), output="xml"
+    )
+    notes = ["-c became -f: the file of each machine is there"] if asked.create_bytes is not None else []
+    if asked.clock_seed:
+        notes.append(CLOCK_SEED)
+    kept = diskspd_command.plain(render(there))
+    if any(" " in word for word in kept):
+        raise UsageError("DiskSpd line: a fleet's line is cut at its spaces, so no argument may hold one")
+    return Job(kept, notes=tuple(notes))

@@ -1,0 +1,60 @@
+r"""Names of VMFleet's machines and of their results: how they are spelled, and what they tell. No I/O here.
+
+``result-b4t10o8w30pr-<addspec>-vm-base-node1-001.xml``: the load's cell, the sweep's word, the machine
+(microsoft/diskspd, Frameworks/VMFleet/VMFleet.psm1, `Set-FleetBaseScript`); `Measure-FleetCoreWorkload` has
+``baseline`` and ``qos<n>`` for the cell. A machine is ``vm-<group>-<node>-<nnn>``; ours have the volume for
+the group.
+"""
+
+from __future__ import annotations
+
+import re
+
+from diskbook.base.units import KIB
+from diskbook.scenario.diskspd_line.arguments import Arguments
+
+LONGEST = 255
+"""Characters of a file's name, as file systems have it."""
+_RESULT = re.compile(r"result-(?P<cell>.+)-(?P<vm>vm-.+-\d{3,6})\.xml", re.IGNORECASE)
+_MACHINE = re.compile(r"vm-(?P<volume>.+)-(?P<node>[^-]+)-\d{3,6}", re.IGNORECASE)
+_GROUP_OF_ALL = "base"
+
+
+def machine(volume: str, node: str, number: int) -> str:
+    """Name the machine of that number, from 1, among those of a volume and node."""
+    return f"vm-{volume}-{node}-{number:03d}"
+
+
+def result_file(asked: Arguments, spec: str, vm: str) -> str:
+    """Name the file of a machine's result as VMFleet does.
+
+    Parameters
+    ----------
+    asked
+        The line that it ran.
+    spec
+        What tells this run from others of the same load: VMFleet's AddSpec.
+    vm
+        The machine.
+    """
+    pattern = "r" if asked.random_pct else "si" if asked.interlocked else "s"
+    rate = "" if asked.rate is None else f"g{asked.rate}"
+    load = f"b{asked.block_size // KIB}t{asked.threads}o{asked.depth}w{asked.write_pct}p{pattern}{rate}"
+    return "-".join(("result", load, *filter(None, (spec,)), vm)) + ".xml"
+
+
+def cell_and_machine(file: str) -> tuple[str, str] | None:
+    """Return what a result's name tells: the cell, which its machines share, and the machine; else None."""
+    match = _RESULT.fullmatch(file) if len(file) <= LONGEST else None
+    return (match["cell"], match["vm"]) if match else None
+
+
+def place_of(vm: str) -> tuple[str, str]:
+    """Return the volume (VMFleet's group) and the node in a machine's name; "" for what it does not tell.
+
+    A node's name is taken for one without a hyphen; VMFleet's usual group, base, says nothing.
+    """
+    match = _MACHINE.fullmatch(vm[:LONGEST])
+    if match is None:
+        return "", ""
+    return ("" if match["volume"].lower() == _GROUP_OF_ALL else match["volume"]), match["node"]

@@ -1,0 +1,142 @@
+"""Made-up archives of fleet trials: any number of machines, their rates, spread in time, and histograms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from diskbook.base.units import NS_PER_MS
+from diskbook.emulator import windows_xml
+from diskbook.scenario.diskspd_line.arguments import Arguments, parse, with_target
+from diskbook.tools.record import Direction, Load, Measurement, Series, percentile_ns
+from diskbook.tools.vmfleet import archive, names
+
+LINE = "-Z20M -z -h -t2 -o4 -b4k -r4k -w30 -W1 -C1 -d10 -D -L -Rxml"
+BEGAN = datetime(2026, 11, 22, 10, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Vm:
+    """A machine: what it did, in I/Os a second by direction, and when.
+
+    `latency_ms` are the latencies of its I/Os, as often one as the other; `rates` tells IOPS by second where
+    they are not the same all the time.
+    """
+
+    name: str
+    volume: str = "two-way-1"
+    node: str = "node1"
+    started_s: float = 0.0
+    runtime_s: float = 10.0
+    iops: Mapping[str, float] = field(default_factory=lambda: {"read": 280.0, "write": 120.0})
+    latency_ms: Sequence[float] = (18.0, 20.0, 22.0)
+    rates: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+def fleet(
+    count: int = 4, *, volumes: int = 2, spread_s: float = 1.0, cv: float = 0.0, **of_all: Any
+) -> list[Vm]:
+    """Machines on volumes and nodes in turn, that begin within `spread_s`, at rates that differ by `cv`."""
+    shifts = np.linspace(-1, 1, count) if count > 1 else np.zeros(1)
+    factors = 1 + cv * (shifts / shifts.std(ddof=1) if count > 1 else shifts)
+    iops = of_all.pop("iops", {"read": 280.0, "write": 120.0})
+    machines = []
+    for number in range(count):
+        member = number % volumes + 1
+        volume, node = f"two-way-{member}", f"node{member}"
+        machines.append(
+            Vm(
+                names.machine(volume, node, number // volumes + 1),
+                volume,
+                node,
+                started_s=spread_s * number / max(count - 1, 1),
+                iops={key: rate * factors[number] for key, rate in iops.items()},
+                **of_all,
+            )
+        )
+    return machines
+
+
+def archive_of(
+    machines: Sequence[Vm], *, spec: str = "trial", line: str = LINE, listed: bool = True
+) -> bytes:
+    """Pack the results of machines as a trial's archive, with fleet.json where they are listed."""
+    return archive.pack(files_of(machines, spec=spec, line=line, listed=listed))
+
+
+def files_of(
+    machines: Sequence[Vm], *, spec: str = "trial", line: str = LINE, listed: bool = True
+) -> dict[str, bytes]:
+    """Files of such an archive by name: they are also a folder of VMFleet's."""
+    asked = with_target(parse(line), r"C:\run\testfile1.dat")
+    files = {names.result_file(asked, spec, vm.name): xml_of(vm, asked) for vm in machines}
+    if listed:
+        files[archive.MACHINES] = json.dumps({"vms": {vm.name: _place(vm) for vm in machines}}).encode()
+    return files
+
+
+def xml_of(vm: Vm, asked: Arguments) -> bytes:
+    """DiskSpd's XML of a machine."""
+    directions = {name: _direction(vm, name, rate, asked) for name, rate in vm.iops.items() if rate}
+    total = Measurement("vm", "", Load(), directions, version="fio-3.33")
+    threads = [_share(total, number, asked.threads) for number in range(asked.threads)]
+    measured = windows_xml.Measured(total, tuple(threads), _series(vm))
+    return windows_xml.document(asked, 10 * 2**30, measured, _at(vm.started_s)).encode()
+
+
+def _place(vm: Vm) -> dict[str, str]:
+    times = {"started_utc": _at(vm.started_s), "ended_utc": _at(vm.started_s + vm.runtime_s)}
+    stamps = {key: time.isoformat(timespec="milliseconds") for key, time in times.items()}
+    return {"volume": vm.volume, "node": vm.node, **stamps}
+
+
+def _at(second: float) -> datetime:
+    return BEGAN + timedelta(seconds=second)
+
+
+def _direction(vm: Vm, name: str, rate: float, asked: Arguments) -> Direction:
+    rates = vm.rates.get(name)
+    ios = round(sum(rates) if rates is not None else rate * vm.runtime_s)
+    spread = np.array_split(np.arange(ios), len(vm.latency_ms))
+    counts = {
+        round(ms * NS_PER_MS): len(part) for ms, part in zip(sorted(vm.latency_ms), spread, strict=True)
+    }
+    bins = {ns: count for ns, count in counts.items() if count}
+    mean = sum(ns * count for ns, count in bins.items()) / ios / NS_PER_MS
+    p50, p99 = (value / NS_PER_MS for value in percentile_ns(bins, 0.5, 0.99))
+    return Direction(
+        ios=ios,
+        iops=ios / vm.runtime_s,
+        bw_bytes=ios / vm.runtime_s * asked.block_size,
+        runtime_ms=1000 * vm.runtime_s,
+        lat_mean_ms=mean,
+        lat_stddev_ms=0.0,
+        lat_min_ms=min(bins) / NS_PER_MS,
+        lat_max_ms=max(bins) / NS_PER_MS,
+        lat_p50_ms=p50,
+        lat_p99_ms=p99,
+        bins=bins,
+    )
+
+
+def _share(total: Measurement, number: int, threads: int) -> Measurement:
+    """What one thread did: an even part, the first ones what is left."""
+    parts = {}
+    for name, part in total.directions.items():
+        ios = int(part.ios // threads + (number < part.ios % threads))
+        parts[name] = Direction(ios, 0.0, 0.0, 0.0, part.lat_mean_ms, part.lat_stddev_ms)
+    return Measurement("thread", "", Load(), parts)
+
+
+def _series(vm: Vm) -> dict[str, Series]:
+    ends = np.arange(1.0, int(vm.runtime_s) + 1)
+    series = {}
+    for name, rate in vm.iops.items():
+        rates = np.asarray(vm.rates.get(name, [rate] * len(ends)), float)[: len(ends)]
+        series[name] = Series(ends, rates, np.full(len(ends), float(np.mean(vm.latency_ms))))
+    return series

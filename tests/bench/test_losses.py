@@ -254,6 +254,11 @@ class Stage:
     rig: Rig
     clients: Any
 
+    def lose(self, *names: str) -> None:
+        """Have the scenario lose what has these names, and nothing else."""
+        chosen = tuple(loss for loss in self.run.scenario.loss if loss.name in names)
+        self.rig.scenario = self.run.scenario.model_copy(update={"loss": chosen})
+
 
 @pytest.fixture(scope="module")
 def stage(place: Path) -> Iterator[Stage]:
@@ -277,8 +282,7 @@ def stage(place: Path) -> Iterator[Stage]:
 
 @pytest.mark.emulator
 def test_a_drive_of_each_node_is_lost_and_what_was_acknowledged_is_there(stage: Stage) -> None:
-    named = ("mirror-drive-each", "nested-drive-each")
-    stage.rig.scenario = scenario(*named)
+    stage.lose("mirror-drive-each", "nested-drive-each")
     losses.play(stage.rig, stage.clients)
     failed = [event["error"] for event in events(stage.run, "loss", status="failed")]
     mirror, nested = events(stage.run, "loss", status="ok")
@@ -299,7 +303,7 @@ def test_a_drive_of_each_node_is_lost_and_what_was_acknowledged_is_there(stage: 
 
 @pytest.mark.emulator
 def test_a_run_that_was_killed_in_a_loss_is_whole_before_it_goes_on(stage: Stage) -> None:
-    stage.rig.scenario = scenario("mirror-node")
+    stage.lose("mirror-node")
     (group,) = losses.groups(stage.rig.scenario)
     about = {"replicate": 1, "pool": group.pool.key, "lost": group.lost, "attempt": 1}
     stage.run.append("loss", status="begun", name="mirror-node", members={}, **about)

@@ -145,6 +145,10 @@ def test_what_cannot_be_done_is_told_in_one_sentence(machine: Machine) -> None:
         file.truncate(machine.volume.layout.size_bytes - 1)
     assert "not enough space" in machine.call("write", tag="ff" * 8)["error"]["message"]
     (machine.files / "other.dat").unlink()
+    index = machine.files / "extents.json"
+    index.write_text(json.dumps({"a": {"offset": 2**20, "size": machine.volume.layout.size_bytes}}), "utf-8")
+    assert "not enough space" in machine.call("write", tag="ff" * 8)["error"]["message"]
+    index.unlink()
 
 
 def test_the_machine_does_it_itself_where_the_script_is_there(

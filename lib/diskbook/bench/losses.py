@@ -38,7 +38,7 @@ FAILURE = "crash"
 """How a node fails: its power is cut."""
 BEFORE_S, DURING_S = 30.0, 30.0
 """For how long the load writes before members are taken away, and once that is noticed."""
-LEAST_BEFORE_S, LEAST_DURING_S = 1.8, 0.5  # where waits are scaled: a load must have begun
+LEAST_BEFORE_S, LEAST_DURING_S = 1.8, 1.0  # where waits are scaled: a load must have begun
 WAIT_S, LEAST_WAIT_S = 3600.0, 60.0  # at most, for a loss to be noticed, and for all to be whole again
 FILE_BYTES = 1024 * MIB
 """Of each file that is written round and round; a volume has two, which take an eighth of it at most."""

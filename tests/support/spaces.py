@@ -144,7 +144,7 @@ class Spaces:
         self.prepared()
         first = self.nodes[0]
         if len(self.nodes) > 1:
-            witness = {"witness_account": "w", "witness_key": "k"} if len(self.nodes) == 2 else {}
+            witness = {"witness_account": "w", "witness_key": "key-of-w"} if len(self.nodes) == 2 else {}
             self.run(first, "cluster", self.cluster(**witness))
         self.run(first, "enable", self.enable())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -259,3 +260,23 @@ def test_a_network_that_binds_is_named_with_what_helps(trials: pd.DataFrame) -> 
 
 def test_trials_without_volumes_stay_as_they_are(trials: pd.DataFrame) -> None:
     assert volume_bound.on_volumes(trials, {}) is trials
+
+
+@pytest.mark.parametrize("own", [0.0, 0.5, 1.0])
+def test_reads_of_volumes_that_every_node_owns_one_of_meet_all_disks_alike(own: float) -> None:
+    shape = Shape("two-way", 4, 4, nodes=2)
+    both = Setup(shape, tier("P30"), vm("Standard_D32s_v5"), local_share=own, volumes=2)
+    assert volume_bound.bound(both, load(write_share=0.0)).iops == 40_000
+    assert volume_bound.bound(both, load()).iops == 20_000
+    alone = replace(both, volumes=1)
+    assert volume_bound.bound(alone, load(write_share=0.0)).iops == 20_000 / max(own, 1 - own)
+    # Of three volumes one node owns two: it answers two thirds of the reads.
+    three = replace(both, volumes=3, local_share=1.0)
+    assert volume_bound.bound(three, load(write_share=0.0)).iops == pytest.approx(30_000)
+
+
+def test_networks_of_volumes_that_every_node_owns_one_of_carry_half_each_way() -> None:
+    shape = Shape("two-way", 4, 4, nodes=2)
+    setup = Setup(shape, Rates(), Rates(), nic_out_mb_s=1000, nic_in_mb_s=1000, local_share=1.0)
+    alone, both = (volume_bound.caps(replace(setup, volumes=count), load()) for count in (1, 2))
+    assert (alone["cap_nic_out_mb_s"], both["cap_nic_out_mb_s"]) == (1000, 2000)

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from diskbook import load
 from diskbook.base.units import KIB
 from diskbook.scenario.model import Scenario
 from diskbook.throttling import credit, diagnosis, limits, volume_bound, volume_setups
@@ -103,3 +104,45 @@ def test_tables_without_volumes_stay_as_they_are() -> None:
     manifest = {"scenario": {"disk": []}, "replicates": []}
     assert volume_setups.with_limits(trials, manifest) is trials
     assert volume_setups.drawn_on(manifest) is credit.one_disk
+
+
+def test_an_arm_on_several_volumes_has_the_bound_of_all_together() -> None:
+    nested = load.load("nested-resiliency", "standard")
+    setups = volume_setups.documented(nested)
+    assert {setup.volumes for setup in setups.values()} == {2}
+    assert [name for name, setup in setups.items() if setup.remote] == [
+        "two-way-moved",
+        "nested-mirror-moved",
+        "nested-parity-moved",
+    ]
+    writes, reads = (
+        {name: volume_bound.bound(setup, Load(4 * KIB, share)).iops for name, setup in setups.items()}
+        for share in (1.0, 0.0)
+    )
+    assert {reads[name] for name in reads} == {40_000}
+    assert (writes["two-way"], writes["nested-mirror"], writes["nested-parity"]) == (20_000, 10_000, 5_000)
+    # A data set that stays in its mirror tier is a nested mirror's.
+    assert writes["nested-parity-inside"] == writes["nested-mirror"]
+
+
+def test_what_fills_volumes_draws_on_all_their_nodes_at_once() -> None:
+    nested = load.load("nested-resiliency", "standard")
+    limits = {"iops": 1000, "mb_s": 100, "burst_iops": 2000, "burst_mb_s": 200}
+    machines = {name: {"limits": limits} for name in ("n1", "n2")}
+    disks = {disk.name: {"limits": {}} for disk, _ in nested.made_disks()}
+    manifest = {
+        "scenario": nested.model_dump(mode="json"),
+        "replicates": [{"replicate": 1, "machines": machines, "disks": disks}],
+    }
+    fill = {
+        "event": "prefill", "replicate": 1, "disk": "", "volume": "two-way", "caps_lifted": False,
+        "bytes": 200 * 900 * 10**6, "real_s": 900.0, "time_utc": "2026-01-01T00:15:00+00:00",
+    }  # fmt: skip
+    trial = {**event("nested-mirror", "write-4k-10x8", "nested-mirror", 0), "disk": ""}
+    trial |= {"started_utc": "2026-01-01T00:15:00+00:00", "ended_utc": "2026-01-01T00:15:10+00:00"}
+    demand = {trial["trial"]: (10.0, 100.0, 0.4)}
+    before, after = (
+        credit.trial_credits(manifest, events, demand, volume_setups.drawn_on(manifest))[trial["trial"]]
+        for events in ([trial], [fill, trial])
+    )
+    assert before.left_share == 1.0 and after.left_share == pytest.approx(0.5, abs=0.02)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from diskbook import load
 from diskbook.throttling import limits, volume_setups, wire
 from diskbook.throttling.volume_bound import Shape
 from diskbook.throttling.wire import Holder
@@ -53,3 +54,7 @@ def test_reads_that_the_owner_answers_alone_meet_its_limits() -> None:
     assert "limit of 20,000" not in labels(unknown)[1]
     label, binds = labels(known)
     assert label == "capped" and binds in ("disk limit of 20,000 IOPS", "VM uncached limit of 20,000 IOPS")
+
+
+def test_several_volumes_have_no_owner_whose_counts_would_tell() -> None:
+    assert wire.holders(load.load("nested-resiliency", "quick")) == {}

@@ -257,6 +257,10 @@ class LocalBackend:
             if vm_id in self._book.vms:
                 self._publish(vm_id)
 
+    def folder(self, vm_id: str) -> Path:
+        """Return the folder of a machine, in which all is that belongs to it."""
+        return self._machine(self._record(vm_id)).folder
+
     def opens_account(self, account: str, key: str) -> bool:
         """Tell whether a storage account takes a key; without a control plane every one does."""
         return self._accounts is None or self._accounts(account, key)

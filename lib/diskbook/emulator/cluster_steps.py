@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from diskbook.emulator import pool_steps, volume_steps
+from diskbook.emulator import fleet, pool_steps, volume_steps
 from diskbook.emulator.step_call import Call, Json, Killed, StepError, same
 from diskbook.emulator.storage_spaces import Cluster, Node, digest
 from diskbook.machines.cluster import steps
@@ -212,6 +212,7 @@ _STEPS: dict[str, Callable[[Call, Any], Json]] = {
     "place": volume_steps.place,
     "idle": volume_steps.idle,
     "counters": volume_steps.counters,
+    "fleet": fleet.fleet,
     "fail": volume_steps.fail,
     "restore": volume_steps.restore,
 }

@@ -156,10 +156,13 @@ class Model:
         """Return the caps of a disk, one budget over all machines that share it.
 
         On-demand bursting has no credit: its limits are simply the higher ones. An ephemeral OS disk has
-        none of its own: the machine's cached ones hold.
+        none of its own: the machine's cached ones hold. What is planted in a site holds for its disks.
         """
         if disk.sku == catalog.EPHEMERAL:
             return Limits()
+        planted = self.profile.drives.get(disk.tags.get(SITE_TAG, DEFAULT))
+        if planted is not None:
+            return self._scaled(Limits(planted.iops, planted.mb_s))
         documented = disk_options.limits(disk, disk.tier)
         limits = Limits(documented.iops, documented.mb_s)
         if documented.burst_iops is not None and documented.burst_mb_s is not None:

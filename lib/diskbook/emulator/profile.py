@@ -140,6 +140,15 @@ class Caps:
 
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
+class Drives:
+    """Limits of all data disks of a site instead of the documented ones; the control plane reports them."""
+
+    iops: Annotated[Number, Field(ge=1, multiple_of=1)]
+    mb_s: Annotated[Number, Field(ge=1, multiple_of=1)]
+
+
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True)
 class Volumes:
     """What volumes of several disks play besides their disks' latencies.
 
@@ -177,7 +186,7 @@ class Profile:
     """A checked profile.
 
     `home_zone` is the zone ZRS disks answer from; None: drawn for each disk by the seed. `delays_s` overrides
-    the control plane's own times, by kind of operation.
+    the control plane's own times, by kind of operation. `drives` are by site.
     """
 
     name: str
@@ -185,6 +194,7 @@ class Profile:
     noise: Noise = field(default_factory=Noise)
     caps: Caps = field(default_factory=Caps)
     volumes: Volumes = field(default_factory=Volumes)
+    drives: Mapping[str, Drives] = field(default_factory=dict)
     delays_s: Mapping[str, float] = field(default_factory=dict)
     home_zone: str | None = None
 
@@ -249,6 +259,7 @@ class _Document(BaseModel):
     noise: Noise = Noise()
     caps: Caps = Caps()
     volumes: Volumes = Volumes()
+    drives: dict[Annotated[str, known_name("site", SITES)], Drives] = Field(default_factory=dict)
     zones: _Zones = _Zones()
 
 
@@ -345,6 +356,7 @@ def parse_profile(document: Mapping[str, Any], name: str, where: str) -> Profile
         noise=checked.noise,
         caps=checked.caps,
         volumes=checked.volumes,
+        drives=checked.drives,
         delays_s=checked.control_plane.delays_s,
         home_zone=None if home == "seed" else home,
     )

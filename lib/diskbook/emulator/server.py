@@ -136,6 +136,7 @@ def _control_plane(
         token=config["token"],
         time_scale=config["time_scale"],
         delays_s=profile.delays_s,
+        drives={site: (int(drive.iops), int(drive.mb_s)) for site, drive in profile.drives.items()},
         seed=config["seed"],
         faults=tuple(config["faults"]),
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from diskbook.emulator.records import Book
@@ -50,6 +52,9 @@ class Machines(Protocol):
 
     def show(self, vm_ids: Iterable[str]) -> None:
         """Write what machines see of their disks and volumes."""
+
+    def folder(self, vm_id: str) -> Path:
+        """Return the folder of a machine."""
 
     def opens_account(self, account: str, key: str) -> bool:
         """Tell whether a storage account takes a key."""
@@ -115,13 +120,19 @@ class Call:
         while not test():
             if time.monotonic() > until:
                 raise StepError(f"{what} was waited for, but did not come about in {seconds:g} s")
-            self.lock.release()
-            try:
+            with self.unlocked():
                 time.sleep(POLL_S)
-            finally:
-                self.lock.acquire()
             if self.machines.closed or not self.book.is_up(self.vm_id):
                 raise Killed
+
+    @contextmanager
+    def unlocked(self) -> Iterator[None]:
+        """Let others work meanwhile."""
+        self.lock.release()
+        try:
+            yield
+        finally:
+            self.lock.acquire()
 
     # who may reach what
 

@@ -28,6 +28,8 @@ _OF_NETWORK = {
     r"\network interface(*)\bytes sent/sec": _SENT,
     r"\network interface(*)\bytes received/sec": _RECEIVED,
 }
+_FILL = r"\refs(*)\fast tier data fill ratio"
+_FILL_UNIT = 10_000  # of REFS_VOLUME_DATA_BUFFER
 _SLOW_TIER = r"\refs(*)\allocation of data clusters on slow tier/sec"
 
 
@@ -65,5 +67,8 @@ def _totals(call: Call, path: str) -> Iterator[tuple[str, int]]:
     elif path == _SLOW_TIER:
         for name in sorted(counted):
             yield name.lower(), call.host.moved_to_parity(name) // _CLUSTER_BYTES
+    elif path == _FILL:
+        for name, fill in sorted(call.host.mirror_fill(call.vm_id).items()):
+            yield name.lower(), round(_FILL_UNIT * fill)
     else:
         raise StepError("The specified object was not found on the computer.")

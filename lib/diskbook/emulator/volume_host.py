@@ -139,15 +139,19 @@ class VolumeHost:
             server = self.running.get((record.number, vm_id))
             if server is None or (record.kind == "simple" and not record.formatted):
                 continue
-            size, files = record.layout.size_bytes, str(self._files(record).absolute())
+            size, files = record.layout.size_bytes, str(self.files(record).absolute())
             for path, uri in ((record.path, server.uri()), (record.fill_path, server.uri(unthrottled=True))):
                 yield {"path": path, "uri": uri, "size_bytes": size, "files": files}
+
+    def files(self, record: VolumeRecord) -> Path:
+        """Where a volume's files are recorded (see `volume_files`)."""
+        return self._home(record) / "files"
 
     # what a volume plays
 
     def _open(self, record: VolumeRecord) -> None:
         home = self._home(record)
-        self._files(record).mkdir(parents=True, exist_ok=True)
+        self.files(record).mkdir(parents=True, exist_ok=True)
         model = self._model_of(record)
         volume = Volume(home / "layout", record.layout, model, witness=record.witness)
         volume.file.play(model)
@@ -213,9 +217,6 @@ class VolumeHost:
     def _home(self, record: VolumeRecord) -> Path:
         return self._folder / "volumes" / str(record.number)
 
-    def _files(self, record: VolumeRecord) -> Path:
-        return self._home(record) / "files"
-
     def _work(self, record: VolumeRecord, vm_id: str) -> Path:
         return self._home(record) / f"node-{record.nodes.index(vm_id)}"
 
@@ -237,6 +238,11 @@ class VolumeHost:
             if record.name == name
         ]
         return sum(entry.in_place_bytes + entry.rotated_bytes for entry in counts)
+
+    def mirror_fill(self, vm_id: str) -> dict[str, float]:
+        """Share of the mirror tier that holds data, of each volume of a machine; 0 for one without tiers."""
+        records = self._book.spaces.volumes_of(vm_id)
+        return {record.name: self.volumes[record.number].file.mirror_fill() for record in records}
 
 
 def room_slabs(disk: PoolDisk) -> int:

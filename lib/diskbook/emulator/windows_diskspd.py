@@ -15,14 +15,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.emulator import windows_xml
+from diskbook.emulator import volume_files, windows_xml
 from diskbook.emulator.environment import FOLDER_VARIABLE
 from diskbook.emulator.layout_file import DEPTH
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse_words
@@ -32,16 +32,20 @@ from diskbook.tools import fio
 from diskbook.tools.record import Load, Measurement
 
 FILL = ":fill"
+NO_FILE, NO_PATH, NO_ROOM = 2, 3, 112
+"""Windows' numbers of why a file cannot be opened or made."""
+_OFFSET = "--offset="
 _TARGET = re.compile(r"#(?P<number>[0-9]+)(?P<fill>:fill)?")
 
 
 @dataclass(frozen=True)
 class Disk:
-    """An emulated disk as fio addresses it."""
+    """An emulated disk, or a file on an emulated volume, as fio addresses it: `offset` is where it begins."""
 
     target: str
     size_bytes: int
     engine: str = "nbd"
+    offset: int = 0
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -106,30 +110,39 @@ def _disk(asked: Arguments, disks: dict[str, dict[str, Any]], volumes: list[dict
 
 
 def _file(asked: Arguments, volumes: list[dict[str, Any]]) -> Disk:
-    """Find a file on a volume, or make it (-c). A volume holds this file alone, from its beginning on."""
+    """Find a file on a volume, or make it (-c)."""
     target = PureWindowsPath(asked.targets[0])
     row = next((row for row in volumes if PureWindowsPath(row["path"]) == target.parent), None)
     if row is None:
-        raise UsageError(f"Error opening file: {target} [3]")
+        raise not_opened(target, NO_PATH)
+    check_depth(asked)
+    folder, name = Path(row["files"]), target.name.lower()
+    if asked.create_bytes is not None:
+        try:
+            volume_files.make(folder, {name: asked.create_bytes}, row["size_bytes"])
+        except volume_files.NoRoomError:
+            raise not_opened(target, NO_ROOM) from None
+    extent = volume_files.read(folder).get(name)
+    if extent is None:
+        raise not_opened(target, NO_FILE)
+    return Disk(row["uri"], extent.size, offset=extent.offset)
+
+
+def not_opened(target: PureWindowsPath, code: int) -> UsageError:
+    """Say that a file cannot be opened, with Windows' number of the reason."""
+    return UsageError(f"Error opening file: {target} [{code}]")
+
+
+def check_depth(asked: Arguments) -> None:
+    """Refuse more I/Os of a thread at a time than a connection to an emulated volume has."""
     if asked.depth > DEPTH:
         raise UsageError(f"emulated volumes take {DEPTH} I/Os of a thread at a time, not {asked.depth}")
-    file = Path(row["files"]) / target.name.lower()
-    others = [path for path in Path(row["files"]).iterdir() if path != file]
-    if asked.create_bytes is not None:
-        if others:
-            raise UsageError(f"emulated volumes hold one file, and this one has {others[0].name}")
-        if asked.create_bytes > row["size_bytes"]:
-            raise UsageError(f"Error opening file: {target} [112]")
-        with file.open("ab") as made:
-            made.truncate(asked.create_bytes)
-    if not file.exists():
-        raise UsageError(f"Error opening file: {target} [2]")
-    return Disk(row["uri"], file.stat().st_size)
 
 
 def workload_of(asked: Arguments, disk: Disk) -> Workload:
     """Say the load in the workbook's terms. There is no file cache on an emulated disk, so none is played."""
-    bounded = asked if asked.span_bytes is not None else replace(asked, max_offset=disk.size_bytes)
+    end = min(asked.max_offset or disk.size_bytes, disk.size_bytes)  # what is beyond it is another's
+    bounded = replace(asked, max_offset=end)
     plain = replace(bounded, cache="off", memory_mapped=False)
     series_s = (asked.iops_interval_ms or 1000) / 1000
     line = {"name": "emulated", "verbatim": " ".join(_quoted(word) for word in render(plain))}
@@ -140,28 +153,33 @@ def _quoted(word: str) -> str:
     return f'"{word}"' if " " in word else word
 
 
+def command(asked: Arguments, disk: Disk, seed: int) -> fio.Job:
+    """Build fio's command for a line of DiskSpd. DiskSpd tells its threads apart, so fio must."""
+    job = fio.command(workload_of(asked, disk), disk, seed=seed)
+    words = [word for word in job.argv if word != "--group_reporting"]
+    words = [word for word in words if not word.startswith(_OFFSET)]
+    return replace(job, argv=(*words, f"{_OFFSET}{disk.offset + asked.base_offset}"))
+
+
 def _measure(asked: Arguments, disk: Disk, folder: Path) -> windows_xml.Measured:
-    load = workload_of(asked, disk)
-    job = fio.command(load, disk, seed=asked.seed or 1)
-    # DiskSpd tells its threads apart, so fio must.
-    argv = [word for word in job.argv if word != "--group_reporting"]
+    load, job = workload_of(asked, disk), command(asked, disk, asked.seed or 1)
     for note in job.notes:
         print(f"emulated: {note}", file=sys.stderr)
-    done = subprocess.run(argv, check=False, cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(job.argv, check=False, cwd=folder, capture_output=True, text=True)
     total = fio.parse_output(done.stdout, "fio", messages=done.stderr, runtime_s=load.runtime_s)
     logs = [(folder / job.logs[kind]) for kind in ("lat_log", "iops_log")]
     texts = [log.read_text("utf-8") if log.exists() else "" for log in logs]
     series = fio.parse_logs(texts[0], texts[1], load.series_s, "fio")
-    return windows_xml.Measured(total, _threads(done.stdout), series)
+    whole = json.loads(done.stdout[done.stdout.index("{\n") :])
+    return windows_xml.Measured(total, threads_of(whole), series)
 
 
-def _threads(text: str) -> tuple[Measurement, ...]:
+def threads_of(whole: Mapping[str, Any]) -> tuple[Measurement, ...]:
     """Result of each of fio's jobs alone."""
-    whole = json.loads(text[text.index("{\n") :])
     return tuple(_alone(whole, job) for job in whole["jobs"])
 
 
-def _alone(whole: dict[str, Any], job: dict[str, Any]) -> Measurement:
+def _alone(whole: Mapping[str, Any], job: dict[str, Any]) -> Measurement:
     """One job; at a low rate, or in a short time, it may have done nothing."""
     if not any(job[name]["total_ios"] for name in ("read", "write")):
         return Measurement(job["jobname"], "", Load(), {})

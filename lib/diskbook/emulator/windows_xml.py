@@ -37,7 +37,9 @@ class Measured:
     series: Mapping[str, Series]
 
 
-def document(asked: Arguments, size_bytes: int, measured: Measured, ended: datetime) -> str:
+def document(
+    asked: Arguments, size_bytes: int, measured: Measured, ended: datetime, computer: str = "emulated"
+) -> str:
     """Write the results of a call.
 
     Parameters
@@ -50,10 +52,12 @@ def document(asked: Arguments, size_bytes: int, measured: Measured, ended: datet
         What fio measured instead.
     ended
         When.
+    computer
+        Where.
     """
     lines = [
         "<Results>",
-        *_system(measured.total.version or "fio", ended),
+        *_system(measured.total.version or "fio", ended, computer),
         *_profile(asked, size_bytes),
         *_time_span(asked, size_bytes, measured),
         "</Results>",
@@ -75,9 +79,9 @@ def _elements(values: Mapping[str, object]) -> Iterator[str]:
     return (_element(name, value) for name, value in values.items())
 
 
-def _system(fio_version: str, ended: datetime) -> Iterator[str]:
+def _system(fio_version: str, ended: datetime, computer: str) -> Iterator[str]:
     yield "<System>"
-    yield _element("ComputerName", "emulated")
+    yield _element("ComputerName", computer)
     yield "<Tool>"
     yield _element("Version", version(fio_version))
     yield _element("VersionDate", RELEASE_DATE)

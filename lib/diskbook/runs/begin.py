@@ -15,7 +15,7 @@ from diskbook.base import redact
 from diskbook.base.errors import UsageError
 from diskbook.base.visible import visible
 from diskbook.cloud import connect
-from diskbook.emulator import lifecycle
+from diskbook.emulator import fleet_limits, lifecycle
 from diskbook.emulator.profile import load_profile
 from diskbook.scenario.model import Scenario
 from diskbook.store import plan as plans, run as runs
@@ -90,12 +90,15 @@ def _check_name(name: str) -> None:
 def _emulator(folder: Path, scenario: Scenario, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the emulator, checked; `own` says that it is the run's own and ends with it."""
     if "name" in asked:
-        return {**_of_running(asked), "own": False}
+        running = _of_running(asked)
+        fleet_limits.check(load_profile(running["profile"]), scenario)
+        return {**running, "own": False}
     name = connect.own_emulator_name(folder)
     defaults = {"name": name, "profile": "default", "seed": scenario.design.seed, "time_scale": TIME_SCALE}
     settings = {**defaults, **asked}
-    hours = load_profile(settings["profile"]).noise.hours_between_blocks
-    return {**settings, "hours_between_blocks": hours, "own": True}
+    profile = load_profile(settings["profile"])
+    fleet_limits.check(profile, scenario)
+    return {**settings, "hours_between_blocks": profile.noise.hours_between_blocks, "own": True}
 
 
 def _of_running(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from diskbook.base.units import GIB
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.state import Resource
+from diskbook.emulator.model import SITE_TAG
 from diskbook.emulator.types import DiskSpec, Json
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.disk_options import OPTIONS
@@ -49,8 +51,8 @@ def limits_of(ask: DiskAsk) -> catalog.DiskLimits:
     return disk_options.limits(ask, ask.tier)
 
 
-def fill(disk: Resource) -> None:
-    """Write the figures that Azure computes from size, SKU and tier."""
+def fill(disk: Resource, drives: Mapping[str, tuple[int, int]]) -> None:
+    """Write the figures that Azure computes from size, SKU and tier; `drives` are planted ones, by site."""
     ask = ask_of(disk.body)
     limits = limits_of(ask)
     properties = disk.properties
@@ -58,7 +60,9 @@ def fill(disk: Resource) -> None:
         "Ultra" if ask.sku.startswith("Ultra") else "Premium" if ask.sku.startswith("Premium") else "Standard"
     )
     disk.body["sku"] = {"name": ask.sku, "tier": family}
-    properties["diskIOPSReadWrite"], properties["diskMBpsReadWrite"] = limits.iops, limits.mb_s
+    planted = drives.get((disk.body.get("tags") or {}).get(SITE_TAG, ""))
+    figures = planted or (limits.iops, limits.mb_s)
+    properties["diskIOPSReadWrite"], properties["diskMBpsReadWrite"] = figures
     properties["diskSizeBytes"] = ask.size_gib * GIB
     flexible = catalog.flexible_skus().get(ask.sku)
     if flexible is None:

@@ -79,7 +79,7 @@ def build(plane: ControlPlane, group: str, name: str, body: Json, location: str)
     disk = Resource(made)
     if disk.properties.get("burstingEnabled"):
         disk.properties["burstingEnabledTime"] = now
-    fill(disk)
+    fill(disk, plane.settings.drives)
     return plane.store.save(disk)
 
 
@@ -129,7 +129,7 @@ def _change(plane: ControlPlane, call: Call, disk: Resource, whole: bool) -> Rep
     if body["properties"].get("burstingEnabled") and not previous["properties"].get("burstingEnabled"):
         body["properties"]["burstingEnabledTime"] = azure_time()
     disk.body = body
-    fill(disk)
+    fill(disk, plane.settings.drives)
     disk.properties["provisioningState"] = "Updating"
     disk.hidden["previous"] = previous
     plane.store.save(disk)

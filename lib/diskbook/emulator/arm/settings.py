@@ -25,8 +25,9 @@ class Settings:
     """Settings of a control plane.
 
     `time_scale` is the share of Azure's waiting times that is really slept, `delays_s` overrides
-    `reference.delays` by kind of operation, `quotas` gives cores by "cores" (region) or VM family (350 where
-    nothing is said) and public addresses, `restrictions` are sizes that the subscription may not have,
+    `reference.delays` by kind of operation, `drives` are IOPS and MB/s that data disks of a site have instead
+    of the documented ones (by the tag `diskbook-site`), `quotas` gives cores by "cores" (region) or VM family
+    (350 where nothing is said) and public addresses, `restrictions` are sizes that the subscription may not have,
     `seed` draws the subscription's mapping of logical to physical zones, `faults` are as
     in `faults.py`.
     """
@@ -36,6 +37,7 @@ class Settings:
     token: str = field(repr=False)
     time_scale: float = 1.0
     delays_s: Mapping[str, float] = field(default_factory=dict)
+    drives: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     seed: int = 1
     faults: tuple[Json, ...] = ()
     quotas: Mapping[str, int] = field(default_factory=dict)

@@ -1,0 +1,158 @@
+"""A fleet as one call of fio: a section for every machine, and what each of them measured.
+
+Sections start together, since fio sets all threads up before it lets any of them go; as processes of their
+own 28 of them would take 8 s to begin. Threads share one process (`thread`), and each machine is a group of its
+own (`new_group`), whose numbers are told apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PureWindowsPath
+from typing import Any
+
+from diskbook.base.units import MS_PER_S
+from diskbook.emulator import windows_diskspd, windows_xml
+from diskbook.emulator.windows_diskspd import Disk
+from diskbook.scenario.diskspd_line.arguments import Arguments
+from diskbook.tools import fio
+from diskbook.tools.record import Measurement, Series
+
+OUTPUT, JOBS = "fio.json", "fleet.fio"
+_ONLY_IN_COMMANDS = ("fio", "--name=", "--output-format=")
+_DIRECTIONS = ("read", "write")
+_LOGS = ("write_lat_log", "write_iops_log")
+
+
+@dataclass(frozen=True)
+class Member:
+    """A machine of a fleet: the file that it drives, on a volume as a node sees it."""
+
+    name: str
+    volume: str
+    node: str
+    file: PureWindowsPath
+    disk: Disk
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a machine measured, and when (ms since the Unix epoch)."""
+
+    measured: windows_xml.Measured
+    started_ms: int
+    ended_ms: int
+
+
+def job_file(line: Arguments, members: Sequence[Member], seed: int) -> str:
+    """Write the job file of a fleet: DiskSpd's line, once for each machine.
+
+    Parameters
+    ----------
+    line
+        What each machine does.
+    members
+        The machines.
+    seed
+        Of the offsets; fio draws others in each thread.
+    """
+    sections = ["[global]", "thread", "log_unix_epoch=1"]
+    for member in members:
+        sections += ["", f"[{member.name}]", "new_group", *_options(line, member, seed)]
+    return "\n".join(sections) + "\n"
+
+
+def _options(line: Arguments, member: Member, seed: int) -> Iterator[str]:
+    for word in windows_diskspd.command(line, member.disk, seed).argv:
+        if word.startswith(_ONLY_IN_COMMANDS):
+            continue
+        option, _, value = word.removeprefix("--").partition("=")
+        value = member.name if option in _LOGS else value
+        yield f"{option}={value}" if value else option
+
+
+def command(program: str) -> list[str]:
+    """Build the command line that runs the job file in its folder."""
+    return [program, "--eta=never", f"--output={OUTPUT}", "--output-format=json+", JOBS]
+
+
+def read(folder: Path, messages: str, line: Arguments, members: Sequence[Member]) -> dict[str, Outcome]:
+    """Read what fio left, by machine.
+
+    Raises
+    ------
+    UnusableError
+        A machine did not measure, or not for as long as it was to; it is named.
+    """
+    file = folder / OUTPUT
+    text = file.read_text("utf-8") if file.exists() else ""
+    whole = json.loads(text[text.index("{\n") :]) if "{\n" in text else {"jobs": []}
+    of_machines: dict[str, list[Mapping[str, Any]]] = {member.name: [] for member in members}
+    for job in whole["jobs"]:
+        of_machines[job["jobname"]].append(_ended_in_time(job, line))
+    return {
+        name: _outcome(folder, name, {**whole, "jobs": jobs}, messages, line)
+        for name, jobs in of_machines.items()
+    }
+
+
+def _ended_in_time(job: Mapping[str, Any], line: Arguments) -> dict[str, Any]:
+    """Count the I/Os of a thread that ended in its time, as DiskSpd does.
+
+    fio's `total_ios` are those that it began. It goes on until the last of them has ended, which behind a cap
+    may be seconds later, and its bytes are those of all that ended since the warm-up. A thread that is held
+    up by nothing but its queue has that full at the end of its time: so many of them were late. One with a
+    rate begins an I/O at the very moment at which its time does.
+    """
+    begun = {name: int(job[name]["total_ios"]) for name in _DIRECTIONS}
+    ended = sum(int(job[name]["io_bytes"]) // line.block_size for name in _DIRECTIONS) - line.depth
+    total = sum(begun.values())
+    share = max(0, ended if line.rate is None else total - 1) / max(1, total)
+    return {**job, **{name: {**job[name], "total_ios": round(share * begun[name])} for name in begun}}
+
+
+def _outcome(folder: Path, name: str, own: Mapping[str, Any], messages: str, line: Arguments) -> Outcome:
+    printed = json.dumps(own) if own["jobs"] else ""
+    total = _in_time(fio.parse_output(printed, name, messages=messages, runtime_s=line.duration_s), line)
+    logs = [folder / f"{name}_{kind}.log" for kind in ("lat", "iops")]
+    texts = [log.read_text("utf-8") if log.exists() else "" for log in logs]
+    # A thread ends, and writes its last line, when its last I/O has: that may be long after its time is up.
+    last = max((_time_ms(row) for text in texts for row in text.splitlines()), default=0)
+    started = last - max(job["job_runtime"] for job in own["jobs"])
+    interval_s = (line.iops_interval_ms or MS_PER_S) / MS_PER_S
+    series = _series(texts, started, interval_s, name) if line.iops_interval_ms else {}
+    threads = windows_diskspd.threads_of(own)
+    return Outcome(windows_xml.Measured(total, threads, series), started, started + round(total.runtime_ms))
+
+
+def _in_time(total: Measurement, line: Arguments) -> Measurement:
+    """Say rates over the time that a machine was to measure for (see `_ended_in_time`)."""
+    seconds = min(float(line.duration_s), total.runtime_ms / MS_PER_S)
+    directions = {
+        name: replace(
+            part,
+            iops=part.ios / seconds,
+            bw_bytes=part.ios * line.block_size / seconds,
+            runtime_ms=seconds * MS_PER_S,
+        )
+        for name, part in total.directions.items()
+    }
+    return replace(total, directions=directions)
+
+
+def _time_ms(row: str) -> int:
+    return int(row.partition(",")[0])
+
+
+def _series(texts: Sequence[str], started_ms: int, interval_s: float, name: str) -> Mapping[str, Series]:
+    """Read the logs, with times since the machine began to measure."""
+    since = ["".join(_since(text, started_ms)) for text in texts]
+    return fio.parse_logs(since[0], since[1], interval_s, name)
+
+
+def _since(text: str, started_ms: int) -> Iterator[str]:
+    for row in text.splitlines():
+        _, comma, rest = row.partition(",")
+        yield f"{max(0, _time_ms(row) - started_ms)}{comma}{rest}\n"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from diskbook.base import paths
-from diskbook.emulator import windows_steps, windows_verify
+from diskbook.emulator import volume_files, windows_steps, windows_verify
 from diskbook.emulator.disk import build_plugin
 from diskbook.emulator.environment import FOLDER_VARIABLE
 from diskbook.emulator.layout_file import MemberModel, NodeModel, VolumeModel
@@ -140,15 +140,10 @@ def test_what_cannot_be_done_is_told_in_one_sentence(machine: Machine) -> None:
     assert not said["ok"] and "none" in said["error"]["message"]
     said = machine.call("end", tag="ee" * 8, wait_s=0)
     assert "the end of the writing was waited for" in said["error"]["message"]
-    (machine.files / "other.dat").write_bytes(b"")
-    with (machine.files / "other.dat").open("r+b") as file:
-        file.truncate(machine.volume.layout.size_bytes - 1)
+    volume_files.make(machine.files, {"vm-001.dat": 64 * 2**20}, machine.volume.layout.size_bytes)
+    assert machine.call("end", tag="aa" * 8)["ok"]  # what loads have made is in nobody's way
+    volume_files.make(machine.files, {"vm-002.dat": 36 * 2**20}, machine.volume.layout.size_bytes)
     assert "not enough space" in machine.call("write", tag="ff" * 8)["error"]["message"]
-    (machine.files / "other.dat").unlink()
-    index = machine.files / "extents.json"
-    index.write_text(json.dumps({"a": {"offset": 2**20, "size": machine.volume.layout.size_bytes}}), "utf-8")
-    assert "not enough space" in machine.call("write", tag="ff" * 8)["error"]["message"]
-    index.unlink()
 
 
 def test_the_machine_does_it_itself_where_the_script_is_there(

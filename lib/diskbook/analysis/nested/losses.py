@@ -189,16 +189,16 @@ def words(a: Analysed) -> list[str]:
 
 def arrangements(a: Analysed) -> dict[str, Arrangement]:
     """Where the first stretches of a volume of each kind lie, as an emulated machine told, else by rule."""
-    told: dict[str, Any] = {}
+    layouts: dict[str, Any] = {}
     for replicate in a.manifest.get("replicates", ()):
-        told |= {
+        layouts |= {
             name: entry["layout"]
             for name, entry in (replicate.get("volumes") or {}).items()
             if entry.get("layout")
         }
     made = {}
     for kind, volume in _volumes(a.scenario).items():
-        layout = told.get(a.scenario.members_of(volume)[0])
+        layout = layouts.get(a.scenario.members_of(volume)[0])
         nodes, drives = len(a.scenario.nodes_of(volume)), a.scenario.disk_named(volume.disk).count
         by_rule = copies.by_rule(volume, nodes, drives, BANDS)
         made[kind] = copies.of_layout(layout, BANDS) if layout else by_rule

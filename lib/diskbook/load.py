@@ -13,14 +13,14 @@ from pydantic import ValidationError
 from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.validation import Wording, one_line, sentence
-from diskbook.scenario import azure_rules, consistency, failover_rules, leave_out, sweeps
+from diskbook.scenario import azure_rules, consistency, failover_rules, leave_out, loss_rules, sweeps
 from diskbook.scenario.model import PRESETS, Scenario
 from diskbook.tools import registry
 
 SAMPLE = "sample"
 """Preset of the committed sample run, which a scenario may have; it lies over quick."""
 LISTS = frozenset({"machine", "disk", "arm", "workload", "sweep", "comparison", "check", "drill"})
-LISTS |= {"cluster", "volume"}
+LISTS |= {"cluster", "volume", "loss"}
 _AZURE_NAMES = ("region", "size", "substitute", "sku", "error_code")
 _AZURE_NAME = "{place}: {key} = {value} is no name of Azure's; these have letters, digits, _ and - alone"
 WORDING = Wording(
@@ -176,6 +176,8 @@ def _lay_over(raw: dict[str, Any], layers: Mapping[str, Mapping[str, Any]], file
         _merge(raw, {key: table for key, table in changes.items() if key == "sweep"}, where)
     if "sweep" in raw:
         _make_workloads(raw, file)
+    if "loss" in raw:
+        raw["loss"] = loss_rules.rows(raw["loss"])
     for where, changes in layers.items():
         _merge(
             raw, {key: table for key, table in changes.items() if key not in ("sweep", "leave_out")}, where

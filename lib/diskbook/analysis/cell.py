@@ -40,6 +40,7 @@ LEFT_OUT: Mapping[type[Record], Mapping[str, str]] = {
         "comparison": "compared by its own fields",
         "check": _APART,
         "drill": _APART,
+        "loss": _APART,
         "cluster": "those of the comparison are compared",
         "volume": "those of the comparison are compared",
     },

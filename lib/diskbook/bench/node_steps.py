@@ -49,7 +49,14 @@ def machine_of(rig: Rig, node: str) -> str:
 
 
 def run(
-    rig: Rig, machine: str, step: str, request: Request, *, clustered: bool = True, wait_s: int = 0
+    rig: Rig,
+    machine: str,
+    step: str,
+    request: Request,
+    *,
+    clustered: bool = True,
+    wait_s: int = 0,
+    connection: WindowsConnection | None = None,
 ) -> Answer:
     """Run a step on a machine, as the cluster's account where it reaches other nodes; record it.
 
@@ -63,6 +70,8 @@ def run(
         Whether there is a cluster; one server's own steps run by themselves.
     wait_s
         What the step may wait for of itself, on top of its time.
+    connection
+        Another one than that of all steps, beside which this one runs.
 
     Raises
     ------
@@ -75,7 +84,7 @@ def run(
         password = cluster_account.password(rig.run.folder)
         task = steps.as_task(step, request, cluster_account.ACCOUNT, password)
         outer = "task", task.model_copy(update={"wait_s": limit_s})
-    return _recorded(rig, machine, step, outer, rig.windows(machine), limit_s)
+    return _recorded(rig, machine, step, outer, connection or rig.windows(machine), limit_s)
 
 
 def prepare(rig: Rig, machine: str, request: steps.Prepare) -> Answer:

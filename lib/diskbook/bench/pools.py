@@ -78,43 +78,43 @@ def attach(rig: Rig, pools: list[Pool]) -> dict[str, tuple[steps.PoolDisk, ...]]
 
 def _on_node(rig: Rig, pool: Pool, node: str) -> None:
     """Have the disks of a pool on one of its machines; those that are new are proved to be ours."""
-    specs = _specs(rig, pool, node)
-    luns = rig.attachments.attach_all(specs, node)
+    members = specs(rig, pool, node)
+    luns = rig.attachments.attach_all(members, node)
     proved: dict[str, Any] = rig.replicate.get("pool_disks", {})
-    new = [spec for spec in specs if spec.name not in proved]
+    new = [spec for spec in members if spec.name not in proved]
     unique_ids = {name: row["unique_id"] for name, row in proved.items()}
     unique_ids |= _prove(rig, node, new, luns) if new else {}
-    parts = {spec.name: {"unique_id": unique_ids[spec.name], "lun": luns[spec.name]} for spec in specs}
+    parts = {spec.name: {"unique_id": unique_ids[spec.name], "lun": luns[spec.name]} for spec in members}
     rig.record_parts("pool_disks", parts)
 
 
-def _specs(rig: Rig, pool: Pool, node: str) -> list[Disk]:
+def specs(rig: Rig, pool: Pool, node: str) -> list[Disk]:
     """Disks of a pool on one of its machines, in order."""
     made = {disk.name: disk for disk, machine in rig.scenario.made_disks() if machine == node}
     count = rig.scenario.disk_named(pool.disk).count
     return [made[f"{pool.disk}-{node}-{number}"] for number in range(1, count + 1)]
 
 
-def _prove(rig: Rig, node: str, specs: list[Disk], luns: Mapping[str, int]) -> dict[str, str]:
+def _prove(rig: Rig, node: str, new: list[Disk], luns: Mapping[str, int]) -> dict[str, str]:
     """Make sure that disks are ours; return how Windows names each."""
     connection = rig.windows(node)
-    for spec in specs:
+    for spec in new:
         row = rig.replicate["disks"][spec.name]
         size_bytes = spec.size_gib * GIB
         machine_disks.ours(connection, luns[spec.name], size_bytes=size_bytes, unique_id=row["unique_id"])
     shown = {int(row["lun"]): str(row.get("unique_id") or "") for row in connection.disks()}
-    for spec in specs:
+    for spec in new:
         if not shown.get(luns[spec.name]):
             raise DiskbookError(
                 f"machine {connection.host.name}: the disk at LUN {luns[spec.name]} shows no uniqueId, so it "
                 "cannot be told from others in a pool; nothing was written"
             )
-    return {spec.name: shown[luns[spec.name]] for spec in specs}
+    return {spec.name: shown[luns[spec.name]] for spec in new}
 
 
 def _named(rig: Rig, pool: Pool, node: str) -> list[steps.PoolDisk]:
     """Disks of a pool on one of its machines, as the step names them."""
-    rows = [(spec, rig.replicate["pool_disks"][spec.name]) for spec in _specs(rig, pool, node)]
+    rows = [(spec, rig.replicate["pool_disks"][spec.name]) for spec in specs(rig, pool, node)]
     return [
         steps.PoolDisk(node=name_of(rig, node), size_bytes=spec.size_gib * GIB, **row) for spec, row in rows
     ]

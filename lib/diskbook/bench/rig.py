@@ -127,6 +127,13 @@ class Rig:
         """Look again where the disk is before it is used next."""
         self._placed.pop(disk, None)
 
+    def forget_connections(self, machine: str) -> None:
+        """Close the connections to a machine that was off."""
+        for kept in (self.connections, self._for_steps):
+            connection = kept.pop(machine, None)
+            if connection is not None:
+                connection.close()
+
     def close(self) -> None:
         """Close all connections."""
         for connection in (*self.connections.values(), *self._for_steps.values()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diskbook.base.units import MB, MIB
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.delays import DELAYS_S
-from diskbook.scenario import fleets, schedule
+from diskbook.scenario import fleets, loss_rules, schedule
 from diskbook.scenario.model import Disk, Scenario
 from diskbook.throttling import volume_bound, volume_setups
 
@@ -14,13 +14,14 @@ DRILL_S = 120.0  # roughly: a machine off and on, a disk moved
 CLUSTER_S = 900.0
 VOLUME_S = 60.0
 PLACE_S = 10.0
+LOSS_S = 600.0  # disks or nodes taken away, noticed, brought back and copied back; volumes of a pool together
 
 
 def around_s(scenario: Scenario) -> float:
     """Time of one replicate apart from its trials, in seconds on Azure.
 
-    Machines and disks made, moved, filled and deleted, clusters and volumes made, drills, and the wait
-    between blocks.
+    Machines and disks made, moved, filled and deleted, clusters and volumes made, drills, losses, and
+    the wait between blocks.
 
     Times of operations are the emulator's idea of Azure's: the creation of a VM is recorded (75 s, in a zone
     168 s), the others are plausible. Prefill goes at the disk's limit in MB/s.
@@ -34,6 +35,8 @@ def around_s(scenario: Scenario) -> float:
     used = {arm.disk for arm in scenario.arm}
     prefill = sum(filled / MB / _mb_s(scenario, disk) for disk in scenario.disk if disk.name in used)
     drills = len(scenario.drill) * DRILL_S
+    clusters = [cluster for cluster, _, _ in loss_rules.played_together(scenario)]  # side by side
+    drills += max((clusters.count(cluster) for cluster in clusters), default=0) * LOSS_S
     deleted = DELAYS_S["vm-delete"] + DELAYS_S["group-delete"]
     volumes = _volumes_s(scenario, filled)
     return made + moved + prefill + volumes + drills + schedule.waiting_s(scenario) + deleted

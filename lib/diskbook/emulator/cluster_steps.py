@@ -60,7 +60,7 @@ def answer(call: Call, step: str, request: Mapping[str, Any], inner: str = "") -
 
 
 def _request(step: str, request: Mapping[str, Any]) -> steps.Request:
-    if step not in steps.STEPS:
+    if step not in (*_STEPS, "task"):
         raise StepError(f"there is no step {step}")
     try:
         return steps.STEPS[step].model_validate(dict(request))

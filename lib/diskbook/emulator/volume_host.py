@@ -45,6 +45,7 @@ class VolumeHost:
         self._cache = cache
         self.volumes: dict[int, Volume] = {}
         self.running: dict[tuple[int, str], VolumeServer] = {}
+        self.repaired_before: dict[int, int] = {}  # bytes, at the last loss that a step noticed
         self.activity = MemberActivity()
         for record in book.spaces.there:
             self._open(record)

@@ -14,7 +14,7 @@ from diskbook.emulator.step_call import Call, Json, StepError, same
 from diskbook.emulator.storage_spaces import Pool, VolumeRecord
 from diskbook.emulator.volume import Volume
 from diskbook.emulator.volume_host import room_slabs
-from diskbook.emulator.volumes import MOST_PLACES, slabs_taken
+from diskbook.emulator.volumes import MOST_PLACES, Layout, slabs_taken
 from diskbook.machines.cluster import steps
 from diskbook.scenario.volume_rules import COPIES
 
@@ -27,6 +27,7 @@ _UNFIT = (
     "The storage pool does not have sufficient eligible resources for the creation of the specified virtual "
     "disk."
 )
+SHOWN_BANDS = 8
 _FULL = "Not enough available capacity"
 
 
@@ -59,7 +60,14 @@ def volume(call: Call, asked: steps.Volume) -> Json:
         "parts": parts,
         "size_bytes": layout.size_bytes,
         "footprint_bytes": layout.footprint_bytes,
+        "layout": {"nodes": list(layout.nodes), "tiers": _first_bands(layout)},
     }
+
+
+def _first_bands(layout: Layout) -> list[Json]:
+    """Members that hold the first bands of each tier, by band, row and column; Windows tells none."""
+    tiers = layout.tiers
+    return [{"parity": tier.parity, "members": tier.members[:SHOWN_BANDS].tolist()} for tier in tiers]
 
 
 def _made(call: Call, asked: steps.Volume) -> VolumeRecord:
@@ -325,6 +333,8 @@ def fail(call: Call, asked: steps.Loss) -> Json:
         what = f"the loss of node {asked.node}"
         call.wait_until(what, asked.wait_s, lambda: not _node_is_up(call, asked.node))
     noticed = round(time.monotonic() - began, 1)
+    for record in call.spaces.volumes_of(call.vm_id):
+        call.host.repaired_before[record.number] = call.host.volumes[record.number].file.counts().repair_done
     return {"noticed_s": noticed, **_state_of(call, asked.volumes), "nodes": _nodes(call)}
 
 
@@ -342,7 +352,17 @@ def restore(call: Call, asked: steps.Loss) -> Json:
             call.change(f"repair of {name}")
     state = _state_of(call, asked.volumes)
     ill = [row for row in state["health"] if row["health"] != "Healthy"]
-    return {"done": not ill and not state["jobs"], **state}
+    return {"done": not ill and not state["jobs"], **state, "ended": list(_ended_jobs(call))}
+
+
+def _ended_jobs(call: Call) -> Iterator[Json]:
+    """Repairs that have come to their end since the last loss."""
+    for record in call.spaces.volumes_of(call.vm_id):
+        volume, before = call.host.volumes[record.number], call.host.repaired_before.get(record.number, 0)
+        done = volume.file.counts().repair_done
+        if done > before and not volume.to_repair_bytes():
+            name = f"{record.name}-Repair"
+            yield {"id": f"{name}-{before}", "name": name, "bytes_done": done - before}
 
 
 def _disk_is_there(call: Call, unique_id: str | None) -> bool:

@@ -15,6 +15,7 @@ import urllib.request
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
+from diskbook.emulator import windows_verify
 from diskbook.emulator.environment import FOLDER_VARIABLE
 from diskbook.machines.cluster import scripts
 
@@ -67,6 +68,8 @@ def run(path: str) -> int:
         )
         return 1
     request = json.loads(sys.stdin.read())
+    if step == "verify":  # what loads do, this machine does itself
+        return _printed(windows_verify.answer(request))
     inner = str(request.get("step", "")) if step == "task" else ""
     inner_kind = kind(scripts.path(inner), inner) if inner in scripts.NAMES else "missing"
     return _carried_out(step, request, inner_kind)
@@ -91,5 +94,9 @@ def _carried_out(step: str, request: dict[str, Any], inner: str) -> int:
         return 1
     if answer is None:  # killed: nothing is printed
         return 1
+    return _printed(answer)
+
+
+def _printed(answer: dict[str, Any]) -> int:
     print(json.dumps(answer, separators=(",", ":")))
     return 0 if answer["ok"] else 1

@@ -1,11 +1,13 @@
 """Figures of a run: drawn from tables, captioned from computed numbers, exported byte for byte the same."""
 
 from diskbook.figures.binding import binding
+from diskbook.figures.copies import copies
 from diskbook.figures.credit import credit
 from diskbook.figures.depth_curves import depth_curves
 from diskbook.figures.export import export, html
 from diskbook.figures.failover import drill
 from diskbook.figures.forest import forest
+from diskbook.figures.loss_matrix import loss_matrix
 from diskbook.figures.percentiles import tail
 from diskbook.figures.predicted import drives
 from diskbook.figures.published import shares
@@ -18,6 +20,7 @@ __all__ = [
     "ArmLook",
     "Picture",
     "binding",
+    "copies",
     "credit",
     "depth_curves",
     "drill",
@@ -26,6 +29,7 @@ __all__ = [
     "forest",
     "html",
     "looks",
+    "loss_matrix",
     "rates",
     "ratio_map",
     "shares",

@@ -11,8 +11,10 @@ from typing import Any
 from tqdm import tqdm
 
 from diskbook.base.units import MIB
+from diskbook.scenario.survival import WORDS
 
-_OF_TRIALS = ("idle", "place")  # steps between trials, which are told where they fail
+_OF_TRIALS = ("idle", "place", "fail", "restore", "verify")
+"""Steps between trials, and of losses, which are told where they fail."""
 
 
 class Progress:
@@ -63,6 +65,7 @@ class Progress:
             "trial": self._trial,
             "finding": self._finding,
             "drill": self._drill,
+            "loss": self._loss,
             "prefill": self._prefill,
             "deletion": self._deletion,
             "expiry": self._expiry,
@@ -101,6 +104,15 @@ class Progress:
             self.say(f"  drill {event['name']}: {lost}, taken over in {event['rto_s']:.2f} s")
         else:
             self.say(f"  drill {event['name']} {event['status']}: {event['error'] or ''}".rstrip(": "))
+
+    def _loss(self, event: dict[str, Any]) -> None:
+        if event["status"] == "ok":
+            online = "online" if event["online"] == "yes" else "offline"
+            blocks = f"{event['blocks_verified']} of {event['blocks_written']} blocks verified"
+            what = f"{event['volume']} without {WORDS[event['lost']]}"
+            self.say(f"  loss {what}: {online}, {blocks}, whole again after {event['resync_s']:.1f} s")
+        elif event["status"] == "failed":
+            self.say(f"  loss {event['name']} failed: {event['error']}")
 
     def _prefill(self, event: dict[str, Any]) -> None:
         lifted = ", caps lifted" if event["caps_lifted"] else ""

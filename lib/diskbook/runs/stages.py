@@ -26,7 +26,7 @@ from diskbook.azure import (
 from diskbook.azure.attach import group_and_name
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.bench import checks, failover, volumes
+from diskbook.bench import checks, failover, losses, volumes
 from diskbook.bench.trials import Rig, measure
 from diskbook.cloud import connect, emulator as own_emulator
 from diskbook.cost import budget
@@ -64,7 +64,7 @@ def provision(run: Run) -> None:
         missing = [
             origin
             for origin in origins(scenario)
-            if (plans.remaining(run, origin) or failover.remaining(run, scenario, origin))
+            if (plans.remaining(run, origin) or _apart(run, scenario, origin))
             and running_machines(run, clients, origin) is None
         ]
         if missing:
@@ -78,7 +78,7 @@ def provision(run: Run) -> None:
 
 
 def benchmark(run: Run) -> None:
-    """Do the scenario's checks, measure every block that is not complete, and do the drills.
+    """Do the scenario's checks, measure every block that is not complete, and do the drills and losses.
 
     Raises
     ------
@@ -91,11 +91,16 @@ def benchmark(run: Run) -> None:
     with run.locked(), _cloud_told(run):
         scenario = run.scenario
         left = {origin: plans.remaining(run, origin) for origin in origins(scenario)}
-        drills = {origin for origin in left if failover.remaining(run, scenario, origin)}
-        left = {origin: blocks for origin, blocks in left.items() if blocks or origin in drills}
+        apart = {origin for origin in left if _apart(run, scenario, origin)}
+        left = {origin: blocks for origin, blocks in left.items() if blocks or origin in apart}
         _measure_all(run, scenario, left)
         monitor.keep(run, connect.clients_of(run))
         run.append("stage", stage="benchmark")
+
+
+def _apart(run: Run, scenario: Scenario, origin: int) -> bool:
+    """Whether something is left to do that comes after the blocks of a replicate."""
+    return bool(failover.remaining(run, scenario, origin) or losses.remaining(run, scenario, origin))
 
 
 def teardown(run: Run, say: deletion.Say | None = None) -> None:
@@ -277,10 +282,12 @@ def _measure_replicate(
         )
     rig = Rig.of(clients, run, scenario, row, stop)
     try:
+        losses.mend(rig, clients)
         volumes.make(rig, clients)
         checks.run_checks(rig)
         measure(rig, own_emulator.with_its_clock(run, row, blocks))
         failover.run_drills(rig, clients)
+        losses.play(rig, clients)
     finally:
         rig.close()
 

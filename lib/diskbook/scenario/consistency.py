@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diskbook.scenario import fleet_rules, volume_references
+from diskbook.scenario import fleet_rules, loss_rules, volume_references
 from diskbook.scenario.model import Comparison, Scenario
 from diskbook.scenario.references import refer
 
@@ -20,7 +20,7 @@ def check(scenario: Scenario) -> None:
     ValueError
         With one sentence on the first that does not fit.
     """
-    for kind in ("machine", "disk", "cluster", "volume", "arm", "workload", "check", "drill"):
+    for kind in ("machine", "disk", "cluster", "volume", "arm", "workload", "check", "drill", "loss"):
         _unique(kind, [item.name for item in getattr(scenario, kind)])
     volume_references.check(scenario)
     _check_arms(scenario)
@@ -29,6 +29,7 @@ def check(scenario: Scenario) -> None:
         _check_comparison(scenario, item)
     _check_tools(scenario)
     _check_partners(scenario)
+    loss_rules.check(scenario)
     if sum(item.family == "headline" for item in scenario.comparison) > MOST_HEADLINES:
         raise ValueError(
             f"[[comparison]]: at most {MOST_HEADLINES} may be headline; call the others exploratory"

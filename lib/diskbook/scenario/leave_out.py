@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-KINDS = frozenset({"machine", "disk", "cluster", "volume", "arm", "workload", "check", "drill"})
+KINDS = frozenset({"machine", "disk", "cluster", "volume", "arm", "workload", "check", "drill", "loss"})
 Names = Sequence[Any]
 """Names as a file has them, which may be anything: nothing of it has been checked yet."""
 
@@ -18,7 +18,7 @@ def apply(raw: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> dict[st
     raw
         The file's tables; lists of tables are lists.
     names
-        By kind of row, e.g. ``{"arm": ["s2d-3-zones"]}``.
+        By kind of row, e.g. ``{"arm": ["s2d-3-zones"]}``. Losses of a volume go with it.
 
     Returns
     -------
@@ -29,6 +29,9 @@ def apply(raw: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> dict[st
     arms = names.get("arm", ())
     left = {kind: [row for row in rows if row.get("name") not in names[kind]] if kind in names else rows
             for kind, rows in raw.items()}  # fmt: skip
+    gone = names.get("volume", ())
+    if "loss" in left:
+        left["loss"] = [row for row in left["loss"] if row.get("volume") not in gone]
     workloads = [_pruned(row, arms) for row in left.get("workload", [])]
     left["workload"] = [row for row in workloads if row is not None]
     there = _names(left["workload"])

@@ -333,6 +333,22 @@ class Drill(Record):
     write_s: Annotated[float, Field(gt=0, le=60, strict=False)] = 1.0
 
 
+LostMembers = Literal["drive", "two-drives", "drive-each", "node", "node-and-drive", "two-nodes"]
+
+
+class Loss(Record):
+    """Members that a volume loses at once while it is written to, and gets back.
+
+    drive, two-drives: of one node; drive-each: one of each of two nodes; node-and-drive: a node, and a drive
+    of another one. Volumes of one pool lose the same members at the same moment. Of a volume with `count`
+    the first is written to.
+    """
+
+    name: Name
+    volume: str
+    lost: LostMembers
+
+
 class Scenario(Record):
     """A whole scenario with a preset applied."""
 
@@ -349,6 +365,7 @@ class Scenario(Record):
     drill: tuple[Drill, ...] = ()
     cluster: tuple[Cluster, ...] = ()
     volume: tuple[Volume, ...] = ()
+    loss: tuple[Loss, ...] = ()
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 

@@ -37,7 +37,7 @@ __all__ = ["Tables", "build", "read", "tables_of", "validate", "write"]
 Event = Mapping[str, Any]
 Reader = Callable[[Event, Workload], Measurement]
 _ALWAYS = (schema.TRIALS, schema.BINS, schema.SERIES)
-_SOMETIMES = (schema.METRICS, schema.COUNTERS, schema.FLEET)
+_SOMETIMES = (schema.METRICS, schema.COUNTERS, schema.FLEET, schema.LOSSES)
 _LIMITS = ("iops", "mb_s", "burst_iops", "burst_mb_s")
 
 
@@ -48,7 +48,8 @@ class Tables:
     `trials` (a row a trial and direction), `bins` (latency histograms), `series` (by interval), `metrics` (of
     the platform, by minute; without rows where none were fetched), `counters` (of a cluster's nodes, before
     and after each trial on one of its volumes; without rows where there is no cluster), `fleet` (a row a
-    machine and direction of the trials that a fleet measured; without rows where none did).
+    machine and direction of the trials that a fleet measured; without rows where none did), `losses` (a row a
+    replicate, loss and volume; without rows where none were played).
     """
 
     trials: pd.DataFrame
@@ -57,6 +58,7 @@ class Tables:
     metrics: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.METRICS))
     counters: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.COUNTERS))
     fleet: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.FLEET))
+    losses: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.LOSSES))
 
 
 def build(run: Run) -> Tables:
@@ -79,7 +81,8 @@ def build(run: Run) -> Tables:
 
     tables = tables_of(manifest, ledger, read_trial)
     metrics = _platform(run, manifest["provenance"], ledger)
-    return _with_local_reads(replace(tables, metrics=metrics, counters=_counters(run, ledger)), manifest)
+    more = {"metrics": metrics, "counters": _counters(run, ledger), "losses": _losses(run.name, ledger)}
+    return _with_local_reads(replace(tables, **more), manifest)
 
 
 def rebuilt(run: Run) -> Tables:
@@ -157,6 +160,18 @@ def _counters(run: Run, ledger: Iterable[Event]) -> pd.DataFrame:
                 f"run {run.name}: {entry['path']} does not hold performance counters ({error}); restore it"
             ) from None
     return schema.from_rows(schema.COUNTERS, rows)
+
+
+def _losses(run: str, ledger: Iterable[Event]) -> pd.DataFrame:
+    """List the losses that were played, the last attempt of each; one that failed has its sentence alone."""
+    latest: dict[tuple[int, str], dict[str, Any]] = {}
+    for event in ledger:
+        if event["event"] == "loss" and event["status"] != "begun":
+            blocks = {"blocks_written": 0, "blocks_verified": 0}  # of one that failed
+            known = {name: event.get(name, blocks.get(name)) for name in schema.LOSSES.names}
+            row = {**known, "run": run, "loss": event["name"]}
+            latest[event["replicate"], event["name"]] = row
+    return schema.from_rows(schema.LOSSES, list(latest.values()))
 
 
 def write(tables: Tables, folder: Path) -> None:

@@ -189,7 +189,8 @@ LOSSES = Table(
         *_whole("replicate", least=1),
         *_text("loss", "volume", "kind", "lost"),
         Column("started_utc", "datetime64[us, UTC]"),
-        *_text("online", "expected_online", values=("yes", "no")),
+        *_text("online", nullable=True, values=("yes", "no")),
+        *_text("expected_online", values=("yes", "no")),
         *_whole("blocks_written", "blocks_verified", unit="blocks"),
         *_number("noticed_s", "resync_s", unit="s"),
         *_number("resync_bytes", unit="bytes"),
@@ -199,7 +200,9 @@ LOSSES = Table(
     key=("replicate", "loss", "volume"),
     remedy=_REBUILD,
 )
-"""What volumes outlive: members taken away under a load that is verified, and what came back, and when."""
+"""What volumes outlive: members taken away under a load that is verified, and what came back, and when.
+
+A loss that failed has its sentence in `error`, and nothing in `online`."""
 
 COMPARISONS = Table(
     "comparisons",

@@ -17,6 +17,7 @@ NAMES = (
     "fleet",
     "fail",
     "restore",
+    "verify",
     "task",
 )
 

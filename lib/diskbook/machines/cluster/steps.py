@@ -172,6 +172,32 @@ class Loss(Request):
     wait_s: int = 300
 
 
+class VerifyVolume(Request):
+    """A volume that is written to: its name, and the folder that it is reached by."""
+
+    name: str
+    path: str
+
+
+class Verify(Request):
+    """Blocks written one after another to a file on each volume, side by side, and read back.
+
+    `write` goes on until `end` or `read` is asked with the same `tag` and `file`, or `wait_s` is over; a
+    block that fails is tried again. `end` says what was acknowledged, `read` also how much of it is there,
+    whole. Blocks hold `tag` and their number; the file has `blocks` of them, and is written round and round.
+    Acknowledged blocks are counted by `bin_s` from `began_s` on, in seconds since 1970 by the node's clock.
+    """
+
+    action: Literal["write", "end", "read"]
+    volumes: tuple[VerifyVolume, ...]
+    tag: str
+    file: Literal["loss", "resync"]
+    blocks: int
+    block_bytes: int = 64 * KIB
+    bin_s: float = 1.0
+    wait_s: int = 600
+
+
 class Task(Request):
     """Another step, run as the cluster's account."""
 
@@ -194,6 +220,7 @@ STEPS: dict[str, type[Request]] = {
     "fleet": Fleet,
     "fail": Loss,
     "restore": Loss,
+    "verify": Verify,
     "task": Task,
 }
 

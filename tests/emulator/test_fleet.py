@@ -215,6 +215,9 @@ def test_counters_say_how_full_each_mirror_tier_is(rig: Rig) -> None:
     asked = steps.Counters(paths=(r"\ReFS(*)\Fast Tier Data Fill Ratio",))
     samples = {row["instance"]: row["raw"] for row in rig.made.run("r1-n1", "counters", asked)["samples"]}
     assert samples["outside"] == 10_000 and 0 < samples["inside"] < 10_000 and samples["nested"] == 0
+    tiers = {volume["name"]: volume["tiers"] for volume in rig.made.backend.truth()["volumes"]}
+    assert tiers["nested"] is None and tiers["outside"]["mirror_fill"] == 1
+    assert tiers["outside"]["in_place_bytes"] > 0 == tiers["inside"]["in_place_bytes"]
 
 
 # ---- what is refused, and what ends it ------------------------------------------------------------------

@@ -18,6 +18,7 @@ from diskbook.emulator.model import Model
 from diskbook.emulator.records import Book
 from diskbook.emulator.storage_spaces import VolumeRecord, group_of
 from diskbook.emulator.types import Latency, Limits
+from diskbook.emulator.volume import Volume
 from diskbook.emulator.volume_host import VolumeHost
 from diskbook.emulator.volumes import Layout, expected_write_ms
 from diskbook.throttling import volume_bound
@@ -54,10 +55,24 @@ def _of_volume(model: Model, book: Book, host: VolumeHost, record: VolumeRecord)
         "caps": list(_caps(model, book, record)),
         "repair_found_bytes": counts.repair_found,
         "repair_done_bytes": counts.repair_done,
+        "tiers": _tiers(made),
         "uses": [
             {"machine_id": vm_id, "sessions": [asdict(entry) for entry in host.sessions(record, vm_id)]}
             for vm_id in record.nodes
         ],
+    }
+
+
+def _tiers(made: Volume | None) -> dict[str, float] | None:
+    """How full the mirror tier of a volume with two is now, and what has passed it by since it was made."""
+    if made is None or len(made.layout.tiers) == 1:
+        return None
+    counts = made.file.counts()
+    return {
+        "mirror_fill": made.file.mirror_fill(),
+        "reallocated_regions": counts.reallocated,
+        "in_place_bytes": counts.in_place_bytes,
+        "rotated_bytes": counts.rotated_bytes,
     }
 
 

@@ -32,6 +32,7 @@ def several(tables: dict[str, Any]) -> None:
     tables["workload"] = [
         {**load, "name": "plain", "arms": ["alone"]},
         {**load, "name": "fleet", "instances": 4, "threads": 2, "arms": ["owner", "remote"]},
+        {**load, "name": "single", "tool": "vmfleet", "queue_depth": 1, "arms": ["owner"]},
     ]
 
 
@@ -45,10 +46,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedRig:
     return made
 
 
-def measure(place: ScriptedRig, arm: str) -> None:
-    """Measure the first block without the cells of other arms."""
+def measure(place: ScriptedRig, arm: str, load: str = "fleet") -> None:
+    """Measure one cell of the first block."""
     block = schedule.plan(place.scenario)[0]
-    alone = schedule.Block(1, 1, tuple(trial for trial in block.trials if trial.arm == arm))
+    cell = (arm, load)
+    alone = schedule.Block(1, 1, tuple(item for item in block.trials if (item.arm, item.workload) == cell))
     trials.measure(place, [alone])
 
 
@@ -92,6 +94,15 @@ def test_a_trial_runs_on_all_volumes_and_its_archive_is_its_result(place: Script
         assert len(archive.namelist()) == 5
     assert [task for _, step, task, _ in place.nodes.asked if step == "fleet"] == [True, True]
     assert not events(place.run, "step", step="fleet")  # the trial's own line says it
+
+
+def test_a_single_machine_has_the_first_volume(place: ScriptedRig) -> None:
+    measure(place, "owner", "single")
+    request = place.nodes.requests("fleet")[-1]
+    assert [(volume.name, volume.node) for volume in request.volumes] == [("mirror-1", "r1-n1")]
+    assert request.instances == 1 and "-t1 -o1 " in request.line
+    (trial,) = events(place.run, "trial")
+    assert (trial["status"], trial["tool"], trial["volume"]) == ("ok", "vmfleet", "mirror")
 
 
 def test_machines_that_are_not_aligned_run_on_the_node_after_the_owner(place: ScriptedRig) -> None:

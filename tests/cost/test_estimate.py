@@ -334,3 +334,23 @@ def test_the_volumes_scenario_costs_less_than_50_usd_a_replicate() -> None:
     assert estimate.usd * cost_estimate.MARGIN <= scenario.design.max_cost_usd
     full = budget.estimated(scenarios.load("s2d-azure", "full"), None, HALF_A_DAY, TODAY)
     assert full.usd * cost_estimate.MARGIN > scenario.design.max_cost_usd
+
+
+def test_nested_resiliency_is_bounded_and_full_asks_for_more() -> None:
+    scenario = scenarios.load("nested-resiliency", "standard")
+    estimate = budget.estimated(scenario, None, HALF_A_DAY, TODAY)
+    assert estimate.unpriced == () and 15 < estimate.usd < 30
+    assert estimate.usd * cost_estimate.MARGIN <= scenario.design.max_cost_usd
+    full = budget.estimated(scenarios.load("nested-resiliency", "full"), None, HALF_A_DAY, TODAY)
+    assert full.usd * cost_estimate.MARGIN > scenario.design.max_cost_usd
+
+
+def test_files_of_fleets_are_filled_before_each_block() -> None:
+    """4 x 2 volumes of 28 GiB, at 800, 400, 200 and 400 MB/s of the drives, once more a block."""
+    scenario = scenarios.load("nested-resiliency", "standard")
+    fourth = scenario.model_copy(
+        update={"workload": tuple(item.model_copy(update={"blocks": 4}) for item in scenario.workload)}
+    )
+    each = 2 * 28 * 1024**3 / 1e6
+    more = durations.around_s(fourth) - durations.around_s(scenario)
+    assert more == pytest.approx(each / 800 + each / 400 + each / 200 + each / 400)

@@ -74,6 +74,26 @@ def test_the_default_profile_gives_the_figures_of_other_articles() -> None:
     assert v2 == pytest.approx((0.330 + 0.353) / 2, rel=0.01)
 
 
+def test_drives_planted_in_a_site_take_the_place_of_documented_limits() -> None:
+    model = Model(load_profile("default"), 1)
+    limits = model.disk_limits(disk("Premium_LRS", "nested-resiliency", bursting=True))
+    assert (limits.iops, limits.mb_s) == pytest.approx((1470 * 1.02, 50 * 1.02))
+    assert limits.burst_iops is None
+    assert model.disk_limits(disk("Premium_LRS", "s2d-azure")).iops == 5000 * 1.02
+
+
+def test_drives_of_a_site_that_is_unknown_or_half_said_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "drives.toml"
+    for text, why in (
+        ("[drives.nested]\niops = 1\nmb_s = 1\n", "nested"),
+        ("[drives.s2d-azure]\niops = 1\n", "mb_s"),
+        ("[drives.s2d-azure]\niops = 1.5\nmb_s = 1\n", "whole number"),
+    ):
+        path.write_text(f'extends = "default"\n{text}')
+        with pytest.raises(UsageError, match=why):
+            load_profile(str(path))
+
+
 def test_limits_lie_two_per_cent_above_nominal() -> None:
     limits = Model(load_profile("default"), 1).disk_limits(disk("Premium_LRS"))
     assert limits.iops == pytest.approx(5099.82, rel=0.001)  # as shared-zrs and disk-options printed

@@ -95,10 +95,12 @@ def test_a_folder_of_vmfleet(tmp_path: Path) -> None:
     put(base, SAMPLES / "vmfleet" / "result.tsv")
     (base / "9d1c" / "perfctr-qos0-n1.blg").write_bytes(b"PDH\x00rest")
     made = make(tmp_path, base)
-    assert set(made.arms) == {"vm-base-n1-001", "vm-base-n1-002"}
+    assert made.arms == {"arm-9d1c": 1}  # one trial of two machines
     assert sum("made from XML files that are here too" in sentence for sentence in made.refused) == 2
     assert any("Windows performance counters" in sentence for sentence in made.refused)
-    assert set(rows(made)["tool"]) == {"diskspd"}
+    trials = rows(made)
+    assert set(trials["tool"]) == {"vmfleet"} and trials["trial"].nunique() == 1
+    assert set(tables.read(made.run.folder).fleet["vm"]) == {"vm-base-n1-001", "vm-base-n1-002"}
 
 
 def test_vmfleets_tables_alone(tmp_path: Path) -> None:

@@ -30,16 +30,3 @@ def test_another_block_size_or_direction_tells_nothing() -> None:
     larger = scenario.workload[1].model_copy(update={"block_size": 8192})
     loads = (scenario.workload[0], larger, scenario.workload[2])
     assert len(single_ios.missing(scenario.model_copy(update={"workload": loads}))) == 1
-
-
-def test_on_several_volumes_one_io_on_each_is_a_single_one() -> None:
-    nested = load.load("nested-resiliency", "quick")
-    assert single_ios.missing(nested) == []
-    without = nested.model_copy(
-        update={"workload": tuple(item for item in nested.workload if item.name != "write-4k-1x1")}
-    )
-    without = without.model_copy(
-        update={"comparison": tuple(item for item in without.comparison if item.workload != "write-4k-1x1")}
-    )
-    assert all("write-4k-matched: without the same load" in note for note in single_ios.missing(without))
-    assert len(single_ios.missing(without)) == 3

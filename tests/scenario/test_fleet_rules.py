@@ -67,6 +67,15 @@ def test_several_volumes_of_an_entry_are_owned_in_turn_and_share_a_fleet() -> No
     assert made.tool_of(arms["mirror"], made.workload_named("plain")) == "diskspd"
 
 
+def test_a_single_machine_is_a_fleet_on_the_first_volume() -> None:
+    tables = raw()
+    tables["workload"][1].update(instances=1, tool="vmfleet")
+    made = scenario(tables)
+    arm, few = made.arm_named("map"), made.workload_named("few")
+    assert few.outstanding == 1 and made.tool_of(arm, few) == "vmfleet"
+    assert fleets.used(made, arm, few) == {"map-1": "n1"} and fleets.on_each(made, arm, few) == 1
+
+
 def test_a_data_set_is_that_of_the_largest_load_on_a_volume() -> None:
     sets = fleets.data_sets(scenario())
     assert sets == {"map": (4, GIB // 4), "mirror": (8, GIB // 4)}
@@ -87,7 +96,7 @@ def test_a_data_set_stays_in_a_mirror_that_it_does_not_fill_to_85_percent(
 SENTENCES = [
     (("workload", 0, "instances"), 9, "[[workload]] fleet on map: 9 instances cannot be spread evenly over "
      "2 volumes; take a multiple of 2"),
-    (("workload", 1, "instances"), 1, "1 instances cannot be spread evenly over 2 volumes"),
+    (("workload", 1, "instances"), 3, "3 instances cannot be spread evenly over 2 volumes"),
     (("workload", 0, "arms"), ["alone"], "[[workload]] fleet on alone: a fleet runs on volumes of a"),
     (("workload", 2, "tool"), "vmfleet", "[[workload]] plain on alone: a fleet runs on volumes of"),
     (("workload", 2, "arms"), ["map"], "1 instances cannot be spread evenly"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,8 +13,13 @@ import numpy as np
 from diskbook.base.units import NS_PER_MS
 from diskbook.emulator import windows_xml
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse, with_target
+from diskbook.store import tables as store_tables
+from diskbook.store.run import Run
+from diskbook.store.tables import Tables
+from diskbook.tools import vmfleet
+from diskbook.tools.diskspd import xml
 from diskbook.tools.record import Direction, Load, Measurement, Series, percentile_ns
-from diskbook.tools.vmfleet import archive, names
+from diskbook.tools.vmfleet import archive, fleet as fleet_of_tool, names
 
 LINE = "-Z20M -z -h -t2 -o4 -b4k -r4k -w30 -W1 -C1 -d10 -D -L -Rxml"
 BEGAN = datetime(2026, 11, 22, 10, tzinfo=UTC)
@@ -80,6 +85,13 @@ def files_of(
     return files
 
 
+def machine_of(vm: Vm, *, line: str = LINE, listed: bool = True) -> fleet_of_tool.Machine:
+    """A machine as the reader of an archive makes it; its beginning to the millisecond where it is listed."""
+    asked = with_target(parse(line), r"C:\run\testfile1.dat")
+    read = fleet_of_tool.machine(vm.name, xml.parse(xml_of(vm, asked).decode(), vm.name), vm.name)
+    return replace(read, volume=vm.volume, node=vm.node, started=_at(vm.started_s) if listed else None)
+
+
 def xml_of(vm: Vm, asked: Arguments) -> bytes:
     """DiskSpd's XML of a machine."""
     directions = {name: _direction(vm, name, rate, asked) for name, rate in vm.iops.items() if rate}
@@ -140,3 +152,52 @@ def _series(vm: Vm) -> dict[str, Series]:
         rates = np.asarray(vm.rates.get(name, [rate] * len(ends)), float)[: len(ends)]
         series[name] = Series(ends, rates, np.full(len(ends), float(np.mean(vm.latency_ms))))
     return series
+
+
+def write_run(run: Run, trials: Mapping[str, Sequence[Vm]]) -> None:
+    """Write a run of one cell, whose trials are these fleets, one a block."""
+    first = next(iter(trials.values()))
+    run.write_manifest(_manifest(len(first), max(vm.runtime_s for vm in first)))
+    for block, (trial, machines) in enumerate(trials.items(), 1):
+        files = {"fleet": run.write_raw(f"{trial}.zip", archive_of(machines, spec=trial))}
+        run.append("trial", **_event(trial, block), files=files)
+        run.append("block", replicate=1, block=block, status="complete")
+
+
+def tables_of(trials: Mapping[str, Sequence[Vm]]) -> Tables:
+    """Tables of such a run, without its files."""
+    first = next(iter(trials.values()))
+    results = {trial: vmfleet.TOOL.read({"fleet": archive_of(vms)}, trial) for trial, vms in trials.items()}
+    ledger: list[dict[str, Any]] = []
+    for block, trial in enumerate(trials, 1):
+        ledger.append({"event": "trial", **_event(trial, block)})
+        ledger.append({"event": "block", "replicate": 1, "block": block, "status": "complete"})
+    manifest = _manifest(len(first), max(vm.runtime_s for vm in first))
+    return store_tables.tables_of(manifest, ledger, lambda event, _: results[event["trial"]])
+
+
+def _manifest(instances: int, runtime_s: float) -> dict[str, Any]:
+    none = dict.fromkeys(("iops", "mb_s", "burst_iops", "burst_mb_s"))
+    load = {"name": "mixed", "block_size": 4096, "write_pct": 30, "threads": 2, "queue_depth": 4}
+    asked = {"instances": instances, "tool": "vmfleet", "runtime_s": runtime_s, "ramp_s": 1.0}
+    return {
+        "schema": 1,
+        "run": "small",
+        "provenance": "emulated",
+        "site": "default",
+        "scenario": {"name": "tiny", "workload": [{**load, **asked}]},
+        "replicates": [
+            {
+                "replicate": 1,
+                "machines": {"n1": {"id": "/n1", "size": "Standard_D32s_v5", "limits": none}},
+                "disks": {"p30": {"id": "/p30", "limits": none}},
+            }
+        ],
+    }
+
+
+def _event(trial: str, block: int) -> dict[str, Any]:
+    place = {"replicate": 1, "block": block, "repeat": 1, "position": 1, "arm": "two-way", "attempt": 1}
+    where = {"machine": "n1", "machine_id": "/n1", "disk": "p30", "disk_id": "/p30", "workload": "mixed"}
+    times = dict.fromkeys(("started_utc", "ended_utc"), BEGAN.isoformat(timespec="microseconds"))
+    return {"trial": trial, **place, **where, **times, "status": "ok", "error": None, "tool": "vmfleet"}

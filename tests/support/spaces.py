@@ -67,6 +67,7 @@ class Spaces:
     profile: Profile
     nodes: tuple[str, ...]
     disks: int = 4
+    size: str = "Standard_L16s"
     backend: LocalBackend = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,7 +77,7 @@ class Spaces:
         """Start the backend as a restart of the emulator does: machines come back with their disks."""
         self.backend = LocalBackend(self.folder, "test", Model(self.profile, 1), self.plugin)
         for name in self.nodes:
-            self.backend.start_vm(machine(name))
+            self.backend.start_vm(machine(name, self.size))
             for lun in range(self.disks):
                 self.attach(name, lun)
 
@@ -137,7 +138,7 @@ class Spaces:
         for node in self.nodes:
             self.call(node, "prepare", self.prepare())
             self.backend.stop_vm(vm_id(node))
-            self.backend.start_vm(machine(node))
+            self.backend.start_vm(machine(node, self.size))
 
     def clustered(self) -> None:
         """Come as far as the pool."""
@@ -150,12 +151,14 @@ class Spaces:
 
 
 @contextmanager
-def spaces(nodes: int = 3, profile: str = "quiet", disks: int = 4) -> Iterator[Spaces]:
+def spaces(
+    nodes: int = 3, profile: str = "quiet", disks: int = 4, size: str = "Standard_L16s"
+) -> Iterator[Spaces]:
     """Machines with disks in a folder of their own."""
     names = tuple(f"r1-n{number + 1}" for number in range(nodes))
     with tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name:
         folder = Path(name)
-        made = Spaces(folder / "e", build_plugin(paths.CACHE), load_profile(profile), names, disks)
+        made = Spaces(folder / "e", build_plugin(paths.CACHE), load_profile(profile), names, disks, size)
         try:
             yield made
         finally:

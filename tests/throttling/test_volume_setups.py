@@ -125,6 +125,25 @@ def test_an_arm_on_several_volumes_has_the_bound_of_all_together() -> None:
     assert writes["nested-parity-inside"] == writes["nested-mirror"]
 
 
+def test_no_rate_of_two_tiers_is_above_what_their_mirror_allows() -> None:
+    nested = load.load("nested-resiliency", "quick")
+    known = {"limits": {"iops": 1000, "mb_s": 100}}
+    replicate = {
+        "replicate": 1,
+        "machines": {name: {"limits": {}} for name in ("n1", "n2")},
+        "disks": {disk.name: known for disk, _ in nested.made_disks()},
+    }
+    trials = pd.DataFrame(
+        {
+            "replicate": 1, "trial": ["a", "b"], "arm": ["nested-parity", "two-way"], "direction": "write",
+            "iops": [1500.0, 4000.0], "block_size_bytes": 4 * KIB,
+            **{limit.column: None for limit in limits.LIMITS},
+        }
+    )  # fmt: skip
+    manifest = {"scenario": nested.model_dump(mode="json"), "replicates": [replicate]}
+    assert volume_setups.with_limits(trials, manifest)["cap_disk_iops"].tolist() == [2000, 4000]
+
+
 def test_what_fills_volumes_draws_on_all_their_nodes_at_once() -> None:
     nested = load.load("nested-resiliency", "standard")
     limits = {"iops": 1000, "mb_s": 100, "burst_iops": 2000, "burst_mb_s": 200}

@@ -40,7 +40,7 @@ def device(rig: Rig, arm: Arm) -> Device:
 
 
 def run(rig: Rig, arm: Arm, load: Workload, name: str, job: Job, *, limit_s: float) -> dict[str, bytes]:
-    """Run a trial on all machines of a fleet, half of them or so on each volume.
+    """Run a trial on all machines of a fleet, as many of them on each volume.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def run(rig: Rig, arm: Arm, load: Workload, name: str, job: Job, *, limit_s: flo
     StepFailed
         With the node's own sentence, or where the results are another trial's.
     """
-    owners = rig.scenario.owners_of(arm)
+    owners = fleets.used(rig.scenario, arm, load)
     data = fleets.data_sets(rig.scenario)[arm.volume]
     request = steps.Fleet(
         volumes=_volumes(rig, owners, aligned=arm.aligned),

@@ -26,6 +26,9 @@ def list_() -> None:
         click.echo(f"  {name}  {row.provenance}  {row.state}{standing}")
 
 
+_IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "imported"}
+
+
 @click.command(name="import")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--name", help="Name of the run; by default imported, time and four digits.")
@@ -35,6 +38,9 @@ def list_() -> None:
 @click.option("--disk-sku", help="What was measured, e.g. Premium_LRS; with --size-gib its limits are known.")
 @click.option("--size-gib", type=int, help="Size of the disk.")
 @click.option("--vm-size", help="The machine, e.g. Standard_D4as_v4: its limits are known then.")
+@click.option(
+    "--analysis", default="imported", show_default=True, help="Scenario whose notebook analyses it."
+)
 @click.option("--report", is_flag=True, help="Run the analysis notebook, too, and make report.html.")
 @click.option("--dataset", metavar="NAME", help="azure-vm-noise-2024: recompute the tables of real noise.")
 def import_(
@@ -48,7 +54,7 @@ def import_(
     if dataset is not None:
         from diskbook.importing import azure_noise
 
-        if report or options != {**dict.fromkeys(options), "arms_by": "auto", "same_machine": False}:
+        if report or options != {**dict.fromkeys(options), **_IMPORT_DEFAULTS}:
             raise UsageError(
                 "--dataset recomputes tables and makes no run; of the options it takes --name only"
             )

@@ -31,7 +31,8 @@ def check(profile: Profile, scenario: Scenario) -> None:
             raise UsageError(
                 f"workload {load.name}: {load.instances} machines on {arm.name} would do up to {most:,.0f} "
                 f"IOPS under the emulator's profile '{profile.name}', of which at most {MOST_IOPS:,} are "
-                f"played undistorted; plant slower drives ([drives.{scenario.site}] in a profile), or give it a rate"
+                f"played undistorted; plant slower drives ([drives.{scenario.site}] in a profile), or give "
+                "it a rate"
             )
 
 

@@ -23,7 +23,7 @@ def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple
     measurement
         From any parser.
     tool
-        fio or diskspd.
+        Its name.
 
     Returns
     -------
@@ -46,6 +46,7 @@ def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple
         "write_pct": _write_pct(measurement),
         "threads": threads,
         "queue_depth": depth,
+        "instances": load.instances,
         "rate": load.rate if load.rate and load.rate <= 1e7 else None,
         "sync": load.sync,
         "working_set_gib": min(max((load.size_bytes or GIB) / GIB, 1e-6), 65536.0),
@@ -63,6 +64,8 @@ def name_of(keys: Mapping[str, Any], load: Load) -> str:
     units = ((MIB, "m"), (KIB, "k"), (1, "b"))
     block = next(f"{size // unit}{name}" for unit, name in units if size % unit == 0)
     parts = [start + mix, block]
+    if keys.get("instances", 1) > 1:
+        parts.append(f"vms{keys['instances']}")
     if keys["threads"] > 1:
         parts.append(f"t{keys['threads']}")
     parts.append(f"qd{keys['queue_depth']}" if load.queue_depth else "qd-unknown")

@@ -9,23 +9,28 @@ from pathlib import PureWindowsPath
 
 from diskbook.importing.files import Source
 from diskbook.tools.record import Measurement
+from diskbook.tools.vmfleet import names as vmfleet_names
 
 _LONGEST = 40
 WAYS = ("auto", "folder", "file", "target")
 # Folders of bench_fio below the device: block size, mode with its mix, run of a preconditioning.
 _BENCH_FIO = re.compile(r"^(?:\d+[kmg]?|(?:rw|readwrite|randrw)\d{1,3}|run-\d+)$", re.IGNORECASE)
 _BENCH_FIO_FILE = re.compile(r"^[a-z]+-\d+-\d+\.json$")
+_NUMBERED = re.compile(r"-\d{1,4}$")
 _VMFLEET_FILE = re.compile(r"^result-(?:(?:baseline|qos\d+)-)?(?P<machine>.+)\.xml$", re.IGNORECASE)
 
 
 def arm_words(source: Source, measurement: Measurement, tool: str, way: str) -> str:
     """Name what was measured, in words.
 
-    By "auto" it is the device's folder for bench_fio, the machine for VMFleet, else folder and target; a path
-    that names a file stands for itself.
+    By "auto" it is the device's folder for bench_fio; for a fleet of VMFleet its folder, its volumes where
+    they are named and the word of its sweep; for one of its machines alone that machine; else folder and
+    target. A path that names a file stands for itself.
     """
+    if measurement.instances:
+        return _of_fleet(source, measurement, way) or _own(source)
     target = target_words(measurement.target)
-    own = source.stem if source.named else source.root.resolve().name
+    own = _own(source)
     if source.named and way != "target":
         return source.label or own
     if way == "target":
@@ -35,6 +40,31 @@ def arm_words(source: Source, measurement: Measurement, tool: str, way: str) -> 
     if way == "folder":
         return "/".join(source.place) or own
     return _auto(source, tool, target) or own
+
+
+def _own(source: Source) -> str:
+    """What names a source where nothing else does."""
+    return source.stem if source.named else source.root.resolve().name
+
+
+def _of_fleet(source: Source, measurement: Measurement, way: str) -> str:
+    """Name what a fleet measured; a zip has its trial's name for a word, which tells no arms apart."""
+    named = vmfleet_names.cell_and_machine(source.name)
+    folder = (source.path.parent.name,) if source.named else source.place
+    volumes = _kinds(item.volume for item in measurement.instances)
+    if way == "file":
+        return "/".join((*folder, f"result-{named[0]}" if named else source.stem))
+    if way == "target":
+        return volumes
+    word = vmfleet_names.spec_of(named[0]) if named else ""
+    return "/".join(filter(None, folder if way == "folder" else (*folder, volumes, word)))
+
+
+def _kinds(volumes: Iterable[str]) -> str:
+    """Volumes of a fleet in words: "two-way" for two-way-1 and two-way-2."""
+    different = list(dict.fromkeys(filter(None, volumes)))
+    kinds = different if len(different) < 2 else [_NUMBERED.sub("", volume) for volume in different]
+    return "+".join(dict.fromkeys(kinds))
 
 
 def _auto(source: Source, tool: str, target: str) -> str:
@@ -50,8 +80,9 @@ def _by_bench_fio(source: Source) -> str | None:
 
 
 def _by_vmfleet(source: Source) -> str | None:
-    fleet = _VMFLEET_FILE.match(source.name)
-    return "/".join(filter(None, (source.label, fleet["machine"]))) if fleet else None
+    named, other = vmfleet_names.cell_and_machine(source.name), _VMFLEET_FILE.match(source.name)
+    machine = named[1] if named else other["machine"] if other else ""
+    return "/".join(filter(None, (source.label, machine))) if machine else None
 
 
 # How scripts that run a tool name its files: theirs, not the tool's.

@@ -9,17 +9,20 @@ from typing import Any
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import NS_PER_US, utc_text
 from diskbook.base.visible import visible
-from diskbook.importing import files as import_files, loads
+from diskbook.importing import files as import_files, fleets, loads
 from diskbook.importing.files import Sorted, Source
 from diskbook.store.raw_imported import with_logs
-from diskbook.tools import fio, registry
+from diskbook.tools import fio, registry, vmfleet
 from diskbook.tools.fio import logs_of_a_job as job_logs
 from diskbook.tools.record import Measurement
 
 
 @dataclass
 class Entry:
-    """One measurement on its way into the run: where it is from, and what it becomes."""
+    """One measurement on its way into the run: where it is from, and what it becomes.
+
+    `machines` are the files of a fleet, by machine; `source` is then the first of them.
+    """
 
     source: Source
     measurement: Measurement
@@ -27,6 +30,7 @@ class Entry:
     version: str
     part: int | None
     logs: dict[str, list[Source]] = field(default_factory=dict)
+    machines: dict[str, Source] = field(default_factory=dict)
     workload: dict[str, Any] = field(default_factory=dict)
     arm: str = ""
 
@@ -71,11 +75,13 @@ def _places(files: list[Source]) -> str:
 
 def _entries(files: Sorted) -> list[Entry]:
     """All measurements, with the logs that belong to them, and those that logs alone tell."""
+    joined, alone = fleets.split(files.results, files.refused)
     entries = [
         Entry(source, measurement, parsed.tool, parsed.version, part)
-        for source, parsed in files.results
+        for source, parsed in alone
         for part, measurement in enumerate(parsed.measurements)
     ]
+    entries += [_of_fleet(item) for item in joined]
     for (folder, prefix), kinds in files.logs.items():
         owners = [entry for entry in entries if entry.source.path.parent == folder and _writes(entry, prefix)]
         try:
@@ -83,6 +89,11 @@ def _entries(files: Sorted) -> list[Entry]:
         except DiskbookError as error:
             files.refused.append(str(error))
     return entries
+
+
+def _of_fleet(item: fleets.Fleet) -> Entry:
+    first = next(iter(item.files.values()))
+    return Entry(first, item.measurement, vmfleet.TOOL.name, item.version, None, machines=item.files)
 
 
 def _writes(entry: Entry, prefix: str) -> bool:

@@ -9,6 +9,7 @@ from importlib import metadata
 from itertools import groupby
 from typing import Any, Protocol
 
+from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.visible import visible
 from diskbook.importing import loads, names as import_names
@@ -40,6 +41,8 @@ class Settings:
         Whether all arms were measured on one machine, which cancels in a ratio then; files seldom tell.
     disk_sku, size_gib, vm_size
         Disk and machine that were measured, whose documented limits are then in force; None where unknown.
+    analysis
+        Scenario whose notebook analyses the results, for those that were measured as it does.
     """
 
     arms_by: str = "auto"
@@ -48,6 +51,7 @@ class Settings:
     disk_sku: str | None = None
     size_gib: int | None = None
     vm_size: str | None = None
+    analysis: str = ARTICLE
 
 
 class Described(Protocol):
@@ -72,8 +76,7 @@ def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
     UsageError
         For a setting that names nothing.
     """
-    if settings.arms_by not in import_names.WAYS:
-        raise unknown("way to tell arms apart", settings.arms_by, import_names.WAYS)
+    _check_names(settings)
     if (settings.disk_sku is None) != (settings.size_gib is None):
         raise UsageError("--disk-sku and --size-gib go together: the limits of a disk follow from both")
     known = {"disk": dict(_NO_LIMITS), "vm": dict(_NO_LIMITS)}
@@ -104,6 +107,16 @@ def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
     return known
 
 
+def _check_names(settings: Settings) -> None:
+    """Hold ways and analyses against those that there are, which are those of the notebooks."""
+    if settings.arms_by not in import_names.WAYS:
+        raise unknown("way to tell arms apart", settings.arms_by, import_names.WAYS)
+    notebooks = sorted(path.stem for path in paths.NOTEBOOKS.glob("3-analyse-*.ipynb"))
+    analyses = [stem.removeprefix("3-analyse-") for stem in notebooks]
+    if settings.analysis not in analyses:
+        raise unknown("analysis", settings.analysis, analyses)
+
+
 def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Settings) -> dict[str, Any]:
     """Make the scenario, as a manifest records it; entries get the names of their workloads.
 
@@ -123,7 +136,7 @@ def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Sett
             "article": ARTICLE,
             "question": "What do these results say, and what can they not say?",
             "region": UNKNOWN,
-            "analysis": ARTICLE,
+            "analysis": settings.analysis,
         },
         "machine": [
             {"name": name, "size": settings.vm_size or UNKNOWN, "os": system}

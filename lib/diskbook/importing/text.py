@@ -20,7 +20,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.figures.export import export
 from diskbook.figures.style import Picture
 from diskbook.importing import run as importer
-from diskbook.importing.scenario import ARTICLE, Settings
+from diskbook.importing.scenario import Settings
 from diskbook.store import run as runs
 from diskbook.store.run import Run
 from diskbook.tables import schema
@@ -49,7 +49,7 @@ def report(run: Run) -> Path:
     DiskbookError
         When the notebook fails; its last line says why.
     """
-    name = f"3-analyse-{ARTICLE}.ipynb"
+    name = _notebook(run)
     executed = run.folder / "notebooks" / name
     executed.parent.mkdir(exist_ok=True)
     parameters = json.dumps({"run": str(run.folder.resolve())})
@@ -75,9 +75,13 @@ def text(made: importer.Imported) -> str:
         f"{made.n_trials} measurements of {len(made.arms)} arms: {arms}",
         *_listed("know of them", made.flags),
         *_listed("not used", made.refused),
-        f"next: 'diskbook why {made.run.name}', or notebooks/3-analyse-{ARTICLE}.ipynb (--report runs it)",
+        f"next: 'diskbook why {made.run.name}', or notebooks/{_notebook(made.run)} (--report runs it)",
     ]
     return "\n".join(lines)
+
+
+def _notebook(run: Run) -> str:
+    return f"3-analyse-{run.manifest['scenario']['scenario']['analysis']}.ipynb"
 
 
 def _listed(head: str, sentences: Sequence[str]) -> list[str]:

@@ -62,6 +62,8 @@ def _append(run: Run, entry: Entry, block: int, position: int, kept: dict[Path, 
     # Long: a line of the ledger, key by key.
     logs = {kind: [f"log-{kind}-{n}" for n in range(1, len(files) + 1)] for kind, files in entry.logs.items()}
     files = {registry.IMPORTED: kept[entry.source.path]}
+    machines = {vm: f"machine-{n}" for n, vm in enumerate(entry.machines, 1)}
+    files |= {machines[vm]: kept[source.path] for vm, source in entry.machines.items()}
     for kind, names in logs.items():
         sources = zip(names, entry.logs[kind], strict=True)
         files |= {name: kept[source.path] for name, source in sources}
@@ -90,6 +92,7 @@ def _append(run: Run, entry: Entry, block: int, position: int, kept: dict[Path, 
         imported={
             "part": entry.part,
             "logs": logs,
+            **({"machines": machines} if machines else {}),
             "old": entry.old,
             "interval_s": entry.measurement.log_interval_s,
             "block_size": entry.measurement.load.block_size_bytes,
@@ -100,6 +103,7 @@ def _append(run: Run, entry: Entry, block: int, position: int, kept: dict[Path, 
 def _keep(run: Run, entries: list[Entry]) -> dict[Path, dict[str, str]]:
     """Keep every file that is used, once; return path and hash of each."""
     sources = {entry.source.path: entry.source for entry in entries}
+    sources |= {file.path: file for entry in entries for file in entry.machines.values()}
     sources |= {log.path: log for entry in entries for files in entry.logs.values() for log in files}
     folder = run.folder / "raw"
     folder.mkdir()
@@ -126,15 +130,16 @@ def _files(entries: list[Entry], kept: dict[Path, dict[str, str]]) -> list[dict[
     """What was imported, file by file, for the manifest."""
     rows: dict[Path, dict[str, Any]] = {}
     for entry in entries:
-        row = rows.setdefault(
-            entry.source.path,
-            {
-                "file": entry.source.shown,
-                **kept[entry.source.path],
-                "tool": entry.tool,
-                "tool_version": entry.version,
-                "measurements": 0,
-            },
-        )
-        row["measurements"] += 1
+        for source in entry.machines.values() or [entry.source]:
+            row = rows.setdefault(
+                source.path,
+                {
+                    "file": source.shown,
+                    **kept[source.path],
+                    "tool": entry.tool,
+                    "tool_version": entry.version,
+                    "measurements": 0,
+                },
+            )
+            row["measurements"] += 1
     return list(rows.values())

@@ -9,18 +9,15 @@ def missing(scenario: Scenario) -> list[str]:
     """Say which comparisons of latency lack the same load at queue depth 1 in one of their arms.
 
     Without it nothing tells whether a limit that no table names makes the latency (`throttling.saturation`).
-    On several volumes it is one I/O on each.
     """
     notes = []
     for item in scenario.comparison:
         load = scenario.workload_named(item.workload)
         if not item.metric.startswith("lat") or load.outstanding == 1:
             continue
-        alike = [other for other in scenario.workload if _alike(other, load)]
+        singles = [other for other in scenario.workload if other.outstanding == 1 and _alike(other, load)]
         lacking = [
-            arm
-            for arm in (item.arm, item.base_arm)
-            if not any(other.meets(arm) and other.outstanding <= _volumes(scenario, arm) for other in alike)
+            arm for arm in (item.arm, item.base_arm) if not any(single.meets(arm) for single in singles)
         ]
         if lacking:
             notes.append(
@@ -28,11 +25,6 @@ def missing(scenario: Scenario) -> list[str]:
                 f"{' and '.join(lacking)} nothing tells a queue from the disk, so no verdict on latency."
             )
     return notes
-
-
-def _volumes(scenario: Scenario, arm: str) -> int:
-    volume = scenario.arm_named(arm).volume
-    return scenario.volume_named(volume).count if volume else 1
 
 
 def _alike(load: Workload, other: Workload) -> bool:

@@ -39,10 +39,11 @@ def _check_cell(scenario: Scenario, arm: Arm, load: Workload) -> None:
         raise ValueError(
             f"{where}: a fleet runs on volumes of a cluster; leave instances out, or set arms to such"
         )
-    if volume is not None and load.instances % volume.count:
+    alone = load.is_fleet and load.instances == 1  # on the first of the volumes
+    if volume is not None and load.instances % volume.count and not alone:
         raise ValueError(
             f"{where}: {load.instances} instances cannot be spread evenly over {volume.count} volumes; "
-            f"take a multiple of {volume.count}"
+            f"take a multiple of {volume.count}, or a single one of tool vmfleet"
         )
     if not arm.aligned and not load.is_fleet:
         raise ValueError(f"{where}: the arm moves a fleet's machines; set instances, or give it an owner")

@@ -25,8 +25,14 @@ class DataSet(NamedTuple):
 
 
 def on_each(scenario: Scenario, arm: Arm, load: Workload) -> int:
-    """Count the machines of a fleet on each of an arm's volumes."""
-    return load.instances // scenario.volume_named(arm.volume).count
+    """Count the machines of a fleet on each volume that it uses."""
+    return load.instances // len(used(scenario, arm, load))
+
+
+def used(scenario: Scenario, arm: Arm, load: Workload) -> dict[str, str]:
+    """Return the volumes that a fleet uses, each with its owner: all of an arm; one machine the first."""
+    owners = scenario.owners_of(arm)
+    return owners if load.instances > 1 else dict(list(owners.items())[:1])
 
 
 def data_sets(scenario: Scenario) -> dict[str, DataSet]:

@@ -208,8 +208,9 @@ class Workload(Record):
 
     `rate` is the total in IOPS, `blocks` the number of blocks it is measured in, `series_s` the grain of
     the series kept. `instances` are the machines of a fleet, all together: each has `threads`, `queue_depth`
-    and a file of `working_set_gib` of its own, and they are spread evenly over the arm's volumes. `tool` is
-    "any" for the usual one of the arm's machine: fio on Linux, DiskSpd on Windows; of a fleet it is VMFleet.
+    and a file of `working_set_gib` of its own, and they are spread evenly over the arm's volumes; a single
+    one, of `tool` "vmfleet", has the first of them. `tool` is "any" for the usual one of the arm's machine:
+    fio on Linux, DiskSpd on Windows; of a fleet it is VMFleet.
     `verbatim` is a whole load as a line of DiskSpd; what it means is in the other keys, and `remarks` holds
     what a reader of its results must know.
     """

@@ -110,30 +110,46 @@ class Rig:
         threads: int = 8,
     ) -> tuple[Volume, VolumeServer]:
         """Make a volume of four disks a node, prefilled, and start serving it to the first node."""
+        members = self._limits_of_drives(nodes, limits)
+        made = self._volume(kind, members, latency, [self.limits(vm) for _ in range(nodes)], hop, local_share)
+        return made, self._served(made, 0, threads)
+
+    def pool(self, kind: str, latency: Latency, limits: Limits) -> tuple[VolumeServer, VolumeServer]:
+        """Make two volumes of two nodes on the same drives, each served to the node that owns it."""
+        members, nodes = self._limits_of_drives(2, limits), [self.limits(NO_LIMITS) for _ in range(2)]
+        servers = []
+        for node in range(2):
+            made = self._volume(kind, members, latency, nodes, NO_HOP, 1.0)
+            made.file.owner = node
+            servers.append(self._served(made, node, 8))
+        return servers[0], servers[1]
+
+    def _limits_of_drives(self, nodes: int, limits: Limits) -> list[Path]:
+        return [self.limits(limits) for _ in range(DISKS * nodes)]
+
+    def _volume(
+        self, kind: str, drives: list[Path], latency: Latency, vms: list[Path], hop: Hop, local_share: float
+    ) -> Volume:
         self._made += 1
         folder = self.folder / f"volume-{self._made}"
         folder.mkdir()
         members = tuple(
-            MemberModel(folder / f"{number}.img", self.limits(limits), latency, latency)
-            for number in range(DISKS * nodes)
+            MemberModel(folder / f"{number}.img", own, latency, latency) for number, own in enumerate(drives)
         )
-        machines = tuple(NodeModel(self.limits(vm)) for _ in range(nodes))
         columns = DISKS // 2 if kind.startswith("nested") else DISKS
-        layout = arrange(kind, DISKS, nodes, SIZES_GIB.get(kind, (1.0,)), columns)
-        model = VolumeModel(machines, members, local_share, hop, rotate_at=0.0)
-        volume = Volume(folder / "layout", layout, model, witness=True)
-        server = VolumeServer(
-            folder / "s",
-            build_plugin(self.folder, VOLUME_SOURCE),
-            folder / "w",
-            volume.file.path,
-            0,
-            threads=threads,
-        )
+        layout = arrange(kind, DISKS, len(vms), SIZES_GIB.get(kind, (1.0,)), columns)
+        model = VolumeModel(tuple(NodeModel(vm) for vm in vms), members, local_share, hop, rotate_at=0.0)
+        return Volume(folder / "layout", layout, model, witness=True)
+
+    def _served(self, volume: Volume, node: int, threads: int) -> VolumeServer:
+        """Serve a volume to a node, prefilled."""
+        folder = volume.file.path.parent
+        plugin = build_plugin(self.folder, VOLUME_SOURCE)
+        server = VolumeServer(folder / "s", plugin, folder / "w", volume.file.path, node, threads=threads)
         server.start()
         self._exports.callback(server.stop)
         run_fio([server], "--rw=write", "--bs=1m", "--iodepth=4", unthrottled=True)
-        return volume, server
+        return server
 
 
 def run_fio(exports: Sequence[Server], *options: str, unthrottled: bool = False) -> list[Measurement]:

@@ -17,6 +17,7 @@ from diskbook.tools import formats, registry
 from diskbook.tools.fio import latency as fio_latency, logs_of_a_job as job_logs
 from diskbook.tools.fio.logs_of_a_job import LogFile
 from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError
+from diskbook.tools.vmfleet import fleet
 
 _CHUNK = MIB
 
@@ -37,6 +38,8 @@ def read_trial(folder: Path, event: Mapping[str, Any]) -> Measurement:
         When a raw file is missing, was changed, or does not say any more what it said when it was imported.
     """
     settings_kept, files = event["imported"], event["files"]
+    if "machines" in settings_kept:
+        return _fleet(folder, event)
     logs = {
         kind: [_log_file(folder, files[key]) for key in keys]
         for kind, keys in settings_kept.get("logs", {}).items()
@@ -60,6 +63,20 @@ def read_trial(folder: Path, event: Mapping[str, Any]) -> Measurement:
             )
         measurement, version = parsed.measurements[settings_kept["part"]], parsed.version
     return replace(with_logs(measurement, job_log), version=version)
+
+
+def _fleet(folder: Path, event: Mapping[str, Any]) -> Measurement:
+    """Join the results of a fleet's machines again."""
+    entries = {vm: event["files"][key] for vm, key in event["imported"]["machines"].items()}
+    results = {
+        vm: _parsed(folder, entry["path"], entry["sha256"], _stamp(folder, entry))
+        for vm, entry in entries.items()
+    }
+    try:
+        machines = [fleet.machine(vm, parsed, entries[vm]["path"]) for vm, parsed in results.items()]
+        return replace(fleet.join(machines, event["trial"]), version=machines[0].version)
+    except UnusableError as error:
+        raise DiskbookError(f"{folder.name}: {error}; import it again") from None
 
 
 def with_logs(measurement: Measurement, job_log: job_logs.JobLogs | None) -> Measurement:

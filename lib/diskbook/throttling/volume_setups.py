@@ -77,8 +77,22 @@ def with_limits(
     parts = []
     for replicate in manifest["replicates"]:
         rows = trials[trials["replicate"] == replicate["replicate"]]
-        parts.append(volume_bound.on_volumes(rows, measured(scenario, replicate, local_shares)))
+        setups = _least_asked(measured(scenario, replicate, local_shares))
+        parts.append(volume_bound.on_volumes(rows, setups))
     return pd.concat(parts).sort_index()[list(trials.columns)]
+
+
+def _least_asked(setups: Mapping[str, Setup]) -> dict[str, Setup]:
+    """Ask of volumes with two tiers what their mirror asks, which no rate can be above.
+
+    Writes in place in parity take more, and how many are no limit tells.
+    """
+    return {
+        arm: replace(setup, shape=replace(setup.shape, kind="nested-mirror"))
+        if setup.shape.kind == "nested-parity"
+        else setup
+        for arm, setup in setups.items()
+    }
 
 
 def drawn_on(manifest: Mapping[str, Any]) -> credit.Parts:

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from azure.mgmt.compute.models import CreationData, Disk, DiskSku
 
+from diskbook.emulator.arm.disk_spec import fill
+from diskbook.emulator.arm.state import Resource
 from support.arm_plane import LOCATION, SUBSCRIPTION, World, refused
 
 
@@ -158,3 +160,16 @@ def test_deleting_a_disk(plane: World) -> None:
     assert refused(lambda: plane.compute.disks.get(group, "d"))[1] == "ResourceNotFound"
     assert (made.id.lower(),) in plane.backend.named("delete_disk")
     assert plane.raw("DELETE", _path(group, "d")).status_code == 204
+
+
+def test_drives_planted_in_a_site_are_what_azure_reports_of_its_disks() -> None:
+    planted = {"nested-resiliency": (1470, 50)}
+    sizes = {"creationData": {"createOption": "Empty"}, "diskSizeGB": 1024}
+    figures = []
+    for site in ("nested-resiliency", "s2d-azure"):
+        body = {"sku": {"name": "Premium_LRS"}, "properties": dict(sizes), "tags": {"diskbook-site": site}}
+        disk = Resource({"id": "/x", "name": "d", **body})
+        fill(disk, planted)
+        figures.append([disk.properties[f"disk{unit}ReadWrite"] for unit in ("IOPS", "MBps")])
+        assert disk.properties["tier"] == "P30"
+    assert figures == [[1470, 50], [5000, 200]]

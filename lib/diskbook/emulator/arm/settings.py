@@ -27,9 +27,9 @@ class Settings:
     `time_scale` is the share of Azure's waiting times that is really slept, `delays_s` overrides
     `reference.delays` by kind of operation, `drives` are IOPS and MB/s that data disks of a site have instead
     of the documented ones (by the tag `diskbook-site`), `quotas` gives cores by "cores" (region) or VM family
-    (350 where nothing is said) and public addresses, `restrictions` are sizes that the subscription may not have,
-    `seed` draws the subscription's mapping of logical to physical zones, `faults` are as
-    in `faults.py`.
+    (350 where nothing is said) and public addresses, `restrictions` are sizes that the subscription may not
+    have, `seed` draws the subscription's mapping of logical to physical zones, `faults` are as in
+    `faults.py`.
     """
 
     subscription_id: str

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -29,7 +30,7 @@ from diskbook.tools.fio import (
 )
 from diskbook.tools.fio.logs_of_a_job import LogFile
 from diskbook.tools.record import Direction, Measurement, Parsed, Series
-from diskbook.tools.vmfleet import table as vmfleet_table
+from diskbook.tools.vmfleet import archive as vmfleet_archive, table as vmfleet_table
 
 SAMPLES = paths.ROOT / "tests" / "samples"
 _MOST_SEED_BYTES = 12 * 1024
@@ -73,6 +74,9 @@ def targets() -> list[Target]:
         ("DiskSpd text", _text(diskspd_text.parse), "diskspd/*.txt"),
         ("PerfKitBenchmarker", _text(perfkit.parse), "pkb/*"),
         ("VMFleet", _text(vmfleet_table.parse), "vmfleet/*.tsv"),
+        ("VMFleet archive", _archive, "vmfleet/*.zip"),
+        ("VMFleet machine in an archive", _machine_of_archive, "diskspd/*.xml"),
+        ("VMFleet list of machines", _list_of_archive, "vmfleet/fleet.json"),
         ("any format", lambda content: _check(formats.parse(content, "f")), "*/*"),
     ]
     return [Target(name, parse, seeds(pattern)) for name, parse, pattern in rows]
@@ -97,6 +101,8 @@ def _since_the_epoch(log: bytes) -> bytes:
 
 def _small(path: Path) -> bytes:
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    if path.suffix == ".zip":
+        return content
     if b"<Bucket>" in content:
         text = content.decode("utf-8", "replace")
         buckets = _BUCKET.findall(text)
@@ -134,6 +140,23 @@ def _thin(node: Any) -> None:
 
 def _text(parse: Callable[[str, str], Parsed]) -> Parser:
     return lambda content: _check(parse(decode.text_of(content)[0], "f"))
+
+
+def _archive(content: bytes) -> object:
+    return _check(vmfleet_archive.parse(content, "f"))
+
+
+def _machine_of_archive(content: bytes) -> object:
+    """An archive, two of whose machines left the same, so that nothing refuses it before it is joined."""
+    files = {f"result-b4t2o4w30pr-x-vm-v-n-00{number}.xml": content for number in (1, 2)}
+    return _archive(vmfleet_archive.pack(files))
+
+
+def _list_of_archive(content: bytes) -> object:
+    """The archive of the samples with another list of its machines."""
+    with zipfile.ZipFile(SAMPLES / "vmfleet" / "fleet.zip") as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    return _archive(vmfleet_archive.pack({**files, vmfleet_archive.MACHINES: content}))
 
 
 def _live(content: bytes) -> object:

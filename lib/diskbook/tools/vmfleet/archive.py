@@ -192,36 +192,20 @@ def _moment(text: Any) -> datetime | None:
 
 def _results(files: Mapping[str, bytes], known: Mapping[str, Any], source: str) -> dict[str, str]:
     """File of each machine, all of one cell."""
-    results: dict[str, str] = {}
-    cells: set[str] = set()
-    for file in files:
-        told = _told(file, known)
-        if told is None:
-            continue
-        cell, vm = told
+    cells = names.grouped(files, known)
+    if len(cells) > 1:
+        first, second = map(visible, sorted(cells)[:2])
+        raise UnusableError(source, f"it holds several loads ({first} and {second})")
+    results = next(iter(cells.values()), {})
+    for vm, listed in results.items():
         if known and vm not in known:
             raise UnusableError(source, f"it holds a result of {visible(vm)}, which {MACHINES} does not list")
-        if vm in results:
+        if len(listed) > 1:
             raise UnusableError(source, f"there are several results of {visible(vm)}")
-        results[vm] = file
-        cells.add(cell)
-    if len(cells) > 1:
-        first, second = sorted(cells)[:2]
-        raise UnusableError(source, f"it holds several loads ({visible(first)} and {visible(second)})")
     if missing := sorted(known.keys() - results.keys()):
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise UnusableError(source, f"the result of {visible(missing[0])}{more} is missing")
-    return results
-
-
-def _told(file: str, known: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Cell and machine of a result's name: a machine that is listed, or what the name itself tells."""
-    told = names.cell_and_machine(file)
-    if not known:
-        return told
-    stem = file.removesuffix(".xml")
-    vm = max((vm for vm in known if stem.endswith(f"-{vm}") and stem != file), key=len, default=None)
-    return told if vm is None else (stem.removeprefix("result-").removesuffix(f"-{vm}"), vm)
+    return {vm: listed[0] for vm, listed in results.items()}
 
 
 def _machine(vm: str, content: bytes, known: Mapping[str, Any] | None, source: str) -> Machine:

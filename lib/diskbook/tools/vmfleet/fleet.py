@@ -178,10 +178,10 @@ def _starts(machines: Sequence[Machine]) -> tuple[list[float], list[str]]:
     exact = [machine.started for machine in machines]
     by_xml = [_moment(machine.measurement.started_utc) for machine in machines]
     times, flags = (exact, []) if all(exact) else (by_xml, [TO_THE_SECOND])
-    stamps = [time.timestamp() for time in times if time is not None]
-    if len(stamps) < len(machines):
+    known = [time for time in times if time is not None]
+    if len(known) < len(machines):
         return [0.0] * len(machines), [NO_TIMES] if len(machines) > 1 else []
-    return [stamp - min(stamps) for stamp in stamps], flags if len(machines) > 1 else []
+    return [(time - min(known)).total_seconds() for time in known], flags if len(machines) > 1 else []
 
 
 def _moment(text: str | None) -> datetime | None:

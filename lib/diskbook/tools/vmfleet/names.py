@@ -9,6 +9,7 @@ the group.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 
 from diskbook.base.units import KIB
 from diskbook.scenario.diskspd_line.arguments import Arguments
@@ -17,6 +18,7 @@ LONGEST = 255
 """Characters of a file's name, as file systems have it."""
 _RESULT = re.compile(r"result-(?P<cell>.+)-(?P<vm>vm-.+-\d{3,6})\.xml", re.IGNORECASE)
 _MACHINE = re.compile(r"vm-(?P<volume>.+)-(?P<node>[^-]+)-\d{3,6}", re.IGNORECASE)
+_CELL = re.compile(r"baseline|qos\d+|b\d+t\d+o\d+w\d+p(?:r|si?)(?:g\d+)?(?:-(?P<spec>.+))?", re.IGNORECASE)
 _GROUP_OF_ALL = "base"
 
 
@@ -47,6 +49,43 @@ def cell_and_machine(file: str) -> tuple[str, str] | None:
     """Return what a result's name tells: the cell, which its machines share, and the machine; else None."""
     match = _RESULT.fullmatch(file) if len(file) <= LONGEST else None
     return (match["cell"], match["vm"]) if match else None
+
+
+def grouped(files: Iterable[str], listed: Collection[str] = ()) -> dict[str, dict[str, list[str]]]:
+    """Group results: those of one cell are one trial of a fleet.
+
+    Parameters
+    ----------
+    files
+        Names; those of no result are left out.
+    listed
+        Machines that are known, whatever they are called; without them names tell.
+
+    Returns
+    -------
+    dict
+        Cell to machine to files, of which there should be one.
+    """
+    cells: dict[str, dict[str, list[str]]] = {}
+    for file in files:
+        named = _listed(file, listed) or cell_and_machine(file)
+        if named is not None:
+            cells.setdefault(named[0], {}).setdefault(named[1], []).append(file)
+    return cells
+
+
+def spec_of(cell: str) -> str:
+    """Return the word of a sweep (AddSpec) in a cell's name; "" for Measure-FleetCoreWorkload's own."""
+    match = _CELL.fullmatch(cell)
+    return (match["spec"] or "") if match else cell
+
+
+def _listed(file: str, machines: Collection[str]) -> tuple[str, str] | None:
+    """Cell and machine of a result's name, for a machine that is listed: the one with the longest name."""
+    stem = file.removeprefix("result-").removesuffix(".xml")
+    ends = (at for at, letter in enumerate(stem) if letter == "-" and stem[at + 1 :] in machines)
+    at = next(ends, None) if file.endswith(".xml") else None
+    return None if at is None else (stem[:at], stem[at + 1 :])
 
 
 def place_of(vm: str) -> tuple[str, str]:

@@ -79,8 +79,8 @@ def course(part: Direction, series: Series | None, started_s: float) -> Course:
     ios = ios * (part.ios / total) if total > 0 else part.ios * np.diff(ends, prepend=0.0) / runtime
     latency = np.full(len(ends), part.lat_mean_ms)
     if series is not None:
-        told = series.lat_mean_ms[: len(ends)]
-        latency[: len(told)] = np.where(np.isnan(told), part.lat_mean_ms, told)
+        means = series.lat_mean_ms[: len(ends)]
+        latency[: len(means)] = np.where(np.isnan(means), part.lat_mean_ms, means)
     grain = float(np.median(np.diff(series.second, prepend=0.0))) if series is not None else 0.0
     begun = [0.0]
     return Course(

@@ -38,10 +38,11 @@ lint: setup ## check style of code and notebooks, and that packages import only 
 types: setup ## check types
 	@$(BIN)/mypy
 
-format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house
+format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house, list the articles
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 	@$(BIN)/nbstripout --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
 	@$(BIN)/python -m diskbook.selftest.house
+	@$(BIN)/python -m diskbook.selftest.articles
 
 coverage: setup ## check intervals against simulated truth, and plant hidden limits (4 minutes)
 	@$(BIN)/python -m diskbook.selftest.coverage --docs docs/coverage.md

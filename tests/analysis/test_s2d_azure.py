@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ from diskbook.analysis import s2d_azure, write
 from diskbook.analysis.published import claims, figures as published
 from diskbook.analysis.run import Analysis, analyse
 from diskbook.analysis.s2d import decision, maps, sweep, wire
-from diskbook.base.paths import NOTEBOOKS
 from support import s2d
+from support.notebooks import run_cells
 
 
 def analysed(folder: Path, **options: Any) -> Analysis:
@@ -150,12 +149,7 @@ def test_the_notebook_runs_with_whatever_cells_a_run_has(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a = analysed(tmp_path / "run", **VARIANTS[name])
-    cells = json.loads((NOTEBOOKS / "3-analyse-s2d-azure.ipynb").read_text())["cells"]
-    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"][2:]
     monkeypatch.setattr(write.figures, "export", lambda picture, folder: [])
-    names: dict[str, Any] = {"a": a}
-    exec("from diskbook import show\nfrom diskbook.analysis import s2d_azure, write", names)
-    for source in sources:
-        exec(source, names)
+    run_cells("s2d-azure", "s2d_azure", a)
     if name == "quick":
         assert "no interval from fewer than 3 blocks" in s2d_azure.knee_table(a).lower()

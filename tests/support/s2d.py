@@ -205,12 +205,14 @@ def run(seed: int = 1, truth: Truth | None = None, replicates: int = 1, **option
                         "started_utc": clock,
                     }
                     noise = common + rng.normal(0, planted.trial), rng.normal(0, 0.0005)
-                    row = _trial(where, made, arm, load, _rate(setups[arm.name], arm, load, planted, *noise))
+                    row = trial_row(
+                        where, made, arm, load, _rate(setups[arm.name], arm, load, planted, *noise)
+                    )
                     rows.append(row)
                     counted += _counters(row, made, arm, load, planted.local_share)
     trials = volume_setups.with_limits(schema.from_rows(schema.TRIALS, rows), recorded)
-    series = pd.DataFrame([part for row in rows for part in _series(row, rng)])
-    bins = pd.DataFrame([part for row in rows for part in _bins(row, rng)])
+    series = pd.DataFrame([part for row in rows for part in series_rows(row, rng)])
+    bins = pd.DataFrame([part for row in rows for part in bin_rows(row, rng)])
     return MadeUp(made, recorded, trials, series, bins, schema.from_rows(schema.COUNTERS, counted), planted)
 
 
@@ -238,11 +240,16 @@ def _rate(
     if load.rate is not None:
         return load.rate, latency
     loop, most = 1000 * load.outstanding / latency, cap(setup, load, truth) * float(np.exp(log_cap))
+    return bent(loop, most, load.outstanding)
+
+
+def bent(loop: float, most: float, outstanding: int) -> tuple[float, float]:
+    """Rate and mean latency of a closed loop that bends into its cap."""
     iops = most / (1 + (most / loop) ** CORNER) ** (1 / CORNER)
-    return iops, 1000 * load.outstanding / iops
+    return iops, 1000 * outstanding / iops
 
 
-def _trial(
+def trial_row(
     where: dict, made: Scenario, arm: Arm, load: Workload, rate: tuple[float, float]
 ) -> dict[str, Any]:
     iops, latency = rate
@@ -268,7 +275,7 @@ def _trial(
     }  # fmt: skip
 
 
-def _series(row: dict, rng: np.random.Generator) -> list[dict]:
+def series_rows(row: dict, rng: np.random.Generator) -> list[dict]:
     rate = row["iops"] * (1 + rng.normal(0, 0.02, 4))
     return [
         {"trial": row["trial"], "direction": row["direction"], "second": second, "iops": value,
@@ -277,7 +284,7 @@ def _series(row: dict, rng: np.random.Generator) -> list[dict]:
     ]  # fmt: skip
 
 
-def _bins(row: dict, rng: np.random.Generator) -> list[dict]:
+def bin_rows(row: dict, rng: np.random.Generator) -> list[dict]:
     latencies = row["lat_mean_ms"] * np.exp(rng.normal(-0.02, 0.2, 500))
     edges, counts = np.unique((latencies * 1e6).astype(np.int64) >> 18, return_counts=True)
     place = {"trial": row["trial"], "direction": row["direction"]}
@@ -316,11 +323,16 @@ def _counters(row: dict, made: Scenario, arm: Arm, load: Workload, own: float) -
 def run_folder(folder: Path, **options: Any) -> Run:
     """Write a run folder without raw results: manifest, ledger and tables of a made-up run."""
     made_up = run(**options)
+    tables = store_tables.Tables(made_up.trials, made_up.bins, made_up.series, counters=made_up.counters)
+    return written(folder, made_up.manifest, tables)
+
+
+def written(folder: Path, recorded: Mapping[str, Any], tables: store_tables.Tables) -> Run:
+    """Write manifest, tables and the ledger's blocks of a made-up run."""
     folder.mkdir(parents=True)
     opened = Run(folder)
-    opened.write_manifest({**made_up.manifest, "run": folder.name})
+    opened.write_manifest({**recorded, "run": folder.name})
     for block in plans.blocks_of(opened):
         opened.append("block", replicate=block.replicate, block=block.block, status="complete")
-    tables = store_tables.Tables(made_up.trials, made_up.bins, made_up.series, counters=made_up.counters)
     store_tables.write(tables, folder)
     return opened

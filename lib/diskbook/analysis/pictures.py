@@ -46,7 +46,7 @@ def _shallowest(loads: Sequence[Workload]) -> tuple[int, list[str]]:
 
 def _ratio_title(a: Analysed) -> str:
     rows = sentences.chosen(a.comparisons[a.comparisons["family"] == "headline"])
-    rows = rows[rows["ratio"].notna()]
+    rows = rows[rows["ratio"].notna() & (rows["metric"] == "lat_mean_ms")]
     if rows.empty:
         return "No latency ratio to show"
     row = rows.iloc[0]

@@ -8,15 +8,15 @@ from typing import Any
 import pandas as pd
 
 from diskbook import figures
+from diskbook.analysis import findings
 from diskbook.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.analysis.run import Analysis
 from diskbook.analysis.s2d import decision, maps, readers, sweep, wire
 from diskbook.base.units import KIB
 from diskbook.figures import Picture
-from diskbook.show import sentences
-from diskbook.show.answers import comparison_in_words
+from diskbook.show.answers import arms_in_words, comparison_in_words
 from diskbook.show.html import Html, table
-from diskbook.tables.vocabulary import Label, Scope, Verdict
+from diskbook.tables.vocabulary import Label, Scope
 from diskbook.throttling import predict, volume_bound, volume_setups
 from diskbook.throttling.limits import LIMITS
 from diskbook.throttling.volume_bound import Load
@@ -116,20 +116,8 @@ def binding_table(a: Analysis) -> Html:
 
 
 def findings_counted(a: Analysis) -> list[str]:
-    """Count comparisons by finding: all metrics of one closed-loop cell are one finding."""
-    rows = sentences.chosen(a.comparisons)
-    held = {item.name for item in a.scenario.workload if item.rate is not None}
-    of_cell = rows[~rows["workload"].isin(held)].drop_duplicates(["arm", "base_arm", "workload"])
-    others = rows[rows["workload"].isin(held)]
-    counted = pd.concat([of_cell, others])
-    verdicts = counted["verdict"].map(lambda words: str(Verdict.of(words))).value_counts()
-    listed = ", ".join(f"{verdict} {number}" for verdict, number in verdicts.items())
-    double = len(rows) - len(counted)
-    why = (
-        f" ({double} of the comparisons are of a cell that is counted already: in a closed loop latency is "
-        "outstanding / IOPS, and MB/s are IOPS x block size)"
-    )
-    return [f"{len(rows)} comparisons are {len(counted)} findings{why * bool(double)}: {listed}"]
+    """Count comparisons by finding (`findings.counted`)."""
+    return findings.counted(a)
 
 
 def map_words(a: Analysis) -> list[str]:
@@ -152,12 +140,12 @@ def wire_words(a: Analysis) -> list[str]:
 
 def more_disks(a: Analysis) -> list[str]:
     """Say whether eight disks do more than four: at one thread, and where a limit is met."""
-    return _compared(a, MORE_DISKS, SERVER)
+    return arms_in_words(a, MORE_DISKS, SERVER)
 
 
 def remote_owner(a: Analysis) -> list[str]:
     """Say what it costs that another node owns the volume."""
-    return _compared(a, REMOTE, CLUSTER)
+    return arms_in_words(a, REMOTE, CLUSTER)
 
 
 def decision_table(a: Analysis) -> Html:
@@ -231,13 +219,6 @@ def _burst_or_base(a: Analysis, row: dict[Any, Any]) -> str:
         return "base: its credit is spent"
     hours = volume_bound.burst_lasts_s(setup, load) / 3600
     return f"burst: full credit carries it for {hours:.1f} h, then the {last.words}"
-
-
-def _compared(a: Analysis, arm: str, base_arm: str) -> list[str]:
-    """Every comparison of two arms as a sentence."""
-    items = [item for item in a.scenario.comparison if (item.arm, item.base_arm) == (arm, base_arm)]
-    lines = [comparison_in_words(a, arm, base_arm, item.workload, item.metric) for item in items]
-    return lines or ["not compared in this run"]
 
 
 def _headline(a: Analysis) -> list[str]:

@@ -1,11 +1,13 @@
 """Figures of a run: drawn from tables, captioned from computed numbers, exported byte for byte the same."""
 
 from diskbook.figures.binding import binding
+from diskbook.figures.capacity import capacity
 from diskbook.figures.copies import copies
 from diskbook.figures.credit import credit
 from diskbook.figures.depth_curves import depth_curves
 from diskbook.figures.export import export, html
 from diskbook.figures.failover import drill
+from diskbook.figures.fleet import fleet
 from diskbook.figures.forest import forest
 from diskbook.figures.loss_matrix import loss_matrix
 from diskbook.figures.percentiles import tail
@@ -20,12 +22,14 @@ __all__ = [
     "ArmLook",
     "Picture",
     "binding",
+    "capacity",
     "copies",
     "credit",
     "depth_curves",
     "drill",
     "drives",
     "export",
+    "fleet",
     "forest",
     "html",
     "looks",

@@ -1,9 +1,11 @@
-"""Maps of ratios: load against threads, measured and predicted below each other; capped cells are hatched."""
+"""Maps of ratios: load against threads or kinds, panels below each other; capped cells are hatched."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import pandas as pd
@@ -14,8 +16,6 @@ from matplotlib.patches import Rectangle
 from diskbook.figures.style import FAINT, GREY, INK, RC, Picture, decorate, new_figure
 from diskbook.tables.vocabulary import Provenance
 
-WIDEST = 1.0
-"""Doublings at which colours end."""
 NOTE = (
     "in a closed loop these are those of MB/s as well, and the inverse of those of latency, so that a cell "
     "is one "
@@ -23,35 +23,62 @@ NOTE = (
 )
 
 
+class Across(NamedTuple):
+    """What lies across a map: its column and its name; numbers rise, texts stand in the order they come in.
+
+    `widest` are the doublings at which colours end; `names` are what texts are called below the map.
+    """
+
+    column: str = "threads"
+    label: str = "threads"
+    widest: float = 1.0
+    names: Mapping[str, str] = MappingProxyType({})
+
+
+THREADS = Across()
+
+
 def ratio_map(
-    panels: Mapping[str, pd.DataFrame], what: str, slug: str, title: str, run: str, provenance: str
+    panels: Mapping[str, pd.DataFrame],
+    what: str,
+    slug: str,
+    title: str,
+    run: str,
+    provenance: str,
+    across: Across = THREADS,
 ) -> Picture:
     """Draw maps of ratios, a panel each.
 
     Parameters
     ----------
     panels
-        By the panel's title: `load` (row in words), `threads`, `ratio`, `capped`.
+        By the panel's title: `load` (row in words), what lies across, `ratio`, `capped`.
     what
         The ratio's two sides, e.g. "cluster / server".
     slug, title, run, provenance
         Name of the figure, its finding, name of the run, and where its numbers come from.
+    across
+        Column of what lies across.
     """
     every = pd.concat([frame.assign(panel=name) for name, frame in panels.items()], ignore_index=True)
-    loads, threads = list(dict.fromkeys(every["load"])), sorted(set(every["threads"]))
+    loads, columns = list(dict.fromkeys(every["load"])), list(dict.fromkeys(every[across.column]))
+    columns = columns if any(isinstance(name, str) for name in columns) else sorted(columns)
     figure, drawn = new_figure(1.9 + len(panels) * (0.75 + 0.34 * len(loads)), len(panels))
     with mpl.rc_context(RC):
-        colours = mpl.colormaps["PuOr_r"], Normalize(-WIDEST, WIDEST)
+        colours = mpl.colormaps["PuOr_r"], Normalize(-across.widest, across.widest)
         for axes, (name, frame) in zip(drawn, panels.items(), strict=True):
-            _panel(axes, frame, loads, threads, *colours)
+            _panel(
+                axes, frame.rename(columns={across.column: "column"}), loads, columns, *colours, across.names
+            )
             axes.set_title(name, loc="left", fontsize=11)
-        drawn[-1].set_xlabel("threads")
+        drawn[-1].set_xlabel(across.label)
     note = f"IOPS of {what}; {NOTE}"
     decorate(figure, title, note, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = " ".join(_finding(name, frame) for name, frame in panels.items())
     caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
-    alt = f"Heat maps of {'emulated ' if emulated else ''}IOPS ratios by load and threads, showing: {finding}"
+    made = "emulated " if emulated else ""
+    alt = f"Heat maps of {made}IOPS ratios by load and {across.label}, showing: {finding}"
     return Picture(slug, title, caption, alt, figure, every, provenance, run)
 
 
@@ -59,22 +86,26 @@ def _panel(
     axes: Axes,
     frame: pd.DataFrame,
     loads: list[str],
-    threads: list[float],
+    columns: list[Any],
     colours: Colormap,
     scale: Normalize,
+    names: Mapping[str, str],
 ) -> None:
     for row, load in enumerate(loads):
-        for column, number in enumerate(threads):
-            cell = frame[(frame["load"] == load) & (frame["threads"] == number)]
+        for column, name in enumerate(columns):
+            cell = frame[(frame["load"] == load) & (frame["column"] == name)]
             corner = (column - 0.48, row - 0.45)
             if cell.empty or math.isnan(cell["ratio"].iloc[0]):
                 axes.add_patch(Rectangle(corner, 0.96, 0.9, facecolor="white", edgecolor=FAINT))
                 continue
             _cell(axes, corner, float(cell["ratio"].iloc[0]), bool(cell["capped"].iloc[0]), colours, scale)
     axes.set_yticks(range(len(loads)), loads)
-    axes.set_xticks(range(len(threads)), [f"{number:g}" for number in threads])
+    axes.set_xticks(
+        range(len(columns)),
+        [names.get(name, name) if isinstance(name, str) else f"{name:g}" for name in columns],
+    )
     axes.tick_params(length=0)
-    axes.set_xlim(-0.5, max(1, len(threads)) - 0.5)
+    axes.set_xlim(-0.5, max(1, len(columns)) - 0.5)
     axes.set_ylim(max(1, len(loads)) - 0.5, -0.5)
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)

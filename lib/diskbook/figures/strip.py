@@ -45,7 +45,8 @@ def strip(
     figure, panels = new_figure(1.1 + len(workloads) * (0.75 + 0.34 * len(arms)), len(workloads))
     with mpl.rc_context(RC):
         for axes, workload in zip(panels, workloads, strict=True):
-            _panel(axes, data[data["workload"] == workload], arms, looks)
+            panel(axes, data[data["workload"] == workload], arms, looks)
+            axes.set_xlabel("Mean total latency of a trial, ms")
             axes.set_title(words.get(workload, workload), loc="left", fontsize=11)
     note = _note(data, trials)
     provenance = "+".join(sorted(set(trials["provenance"])))
@@ -73,7 +74,15 @@ def _note(data: pd.DataFrame, trials: pd.DataFrame) -> str:
     )
 
 
-def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, ArmLook]) -> None:
+def panel(
+    axes: Axes,
+    data: pd.DataFrame,
+    arms: list[str],
+    looks: Mapping[str, ArmLook],
+    column: str = "lat_mean_ms",
+    size: float = 5,
+) -> None:
+    """Draw a number of each trial by arm, blocks from top to bottom, with a line at the median."""
     order = {
         key: place
         for place, key in enumerate(sorted(set(zip(data["replicate"], data["block"], strict=True))))
@@ -86,19 +95,18 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
         offset = (
             (step - (len(order) - 1) / 2) / middle * SPREAD / 2 if len(order) > 1 else np.zeros(len(step))
         )
-        axes.plot(rows["lat_mean_ms"], place + offset, **looks[arm].marks(5))
+        axes.plot(rows[column], place + offset, **looks[arm].marks(size))
         if len(rows):
-            median = rows["lat_mean_ms"].median()
+            median = rows[column].median()
             axes.plot([median, median], [place - 0.4, place + 0.4], color=INK, linewidth=1.6, zorder=0)
     axes.set_yticks(range(len(arms)), [looks[arm].label for arm in arms])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(arms) - 0.4, -0.6)
-    highest = data["lat_mean_ms"].max() if len(data) else 1.0
+    highest = data[column].max() if len(data) else 1.0
     axes.set_xlim(0, 1.06 * highest)
     axes.grid(axis="x", color=FAINT, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel("Mean total latency of a trial, ms")
 
 
 def _medians(

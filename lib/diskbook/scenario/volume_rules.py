@@ -86,6 +86,11 @@ def footprint_gib(volume: Volume, nodes: int, disks: int) -> float:
     return float(volume.count * (COPIES[volume.kind] * (volume.mirror_gib or 0) + parity))
 
 
+def efficiency(volume: Volume, nodes: int, disks: int) -> float:
+    """Return the usable share of the drives that the volumes of an entry lie on (`footprint_gib`)."""
+    return volume.count * volume.room_gib / footprint_gib(volume, nodes, disks)
+
+
 def _of_volume(scenario: Scenario, volume: Volume) -> Iterator[Violation]:
     where = f"[[volume]] {volume.name}: "
     nodes, disk = len(scenario.nodes_of(volume)), scenario.disk_named(volume.disk)

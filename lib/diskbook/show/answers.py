@@ -24,3 +24,10 @@ def comparison_in_words(
     for column, value in (("arm", arm), ("base_arm", base_arm), ("workload", workload), ("metric", metric)):
         rows = rows[rows[column] == value]
     return sentences.sentence(rows.iloc[0].to_dict(), a.scenario) if len(rows) else "not compared"
+
+
+def arms_in_words(a: Analysed, arm: str, base_arm: str) -> list[str]:
+    """Say every comparison of two arms, one sentence each."""
+    items = [item for item in a.scenario.comparison if (item.arm, item.base_arm) == (arm, base_arm)]
+    lines = [comparison_in_words(a, arm, base_arm, item.workload, item.metric) for item in items]
+    return lines or ["not compared in this run"]

@@ -37,7 +37,7 @@ def load_words(item: Workload) -> str:
     """What is waited for at a workload, e.g. "write latency at queue depth 1"."""
     if item.rate is not None:
         return f"{_operation(item)} latency at {item.rate:,.0f} IOPS offered"
-    return f"{_operation(item)} latency at queue depth {item.outstanding}"
+    return f"{_operation(item)} latency at queue depth {_depth(item)}"
 
 
 def _arm(scenario: Scenario, name: str) -> str:
@@ -51,13 +51,19 @@ def _workload(item: Workload) -> str:
         return f"{size} write + fdatasync, depth {item.outstanding}"
     held = "" if item.rate is None else f", {item.rate:,.0f}/s"
     operation = _operation(item).removesuffix(" write")  # of a write-through write
-    return f"{size} {item.pattern} {operation}, depth {item.outstanding}{held}"
+    return f"{size} {item.pattern} {operation}, depth {_depth(item)}{held}"
+
+
+def _depth(item: Workload) -> str:
+    """I/Os in flight, those of a fleet as machines x what each of them keeps: "28 x 80"."""
+    of_each = item.outstanding // item.instances
+    return f"{item.instances} x {of_each}" if item.instances > 1 else str(of_each)
 
 
 def _operation(item: Workload) -> str:
     if item.sync == "fdatasync":
         return "commit"
-    if item.sync == "dsync" and item.write_pct:  # a read has nothing to write through
+    if item.sync == "dsync" and item.write_pct == 100:  # a read has nothing to write through
         return "write-through write"
     return {0: "read", 100: "write"}.get(item.write_pct, f"mixed ({item.write_pct} % writes)")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.analysis.published import claims_s2d, setups, support
+from diskbook.analysis.published import claims_nested, claims_s2d, setups, support
 from diskbook.analysis.published.verdict import ClaimVerdict, Finding, Judge, of_drive, one_figure
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
@@ -217,10 +217,10 @@ def _add_up(figures: pd.DataFrame) -> Finding:
 
 
 _NO_FIGURE = "no figure bears on it"
-_CHARTS = "the text prints no number (charts only)"
 
 JUDGES: dict[tuple[str, str], Judge | str] = {
     **claims_s2d.JUDGES,
+    **claims_nested.JUDGES,
     ("shared-zrs", "2 % overhead"): _two_percent,
     ("shared-zrs", "25 % more write latency"): _remote_zone,
     ("shared-zrs", "not both zones fail alike"): f"{_NO_FIGURE}: no zone was made to fail",
@@ -241,10 +241,5 @@ JUDGES: dict[tuple[str, str], Judge | str] = {
         "option or without; it is given to new disks of 513 GiB or more only"
     ),
     ("disk-options", "bursting and performance plus add up"): _add_up,
-    ("nested-resiliency", "little or no read loss"): _CHARTS,
-    ("nested-resiliency", "large read loss"): _CHARTS,
-    ("nested-resiliency", "write loss"): _CHARTS,
-    ("nested-resiliency", "heavy write loss"): _CHARTS,
-    ("nested-resiliency", "buy disks"): f"advice; {_CHARTS}",
 }
 """What judges each claim, by article and the claim's first words: a function, or why nothing was measured."""

@@ -6,7 +6,7 @@ Lasting rates are bounds by documented limits, burst credit spent; prices are li
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,23 +102,31 @@ def decision(a: Analysed) -> pd.DataFrame:
 
 def price_list(a: Analysed) -> PriceList:
     """List prices of all options in the scenario's region."""
-    meters = list(dict.fromkeys(meter for option in options() for meter, _ in option.meters))
-    return from_table(a.scenario.region, meters, table())
+    return prices_of(a.scenario.region, (meter for option in options() for meter, _ in option.meters))
+
+
+def prices_of(region: str, meters: Iterable[Meter]) -> PriceList:
+    """List prices of meters in a region, by the dated table."""
+    return from_table(region, list(dict.fromkeys(meters)), table())
 
 
 def sources(a: Analysed) -> list[str]:
     """Say where prices, service levels and the other rows' latencies are from."""
-    prices = price_list(a)
-    inferred = sorted(str(meter) for meter, price in prices.prices.items() if price.quality == "inferred")
     return [
-        f"prices: {prices.source}, {a.scenario.region}"
-        + (f"; inferred, not read: {', '.join(inferred)}" if inferred else ""),
+        price_words(price_list(a), a.scenario.region),
         f"service levels: {SLA_SOURCE}; they promise that machines are reachable, not how fast a volume is",
         "rates that last are bounds by documented limits with all credit spent; of reads more may come, "
         "where "
         "nodes share them",
         "the latencies of the rows are of different runs: they name an order of size, and no ratio",
     ]
+
+
+def price_words(prices: PriceList, region: str) -> str:
+    """Say where list prices are from, and which of them nobody read."""
+    inferred = sorted(str(meter) for meter, price in prices.prices.items() if price.quality == "inferred")
+    rest = f"; inferred, not read: {', '.join(inferred)}" if inferred else ""
+    return f"prices: {prices.source}, {region}{rest}"
 
 
 def _setup(kind: VolumeKind, disks: int, nodes: int, size: str) -> Setup:
@@ -137,7 +145,7 @@ def _flexible(sku: str, size_gib: int, iops: int, mb_s: int) -> Iterator[tuple[M
 
 def _row(a: Analysed, option: Option, prices: PriceList) -> dict[str, object]:
     small, large = (volume_bound.bound(option.setup, load, spent=True) for load in (_SMALL, _LARGE))
-    month = _month(option, prices)
+    month = month_usd(option.meters, prices)
     return {
         "Option": f"{option.name} ({option.machines} x {option.size.removeprefix('Standard_')})",
         "Survives": option.survives,
@@ -152,9 +160,9 @@ def _row(a: Analysed, option: Option, prices: PriceList) -> dict[str, object]:
     }
 
 
-def _month(option: Option, prices: PriceList) -> float:
+def month_usd(meters: Iterable[tuple[Meter, float]], prices: PriceList) -> float:
     """List price a month, without OS disks and addresses; NaN where a price is not known."""
-    known = [(prices.of(meter.kind, meter.name), count) for meter, count in option.meters]
+    known = [(prices.of(meter.kind, meter.name), count) for meter, count in meters]
     return math.fsum(
         math.nan if price is None else price.usd_per_hour * HOURS_A_MONTH * count for price, count in known
     )

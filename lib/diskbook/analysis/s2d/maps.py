@@ -13,7 +13,7 @@ from diskbook.analysis.published import claims_s2d
 from diskbook.analysis.s2d import sweep
 from diskbook.base.units import KIB
 from diskbook.show.analysed import Analysed
-from diskbook.stats import knee
+from diskbook.stats import cell_ratios, knee
 from diskbook.throttling import volume_setups
 from diskbook.throttling.ratio_map import ratio_map
 from diskbook.throttling.volume_bound import Load, Setup
@@ -23,7 +23,6 @@ ARTICLES_MS = 4.03
 """Latency that follows from the article's one rate: 8 / 1,985 IOPS."""
 SUBSTITUTE = "Standard_D16s_v5"
 NEAR = 0.05
-_SAME = ["workload", "kind", "block_size_bytes", "outstanding"]
 
 
 def measured(a: Analysed) -> pd.DataFrame:
@@ -34,15 +33,10 @@ def measured(a: Analysed) -> pd.DataFrame:
     pandas.DataFrame
         `load, threads, ratio, capped, latency_ratio, workload`; `capped`: a limit sets one rate or both.
     """
-    totals = sweep.totals(a)
-    rates = totals[totals["arm"].isin([CLUSTER, SERVER])]
-    index = [*_SAME, "replicate", "block"]
-    names = {"iops": "ratio", "lat_mean_ms": "latency_ratio"}
-    tables = {name: rates.pivot_table(index=index, columns="arm", values=name) for name in names}
-    if any({CLUSTER, SERVER} - set(table.columns) for table in tables.values()):
-        return pd.DataFrame(columns=["load", "threads", *names.values(), "capped", "workload"])
-    logs = pd.DataFrame({names[name]: np.log(of[CLUSTER] / of[SERVER]) for name, of in tables.items()})
-    means = logs.groupby(_SAME).mean().apply(np.exp).reset_index()
+    logs = cell_ratios.log_ratios(sweep.totals(a), CLUSTER, SERVER)
+    if logs.empty:
+        return pd.DataFrame(columns=["load", "threads", "ratio", "latency_ratio", "capped", "workload"])
+    means = logs.groupby(cell_ratios.LOAD).mean().apply(np.exp).reset_index()
     held = set(
         sweep.cells(a).loc[knee.on_a_limit(sweep.cells(a)), ["arm", "workload"]].itertuples(index=False)
     )

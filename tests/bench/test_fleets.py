@@ -130,6 +130,29 @@ def test_before_each_block_every_file_is_written_and_volumes_are_waited_for_agai
     assert len(events(place.run, "prefill")) == 2
 
 
+def test_after_writes_to_two_tiers_the_next_trial_waits_until_nothing_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tiers(tables: dict[str, Any]) -> None:
+        several(tables)
+        tables["volume"][1].update(
+            kind="nested-parity", size_gib=None, mirror_gib=4, parity_gib=20, columns=1
+        )
+
+    made = rig(tmp_path / "tiers", monkeypatch, tiers)
+    volumes.make(made, None)  # type: ignore[arg-type]
+    block = schedule.plan(made.scenario)[0]
+    cells = [item for item in block.trials if item.workload == "fleet"]
+    trials.measure(made, [schedule.Block(1, 1, tuple(cells))])
+    steps = [step for machine, step in made.nodes.steps("idle", "fleet") if machine == "n1"]
+    # Before the block, after the files are written, between the two trials, and at the end.
+    assert steps == ["idle", "fleet", "idle", "fleet", "idle", "fleet", "idle"]
+    between = [request for request in made.nodes.requests("idle") if request.volumes[0] == "mirror-1"][2]
+    assert between.quiet_s == 1 and between.volumes == ("mirror-1", "mirror-2")
+    totals = made.nodes.steps("counters")
+    assert len(totals) == 8  # of two nodes, before and after each trial: what moved between is no trial's
+
+
 def test_files_are_written_for_longer_until_the_slowest_machine_has_all_of_it(
     place: ScriptedRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -198,6 +198,7 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
     except (JobLost, StepFailed) as failure:
         lost = str(failure)
         times_utc = times_utc[0], now_utc()
+    volumes.settle(rig, arm, workload.write_pct)
     extra = {"lun": device.lun, **({"notes": list(job.notes)} if job.notes else {})}
     succeeded = _record(rig, planned, attempt, output, lost, times_utc, extra)
     if not succeeded:
@@ -206,7 +207,8 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
 
 
 def _before(rig: Rig, arm: Arm) -> dict[str, Any] | None:
-    """Have a volume owned by the node that the arm wants; return what its nodes have counted so far."""
+    """Have volumes at rest, owned by the nodes that the arm wants; return what nodes have counted so far."""
+    volumes.await_settled(rig)
     if arm.volume:
         volumes.place(rig, arm)
     return node_counters.before(rig, arm)

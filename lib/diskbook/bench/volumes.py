@@ -28,8 +28,8 @@ LETTERS = "STUVWXYZEFGHIJKLMNOPQR"
 """Drive letters of one server's volumes, in the scenario's order."""
 DNS_SUFFIX = "diskbook.internal"
 IDLE_S = 600.0
-QUIET_S = 30
-"""Seconds without data moved between tiers before a block on them."""
+QUIET_S, SETTLED_S = 30, 10
+"""Seconds without data moved between tiers: before a block on them, and before the next trial in it."""
 
 
 def make(rig: Rig, clients: Clients) -> None:
@@ -288,6 +288,7 @@ def idle(rig: Rig, *, now: bool = False) -> None:
     """
     rig.owners.clear()
     rig.counted.clear()
+    rig.rotating = False
     entries: dict[str, Any] = rig.replicate.get("volumes", {})
     wait_s = 0 if now else max(10, round(IDLE_S * rig.time_scale))
     jobs = []
@@ -301,6 +302,35 @@ def idle(rig: Rig, *, now: bool = False) -> None:
             (pool.first, partial(node_steps.run, rig, pool.first, "idle", request, wait_s=3 * wait_s))
         )
     node_steps.side_by_side(jobs)
+
+
+def settle(rig: Rig, arm: Arm, write_pct: int) -> None:
+    """Remember whether what was just written to an arm's volumes may still move between their tiers."""
+    tiers = bool(arm.volume) and rig.scenario.volume_named(arm.volume).kind == "nested-parity"
+    rig.rotating |= tiers and write_pct > 0
+
+
+def await_settled(rig: Rig) -> None:
+    """Wait until what an earlier trial wrote moves no more: all volumes of a pool share its disks.
+
+    Raises
+    ------
+    StepFailed
+        When it does not end, with the node's own sentence.
+    """
+    if not rig.rotating:
+        return
+    entries: dict[str, Any] = rig.replicate["volumes"]
+    wait_s = max(10, round(IDLE_S * rig.time_scale))
+    for pool in pools.of(rig.scenario):
+        tiers = [volume for volume in pool.volumes if volume.kind == "nested-parity"]
+        names = tuple(entries[name]["volume"] for volume in tiers for name in rig.scenario.members_of(volume))
+        if names:
+            quiet_s = max(1, round(SETTLED_S * rig.time_scale))
+            request = steps.Idle(volumes=names, quiet_s=quiet_s, wait_s=wait_s)
+            node_steps.run(rig, pool.first, "idle", request, wait_s=3 * wait_s)
+    rig.counted.clear()
+    rig.rotating = False
 
 
 def check_block(rig: Rig, block: int) -> None:

@@ -110,10 +110,10 @@ def _body(notebook: nbformat.NotebookNode) -> str:
 
 def _page(title: str, run: str, provenance: str, body: str) -> str:
     """The page, by its template; cells, banner and style are what they are, the title is escaped."""
-    emulated = Provenance.EMULATED in provenance
+    banners = {Provenance.EMULATED: show_html.EMULATED, Provenance.INVENTORY: show_html.OWN_HARDWARE}
     return _TEMPLATES.get_template("report.html.jinja").render(
         title=visible(f"{title} ({provenance}, run {run})"),
         style=STYLE,
-        banner=show_html.EMULATED if emulated else "",
+        banner=next((words for kind, words in banners.items() if kind in provenance), ""),
         body=body,
     )

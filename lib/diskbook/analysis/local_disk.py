@@ -29,11 +29,16 @@ def curves(a: Analysis) -> Picture:
     """Figure: rate and latency over I/Os in flight, with the knee of each curve."""
     knees = _chosen(a)
     known = knees[knees["knee"].notna()] if len(knees) else knees
-    title = "No more rate beyond the knee: from there on I/Os in flight buy latency alone"
+    title = f"The knee is at {_span(known)} I/Os in flight; beyond it more of them buy latency alone"
     if known.empty:
         title = "Rates rise with I/Os in flight as far as was measured: no knee was met"
     empty = pd.DataFrame(columns=_CAPS)
     return figures.depth_curves(_sweep(a), empty, known, a.looks, 1, title, a.run.name)
+
+
+def headline(a: Analysis) -> str:
+    """Answer the scenario's question in a sentence: the first curve."""
+    return next(iter(answer(a)), f"{a.provenance}: nothing was measured")
 
 
 def answer(a: Analysis) -> list[str]:
@@ -59,6 +64,14 @@ def knee_table(a: Analysis) -> Html:
         for row in _chosen(a).to_dict("records")
     ]
     return table(pd.DataFrame(rows), f"Knees: latency x highest rate ({a.provenance})")
+
+
+def _span(knees: pd.DataFrame) -> str:
+    """Least and greatest knee, rounded, e.g. "2 to 3"."""
+    if knees.empty:
+        return "?"
+    low, high = (f"{value:.0f}" for value in (knees["knee"].min(), knees["knee"].max()))
+    return low if low == high else f"{low} to {high}"
 
 
 def _sweep(a: Analysis) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic
 from diskbook.base.visible import visible
 from diskbook.show import html as show_html, sentences
-from diskbook.store.run import Run
+from diskbook.store.run import HEADLINE_FILE, Run
 from diskbook.tables.vocabulary import Provenance
 
 HIDDEN_CELLS = {"remove-cell", "parameters", "injected-parameters"}
@@ -59,7 +59,7 @@ def build(run: Run, executed: Path | None = None, target: Path | None = None) ->
 
 
 def headline(run: Run) -> str:
-    """Answer of an analysed run in one sentence, from its comparisons.csv.
+    """Answer of an analysed run in one sentence, from its comparisons.csv, or what its analysis says itself.
 
     Raises
     ------
@@ -73,6 +73,9 @@ def headline(run: Run) -> str:
         raise DiskbookError(f"{path} is missing; run the analysis notebook on {run.name}") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise DiskbookError(f"{path} is damaged ({error}); run the analysis notebook again") from None
+    own = run.folder / HEADLINE_FILE
+    if own.exists() and not (comparisons["family"] == "headline").any():
+        return visible(own.read_text("utf-8").strip())
     return sentences.headline(comparisons, run.scenario)
 
 

@@ -25,9 +25,10 @@ WIDE = 4.5
 """Neighbours that lie further apart are not joined: what is between them was not measured."""
 IN_FLIGHT = "I/Os in flight"
 """What is on the axis where each thread has one."""
+DOTTED = "Dotted: the lowest limit in force. "
 NOTE = (
     "Marks are medians, bars reach from the lowest to the highest trial, lines join neighbouring depths. "
-    "Dotted: the lowest limit in force. Triangles on the axis: the knee, latency x cap, with its interval "
+    f"{DOTTED}Triangles on the axis: the knee, latency x cap, with its interval "
     "where there are three blocks or more."
 )
 
@@ -96,10 +97,11 @@ def depth_curves(
             bottom.set_xlabel(f"threads of {queue_depth} outstanding" if queue_depth > 1 else IN_FLIGHT)
         _legend(key, [looks[arm] for arm in arms])
     provenance = "+".join(sorted(set(totals["provenance"]))) if len(totals) else ""
-    decorate(figure, title, NOTE, provenance)
+    note = NOTE if len(caps) else NOTE.replace(DOTTED, "")
+    decorate(figure, title, note, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(knees, looks, queue_depth)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {NOTE}"
+    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
     over = "threads" if queue_depth > 1 else IN_FLIGHT
     alt = f"Line plots of {'emulated ' if emulated else ''}rate and latency over {over}, showing: {finding}"
     return Picture("depth-curves", title, caption, alt, figure, data, provenance, run)

@@ -22,7 +22,7 @@ from diskbook.scenario.model import Arm, Scenario
 from diskbook.tables.vocabulary import Provenance
 
 WIDTH_IN = 7.2
-_IN_PANELS = {Provenance.EMULATED: "EMULATED, not Azure", Provenance.INVENTORY: "OWN HARDWARE, not Azure"}
+_IN_PANELS = {Provenance.EMULATED: "EMULATED, not Azure", Provenance.INVENTORY: "OWN DISK, not Azure"}
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 PURPLE_DARK = "#8A2F66"
 """Dark enough for text on white (7:1)."""

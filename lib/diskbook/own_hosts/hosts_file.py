@@ -81,7 +81,7 @@ class OwnHost(_Record):
     name: Name
     role: Name | None = None
     address: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:%-]{1,253}$")] | None = None
-    port: Annotated[int, Field(ge=1, le=65535)] = 22
+    port: Annotated[int, Field(ge=1, le=65535, strict=True)] = 22
     user: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@\\-]{0,63}$")] | None = None
     identity_file: str | None = None
     host_key: str | None = None

@@ -195,6 +195,20 @@ def test_memory_and_too_little_room_are_refused(place: Path) -> None:
     assert list(place.iterdir()) == []
 
 
+def test_a_disk_that_is_full_is_told_in_place_of_what_the_tool_says(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun("full", folder=place)
+    stages.provision(run)
+    error = DiskbookError("prefill of disk: fio wrote no output")
+    stage.check_room(run, error)
+    monkeypatch.setattr(stage, "FULL_BYTES", 2**60)
+    with pytest.raises(DiskbookError, match=r"host here: the disk of .* is full; make room there") as told:
+        stage.check_room(run, error)
+    assert told.value.__cause__ is error
+    stages.teardown(run)
+
+
 def test_hosts_go_with_the_inventory_alone(place: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="hosts and a folder go with --cloud inventory, not with emulator"):
         stages.begin("x", "local-disk", "emulator", inventory={"folder": str(place)})

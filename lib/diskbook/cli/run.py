@@ -56,15 +56,12 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     from diskbook.own_hosts import stage as own_hosts
     from diskbook.runs import pipeline
     from diskbook.show import run as show_run
-    from diskbook.store import run as runs
     from diskbook.tables.vocabulary import Provenance
 
     if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
-    if resume and (options["hosts"] or options["folder"]):
-        raise UsageError("a run goes on on the hosts that it began on; leave --hosts and --folder out")
-    folder = runs.open_run(resume) if resume else _begin(str(scenario), options, azure)
+    folder = _resumed(resume, options) if resume else _begin(str(scenario), options, azure)
     folder.check_signed()
     connect.update_on_resume(folder, azure)
     if options["expires"] is not None:
@@ -77,10 +74,20 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
     outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
     click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
-    if left := own_hosts.standing_text(folder.manifest):
-        click.echo(f"run {folder.name} {left}; 'diskbook teardown {folder.name}' removes that")
-    if uptime := expiry.uptime_text(folder.manifest):
-        click.echo(f"run {folder.name} {uptime}; 'diskbook teardown {folder.name}' deletes its machines")
+    for standing, how in (
+        (own_hosts.standing_text(folder.manifest), "removes that"),
+        (expiry.uptime_text(folder.manifest), "deletes its machines"),
+    ):
+        if standing:
+            click.echo(f"run {folder.name} {standing}; 'diskbook teardown {folder.name}' {how}")
+
+
+def _resumed(name: str, options: dict[str, Any]) -> Any:
+    from diskbook.store import run as runs
+
+    if options["hosts"] or options["folder"]:
+        raise UsageError("a run goes on on the hosts that it began on; leave --hosts and --folder out")
+    return runs.open_run(name)
 
 
 def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any:

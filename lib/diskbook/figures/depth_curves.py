@@ -23,6 +23,7 @@ CLOSE = 0.12
 """Share of the highest limit by which two must differ for both names to stand above their lines."""
 WIDE = 4.5
 """Neighbours that lie further apart are not joined: what is between them was not measured."""
+DRAWN = ["arm", "kind", "block_size_bytes", "workload", "trial", "outstanding", "iops", "mb_s", "lat_mean_ms"]
 IN_FLIGHT = "I/Os in flight"
 """What is on the axis where each thread has one."""
 DOTTED = "Dotted: the lowest limit in force. "
@@ -74,18 +75,7 @@ def depth_curves(
     title, run
         Finding and name of the run.
     """
-    names = [
-        "arm",
-        "kind",
-        "block_size_bytes",
-        "workload",
-        "trial",
-        "outstanding",
-        "iops",
-        "mb_s",
-        "lat_mean_ms",
-    ]
-    data = totals[names].assign(threads=totals["outstanding"] / queue_depth).reset_index(drop=True)
+    data = totals[DRAWN].assign(threads=totals["outstanding"] / queue_depth).reset_index(drop=True)
     places = sorted({Curve(*place) for place in zip(data["kind"], data["block_size_bytes"], strict=True)},
                     key=lambda item: (item.block_size_bytes, item.kind))  # fmt: skip
     arms = [arm for arm in looks if arm in set(data["arm"])]

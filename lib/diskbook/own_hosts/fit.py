@@ -130,7 +130,7 @@ def _places(host: OwnHost, disks: Sequence[str], where: str) -> dict[str, Folder
     listed: list[Folder | BlockDevice] = [*host.paths, *host.devices]
     if len(disks) == len(listed) == 1 and listed[0].disk is None:
         return {disks[0]: listed[0]}
-    found: dict[str, Folder | BlockDevice] = {}
+    chosen: dict[str, Folder | BlockDevice] = {}
     for place in listed:
         if place.disk is None:
             raise UsageError(
@@ -139,15 +139,15 @@ def _places(host: OwnHost, disks: Sequence[str], where: str) -> dict[str, Folder
             )
         if place.disk not in disks:
             raise unknown("disk", place.disk, disks, where)
-        if place.disk in found:
+        if place.disk in chosen:
             raise UsageError(f"{where}: two places stand for disk {place.disk}; leave one out")
-        found[place.disk] = place
-    missing = [disk for disk in disks if disk not in found]
+        chosen[place.disk] = place
+    missing = [disk for disk in disks if disk not in chosen]
     if missing:
         raise UsageError(
             f"{where}: nothing stands for disk {' and '.join(missing)}; add it to paths or devices"
         )
-    return found
+    return chosen
 
 
 def _place(place: Folder | BlockDevice) -> dict[str, Any]:

@@ -192,13 +192,13 @@ def _with_key(host: OwnHost, file: Path) -> OwnHost:
     """Find the identity file: from the user's home, or beside the file of hosts."""
     if host.identity_file is None:
         return host
-    found = (file.resolve().parent / Path(host.identity_file).expanduser()).resolve()
-    if not found.is_file():
+    key = (file.resolve().parent / Path(host.identity_file).expanduser()).resolve()
+    if not key.is_file():
         raise UsageError(
             f"{file.name}: [[host]] {host.name}: there is no identity_file {host.identity_file}; "
             "name the private key that signs in there"
         )
-    return host.model_copy(update={"identity_file": str(found)})
+    return host.model_copy(update={"identity_file": str(key)})
 
 
 def _checked_key(line: str) -> str:

@@ -150,32 +150,14 @@ def check_file(host: str, place: Place, facts: dict[str, str]) -> dict[str, Any]
 
 def check_device(connection: Connection, host: str, place: Place, facts: dict[str, str]) -> dict[str, Any]:
     """Refuse a device that is none, in use, too small, or not empty without leave; return its record."""
-    if facts["kind"] != "device":
-        there = "is not there" if facts["kind"] in ("nowhere", "new") else "is no block device"
-        raise _refused(host, place.path, f"{there}; name one of those that lsblk lists there")
-    if not facts["real"].startswith("/dev/"):
-        raise _refused(host, place.path, f"leads to {facts['real']}, which is not in /dev")
-    if "by-user" not in facts and "by-root" not in facts:
-        raise _refused(host, place.path, "may not be written by who signs in, nor by sudo without a password")
-    device = _device(place, facts)
-    if device.size_bytes < place.size_bytes:
-        raise _refused(
-            host,
-            place.path,
-            f"has {device.size_bytes / GIB:.2f} GiB, and {place.size_bytes / GIB:.2f} GiB are measured; "
-            "measure less (all_workloads.working_set_gib)",
-        )
+    device = _device(host, place, facts)
     seen = disks_azure.facts(connection, device, kinds=())
+    holds = " and ".join(seen.foreign)
     if seen.in_use:
         raise _refused(host, place.path, f"{' and '.join(seen.in_use)}; nothing was written: free it first")
-    holds = " and ".join(seen.foreign)
     if holds and seen.mark != place.mark and not place.allow_destroy:
-        raise _refused(
-            host,
-            place.path,
-            f"{holds}; nothing was written: name an empty device, or write allow_destroy = true for this one",
-        )
-    facts_kept = {"serial": seen.serial, "wwn": seen.wwn, "held_before": holds}
+        why = f"{holds}; nothing was written: name an empty one, or write allow_destroy = true for this one"
+        raise _refused(host, place.path, why)
     return {
         "kind": "device",
         "path": place.path,
@@ -183,8 +165,27 @@ def check_device(connection: Connection, host: str, place: Place, facts: dict[st
         "size_bytes": device.size_bytes,
         "by_user": device.by_user,
         "where": f"device {place.path}",
-        **facts_kept,
+        "serial": seen.serial,
+        "wwn": seen.wwn,
+        "held_before": holds,
     }
+
+
+def _device(host: str, place: Place, facts: dict[str, str]) -> Device:
+    """Return a device that may be written and is large enough, whatever stands on it."""
+    why, size = "", int(facts.get("size") or 0)
+    if facts["kind"] in ("nowhere", "new"):
+        why = "is not there; name one of those that lsblk lists there"
+    elif facts["kind"] != "device" or not facts["real"].startswith("/dev/"):
+        why = "is no block device in /dev; name one of those that lsblk lists there"
+    elif "by-user" not in facts and "by-root" not in facts:
+        why = "may not be written by who signs in, nor by sudo without a password; give leave to one of them"
+    elif size < place.size_bytes:
+        why = f"has {size / GIB:.2f} GiB, and {place.size_bytes / GIB:.2f} GiB are measured; measure less "
+        why += "(all_workloads.working_set_gib)"
+    if why:
+        raise _refused(host, place.path, why)
+    return Device("libaio", place.path, place.path, size, by_user="by-user" in facts)
 
 
 def make(connection: Connection, host: str, place: Place, read_back: dict[str, Any]) -> Device:
@@ -295,10 +296,6 @@ def _mark_of(connection: Connection, device: Device) -> bytes:
 
 def _mark_block(device: Device) -> int:
     return (device.size_bytes - MARK_ROOM) // MARK_BYTES
-
-
-def _device(place: Place, facts: dict[str, str]) -> Device:
-    return Device("libaio", place.path, place.path, int(facts.get("size") or 0), by_user="by-user" in facts)
 
 
 def _refused(host: str, path: str, why: str) -> DiskbookError:

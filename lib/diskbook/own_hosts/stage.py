@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import KIB
 from diskbook.machines import own_host
 from diskbook.machines.own_host import LocalConnection, OwnHostConnection
 from diskbook.machines.ssh import Connection, Host
@@ -27,6 +28,8 @@ from diskbook.tools import registry
 KEY = "inventory"
 """Of the manifest: the hosts, as `fit.placed` found them. Only a run on hosts of one's own has it."""
 REPLICATE = 1
+FULL_BYTES = 64 * KIB
+"""Less than this is left on a disk that is full: not what a tool prints of a trial."""
 _NO_LIMITS = ("iops", "mb_s", "burst_iops", "burst_mb_s")
 _FACTS = "uname -sr; {version} 2>&1 | head -n 1; cat /etc/machine-id 2>/dev/null || hostname"
 
@@ -92,6 +95,28 @@ def teardown(run: Run, say: Say) -> None:
                 _remove_all(run, machine, link, say)
         except DiskbookError as error:
             say(f"left: {error}; 'diskbook teardown {run.name}' removes what is there once that is mended")
+
+
+def check_room(run: Run, error: DiskbookError) -> None:
+    """Say that a host's disk is full where it is, in place of what a tool makes of that.
+
+    Raises
+    ------
+    DiskbookError
+        When nothing is left in a folder of the run; from the error that led here.
+    """
+    for machine, entry in run.manifest[KEY]["hosts"].items():
+        with contextlib.suppress(DiskbookError, ValueError):
+            if entry["address"] is not None:
+                own_host.try_once(_host(entry))
+            work = work_folder(run.manifest, machine)
+            with connection(run.manifest, machine, work) as link:
+                room = int(link.check("df --output=avail -B1 . | tail -n 1"))
+            if room < FULL_BYTES:
+                break
+    else:
+        return
+    raise DiskbookError(f"host {entry['name']}: the disk of {work} is full; make room there") from error
 
 
 def standing(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:

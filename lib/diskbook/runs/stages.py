@@ -315,6 +315,9 @@ def _measure_on_own_hosts(run: Run, blocks: list[schedule.Block]) -> None:
     rig = OwnRig.on_hosts(run, threading.Event())
     try:
         measure(rig, blocks)
+    except DiskbookError as error:
+        own_hosts.check_room(run, error)
+        raise
     finally:
         rig.close()
 

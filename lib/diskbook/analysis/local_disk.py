@@ -17,6 +17,8 @@ from diskbook.tables.totals import trial_totals
 from diskbook.tables.vocabulary import Label
 
 _CAPS = ["arm", "kind", "block_size_bytes", "iops", "mb_s", "words"]
+FIRM = 3.0
+"""A knee whose interval reaches over a larger factor is not named in a title."""
 _HELD = (Label.CAPPED, Label.SATURATED)
 
 
@@ -29,11 +31,18 @@ def curves(a: Analysis) -> Picture:
     """Figure: rate and latency over I/Os in flight, with the knee of each curve."""
     knees = _chosen(a)
     known = knees[knees["knee"].notna()] if len(knees) else knees
-    title = f"The knee is at {_span(known)} I/Os in flight; beyond it more of them buy latency alone"
-    if known.empty:
-        title = "Rates rise with I/Os in flight as far as was measured: no knee was met"
     empty = pd.DataFrame(columns=_CAPS)
-    return figures.depth_curves(_sweep(a), empty, known, a.looks, 1, title, a.run.name)
+    return figures.depth_curves(_sweep(a), empty, known, a.looks, 1, _title(known), a.run.name)
+
+
+def _title(known: pd.DataFrame) -> str:
+    """Say where the knees are, if there are any and their intervals say so much."""
+    if known.empty:
+        return "Rates rise with I/Os in flight as far as was measured: no knee was met"
+    firm = known[known["high"] <= FIRM * known["low"]]
+    if len(firm) < len(known):
+        return "More I/Os in flight give more rate, then latency; blocks differ too much to say from where"
+    return f"The knee is at {_span(known)} I/Os in flight; beyond it more of them buy latency alone"
 
 
 def headline(a: Analysis) -> str:
@@ -68,8 +77,6 @@ def knee_table(a: Analysis) -> Html:
 
 def _span(knees: pd.DataFrame) -> str:
     """Least and greatest knee, rounded, e.g. "2 to 3"."""
-    if knees.empty:
-        return "?"
     low, high = (f"{value:.0f}" for value in (knees["knee"].min(), knees["knee"].max()))
     return low if low == high else f"{low} to {high}"
 

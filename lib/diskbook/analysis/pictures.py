@@ -21,7 +21,8 @@ def ratios(a: Analysed) -> Picture:
 def all_trials(a: Analysed) -> Picture:
     """Draw every trial at queue depth 1, or the lowest depth there is, as a dot strip."""
     depth, names = _shallowest(a.scenario.workload)
-    title = f"Every trial at queue depth {depth}: the spread behind the ratios, block by block"
+    of_ratios = " behind the ratios" if a.scenario.comparison else ""
+    title = f"Every trial at queue depth {depth}: the spread{of_ratios}, block by block"
     return figures.strip(a.trials, a.looks, a.words, names, title, a.run.name)
 
 

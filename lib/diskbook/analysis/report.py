@@ -14,7 +14,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic
 from diskbook.base.visible import visible
 from diskbook.show import html as show_html, sentences
-from diskbook.store.run import Run
+from diskbook.store.run import HEADLINE_FILE, Run
 from diskbook.tables.vocabulary import Provenance
 
 HIDDEN_CELLS = {"remove-cell", "parameters", "injected-parameters"}
@@ -59,7 +59,7 @@ def build(run: Run, executed: Path | None = None, target: Path | None = None) ->
 
 
 def headline(run: Run) -> str:
-    """Answer of an analysed run in one sentence, from its comparisons.csv.
+    """Answer of an analysed run in one sentence, from its comparisons.csv, or what its analysis says itself.
 
     Raises
     ------
@@ -73,6 +73,9 @@ def headline(run: Run) -> str:
         raise DiskbookError(f"{path} is missing; run the analysis notebook on {run.name}") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise DiskbookError(f"{path} is damaged ({error}); run the analysis notebook again") from None
+    own = run.folder / HEADLINE_FILE
+    if own.exists() and not (comparisons["family"] == "headline").any():
+        return visible(own.read_text("utf-8").strip())
     return sentences.headline(comparisons, run.scenario)
 
 
@@ -110,10 +113,10 @@ def _body(notebook: nbformat.NotebookNode) -> str:
 
 def _page(title: str, run: str, provenance: str, body: str) -> str:
     """The page, by its template; cells, banner and style are what they are, the title is escaped."""
-    emulated = Provenance.EMULATED in provenance
+    banners = {Provenance.EMULATED: show_html.EMULATED, Provenance.INVENTORY: show_html.OWN_HARDWARE}
     return _TEMPLATES.get_template("report.html.jinja").render(
         title=visible(f"{title} ({provenance}, run {run})"),
         style=STYLE,
-        banner=show_html.EMULATED if emulated else "",
+        banner=next((words for kind, words in banners.items() if kind in provenance), ""),
         body=body,
     )

@@ -8,6 +8,7 @@ from diskbook import figures
 from diskbook.analysis.run import Analysis
 from diskbook.base.files import write_atomic
 from diskbook.figures import Picture
+from diskbook.store.run import HEADLINE_FILE
 from diskbook.tables import schema
 
 
@@ -16,6 +17,9 @@ def results(a: Analysis) -> list[Path]:
     path = a.run.folder / "comparisons.csv"
     checked = schema.validate(schema.COMPARISONS, a.comparisons)
     write_atomic(path, checked.to_csv(index=False, float_format="%.10g"))
+    say = getattr(a.module, "headline", None)
+    if callable(say):
+        write_atomic(a.run.folder / HEADLINE_FILE, f"{say(a)}\n")
     return [path, *export_figures(a, a.run.folder / "figures")]
 
 

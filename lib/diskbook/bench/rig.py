@@ -45,9 +45,7 @@ class Rig:
         cls, clients: Clients, run: Run, scenario: Scenario, replicate: dict[str, Any], stop: threading.Event
     ) -> Rig:
         """Set up for a replicate of the manifest; connects when first needed."""
-        names = {row["id"]: name for name, row in replicate["disks"].items()}
-        events = [event for event in run.ledger() if event["event"] == "prefill"]
-        filled = {names.get(event["disk_id"], event["disk_id"]) for event in events}
+        filled = prefilled(run, replicate)
         attachments, recovery = Attachments(clients, run, replicate), Recovery(clients, run, replicate)
         scale = clients.cloud.time_scale
         return cls(run, scenario, replicate, attachments, recovery, stop, scale, prefilled=filled)
@@ -124,6 +122,10 @@ class Rig:
             self.prefilled.discard(disk)
         return system_disk.device
 
+    def luns(self, disk: str, machine: str) -> list[int]:
+        """LUNs at which a disk is on a machine."""
+        return [lun for place, lun in self.attachments.where(disk) if place == machine]
+
     def forget(self, disk: str) -> None:
         """Look again where the disk is before it is used next."""
         self._placed.pop(disk, None)
@@ -139,3 +141,14 @@ class Rig:
         """Close all connections."""
         for connection in (*self.connections.values(), *self._for_steps.values()):
             connection.close()
+
+
+def prefilled(run: Run, replicate: Mapping[str, Any]) -> set[str]:
+    """Names of disks, and ids of volumes, that were filled since they were last marked as ours."""
+    names = {row["id"]: name for name, row in replicate["disks"].items()}
+    filled: set[str] = set()
+    for event in run.ledger():
+        if event["event"] in ("prefill", "marked"):
+            name = names.get(event["disk_id"], event["disk_id"])
+            (filled.add if event["event"] == "prefill" else filled.discard)(name)
+    return filled

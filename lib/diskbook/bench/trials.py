@@ -108,8 +108,7 @@ def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
     if orphan is None:
         return False
     times = orphan.started_utc, orphan.ended_utc
-    places = rig.attachments.where(arm.disk) if arm.disk else []
-    luns = [lun for machine, lun in places if machine == arm.machine]
+    luns = rig.luns(arm.disk, arm.machine) if arm.disk else []
     extra = {"lun": next(iter(luns), None), "adopted": True}
     return _record(rig, planned, orphan.attempt, orphan.output, None, times, extra) and len(missing) == 1
 

@@ -11,6 +11,8 @@ import click
 @click.argument("name", metavar="RUN")
 def teardown(name: str) -> None:
     """Delete whatever RUN has left standing."""
+    from diskbook.base.errors import DiskbookError
+    from diskbook.own_hosts import stage as own_hosts
     from diskbook.runs import stages
     from diskbook.store import run as runs, session
 
@@ -18,6 +20,8 @@ def teardown(name: str) -> None:
     run.check_signed()
     with session.session(run):
         stages.teardown(run, click.echo)
+    if left := own_hosts.standing_text(run.manifest):
+        raise DiskbookError(f"run {run.name} is {left}")
     click.echo("nothing of this run is left standing")
 
 

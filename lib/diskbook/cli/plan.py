@@ -22,6 +22,8 @@ from diskbook.cli.options import max_cost, setting
 @click.option("--sd-run", metavar="PERCENT", help="Assumed s.d. of one tool run; else as published.")
 @click.option("--history", metavar="RUN", multiple=True, help="Earlier runs of the same cells.")
 @click.option("--cloud", default="emulator", show_default=True, help="azure also asks the subscription.")
+@click.option("--hosts", metavar="FILE", help="Inventory: the file that names hosts.")
+@click.option("--folder", metavar="PATH", help="Inventory without a file: a folder of this machine.")
 @click.option("--subscription", metavar="ID", help="Azure: ask this subscription, not the environment's.")
 @click.option("--live-prices", is_flag=True, help="Ask Azure's price list, which needs no account.")
 @max_cost
@@ -31,7 +33,7 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
     Also how many replicates and blocks it needs for a wanted precision or power.
     """
     from diskbook import load
-    from diskbook.plan import cost as plan_cost, text as plan_text
+    from diskbook.plan import cost as plan_cost, own as own_plan, text as plan_text
 
     target = plan_text.target_of(options["half_width"], options["power"], options["effect"])
     sources = plan_text.sources_of(
@@ -40,11 +42,16 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
     chosen = load.load(scenario, preset, dict(setting(text) for text in settings))
     words = ["diskbook", "run", scenario, "--preset", preset]
     words += [word for text in settings for word in ("--set", text)]
-    creation = plan_cost.sections(
-        chosen,
-        options["cloud"],
-        subscription=options["subscription"],
-        live=options["live_prices"],
-        limit=options["max_cost_usd"],
-    )
+    if options["cloud"] == "inventory":
+        asked = {key: options[key] for key in ("hosts", "folder") if options[key] is not None}
+        chosen, creation = own_plan.sections(chosen, asked)
+        words += ["--cloud", "inventory", *(f"--{key}={value}" for key, value in asked.items())]
+    else:
+        creation = plan_cost.sections(
+            chosen,
+            options["cloud"],
+            subscription=options["subscription"],
+            live=options["live_prices"],
+            limit=options["max_cost_usd"],
+        )
     click.echo(plan_text.plan_text(chosen, target, sources, shlex.join(words), creation))

@@ -20,7 +20,7 @@ def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> f
 
 @click.command()
 @click.argument("scenario", required=False)
-@click.option("--cloud", default="emulator", show_default=True, help="emulator or azure.")
+@click.option("--cloud", default="emulator", show_default=True, help="emulator, azure or inventory.")
 @click.option("--preset", default="quick", show_default=True, help="quick, standard or full.")
 @click.option("--name", help="Name of the run; by default scenario, time and four digits.")
 @click.option(
@@ -28,6 +28,8 @@ def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> f
 )
 @click.option("--subscription", metavar="ID", help="Azure: use this subscription, not the environment's.")
 @click.option("--ssh-source", metavar="CIDR", help="Azure: from where the machines let in SSH.")
+@click.option("--hosts", metavar="FILE", help="Inventory: measure on the hosts that this file names.")
+@click.option("--folder", metavar="PATH", help="Inventory without a file: measure in this folder, here.")
 @max_cost
 @click.option("--emulator", "emulator_name", metavar="NAME", help="Use this running emulator.")
 @click.option("--emulator-profile", help="The truth that the emulator plays; by default 'default'.")
@@ -51,15 +53,15 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     from diskbook import load
     from diskbook.azure import expiry
     from diskbook.cloud import connect
+    from diskbook.own_hosts import stage as own_hosts
     from diskbook.runs import pipeline
     from diskbook.show import run as show_run
-    from diskbook.store import run as runs
     from diskbook.tables.vocabulary import Provenance
 
     if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
-    folder = runs.open_run(resume) if resume else _begin(str(scenario), options, azure)
+    folder = _resumed(resume, options) if resume else _begin(str(scenario), options, azure)
     folder.check_signed()
     connect.update_on_resume(folder, azure)
     if options["expires"] is not None:
@@ -72,8 +74,20 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
     outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
     click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
-    if uptime := expiry.uptime_text(folder.manifest):
-        click.echo(f"run {folder.name} {uptime}; 'diskbook teardown {folder.name}' deletes its machines")
+    for standing, how in (
+        (own_hosts.standing_text(folder.manifest), "removes that"),
+        (expiry.uptime_text(folder.manifest), "deletes its machines"),
+    ):
+        if standing:
+            click.echo(f"run {folder.name} {standing}; 'diskbook teardown {folder.name}' {how}")
+
+
+def _resumed(name: str, options: dict[str, Any]) -> Any:
+    from diskbook.store import run as runs
+
+    if options["hosts"] or options["folder"]:
+        raise UsageError("a run goes on on the hosts that it began on; leave --hosts and --folder out")
+    return runs.open_run(name)
 
 
 def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any:
@@ -91,4 +105,7 @@ def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any
         "time_scale": options["time_scale"],
     }
     emulator = {key: value for key, value in asked.items() if value is not None}
-    return stages.begin(name, scenario, options["cloud"], options["preset"], overrides, emulator, azure)
+    inventory = {key: options[key] for key in ("hosts", "folder") if options[key] is not None}
+    return stages.begin(
+        name, scenario, options["cloud"], options["preset"], overrides, emulator, azure, inventory
+    )

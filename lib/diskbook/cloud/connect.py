@@ -17,10 +17,12 @@ from diskbook.azure import signin, ssh_source, subscription
 from diskbook.azure.clients import Clients, Cloud, StaticToken
 from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.emulator import lifecycle
+from diskbook.own_hosts import fit, hosts_file
+from diskbook.scenario.model import Scenario
 from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Provenance
 
-KINDS = ("emulator", "azure")
+KINDS = ("emulator", "azure", "inventory")
 # For clouds that the SDK does not know by name, such as Azure Stack Hub: where Azure Resource Manager is, and
 # the certificates to trust there (a PEM file) where the system's do not do. AZURE_SDK_CLOUD_CONF and
 # AZURE_AUTHORITY_HOST choose among the known ones.
@@ -35,7 +37,8 @@ def check_kind(cloud: str) -> None:
 
 def provenance(cloud: str) -> Provenance:
     """What results of that cloud are labelled with, everywhere."""
-    return Provenance.EMULATED if cloud == "emulator" else Provenance.AZURE
+    named = {"emulator": Provenance.EMULATED, "inventory": Provenance.INVENTORY}
+    return named.get(cloud, Provenance.AZURE)
 
 
 def emulator_state(name: str) -> str:
@@ -99,6 +102,36 @@ def choose_azure(asked: Mapping[str, Any], region: str) -> dict[str, Any]:
         "endpoint": endpoint,
         "provenance": identity.provenance,
     }
+
+
+def choose_hosts(asked: Mapping[str, Any], scenario: Scenario, run_folder: Path) -> dict[str, Any]:
+    """Find the hosts of one's own that a run is measured on; none is asked yet.
+
+    Parameters
+    ----------
+    asked
+        `hosts`, a file; or `folder`, of this machine, by default the run's own folder.
+    scenario
+        From `own_hosts.fit.as_own`.
+    run_folder
+        Of the run.
+
+    Raises
+    ------
+    UsageError
+        With one sentence on what is wrong with the file, or does not fit the scenario.
+    """
+    if "hosts" in asked and "folder" in asked:
+        raise UsageError("--folder goes without --hosts, which names folders itself; leave one out")
+    if "hosts" in asked:
+        return fit.placed(scenario, hosts_file.read(asked["hosts"]), Path(asked["hosts"]).name)
+    machines = list(dict.fromkeys(arm.machine for arm in scenario.arm))
+    if len(machines) > 1:
+        raise UsageError(
+            f"scenario {scenario.name} needs the hosts {', '.join(machines)}; name them: --hosts FILE"
+        )
+    folder = Path(asked["folder"]).expanduser() if "folder" in asked else run_folder
+    return fit.placed(scenario, [hosts_file.this_machine(machines[0], str(folder.resolve()))], "this machine")
 
 
 def update_on_resume(run: Run, asked: Mapping[str, Any]) -> None:

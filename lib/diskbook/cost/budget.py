@@ -25,6 +25,18 @@ from diskbook.tables.vocabulary import Provenance
 DEFAULT_LIMIT_USD = 50.0
 """On Azure, where nobody named a limit. A run of some machines for some hours costs less."""
 
+NOTHING: Mapping[str, Any] = {
+    "of": "hosts of your own cost nothing here",
+    "replicates": 1,
+    "expected_usd": 0.0,
+    "worst_usd": 0.0,
+    "margin": MARGIN,
+    "limit_usd": None,
+    "source": "none is needed",
+    "rows": (),
+}
+"""Record of what is not Azure's to bill, as `record` makes one."""
+
 
 def check(run: Run, clients: Clients, scenario: Scenario, replicates: int) -> None:
     """Stop before anything is created when it cannot be had or costs too much; else record the estimate.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from diskbook.base.units import MB, MIB
 from diskbook.reference import catalog, disk_options
+from diskbook.reference.catalog import OWN_DISK
 from diskbook.reference.delays import DELAYS_S
 from diskbook.scenario import fleets, loss_rules, schedule
 from diskbook.scenario.model import Disk, Scenario
@@ -15,6 +16,8 @@ CLUSTER_S = 900.0
 VOLUME_S = 60.0
 PLACE_S = 10.0
 LOSS_S = 600.0  # disks or nodes taken away, noticed, brought back and copied back; volumes of a pool together
+OWN_DISK_MB_S = 200.0
+"""A guess: how fast a disk of the user's own is filled."""
 
 
 def around_s(scenario: Scenario) -> float:
@@ -26,13 +29,15 @@ def around_s(scenario: Scenario) -> float:
     Times of operations are the emulator's idea of Azure's: the creation of a VM is recorded (75 s, in a zone
     168 s), the others are plausible. Prefill goes at the disk's limit in MB/s.
     """
+    filled = max(load.prefill_bytes for load in scenario.workload)
+    used = {arm.disk for arm in scenario.arm}
+    if any(disk.sku == OWN_DISK for disk in scenario.disk):  # nothing is created, moved or deleted but files
+        return len(used) * filled / MB / OWN_DISK_MB_S + schedule.waiting_s(scenario)
     vm = "vm-create-zonal" if any(machine.zone for machine in scenario.machine) else "vm-create"
     made = sum(DELAYS_S[step] for step in ("nsg", "vnet", "public-ip", "nic", vm))
     made += DELAYS_S["vm-extension"] * any(machine.os == "windows" for machine in scenario.machine)
     attached, detached = moves(scenario)
     moved = attached * DELAYS_S["disk-attach"] + detached * DELAYS_S["disk-detach"]
-    filled = max(load.prefill_bytes for load in scenario.workload)
-    used = {arm.disk for arm in scenario.arm}
     prefill = sum(filled / MB / _mb_s(scenario, disk) for disk in scenario.disk if disk.name in used)
     drills = len(scenario.drill) * DRILL_S
     clusters = [cluster for cluster, _, _ in loss_rules.played_together(scenario)]  # side by side

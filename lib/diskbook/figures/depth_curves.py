@@ -23,9 +23,13 @@ CLOSE = 0.12
 """Share of the highest limit by which two must differ for both names to stand above their lines."""
 WIDE = 4.5
 """Neighbours that lie further apart are not joined: what is between them was not measured."""
+DRAWN = ["arm", "kind", "block_size_bytes", "workload", "trial", "outstanding", "iops", "mb_s", "lat_mean_ms"]
+IN_FLIGHT = "I/Os in flight"
+"""What is on the axis where each thread has one."""
+DOTTED = "Dotted: the lowest limit in force. "
 NOTE = (
     "Marks are medians, bars reach from the lowest to the highest trial, lines join neighbouring depths. "
-    "Dotted: the lowest limit in force. Triangles on the axis: the knee, latency x cap, with its interval "
+    f"{DOTTED}Triangles on the axis: the knee, latency x cap, with its interval "
     "where there are three blocks or more."
 )
 
@@ -67,22 +71,11 @@ def depth_curves(
     knees
         From `knee.knees`, one row a curve.
     looks, queue_depth
-        Looks of arms; outstanding a thread.
+        Looks of arms; outstanding a thread, or 1 for a sweep over I/Os in flight.
     title, run
         Finding and name of the run.
     """
-    names = [
-        "arm",
-        "kind",
-        "block_size_bytes",
-        "workload",
-        "trial",
-        "outstanding",
-        "iops",
-        "mb_s",
-        "lat_mean_ms",
-    ]
-    data = totals[names].assign(threads=totals["outstanding"] / queue_depth).reset_index(drop=True)
+    data = totals[DRAWN].assign(threads=totals["outstanding"] / queue_depth).reset_index(drop=True)
     places = sorted({Curve(*place) for place in zip(data["kind"], data["block_size_bytes"], strict=True)},
                     key=lambda item: (item.block_size_bytes, item.kind))  # fmt: skip
     arms = [arm for arm in looks if arm in set(data["arm"])]
@@ -91,14 +84,16 @@ def depth_curves(
         for (rate, latency), place in zip(axes, places, strict=False):
             _panels(rate, latency, place, (data, caps, knees), {arm: looks[arm] for arm in arms}, queue_depth)
         for bottom in axes[-1]:
-            bottom.set_xlabel(f"threads of {queue_depth} outstanding")
+            bottom.set_xlabel(f"threads of {queue_depth} outstanding" if queue_depth > 1 else IN_FLIGHT)
         _legend(key, [looks[arm] for arm in arms])
     provenance = "+".join(sorted(set(totals["provenance"]))) if len(totals) else ""
-    decorate(figure, title, NOTE, provenance)
+    note = NOTE if len(caps) else NOTE.replace(DOTTED, "")
+    decorate(figure, title, note, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(knees, looks, queue_depth)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {NOTE}"
-    alt = f"Line plots of {'emulated ' if emulated else ''}rate and latency over threads, showing: {finding}"
+    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
+    over = "threads" if queue_depth > 1 else IN_FLIGHT
+    alt = f"Line plots of {'emulated ' if emulated else ''}rate and latency over {over}, showing: {finding}"
     return Picture("depth-curves", title, caption, alt, figure, data, provenance, run)
 
 
@@ -206,7 +201,7 @@ def _finding(knees: pd.DataFrame, looks: Mapping[str, ArmLook], queue_depth: int
     known = knees[knees["knee"].notna()] if len(knees) else knees
     parts = [
         f"{looks[row['arm']].label}, {Curve(row['kind'], row['block_size_bytes']).words}: knee at "
-        f"{row['knee'] / queue_depth:.1f} threads"
+        f"{row['knee'] / queue_depth:.1f} {'threads' if queue_depth > 1 else IN_FLIGHT}"
         for row in known.to_dict("records")
     ]
     return (

@@ -22,6 +22,7 @@ from diskbook.scenario.model import Arm, Scenario
 from diskbook.tables.vocabulary import Provenance
 
 WIDTH_IN = 7.2
+_IN_PANELS = {Provenance.EMULATED: "EMULATED, not Azure", Provenance.INVENTORY: "OWN DISK, not Azure"}
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 PURPLE_DARK = "#8A2F66"
 """Dark enough for text on white (7:1)."""
@@ -95,6 +96,8 @@ class Picture:
 
     def __post_init__(self) -> None:
         # SVG and JSON cannot hold control characters, nor what is not UTF-8.
+        if Provenance.INVENTORY in self.provenance:
+            object.__setattr__(self, "caption", f"Own hardware, not Azure. {self.caption}")
         for name in ("title", "caption", "alt", "run"):
             object.__setattr__(self, name, visible(getattr(self, name)))
 
@@ -173,14 +176,16 @@ def new_figure(height_in: float, panels: int = 1, **options: Any) -> tuple[Figur
 def decorate(figure: Figure, title: str, note: str, provenance: str) -> None:
     """Finish a figure: title that states the finding, note on n and interval, and where the data came from.
 
-    A figure made from emulated data says so; there is no way to leave it out.
+    A figure made from emulated data says so, and one of hosts of the user's own; there is no way to leave it
+    out.
     """
     with mpl.rc_context(RC):
         figure.suptitle(wrap(title), x=0.01, ha="left", fontsize=12, fontweight="bold")
         lines = textwrap.wrap(note, 100)
         figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=10, color=GREY)
-        if Provenance.EMULATED in provenance:
-            _say_emulated(figure)
+        for kind, words in _IN_PANELS.items():
+            if kind in provenance:
+                _say(figure, words, kind)
 
 
 def wrap(title: str) -> str:
@@ -188,20 +193,20 @@ def wrap(title: str) -> str:
     return "\n".join(textwrap.wrap(title, TITLE_CHARACTERS))
 
 
-def _say_emulated(figure: Figure) -> None:
-    """Write "emulated" into every panel, in the figure itself."""
+def _say(figure: Figure, words: str, kind: str) -> None:
+    """Write where numbers come from into every panel, in the figure itself."""
     for axes in figure.axes:
         if not axes.axison:  # a key, no panel
             continue
         axes.text(
             1.0,
             1.02,
-            "EMULATED, not Azure",
+            words,
             transform=axes.transAxes,
             ha="right",
             va="bottom",
             fontsize=10,
             fontweight="bold",
             color=PURPLE_DARK,
-            gid="emulated",
+            gid=kind,
         )

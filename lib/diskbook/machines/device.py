@@ -18,7 +18,8 @@ class Device:
 
     `prefill_target` is the same disk for filling it: on the emulator an export with caps and latencies
     lifted, on Azure the device itself. `lun` is where it was found. On Windows the engine is "windows" and
-    the target a physical drive ("#1"), or the path of a file on a volume.
+    the target a physical drive ("#1"), or the path of a file on a volume. `by_user` says that who signs in
+    may write it.
     """
 
     engine: str
@@ -26,6 +27,7 @@ class Device:
     prefill_target: str
     size_bytes: int
     lun: int | None = None
+    by_user: bool = False
 
     @property
     def for_prefill(self) -> Device:
@@ -35,7 +37,7 @@ class Device:
     @property
     def needs_root(self) -> bool:
         """Whether the target is a block device, which only root may write."""
-        return self.engine != "nbd"
+        return self.engine != "nbd" and not self.by_user
 
 
 @dataclass(frozen=True)

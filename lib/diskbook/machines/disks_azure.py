@@ -5,13 +5,17 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
 from diskbook.machines.device import MARK_BYTES, Device, Facts, data_at_edges
 from diskbook.machines.ssh import Connection
 from diskbook.scenario.layout import MARK_ROOM
+
+WHOLE = ("disk",)
+"""Kinds of block devices that a data disk of Azure's is."""
 
 # Azure's udev rules; machines with NVMe have data/by-lun, newer images have both. Read in Azure's
 # documentation, unverified here.
@@ -28,7 +32,8 @@ echo "lsblk $(sudo -n lsblk -J -b -o NAME,SIZE,TYPE,PTTYPE,FSTYPE,MOUNTPOINTS,SE
 echo "wipefs $(sudo -n wipefs -J -n "$d" | tr -d '\\n')"
 at() {{ sudo -n dd if="$d" bs=$1 skip=$2 count=1 status=none; }}
 echo "head $(at 1048576 0 | sha256sum | cut -c-64)"
-echo "tail $(at 1048576 $((n / 1048576 - 1)) | sha256sum | cut -c-64)"
+end() {{ sudo -n dd if="$d" bs=1M skip=$((n - 1048576)) count=1 iflag=skip_bytes,fullblock status=none; }}
+echo "tail $(end | sha256sum | cut -c-64)"
 echo "mark $(at 4096 $(((n - 1048576) / 4096)) | base64 -w0)"
 """
 _MARK = (
@@ -58,26 +63,38 @@ def devices(rows: list[list[str]], machine: str) -> dict[int, Device]:
     return at_lun
 
 
-def facts(connection: Connection, device: Device) -> Facts:
+def facts(connection: Connection, device: Device, kinds: Collection[str] = WHOLE) -> Facts:
     """Ask a machine what is on a disk.
+
+    Parameters
+    ----------
+    connection, device
+        The machine, and the disk as it sees it.
+    kinds
+        Kinds of block devices, in `lsblk`'s words, that it may be; empty for any.
 
     Raises
     ------
     DiskbookError
         When it does not say.
     """
-    script = _FACTS.format(path=device.target, size=device.size_bytes)
+    script = _as(device, _FACTS.format(path=shlex.quote(device.target), size=device.size_bytes))
     try:
-        return parse_facts(connection.check(script, timeout_s=120).decode())
+        return parse_facts(connection.check(script, timeout_s=120).decode(), kinds)
     except ValueError as error:
+        what = f"the disk at LUN {device.lun}" if device.lun is not None else device.target
         raise DiskbookError(
-            f"machine {connection.host.name} does not say what is on the disk at LUN {device.lun} ({error}); "
-            "nothing was written"
+            f"machine {connection.host.name} does not say what is on {what} ({error}); nothing was written"
         ) from error
 
 
-def parse_facts(text: str) -> Facts:
-    """Read what `lsblk`, `wipefs` and `dd` said on an Azure machine.
+def _as(device: Device, script: str) -> str:
+    """A script as who signs in runs it, where that user may write the device."""
+    return script if device.needs_root else script.replace("sudo -n ", "")
+
+
+def parse_facts(text: str, kinds: Collection[str] = WHOLE) -> Facts:
+    """Read what `lsblk`, `wipefs` and `dd` said of a block device that may be of these kinds.
 
     Raises
     ------
@@ -96,7 +113,7 @@ def parse_facts(text: str) -> Facts:
     foreign = [*_labels(disk), *(f"has a signature of {row['type']}" for row in signatures)]
     foreign += data_at_edges(digests)
     in_use = [f"is the machine's own {name} disk" for word, name in rows if word == "special"]
-    if disk["type"] != "disk":
+    if kinds and disk["type"] not in kinds:
         in_use.append(f"is a {disk['type']}, not a disk")
     if disk.get("children"):
         in_use.append("has partitions")
@@ -121,4 +138,5 @@ def _with_children(disk: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def write_mark(connection: Connection, device: Device, content: bytes) -> None:
     """Write a block to the beginning of the last MiB of a disk."""
     block = (device.size_bytes - MARK_ROOM) // MARK_BYTES
-    connection.check(_MARK.format(path=device.target, block=block), stdin=content)
+    script = _MARK.format(path=shlex.quote(device.target), block=block)
+    connection.check(_as(device, script), stdin=content)

@@ -72,6 +72,9 @@ class Connection:
         Called when it does not answer: it may have another address by now, or have been stopped.
     """
 
+    stranger = "it is not the one we made"
+    """What is said of a machine with another host key."""
+
     def __init__(self, host: Host, on_unreachable: OnUnreachable | None = None) -> None:
         self.host = host
         self._on_unreachable = on_unreachable
@@ -194,7 +197,7 @@ class Connection:
 
     def _transport(self) -> paramiko.Transport:
         if self._fabric is None or not self._fabric.is_connected:
-            self._fabric = _connect(self.host)
+            self._fabric = connect(self.host)
             _give_up_in_time(self._fabric.transport.sock)
         transport = self._fabric.transport
         transport.set_keepalive(5)
@@ -210,7 +213,7 @@ class Connection:
             except paramiko.BadHostKeyException as error:
                 if self._report_unreachable(last=False):  # another machine may have got its address
                     continue
-                raise DiskbookError(f"machine {self.host.name}: {error}; it is not the one we made") from None
+                raise DiskbookError(f"machine {self.host.name}: {error}; {self.stranger}") from None
             except _LOST as error:
                 outage.failed(self._answered)
                 self._wait_to_reconnect(outage, error)
@@ -249,7 +252,8 @@ def _give_up_in_time(sock: socket.socket) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(reconnect.RECONNECT_S * 1000))
 
 
-def _connect(host: Host) -> fabric.Connection:
+def connect(host: Host) -> fabric.Connection:
+    """Connect to a machine once; raises what paramiko does, also for a host key that is not its own."""
     # An empty SSH configuration: the user's own files must not change what is measured, or whom is trusted.
     config = fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True)
     connection = fabric.Connection(

@@ -10,6 +10,7 @@ import pandas as pd
 from diskbook.azure import expiry
 from diskbook.cloud import connect
 from diskbook.cost import budget, retail, text as cost_text
+from diskbook.reference.catalog import OWN_DISK
 from diskbook.scenario import volume_words
 from diskbook.store.run import Run
 
@@ -26,10 +27,10 @@ def limits(run: Run) -> pd.DataFrame:
         rows.append(
             {
                 "arm": arm.name,
-                "disk": pool or f"{disk.sku} {disk.size_gib} GiB",
+                "disk": pool or (disk.sku if disk.sku == OWN_DISK else f"{disk.sku} {disk.size_gib} GiB"),
                 "machine": machine.size,
                 "zone": machine.zone or "",
-                "lowest limit": cost_text.lowest(scenario, arm),
+                "lowest limit": "not known" if disk.sku == OWN_DISK else cost_text.lowest(scenario, arm),
             }
         )
     return pd.DataFrame(rows).set_index("arm")
@@ -76,6 +77,8 @@ def cost_words(run: Run) -> str:
 def _estimate(run: Run) -> dict[str, Any]:
     """The estimate that the manifest keeps, of the first creation, or one made now."""
     manifest = run.manifest
+    if manifest["cloud"] == "inventory":
+        return dict(budget.NOTHING)
     if manifest.get("cost"):
         return dict(manifest["cost"][0])
     scenario, cloud = run.scenario, manifest["cloud"]

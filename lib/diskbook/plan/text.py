@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from diskbook.analysis.prior_runs import PriorRun, history_of, open_prior_run
 from diskbook.base.errors import UsageError
 from diskbook.base.units import duration, parse_percent, percent
+from diskbook.cost.durations import OWN_DISK_MB_S
 from diskbook.plan import sample_size, single_ios
 from diskbook.plan.sample_size import Evidence, Need, Needs, Target
 from diskbook.reference import noise
+from diskbook.reference.catalog import OWN_DISK
 from diskbook.scenario import schedule, volume_words
 from diskbook.scenario.model import Arm, Scenario, Workload
 from diskbook.show import tool as show_tool
@@ -135,9 +137,10 @@ def _design(scenario: Scenario) -> str:
     if numbers.repeats > 1:
         order = f"all arms {numbers.repeats} times, in random order and then its reverse"
     arms, loads = (_widest(items) for items in (scenario.arm, scenario.workload))
+    of_what = "on hosts of your own" if _is_own(scenario) else "of fresh machines and disks"
     lines = [
         f"{scenario.name}, preset {scenario.preset}: {scenario.scenario.title}",
-        f"{_many(numbers.replicates, 'replicate')} of fresh machines and disks, "
+        f"{_many(numbers.replicates, 'replicate')} {of_what}, "
         f"{sample_size.trials(scenario)} trials in an order drawn from seed {numbers.seed}; "
         f"each block has {order}",
         "arms:",
@@ -159,6 +162,8 @@ def _arm(scenario: Scenario, arm: Arm) -> str:
     zone = f", zone {machine.zone}" if machine.zone else ""
     tool = registry.TOOLS[scenario.tool_of(arm)]
     named = "" if tool is registry.USUAL else f", {tool.title}"
+    if disk.sku == OWN_DISK:
+        return f"{disk.sku} {disk.name} on {machine.name} ({machine.size})"
     what = f"{disk.sku} {disk.size_gib} GiB"
     if arm.volume:
         what = _volumes(scenario, arm)
@@ -174,6 +179,11 @@ def _volumes(scenario: Scenario, arm: Arm) -> str:
     else:
         away = f", owned by {arm.owner}," if volume_words.is_remote(arm) else ""
     return f"volume{'s' * (len(names) > 1)} {', '.join(names)} ({shape}){away}"
+
+
+def _is_own(scenario: Scenario) -> bool:
+    """Whether machines and disks are the user's own."""
+    return any(disk.sku == OWN_DISK for disk in scenario.disk)
 
 
 def _widest(items: Iterable[Arm | Workload]) -> int:
@@ -198,6 +208,11 @@ def _time(scenario: Scenario) -> str:
     total, waiting_s = duration(trials_s + replicates * around_s), schedule.waiting_s(scenario)
     hours = scenario.design.hours_between_blocks
     waits = f", {duration(waiting_s)} of waiting, blocks {hours:g} h apart" if waiting_s else ""
+    if _is_own(scenario):
+        filling = (
+            f"filling files about {duration(around_s - waiting_s)} (at {OWN_DISK_MB_S:.0f} MB/s, a guess)"
+        )
+        return f"time: trials {duration(trials_s)}; {filling}{waits}; {total} in all"
     text = (
         f"time: trials {duration(trials_s)}; machines, disks, prefill, moves and teardown about "
         f"{duration(around_s - waiting_s)} a replicate on Azure{waits}; {total} in all"

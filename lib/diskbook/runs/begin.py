@@ -17,6 +17,7 @@ from diskbook.base.visible import visible
 from diskbook.cloud import connect
 from diskbook.emulator import fleet_limits, lifecycle
 from diskbook.emulator.profile import load_profile
+from diskbook.own_hosts import fit
 from diskbook.scenario.model import Scenario
 from diskbook.store import plan as plans, run as runs
 from diskbook.store.run import Run
@@ -35,6 +36,7 @@ def begin(
     overrides: Mapping[str, Any] | None = None,
     emulator: Mapping[str, Any] | None = None,
     azure: Mapping[str, Any] | None = None,
+    inventory: Mapping[str, Any] | None = None,
 ) -> Run:
     """Make the run folder with its manifest, or open it when it is there.
 
@@ -45,12 +47,15 @@ def begin(
     scenario, preset, overrides
         As for `load.load`. On an existing run they are not looked at: the manifest decides.
     cloud
-        "emulator" or "azure".
+        "emulator", "azure", or "inventory": hosts of the user's own.
     emulator
         `name`, `profile`, `seed`, `time_scale` of the emulator to use; by default one of the run's own.
     azure
         `subscription` (an id) and `ssh_source` (an address or CIDR) of a run on Azure; by default those of
         the environment, or the subscription of the Azure CLI.
+    inventory
+        `hosts` (a file that names hosts) or `folder` (of this machine) of a run on hosts of the user's own;
+        by default this machine, and the run's own folder.
 
     Raises
     ------
@@ -64,15 +69,21 @@ def begin(
     connect.check_kind(cloud)
     if azure and cloud != "azure":
         raise UsageError(f"a subscription or an SSH source goes with --cloud azure, not with {cloud}")
+    if inventory and cloud != "inventory":
+        raise UsageError(f"hosts and a folder go with --cloud inventory, not with {cloud}")
     loaded = load.load(scenario, preset, overrides)
+    loaded = fit.as_own(loaded) if cloud == "inventory" else loaded
     file = Path(scenario) if load.is_file(scenario) else None
     beside.notebook(loaded, file)
     played = _emulator(runs.folder_of(name), loaded, emulator or {}) if cloud == "emulator" else None
     used = connect.choose_azure(azure or {}, loaded.region) if cloud == "azure" else None
+    folder = runs.folder_of(name)
+    hosts = connect.choose_hosts(inventory or {}, loaded, folder) if cloud == "inventory" else None
     run = runs.create(name)
     manifest = _manifest(run, loaded, cloud, dict(overrides or {}), played, used)
     own = beside.names(loaded, file) if file else []
-    run.write_manifest(manifest | ({beside.RECORD: own} if own else {}))
+    manifest |= {beside.RECORD: own} if own else {}
+    run.write_manifest(manifest | ({"inventory": hosts} if hosts else {}))
     run.append("begin", scenario=loaded.name, preset=preset, cloud=cloud)
     plans.write(run)
     return run

@@ -17,6 +17,7 @@ from diskbook.azure import expiry
 from diskbook.base.errors import DiskbookError
 from diskbook.cloud import connect
 from diskbook.emulator import folders, lifecycle
+from diskbook.own_hosts import stage as own_hosts
 from diskbook.runs import kernel_sockets, stages
 from diskbook.runs.kernel_sockets import SCRATCH
 from diskbook.store import run as runs, session
@@ -34,7 +35,7 @@ class Leftover:
 
 def find() -> list[Leftover]:
     """Find all that is left on this computer."""
-    return [*_records(), *_dead_emulators(), *_scratch()]
+    return [*_records(), *_own_places(), *_dead_emulators(), *_scratch()]
 
 
 def has_ended(run: Run) -> bool:
@@ -90,6 +91,21 @@ def _records() -> Iterator[Leftover]:
             yield Leftover(
                 f"key and open record of run {run.name}, which was killed", True, partial(_close, run)
             )
+
+
+def _own_places() -> Iterator[Leftover]:
+    """Files and marks that runs which have ended left on hosts of the user's own."""
+    for run in local_runs():
+        if own_hosts.standing(run.manifest) and has_ended(run):
+            text = f"run {run.name}, {own_hosts.standing_text(run.manifest)}"
+            yield Leftover(text, True, partial(_leave_hosts, run))
+
+
+def _leave_hosts(run: Run) -> None:
+    with session.session(run):
+        stages.teardown(run)
+    if left := own_hosts.standing_text(run.manifest):
+        raise DiskbookError(f"run {run.name} is {left}")
 
 
 def _close(run: Run) -> None:

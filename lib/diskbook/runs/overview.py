@@ -6,6 +6,7 @@ import pandas as pd
 
 from diskbook import load
 from diskbook.azure import expiry
+from diskbook.own_hosts import stage as own_hosts
 from diskbook.store import run as runs
 
 
@@ -41,7 +42,7 @@ def runs_table() -> pd.DataFrame:
                 "preset": manifest["preset"],
                 "provenance": manifest["provenance"],
                 "state": "measured" if run.done("benchmark") else "unfinished",
-                "standing": expiry.uptime_text(manifest),
+                "standing": expiry.uptime_text(manifest) or own_hosts.standing_text(manifest),
             }
         )
     columns = ["run", "scenario", "preset", "provenance", "state", "standing"]

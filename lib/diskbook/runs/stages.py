@@ -27,9 +27,11 @@ from diskbook.azure.attach import group_and_name
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.bench import checks, failover, losses, volumes
+from diskbook.bench.own_rig import OwnRig
 from diskbook.bench.trials import Rig, measure
 from diskbook.cloud import connect, emulator as own_emulator
 from diskbook.cost import budget
+from diskbook.own_hosts import stage as own_hosts
 from diskbook.reference.catalog import EPHEMERAL
 from diskbook.runs.begin import begin
 from diskbook.scenario import schedule
@@ -58,6 +60,11 @@ def provision(run: Run) -> None:
     if finished(run):
         return
     run.check_signed()
+    if own_hosts.is_own(run.manifest):
+        with run.locked():
+            own_hosts.provision(run)
+            run.append("stage", stage="provision", requests={})
+        return
     with run.locked(), _cloud_told(run):
         own_emulator.start(run, owner=False)
         clients, scenario = connect.clients_of(run), run.scenario
@@ -93,8 +100,11 @@ def benchmark(run: Run) -> None:
         left = {origin: plans.remaining(run, origin) for origin in origins(scenario)}
         apart = {origin for origin in left if _apart(run, scenario, origin)}
         left = {origin: blocks for origin, blocks in left.items() if blocks or origin in apart}
-        _measure_all(run, scenario, left)
-        monitor.keep(run, connect.clients_of(run))
+        if own_hosts.is_own(run.manifest):
+            _measure_on_own_hosts(run, left.get(own_hosts.REPLICATE, []))
+        else:
+            _measure_all(run, scenario, left)
+            monitor.keep(run, connect.clients_of(run))
         run.append("stage", stage="benchmark")
 
 
@@ -122,6 +132,9 @@ def teardown(run: Run, say: deletion.Say | None = None) -> None:
     """
     manifest = run.manifest
     groups = [row["name"] for row in manifest["resource_groups"] if not row["deleted_utc"]]
+    if own_hosts.standing(manifest):
+        _leave_own_hosts(run, say or print)
+        return
     if not groups and not own_emulator.is_there(run):
         return
     run.check_signed()
@@ -137,6 +150,14 @@ def teardown(run: Run, say: deletion.Say | None = None) -> None:
         else:
             _delete_all(run, clients, groups, say)
         shutil.rmtree(run.folder / "keys", ignore_errors=True)
+        run.append("stage", stage="teardown")
+
+
+def _leave_own_hosts(run: Run, say: deletion.Say) -> None:
+    """Remove what a run has made on hosts of the user's own."""
+    run.check_signed()
+    with run.locked(patience_s=20):
+        own_hosts.teardown(run, say)
         run.append("stage", stage="teardown")
 
 
@@ -288,6 +309,22 @@ def _measure_replicate(
         measure(rig, own_emulator.with_its_clock(run, row, blocks))
         failover.run_drills(rig, clients)
         losses.play(rig, clients)
+    finally:
+        rig.close()
+
+
+def _measure_on_own_hosts(run: Run, blocks: list[schedule.Block]) -> None:
+    """Measure what is left on hosts of the user's own, where nothing is checked, failed or made but files."""
+    if not run.manifest["replicates"]:
+        raise DiskbookError(
+            f"nothing was made on the hosts of run {run.name}: diskbook run --resume {run.name}"
+        )
+    rig = OwnRig.on_hosts(run, threading.Event())
+    try:
+        measure(rig, blocks)
+    except DiskbookError as error:
+        own_hosts.check_room(run, error)
+        raise
     finally:
         rig.close()
 

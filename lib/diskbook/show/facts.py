@@ -8,15 +8,18 @@ import pandas as pd
 
 from diskbook.show import tool as show_tool
 from diskbook.show.analysed import Analysed
+from diskbook.tables.vocabulary import Provenance
 
-MACHINE = ("size", "physical_zone", "kernel", "tool_version")
-DISK = ("sku", "physical_zone")
+MACHINE = ("size", "where", "physical_zone", "kernel", "tool_version")
+DISK = ("sku", "where", "physical_zone")
 
 
 def environment(a: Analysed) -> pd.DataFrame:
     """Versions, machines, zones, disks and dates, one row a fact."""
     replicates = a.manifest["replicates"]
-    rows = [*_run_facts(a), ("date (UTC)", _dates(a.trials)), ("region", a.scenario.region)]
+    rows = [*_run_facts(a), ("date (UTC)", _dates(a.trials))]
+    if a.provenance != Provenance.INVENTORY:
+        rows.append(("region", a.scenario.region))
     rows += _resource_facts("machine", replicates, "machines", MACHINE)
     rows += _resource_facts("disk", replicates, "disks", DISK)
     rows += show_tool.facts(a.scenario, a.run.ledger())

@@ -11,6 +11,7 @@ from diskbook.base.visible import LINES, visible
 from diskbook.tables.vocabulary import Provenance
 
 EMULATED = "EMULATED. These numbers come from the workbook's own emulator. They say nothing about Azure."
+OWN_HARDWARE = "Measured on hosts of the user's own (provenance: inventory). It says nothing about Azure."
 SHORT = 34
 """Characters up to which text stays on one line of a table."""
 
@@ -29,6 +30,8 @@ class Html(str):
 
 def banner(provenance: str) -> Html:
     """Say where the numbers come from; a visible box on anything emulated."""
+    if Provenance.INVENTORY in provenance and Provenance.EMULATED not in provenance:
+        return Html(f'<p class="own-hardware" role="note"><b>{escaped(OWN_HARDWARE)}</b></p>')
     if Provenance.EMULATED not in provenance:
         return Html(f"<p>Provenance: {escaped(provenance)}.</p>")
     style = "border:2px solid #8A2F66;color:#8A2F66;padding:.5em .8em;font-weight:bold;background:#fff"

@@ -126,6 +126,13 @@ def groups(run: Run) -> pd.DataFrame:
     return _frame(run.manifest["resource_groups"], ["name"])
 
 
+def places(run: Run) -> pd.DataFrame:
+    """What the run has made on hosts of the user's own, and when it was removed."""
+    rows = run.manifest.get("places", [])
+    shown = ("host", "path", "kind", "made_utc", "removed_utc")
+    return _frame([{name: row[name] for name in shown} for row in rows], ["host", "path"])
+
+
 def _resources(run: Run, kind: str, columns: list[str]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for row in run.manifest["replicates"]:
@@ -153,6 +160,12 @@ def target_text(manifest: dict[str, Any]) -> str:
             f"emulated: region {region} of the workbook's own emulator {played['name']} (profile "
             f"{played['profile']}, seed {played['seed']}) on this machine; no subscription, tenant or sign-in"
         )
+    if manifest["cloud"] == "inventory":
+        hosts = [
+            f"{host['name']} ({host['address'] or 'this machine'})"
+            for host in manifest["inventory"]["hosts"].values()
+        ]
+        return f"hosts of your own, no Azure: {', '.join(hosts)}; it costs nothing here"
     if manifest["cloud"] != "azure":
         return f"no cloud: {manifest['provenance']}"
     used = manifest.get("azure") or {}

@@ -27,6 +27,8 @@ from diskbook.base.files import write_atomic
 from diskbook.scenario.model import Scenario
 
 SCHEMA = 1
+HEADLINE_FILE = "headline.txt"
+"""Answer of a run in one sentence, where its analysis has one besides its comparisons."""
 SIGNATURE = "signature"  # key of the manifest: this client's, over all other keys
 _replicates = threading.Lock()
 _CUT = "...cut short"  # ends a ledger line that was not written whole

@@ -24,11 +24,21 @@ from diskbook.store.run import Run
 def test_the_table_has_what_it_promises(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(FAULTS) >= 25
     assert not [name for name, count in Counter(fault.slug for fault in FAULTS).items() if count > 1]
-    kinds = {"control plane", "SSH", "machine", "tool", "disk full", "volumes", "kill -9", "signal"}
+    kinds = {
+        "control plane",
+        "SSH",
+        "machine",
+        "tool",
+        "disk full",
+        "volumes",
+        "own hosts",
+        "kill -9",
+        "signal",
+    }
     assert {fault.kind for fault in FAULTS} == kinds
     assert {PROVISION, BENCHMARK} < {fault.stage for fault in FAULTS if fault.kind == "kill -9"}
     for fault in FAULTS:
-        assert fault.inject or fault.planted
+        assert fault.inject or fault.planted or fault.prepare
         assert not fault.planted or fault.named  # planted before the run begins
         Faults(fault.planted)  # raises where one cannot be understood
     assert main(["--list", "--only", "^SSH"]) == 0

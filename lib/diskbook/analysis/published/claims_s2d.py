@@ -277,7 +277,7 @@ JUDGES: dict[tuple[str, str], Judge | str] = {
     ("s2d-azure", "latency is around 2 ms"): _quoted_latency,
     ("s2d-azure", "with more disks"): _more_disks,
     ("s2d-azure", "Storage Spaces Direct uses sync I/O"): _sync,
-    ("s2d-azure", "the laptop's SSD differs"): "the text prints no number (charts only)",
+    ("s2d-azure", "the laptop's SSD differs"): "no number (charts only); local-disk measures such a disk",
     ("s2d-azure", "30 % of disks x IOPS x nodes"): _cluster_rule,
     ("s2d-azure", "eight nodes have the same"): _eight_nodes,
     ("s2d-azure", "a limit of 2000 IOPS in a picture"): _picture,

@@ -14,7 +14,7 @@ import psutil
 from diskbook.cloud import connect
 from diskbook.emulator import lifecycle
 from diskbook.emulator.types import Json
-from diskbook.selftest.faults.scene import EMULATOR, Scene, line_of
+from diskbook.selftest.faults.scene import EMULATOR, OWN_PLACE, Scene, line_of
 from diskbook.store import plan as plans, tables
 from diskbook.store.run import Run
 
@@ -33,11 +33,17 @@ def _left_over(scene: Scene) -> list[str]:
     left = [f"resource group {name}" for name in groups(scene)]
     left += [f"emulator {row.name} {row.state}" for row in lifecycle.status() if row.name != EMULATOR]
     left += [f"process {line[:60]}" for line in _processes(scene)]
-    kept = {"runs", "out", "err", "matplotlib", f"diskbook-{os.getuid()}"}
+    left += [f"{path} on a host" for path in _on_hosts(scene)]
+    kept = {"own", "own.image", "runs", "out", "err", "matplotlib", f"diskbook-{os.getuid()}"}
     left += [f"folder {path.name}" for path in scene.folder.iterdir() if path.name not in kept]
     if (scene.run.folder / "keys").exists():
         left.append("keys")
     return left
+
+
+def _on_hosts(scene: Scene) -> list[Path]:
+    """What lies in the folders of hosts of one's own that the run has made."""
+    return sorted((scene.folder / "own" / OWN_PLACE).glob("diskbook-*"))
 
 
 def groups(scene: Scene) -> list[str]:
@@ -54,9 +60,9 @@ def _processes(scene: Scene) -> list[str]:
     if scene.named:
         server = lifecycle.connect(EMULATOR).pid
         spared |= {server, *(watchdog.pid for watchdog in _watchdogs(scene.folder))}
-    left = []
+    left, own = [], str(scene.folder / "own" / "host" / "sshd_config")
     for process in psutil.process_iter():
-        if process.pid not in spared and _belongs(process, str(scene.folder)):
+        if process.pid not in spared and own not in line_of(process) and _belongs(process, str(scene.folder)):
             left.append(line_of(process))
     return left
 

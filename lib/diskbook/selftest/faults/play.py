@@ -38,6 +38,8 @@ class Fault:
     cut
         The client dies without a word: nothing can be said, and what stands is left standing until it is
         swept or the run goes on.
+    away
+        A host of one's own is away when the run stops: what stands there is said, and goes when it is back.
     root
         It can only be played by a user who may mount.
     scenario
@@ -55,6 +57,7 @@ class Fault:
     named: bool = True
     proof: str = ""
     cut: bool = False
+    away: bool = False
     root: bool = False
     scenario: Path = SCENARIO
 
@@ -139,7 +142,8 @@ def _check_stop(fault: Fault, place: Scene, row: Row) -> None:
         row.wrong.append(f"it said: {row.sentence or 'nothing'}")
     elif "ended with status 1;" in row.sentence:
         row.wrong.append(f"a defect of ours{_log(place)}")
-    row.left += [f"after the stop: {what}" for what in aftermath.left_over(place)]
+    if not fault.away:
+        row.left += [f"after the stop: {what}" for what in aftermath.left_over(place)]
 
 
 def _check_struck(fault: Fault, place: Scene, status: int) -> None:

@@ -17,12 +17,15 @@ from typing import Any
 import psutil
 
 from diskbook.emulator import lifecycle
+from diskbook.emulator.machine import Machine
 from diskbook.emulator.types import Json
 from diskbook.store import run as runs
 from diskbook.store.run import Run
 
 SCENARIO = Path(__file__).with_name("tiny.toml")
 VOLUMES = Path(__file__).with_name("volumes.toml")
+OWN = Path(__file__).with_name("own.toml")
+OWN_PLACE = "place"  # where hosts of one's own have their disk, in the scene's folder "own"
 NAME = "it"
 EMULATOR = "named"
 PLAYED: dict[str, Any] = {"profile": "quiet", "time_scale": 0.005}
@@ -38,7 +41,8 @@ class NotStruck(Exception):
 class Scene:
     """One run in a folder of its own, which is the temporary folder of all that belongs to it.
 
-    `named` says that the emulator was started by hand, so that machines outlive the client.
+    `named` says that the emulator was started by hand, so that machines outlive the client. `host` is a host
+    of one's own, `after` what is to be done at the end.
     """
 
     folder: Path
@@ -46,6 +50,13 @@ class Scene:
     scenario: Path = SCENARIO
     process: subprocess.Popen[str] | None = None
     notes: list[str] = field(default_factory=list)
+    host: Machine | None = None
+    after: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    @property
+    def own(self) -> bool:
+        """Whether the run is on hosts of one's own, and there is no emulator."""
+        return self.scenario == OWN
 
     @property
     def run(self) -> Run:
@@ -59,6 +70,10 @@ class Scene:
 
     def begin(self) -> None:
         """Start the run by the command line."""
+        if self.own:
+            hosts = ["--cloud", "inventory", "--hosts", str(self.folder / "own" / "hosts.toml")]
+            self._start("run", str(self.scenario), "--name", NAME, *hosts)
+            return
         emulator = ["--emulator", EMULATOR]
         if not self.named:
             emulator = ["--time-scale", str(PLAYED["time_scale"]), "--emulator-profile", PLAYED["profile"]]
@@ -127,7 +142,8 @@ class Scene:
 
     def jobs(self, pattern: str) -> list[Path]:
         """Folders, on the machines, of jobs that began and have not ended."""
-        folders = self.emulator.folder.glob(f"vms/*/home/jobs/{pattern}")
+        place, jobs = self.folder / "own" / OWN_PLACE, f"diskbook-*/jobs/{pattern}"
+        folders = place.glob(jobs) if self.own else self.emulator.folder.glob(f"vms/*/home/jobs/{pattern}")
         return [path for path in folders if (path / "pid").exists() and not (path / "status").exists()]
 
     # processes
@@ -178,6 +194,7 @@ def scene(named: bool, faults: Sequence[Json] = (), scenario: Path = SCENARIO) -
             yield made
         finally:
             made.kill()
+            made.after.close()
     finally:
         _clear(folder)
 

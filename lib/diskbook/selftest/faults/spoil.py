@@ -63,7 +63,8 @@ def _mount(folder: Path, size: str) -> None:
         raise NotStruck(f"no small disk can be mounted: {done.stderr.strip()}")
 
 
-def _fill(folder: Path) -> None:
+def fill(folder: Path) -> None:
+    """Take all room that is left where a folder lies."""
     state = os.statvfs(folder)
     with contextlib.suppress(OSError):
         (folder / FILLER).write_bytes(b"\0" * (state.f_bavail * state.f_frsize))
@@ -77,7 +78,7 @@ def small_runs(scene: Scene) -> None:
 def fill_run_folder(scene: Scene) -> None:
     """Fill that disk in the middle of a trial."""
     measuring(scene)
-    _fill(scene.folder / "runs")
+    fill(scene.folder / "runs")
 
 
 def make_room(scene: Scene) -> None:
@@ -94,7 +95,7 @@ def fill_machines(scene: Scene) -> None:
     try:
         scene.until(lambda: scene.events("prefill"), "the disk was filled")
         for home in homes:
-            _fill(home)
+            fill(home)
         scene.until(lambda: scene.events("trial", status="failed"), "a trial failed")
         for home in homes:
             (home / FILLER).unlink()

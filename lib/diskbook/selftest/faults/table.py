@@ -5,7 +5,7 @@ from __future__ import annotations
 from signal import SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM
 
 from diskbook.emulator.types import Json
-from diskbook.selftest.faults import inject, spoil
+from diskbook.selftest.faults import inject, own_host, spoil
 from diskbook.selftest.faults.moments import (
     analysing,
     creating,
@@ -15,7 +15,7 @@ from diskbook.selftest.faults.moments import (
     tearing_down,
 )
 from diskbook.selftest.faults.play import Fault
-from diskbook.selftest.faults.scene import VOLUMES
+from diskbook.selftest.faults.scene import OWN, VOLUMES
 
 PROVISION, BENCHMARK, ANALYSE, TEARDOWN = "1-provision", "2-benchmark", "3-analyse", "4-teardown"
 DISKS, MACHINES = "/disks/[^/]+$", "/virtualMachines/[^/]+$"
@@ -304,4 +304,22 @@ _VOLUMES = (
     ),
 )  # fmt: skip
 
-FAULTS = (*_CONTROL_PLANE, *_SSH_AND_MACHINES, *_TOOLS_AND_DISKS, *_VOLUMES, *_PROCESSES)
+_OWN_HOSTS = (
+    Fault(
+        "host-vanishes", "own hosts", "a host is switched off during a trial, and on again", BENCHMARK,
+        prepare=own_host.over_ssh, inject=own_host.vanish, mend=own_host.come_back, named=False, away=True,
+        proof="stop", scenario=OWN,
+    ),
+    Fault(
+        "host-full", "own hosts", "its disk is full before the file is written", BENCHMARK,
+        prepare=own_host.small_disk, inject=own_host.fill_it, mend=own_host.make_room, named=False,
+        root=True, proof="stop", scenario=OWN,
+    ),
+    Fault(
+        "device-with-data", "own hosts", "a device with a file system on it is refused", PROVISION,
+        prepare=own_host.device_with_data, mend=own_host.wipe, named=False, root=True, proof="stop",
+        scenario=OWN,
+    ),
+)  # fmt: skip
+
+FAULTS = (*_CONTROL_PLANE, *_SSH_AND_MACHINES, *_TOOLS_AND_DISKS, *_VOLUMES, *_OWN_HOSTS, *_PROCESSES)

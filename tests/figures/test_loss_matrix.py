@@ -35,7 +35,7 @@ def test_a_cell_that_was_played_has_its_outcome_blocks_and_time() -> None:
     picture = drawn(PLAYED, OFFLINE)
     (axes,) = picture.figure.axes
     shown = [text.get_text() for text in axes.texts]
-    assert "online\n120 of 120\n0.5 s" in shown and "offline\n80 of 80\n1.25 s" in shown
+    assert "online\nall 120\n0.5 s" in shown and "offline\nall 80\n1.25 s" in shown
     assert [to_hex(patch.get_facecolor()).upper() for patch in patches(picture)] == [BLUE, VERMILLION]
     assert not any(patch.get_hatch() for patch in patches(picture))
     assert "mirror, 2 nodes: drive online, node offline" in picture.alt

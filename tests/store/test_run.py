@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,21 @@ def test_a_damaged_ledger_line_is_named(folder: runs.Run) -> None:
     (folder.folder / "ledger.jsonl").write_text('{"event": "a"}\n{"event" "b"}\n{"event": "c"}\n')
     with pytest.raises(DiskbookError, match="line 2 is damaged"):
         folder.ledger()
+
+
+def test_events_written_side_by_side_do_not_mix(folder: runs.Run) -> None:
+    before, long = len(folder.ledger()), "x" * 40_000
+
+    def write(machine: int) -> None:
+        for number in range(25):
+            folder.append("step", machine=machine, number=number, changed=long)
+
+    with ThreadPoolExecutor(4) as machines:
+        list(machines.map(write, range(4)))
+    events = folder.ledger()[before:]
+    assert sorted((event["machine"], event["number"]) for event in events) == [
+        (machine, number) for machine in range(4) for number in range(25)
+    ]
 
 
 def test_raw_files_are_written_once(folder: runs.Run) -> None:

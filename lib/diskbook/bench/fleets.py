@@ -10,6 +10,7 @@ import base64
 import io
 import time
 import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +26,7 @@ from diskbook.scenario.model import FLEET, Arm, Volume, Workload
 from diskbook.tools import registry
 from diskbook.tools.job import FILL_BLOCK_BYTES, Job
 from diskbook.tools.record import Measurement
+from diskbook.tools.vmfleet import archive
 
 FILLS = 4
 """Attempts to fill all files, since DiskSpd writes for a time and not an amount."""
@@ -137,17 +139,17 @@ def _call(rig: Rig, machine: str, request: steps.Fleet) -> dict[str, bytes]:
     """Run the step and take its archive; one that was left running by a killed client answers for another."""
     tool = registry.TOOLS[FLEET]
     answer = node_steps.run(rig, machine, "fleet", request, wait_s=request.wait_s)
-    archive = base64.b64decode(answer.state["archive"])
-    names = [name for name in _names(archive, request) if name.endswith(".xml")]
-    strange = [name for name in names if f"-{request.spec}-" not in name]
+    files = _files(base64.b64decode(answer.state["archive"]), request)
+    strange = [name for name in files if name.endswith(".xml") and f"-{request.spec}-" not in name]
     if strange:
         raise steps.StepFailed(f"the fleet of {request.spec} answered with results of another: {strange[0]}")
-    return {file: archive for file, (kind, _) in tool.raw.items() if kind == tool.main}
+    # Stored anew, unpacked: results of a trial are much alike, and raw files are packed as a whole.
+    return {file: archive.pack(files) for file, (kind, _) in tool.raw.items() if kind == tool.main}
 
 
-def _names(archive: bytes, request: steps.Fleet) -> list[str]:
+def _files(content: bytes, request: steps.Fleet) -> dict[str, bytes]:
     try:
-        with zipfile.ZipFile(io.BytesIO(archive)) as files:
-            return files.namelist()
-    except zipfile.BadZipFile as error:
+        with zipfile.ZipFile(io.BytesIO(content)) as files:
+            return {name: files.read(name) for name in files.namelist()}
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise steps.StepFailed(f"the fleet of {request.spec} answered with no archive: {error}") from None

@@ -76,6 +76,11 @@ def loss_matrix(
     return Picture("loss-matrix", title, caption, alt, figure, data, provenance, run)
 
 
+def _blocks(verified: int, written: int) -> str:
+    """Blocks that were read back whole; one that is missing stands in a line of its own."""
+    return f"all {written:,}" if verified == written else f"{verified:,}\nof {written:,}"
+
+
 def _frame(axes: Axes, kinds: list[str], lost: list[str]) -> None:
     wrapped = [textwrap.fill(words, 12) for words in lost]
     axes.set_xticks(range(len(lost)), wrapped)
@@ -100,7 +105,7 @@ def _cell(axes: Axes, place: tuple[int, int], row: Mapping[Any, Any]) -> None:
         inner, narrow = (across - 0.42, down - 0.40), (0.84, 0.8)
         axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=PURPLE_DARK, linewidth=2.5))
         axes.add_patch(Rectangle(inner, *narrow, fill=False, edgecolor="white", linewidth=1.5))
-    lines = [words, f"{row['blocks_verified']:,.0f} of {row['blocks_written']:,.0f}"]
+    lines = [words, _blocks(int(row["blocks_verified"]), int(row["blocks_written"]))]
     if not math.isnan(row["resync_s"]):
         lines.append(f"{row['resync_s']:.3g} s")
     text = "\n".join(lines)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import gzip
 import hashlib
 import json
@@ -160,6 +161,8 @@ class Run:
         """
         line = json.dumps({"event": event, "time_utc": now_utc(), **fields}) + "\n"
         with self._writing(), files.appending(self.folder / "ledger.jsonl") as file:
+            # Machines are measured side by side, and a long line takes several writes.
+            fcntl.flock(file, fcntl.LOCK_EX)
             _finish_cut_line(file)
             file.write(line.encode())
             file.flush()

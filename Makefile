@@ -40,7 +40,7 @@ types: setup ## check types
 
 format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house, list the articles
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
-	@$(BIN)/nbstripout --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
+	@$(BIN)/nbstripout --keep-id --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
 	@$(BIN)/python -m diskbook.selftest.house
 	@$(BIN)/python -m diskbook.selftest.articles
 

@@ -45,7 +45,8 @@ def copies(places: pd.DataFrame, by_rule: bool, title: str, run: str, provenance
     )
     decorate(figure, title, note, provenance)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
-    alt = f"Grids of drives by node, with the data that each holds, showing: {title}."
+    grids = "Grids of emulated drives" if emulated else "Grids of drives"
+    alt = f"{grids} by node, with the data that each holds, showing: {title}."
     data = places[list(COLUMNS)].reset_index(drop=True)
     return Picture("copies", title, f"{emulated}{title}. {note}", alt, figure, data, provenance, run)
 

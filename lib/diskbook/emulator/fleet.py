@@ -26,6 +26,7 @@ from diskbook.emulator.storage_spaces import VolumeRecord
 from diskbook.emulator.windows_diskspd import NO_FILE, NO_PATH, NO_ROOM, Disk, check_depth, not_opened
 from diskbook.machines.cluster import steps
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse
+from diskbook.tools.vmfleet import names
 
 _UNREACHED = (
     "Connecting to remote server {node} failed with the following error message : The WinRM client cannot "
@@ -75,7 +76,7 @@ def _of_volume(call: Call, asked: steps.Fleet, volume: steps.FleetVolume, number
         if extent is None:
             raise not_opened(path, NO_FILE)
         disk = Disk(uri, min(extent.size, asked.file_bytes), offset=extent.offset)
-        yield Member(f"vm-{volume.name}-{volume.node}-{number:03}", volume.name, volume.node, path, disk)
+        yield Member(names.machine(volume.name, volume.node, number), volume.name, volume.node, path, disk)
 
 
 def _reached(call: Call, volume: steps.FleetVolume) -> tuple[str, VolumeRecord]:

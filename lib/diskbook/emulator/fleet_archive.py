@@ -9,11 +9,12 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from diskbook.base.units import KIB, MS_PER_S, NS_PER_MS
+from diskbook.base.units import MS_PER_S, NS_PER_MS
 from diskbook.emulator import windows_xml
 from diskbook.emulator.fleet_fio import Member, Outcome
 from diskbook.scenario.diskspd_line.arguments import Arguments, with_target
 from diskbook.tools.record import Direction, percentile_ns
+from diskbook.tools.vmfleet import names
 
 TIMES = "fleet.json"
 _WORDS = {"read": "Read", "write": "Write"}
@@ -47,20 +48,14 @@ def archive(
             own = with_target(line, str(member.file))
             measured = outcomes[member.name].measured
             text = windows_xml.document(own, member.disk.size_bytes, measured, began, member.name)
-            files.writestr(f"{result_name(line, spec, member.name)}.xml", text)
+            files.writestr(names.result_file(line, spec, member.name), text)
         rows = {name: _row(outcome) for name, outcome in outcomes.items()}
-        named = [({"Result": result_name(line, spec, name)}, row) for name, row in rows.items()]
+        results = {name: names.result_file(line, spec, name).removesuffix(".xml") for name in rows}
+        named = [({"Result": results[name]}, row) for name, row in rows.items()]
         files.writestr(f"result-vm-{spec}.tsv", _table(named))
         files.writestr("result.tsv", _table([({"VMCount": str(len(rows))}, _sum(list(rows.values())))]))
         files.writestr(TIMES, json.dumps({"vms": _times(members, outcomes)}, indent=1))
     return packed.getvalue()
-
-
-def result_name(line: Arguments, spec: str, machine: str) -> str:
-    """Name a machine's result as VMFleet does: result-b4t10o8w30pr-SPEC-MACHINE."""
-    load = f"b{line.block_size // KIB}t{line.threads}o{line.depth}w{line.write_pct}"
-    pattern = "r" if line.random_pct else "s"
-    return f"result-{load}p{pattern}-{spec}-{machine}"
 
 
 def _times(members: Sequence[Member], outcomes: Mapping[str, Outcome]) -> dict[str, dict[str, str]]:

@@ -121,7 +121,7 @@ class Disk(Record):
     `zone` is empty.
 
     `accelerated_network` is the disk's label of that name, made for images; a machine's own setting is
-    `Machine.accelerated_networking`.
+    `Machine.accelerated_networking`. `frequent_attach` is Azure's optimizedForFrequentAttach.
     """
 
     name: Name
@@ -133,6 +133,7 @@ class Disk(Record):
     bursting: bool = False
     performance_plus: bool = False
     accelerated_network: bool = False
+    frequent_attach: bool = False
     iops: Annotated[int, Field(gt=0)] | None = None
     mb_s: Annotated[int, Field(gt=0)] | None = None
     count: Annotated[int, Field(ge=1, le=64)] = 1
@@ -207,7 +208,10 @@ class Workload(Record):
     """A load, offered to all arms or to those named in `arms`.
 
     `rate` is the total in IOPS, `blocks` the number of blocks it is measured in, `series_s` the grain of
-    the series kept. `instances` are the machines of a fleet, all together: each has `threads`, `queue_depth`
+    the series kept. `region` is the part of the disk: what was filled, or what nobody wrote to before;
+    `data` what is written, random or such that it compresses. `cache_state` is what a host cache holds at the
+    start: nothing of the working set, or all that fits. `ioengine` is fio's, for block devices and files.
+    `instances` are the machines of a fleet, all together: each has `threads`, `queue_depth`
     and a file of `working_set_gib` of its own, and they are spread evenly over the arm's volumes; a single
     one, of `tool` "vmfleet", has the first of them. `tool` is "any" for the usual one of the arm's machine:
     fio on Linux, DiskSpd on Windows; of a fleet it is VMFleet.
@@ -233,6 +237,10 @@ class Workload(Record):
     blocks: Annotated[int, Field(ge=1, le=1000)] = 1
     series_s: Annotated[float, Field(gt=0, le=3600, strict=False)] = 1.0
     arms: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    region: Literal["filled", "unwritten"] = "filled"
+    data: Literal["random", "compressible"] = "random"
+    cache_state: Literal["any", "cold", "warm"] = "any"
+    ioengine: Literal["libaio", "io_uring"] = "libaio"
 
     @model_validator(mode="before")
     @classmethod
@@ -275,6 +283,8 @@ class Design(Record):
 
     `looks` are numbers of complete replicates at which the run is judged before its end, and at it.
     `hours_between_blocks` is how long after the last block of a replicate began the next one may begin.
+    `settle_s` passes between an attach and the first trial after it. After its fill a working set is written
+    over once, in random order, unless `no_overwrite` says why not.
     """
 
     replicates: Annotated[int, Field(ge=1, le=99)] = 1
@@ -282,6 +292,8 @@ class Design(Record):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     looks: Annotated[tuple[Annotated[int, Field(ge=2, le=99)], ...], Field(strict=False)] = ()
     hours_between_blocks: Annotated[float, Field(ge=0, le=24, strict=False, allow_inf_nan=False)] = 0.0
+    settle_s: Annotated[float, Field(ge=0, le=3600, strict=False, allow_inf_nan=False)] = 0.0
+    no_overwrite: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     # No run starts that is expected to cost more, with a margin; see diskbook.cost.budget.
     max_cost_usd: Annotated[float, Field(gt=0, strict=False, allow_inf_nan=False)] | None = None
 

@@ -37,7 +37,7 @@ __all__ = ["Tables", "build", "read", "tables_of", "validate", "write"]
 Event = Mapping[str, Any]
 Reader = Callable[[Event, Workload], Measurement]
 _ALWAYS = (schema.TRIALS, schema.BINS, schema.SERIES)
-_SOMETIMES = (schema.METRICS, schema.COUNTERS, schema.FLEET, schema.LOSSES)
+_SOMETIMES = (schema.METRICS, schema.COUNTERS, schema.FLEET, schema.LOSSES, schema.GUEST)
 _LIMITS = ("iops", "mb_s", "burst_iops", "burst_mb_s")
 
 
@@ -49,7 +49,8 @@ class Tables:
     the platform, by minute; without rows where none were fetched), `counters` (of a cluster's nodes, before
     and after each trial on one of its volumes; without rows where there is no cluster), `fleet` (a row a
     machine and direction of the trials that a fleet measured; without rows where none did), `losses` (a row a
-    replicate, loss and volume; without rows where none were played).
+    replicate, loss and volume; without rows where none were played), `guest` (a row a trial: what its machine
+    said of itself; without rows where none was asked).
     """
 
     trials: pd.DataFrame
@@ -59,6 +60,7 @@ class Tables:
     counters: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.COUNTERS))
     fleet: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.FLEET))
     losses: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.LOSSES))
+    guest: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.GUEST))
 
 
 def build(run: Run) -> Tables:
@@ -267,6 +269,8 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
         "vm_size": machine["size"],
         "volume": event.get("volume") or "",
         "owner": event.get("owner") or "",
+        "lat_bound": "",
+        "durability": "",
         "lun": None if event.get("lun") is None else str(event["lun"]),
         "logical_zone": machine.get("logical_zone"),
         "physical_zone": machine.get("physical_zone"),

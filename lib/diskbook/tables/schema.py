@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -34,7 +35,7 @@ class Column:
     unit: str = ""
     values: tuple[str, ...] = ()
     least: float | None = None
-    default: str | None = None
+    default: str | float | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,16 @@ def _number(*names: str, unit: str = "", nullable: bool = True, least: float | N
     return [Column(name, "float64", nullable, unit, (), least) for name in names]
 
 
+def _since(*columns: Column) -> list[Column]:
+    """Columns that tables of older runs lack: their texts are empty there, their numbers missing."""
+    return [replace(column, default="" if column.dtype == "str" else math.nan) for column in columns]
+
+
 STATUSES = ("ok", "failed", "incomplete_block")
+LAT_BOUNDS = ("", "lower")
+"""Of a held rate: "lower" where percentiles count from when an I/O was sent, not from when it was due."""
+DURABILITIES = ("", "flushed", "written-through", "plain", "unknown")
+"""Of a workload with `sync`: what made its writes durable; "plain" where nothing reached the device."""
 DIRECTIONS = ("read", "write", "sync", "commit")
 _REBUILD = "rebuild the tables from the raw results"
 _ANALYSE = "run the analysis again"
@@ -80,7 +90,7 @@ TRIALS = Table(
         *_text("tool_version", nullable=True),
         *_text("direction", values=(*DIRECTIONS, "none")),
         *_text("machine_id", "disk_id", "vm_size"),
-        *(Column(name, "str", default="") for name in ("volume", "owner")),
+        *_since(*_text("volume", "owner")),
         *_text("lun", nullable=True),
         *_text("logical_zone", "physical_zone", nullable=True),
         *_whole("attempt", least=1),
@@ -95,7 +105,18 @@ TRIALS = Table(
         *_number("iops", unit="1/s"),
         *_number("throughput_mb_s", unit="10^6 bytes/s"),
         *_number("lat_mean_ms", "lat_p50_ms", "lat_p99_ms", "lat_p999_ms", unit="ms"),
+        *_since(
+            *_number("lat_mean_intended_ms", "lat_p50_intended_ms", unit="ms"),
+            *_number("lat_p99_intended_ms", "lat_p999_intended_ms", unit="ms"),
+            *_text("lat_bound", values=LAT_BOUNDS),
+        ),
         *_number("rate_offered", unit="1/s"),
+        *_since(
+            *_number("rate_window_worst", "rate_windows_low_share"),
+            *_number("since_attach_s", "since_create_s", unit="s"),
+            *_number("attaches_in_block"),
+            *_text("durability", values=DURABILITIES),
+        ),
         *_number("cap_disk_iops", unit="1/s"),
         *_number("cap_disk_mb_s", unit="10^6 bytes/s"),
         *_number("cap_disk_burst_iops", unit="1/s"),
@@ -203,6 +224,26 @@ LOSSES = Table(
 """What volumes outlive: members taken away under a load that is verified, and what came back, and when.
 
 A loss that failed has its sentence in `error`, and nothing in `online`."""
+
+GUEST = Table(
+    "guest",
+    (
+        *_text("run", "trial", "machine"),
+        *_text("kernel", "image", "cpu_model", "driver", nullable=True),
+        *_text("ioengine", "scheduler", "write_cache", "power_plan", nullable=True),
+        *_number("fua", "rotational"),
+        *_number("nr_requests", "hardware_queues"),
+        *_number("wbt_lat_usec", unit="us"),
+        *_number("logical_block_size_bytes", unit="bytes"),
+        *_number("usr_pct", "sys_pct", "steal_pct", "busiest_core_pct", unit="%"),
+    ),
+    key=("trial",),
+    remedy=_REBUILD,
+)
+"""What of a machine can decide a trial, read before it and over it; a fact that nobody can tell is empty.
+
+`usr_pct` and `sys_pct` are the tool's own; `steal_pct` and `busiest_core_pct` are the machine's, over the
+trial."""
 
 COMPARISONS = Table(
     "comparisons",

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook import figures
+from diskbook.analysis.pictures import drawn_once
 from diskbook.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.analysis.run import Analysis
 from diskbook.cost import estimate
@@ -88,6 +89,7 @@ def access_times(a: Analysis) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+@drawn_once
 def rates(a: Analysis) -> Picture:
     """Figure: rates of all trials beside the predicted limits."""
     cells = predictions(a)
@@ -97,6 +99,7 @@ def rates(a: Analysis) -> Picture:
     return figures.drives(a.trials, cells, a.looks, PANELS, title, a.run.name)
 
 
+@drawn_once
 def access(a: Analysis) -> Picture:
     """Figure: every trial of single reads."""
     medians = access_times(a).sort_values("Latency at depth 1, ms")
@@ -112,6 +115,7 @@ def access(a: Analysis) -> Picture:
     return figures.strip(a.trials, a.looks, a.words, [SINGLE], title, a.run.name)
 
 
+@drawn_once
 def burst(a: Analysis) -> Picture:
     """Figure: the moment a burst credit runs out."""
     scale = a.scenario.scenario.emulated_credit_scale if a.provenance == Provenance.EMULATED else 1.0

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook import figures
+from diskbook.analysis.pictures import drawn_once
 from diskbook.analysis.run import Analysis
 from diskbook.base.units import KIB
 from diskbook.figures import Picture
@@ -27,6 +28,7 @@ def pictures(a: Analysis) -> tuple[Picture, ...]:
     return (curves(a), a.all_trials, a.percentile_plot)
 
 
+@drawn_once
 def curves(a: Analysis) -> Picture:
     """Figure: rate and latency over I/Os in flight, with the knee of each curve."""
     knees = _chosen(a)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from diskbook import figures
 from diskbook.figures import Picture
@@ -11,6 +13,22 @@ from diskbook.show import sentences
 from diskbook.show.analysed import Analysed
 from diskbook.tables.vocabulary import Label, Verdict
 from diskbook.throttling import limits
+
+A = TypeVar("A")
+
+
+def drawn_once(draw: Callable[[A], Picture]) -> Callable[[A], Picture]:
+    """Keep what is drawn of an analysis with it: a notebook shows it, and its last cell exports it."""
+    kept = f"{draw.__module__}.{draw.__qualname__}"
+
+    @functools.wraps(draw)
+    def once(a: A) -> Picture:
+        if kept not in a.__dict__:
+            a.__dict__[kept] = draw(a)
+        picture: Picture = a.__dict__[kept]
+        return picture
+
+    return once
 
 
 def ratios(a: Analysed) -> Picture:

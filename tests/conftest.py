@@ -10,6 +10,10 @@ for loads to end. A process takes one module after another, so that what a modul
 - `whole`: crosses all packages, as a run does from plan to report.
 - `long`: takes the processor for many seconds.
 
+Those that measure wait most of the time, and keep others waiting. So modules of which no test starts a
+process, and those in `PATIENT`, come after them in the queue and run meanwhile, as the idle class of the
+system's scheduler: whoever measures takes the processor from them at once.
+
 `make test-fast` runs the tests that have none of them.
 
 Machines are shared and noisy: a test that `measures` holds on one that others keep busy. A load only adds to
@@ -47,16 +51,23 @@ LONGEST_FIRST = (
     "tests/runs/test_pipeline.py",
     "tests/base/test_redact.py",
     "tests/emulator/test_lifecycle.py",
-    "tests/runs/test_samples.py",
     "tests/bench/test_failover.py",
     "tests/runs/test_sweep.py",
-    "tests/analysis/test_report.py",
+)
+# Their processes are kernels and parsers, of which nothing is measured; the longest first.
+PATIENT = (
+    "tests/runs/test_samples.py",
     "tests/importing/test_run.py",
+    "tests/selftest/fuzz/test_run.py",
+    "tests/analysis/test_s2d_azure.py",
+    "tests/selftest/test_coverage.py",
+    "tests/analysis/test_report.py",
 )
 MEASURES, ALONE = "measures", "alone"
 # What measures is dealt to two processes by module; these take about as long as all others together.
 SECOND_LANE = ("tests/whole/", "tests/zone_affinity/")
 LAST = (f"{MEASURES} 1", f"{MEASURES} 2", ALONE)
+STARTING = pytest.StashKey[set[str]]()  # modules with a test that starts processes
 SHARED = "DISKBOOK_TESTS_FOLDER"  # where the processes of one call of pytest meet
 
 
@@ -81,12 +92,19 @@ def _unit(item: pytest.Item) -> str:
     return next((part for part in LONGEST_FIRST if item.nodeid.startswith(part)), item.nodeid.split("::")[0])
 
 
-def _turn(item: pytest.Item) -> int:
-    """Place of a test's unit in the queue: the longest, all others, what measures."""
+def _turn(item: pytest.Item) -> tuple[int, int]:
+    """Place of a test's unit in the queue: the longest, all others, what measures, who is patient."""
     unit = _unit(item)
-    if unit in LONGEST_FIRST:
-        return LONGEST_FIRST.index(unit)
-    return len(LONGEST_FIRST) + (LAST.index(unit) + 1 if unit in LAST else 0)
+    for turn, group in enumerate((LONGEST_FIRST, None, LAST, PATIENT)):
+        if group is not None and unit in group:
+            return turn, group.index(unit)
+    return (4 if _is_patient(item) else 1), 0
+
+
+def _is_patient(item: pytest.Item) -> bool:
+    """Whether a test may run beside those that measure, whenever they leave the processor to it."""
+    module = item.nodeid.split("::")[0]
+    return module in PATIENT or module not in item.config.stash[STARTING]
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by mark
@@ -95,6 +113,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if any(item.get_closest_marker(name) for name in (MEASURES, ALONE)):
             item.add_marker(pytest.mark.emulator)
+    config.stash[STARTING] = {item.nodeid.split("::")[0] for item in items if _may_start(item)}
     if hasattr(config, "workerinput"):
         items.sort(key=_turn)
         part = Path(os.environ[SHARED], config.workerinput["workerid"])
@@ -172,10 +191,21 @@ def _held(name: str, kind: int) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_UN)  # closing would not do: a process that was forked has it too
 
 
+def _becomes_idle() -> bool:
+    """Have this process, and all that it starts, run where nobody else wants to; tell whether it does."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    except OSError:  # a system that has no such class, or gives it to nobody
+        return False
+    return True
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest-timeout, which must not count the waiting
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     """Run a test beside others, beside one that measures, or alone."""
-    first, second = _locks(item)
+    # Nobody who became idle must come back: in the queue all others are before those that are patient.
+    patient = hasattr(item.config, "workerinput") and _is_patient(item) and _becomes_idle()
+    first, second = (fcntl.LOCK_UN, fcntl.LOCK_UN) if patient else _locks(item)
     with _held("lane-1", first), _held("lane-2", second):
         _running.append(item)
         try:

@@ -371,3 +371,47 @@ def test_clones_in_terse_output_add_up_and_a_cut_line_is_told() -> None:
     assert cut.flags[0].startswith("line 2: it has")
     with pytest.raises(UnusableError, match="x, line 1: it has"):
         fio_terse.parse(text[:300], "x")
+
+
+# --- syncs by libaio: the time of the write before is in them
+
+
+def commits(engine: str, sync_ms: float, clones: int = 1, write_ms: tuple[float, float] = (4.0, 4.1)) -> str:
+    """A second of commits in each clone, by fio: 100 writes of 4 ms (completion, total), and 100 syncs."""
+
+    def latency(ms: float) -> dict[str, float]:
+        return {"min": ms * 1e6, "max": ms * 1e6, "mean": ms * 1e6, "stddev": 0.0, "N": 100}
+
+    write = {"total_ios": 100, "io_bytes": 409600, "io_kbytes": 400, "iops": 100.0, "runtime": 1000}
+    write |= {"clat_ns": latency(write_ms[0]), "lat_ns": latency(write_ms[1]), "bw_min": 0}
+    sync = {
+        "total_ios": 0,
+        "lat_ns": {**latency(sync_ms), "bins": {str(int(sync_ms * 1e6)): 100}},
+        "bw_min": 0,
+    }
+    job = {"jobname": "trial", "groupid": 0, "error": 0, "write": write, "sync": sync}
+    job["job options"] = {"name": "trial", "ioengine": engine, "rw": "randwrite", "fdatasync": "1"}
+    job["job options"] |= {"numjobs": str(clones), "direct": "1"}
+    return json.dumps({"fio version": "fio-3.33", "jobs": [job] * clones})
+
+
+@pytest.mark.parametrize("clones", [1, 2])
+def test_a_sync_by_libaio_is_freed_of_the_write_before(clones: int) -> None:
+    (job,) = json_output.parse(commits("libaio", 9.8, clones), "x.json").measurements
+    write, sync = job.directions["write"], job.directions["sync"]
+    assert (sync.lat_mean_ms, sync.ios) == (pytest.approx(5.8), 100 * clones)
+    assert write.lat_mean_ms + sync.lat_mean_ms == pytest.approx(9.9)  # what a commit took, of 10 ms
+    assert not sync.bins and math.isnan(sync.lat_p99_ms) and math.isnan(sync.lat_max_ms)
+    assert "fio's libaio engine counts the time of a write into the sync after it" in " ".join(job.flags)
+
+
+def test_a_write_that_took_as_long_to_submit_is_taken_out_too() -> None:
+    (job,) = json_output.parse(commits("libaio", 7.6, write_ms=(2.0, 4.0)), "x.json").measurements
+    assert job.directions["sync"].lat_mean_ms == pytest.approx(5.6)
+
+
+@pytest.mark.parametrize(("engine", "sync_ms"), [("libaio", 5.8), ("io_uring", 9.8), ("nbd", 5.8)])
+def test_a_sync_that_is_timed_well_stays_as_it_is(engine: str, sync_ms: float) -> None:
+    (job,) = json_output.parse(commits(engine, sync_ms), "x.json").measurements
+    sync = job.directions["sync"]
+    assert sync.lat_mean_ms == sync_ms and sync.bins and job.flags == ()

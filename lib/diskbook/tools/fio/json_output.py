@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from diskbook.base.units import utc_text
-from diskbook.tools.fio import latency as fio_latency, options as fio_options
+from diskbook.tools.fio import latency as fio_latency, libaio_syncs, options as fio_options
 from diskbook.tools.fio.documents import Document, documents
 from diskbook.tools.record import CACHED, SHORTEST, Direction, Measurement, Parsed, UnusableError, number
 
@@ -203,6 +203,8 @@ def _measurement(job: _Job, document: Document) -> Measurement:
     _check_whole(job, document.cut)
     directions = _directions(job.entries, document.cut, flags)
     load = fio_options.load(job.options, len(job.entries), _alone_pct(job.entries), flags)
+    writes, engine = [_part(entry, "write") for entry in job.entries], str(job.options.get("ioengine", ""))
+    directions = libaio_syncs.taken_alone(directions, writes, load, engine, flags)
     if job.options and fio_options.cached(job.options):
         flags.append(CACHED)
     if str(job.options.get("log_max_value", "0")) not in ("0", "false"):

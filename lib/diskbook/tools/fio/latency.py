@@ -101,6 +101,21 @@ def join(parts: Sequence[Latency], flags: list[str]) -> dict[str, Any]:
     }
 
 
+def mean_ns(part: Mapping[str, Any], name: str) -> tuple[int, float]:
+    """Read the number of samples and the mean, in ns, of a kind of latency (clat, slat); none is 0 samples.
+
+    Raises
+    ------
+    ValueError
+        When a number in it is none.
+    """
+    section = _section(part, name)
+    if section is None:
+        return 0, math.nan
+    content, unit = section
+    return int(number(content.get("N", 0), "N")), number(content.get("mean", 0), "mean") * unit
+
+
 def index_value(index: int, bits: int = _PLAT_BITS) -> int:
     """Centre of the bin with this index, in the unit of the histogram (fio's plat_idx_to_val)."""
     values = 1 << bits

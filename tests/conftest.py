@@ -38,6 +38,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from support import real_path
 from support.arm_plane import plane
 
 __all__ = ["plane"]
@@ -212,3 +213,21 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
             return (yield)
         finally:
             _running.clear()
+
+
+# --- which disks were met, said at the end
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print what the tests of the real I/O path have met, and why they met no more."""
+    lines = []
+    for report in (report for reports in terminalreporter.stats.values() for report in reports):
+        if getattr(report, "when", "") == "call":
+            lines += [line for name, line in report.user_properties if name == real_path.SUMMARY]
+        if getattr(report, "skipped", False) and real_path.TESTS in report.nodeid:
+            lines.append(
+                f"not met, {report.nodeid.split('::')[1]}: {report.longrepr[2].removeprefix('Skipped: ')}"
+            )
+    if lines:
+        terminalreporter.section(real_path.SUMMARY)
+        terminalreporter.write_line("\n".join(lines))

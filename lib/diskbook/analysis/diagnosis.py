@@ -1,9 +1,11 @@
-"""`diskbook why`: what throttled the cells of a run, in words."""
+"""`diskbook why`: what throttled the cells of a run, and what its comparisons lack to be closed, in words."""
 
 from __future__ import annotations
 
 from diskbook.analysis.run import analyse
-from diskbook.base.errors import unknown
+from diskbook.base.errors import UsageError, unknown
+from diskbook.show import conformance
+from diskbook.stats.protocol import Conformance
 from diskbook.throttling import diagnosis
 
 
@@ -27,3 +29,30 @@ def of_run(name: str, arm: str | None = None, workload: str | None = None) -> st
     ]
     head = f"{a.provenance}: run {a.run.name}; a cell is one arm under one workload"
     return f"{head}\n{diagnosis.text(chosen)}"
+
+
+def protocol_of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:
+    """What each comparison of a run lacks of the protocol, of one arm or workload where they are named.
+
+    Raises
+    ------
+    UsageError
+        When there is no such run, or none of its comparisons has that arm or workload.
+    """
+    a = analyse(name)
+    where = f"run {a.run.name} (its comparisons)"
+    chosen = [
+        item for item in a.protocol if workload in (None, item.workload) and arm in (None, *_arms(item))
+    ]
+    if a.protocol and not chosen:
+        loads, arms = {item.workload for item in a.protocol}, set().union(*map(_arms, a.protocol))
+        for kind, value, known in (("arm", arm, arms), ("workload", workload, loads)):
+            if value is not None and value not in known:
+                raise unknown(kind, value, known, where)
+        raise UsageError(f"{where}: none of {arm} with {workload}; leave --arm or --workload out")
+    lines = [f"run {a.run.name}, {conformance.counted(chosen)}", f"points: {conformance.PAGE}"]
+    return "\n\n".join(filter(None, ["\n".join(lines), conformance.text(chosen)]))
+
+
+def _arms(item: Conformance) -> set[str]:
+    return {item.arm, item.base_arm}

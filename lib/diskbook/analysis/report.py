@@ -10,10 +10,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from nbconvert import HTMLExporter
 from traitlets.config import Config
 
+from diskbook.analysis import protocol as run_protocol
 from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic
 from diskbook.base.visible import visible
-from diskbook.show import html as show_html, sentences
+from diskbook.show import conformance, html as show_html, sentences
 from diskbook.store.run import HEADLINE_FILE, Run
 from diskbook.tables.vocabulary import Provenance
 
@@ -77,6 +78,15 @@ def headline(run: Run) -> str:
     if own.exists() and not (comparisons["family"] == "headline").any():
         return visible(own.read_text("utf-8").strip())
     return sentences.headline(comparisons, run.scenario)
+
+
+def protocol(run: Run) -> str:
+    """Say of an analysed run whether its headline comparisons are closed; empty where it names none."""
+    items = [item for item in run_protocol.read(run) if item.family == "headline"]
+    if not items:
+        return ""
+    words = conformance.summary(items, "headline comparison")
+    return f"{words}; 'diskbook why --protocol {run.name}' lists what is missing, with remedies"
 
 
 NUMBERS = ("ratio", "ci_low", "ci_high", "level", "p_adjusted", "diff_ms", "diff_low_ms", "diff_high_ms")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook import figures
-from diskbook.analysis import beside, pictures as run_pictures
+from diskbook.analysis import beside, pictures as run_pictures, protocol as run_protocol
 from diskbook.analysis.published import compared as published_compared, figures as published
 from diskbook.cost import replicate
 from diskbook.figures import ArmLook, Picture
@@ -24,6 +24,7 @@ from diskbook.stats import percentile_ratios as stats_percentile_ratios, percent
 from diskbook.stats.compare import Compared, compare
 from diskbook.stats.gates.design import unpaired
 from diskbook.stats.gates.plan import Plan
+from diskbook.stats.protocol import Conformance
 from diskbook.store import plan as plans, tables as store_tables
 from diskbook.store.run import Run, open_run
 from diskbook.tables.vocabulary import WITHHELD, Provenance
@@ -62,13 +63,18 @@ class Analysis:
             directions=directions,
             zone_redundant=self.scenario.zone_redundant_arms,
             consumed_pct=platform_metrics.consumed_by_cell(self.trials, self.tables.metrics),
-            plan=self._plan(),
+            plan=self.plan,
         )
 
     @property
     def comparisons(self) -> pd.DataFrame:
         """Ratios with intervals and verdicts, two scopes each (schema of comparisons.csv)."""
         return show_tool.flagged(self.compared.table, self.scenario)
+
+    @cached_property
+    def protocol(self) -> tuple[Conformance, ...]:
+        """What each comparison meets of the protocol, headline comparisons first."""
+        return run_protocol.conformances(self, self.plan)
 
     @property
     def gates(self) -> pd.DataFrame:
@@ -168,7 +174,8 @@ class Analysis:
         read = [disk.get("read_back") for row in replicates for disk in row["disks"].values()]
         return {} if read and all(read) else None
 
-    def _plan(self) -> Plan | None:
+    @cached_property
+    def plan(self) -> Plan | None:
         """What was planned; None of what others measured, and of a run handed on without its ledger."""
         if self.provenance == Provenance.IMPORTED or not self.run.ledger():
             return None

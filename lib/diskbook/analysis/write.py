@@ -1,10 +1,11 @@
-"""Writing a run's analysis: comparisons.csv and the exported figures."""
+"""Writing a run's analysis: comparisons.csv, protocol.csv and the exported figures."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from diskbook import figures
+from diskbook.analysis import protocol
 from diskbook.analysis.run import Analysis
 from diskbook.base.files import write_atomic
 from diskbook.figures import Picture
@@ -13,14 +14,14 @@ from diskbook.tables import schema
 
 
 def results(a: Analysis) -> list[Path]:
-    """Write comparisons.csv and the exported figures into the run folder; return their paths."""
+    """Write comparisons.csv, protocol.csv and the figures into the run folder; return their paths."""
     path = a.run.folder / "comparisons.csv"
     checked = schema.validate(schema.COMPARISONS, a.comparisons)
     write_atomic(path, checked.to_csv(index=False, float_format="%.10g"))
     say = getattr(a.module, "headline", None)
     if callable(say):
         write_atomic(a.run.folder / HEADLINE_FILE, f"{say(a)}\n")
-    return [path, *export_figures(a, a.run.folder / "figures")]
+    return [path, protocol.write(a), *export_figures(a, a.run.folder / "figures")]
 
 
 def export_figures(a: Analysis, target: Path) -> list[Path]:

@@ -8,7 +8,7 @@ _NAMES = {
     "analysis": (
         "answer", "capped", "cells", "comparisons", "environment", "figure", "files", "findings", "gates",
         "gates_in_words", "more_measuring", "noise_floor", "operations", "over_time", "percentile_ratios",
-        "percentiles", "published", "strata",
+        "percentiles", "protocol", "published", "strata",
     ),
     "html": ("Html", "banner", "recorded", "table"),
     "run": ("target",),

@@ -10,6 +10,7 @@ import pandas as pd
 from diskbook.figures import ArmLook
 from diskbook.scenario.model import Scenario
 from diskbook.stats.compare import Compared
+from diskbook.stats.protocol import Conformance
 from diskbook.store.run import Run
 from diskbook.store.tables import Tables
 
@@ -75,6 +76,10 @@ class Analysed(Protocol):
     @property
     def published(self) -> pd.DataFrame:
         """Published figures of the scenario's article beside the measured medians."""
+
+    @property
+    def protocol(self) -> tuple[Conformance, ...]:
+        """What each comparison meets of the protocol, headline comparisons first."""
 
     @property
     def replicate_cost(self) -> ReplicateCost:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from diskbook import figures
 from diskbook.figures import Picture
-from diskbook.show import answers, drift, facts, html, sentences, tables
+from diskbook.show import answers, conformance, drift, facts, html, sentences, tables
 from diskbook.show.analysed import Analysed
 from diskbook.show.html import Html
 
@@ -18,8 +18,8 @@ def figure(picture: Picture) -> Html:
 
 
 def answer(a: Analysed) -> Html:
-    """Show the answer large, further headline comparisons below it."""
-    return tables.answer(answers.answers(a))
+    """Show the answer large, further headline comparisons below it, and whether they are closed or open."""
+    return tables.answer(answers.answers(a), answers.standings(a))
 
 
 def comparisons(a: Analysed) -> Html:
@@ -40,6 +40,11 @@ def gates(a: Analysed) -> Html:
 def gates_in_words(a: Analysed) -> Html:
     """Say how many checks passed, which failed and which could not be made."""
     return tables.bullets(sentences.gates_in_words(a.gates))
+
+
+def protocol(a: Analysed) -> Html:
+    """Show which comparisons are closed by the protocol, and what the open ones lack, with remedies."""
+    return conformance.section(a.protocol, a.labels, a.words)
 
 
 def cells(a: Analysed) -> Html:

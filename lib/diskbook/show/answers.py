@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from diskbook.show import sentences
 from diskbook.show.analysed import Analysed
+from diskbook.stats.protocol import KEYS
 
 
 def headline(a: Analysed) -> str:
@@ -14,6 +15,13 @@ def headline(a: Analysed) -> str:
 def answers(a: Analysed) -> list[str]:
     """Say every headline comparison, one sentence each."""
     return sentences.answers(a.comparisons, a.scenario)
+
+
+def standings(a: Analysed) -> list[str]:
+    """Say of every answer, in the same order, whether it is closed by the protocol, and what it lacks."""
+    words = {(item.arm, item.base_arm, item.workload, item.metric): item.words for item in a.protocol}
+    rows = sentences.chosen(a.comparisons[a.comparisons["family"] == "headline"])
+    return [words[tuple(row)] for row in rows[list(KEYS)].to_numpy()]
 
 
 def comparison_in_words(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,14 @@ def preformatted(text: str) -> Html:
     return Html(f"<pre>{escaped(text)}</pre>")
 
 
-def answer(items: Sequence[str]) -> Html:
-    """Show the answer large, further headline comparisons below it."""
+def answer(items: Sequence[str], standings: Sequence[str] = ()) -> Html:
+    """Show the answer large, further headline comparisons below it, each with what it is by the protocol."""
     first, rest = items[0] if items else "nothing to answer with", items[1:]
-    return Html(f'<p class="answer">{escaped(capital(first))}.</p>' + (bullets(rest) if rest else ""))
+    notes = [f'<p class="protocol">{escaped(capital(words))}.</p>' for words in standings]
+    lines = zip_longest(rest, notes[1:], fillvalue="")
+    listed_rest = "".join(f"<li>{escaped(capital(item))}{note}</li>" for item, note in lines)
+    large = f'<p class="answer">{escaped(capital(first))}.</p>' + "".join(notes[:1])
+    return Html(large + (f"<ul>{listed_rest}</ul>" if rest else ""))
 
 
 def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, str]) -> Html:
@@ -173,11 +178,11 @@ def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
         }
     )
     grouped = rows.groupby(["Gate", "Status", "Cause", "Remedy"], sort=False, as_index=False)
-    rows = grouped.agg(Comparisons=("Comparison", _listed))
+    rows = grouped.agg(Comparisons=("Comparison", listed))
     return Html(table(counts, "Gates by outcome, over comparisons") + table(rows, "Gates that did not pass"))
 
 
-def _listed(names: pd.Series) -> str:
+def listed(names: pd.Series) -> str:
     """Name up to three, count more."""
     return "; ".join(names) if len(names) <= 3 else f"{len(names)} comparisons"
 

@@ -292,6 +292,21 @@ STRATA = Table(
     remedy=_ANALYSE,
 )
 
+PROTOCOL = Table(
+    "protocol",
+    (
+        *_text("arm", "base_arm", "workload", "metric", "family"),
+        *_text("provenance", values=tuple(Provenance)),
+        *_whole("protocol", "number", least=1),
+        *_text("point"),
+        *_text("status", values=("met", "missing", "does not apply")),
+        *_text("why", "remedy"),
+    ),
+    key=("arm", "base_arm", "workload", "metric", "number"),
+    remedy=_ANALYSE,
+)
+"""What each comparison meets of the protocol (docs/protocol.md), a row a point."""
+
 
 def validate(table: Table, frame: pd.DataFrame, source: str = "") -> pd.DataFrame:
     """Check a table, and return it with the columns in order and of their types.

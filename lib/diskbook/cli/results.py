@@ -86,11 +86,16 @@ def tables(name: str) -> None:
 @click.argument("name", metavar="RUN")
 @click.option("--arm", metavar="NAME", help="Only this arm.")
 @click.option("--workload", metavar="NAME", help="Only this workload.")
-def why(name: str, arm: str | None, workload: str | None) -> None:
-    """Say for every cell of RUN whether it was throttled, by which limit, and what would help."""
+@click.option("--protocol", "by_protocol", is_flag=True, help="What each comparison lacks to be closed.")
+def why(name: str, arm: str | None, workload: str | None, by_protocol: bool) -> None:
+    """Say for every cell of RUN whether it was throttled, by which limit, and what would help.
+
+    With --protocol say for every comparison of RUN what it lacks of docs/protocol.md, and what would mend it.
+    """
     from diskbook.analysis import diagnosis
 
-    click.echo(diagnosis.of_run(name, arm, workload))
+    say = diagnosis.protocol_of_run if by_protocol else diagnosis.of_run
+    click.echo(say(name, arm, workload))
 
 
 @click.command()
@@ -115,7 +120,7 @@ def report(name: str, file: str | None) -> None:
     from diskbook.store import run as runs
 
     outcome = pipeline.analyse(runs.open_run(name), file)
-    click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
+    click.echo(outcome.words)
 
 
 @click.command()
@@ -129,4 +134,4 @@ def sample(scenarios: tuple[str, ...]) -> None:
         if name not in load.sampled():
             raise unknown("sample", name, load.sampled())
         outcome = samples.make(name)
-        click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
+        click.echo(outcome.words)

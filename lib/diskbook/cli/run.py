@@ -73,7 +73,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     if folder.manifest["provenance"] == Provenance.IMPORTED:
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
     outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
-    click.echo(f"\n{outcome.headline}\n\nreport: {outcome.report}")
+    click.echo(outcome.words)
     for standing, how in (
         (own_hosts.standing_text(folder.manifest), "removes that"),
         (expiry.uptime_text(folder.manifest), "deletes its machines"),

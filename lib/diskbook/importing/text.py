@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook import figures
-from diskbook.analysis import report as reports
+from diskbook.analysis import protocol, report as reports
 from diskbook.analysis.run import Analysis
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
@@ -21,7 +21,8 @@ from diskbook.figures.export import export
 from diskbook.figures.style import Picture
 from diskbook.importing import run as importer
 from diskbook.importing.scenario import Settings
-from diskbook.store import run as runs
+from diskbook.show import conformance
+from diskbook.store import run as runs, tables as store_tables
 from diskbook.store.run import Run
 from diskbook.tables import schema
 
@@ -75,9 +76,16 @@ def text(made: importer.Imported) -> str:
         f"{made.n_trials} measurements of {len(made.arms)} arms: {arms}",
         *_listed("know of them", made.flags),
         *_listed("not used", made.refused),
+        _by_protocol(made.run),
         f"next: 'diskbook why {made.run.name}', or notebooks/{_notebook(made.run)} (--report runs it)",
     ]
     return "\n".join(lines)
+
+
+def _by_protocol(run: Run) -> str:
+    """Say what its comparisons are by the protocol: open, since nobody here watched the tool at work."""
+    a = Analysis(run, run.scenario, run.manifest, store_tables.read(run.folder))
+    return conformance.summary(a.protocol)
 
 
 def _notebook(run: Run) -> str:
@@ -124,9 +132,13 @@ def tail(analysis: Analysis) -> Picture | None:
 
 
 def write(analysis: Analysis) -> list[Path]:
-    """Write comparisons.csv, and figures of what there is; return their paths."""
+    """Write comparisons.csv, protocol.csv, and figures of what there is; return their paths."""
     path = analysis.run.folder / "comparisons.csv"
     checked = schema.validate(schema.COMPARISONS, analysis.comparisons)
     analysis.run.write(path.name, checked.to_csv(index=False, float_format="%.10g"))
     picture = tail(analysis)
-    return [path, *(export(picture, analysis.run.folder / "figures") if picture else [])]
+    return [
+        path,
+        protocol.write(analysis),
+        *(export(picture, analysis.run.folder / "figures") if picture else []),
+    ]

@@ -32,11 +32,18 @@ from diskbook.store.run import Run
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run ended in: the headline, and where the report lies."""
+    """What a run ended in: the headline, whether that is closed by the protocol, and its report."""
 
     run: Run
     headline: str
     report: Path
+    protocol: str = ""
+
+    @property
+    def words(self) -> str:
+        """Last words of a command."""
+        answer = [self.headline, self.protocol] if self.protocol else [self.headline]
+        return "\n".join(["", *answer, "", f"report: {self.report}"])
 
 
 def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Outcome:
@@ -127,7 +134,7 @@ def _scratch() -> Iterator[Path]:
 
 
 def _outcome(run: Run) -> Outcome:
-    return Outcome(run, reports.headline(run), reports.build(run))
+    return Outcome(run, reports.headline(run), reports.build(run), reports.protocol(run))
 
 
 def _count_trials(run: Run) -> tuple[int, int]:

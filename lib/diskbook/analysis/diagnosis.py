@@ -5,6 +5,7 @@ from __future__ import annotations
 from diskbook.analysis.run import analyse
 from diskbook.base.errors import UsageError, unknown
 from diskbook.show import conformance
+from diskbook.show.analysed import Analysed
 from diskbook.stats.protocol import Conformance
 from diskbook.throttling import diagnosis
 
@@ -39,7 +40,11 @@ def protocol_of_run(name: str, arm: str | None = None, workload: str | None = No
     UsageError
         When there is no such run, or none of its comparisons has that arm or workload.
     """
-    a = analyse(name)
+    return protocol_text(analyse(name), arm, workload)
+
+
+def protocol_text(a: Analysed, arm: str | None = None, workload: str | None = None) -> str:
+    """What the comparisons of an analysed run lack of the protocol; see `protocol_of_run`."""
     where = f"run {a.run.name} (its comparisons)"
     chosen = [
         item for item in a.protocol if workload in (None, item.workload) and arm in (None, *_arms(item))

@@ -386,7 +386,7 @@ POINTS = (
         13,
         "replicates",
         f"{FEW_REPLICATES} replicates or more, each on fresh machines and disks.",
-        f"measure {FEW_REPLICATES} (--set design.replicates={FEW_REPLICATES}); 'diskbook plan' says the price",
+        f"measure {FEW_REPLICATES} (--set design.replicates={FEW_REPLICATES}); 'diskbook plan' has the price",
         (),
         "column `n_replicates` of `comparisons.csv`",
         _replicates,

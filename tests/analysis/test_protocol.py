@@ -160,10 +160,10 @@ def test_the_option_is_there(folder: Run) -> None:
     assert (paths.ROOT / "docs" / "protocol.md").exists()
 
 
-def test_volumes_are_not_attached() -> None:
-    findings = first(of_sample("nested-resiliency")).findings
-    (finding,) = [item for item in findings if item.point.name == "attachment"]
-    assert finding.answer.status == "does not apply"
+def test_volumes_are_not_attached_and_fleets_write_their_files_anew() -> None:
+    findings = {item.point.name: item.answer for item in first(of_sample("nested-resiliency")).findings}
+    assert findings["attachment"].status == "does not apply"
+    assert findings["fill"].status == "met" and "before each block" in findings["fill"].why
 
 
 def test_a_held_rate_needs_latency_from_the_intended_start() -> None:

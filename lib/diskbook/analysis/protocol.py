@@ -26,6 +26,7 @@ from diskbook.tables.vocabulary import Provenance, Scope
 FILE = "protocol.csv"
 FILLED, OVERWRITTEN = "prefill", "overwrite"
 """Events of the ledger: what was filled, and what was written over after that, each with its `disk_id`."""
+OF_FLEETS = "fleets write their files anew before each block"
 
 
 def conformances(a: Analysed, plan: Plan | None) -> tuple[Conformance, ...]:
@@ -122,7 +123,7 @@ def _facts(a: Analysed, recorded: _Recorded, item: Comparison) -> Facts:
         is_attached=_is_attached(a, item),
         is_filled=bool(disks) and disks <= recorded.filled,
         is_overwritten=bool(disks) and disks <= recorded.overwritten,
-        no_overwrite=a.scenario.design.no_overwrite or "",
+        no_overwrite=OF_FLEETS if load.is_fleet else a.scenario.design.no_overwrite or "",
         is_unwritten=load.region == "unwritten",
         n_replicates=n_replicates,
         is_general=is_general,

@@ -16,6 +16,7 @@ import pytest
 
 from diskbook.cli import main
 from diskbook.emulator import lifecycle
+from diskbook.runs.pipeline import Outcome
 from diskbook.store import run as runs, tables
 from support import SCENARIOS
 from support.emulated import soon
@@ -208,3 +209,10 @@ def test_a_mistake_is_one_sentence_and_makes_nothing(
     assert said in err
     assert err.startswith("diskbook: ") and err.count("\n") == 1
     assert not list((tmp_path / "runs").iterdir()) and not list((tmp_path / "taken").iterdir())
+
+
+def test_last_words_are_answer_standing_and_report(tmp_path: Path) -> None:
+    run, report = runs.Run(tmp_path), tmp_path / "report.html"
+    assert Outcome(run, "answer", report).words == f"\nanswer\n\nreport: {report}"
+    words = Outcome(run, "answer", report, "by protocol 1: 1 closed").words
+    assert words == f"\nanswer\nby protocol 1: 1 closed\n\nreport: {report}"

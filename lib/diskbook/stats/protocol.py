@@ -89,7 +89,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Answer:
-    """Status of a point with its reason, and what to do where it is missing."""
+    """Status of a point, why it is missing or does not apply, and what to do where it is missing."""
 
     status: Status
     why: str
@@ -503,8 +503,7 @@ def _by_gates(point: Point, names: Sequence[str], rows: Mapping[str, list[GateRo
         return Answer(
             Status.MISSING, "; ".join(dict.fromkeys(why)), "; ".join(dict.fromkeys(filter(None, remedies)))
         )
-    causes = [row["cause"] for name in names for row in rows[name]]
-    return Answer(Status.MET, "; ".join(dict.fromkeys(causes)))
+    return Answer(Status.MET, "")  # what gates found is in their own table
 
 
 def of_table(frame: pd.DataFrame) -> list[Conformance]:

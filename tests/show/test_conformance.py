@@ -23,23 +23,33 @@ READ = lacking(dataclasses.replace(CLOSED, workload="read"), 18, 6)
 IOPS = lacking(dataclasses.replace(CLOSED, metric="iops", family="exploratory"), 6, 18)
 ONE = lacking(dataclasses.replace(CLOSED, metric="lat_p99_ms", family="exploratory"), 6)
 GOLDEN = """\
+all 3 that are open lack
+  6 attachment: why
+    do: a remedy
+
 headline: zrs / lrs, write, mean latency: closed (emulated)
   every point that applies is met
 
 headline: zrs / lrs, read, mean latency: open (emulated), 2 points missing
 exploratory: zrs / lrs, write, IOPS: open (emulated), 2 points missing
-  6 attachment: why
-    do: a remedy
   18 guest: why
     do: a remedy
 
 exploratory: zrs / lrs, write, p99: open (emulated), 1 point missing
+  nothing besides"""
+ALONE = """\
+headline: zrs / lrs, read, mean latency: open (emulated), 2 points missing
+exploratory: zrs / lrs, write, IOPS: open (emulated), 2 points missing
   6 attachment: why
+    do: a remedy
+  18 guest: why
     do: a remedy"""
 
 
 def test_the_text_is_by_number_and_says_what_several_lack_once() -> None:
     assert conformance.text([CLOSED, READ, IOPS, ONE]) == GOLDEN
+    assert conformance.text([READ, IOPS]) == ALONE
+    assert conformance.text([]) == ""
 
 
 def test_counts_and_what_all_lack() -> None:

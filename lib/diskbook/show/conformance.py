@@ -38,11 +38,17 @@ def summary(items: Sequence[Conformance], kind: str = "comparison") -> str:
 
 
 def text(items: Sequence[Conformance]) -> str:
-    """List what comparisons lack, by number, with remedies; those that lack the same stand together."""
+    """List what comparisons lack, by number, with remedies; what all open ones lack is listed once, first."""
+    lacking = {item: [_missing(finding) for finding in item.missing] for item in items}
+    is_open = [points for points in lacking.values() if points]
+    shared = [point for point in is_open[0] if all(point in points for points in is_open)] if is_open else []
     groups: dict[tuple[_Missing, ...], list[Conformance]] = {}
-    for item in items:
-        groups.setdefault(tuple(map(_missing, item.missing)), []).append(item)
-    return "\n\n".join(_group(points, members) for points, members in groups.items())
+    for item, points in lacking.items():
+        groups.setdefault(tuple(points), []).append(item)
+    if len(groups) < 2 or len(is_open) < 2 or not shared:
+        shared = []
+    head = "\n".join([f"all {len(is_open)} that are open lack", *_lines(shared)]) if shared else ""
+    return "\n\n".join(filter(None, [head, *(_group(*group, shared) for group in groups.items())]))
 
 
 def section(items: Sequence[Conformance], labels: dict[str, str], words: dict[str, str]) -> Html:
@@ -91,10 +97,16 @@ def _missing(finding: Finding) -> _Missing:
     return finding.point.title, finding.answer.why, finding.answer.remedy
 
 
-def _group(points: Sequence[_Missing], members: Sequence[Conformance]) -> str:
+def _group(points: Sequence[_Missing], members: Sequence[Conformance], shared: Sequence[_Missing]) -> str:
+    """Comparisons that lack the same, and what that is beside what all lack."""
     heads = [f"{item.family}: {_name(item)}: {_standing(item)}" for item in members]
-    lines = [f"  {title}: {why}\n    do: {remedy}" for title, why, remedy in points]
-    return "\n".join([*heads, *(lines or ["  every point that applies is met"])])
+    own = [point for point in points if point not in shared]
+    nothing = "  nothing besides" if points else "  every point that applies is met"
+    return "\n".join([*heads, *(_lines(own) or [nothing])])
+
+
+def _lines(points: Sequence[_Missing]) -> list[str]:
+    return [f"  {title}: {why}\n    do: {remedy}" for title, why, remedy in points]
 
 
 def _standing(item: Conformance) -> str:

@@ -279,6 +279,8 @@ def _rate(facts: Facts) -> Answer | None:
 def _guest(facts: Facts) -> Answer | None:
     if facts.n_trials and facts.n_guest >= facts.n_trials:
         return None
+    if not facts.n_guest:
+        return _missing("the machine was read in no trial")
     return _missing(f"the machine was read in {facts.n_guest} of {facts.n_trials} trials")
 
 

@@ -46,7 +46,7 @@ def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
     """
     line = parse(workload.verbatim) if workload.verbatim else None
     argv = [
-        *_start(JOB_NAME, target),
+        *_start(JOB_NAME, target, workload.ioengine),
         *_load(workload, line),
         *_sync(workload, target.engine),
         *(_rate(workload) if line is None else diskspd_line.rate(line)),
@@ -129,13 +129,16 @@ def _verify(target: Target, size_bytes: int, offset: int, checks: list[str]) -> 
     return Job(tuple(argv))
 
 
-def _start(name: str, target: Target) -> list[str]:
-    """Program, job name and device. fio splits file names at colons, so these are escaped."""
+def _start(name: str, target: Target, ioengine: str = "libaio") -> list[str]:
+    """Program, job name and device, by an engine of the kernel's unless it is an NBD export.
+
+    fio splits file names at colons, so these are escaped.
+    """
     if target.engine == "nbd":
         return ["fio", f"--name={name}", "--ioengine=nbd", f"--uri={target.target}"]
     if target.engine == "libaio":
         path = target.target.replace(":", r"\:")
-        return ["fio", f"--name={name}", "--ioengine=libaio", f"--filename={path}", "--direct=1"]
+        return ["fio", f"--name={name}", f"--ioengine={ioengine}", f"--filename={path}", "--direct=1"]
     raise UsageError(f"fio cannot reach {target.target}: engine '{target.engine}' is neither nbd nor libaio")
 
 
@@ -179,6 +182,8 @@ def _notes(workload: Workload, engine: str, line: Arguments | None) -> Iterator[
     """Where the job does not do quite what was asked."""
     if workload.sync == "dsync" and engine == "nbd":
         yield "write-through was asked for; fio's nbd engine sends no FUA, so writes are plain ones"
+    if workload.ioengine != "libaio" and engine == "nbd":
+        yield f"{workload.ioengine} was asked for; fio has its own engine for NBD, so it is not used"
     if line is not None:
         yield from diskspd_line.notes(line)
 

@@ -10,6 +10,7 @@ import pytest
 from diskbook import load
 from diskbook.azure import images, requests
 from diskbook.base.errors import DiskbookError
+from support.arm_plane import World
 
 
 class _Run:
@@ -51,6 +52,15 @@ def test_a_region_without_the_image_is_said() -> None:
     clients, _ = _clients()
     with pytest.raises(DiskbookError, match="westeurope lists no version of the image Canonical:ubuntu"):
         images.versions(clients, _Run(), load.load("zone-disks"), "westeurope")  # type: ignore[arg-type]
+
+
+def test_the_emulated_azure_lists_versions_as_the_sdk_reads_them(plane: World) -> None:
+    image = requests.IMAGES["linux"]
+    listed = plane.compute.virtual_machine_images.list(
+        "westeurope", image["publisher"], image["offer"], image["sku"]
+    )
+    assert [item.name for item in listed] == ["1.0.9", "1.0.10"]
+    assert listed[0].id.endswith("/offers/ubuntu-24_04-lts/skus/server/versions/1.0.9")
 
 
 def test_no_image_asks_for_the_latest() -> None:

@@ -51,7 +51,7 @@ def _interface(maker: Maker, spec: Machine = MACHINE) -> Any:
 
 def _machine(maker: Maker) -> dict[str, Any]:
     size = limits.sizes(maker.clients, "westeurope", {MACHINE.size})[MACHINE.size]
-    return maker.machine("r1-vm1", MACHINE, _interface(maker), size)
+    return maker.machine("r1-vm1", MACHINE, _interface(maker), size, images={"linux": "1.0.10"})
 
 
 def _altered(monkeypatch: pytest.MonkeyPatch, name: str, change: Change) -> None:
@@ -139,7 +139,7 @@ def test_a_machine_that_is_as_asked_is_recorded(maker: Maker) -> None:
         "size": "Standard_D4as_v4",
         "zone": "1",
         "image": "Canonical:ubuntu-24_04-lts:server",
-        "image_version": "latest",
+        "image_version": "1.0.10",
         "computer_name": "r1-vm1",
         "os_disk_delete_option": "Delete",
         "os_disk_local": None,
@@ -189,10 +189,10 @@ def test_another_image_than_asked_for_is_told(maker: Maker) -> None:
     made = maker.clients.compute.virtual_machines.get(maker.place.group, "r1-vm1")
     body = requests.machine(
         MACHINE, "westeurope", {}, name="r1-vm1", nic_id="x", user="u", public_key="k",
-        host_key=requests.KeyPair("private", "public"),
+        host_key=requests.KeyPair("private", "public"), image_version="1.0.10",
     )  # fmt: skip
     readback.check_machine(MACHINE, body, made)
-    image = {**requests.IMAGES["linux"], "sku": "minimal"}
+    image = {**requests.IMAGES["linux"], "sku": "minimal", "version": "1.0.10"}
     body["properties"]["storageProfile"]["imageReference"] = image
     with pytest.raises(DiskbookError, match="image was to be Canonical:ubuntu-24_04-lts:minimal, but Azure"):
         readback.check_machine(MACHINE, body, made)

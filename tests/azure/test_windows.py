@@ -77,14 +77,14 @@ seed = 3
 def _body(name: str = "r1-vm1") -> dict[str, Any]:
     return requests.machine(
         SPEC, "westeurope", {}, name=name, nic_id="/nic", user="diskbook", public_key="ssh-ed25519 AAAA me",
-        host_key=keys.new_pair("host"),
+        host_key=keys.new_pair("host"), image_version="1.0.10",
     )  # fmt: skip
 
 
 def test_machines_of_a_pool_get_datacenter_2025_and_others_what_they_had() -> None:
     parts = {
         "name": "r1-n1", "nic_id": "/nic", "user": "diskbook", "public_key": "ssh-ed25519 AAAA me",
-        "host_key": keys.new_pair("host"),
+        "host_key": keys.new_pair("host"), "image_version": "1.0.10",
     }  # fmt: skip
     pooled = requests.machine(SPEC, "westeurope", {}, **parts, pooled=True)["properties"]
     assert pooled["storageProfile"]["imageReference"]["sku"] == "2025-datacenter-g2"

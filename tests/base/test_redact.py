@@ -103,7 +103,7 @@ def test_what_a_traceback_could_show_has_no_secret(tmp_path: Path) -> None:
     # The one body that carries a private key carries it where Azure never gives it back.
     body = requests.machine(
         Machine(name="vm", size="Standard_D4as_v4", zone="1"), "westeurope", {}, name="vm", nic_id="nic",
-        user="me", public_key=pair.public, host_key=pair,
+        user="me", public_key=pair.public, host_key=pair, image_version="1.0.10",
     )  # fmt: skip
     body["properties"]["osProfile"].pop("customData")
     assert not spilt([("body", repr(body).encode())], secrets)

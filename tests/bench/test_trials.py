@@ -21,6 +21,7 @@ import pytest
 from diskbook.base.errors import DiskbookError
 from diskbook.cloud import emulator as own_emulator
 from diskbook.emulator import lifecycle
+from diskbook.machines import guest
 from diskbook.runs import stages
 from diskbook.store import plan as plans, run as runs, tables
 from diskbook.store.run import Run
@@ -103,6 +104,24 @@ def test_tables_are_built_from_the_raw_files(lived: Lived) -> None:
     for event in events(lived.run, "trial"):
         assert {"json", "lat_log", "iops_log"} <= set(event["files"])
         assert output_of(lived.run, event).startswith(("{", "fio:"))
+
+
+@pytest.mark.measures
+def test_every_trial_knows_its_machine_and_what_a_commit_did(lived: Lived) -> None:
+    built = tables.build(lived.run)
+    assert (
+        len(built.guest) == 9
+    )  # of each trial; asked once a disk and machine, with a finished run not again
+    assert set(built.guest.kernel) == {f"Linux {os.uname().release}"}
+    assert set(built.guest.driver) == {guest.NBD} and set(built.guest.ioengine) == {"nbd"}
+    assert built.guest.write_cache.isna().all() and built.guest.scheduler.isna().all()
+    assert set(built.guest.image) == {"Canonical:ubuntu-24_04-lts:server:1.0.10"}
+    assert lived.run.manifest["images"] == {"linux": "1.0.10"}
+    for name in ("usr_pct", "sys_pct", "steal_pct", "busiest_core_pct"):
+        assert built.guest[name].between(0, 101).all(), name
+    assert (built.guest.busiest_core_pct > 0).all()
+    by_load = built.trials.groupby("workload").durability.agg(set)
+    assert by_load["commit-qd1"] == {"flushed"} and by_load["write-qd1"] == {""}
 
 
 @pytest.mark.measures

@@ -54,7 +54,7 @@ class Windows(Azure):
         spec = Machine(name=name, size="Standard_L16s", zone="1", os="windows")
         body = requests.machine(
             spec, REGION, {}, name=name, nic_id=nic.id, user=self.emulator.admin_user, public_key=public,
-            host_key=host_key,
+            host_key=host_key, image_version="1.0.10",
         )  # fmt: skip
         image = body["properties"]["storageProfile"]["imageReference"]
         body["properties"]["storageProfile"]["imageReference"] = {**image, "sku": "2025-datacenter"}

@@ -106,6 +106,7 @@ class Azure:
             user=self.emulator.admin_user,
             public_key=self.key.with_suffix(".pub").read_text().strip(),
             host_key=host_key,
+            image_version="1.0.10",
         )
         self.clients.compute.virtual_machines.begin_create_or_update(GROUP, name, body).result()
         return self.host(name, " ".join(host_key.public.split()[:2]))

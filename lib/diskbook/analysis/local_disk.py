@@ -125,12 +125,14 @@ def _knee_words(a: Analysis, kind: str) -> str:
 
 
 def _commits(a: Analysis) -> list[str]:
-    """Say what a durable write takes."""
+    """Say what a durable write takes, and where what was asked to be one was a plain write."""
     loads = [item.name for item in a.scenario.workload if item.sync == "fdatasync"]
     rows = a.trials[a.trials["workload"].isin(loads) & (a.trials["direction"] == "commit")]
     medians = rows[rows["status"] == "ok"].groupby("arm", sort=False)["lat_mean_ms"].median()
+    plain = {arm: words for (arm, load), words in a.plain.items() if load in loads}
     return [
-        f"{a.labels[str(arm)]}: a write that is durable before the next takes {value:.3g} ms"
+        f"{a.labels[str(arm)]}: a {plain.get(str(arm), 'write that is durable before the next')} "
+        f"takes {value:.3g} ms"
         for arm, value in medians.items()
     ]
 

@@ -69,7 +69,8 @@ def _ratio_title(a: Analysed) -> str:
     if rows.empty:
         return "No latency ratio to show"
     row = rows.iloc[0]
-    load = sentences.load_words(a.scenario.workload_named(row["workload"]))
+    plain = sentences.is_plain(row.to_dict())
+    load = sentences.load_words(a.scenario.workload_named(row["workload"]), plain=plain)
     arm, base = a.labels[row["arm"]], a.labels[row["base_arm"]]
     finding = f"{arm} takes {row['ratio']:.2f} times as long as {base}"
     if row["verdict"] != Verdict.DIFFERENCE:

@@ -64,12 +64,13 @@ class Analysis:
             zone_redundant=self.scenario.zone_redundant_arms,
             consumed_pct=platform_metrics.consumed_by_cell(self.trials, self.tables.metrics),
             plan=self.plan,
+            guest=self.tables.guest,
         )
 
     @property
     def comparisons(self) -> pd.DataFrame:
         """Ratios with intervals and verdicts, two scopes each (schema of comparisons.csv)."""
-        return show_tool.flagged(self.compared.table, self.scenario)
+        return show_tool.flagged(self.compared.table, self.scenario, self.plain)
 
     @cached_property
     def protocol(self) -> tuple[Conformance, ...]:
@@ -136,7 +137,15 @@ class Analysis:
     @cached_property
     def words(self) -> dict[str, str]:
         """Workloads in words."""
-        return sentences.workload_words(self.scenario)
+        arms = {load: {arm for arm, name in self.plain if name == load} for _, load in self.plain}
+        measured = self.trials.groupby("workload")["arm"].agg(set)
+        plain = [load for load, of_load in arms.items() if of_load >= measured[load]]
+        return sentences.workload_words(self.scenario, plain)
+
+    @cached_property
+    def plain(self) -> show_tool.PlainCells:
+        """Cells whose writes were to be durable and were plain ones, with the reason."""
+        return show_tool.plain_cells(self.scenario, self.trials, self.tables.guest)
 
     @cached_property
     def looks(self) -> dict[str, ArmLook]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from diskbook.azure import graph, keys, limits
+from diskbook.azure import graph, images, keys, limits
 from diskbook.azure.clients import Clients
 from diskbook.azure.create import SSH_PORT_TAG, Maker, Place
 from diskbook.azure.graph import Step
@@ -97,6 +97,7 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
     sizes = {machine.size for machine in scenario.machine}
     by_name = {
         "sizes": Step(lambda _: limits.sizes(maker.clients, maker.place.region, sizes)),
+        "images": Step(lambda _: images.versions(maker.clients, maker.run, scenario, maker.place.region)),
         "security group": Step(lambda _: maker.security_group()),
         "network": Step(lambda _: maker.network()),
     }
@@ -134,13 +135,14 @@ def _machine(maker: Maker, scenario: Scenario, spec: Machine, name: str) -> dict
 
     def create(has: Mapping[str, Any]) -> dict[str, Any]:
         size = has["sizes"][spec.size]
-        return maker.machine(name, spec, has[interface], size, os_disk, pooled=pooled)
+        versions = has["images"]
+        return maker.machine(name, spec, has[interface], size, os_disk, images=versions, pooled=pooled)
 
     local = os_disk is not None
     steps = {
         address: Step(lambda _: maker.address(name, spec.zone)),
         interface: Step(connect, ("network", "security group", "sizes", address)),
-        machine: Step(create, (interface, "sizes")),
+        machine: Step(create, (interface, "sizes", "images")),
         f"shutdown {name}": Step(lambda has: maker.shutdown(name, has[machine]["id"], local), (machine,)),
     }
     if os_disk is not None:

@@ -109,6 +109,7 @@ def check_machine(
         "size": asked.size,
         "zone": asked.zone,
         "image": f"{image['publisher']}:{image['offer']}:{image['sku']}",
+        "image_version": image["version"],
         "computer_name": properties["osProfile"]["computerName"],
         "os_disk_delete_option": "Delete",
         "os_disk_local": None,

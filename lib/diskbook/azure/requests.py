@@ -11,14 +11,14 @@ from diskbook.reference import catalog
 from diskbook.reference.disk_options import OPTIONS
 from diskbook.scenario.model import Disk, Machine
 
-# Images are names of Azure's marketplace; the emulator takes any.
+# Images are names of Azure's marketplace; the emulator takes any. Which version of one a run takes is decided
+# before its first machine (`images`): "latest" may change between two machines of a run.
 IMAGES = {
-    "linux": {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server", "version": "latest"},
+    "linux": {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server"},
     "windows": {
         "publisher": "MicrosoftWindowsServer",
         "offer": "WindowsServer",
         "sku": "2022-datacenter-azure-edition",
-        "version": "latest",
     },
     # Storage Spaces Direct needs Datacenter, and a cluster of virtual machines without a domain needs 2025
     # (MicrosoftDocs/windowsserverdocs, failover-clustering/create-workgroup-cluster.md).
@@ -26,13 +26,17 @@ IMAGES = {
         "publisher": "MicrosoftWindowsServer",
         "offer": "WindowsServer",
         "sku": "2025-datacenter-g2",
-        "version": "latest",
     },
 }
 
 
 SUBNET = "10.0.0.0/24"
 """Of all machines of a run, which the nodes of a cluster let through to each other."""
+
+
+def image_of(spec: Machine, *, pooled: bool = False) -> str:
+    """Name the image in `IMAGES` that a machine is made from."""
+    return "storage-spaces" if pooled else spec.os
 
 
 def disk(spec: Disk, region: str, tags: dict[str, str]) -> dict[str, Any]:
@@ -67,11 +71,13 @@ def machine(
     user: str,
     public_key: str,
     host_key: KeyPair,
+    image_version: str,
     os_disk: Disk | None = None,
     pooled: bool = False,
 ) -> dict[str, Any]:
     """Body that creates a machine which knows our key, and whose host key we know.
 
+    `image_version` is that of its image, the same for all machines of a run (`images.versions`).
     A Windows machine gets both from the script extension that follows (`windows.extension`). `os_disk` is
     its ephemeral OS disk; by default it gets an ordinary one. `pooled` says that its disks are a pool of
     Storage Spaces, for which it gets another image.
@@ -85,7 +91,7 @@ def machine(
     properties: dict[str, Any] = {
         "hardwareProfile": {"vmSize": spec.size},
         "storageProfile": {
-            "imageReference": IMAGES["storage-spaces" if pooled else spec.os],
+            "imageReference": {**IMAGES[image_of(spec, pooled=pooled)], "version": image_version},
             "osDisk": _os_disk(spec, os_disk),
             "dataDisks": [],
         },

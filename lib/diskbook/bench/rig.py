@@ -35,6 +35,7 @@ class Rig:
     prefilled: set[str] = field(default_factory=set)  # names of disks, ids of volumes
     owners: dict[str, str] = field(default_factory=dict)  # of volumes, as far as it is known
     counted: dict[str, dict[str, Any]] = field(default_factory=dict)  # totals of clusters, if still so
+    guests: dict[tuple[str, str], tuple[Connection, Device, dict[str, Any]]] = field(default_factory=dict)
     rotating: bool = False  # whether a trial has left data that may still move between tiers
     _placed: dict[str, tuple[str, Device]] = field(default_factory=dict)
     _for_steps: dict[str, WindowsConnection] = field(default_factory=dict)

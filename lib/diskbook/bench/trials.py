@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.bench import fleets, node_counters, orphans, spacing, volumes
+from diskbook.bench import fleets, guest, node_counters, orphans, spacing, volumes
 from diskbook.bench.rig import Rig
 from diskbook.machines.cluster.steps import StepFailed
 from diskbook.machines.device import Device
@@ -109,7 +109,7 @@ def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
         return False
     times = orphan.started_utc, orphan.ended_utc
     luns = rig.luns(arm.disk, arm.machine) if arm.disk else []
-    extra = {"lun": next(iter(luns), None), "adopted": True}
+    extra = {"lun": next(iter(luns), None), "adopted": True, **guest.usage(orphan.output)}
     return _record(rig, planned, orphan.attempt, orphan.output, None, times, extra) and len(missing) == 1
 
 
@@ -186,6 +186,7 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
     workload = rig.scenario.workload_named(planned.workload)
     output, lost = {}, None
     device = _device(rig, arm, workload)
+    guest.record(rig, arm, workload, device, _place(rig, arm)["disk_id"])
     job = _tool(rig, arm, workload).command(workload, device, seed=_tool_seed(rig.scenario, planned))
     times_utc = now_utc(), now_utc()
     try:
@@ -198,7 +199,8 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
         lost = str(failure)
         times_utc = times_utc[0], now_utc()
     volumes.settle(rig, arm, workload.write_pct)
-    extra = {"lun": device.lun, **({"notes": list(job.notes)} if job.notes else {})}
+    notes = {"notes": list(job.notes)} if job.notes else {}
+    extra = {"lun": device.lun, **notes, **guest.usage(output)}
     succeeded = _record(rig, planned, attempt, output, lost, times_utc, extra)
     if not succeeded:
         _forget(rig, arm)

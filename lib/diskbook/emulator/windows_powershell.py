@@ -180,6 +180,18 @@ def _mark(parameters: Parameters) -> int:
     return 0
 
 
+def _guest(_: Parameters) -> int:
+    """Kernel and processor of the computer that emulates; a drive without cache, bus and sectors."""
+    models = (line.partition(":")[2].strip() for line in _cpu_info() if line.startswith("model name"))
+    kernel = f"Windows Server, emulated on {os.uname().sysname} {os.uname().release}"
+    print(json.dumps({"kernel": kernel, "cpu_model": next(models, None), "power_plan": None}))
+    return 0
+
+
+def _cpu_info() -> list[str]:
+    return Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+
+
 def _put(parameters: Parameters) -> int:
     windows_steps.put(parameters["path"], base64.b64decode(sys.stdin.buffer.read()))
     return 0
@@ -198,6 +210,7 @@ _ANSWERS: dict[str, Callable[[Parameters], int]] = {
     "disks": _disks,
     "facts": _facts,
     "mark": _mark,
+    "guest": _guest,
     "put": _put,
 }
 

@@ -1,7 +1,8 @@
 """Shell commands that start, await and end detached jobs on a Linux machine; see `powershell` for Windows.
 
 A job has a folder of its own and leads a session, so it goes on when the connection is lost: standard output
-goes to `stdout`, standard error to `stderr`, the exit status to `status`.
+goes to `stdout`, standard error to `stderr`, the exit status to `status`. What the machine's cores had done
+before it and after it, as /proc/stat says, goes to `cpu_before` and `cpu_after`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Iterable
 from diskbook.base.errors import DiskbookError
 
 STREAMS = ("status", "stdout", "stderr")
+CPU_BEFORE, CPU_AFTER = "cpu_before", "cpu_after"
+_CPU = "grep '^cpu' /proc/stat >{}"
 LIST = "ls jobs"
 _HUNG, _NO_STATUS, _FORGOTTEN = 7, 8, 9  # how a waiting command ends where the job left no status
 
@@ -57,7 +60,11 @@ def start(name: str, command: list[str], *, root: bool = False) -> str:
     line = shlex.join(["sudo", "-n", *command] if root else command)
     mark = "echo sudo -n >as_root; " if root else ""
     # The shell leads a session of its own, so that its number names the whole job.
-    script = f"{mark}echo $$ >pid.part; mv pid.part pid; {line} >stdout 2>stderr; echo $? >s; mv s status"
+    before, after = (f"{_CPU.format(file)} 2>/dev/null" for file in (CPU_BEFORE, CPU_AFTER))
+    script = (
+        f"{mark}echo $$ >pid.part; mv pid.part pid; {before}; {line} >stdout 2>stderr; s=$?; {after}; "
+        "echo $s >s; mv s status"
+    )
     start = f"cd jobs/{name} && exec setsid nohup sh -c {shlex.quote(script)}"
     return (
         # Folders of finished jobs go when the next one starts: one command less between two trials.
@@ -70,7 +77,7 @@ def start(name: str, command: list[str], *, root: bool = False) -> str:
 def finish(name: str, files: Iterable[str], *, expected_s: float, limit_s: float) -> str:
     """Build the command that waits for a job and prints its files as a tar archive; see `lost`."""
     checked(name)
-    archived = " ".join(shlex.quote(file) for file in (*STREAMS, *files))
+    archived = " ".join(shlex.quote(file) for file in (*STREAMS, CPU_BEFORE, CPU_AFTER, *files))
     patience = max(1, int((limit_s - expected_s) * 10))
     return (
         f"cd jobs/{name} || exit {_FORGOTTEN}; {_PAUSE.format(expected_s)}; n=0; while [ ! -e status ]; do "

@@ -127,6 +127,19 @@ $stream.Write($bytes, 0, $bytes.Length); $stream.Flush(); $stream.Close()
 """
 )
 
+# Of a physical drive, where its number is given: MSFT_PhysicalDisk has bus, write cache and sector.
+GUEST = r"""
+$system = Get-CimInstance -ClassName Win32_OperatingSystem
+$cpu = Get-CimInstance -ClassName Win32_Processor | Select-Object -First 1
+$disk = if ($null -eq $p.number) { $null } else {
+    Get-CimInstance -Namespace root/Microsoft/Windows/Storage -ClassName MSFT_PhysicalDisk |
+        Where-Object { $_.DeviceId -eq "$($p.number)" } }
+[pscustomobject]@{ kernel = "$($system.Caption) $($system.Version)"; cpu_model = $cpu.Name
+    power_plan = "$(powercfg.exe /getactivescheme)"; bus_type = $disk.BusType
+    write_cache_enabled = $disk.IsWriteCacheEnabled; logical_sector_size = $disk.LogicalSectorSize
+} | ConvertTo-Json -Compress
+"""
+
 # The script of a step, in base64, on standard input: it is longer than a command line may be.
 PUT = r"""
 [void](New-Item -ItemType Directory -Force -Path (Split-Path -Parent $p.path))
@@ -142,6 +155,7 @@ SCRIPTS = {
     "disks": DISKS,
     "facts": FACTS,
     "mark": MARK,
+    "guest": GUEST,
     "put": PUT,
 }
 

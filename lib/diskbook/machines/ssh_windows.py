@@ -141,6 +141,11 @@ class WindowsConnection(Connection):
         facts: dict[str, Any] = json.loads(self._check("facts", number=number, access=_READ))
         return facts
 
+    def guest(self, number: int | None) -> dict[str, Any]:
+        """Say what machine this is, and of a physical drive how it caches writes; see `guest.of_windows`."""
+        facts: dict[str, Any] = json.loads(self._check("guest", number=number))
+        return facts
+
     def write_mark(self, number: int, at: int, content: bytes) -> None:
         """Write a block at a place of a physical drive; its trailing zeros need not travel."""
         mark = base64.b64encode(content.rstrip(b"\0")).decode()

@@ -111,6 +111,11 @@ def _check_tools(scenario: Scenario) -> None:
                 f"[[workload]] {load.name}: the machine of {arm.name} has {has}, not {load.tool}; "
                 "leave tool out, or set arms"
             )
+        if load.ioengine != "libaio" and scenario.tool_of(arm, load) != "fio":
+            raise ValueError(
+                f"[[workload]] {load.name}: ioengine is fio's, and {arm.name} is measured with "
+                f"{scenario.tool_of(arm, load)}; leave ioengine out, or set arms"
+            )
 
 
 def _check_partners(scenario: Scenario) -> None:

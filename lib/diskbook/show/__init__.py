@@ -10,6 +10,7 @@ _NAMES = {
         "gates_in_words", "more_measuring", "noise_floor", "operations", "over_time", "percentile_ratios",
         "percentiles", "protocol", "published", "strata",
     ),
+    "guest_table": ("guests",),
     "html": ("Html", "banner", "recorded", "table"),
     "run": ("target",),
     "tables": ("bullets", "preformatted"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
@@ -13,10 +13,12 @@ from diskbook.figures.style import label
 from diskbook.reference import noise
 from diskbook.scenario.model import Scenario, Workload
 from diskbook.show.analysed import ReplicateCost
+from diskbook.show.tool import BOTH_ARMS
 from diskbook.stats import power
 from diskbook.stats.gates.design import unpaired
 from diskbook.stats.gates.limits import OPEN_QUEUE
 from diskbook.stats.more_measuring import KEYS, MORE, Outlook, assurance, half_width, outlook
+from diskbook.tables.durability import PLAIN_WRITE
 from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict, in_these_hours
 
 Row = Mapping[Any, Any]
@@ -28,16 +30,22 @@ METRIC_WORDS = {
 }
 
 
-def workload_words(scenario: Scenario) -> dict[str, str]:
-    """Every workload in words, e.g. "4K random write, depth 1"."""
-    return {item.name: _workload(item) for item in scenario.workload}
+def workload_words(scenario: Scenario, plain: Collection[str] = ()) -> dict[str, str]:
+    """Every workload in words, e.g. "4K random write, depth 1"; `plain` are those that did plain writes."""
+    return {item.name: _workload(item, plain=item.name in plain) for item in scenario.workload}
 
 
-def load_words(item: Workload) -> str:
+def load_words(item: Workload, *, plain: bool = False) -> str:
     """What is waited for at a workload, e.g. "write latency at queue depth 1"."""
+    operation = _operation(item, plain=plain)
     if item.rate is not None:
-        return f"{_operation(item)} latency at {item.rate:,.0f} IOPS offered"
-    return f"{_operation(item)} latency at queue depth {_depth(item)}"
+        return f"{operation} latency at {item.rate:,.0f} IOPS offered"
+    return f"{operation} latency at queue depth {_depth(item)}"
+
+
+def is_plain(row: Row) -> bool:
+    """Whether both arms did plain writes where durable ones were asked for (`tool.flagged`)."""
+    return f"{BOTH_ARMS}: {PLAIN_WRITE}" in (row["warnings"] or "")
 
 
 def _arm(scenario: Scenario, name: str) -> str:
@@ -45,11 +53,14 @@ def _arm(scenario: Scenario, name: str) -> str:
     return label(scenario, name).replace(", zone", " from zone")
 
 
-def _workload(item: Workload) -> str:
+def _workload(item: Workload, *, plain: bool = False) -> str:
     size = f"{item.block_size // 1024}K"
     if item.sync == "fdatasync":
-        return f"{size} write + fdatasync, depth {item.outstanding}"
+        what = "write, plain, no flush sent" if plain else "write + fdatasync"
+        return f"{size} {what}, depth {item.outstanding}"
     held = "" if item.rate is None else f", {item.rate:,.0f}/s"
+    if plain and item.write_pct == 100:
+        return f"{size} {item.pattern} plain write, depth {_depth(item)}{held}"
     operation = _operation(item).removesuffix(" write")  # of a write-through write
     return f"{size} {item.pattern} {operation}, depth {_depth(item)}{held}"
 
@@ -60,7 +71,9 @@ def _depth(item: Workload) -> str:
     return f"{item.instances} x {of_each}" if item.instances > 1 else str(of_each)
 
 
-def _operation(item: Workload) -> str:
+def _operation(item: Workload, *, plain: bool = False) -> str:
+    if plain and item.write_pct == 100:
+        return PLAIN_WRITE
     if item.sync == "fdatasync":
         return "commit"
     if item.sync == "dsync" and item.write_pct == 100:  # a read has nothing to write through
@@ -106,9 +119,10 @@ def sentence(row: Row, scenario: Scenario) -> str:
     """Say one comparison in a sentence made from its verdict; never a bare p-value."""
     arm, base = _arm(scenario, row["arm"]), _arm(scenario, row["base_arm"])
     item = scenario.workload_named(row["workload"])
-    what = f"{load_words(item)} of {arm}"
+    plain = is_plain(row)
+    what = f"{load_words(item, plain=plain)} of {arm}"
     if row["metric"] != "lat_mean_ms":
-        what = f"{METRIC_WORDS[row['metric']]} of {arm} ({_workload(item)})"
+        what = f"{METRIC_WORDS[row['metric']]} of {arm} ({_workload(item, plain=plain)})"
     verdict = Verdict.of(row["verdict"])
     limits = "" if row["metric"].startswith("lat") else _of_limits(row, scenario)
     if limits:
@@ -180,7 +194,9 @@ def noise_floor(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
     if not rows:
         return ["no control comparison is named: how far two disks of one kind differ is not known here"]
     return [
-        f"{load_words(scenario.workload_named(row['workload']))}: {_floor(row, scenario)}" for row in rows
+        f"{load_words(scenario.workload_named(row['workload']), plain=is_plain(row))}: "
+        f"{_floor(row, scenario)}"
+        for row in rows
     ]
 
 
@@ -301,10 +317,10 @@ def _narrowing(row: Row, comparisons: pd.DataFrame, scenario: Scenario) -> str:
 
 def _measured(row: Row, scenario: Scenario) -> str:
     """What a comparison measured: the latency of its load, or another metric and the load."""
-    item = scenario.workload_named(row["workload"])
+    item, plain = scenario.workload_named(row["workload"]), is_plain(row)
     if row["metric"] == "lat_mean_ms":
-        return load_words(item)
-    return f"{METRIC_WORDS[row['metric']]} ({_workload(item)})"
+        return load_words(item, plain=plain)
+    return f"{METRIC_WORDS[row['metric']]} ({_workload(item, plain=plain)})"
 
 
 def _outlook(more: Outlook, scope: str) -> str:

@@ -8,6 +8,11 @@ from typing import Any
 import pandas as pd
 
 from diskbook.scenario.model import Scenario, Workload
+from diskbook.tables import durability
+
+PlainCells = Mapping[tuple[str, str], str]
+"""Cells (arm, workload) whose writes were to be durable and were plain, with the reason."""
+BOTH_ARMS = "both arms"
 
 
 def of_workload(load: Workload) -> list[str]:
@@ -17,16 +22,33 @@ def of_workload(load: Workload) -> list[str]:
     return [f"the line: {load.verbatim}", *load.remarks]
 
 
-def flagged(table: pd.DataFrame, scenario: Scenario) -> pd.DataFrame:
-    """Add the remarks of each workload to the warnings of its comparisons."""
-    remarks = {load.name: load.remarks for load in scenario.workload if load.remarks}
-    if not remarks or table.empty:
+def flagged(table: pd.DataFrame, scenario: Scenario, plain: PlainCells | None = None) -> pd.DataFrame:
+    """Add the remarks of each workload to the warnings of its comparisons, and where writes were plain."""
+    remarks, plain = {load.name: load.remarks for load in scenario.workload if load.remarks}, plain or {}
+    if not (remarks or plain) or table.empty:
         return table
     warnings = [
-        "; ".join(filter(None, [words, *remarks.get(name, ())]))
-        for name, words in zip(table["workload"], table["warnings"].fillna(""), strict=True)
+        "; ".join(
+            filter(None, [row["warnings"] or "", *remarks.get(row["workload"], ()), _plain(row, plain)])
+        )
+        for row in table.fillna({"warnings": ""}).to_dict("records")
     ]
     return table.assign(warnings=warnings)
+
+
+def _plain(row: Mapping[Any, Any], plain: PlainCells) -> str:
+    """Say which arms of a comparison wrote plainly what was to be durable; empty where none did."""
+    cells = [(row[role], row["workload"]) for role in ("arm", "base_arm")] if plain else []
+    arms = [cell[0] for cell in cells if cell in plain]
+    words = "; ".join(dict.fromkeys(plain[cell] for cell in cells if cell in plain))
+    return f"{BOTH_ARMS if len(arms) == 2 else f'{arms[0]} alone'}: {words}" if arms else ""
+
+
+def plain_cells(scenario: Scenario, trials: pd.DataFrame, guest: pd.DataFrame) -> PlainCells:
+    """Say of each cell (arm, workload) that was to write durably, and did not, why."""
+    syncs = {load.name: load.sync for load in scenario.workload}
+    cells = durability.plain_cells(trials, guest)
+    return {cell: durability.plain_words(syncs.get(cell[1]), engine) for cell, engine in cells.items()}
 
 
 def facts(scenario: Scenario, ledger: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:

@@ -60,6 +60,7 @@ def compare(
     zone_redundant: Collection[str] = (),
     consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
     plan: Plan | None = None,
+    guest: pd.DataFrame | None = None,
 ) -> Compared:
     """Compare arms as the scenario named them.
 
@@ -82,6 +83,8 @@ def compare(
         Shares of limits that the platform reports as consumed, as for `limits.label_cells`.
     plan
         What was planned before the first trial, and how much of it is done; None where nobody says.
+    guest
+        What the machines said of themselves (`schema.GUEST`); None where nobody asked.
 
     Returns
     -------
@@ -89,7 +92,7 @@ def compare(
         Two rows a comparison and direction, one a scope. A latency ratio of a capped or saturated cell is
         NaN, with the reason in `warnings`. Blocks that lack an arm are left out and said.
     """
-    view = View(trials, series, mismatches, directions or {}, zone_redundant, consumed_pct, plan)
+    view = View(trials, series, mismatches, directions or {}, zone_redundant, consumed_pct, plan, guest)
     alpha = plan.alpha if plan else verdicts.ALPHA
     level = 1 - alpha if level is None else level
     pairs = [(item, direction) for item in comparisons for direction in view.directions(item)]

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from diskbook.stats import cell_checks, intervals, losses, outliers, ratios, strata
+from diskbook.stats import cell_checks, guests, intervals, losses, outliers, ratios, strata
 from diskbook.stats.gates import Gate, data, design, limits as limit_gates, tool
+from diskbook.stats.gates.guest import guest_gate
 from diskbook.stats.gates.plan import Plan, plan_gate
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import OutlierCounts
@@ -49,6 +50,7 @@ class View:
         zone_redundant: Collection[str] = (),
         consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
         plan: Plan | None = None,
+        guest: pd.DataFrame | None = None,
     ) -> None:
         self.rows = measured_rows(trials)
         totals, parts = trial_totals(trials, self.rows), samples(series)
@@ -56,6 +58,7 @@ class View:
         self.cells = limits.label_cells(trials, parts, consumed_pct, totals)
         self.labels = _by_cell(self.cells)
         self.checks = _by_cell(cell_checks.cell_checks(trials, parts, totals).reset_index())
+        self.guests = guests.by_cell(self.rows, guest)
         self.places = cell_checks.interleaving(trials, totals)
         self.provenance = "+".join(sorted(map(str, trials["provenance"].dropna().unique())))
         self._planned = _planned(trials)
@@ -168,6 +171,7 @@ class View:
             data.memory_gate(log_ratios),
             design.zone_gate(arms, cells),
             tool.tool_gate(arms, cells, self.provenance),
+            guest_gate(arms, [self.guests.get(key) for key in keys], self.provenance),
             design.nearest_gate(self.strata(item), replicates),
             design.pairing_gate(item.pairing, cells, replicates),
         ]

@@ -24,6 +24,7 @@ from diskbook.base.units import MB
 from diskbook.reference.catalog import EPHEMERAL
 from diskbook.scenario.model import Scenario, Workload
 from diskbook.store import raw, raw_imported
+from diskbook.store.guests import Guests
 from diskbook.store.run import Run
 from diskbook.tables import counters, schema
 from diskbook.tables.schema import validate
@@ -103,11 +104,15 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
     trials: list[dict[str, Any]] = []
     measured: list[tuple[str, Measurement]] = []
     fleet: list[dict[str, Any]] = []
+    guests = Guests(manifest)
     demands: dict[str, tuple[float, float, float]] = {}
     for number, event in enumerate(events, 1):
+        if event["event"] == "guest":
+            guests.note(event)
         if event["event"] != "trial":
             continue
         workload, common = _described(manifest, event, number, number in complete)
+        common["durability"] = guests.durability(event, workload)
         if event["status"] != "ok":
             trials.append({**common, "direction": "none"})
             continue
@@ -117,12 +122,14 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
         common["tool_version"] = result.version
         trials.extend({**common, **row} for row in _rows(result.directions, workload))
         fleet.extend(_machines(manifest["run"], event["trial"], result, workload))
+        guests.add(event, workload, result)
     if trials:
         drawn_on = volume_setups.drawn_on(manifest)
         _add_credit(trials, credit.trial_credits(manifest, events, demands, drawn_on))
     table = volume_setups.with_limits(schema.from_rows(schema.TRIALS, trials), manifest)
     machines = schema.from_rows(schema.FLEET, fleet)
-    return Tables(table, _bins(measured), _series(measured), fleet=machines)
+    told = schema.from_rows(schema.GUEST, guests.rows)
+    return Tables(table, _bins(measured), _series(measured), fleet=machines, guest=told)
 
 
 def _with_local_reads(tables: Tables, manifest: Mapping[str, Any]) -> Tables:

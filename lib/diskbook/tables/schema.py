@@ -346,8 +346,9 @@ def empty(table: Table) -> pd.DataFrame:
 
 
 def from_rows(table: Table, rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    """Make a checked table of records."""
-    listed = list(rows)
+    """Make a checked table of records; what a record lacks has the column's default."""
+    defaults = {column.name: column.default for column in table.columns if column.default is not None}
+    listed = [{**defaults, **row} for row in rows]
     return validate(table, pd.DataFrame(listed, columns=table.names)) if listed else empty(table)
 
 

@@ -140,6 +140,11 @@ class Measurement:
         in it (`Parsed.version`), or nobody does.
     instances
         What each machine did, where a fleet was measured at once; empty elsewhere.
+    usr_pct, sys_pct
+        Time in user and kernel mode as the tool reports it: of fio its own threads', a mean of them in
+        percent of one core; of DiskSpd all cores' together. NaN where it reports none.
+    busiest_core_pct
+        Of the machine over the measured time, where the tool reports its cores; NaN elsewhere.
     """
 
     name: str
@@ -154,6 +159,9 @@ class Measurement:
     log_interval_s: float | None = None
     version: str | None = None
     instances: tuple[Instance, ...] = ()
+    usr_pct: float = math.nan
+    sys_pct: float = math.nan
+    busiest_core_pct: float = math.nan
 
     def __post_init__(self) -> None:
         _show(self, "name", "target", "host", "version", "flags")

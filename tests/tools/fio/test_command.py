@@ -207,6 +207,33 @@ def test_what_fio_cannot_do_is_refused(changes: dict[str, object], message: str)
         fio.command(workload(**changes), Nbd())
 
 
+def test_the_engine_of_the_workload_is_the_kernels_and_nbd_keeps_its_own() -> None:
+    load, device = workload(ioengine="io_uring"), fio.TOOL.example
+    assert "--ioengine=io_uring" in fio.command(load, device).argv
+    assert "--ioengine=libaio" in fio.command(workload(), device).argv
+    on_nbd = fio.command(load, Nbd())
+    assert "--ioengine=nbd" in on_nbd.argv
+    assert on_nbd.notes == ("io_uring was asked for; fio has its own engine for NBD, so it is not used",)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [  # as fio 3.33 wrote them with kernel.io_uring_disabled=2, and without the engine
+        (
+            "fio: pid=15096, err=1/file:engines/io_uring.c:998, func=io_queue_init, "
+            "error=Operation not permitted",
+            "Operation not permitted",
+        ),
+        ("fio: engine io_uring not loadable", "this fio was built without it"),
+    ],
+)
+def test_a_machine_that_allows_no_io_uring_is_told_in_one_sentence(line: str, why: str) -> None:
+    with pytest.raises(UnusableError) as refused:
+        fio.parse_output(line, "trial.json")
+    told = f"the machine does not let fio use io_uring ({why}): set ioengine = "
+    assert told in str(refused.value)
+
+
 def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(UsageError, match="engine 'rbd' is neither nbd nor libaio"):
         fio.command(workload(), Nbd(engine="rbd"))

@@ -53,6 +53,10 @@ COMPUTE, NETWORK = "/providers/Microsoft.Compute", "/providers/Microsoft.Network
 DISK = GROUP + COMPUTE + "/disks/{name}"
 VM = GROUP + COMPUTE + "/virtualMachines/{name}"
 EXTENSION = VM + "/extensions/{extension}"
+IMAGES = (
+    COMPUTE + "/locations/{location}/publishers/{publisher}/artifacttypes/vmimage/offers/{offer}/skus/{sku}"
+    "/versions"
+)
 NET = GROUP + NETWORK + "/{kind}/{name}"
 SCHEDULE = GROUP + "/providers/Microsoft.DevTestLab/schedules/{name}"
 CHILD = NET + "/{child}/{child_name}"
@@ -83,6 +87,7 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/providers/{provider}/operations", skus.operations),
     ("GET", SUB + COMPUTE + "/skus", skus.listing),
     ("GET", SUB + COMPUTE + "/locations/{location}/usages", skus.usages),
+    ("GET", SUB + IMAGES, skus.image_versions),
     ("GET", SUB + NETWORK + "/locations/{location}/usages", skus.network_usages),
     ("GET", SUB + "/providers/{provider}/locations/{location}/{collection}/{operation}", polling.operation),
     ("GET", SUB + COMPUTE + "/disks", disks.listing),

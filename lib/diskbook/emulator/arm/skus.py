@@ -14,6 +14,11 @@ from diskbook.emulator.arm.vm_rules import cores_used
 from diskbook.emulator.types import Json
 from diskbook.reference import catalog
 
+IMAGE_VERSIONS = ("1.0.9", "1.0.10")
+_IMAGE = (
+    "/providers/Microsoft.Compute/locations/{location}/publishers/{publisher}/artifacttypes/vmimage"
+    "/offers/{offer}/skus/{sku}"
+)
 _LOCATION = re.compile(r"location\s+eq\s+'([^']*)'", re.IGNORECASE)
 # The service lists zones in no order.
 _ZONE_ORDER = {"1": 2, "2": 0, "3": 1}
@@ -193,6 +198,20 @@ def usages(plane: ControlPlane, call: Call) -> Reply:
         for name, text in names.items()
     ]
     return Reply(200, {"value": rows})
+
+
+def image_versions(plane: ControlPlane, call: Call) -> Reply:
+    """List the versions of an image, oldest first, as the service does: an array without an envelope.
+
+    The versions are made up; nothing of an image runs here.
+    """
+    region, names = plane.region(call.params["location"]).name, call.params
+    path = f"/subscriptions/{plane.settings.subscription_id}{_IMAGE.format(**{**names, 'location': region})}"
+    versions = [
+        {"location": region, "name": version, "id": f"{path}/versions/{version}"}
+        for version in IMAGE_VERSIONS
+    ]
+    return Reply(200, versions)
 
 
 def network_usages(plane: ControlPlane, call: Call) -> Reply:

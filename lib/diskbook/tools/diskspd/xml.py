@@ -141,6 +141,7 @@ def _measurement(span: Node, profile: Node | None, position: int) -> Measurement
     load, paths = xml_profile.load(profile, flags)
     paths = paths or [node.word("Path") for node in _targets(threads)]
     _tell_idle(threads, flags)
+    usr_pct, sys_pct, busiest_core_pct = _cores(span)
     return Measurement(
         name=f"time span {position}",
         target=" + ".join(dict.fromkeys(filter(None, paths))),
@@ -148,7 +149,23 @@ def _measurement(span: Node, profile: Node | None, position: int) -> Measurement
         directions=directions,
         series=_series(span, seconds),
         flags=tuple(flags),
+        usr_pct=usr_pct,
+        sys_pct=sys_pct,
+        busiest_core_pct=busiest_core_pct,
     )
+
+
+def _cores(span: Node) -> tuple[float, float, float]:
+    """User and kernel time of all cores together, and the busiest core, in percent; NaN where cut."""
+    told = span.first("CpuUtilization")
+    if told is None or not told.closed:
+        return math.nan, math.nan, math.nan
+    try:
+        busy = [number(core.word("UsagePercent"), "UsagePercent") for core in told.all("CPU")]
+        usr, kernel = (number(told.word("Average", word), word) for word in ("UserPercent", "KernelPercent"))
+    except ValueError:
+        return math.nan, math.nan, math.nan
+    return usr, kernel, max(busy, default=math.nan)
 
 
 def _threads(span: Node) -> list[Node]:

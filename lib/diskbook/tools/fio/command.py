@@ -182,6 +182,8 @@ def _notes(workload: Workload, engine: str, line: Arguments | None) -> Iterator[
     """Where the job does not do quite what was asked."""
     if workload.sync == "dsync" and engine == "nbd":
         yield "write-through was asked for; fio's nbd engine sends no FUA, so writes are plain ones"
+    if workload.ioengine != "libaio" and engine == "nbd":
+        yield f"{workload.ioengine} was asked for; fio has its own engine for NBD, so it is not used"
     if line is not None:
         yield from diskspd_line.notes(line)
 

@@ -222,7 +222,18 @@ def _measurement(job: _Job, document: Document) -> Measurement:
         host=job.host,
         logs={name: str(job.options[name])[:400] for name in _LOGS if job.options.get(name)},
         log_interval_s=_log_interval_s(job.options),
+        usr_pct=_mean_pct(job.entries, "usr_cpu"),
+        sys_pct=_mean_pct(job.entries, "sys_cpu"),
     )
+
+
+def _mean_pct(entries: list[Mapping[str, Any]], name: str) -> float:
+    """Mean over a job's entries of a share of time that fio reports; NaN where one of them has none."""
+    try:
+        shares = [number(entry.get(name), name) for entry in entries]
+    except ValueError:
+        return math.nan
+    return sum(shares) / len(shares) if shares else math.nan
 
 
 def _directions(entries: list[Mapping[str, Any]], cut: bool, flags: list[str]) -> dict[str, Direction]:

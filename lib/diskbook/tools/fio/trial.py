@@ -17,6 +17,7 @@ from diskbook.tools.record import SHORTEST, Measurement, Series, UnusableError
 
 _NEEDED = {"read": ("total_ios", "runtime", "iops"), "write": ("total_ios", "runtime", "iops"), "sync": ()}
 _NEEDED_OF_LATENCY = ("N", "mean", "stddev", "min", "max")
+_NO_IO_URING = re.compile(r"io_uring.*error=(?P<why>[^\n]+)|engine io_uring not (?P<lacking>loadable)")
 _LINE_WITH_BRACE = re.compile(r"^\{", re.MULTILINE)
 
 
@@ -153,4 +154,9 @@ def _complaint(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("fio:") and "connected to" not in line]
     telling = [line for line in lines if line.startswith("verify:")] + own
+    refused = next((match for line in own if (match := _NO_IO_URING.search(line))), None)
+    if refused:
+        why = "this fio was built without it" if refused["lacking"] else refused["why"].strip()
+        remedy = 'set ioengine = "libaio", or allow it (sysctl kernel.io_uring_disabled=0, or the container)'
+        return f"; the machine does not let fio use io_uring ({why[:100]}): {remedy}"
     return f"; fio says: {telling[0][:300]}" if telling else ""

@@ -1,0 +1,78 @@
+"""The gate on guests: a processor that was taken away, a core without time left, machines unlike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from diskbook.stats import guests
+from diskbook.stats.gates import Gate
+from diskbook.stats.gates.guest import guest_gate
+from diskbook.tables import schema
+from diskbook.tables.vocabulary import GateStatus, Verdict
+
+ALIKE = {
+    "kernel": "Linux 6.8", "driver": "nvme", "scheduler": "none", "write_cache": "write back",
+    "nr_requests": 1023, "steal_pct": 0.2, "busiest_core_pct": 40.0,
+}  # fmt: skip
+
+
+LOAD = ("steal_pct", "busiest_core_pct")
+
+
+def gate(first: dict[str, Any], second: dict[str, Any], provenance: str = "azure") -> Gate:
+    """Judge two arms of ten trials each, the last of which has what is planted."""
+    trials, rows = [], []
+    for arm, planted in (("zrs", first), ("lrs", second)):
+        for number in range(10):
+            known = ALIKE | {name: value for name, value in planted.items() if name not in LOAD}
+            known |= planted if number == 9 else {}
+            trials.append({"trial": f"{arm}-{number}", "arm": arm, "workload": "w"})
+            rows.append({"run": "r", "trial": f"{arm}-{number}", "machine": "vm1", **known})
+    guest = schema.from_rows(schema.GUEST, [{**dict.fromkeys(schema.GUEST.names), **row} for row in rows])
+    cells = guests.by_cell(pd.DataFrame(trials), guest)
+    return guest_gate(("zrs", "lrs"), [cells["zrs", "w"], cells["lrs", "w"]], provenance)
+
+
+def test_machines_alike_with_time_left_pass() -> None:
+    judged = gate({}, {})
+    assert judged.status is GateStatus.PASSED
+    assert judged.cause == "machines alike; steal at most 0.2 %, the busiest core at most 40 % of a trial"
+
+
+@pytest.mark.parametrize(
+    ("planted", "told"),
+    [
+        ({"steal_pct": 5.0}, "over 1 % of the processor from lrs in 1 of 10 trials (steal, worst 5.0 %)"),
+        ({"busiest_core_pct": 97.0}, "core of lrs was busy for over 90 % of 1 of 10 trials (worst 97 %)"),
+    ],
+)
+def test_a_processor_that_was_missing_refuses_but_not_on_the_emulator(
+    planted: dict[str, Any], told: str
+) -> None:
+    judged = gate({}, planted)
+    assert (judged.status, judged.decides) == (GateStatus.FAILED, Verdict.INVALID)
+    assert told in judged.cause
+    emulated = gate({}, planted, "emulated")
+    assert (emulated.status, emulated.decides) == (GateStatus.FAILED, None)
+    assert "the computer that emulates all machines" in emulated.cause
+
+
+def test_what_sets_machines_apart_is_named_with_both_values_and_decides_nothing() -> None:
+    judged = gate({"write_cache": "write through", "nr_requests": 256}, {"kernel": "Linux 6.11"})
+    assert (judged.status, judged.decides) == (GateStatus.FAILED, None)
+    assert judged.cause == (
+        "kernel: zrs has Linux 6.8, lrs Linux 6.11; write cache: zrs has write through, lrs write back; "
+        "nr_requests: zrs has 256, lrs 1023"
+    )
+
+
+def test_what_was_not_read_is_not_judged() -> None:
+    judged = guest_gate(("zrs", "lrs"), [None, None], "azure")
+    assert (judged.status, judged.decides) == (GateStatus.NOT_ASSESSABLE, None)
+    unknown = gate({"busiest_core_pct": np.nan}, {})
+    assert (unknown.status, unknown.decides) == (GateStatus.NOT_ASSESSABLE, None)
+    assert "how busy the cores of zrs were" in unknown.cause

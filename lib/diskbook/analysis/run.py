@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook import figures
-from diskbook.analysis import beside, pictures as run_pictures
+from diskbook.analysis import beside, conditioning, pictures as run_pictures
 from diskbook.analysis.published import compared as published_compared, figures as published
 from diskbook.cost import replicate
 from diskbook.figures import ArmLook, Picture
@@ -63,6 +63,7 @@ class Analysis:
             zone_redundant=self.scenario.zone_redundant_arms,
             consumed_pct=platform_metrics.consumed_by_cell(self.trials, self.tables.metrics),
             plan=self._plan(),
+            conditioning=conditioning.of_arms(self.scenario, self.run.ledger()),
         )
 
     @property

@@ -117,7 +117,9 @@ class Progress:
 
     def _prefill(self, event: dict[str, Any]) -> None:
         lifted = ", caps lifted" if event["caps_lifted"] else ""
-        self.say(f"  {event['event']} {event['disk'] or event['volume']}: {event['bytes'] / MIB:.0f} MiB{lifted}")
+        self.say(
+            f"  {event['event']} {event['disk'] or event['volume']}: {event['bytes'] / MIB:.0f} MiB{lifted}"
+        )
 
     def _step(self, event: dict[str, Any]) -> None:
         where = f"{event['step']} on {event['node']}"

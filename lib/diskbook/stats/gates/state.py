@@ -127,7 +127,8 @@ def _slopes(arms: Sequence[str], slopes: Sequence[Interval]) -> str:
     """Slopes as changes a block, with their intervals."""
     parts = []
     for name, slope in zip((*arms, "their ratio"), slopes, strict=True):
-        mean, low, high = (percent(float(np.expm1(value)), "+.2f") for value in slope[:3])
-        known = np.isfinite(slope.mean)
-        parts.append(f"{name} {mean} ({low} to {high})" if known else f"{name} unknown")
+        with np.errstate(over="ignore"):
+            changes = [float(np.expm1(value)) for value in slope[:3]]
+        mean, low, high = (percent(value, "+.3g") for value in changes)
+        parts.append(f"{name} {mean} ({low} to {high})" if np.isfinite(changes).all() else f"{name} unknown")
     return f"change a block: {', '.join(parts)}"

@@ -1,4 +1,4 @@
-"""The gate on the state of the disks: slopes over blocks, planted and in A/A runs, and how disks were made."""
+"""The gate on the state of the disks: slopes over blocks, planted and in A/A runs; how disks were made."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def test_a_reason_to_leave_the_pass_out_is_said() -> None:
     reasoned = Conditioning(filled=True, overwritten=False, reason="emulated disks keep no state")
     gate = state_gate(ARMS, {"arm": reasoned, "base": OVER}, slopes(0.0), 10, 0.05)
     assert gate.status is GateStatus.PASSED
-    assert "arm was filled in order, and not written over (emulated disks keep no state); base was" in gate.cause
+    assert (
+        "arm was filled in order, and not written over (emulated disks keep no state); base was" in gate.cause
+    )
 
 
 def test_two_blocks_show_no_slope() -> None:
@@ -79,7 +81,7 @@ def test_two_blocks_show_no_slope() -> None:
 
 @pytest.mark.parametrize("level", simulate.LEVELS, ids=lambda level: level.name)
 def test_false_alarms_and_what_is_seen(level: simulate.Level) -> None:
-    """One in a hundred A/A runs of 5 comparisons at most, so one in 500 of one; 4,000 runs of 3 x 5 blocks."""
+    """At most one in a hundred A/A runs of 5 comparisons, so one in 500 of one comparison."""
     design = simulate.Design(3, 5)
     runs = simulate.simulate(level, design, simulate.Truth(0.0), 4000, np.random.default_rng(15))
     ratios, blocks = simulate.block_log_ratios(runs.log_latency), np.arange(5.0)

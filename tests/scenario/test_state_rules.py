@@ -33,7 +33,7 @@ def test_places_and_caches_of_ones_own_take_a_managed_disk() -> None:
     with pytest.raises(UsageError, match=r'on ephemeral: cache_state = "cold" is for managed disks'):
         load.load("disk-options", "quick", {"workload.access-time.cache_state": "cold"})
     with pytest.raises(UsageError, match='region = "unwritten" is for managed disks'):
-        load.load("local-disk", "quick", {f"{LOAD}.region": "unwritten"})
+        load.load("s2d-azure", "quick", {"workload.read-4k-1x1.region": "unwritten"})
 
 
 @pytest.mark.parametrize("name", ["zone-disks", "disk-options"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from diskbook.scenario import fleets
 from diskbook.scenario.model import Scenario
 from diskbook.stats.gates.state import Conditioning
 
@@ -35,6 +34,6 @@ def of_arms(scenario: Scenario, ledger: Iterable[Mapping[str, Any]]) -> dict[str
 def _of_arm(scenario: Scenario, name: str, first: Mapping[tuple[str, str], set[str]]) -> Conditioning:
     done = [steps for (arm, _), steps in first.items() if arm == name]
     common = set.intersection(*done) if done else set()
-    fleet = scenario.arm_named(name).volume in fleets.data_sets(scenario)
+    fleet = any(load.is_fleet for arm, load in scenario.cells if arm.name == name)
     reason = OF_FLEETS if fleet else scenario.design.no_overwrite or ""
     return Conditioning("prefill" in common, "overwrite" in common, reason)

@@ -54,15 +54,13 @@ def command(workload: Workload, target: Target, *, seed: int = 1, offset: int = 
     argv = [
         *_start(JOB_NAME, target, workload.ioengine),
         *_load(workload, line),
-        *([f"--offset={offset}"] if offset else []),
+        *_region(workload, offset),
         *_content(workload),
         *_sync(workload, target.engine),
         *(_rate(workload) if line is None else diskspd_line.rate(line)),
         f"--ramp_time={_ms(workload.ramp_s)}ms",
         f"--runtime={_ms(workload.runtime_s)}ms",
         "--time_based",
-        # First writes: with its random map fio comes to a block a second time only after all others.
-        *([] if workload.first_writes else ["--norandommap"]),
         "--randrepeat=0",
         f"--randseed={seed}",
         "--group_reporting",
@@ -219,6 +217,12 @@ def _extent(workload: Workload) -> list[str]:
 def _extent_of_line(workload: Workload, line: Arguments) -> list[str]:
     whole = [] if line.span_bytes is not None else [f"--size={workload.working_set_bytes}"]
     return [*whole, *diskspd_line.options(line)]
+
+
+def _region(workload: Workload, offset: int) -> list[str]:
+    """Where it begins. With its random map fio comes to a block a second time only after all others."""
+    place = [f"--offset={offset}"] if offset else []
+    return place if workload.first_writes else [*place, "--norandommap"]
 
 
 def _content(workload: Workload) -> list[str]:

@@ -22,8 +22,9 @@ def test_presets_change_the_workloads() -> None:
     full = load.load("zone-disks", "full")
     assert quick.workload_named("randwrite-qd1").runtime_s == 1.0
     assert quick.workload_named("randwrite-qd256").blocks == 1
-    # The article's 30 s on 30 GiB.
-    assert {(item.runtime_s, item.working_set_gib) for item in full.workload} == {(30.0, 30.0)}
+    # The article's 30 s on 30 GiB, but for control cells, which quick leaves out.
+    article = [item for item in full.workload if item.name in {load.name for load in quick.workload}]
+    assert {(item.runtime_s, item.working_set_gib) for item in article} == {(30.0, 30.0)}
     assert full.design.replicates == 5
 
 

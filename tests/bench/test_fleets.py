@@ -190,7 +190,8 @@ def test_an_answer_that_is_no_archive_is_one_sentence(place: ScriptedRig, archiv
 def test_a_volume_alone_is_prefilled_once_and_has_no_fleet(place: ScriptedRig) -> None:
     arm = place.scenario.arm_named("alone")
     assert fleets.device(place, place.scenario.arm_named("owner")).size_bytes == 32 * GIB
-    place.prefilled.add(volumes.ledger_place(place, arm.volume)["disk_id"])
+    for state in (place.prefilled, place.overwritten):
+        state.add(volumes.ledger_place(place, arm.volume)["disk_id"])
     device = trials._device(place, arm, place.scenario.workload_named("plain"))
     assert device.target == "S:\\diskbook.dat" and not place.nodes.requests("fleet")
 

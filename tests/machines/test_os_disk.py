@@ -17,8 +17,8 @@ from diskbook.analysis import disk_options
 from diskbook.analysis.run import Analysis, analyse
 from diskbook.azure import requests
 from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.bench.precondition import prefill
 from diskbook.bench.rig import Rig
-from diskbook.bench.trials import prefill
 from diskbook.cost import estimate, text as cost_text
 from diskbook.machines import os_disk
 from diskbook.machines.device import Device
@@ -28,6 +28,7 @@ from diskbook.reference.prices import from_table, table
 from diskbook.scenario.model import Scenario
 from diskbook.store.run import Run
 from diskbook.tools import fio
+from diskbook.tools.job import Job
 from support import SCENARIOS, emulated, played
 
 LOCAL = str(SCENARIOS / "local.toml")
@@ -221,16 +222,22 @@ def test_an_empty_one_is_filled_again(
 ) -> None:
     """Azure moves a machine to another host where its own fails; its OS disk is new then."""
     replicate = {"replicate": 1, "machines": {}, "disks": {"os": {"id": "os"}}}
-    rig = Rig(Run(tmp_path), scenario, replicate, None, None, prefilled={"os"})  # type: ignore[arg-type]
+    state = {"prefilled": {"os"}, "overwritten": {"os"}}
+    rig = Rig(Run(tmp_path), scenario, replicate, None, None, **state)  # type: ignore[arg-type]
     held = {"bytes": 32 * MIB}
     device = Device("libaio", "/x", "/x", 32 * MIB)
     monkeypatch.setattr(os_disk, "find", lambda *_: OsDisk(device, held["bytes"]))
     monkeypatch.setattr(rig, "connection", lambda _: None)
     fills: list[str] = []
-    monkeypatch.setattr("diskbook.bench.trials._fill", lambda rig, machine, disk, *_: fills.append(disk))
+
+    def write(rig: Rig, machine: str, disk: str, device: Device, what: str, needed: int) -> Job:
+        fills.append(f"{what} {disk}")
+        return Job(())
+
+    monkeypatch.setattr("diskbook.bench.precondition._write", write)
     prefill(rig, "os", "vm")
     assert fills == []
     held["bytes"] = 0
     rig.forget("os")
     prefill(rig, "os", "vm")
-    assert fills == ["os"] and "os" in rig.prefilled
+    assert fills == ["prefill os", "overwrite os"] and "os" in rig.prefilled & rig.overwritten

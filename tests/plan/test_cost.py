@@ -40,7 +40,9 @@ def test_a_plan_offline(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert "9 machines at a time, which shut themselves down after 12 h" in text
     assert "disk lrs, lrs-b, zrs  P30, 5,000 IOPS, 200 MB/s" in text
     assert "Standard_D4as_v4      6,400 IOPS, 96 MB/s; bursts to 8,000 IOPS, 200 MB/s" in text
-    assert "lrs-z1, lrs-b-z1, zrs-z1, zrs-z2, zrs-z3  4 KiB: 5,000 IOPS (disk)" in text
+    assert "lrs-b-z1, zrs-z2, zrs-z3  4 KiB: 5,000 IOPS (disk)" in text
+    assert "lrs-z1, zrs-z1            4 KiB: 5,000 IOPS (disk); 64 KiB: 1,465 IOPS (VM, 96 MB/s)" in text
+    assert "of it the random pass over the filled disks: about 0.15 USD" in text
     assert "cost, if it ran on Azure (on the emulator it costs nothing)" in text
     assert "prices: dated table data/reference/prices.csv" in text
     assert "vCPUs, standardDASv4Family: 36" in text and "public addresses: 9" in text

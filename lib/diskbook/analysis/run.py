@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook import figures
-from diskbook.analysis import beside, pictures as run_pictures, protocol as run_protocol
+from diskbook.analysis import beside, conditioning, pictures as run_pictures, protocol as run_protocol
 from diskbook.analysis.published import compared as published_compared, figures as published
 from diskbook.cost import replicate
 from diskbook.figures import ArmLook, Picture
@@ -65,6 +65,7 @@ class Analysis:
             consumed_pct=platform_metrics.consumed_by_cell(self.trials, self.tables.metrics),
             plan=self.plan,
             guest=self.tables.guest,
+            conditioning=conditioning.of_arms(self.scenario, self.run.ledger()),
         )
 
     @property

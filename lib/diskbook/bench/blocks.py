@@ -43,9 +43,9 @@ class Blocks:
     tag: str
 
     @classmethod
-    def fresh(cls, scenario: Scenario) -> Blocks:
+    def fresh(cls, scenario: Scenario, disk: str) -> Blocks:
         """A new series, which no block of an earlier one can be taken for."""
-        return cls(region_offset(scenario), secrets.token_hex(16))
+        return cls(region_offset(scenario, disk), secrets.token_hex(16))
 
     def run(self, connection: Connection, device: Device, action: str, count: int) -> list[dict[str, Any]]:
         """Do an action of `blocks_remote` and return what it printed; an error of the disk is its last line.

@@ -10,7 +10,9 @@ from azure.core.exceptions import AzureError
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import MIB
 from diskbook.bench import reservations
-from diskbook.bench.trials import Rig, read, run_with_retry
+from diskbook.bench.rig import Rig
+from diskbook.bench.tool_jobs import read, run_with_retry
+from diskbook.scenario import layout
 from diskbook.scenario.model import Check
 from diskbook.tools import fio
 from diskbook.tools.record import UnusableError
@@ -74,7 +76,7 @@ def _data_intact(rig: Rig, check: Check) -> dict[str, Any]:
     assert check.from_machine is not None
     size = check.size_mib * MIB
     # Behind the working sets, so that no trial writes over the blocks in question.
-    offset = max(workload.working_set_bytes for workload in rig.scenario.workload)
+    offset = layout.working_set_end(rig.scenario, check.disk)
     started = time.monotonic()
     _verify(rig, check, check.from_machine, write=True, size=size, offset=offset)
     written = time.monotonic()

@@ -108,7 +108,7 @@ class _FailoverTest:
         own = connect.clients_of(rig.run)
         self._failing = Power(own, rig.run, rig.replicate)
         self._clock = StepClock(lambda: clients.saved_s)
-        self._series = Blocks.fresh(rig.scenario)
+        self._series = Blocks.fresh(rig.scenario, spec.disk)
         self._off: Future[None] | None = None
         self._saved_at_start = 0.0
         self._count = 0  # blocks that were acknowledged

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from diskbook.azure.attach import Attachments
 from diskbook.azure.recovery import Recovery
-from diskbook.bench.rig import Rig, prefilled
+from diskbook.bench.rig import Rig, states
 from diskbook.machines.device import Device
 from diskbook.machines.ssh import Connection
 from diskbook.own_hosts import places, stage
@@ -26,7 +26,8 @@ class OwnRig(Rig):
     def on_hosts(cls, run: Run, stop: threading.Event) -> OwnRig:
         """Set up for the only replicate there is; connects when first needed."""
         replicate = run.manifest["replicates"][0]
-        return cls(run, run.scenario, replicate, stop=stop, prefilled=prefilled(run, replicate))
+        filled, over = states(run, replicate)
+        return cls(run, run.scenario, replicate, stop=stop, prefilled=filled, overwritten=over)
 
     def new_connection(self, machine: str, *, recover: bool = True) -> Connection:
         """Return another connection to a host, in the run's folder there; nobody looks after that host."""

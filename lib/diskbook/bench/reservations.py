@@ -137,8 +137,8 @@ def run_check(rig: Rig, check: Check) -> dict[str, Any]:
     log = _StepLog()
     clear_all(first)
     try:
-        _fence(rig, log, first, second)
-        _take_over(rig, log, first, second)
+        _fence(rig, check.disk, log, first, second)
+        _take_over(rig, check.disk, log, first, second)
         second.clear()
         log.record("cleared", _state((), None), _seen(first))
     finally:
@@ -147,9 +147,9 @@ def run_check(rig: Rig, check: Check) -> dict[str, Any]:
     return _finding(check, log.steps)
 
 
-def _fence(rig: Rig, log: _StepLog, first: Registrant, second: Registrant) -> None:
+def _fence(rig: Rig, disk: str, log: _StepLog, first: Registrant, second: Registrant) -> None:
     """The first registers and reserves; the second is refused until it has registered."""
-    first_blocks, second_blocks = Blocks.fresh(rig.scenario), Blocks.fresh(rig.scenario)
+    first_blocks, second_blocks = Blocks.fresh(rig.scenario, disk), Blocks.fresh(rig.scenario, disk)
     first.register()
     log.record("the first registers", _state(KEYS[:1], None), _seen(first))
     first.reserve()
@@ -162,9 +162,9 @@ def _fence(rig: Rig, log: _StepLog, first: Registrant, second: Registrant) -> No
     log.record("the second writes, registered", "written", _write(second, second_blocks))
 
 
-def _take_over(rig: Rig, log: _StepLog, first: Registrant, second: Registrant) -> None:
+def _take_over(rig: Rig, disk: str, log: _StepLog, first: Registrant, second: Registrant) -> None:
     """The second takes the reservation over and the first is fenced."""
-    first_blocks, second_blocks = Blocks.fresh(rig.scenario), Blocks.fresh(rig.scenario)
+    first_blocks, second_blocks = Blocks.fresh(rig.scenario, disk), Blocks.fresh(rig.scenario, disk)
     second.preempt(first.key)
     log.record("the second preempts", _state(KEYS[1:], KEYS[1]), _seen(first))
     log.record("the second writes", "written", _write(second, second_blocks))

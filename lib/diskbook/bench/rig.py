@@ -16,6 +16,7 @@ from diskbook.machines import disks as machine_disks, os_disk
 from diskbook.machines.device import Device
 from diskbook.machines.ssh import Connection, Host
 from diskbook.machines.ssh_windows import WindowsConnection
+from diskbook.scenario import layout
 from diskbook.scenario.model import Disk, Scenario
 from diskbook.store.run import Run
 
@@ -33,6 +34,7 @@ class Rig:
     time_scale: float = 1.0  # of waits; the emulator's for an emulated run
     connections: dict[str, Connection] = field(default_factory=dict)
     prefilled: set[str] = field(default_factory=set)  # names of disks, ids of volumes
+    overwritten: set[str] = field(default_factory=set)  # likewise, after their fill
     owners: dict[str, str] = field(default_factory=dict)  # of volumes, as far as it is known
     counted: dict[str, dict[str, Any]] = field(default_factory=dict)  # totals of clusters, if still so
     guests: dict[tuple[str, str], tuple[Connection, Device, dict[str, Any]]] = field(default_factory=dict)
@@ -46,10 +48,12 @@ class Rig:
         cls, clients: Clients, run: Run, scenario: Scenario, replicate: dict[str, Any], stop: threading.Event
     ) -> Rig:
         """Set up for a replicate of the manifest; connects when first needed."""
-        filled = prefilled(run, replicate)
         attachments, recovery = Attachments(clients, run, replicate), Recovery(clients, run, replicate)
         scale = clients.cloud.time_scale
-        return cls(run, scenario, replicate, attachments, recovery, stop, scale, prefilled=filled)
+        filled, over = states(run, replicate)
+        return cls(
+            run, scenario, replicate, attachments, recovery, stop, scale, prefilled=filled, overwritten=over
+        )
 
     @property
     def number(self) -> int:
@@ -117,10 +121,11 @@ class Rig:
 
     def _os_disk(self, disk: str, machine: str) -> Device:
         """A machine that was moved to another host comes back with an empty one, to be filled again."""
-        needed = max(load.working_set_bytes for load in self.scenario.workload)
+        needed = layout.working_set_end(self.scenario, disk)
         system_disk = os_disk.find(self.connection(machine), needed)
         if system_disk.held_bytes is not None and system_disk.held_bytes < needed:
             self.prefilled.discard(disk)
+            self.overwritten.discard(disk)
         return system_disk.device
 
     def luns(self, disk: str, machine: str) -> list[int]:
@@ -144,12 +149,20 @@ class Rig:
             connection.close()
 
 
-def prefilled(run: Run, replicate: Mapping[str, Any]) -> set[str]:
-    """Names of disks, and ids of volumes, that were filled since they were last marked as ours."""
+def states(run: Run, replicate: Mapping[str, Any]) -> tuple[set[str], set[str]]:
+    """Names of disks, and ids of volumes, that were filled; and of those that were then written over.
+
+    By the ledger, since each was last marked as ours. What was measured after its fill alone stays as it is:
+    a random pass in the middle would make two disks of it.
+    """
     names = {row["id"]: name for name, row in replicate["disks"].items()}
     filled: set[str] = set()
+    overwritten: set[str] = set()
     for event in run.ledger():
+        name = names.get(event.get("disk_id", ""), event.get("disk_id", ""))
         if event["event"] in ("prefill", "marked"):
-            name = names.get(event["disk_id"], event["disk_id"])
             (filled.add if event["event"] == "prefill" else filled.discard)(name)
-    return filled
+            overwritten.discard(name)
+        elif event["event"] == "overwrite" or (event["event"] == "trial" and name in filled):
+            overwritten.add(name)
+    return filled, overwritten

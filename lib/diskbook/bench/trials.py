@@ -1,4 +1,4 @@
-"""Run the planned trials: place the disk, prefill it once, run the tool, keep its output.
+"""Run the planned trials: place the disk, have it in its state, run the tool, keep its output.
 
 A block is the unit of completion. A trial that fails is recorded with the tool's own message and tried
 once more; the run goes on either way.
@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.bench import fleets, guest, node_counters, orphans, spacing, volumes
+from diskbook.bench import fleets, guest, node_counters, orphans, precondition, spacing, volumes
+from diskbook.bench.precondition import NoRoomError, prefill
 from diskbook.bench.rig import Rig
+from diskbook.bench.tool_jobs import START_S, read, run_job, run_with_retry
 from diskbook.machines.cluster.steps import StepFailed
 from diskbook.machines.device import Device
 from diskbook.machines.jobs import JobLost
@@ -22,7 +24,7 @@ from diskbook.scenario.model import Arm, Scenario, Workload
 from diskbook.store.run import Run, now_utc
 from diskbook.tables import counters
 from diskbook.tools import registry
-from diskbook.tools.job import FILL_BLOCK_BYTES, Job
+from diskbook.tools.job import Job
 from diskbook.tools.protocol import Tool
 from diskbook.tools.record import Measurement, UnusableError
 
@@ -30,9 +32,7 @@ __all__ = ["Rig", "measure", "prefill", "read", "run_job", "run_with_retry"]
 
 ATTEMPTS = 2
 PAUSE_S = 1.0  # before the next attempt: what broke one may be back in a moment
-FILLS = 4  # attempts to fill a disk, with a tool that writes for a time
 _COUNTERS = (counters.KIND, (counters.KIND, ".counters.json"))
-START_S = 60.0  # a tool that has not ended this long after its time is taken for hung
 
 
 def measure(rig: Rig, blocks: Iterable[schedule.Block]) -> None:
@@ -113,71 +113,15 @@ def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
     return _record(rig, planned, orphan.attempt, orphan.output, None, times, extra) and len(missing) == 1
 
 
-def prefill(rig: Rig, disk: str, machine: str) -> None:
-    """Fill the working set of a disk once, so that reads meet written blocks; caps are lifted if emulated."""
-    device = rig.device(disk, machine)
-    place = {"disk": disk, "disk_id": rig.replicate["disks"][disk]["id"]}
-    _prefill(rig, disk, machine, device, place)
-
-
-def _prefill_volume(rig: Rig, arm: Arm) -> None:
-    """Make and fill the file on a volume once, as a disk is filled."""
-    place = _place(rig, arm)
-    if place["disk_id"] not in rig.prefilled:
-        volumes.forget(rig, arm.volume)
-    _prefill(rig, place["disk_id"], arm.machine, volumes.device(rig, arm), place)
-
-
-def _prefill(rig: Rig, key: str, machine: str, device: Device, place: Mapping[str, str]) -> None:
-    """Fill what is known in `Rig.prefilled` by a key, unless it is filled."""
-    alone = (workload for workload in rig.scenario.workload if not workload.is_fleet)
-    needed = max((workload.prefill_bytes for workload in alone), default=0)
-    if key in rig.prefilled or not needed:
-        return
-    started = time.monotonic()
-    _fill(rig, machine, place["disk"] or place["volume"], device, needed)
-    rig.run.append(
-        "prefill",
-        replicate=rig.number,
-        **place,
-        bytes=needed,
-        caps_lifted=device.prefill_target != device.target,
-        real_s=round(time.monotonic() - started, 3),
-    )
-    rig.prefilled.add(key)
-
-
 def _device(rig: Rig, arm: Arm, load: Workload) -> Device:
     """What an arm measures, as its machine sees it, filled; fleets fill their files before each block."""
     if load.is_fleet:
         return fleets.device(rig, arm)
     if arm.volume:
-        _prefill_volume(rig, arm)
+        precondition.prefill_volume(rig, arm)
         return volumes.device(rig, arm)
     prefill(rig, arm.disk, arm.machine)
     return rig.device(arm.disk, arm.machine)
-
-
-def _place(rig: Rig, arm: Arm) -> dict[str, str]:
-    """How the ledger names what an arm measures."""
-    if arm.volume:
-        return volumes.ledger_place(rig, arm.volume)
-    return {"disk": arm.disk, "disk_id": rig.replicate["disks"][arm.disk]["id"]}
-
-
-def _fill(rig: Rig, machine: str, disk: str, device: Device, needed: int) -> None:
-    """Have the machine's usual tool write until it says that all of it is written."""
-    tool, what = registry.TOOLS[rig.scenario.machine_named(machine).tools[0]], f"prefill of {disk}"
-    job, written = tool.prefill(needed, device.for_prefill), None
-    for attempt in range(1, FILLS + 1):
-        if job is None:
-            return
-        name = f"prefill-{disk}-{rig.number}-{attempt}"
-        written = read(tool, run_with_retry(rig, machine, name, device, job, job.limit_s or START_S), what)
-        job = tool.prefill(needed, device.for_prefill, written)
-    if job is not None and written is not None:
-        done = written.directions["write"].ios * FILL_BLOCK_BYTES
-        raise DiskbookError(f"{what}: {done:.0f} of {needed} bytes were written in {FILLS} attempts")
 
 
 def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
@@ -186,25 +130,33 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
     workload = rig.scenario.workload_named(planned.workload)
     output, lost = {}, None
     device = _device(rig, arm, workload)
-    guest.record(rig, arm, workload, device, _place(rig, arm)["disk_id"])
-    job = _tool(rig, arm, workload).command(workload, device, seed=_tool_seed(rig.scenario, planned))
-    times_utc = now_utc(), now_utc()
+    job, times_utc = Job(()), (now_utc(), now_utc())
     try:
+        precondition.cache(rig, arm, workload, planned.name(attempt))
+        device = _device(rig, arm, workload)  # a cold one has been attached anew
+        guest.record(rig, arm, workload, device, precondition.ledger_place(rig, arm)["disk_id"])
+        seed, offset = _tool_seed(rig.scenario, planned), precondition.region(rig, planned, attempt)
+        job = _tool(rig, arm, workload).command(workload, device, seed=seed, offset=offset)
         totals = _before(rig, arm)
         started_utc = now_utc()
         output = _run_tool(rig, arm, workload, planned.name(attempt), device, job)
         times_utc = started_utc, now_utc()
         output |= _after(rig, arm, totals)
-    except (JobLost, StepFailed) as failure:
+    except (JobLost, NoRoomError, StepFailed) as failure:
         lost = str(failure)
         times_utc = times_utc[0], now_utc()
     volumes.settle(rig, arm, workload.write_pct)
-    notes = {"notes": list(job.notes)} if job.notes else {}
-    extra = {"lun": device.lun, **notes, **guest.usage(output)}
+    extra = {"lun": device.lun, **_of_job(job), **guest.usage(output)}
     succeeded = _record(rig, planned, attempt, output, lost, times_utc, extra)
     if not succeeded:
         _forget(rig, arm)
     return succeeded
+
+
+def _of_job(job: Job) -> dict[str, Any]:
+    """What the ledger keeps of a tool's call: where it does other than asked, and what it writes."""
+    notes: dict[str, Any] = {"notes": list(job.notes)} if job.notes else {}
+    return notes | ({"content": job.content} if job.content else {})
 
 
 def _before(rig: Rig, arm: Arm) -> dict[str, Any] | None:
@@ -261,7 +213,7 @@ def _record(
         ended_utc=times_utc[1],
         machine=arm.machine,
         machine_id=rig.replicate["machines"][arm.machine]["id"],
-        **_place(rig, arm),
+        **precondition.ledger_place(rig, arm),
         **({"owner": volumes.owner_for(rig, arm)} if arm.volume else {}),
         tool=tool.name,
         files=files,
@@ -294,25 +246,6 @@ def _run_tool(
     return run_job(rig, arm.machine, name, device, job, planned_s, planned_s + START_S)
 
 
-def run_job(
-    rig: Rig, machine: str, name: str, device: Device, job: Job, expected_s: float, limit_s: float
-) -> dict[str, bytes]:
-    """Run a tool as a detached job and return its files: `stdout`, `stderr`, `status` and its logs."""
-    connection = rig.connection(machine)
-    connection.start_job(name, list(job.argv), root=device.needs_root)
-    return connection.finish_job(name, job.logs.values(), expected_s=expected_s, limit_s=limit_s)
-
-
-def run_with_retry(
-    rig: Rig, machine: str, name: str, device: Device, job: Job, limit_s: float
-) -> dict[str, bytes]:
-    """Run a tool as `run_job` does, once more where the machine was restarted under it."""
-    try:
-        return run_job(rig, machine, name, device, job, 0, limit_s)
-    except JobLost:
-        return run_job(rig, machine, f"{name}-again", device, job, 0, limit_s)
-
-
 def _keep(run: Run, name: str, output: dict[str, bytes], tool: Tool) -> dict[str, dict[str, str]]:
     """Write a trial's raw files."""
     return {
@@ -325,12 +258,6 @@ def _keep(run: Run, name: str, output: dict[str, bytes], tool: Tool) -> dict[str
 def _tool(rig: Rig, arm: Arm, workload: Workload) -> Tool:
     """Tool that an arm is measured with."""
     return registry.TOOLS[rig.scenario.tool_of(arm, workload)]
-
-
-def read(tool: Tool, output: Mapping[str, bytes], source: str, **limits: Any) -> Measurement:
-    """Read what a job left, as `Tool.read` does; raises UnusableError with the tool's own message."""
-    files = {kind: output.get(file, b"") for file, (kind, _) in tool.raw.items()}
-    return tool.read(files, source, **limits)
 
 
 def _seen(result: Measurement) -> str:

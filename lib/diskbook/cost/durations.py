@@ -6,9 +6,10 @@ from diskbook.base.units import MB, MIB
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.catalog import OWN_DISK
 from diskbook.reference.delays import DELAYS_S
-from diskbook.scenario import fleets, loss_rules, schedule
-from diskbook.scenario.model import Disk, Scenario
+from diskbook.scenario import fleets, layout, loss_rules, schedule
+from diskbook.scenario.model import Arm, Disk, Scenario, Workload
 from diskbook.throttling import volume_bound, volume_setups
+from diskbook.tools.job import OVERWRITE_BLOCK_BYTES
 
 DRILL_S = 120.0  # roughly: a machine off and on, a disk moved
 # Roughly, none of it seen: features and a restart, validation, cluster, pool; then each volume, each move.
@@ -27,28 +28,76 @@ def around_s(scenario: Scenario) -> float:
     the wait between blocks.
 
     Times of operations are the emulator's idea of Azure's: the creation of a VM is recorded (75 s, in a zone
-    168 s), the others are plausible. Prefill goes at the disk's limit in MB/s.
+    168 s), the others are plausible. Prefill goes at the disk's limit in MB/s, the random pass after it at
+    that or at its IOPS, one disk after the other.
     """
-    filled = max(load.prefill_bytes for load in scenario.workload)
-    used = {arm.disk for arm in scenario.arm}
+    prefill = sum(fill_s(scenario).values())
+    over = sum(overwrite_s(scenario).values())
     if any(disk.sku == OWN_DISK for disk in scenario.disk):  # nothing is created, moved or deleted but files
-        return len(used) * filled / MB / OWN_DISK_MB_S + schedule.waiting_s(scenario)
+        return prefill + over + schedule.waiting_s(scenario)
     vm = "vm-create-zonal" if any(machine.zone for machine in scenario.machine) else "vm-create"
     made = sum(DELAYS_S[step] for step in ("nsg", "vnet", "public-ip", "nic", vm))
     made += DELAYS_S["vm-extension"] * any(machine.os == "windows" for machine in scenario.machine)
     attached, detached = moves(scenario)
     moved = attached * DELAYS_S["disk-attach"] + detached * DELAYS_S["disk-detach"]
-    prefill = sum(filled / MB / _mb_s(scenario, disk) for disk in scenario.disk if disk.name in used)
+    prefill += over + sum(cache_s(scenario, arm, load) for arm, load in scenario.cells)
     drills = len(scenario.drill) * DRILL_S
     clusters = [cluster for cluster, _, _ in loss_rules.played_together(scenario)]  # side by side
     drills += max((clusters.count(cluster) for cluster in clusters), default=0) * LOSS_S
     deleted = DELAYS_S["vm-delete"] + DELAYS_S["group-delete"]
-    volumes = _volumes_s(scenario, filled)
+    volumes = _volumes_s(scenario)
     return made + moved + prefill + volumes + drills + schedule.waiting_s(scenario) + deleted
 
 
-def _volumes_s(scenario: Scenario, filled_bytes: float) -> float:
-    """Time to attach the disks of pools one by one, make clusters and volumes, fill and move these."""
+def fill_s(scenario: Scenario) -> dict[str, float]:
+    """Time to fill each disk and volume that arms measure, in seconds; fleets write theirs by block."""
+    return {
+        name: layout.filled_bytes(scenario, name) / MB / _written(scenario, name, MIB)
+        for name in _conditioned(scenario)
+    }
+
+
+def overwrite_s(scenario: Scenario) -> dict[str, float]:
+    """Time of the random pass over each of them, in seconds; 0 where the design leaves it out."""
+    return {
+        name: layout.overwritten_bytes(scenario, name) / MB / _written(scenario, name, OVERWRITE_BLOCK_BYTES)
+        for name in _conditioned(scenario)
+    }
+
+
+def cache_s(scenario: Scenario, arm: Arm, load: Workload) -> float:
+    """Time that the trials of a cell take to have the host cache as they ask for it, in seconds."""
+    times = load.blocks * scenario.design.repeats
+    if load.cache_state == "cold":
+        return times * (DELAYS_S["disk-attach"] + DELAYS_S["disk-detach"])
+    if load.cache_state == "warm":
+        return times * load.working_set_bytes / MB / _mb_s(scenario, scenario.disk_of(arm))
+    return 0.0
+
+
+def _conditioned(scenario: Scenario) -> list[str]:
+    """Disks and volumes that are filled once."""
+    sets = fleets.data_sets(scenario)
+    return [
+        name for name in dict.fromkeys(arm.disk or arm.volume for arm in scenario.arm) if name not in sets
+    ]
+
+
+def _written(scenario: Scenario, name: str, block_bytes: int) -> float:
+    """MB/s at which a disk or a volume is written in blocks of a size: by its limits, without bursts."""
+    arm = next(arm for arm in scenario.arm if name in (arm.disk, arm.volume))
+    if arm.volume:
+        load = volume_bound.Load(block_bytes, 1.0)
+        return volume_bound.bound(volume_setups.documented(scenario)[arm.name], load).iops * block_bytes / MB
+    disk = scenario.disk_named(name)
+    if disk.sku == OWN_DISK:
+        return OWN_DISK_MB_S
+    mb_s = _mb_s(scenario, disk)
+    return mb_s if disk.ephemeral else min(mb_s, disk_options.limits(disk).iops * block_bytes / MB)
+
+
+def _volumes_s(scenario: Scenario) -> float:
+    """Time to attach the disks of pools one by one, make clusters and volumes, and move these."""
     if not scenario.volume:
         return 0.0
     pooled = sum(machine is not None for _, machine in scenario.made_disks())
@@ -59,7 +108,7 @@ def _volumes_s(scenario: Scenario, filled_bytes: float) -> float:
     rates = {name: volume_bound.bound(setup, fill).iops * MIB / MB for name, setup in by_volume.items()}
     moved = sum(arm.owner is not None for arm in scenario.arm) * blocks
     sets = fleets.data_sets(scenario)  # written anew before each block
-    filled = sum(filled_bytes / MB / rate for name, rate in rates.items() if name not in sets)
+    filled = 0.0
     for name, data in sets.items():
         filled += blocks * scenario.volume_named(name).count * data.size_bytes / MB / rates[name]
     return pooled * DELAYS_S["disk-attach"] + made + filled + 2 * moved * PLACE_S

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from diskbook.azure.offers import Quota
 from diskbook.base.units import MB, duration
+from diskbook.cost.durations import overwrite_s
 from diskbook.cost.estimate import MARGIN, Estimate, Line
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.catalog import DiskLimits
@@ -224,6 +225,19 @@ def cost(estimate: Estimate, limit: float | None, cloud: str) -> str:
         "outgoing traffic, taxes and discounts"
     )
     return "\n".join([f"{what}:", head, *rows, total, *notes, f"  {_limit(estimate, limit)}"])
+
+
+def random_pass(scenario: Scenario, estimate: Estimate) -> list[str]:
+    """What the random pass after the fill is of that: what stands meanwhile, by the hour."""
+    hours = sum(overwrite_s(scenario).values()) / 3600
+    if not hours:
+        return []
+    hourly = [(line, line.price) for line in estimate.lines if line.price and line.hours is not None]
+    usd = hours * sum(price.usd_per_hour * line.count for line, price in hourly)
+    return [
+        f"  of it the random pass over the filled disks: about {usd:.2f} USD; "
+        "design.no_overwrite leaves it out, with its reason"
+    ]
 
 
 def _row(line: Line) -> str:

@@ -53,6 +53,9 @@ def _needs_of_azure(scenario: Scenario) -> Iterator[str]:
             yield f"[[machine]] {machine.name} runs {machine.os.title()}, and hosts of your own run Linux"
     for disk in scenario.disk:
         yield from _of_disk(scenario, disk)
+    for load in scenario.workload:
+        if load.region != "filled" or load.cache_state != "any":
+            yield f"[[workload]] {load.name} asks for a state that only a managed disk can be brought into"
     if scenario.design.replicates > 1:
         yield (
             f"{scenario.design.replicates} replicates take fresh machines and disks each time, and yours "

@@ -52,7 +52,7 @@ def sections(
     texts = [
         cost_text.created(scenario, estimate),
         cost_text.limits(scenario),
-        cost_text.cost(estimate, binding, cloud),
+        "\n".join([cost_text.cost(estimate, binding, cloud), *cost_text.random_pass(scenario, estimate)]),
     ]
     return texts + (_of_subscription(scenario, clients) if clients else [_quota(scenario)])
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from diskbook.analysis.prior_runs import PriorRun, history_of, open_prior_run
 from diskbook.base.errors import UsageError
-from diskbook.base.units import duration, parse_percent, percent
-from diskbook.cost.durations import OWN_DISK_MB_S
+from diskbook.base.units import KIB, duration, parse_percent, percent
+from diskbook.cost.durations import OWN_DISK_MB_S, fill_s, overwrite_s
 from diskbook.plan import sample_size, single_ios
 from diskbook.plan.sample_size import Evidence, Need, Needs, Target
 from diskbook.reference import noise
@@ -21,6 +21,7 @@ from diskbook.stats import power, prior_runs
 from diskbook.stats.prior_runs import Prior
 from diskbook.tables.vocabulary import Provenance, Scope
 from diskbook.tools import registry
+from diskbook.tools.job import OVERWRITE_BLOCK_BYTES
 
 UNKNOWN_DISKS = (
     "Public measurements are of one kind (Standard_D8s_v5, Premium SSD v2, 8 KiB reads, one at a time); "
@@ -153,7 +154,20 @@ def _design(scenario: Scenario) -> str:
         lines += [f"  {'':<{loads}}  {words}" for words in show_tool.of_workload(item)]
     first = dict.fromkeys(trial.arm for trial in schedule.plan(scenario)[0].trials)
     lines.append(f"order of arms in the first block: {', '.join(first)}")
+    lines.append(_state(scenario))
     return "\n".join(lines)
+
+
+def _state(scenario: Scenario) -> str:
+    """What is done to the disks before the first trial, and how long it takes, or why not."""
+    fill = f"before the first trial: fill in order, about {duration(sum(fill_s(scenario).values()))}"
+    if scenario.design.no_overwrite:
+        return f"{fill}; not written over: {scenario.design.no_overwrite}"
+    seconds = sum(overwrite_s(scenario).values())
+    if not seconds:
+        return f"{fill}; fleets write their files in full before each block instead"
+    block = OVERWRITE_BLOCK_BYTES // KIB
+    return f"{fill}, then write over once at random ({block} KiB), about {duration(seconds)} on Azure"
 
 
 def _arm(scenario: Scenario, arm: Arm) -> str:
@@ -196,8 +210,11 @@ def _load(item: Workload) -> str:
     depth = f"{item.outstanding} outstanding"
     depth += f" ({item.instances} machines x {item.threads} x {item.queue_depth})" if item.is_fleet else ""
     sync = f", {item.sync}" if item.sync else ""
+    state = f", {item.working_set_gib:g} GiB that nobody wrote to" if item.region == "unwritten" else ""
+    state += ", data that compress" if item.data == "compressible" and item.write_pct else ""
+    state += f", host cache {item.cache_state}" if item.cache_state != "any" else ""
     return (
-        f"{item.pattern} {kind} of {item.block_size} bytes, {depth}{rate}{sync}; "
+        f"{item.pattern} {kind} of {item.block_size} bytes, {depth}{rate}{sync}{state}; "
         f"{_many(item.blocks, 'block')} of {item.ramp_s:g} s ramp + {item.runtime_s:g} s"
     )
 

@@ -67,6 +67,7 @@ class Progress:
             "drill": self._drill,
             "loss": self._loss,
             "prefill": self._prefill,
+            "overwrite": self._prefill,
             "deletion": self._deletion,
             "expiry": self._expiry,
             "notice": self._notice,
@@ -116,7 +117,9 @@ class Progress:
 
     def _prefill(self, event: dict[str, Any]) -> None:
         lifted = ", caps lifted" if event["caps_lifted"] else ""
-        self.say(f"  prefill {event['disk'] or event['volume']}: {event['bytes'] / MIB:.0f} MiB{lifted}")
+        self.say(
+            f"  {event['event']} {event['disk'] or event['volume']}: {event['bytes'] / MIB:.0f} MiB{lifted}"
+        )
 
     def _step(self, event: dict[str, Any]) -> None:
         where = f"{event['step']} on {event['node']}"

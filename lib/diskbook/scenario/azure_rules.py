@@ -16,9 +16,9 @@ from diskbook.reference.rules import (
     disk_violations,
     machine_violations,
 )
-from diskbook.scenario import ephemeral_rules, fleets, volume_rules
+from diskbook.scenario import ephemeral_rules, fleets, layout, volume_rules
 from diskbook.scenario.layout import MARK_ROOM
-from diskbook.scenario.model import Disk, Scenario
+from diskbook.scenario.model import Arm, Disk, Scenario, Workload
 
 Asks = Mapping[str, DiskAsk]
 Vms = Mapping[str, VmAsk]
@@ -133,6 +133,9 @@ def _working_sets(scenario: Scenario) -> list[Violation]:
     """Working sets that do not fit on their disk, where they are prefilled and measured."""
     violations = []
     for arm, load in scenario.cells:
+        if load.region == "unwritten":
+            violations += _unwritten(scenario, arm, load)
+            continue
         size_gib, place = scenario.room_gib(arm), arm.disk or arm.volume
         files = fleets.on_each(scenario, arm, load) if load.is_fleet else 1
         if files * load.working_set_bytes > size_gib * GIB - MARK_ROOM:
@@ -146,3 +149,17 @@ def _working_sets(scenario: Scenario) -> list[Violation]:
                 )
             )
     return list(dict.fromkeys(violations))
+
+
+def _unwritten(scenario: Scenario, arm: Arm, load: Workload) -> list[Violation]:
+    """Each attempt at a trial that is to be the first somewhere takes a part of the disk for itself."""
+    size_gib = scenario.room_gib(arm)
+    begin, needed = (of(scenario, arm.disk) / GIB for of in (layout.unwritten_offset, layout.unwritten_bytes))
+    if (begin + needed) * GIB <= size_gib * GIB - MARK_ROOM:
+        return []
+    sentence = (
+        f"trials that are to be the first where nobody wrote need {needed:g} GiB of {arm.disk} behind its "
+        f"first {begin:.4g} GiB, and it has {size_gib:g} GiB; take a smaller working set, fewer blocks or a "
+        "larger disk"
+    )
+    return [Violation("working-set", f"[[workload]] {load.name}: working_set_gib", sentence)]

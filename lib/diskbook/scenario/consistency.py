@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diskbook.scenario import fleet_rules, loss_rules, volume_references
+from diskbook.scenario import fleet_rules, loss_rules, state_rules, volume_references
 from diskbook.scenario.model import Comparison, Scenario
 from diskbook.scenario.references import refer
 
@@ -25,6 +25,7 @@ def check(scenario: Scenario) -> None:
     volume_references.check(scenario)
     _check_arms(scenario)
     fleet_rules.check(scenario)
+    state_rules.check(scenario)
     for item in scenario.comparison:
         _check_comparison(scenario, item)
     _check_tools(scenario)

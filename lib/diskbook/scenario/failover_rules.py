@@ -47,7 +47,7 @@ def _shares(scenario: Scenario, where: str, disk: str) -> Iterator[str]:
 
 def _room(scenario: Scenario, where: str, disk: str) -> Iterator[str]:
     size = scenario.disk_named(disk).size_gib * GIB
-    end = region_offset(scenario) + REGION_BYTES
+    end = region_offset(scenario, disk) + REGION_BYTES
     if end > size - MARK_ROOM:
         yield (
             f"{where}: {disk} has no room for {REGION_BYTES // MIB} MiB behind the working "

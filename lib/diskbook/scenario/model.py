@@ -268,9 +268,14 @@ class Workload(Record):
 
     @property
     def prefill_bytes(self) -> int:
-        """What is prefilled for it: nothing where a line makes its file anew, as its author had it."""
+        """What is prefilled for it: nothing where a line makes its file anew, or nothing is to be written."""
         made_anew = self.verbatim is not None and parse(self.verbatim).create_bytes is not None
-        return 0 if made_anew else self.working_set_bytes
+        return 0 if made_anew or self.region == "unwritten" else self.working_set_bytes
+
+    @property
+    def first_writes(self) -> bool:
+        """Whether its writes are to be the first to their blocks."""
+        return self.region == "unwritten" and self.write_pct > 0
 
     @property
     def working_set_bytes(self) -> int:

@@ -14,6 +14,8 @@ PlainCells = Mapping[tuple[str, str], str]
 """Cells (arm, workload) whose writes were to be durable and were plain, with the reason."""
 BOTH_ARMS = "both arms"
 
+_STEPS = {"prefill": "filled in order with", "overwrite": "written over at random with"}
+
 
 def of_workload(load: Workload) -> list[str]:
     """Lines about a workload that is a line of DiskSpd: the line itself, and what to know of it."""
@@ -52,11 +54,17 @@ def plain_cells(scenario: Scenario, trials: pd.DataFrame, guest: pd.DataFrame) -
 
 
 def facts(scenario: Scenario, ledger: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Rows for the table of the environment: lines, remarks, and notes that tools left with trials."""
+    """Rows for the table of the environment: lines, remarks, notes of tools, and what was written."""
     rows = [(f"load {load.name}", words) for load in scenario.workload for words in of_workload(load)]
     counts: dict[tuple[str, str], int] = {}
+    steps: dict[str, None] = {}
     for event in ledger:
-        for note in event.get("notes") or () if event["event"] == "trial" else ():
+        trial = event["event"] == "trial"
+        written = [f"writes {event['content']}"] if event.get("content") else []
+        if not trial and written:
+            steps[f"{_STEPS[event['event']]} {event['content']}"] = None
+        for note in [*(event.get("notes") or ()), *written] if trial else ():
             key = (str(event["workload"]), str(note))
             counts[key] = counts.get(key, 0) + 1
+    rows += [("before the first trial", words) for words in steps]
     return rows + [(f"load {name}", f"{note} ({n} trials)") for (name, note), n in counts.items()]

@@ -16,6 +16,7 @@ from diskbook.stats.gates.data import MEMORY
 from diskbook.stats.gates.design import hides_general, of_machines, unpaired
 from diskbook.stats.gates.limits import CAP, SATURATION, without_interval
 from diskbook.stats.gates.plan import Plan
+from diskbook.stats.gates.state import Conditioning
 from diskbook.stats.gates.tool import TOOL
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import OutlierCounts
@@ -61,6 +62,7 @@ def compare(
     consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
     plan: Plan | None = None,
     guest: pd.DataFrame | None = None,
+    conditioning: Mapping[str, Conditioning] | None = None,
 ) -> Compared:
     """Compare arms as the scenario named them.
 
@@ -85,6 +87,8 @@ def compare(
         What was planned before the first trial, and how much of it is done; None where nobody says.
     guest
         What the machines said of themselves (`schema.GUEST`); None where nobody asked.
+    conditioning
+        What was done to the disks of each arm before they were measured; None where nobody says.
 
     Returns
     -------
@@ -92,7 +96,17 @@ def compare(
         Two rows a comparison and direction, one a scope. A latency ratio of a capped or saturated cell is
         NaN, with the reason in `warnings`. Blocks that lack an arm are left out and said.
     """
-    view = View(trials, series, mismatches, directions or {}, zone_redundant, consumed_pct, plan, guest)
+    view = View(
+        trials,
+        series,
+        mismatches,
+        directions or {},
+        zone_redundant,
+        consumed_pct,
+        plan,
+        guest,
+        conditioning,
+    )
     alpha = plan.alpha if plan else verdicts.ALPHA
     level = 1 - alpha if level is None else level
     pairs = [(item, direction) for item in comparisons for direction in view.directions(item)]

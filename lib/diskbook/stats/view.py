@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from diskbook.stats import cell_checks, guests, intervals, losses, outliers, ratios, strata
-from diskbook.stats.gates import Gate, data, design, limits as limit_gates, tool
+from diskbook.stats import cell_checks, drift, guests, intervals, losses, outliers, ratios, strata
+from diskbook.stats.gates import Gate, data, design, limits as limit_gates, state, tool
 from diskbook.stats.gates.guest import guest_gate
 from diskbook.stats.gates.plan import Plan, plan_gate
 from diskbook.stats.intervals import Interval
@@ -51,10 +51,11 @@ class View:
         consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
         plan: Plan | None = None,
         guest: pd.DataFrame | None = None,
+        conditioning: Mapping[str, state.Conditioning] | None = None,
     ) -> None:
         self.rows = measured_rows(trials)
         totals, parts = trial_totals(trials, self.rows), samples(series)
-        self.mismatches, self.plan = mismatches, plan
+        self.mismatches, self.plan, self.conditioning = mismatches, plan, conditioning or {}
         self.cells = limits.label_cells(trials, parts, consumed_pct, totals)
         self.labels = _by_cell(self.cells)
         self.checks = _by_cell(cell_checks.cell_checks(trials, parts, totals).reset_index())
@@ -169,12 +170,28 @@ class View:
             ),
             data.noise_gate(arms, far, there),
             data.memory_gate(log_ratios),
+            self._state_gate(item, direction, log_ratios),
             design.zone_gate(arms, cells),
             tool.tool_gate(arms, cells, self.provenance),
             guest_gate(arms, [self.guests.get(key) for key in keys], self.provenance),
             design.nearest_gate(self.strata(item), replicates),
             design.pairing_gate(item.pairing, cells, replicates),
         ]
+
+    def _state_gate(self, item: Named, direction: str, log_ratios: np.ndarray) -> Gate:
+        """Slopes over the blocks that both arms have, of each arm and of their ratio."""
+        cells, arms = self.grid(item.metric), (item.arm, item.base_arm)
+        there, blocks = np.isfinite(log_ratios), cells.blocks.astype(float)
+        values = self._both(mean_over_repeats(np.log(cells.values)), item.metric, [(item, direction)])
+        slopes = drift.slopes(
+            np.stack([np.where(there, part[0], np.nan) for part in values] + [log_ratios]), blocks
+        )
+        used = blocks[there.any(axis=0)]
+        n_blocks = int(np.ptp(used)) + 1 if used.size else 0
+        of_each = (Interval(*(part[place] for part in slopes)) for place in range(3))
+        arm, base, ratio = of_each
+        by_arm = self.conditioning
+        return state.state_gate(arms, by_arm, (arm, base, ratio), n_blocks, item.margin, self.provenance)
 
     def _moved_by_losses(self, pair: Pair, cells: Sequence[Mapping[Any, Any]]) -> float:
         """How far lost and repeated trials may have moved the log ratio; 0 where nothing is known of it."""

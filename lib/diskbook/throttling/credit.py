@@ -127,7 +127,7 @@ def trial_credits(
     Parameters
     ----------
     manifest, events
-        Of the run. Prefills that lifted no cap, checks and failed attempts draw as well.
+        Of the run. Prefills and random passes that lifted no cap, checks and failed attempts draw as well.
     demands
         Of each finished trial: seconds with its ramp, mean IOPS and mean MB/s (10^6 bytes), reads and writes
         added.
@@ -141,20 +141,20 @@ def trial_credits(
     """
     books = _Books(manifest)
     by_trial: dict[str, Credit] = {}
-    filled: dict[tuple[int, str], tuple[Event, _Work]] = {}
+    filled: dict[tuple[int, str], list[tuple[Event, _Work]]] = {}
     for event in events:
         if event["event"] == "trial":
             place = event["replicate"], _target(event)
-            if place in filled:  # the machine is that of the next trial on the disk
-                filling, work = filled.pop(place)
+            for filling, work in filled.pop(place, ()):  # the machine is that of the disk's next trial
                 books.work(event["replicate"], parts({**filling, "machine": event["machine"]}), work)
             work = _trial_work(event, demands.get(event["trial"]))
             by_trial[event["trial"]] = books.trial(event["replicate"], parts(event), work)
-        elif event["event"] == "prefill" and not event.get("caps_lifted", True):
+        elif event["event"] in ("prefill", "overwrite") and not event.get("caps_lifted", True):
             if event.get("volume"):  # which draws on all its nodes, whatever comes next
                 books.work(event["replicate"], parts(event), _prefill(event))
             else:
-                filled[event["replicate"], _target(event)] = event, _prefill(event)
+                place = event["replicate"], _target(event)
+                filled.setdefault(place, []).append((event, _prefill(event)))
         elif event["event"] == "finding" and event.get("real_s"):
             for machine, disk in books.checked.get(event["name"], ()):
                 drawn = one_disk({"machine": machine, "disk": disk})
@@ -282,9 +282,9 @@ def _trial_work(event: Event, demand: tuple[float, float, float] | None) -> _Wor
 
 
 def _prefill(event: Event) -> _Work:
-    """Written in blocks of 1 MiB (`tools.job.FILL_BLOCK_BYTES`)."""
+    """Written in blocks of 1 MiB (`tools.job.FILL_BLOCK_BYTES`), at random in those that the event names."""
     seconds = max(float(event["real_s"]), 1e-3)
-    rate = event["bytes"] / MIB / seconds, event["bytes"] / MB / seconds
+    rate = event["bytes"] / event.get("block_bytes", MIB) / seconds, event["bytes"] / MB / seconds
     return _ended(event, rate, rate)
 
 

@@ -87,11 +87,20 @@ class Tool(Protocol):
     prints_mib: bool
     example: Target
 
-    def command(self, workload: Workload, target: Target, *, seed: int) -> Job:
-        """Build the measurement of one trial; raises UsageError for what the tool cannot do."""
+    def command(self, workload: Workload, target: Target, *, seed: int, offset: int = 0) -> Job:
+        """Build the measurement of one trial, on a working set that begins at an offset in bytes.
+
+        Raises
+        ------
+        UsageError
+            For what the tool cannot do.
+        """
 
     def prefill(self, size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
         """Build the writing of a disk's first part; None when `written`, the job before, did all of it."""
+
+    def overwrite(self, size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
+        """Build the writing of that part once more in random order; None when all of it is done."""
 
     def read(
         self,

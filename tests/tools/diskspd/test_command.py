@@ -22,7 +22,7 @@ from diskbook.scenario.diskspd_line.arguments import parse_words
 from diskbook.scenario.model import Workload
 from diskbook.show import tool as show_tool
 from diskbook.tools.diskspd import command as diskspd, install
-from diskbook.tools.record import Load, UnusableError
+from diskbook.tools.record import Direction, Load, Measurement, UnusableError
 from support import SAMPLES
 from support.fio_jobs import keeps_its_queue
 
@@ -149,6 +149,31 @@ def test_prefilling_writes_the_part_from_its_beginning_in_one_thread() -> None:
     assert (line.threads, line.random_pct, line.write_pct, line.thread_stride) == (1, 0, 100, None)
     assert (line.max_offset, line.warmup_s, line.buffers) == (1024 * MIB, 0, "random")
     assert line.duration_s == 3  # at 400 MB/s
+
+
+def test_an_overwrite_draws_as_many_bytes_as_there_are_and_says_what_that_meets() -> None:
+    job = diskspd.overwrite_command(1024 * MIB, Drive())
+    line = parse_words(list(job.argv[1:]))
+    assert (line.random_pct, line.block_size, line.write_pct, line.max_offset) == (
+        100,
+        65536,
+        100,
+        1024 * MIB,
+    )
+    assert line.create_bytes is None and "63 % of its blocks" in job.notes[0]
+    done = Direction(ios=16 * 1024, iops=1.0, bw_bytes=MIB, runtime_ms=2000)
+    measured = Measurement("d", "", Load(), {"write": done})
+    assert diskspd.overwrite_command(1024 * MIB, Drive(), measured) is None
+
+
+def test_a_part_of_the_disk_and_data_that_compress_are_in_the_line() -> None:
+    values = {"name": "w", "block_size": "4K", "write_pct": 100, "working_set_gib": 1, "runtime_s": 5}
+    load = Workload.model_validate({**values, "region": "unwritten", "data": "compressible"})
+    job = diskspd.command(load, Drive(), offset=2048 * MIB)
+    line = parse_words(list(job.argv[1:]))
+    assert (line.base_offset, line.max_offset, line.buffers) == (2048 * MIB, 3072 * MIB, "pattern")
+    assert "0 to 255" in job.content and "not the first to their block" in job.notes[0]
+    assert "from a buffer made once" in diskspd.command(Workload.model_validate(values), Drive()).content
 
 
 # --- scenarios

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from diskbook.base.errors import UsageError
+from diskbook.base.units import KIB
 from diskbook.scenario.model import Workload
 from diskbook.tools import fio
 from diskbook.tools.record import Measurement, UnusableError
@@ -149,6 +150,43 @@ def test_prefill_writes_the_whole_working_set_with_data_that_does_not_compress(t
     content = disk.read_bytes()
     assert len(content) == 4 * MIB
     assert len(zlib.compress(content, 1)) > 0.9 * len(content)
+
+
+@pytest.mark.emulator
+def test_an_overwrite_writes_each_block_once_in_random_order(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.write_bytes(bytes(5 * MIB))
+    job = fio.overwrite_command(4 * MIB, File(str(disk)))
+    logged = replace(job, argv=(*job.argv, "--write_bw_log=o", "--log_offset=1"))
+    assert run(logged, tmp_path) == 0
+    rows = [line.split(",") for line in (tmp_path / "o_bw.1.log").read_text("utf-8").splitlines()]
+    offsets = [int(row[4]) for row in rows]
+    assert sorted(offsets) == list(range(0, 4 * MIB, 64 * KIB)) and offsets != sorted(offsets)
+    content = disk.read_bytes()
+    assert len(zlib.compress(content[: 4 * MIB], 1)) > 0.9 * 4 * MIB and not any(content[4 * MIB :])
+
+
+@pytest.mark.emulator
+def test_data_that_compress_are_those_that_diskspd_writes(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    load = workload(pattern="sequential", write_pct=100, data="compressible", runtime_s=0.2, ramp_s=0)
+    job = fio.command(load.model_copy(update={"working_set_gib": 1 / 1024}), File(str(disk)))
+    assert run(job, tmp_path) == 0
+    assert disk.read_bytes() == bytes(range(256)) * (MIB // 256)
+    assert "compress" in job.content
+
+
+def test_what_is_written_is_said_and_reads_write_nothing() -> None:
+    assert "altered a little" in fio.command(workload(write_pct=100), Nbd()).content
+    assert fio.command(workload(), Nbd()).content == ""
+    assert "anew for each write" in fio.prefill_command(MIB, Nbd()).content
+
+
+def test_first_writes_begin_where_they_are_told_and_come_to_no_block_twice() -> None:
+    load = workload(write_pct=100, region="unwritten")
+    argv = fio.command(load, Nbd(), offset=3 * MIB).argv
+    assert f"--offset={3 * MIB}" in argv and "--norandommap" not in argv
+    assert "--norandommap" in fio.command(workload(write_pct=0, region="unwritten"), Nbd()).argv
 
 
 @pytest.mark.emulator

@@ -37,13 +37,17 @@ class DiskSpd:
     prints_mib = True
     example: Target = _Drive()
 
-    def command(self, workload: Workload, target: Target, *, seed: int) -> Job:
+    def command(self, workload: Workload, target: Target, *, seed: int, offset: int = 0) -> Job:
         """Build the measurement of one trial."""
-        return diskspd_command.command(workload, target, seed=seed)
+        return diskspd_command.command(workload, target, seed=seed, offset=offset)
 
     def prefill(self, size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
         """Build the writing of the first part, longer each time until all of it was written in one go."""
         return diskspd_command.prefill_command(size_bytes, target, written)
+
+    def overwrite(self, size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
+        """Build random writes of as many bytes as the first part has, which meet most of its blocks."""
+        return diskspd_command.overwrite_command(size_bytes, target, written)
 
     def read(
         self,

@@ -18,19 +18,26 @@ from diskbook.scenario.diskspd_line.arguments import Arguments, parse
 from diskbook.scenario.diskspd_line.render import render
 from diskbook.scenario.model import Workload
 from diskbook.tools.diskspd import xml as diskspd_xml
-from diskbook.tools.job import FILL_BLOCK_BYTES, Job, Target
+from diskbook.tools.job import FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Job, Target
 from diskbook.tools.record import SHORTEST, Measurement, UnusableError
 
 VERSION = "2.0.21"
 """The release that machines get. It reads -g5i as 5 bytes/ms, and -rs without a word (2.1 knows them)."""
 _PREFILL_MB_S = 400
+PATTERN = "the bytes 0 to 255 over and over, which compress (DiskSpd's default)"
+FRESH = "random data, made anew for each write (DiskSpd's -Zr)"
+WITH_REPLACEMENT = (
+    "DiskSpd draws each offset anew: as many bytes as the working set has meet about 63 % of its blocks, "
+    "some of them more than once"
+)
+_DRAWN = "DiskSpd draws each offset anew"
 _LONGER = 1.3  # than the rate before says: it may fall
 _RATE_ROUNDING = 0.001
 _PLAIN = re.compile(r"[A-Za-z0-9 #_.,:/\\-]+")
 """An argument as it may get into a command line: with nothing in it that cmd.exe or PowerShell would read."""
 
 
-def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
+def command(workload: Workload, target: Target, *, seed: int = 1, offset: int = 0) -> Job:
     """Build the measurement of one trial.
 
     Parameters
@@ -41,6 +48,8 @@ def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
         Where.
     seed
         Fixes the offsets drawn; a line given word for word keeps its own.
+    offset
+        Where on the target the working set begins, in bytes.
 
     Raises
     ------
@@ -50,7 +59,10 @@ def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
     if workload.verbatim is not None:
         return _verbatim(parse(workload.verbatim), target)
     asked = arguments_of(workload, target.target, seed=seed)
-    return _job(asked)
+    if offset:
+        asked = replace(asked, base_offset=offset, max_offset=offset + workload.working_set_bytes)
+    notes = (f"some writes are not the first to their block: {_DRAWN}",) if workload.first_writes else ()
+    return _job(asked, notes=notes, content=content_words(asked))
 
 
 def arguments_of(workload: Workload, target: str, *, seed: int = 1) -> Arguments:
@@ -76,7 +88,7 @@ def arguments_of(workload: Workload, target: str, *, seed: int = 1) -> Arguments
         latency=True,
         iops_interval_ms=round(workload.series_s * 1000),
         # Data that do not repeat: the default pattern (0, 1, 2 ...) might be stored for nothing.
-        buffers=str(max(MIB, workload.block_size_bytes)),
+        buffers=str(max(MIB, workload.block_size_bytes)) if workload.data == "random" else "pattern",
         seed=seed,
         output="xml",
     )
@@ -102,12 +114,9 @@ def prefill_command(size_bytes: int, target: Target, written: Measurement | None
     Job or None
         None when all of it is written.
     """
-    seconds = max(1, math.ceil(size_bytes / MB / _PREFILL_MB_S))
-    if written is not None:
-        done = written.directions["write"]
-        if (done_bytes := done.ios * FILL_BLOCK_BYTES) >= size_bytes:
-            return None
-        seconds = math.ceil(done.runtime_ms / 1000 * _LONGER * size_bytes / done_bytes)
+    seconds = _seconds(size_bytes, FILL_BLOCK_BYTES, written)
+    if seconds is None:
+        return None
     asked = Arguments(
         targets=(target.target,),
         block_size=FILL_BLOCK_BYTES,
@@ -122,7 +131,62 @@ def prefill_command(size_bytes: int, target: Target, written: Measurement | None
         buffers="random",
         output="xml",
     )
-    return _job(asked, limit_s=seconds + 600)
+    return _job(asked, limit_s=seconds + 600, content=FRESH)
+
+
+def overwrite_command(size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
+    """Build random writes of as many bytes as the first part of a disk has, with random data.
+
+    DiskSpd keeps no map of the blocks it wrote, so it meets some twice and some not at all: of n blocks in n
+    writes 1 - (1 - 1/n)^n, which is 63 % (1 - 1/e).
+
+    Parameters
+    ----------
+    size_bytes, target, written
+        As for `prefill_command`; a file is there already.
+
+    Returns
+    -------
+    Job or None
+        None when so much is written.
+    """
+    seconds = _seconds(size_bytes, OVERWRITE_BLOCK_BYTES, written)
+    if seconds is None:
+        return None
+    asked = Arguments(
+        targets=(target.target,),
+        block_size=OVERWRITE_BLOCK_BYTES,
+        write_pct=100,
+        random_pct=100,
+        threads_per_target=1,
+        outstanding=32,
+        cache="off",
+        max_offset=size_bytes,
+        warmup_s=0,
+        duration_s=seconds,
+        buffers="random",
+        output="xml",
+    )
+    return _job(asked, notes=(WITH_REPLACEMENT,), limit_s=seconds + 600, content=FRESH)
+
+
+def _seconds(size_bytes: int, block_bytes: int, written: Measurement | None) -> int | None:
+    """How long to write for so many bytes, by what the job before did; None when that was enough."""
+    if written is None:
+        return max(1, math.ceil(size_bytes / MB / _PREFILL_MB_S))
+    done = written.directions["write"]
+    done_bytes = done.ios * block_bytes
+    if done_bytes >= size_bytes:
+        return None
+    return math.ceil(done.runtime_ms / 1000 * _LONGER * size_bytes / done_bytes)
+
+
+def content_words(asked: Arguments) -> str:
+    """Say what a line writes; empty where it only reads."""
+    if not asked.write_pct:
+        return ""
+    kinds = {"pattern": PATTERN, "zero": "zeros (DiskSpd's -Z)", "random": FRESH}
+    return kinds.get(asked.buffers, f"random data from a buffer made once (DiskSpd's -Z{asked.buffers})")
 
 
 def version(number: str) -> str:
@@ -182,12 +246,14 @@ def _verbatim(line: Arguments, target: Target) -> Job:
         notes.append(
             "-c became -f: the disk itself is measured, without the file system of the line's author"
         )
-    return _job(there, notes=tuple(notes))
+    return _job(there, notes=tuple(notes), content=content_words(there))
 
 
-def _job(asked: Arguments, *, notes: tuple[str, ...] = (), limit_s: float | None = None) -> Job:
+def _job(
+    asked: Arguments, *, notes: tuple[str, ...] = (), limit_s: float | None = None, content: str = ""
+) -> Job:
     """Write arguments as a job; what a file holds is a part of them, so none but plain ones are taken."""
-    return Job(("diskspd", *plain(render(asked))), notes=notes, limit_s=limit_s)
+    return Job(("diskspd", *plain(render(asked))), notes=notes, limit_s=limit_s, content=content)
 
 
 def plain(words: Sequence[str]) -> tuple[str, ...]:

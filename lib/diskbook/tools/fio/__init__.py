@@ -9,7 +9,14 @@ from typing import Literal
 from diskbook.base.units import NS_PER_US
 from diskbook.scenario.model import ToolName, Workload
 from diskbook.tools.decode import plain_text
-from diskbook.tools.fio.command import command, prefill_command, verify_read_command, verify_write_command
+from diskbook.tools.fio.command import (
+    command,
+    overwrite_command,
+    prefill_command,
+    read_command,
+    verify_read_command,
+    verify_write_command,
+)
 from diskbook.tools.fio.trial import parse_logs, parse_output
 from diskbook.tools.job import Job, Target
 from diskbook.tools.protocol import Install, Releases, Tool
@@ -23,10 +30,12 @@ __all__ = [
     "Target",
     "command",
     "merge_bins",
+    "overwrite_command",
     "parse_logs",
     "parse_output",
     "percentile_ns",
     "prefill_command",
+    "read_command",
     "verify_read_command",
     "verify_write_command",
 ]
@@ -57,13 +66,17 @@ class Fio:
     prints_mib = False
     example: Target = _BlockDevice()
 
-    def command(self, workload: Workload, target: Target, *, seed: int) -> Job:
+    def command(self, workload: Workload, target: Target, *, seed: int, offset: int = 0) -> Job:
         """Build the measurement of one trial."""
-        return command(workload, target, seed=seed)
+        return command(workload, target, seed=seed, offset=offset)
 
     def prefill(self, size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
         """Build the writing of the first part; fio ends when all of it is written, so once is enough."""
         return prefill_command(size_bytes, target) if written is None else None
+
+    def overwrite(self, size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
+        """Build the random pass over the first part; fio's random map writes each block once."""
+        return overwrite_command(size_bytes, target) if written is None else None
 
     def read(
         self,

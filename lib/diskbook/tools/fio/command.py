@@ -8,9 +8,13 @@ from diskbook.base.errors import UsageError
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse
 from diskbook.scenario.model import Workload
 from diskbook.tools.fio import diskspd_line
-from diskbook.tools.job import FILL_BLOCK_BYTES, Job, Target
+from diskbook.tools.job import COMPRESSIBLE, FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Job, Target
 
 JOB_NAME = "trial"
+SCRAMBLED = "random data, made once and altered a little before each write (fio's default)"
+REFILLED = "random data, made anew for each write (fio's refill_buffers)"
+PATTERN = "the bytes 0 to 255 over and over, which compress (fio's buffer_pattern)"
+ZEROS = "zeros (fio's zero_buffers)"
 # The achieved rate may miss the offered one by 0.5 %; rounding must not use that up.
 _RATE_ROUNDING = 0.001
 _RW = {
@@ -23,7 +27,7 @@ _RW = {
 }
 
 
-def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
+def command(workload: Workload, target: Target, *, seed: int = 1, offset: int = 0) -> Job:
     """Build the measurement of one trial.
 
     Percentiles and bins are of total latency (from submission, as an application sees it), not of
@@ -38,6 +42,8 @@ def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
         Where.
     seed
         Fixes the offsets drawn, so that they differ between trials and can be repeated.
+    offset
+        Where on the target the working set begins, in bytes.
 
     Raises
     ------
@@ -48,12 +54,13 @@ def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
     argv = [
         *_start(JOB_NAME, target, workload.ioengine),
         *_load(workload, line),
+        *_region(workload, offset),
+        *_content(workload),
         *_sync(workload, target.engine),
         *(_rate(workload) if line is None else diskspd_line.rate(line)),
         f"--ramp_time={_ms(workload.ramp_s)}ms",
         f"--runtime={_ms(workload.runtime_s)}ms",
         "--time_based",
-        "--norandommap",
         "--randrepeat=0",
         f"--randseed={seed}",
         "--group_reporting",
@@ -66,7 +73,12 @@ def command(workload: Workload, target: Target, *, seed: int = 1) -> Job:
         "--per_job_logs=0",
     ]
     logs = {"lat_log": f"{JOB_NAME}_lat.log", "iops_log": f"{JOB_NAME}_iops.log"}
-    return Job(tuple(argv), logs, tuple(_notes(workload, target.engine, line)))
+    return Job(
+        tuple(argv),
+        logs,
+        tuple(_notes(workload, target.engine, line)),
+        content=_content_words(workload, line),
+    )
 
 
 def prefill_command(working_set_bytes: int, target: Target, *, seed: int = 1) -> Job:
@@ -86,8 +98,46 @@ def prefill_command(working_set_bytes: int, target: Target, *, seed: int = 1) ->
         "--end_fsync=1",
         "--output-format=json",
     ]
-    # 50 MB/s is a slow disk; ten minutes more than that takes is a broken one.
-    return Job(tuple(argv), limit_s=working_set_bytes / 50e6 + 600)
+    return Job(tuple(argv), limit_s=_limit_s(working_set_bytes), content=REFILLED)
+
+
+def overwrite_command(working_set_bytes: int, target: Target, *, seed: int = 1) -> Job:
+    """Build one pass over the working set in random order, each block once, with fresh random data.
+
+    A disk that was only filled in order is in the state of a new file; writes of a run would change that
+    state while it is measured.
+    """
+    argv = [
+        *_start("overwrite", target),
+        "--rw=randwrite",
+        f"--bs={OVERWRITE_BLOCK_BYTES}",
+        "--iodepth=32",
+        f"--size={working_set_bytes}",
+        "--refill_buffers=1",
+        "--randrepeat=0",
+        f"--randseed={seed}",
+        "--end_fsync=1",
+        "--output-format=json",
+    ]
+    return Job(tuple(argv), limit_s=_limit_s(working_set_bytes), content=REFILLED)
+
+
+def read_command(working_set_bytes: int, target: Target) -> Job:
+    """Build the reading of the whole working set once, in order: what warms a host cache."""
+    argv = [
+        *_start("warm", target),
+        "--rw=read",
+        f"--bs={FILL_BLOCK_BYTES}",
+        "--iodepth=16",
+        f"--size={working_set_bytes}",
+        "--output-format=json",
+    ]
+    return Job(tuple(argv), limit_s=_limit_s(working_set_bytes))
+
+
+def _limit_s(size_bytes: int) -> float:
+    """50 MB/s is a slow disk; ten minutes more than that takes is a broken one."""
+    return size_bytes / 50e6 + 600
 
 
 def verify_write_command(target: Target, *, size_bytes: int, offset: int = 0, seed: int = 1) -> Job:
@@ -167,6 +217,27 @@ def _extent(workload: Workload) -> list[str]:
 def _extent_of_line(workload: Workload, line: Arguments) -> list[str]:
     whole = [] if line.span_bytes is not None else [f"--size={workload.working_set_bytes}"]
     return [*whole, *diskspd_line.options(line)]
+
+
+def _region(workload: Workload, offset: int) -> list[str]:
+    """Where it begins. With its random map fio comes to a block a second time only after all others."""
+    place = [f"--offset={offset}"] if offset else []
+    return place if workload.first_writes else [*place, "--norandommap"]
+
+
+def _content(workload: Workload) -> list[str]:
+    """What writes hold; fio's own default is left as it is, since making data anew costs CPU."""
+    if workload.data == "random" or workload.write_pct == 0:
+        return []
+    return [f"--buffer_pattern=0x{COMPRESSIBLE.hex()}"]
+
+
+def _content_words(workload: Workload, line: Arguments | None) -> str:
+    if workload.write_pct == 0:
+        return ""
+    if line is not None:
+        return {"zero": ZEROS, "random": REFILLED}.get(line.buffers, SCRAMBLED)
+    return SCRAMBLED if workload.data == "random" else PATTERN
 
 
 def _sync(workload: Workload, engine: str) -> list[str]:

@@ -37,13 +37,17 @@ class VmFleet:
     prints_mib = True
     example: Target = _File()
 
-    def command(self, workload: Workload, target: Target, *, seed: int) -> Job:
+    def command(self, workload: Workload, target: Target, *, seed: int, offset: int = 0) -> Job:
         """Build the line of one machine, without program and target; its seed is from the clock."""
         return line.command(workload)
 
     def prefill(self, size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
         """Build the writing of each machine's file, longer until the slowest has written all of its own."""
         return line.prefill(size_bytes, target, written)
+
+    def overwrite(self, size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
+        """Return None: every file is written anew, in full, before each block."""
+        return None
 
     def read(
         self,

@@ -42,7 +42,7 @@ def command(workload: Workload) -> Job:
     if workload.verbatim is not None:
         return _verbatim(parse(workload.verbatim))
     asked = _arguments(workload)
-    return Job(tuple(words(asked)), notes=(CLOCK_SEED,))
+    return Job(tuple(words(asked)), notes=(CLOCK_SEED,), content=diskspd_command.content_words(asked))
 
 
 def words(asked: Arguments) -> list[str]:
@@ -127,4 +127,4 @@ def _verbatim(asked: Arguments) -> Job:
     kept = diskspd_command.plain(render(there))
     if any(" " in word for word in kept):
         raise UsageError("DiskSpd line: a fleet's line is cut at its spaces, so no argument may hold one")
-    return Job(kept, notes=tuple(notes))
+    return Job(kept, notes=tuple(notes), content=diskspd_command.content_words(there))

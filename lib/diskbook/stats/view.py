@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.stats import cell_checks, intervals, losses, outliers, ratios, strata
-from diskbook.stats.gates import Gate, data, design, limits as limit_gates, tool
+from diskbook.stats.gates import Gate, attachment, data, design, limits as limit_gates, tool
 from diskbook.stats.gates.plan import Plan, plan_gate
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import OutlierCounts
@@ -166,6 +166,7 @@ class View:
             ),
             data.noise_gate(arms, far, there),
             data.memory_gate(log_ratios),
+            attachment.attachment_gate(arms, cells),
             design.zone_gate(arms, cells),
             tool.tool_gate(arms, cells, self.provenance),
             design.nearest_gate(self.strata(item), replicates),

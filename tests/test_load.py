@@ -64,6 +64,7 @@ def test_every_scenario_loads_in_every_preset() -> None:
         ({"workload.randread-qd1.runtime_s": "long"}, "runtime_s"),
         ({"arm.lrs-z1.disk": "lr"}, "[[arm]] lrs-z1: there is no disk 'lr'; did you mean 'lrs'?"),
         ({"arm.zrs-z1.machine": "vm2"}, "pairing same-machine, but the arms are on vm2 and vm1"),
+        ({"disk.zrs.frequent_attach": True}, "of the disks zrs and lrs one alone has frequent_attach"),
         ({"disk.zrs.zone": "1"}, "[[disk]] zrs: zone"),
         ({"disk.zrs.name": "lrs"}, "the name 'lrs' is used twice"),
         ({"disk.zrs.name": "ZRS 1"}, "is not a name"),

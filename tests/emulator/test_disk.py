@@ -292,6 +292,15 @@ def test_seconds_count_from_the_epoch(make: MakeExport) -> None:
     assert export.sessions()[0].read_mean_ms == pytest.approx(0.8, rel=1e-6)
 
 
+def test_a_fresh_disk_is_slow_until_its_time_is_over(make: MakeExport) -> None:
+    """Before and after a moment: one has begun an hour ago, the other ended a second ago."""
+    for until, factor in ((3600.0, 3.0), (-1.0, 1.0)):
+        plays = model(Latency(0.2), fresh_log=math.log(3), fresh_until_s=time.monotonic() + until)
+        export = make(f"fresh{factor:g}", plays=plays)
+        some_ios(export, "randread", 50)
+        assert export.sessions()[0].read_mean_ms == pytest.approx(0.2 * factor, rel=1e-6)
+
+
 @pytest.mark.alone
 def test_a_client_sees_the_latency(make: MakeExport) -> None:
     export = make(plays=model(Latency(20.0), Latency(8.0)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from diskbook.emulator.model import Model
-from diskbook.emulator.profile import Caps, Noise, Profile, Wander, load_profile
+from diskbook.emulator.profile import Attach, Caps, Noise, Profile, Wander, load_profile
 from diskbook.emulator.types import DiskSpec, Limits, VmSpec
 
 ZRS = DiskSpec("/disks/a", "a", "Premium_ZRS", 1024, None, 1, 5000, 200, False, False, None)
@@ -222,3 +223,11 @@ def test_a_burstable_machine_has_its_documented_limits_and_credit() -> None:
     spent = replace(load_profile("azure-noise-2024-burstable"), noise=Noise(credit_empty=1.0))
     empty, _ = Model(spent, 1).vm_limits(vm)
     assert (empty.credit_ios, empty.credit_mb) == (0, 0) and uncached.credit_mb > 0
+
+
+def test_a_disk_is_slow_after_an_attach_where_that_is_planted() -> None:
+    profile = load_profile("quiet")
+    plain = Model(profile, 7).export_model(VM, ZRS, "None", 0)
+    assert Model(profile, 7).fresh(plain, 100.0).fresh_log == 0.0
+    planted = Model(replace(profile, attach=Attach(60.0, 1.5)), 7).fresh(plain, 100.0)
+    assert (planted.fresh_log, planted.fresh_until_s) == (pytest.approx(math.log(1.5)), 160.0)

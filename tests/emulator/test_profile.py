@@ -207,6 +207,8 @@ def test_every_profile_that_comes_along_can_be_read() -> None:
         (ROW + "[control_plane]\ndelay_s = 1\n", "no key 'delay_s'; did you mean 'delays_s'?"),
         (ROW + "[control_plane.delays_s]\ndisk-creat = 1\n", "did you mean 'disk-create'?"),
         (ROW + "[caps]\niops_factor = 0\n", "iops_factor must be a number of at least 0.01"),
+        (ROW + "[attach]\nslow_s = -1\n", "[attach] slow_s must be a number of at least 0, not -1."),
+        (ROW + "[attach]\nfactors = 2\n", "[attach]: there is no key 'factors'; did you mean 'factor'?"),
         ("description = 'nothing'\n", "needs [[latency]] rows"),
         ("latency = 1 1\n", "not valid TOML"),
         ('extends = "defualt"\n', "no emulator profile 'defualt'; did you mean 'default'?"),

@@ -156,8 +156,19 @@ def test_components_need_blocks() -> None:
 def test_moves_follow_the_order_of_trials() -> None:
     scenario = load.load("zone-disks", "quick", {"all_workloads.blocks": 1})
     attached, detached = durations.moves(scenario)
-    # Two LRS disks once each; the ZRS disk to its three machines, each once in a block.
-    assert (attached, detached) == (5, 2)
+    # Each of three disks once, to be filled; then the ZRS disk to three machines, the others as often.
+    assert (attached, detached) == (12, 9)
+    assert durations.attached_anew(scenario) == (9, 5)
+
+
+def test_settling_is_part_of_the_time() -> None:
+    scenario = load.load("zone-disks", "quick", {"all_workloads.blocks": 60})
+    settled = scenario.model_copy(update={"design": scenario.design.model_copy(update={"settle_s": 30.0})})
+    assert durations.attached_anew(scenario) == (9 * 60, 5 * 60)
+    more = durations.around_s(settled) - durations.around_s(scenario)
+    assert more == pytest.approx(5 * 60 * 30)
+    stays = load.load("disk-options", "quick")
+    assert durations.attached_anew(stays) == (0, 0)
 
 
 def test_time_grows_with_what_is_done() -> None:

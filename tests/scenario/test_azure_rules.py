@@ -47,6 +47,7 @@ def disk_body(disk: dict[str, Any], region: str = LOCATION) -> dict[str, Any]:
         "bursting": "burstingEnabled",
         "iops": "diskIOPSReadWrite",
         "mb_s": "diskMBpsReadWrite",
+        "frequent_attach": "optimizedForFrequentAttach",
     }
     creation = {"createOption": "Empty", "performancePlus": disk.get("performance_plus", False)}
     properties = {names[key]: value for key, value in disk.items() if key in names}
@@ -55,7 +56,16 @@ def disk_body(disk: dict[str, Any], region: str = LOCATION) -> dict[str, Any]:
     return body | ({"zones": [disk["zone"]]} if "zone" in disk else {})
 
 
-@pytest.mark.parametrize("disk", [P30, ZRS, {**P30, "bursting": True}, {**P30, "performance_plus": True}])
+@pytest.mark.parametrize(
+    "disk",
+    [
+        P30,
+        ZRS,
+        {**P30, "bursting": True},
+        {**P30, "performance_plus": True},
+        {**P30, "frequent_attach": True},
+    ],
+)
 def test_what_azure_takes_breaks_no_rule(disk: dict[str, Any]) -> None:
     assert check(scenario(disk), TODAY) == []
 

@@ -96,3 +96,16 @@ def of_arms(n_arms: int, blocks: int, replicates: int) -> Scenario:
     arms = tuple(scenario.arm[0].model_copy(update={"name": f"arm{number}"}) for number in range(n_arms))
     workload = scenario.workload[0].model_copy(update={"blocks": blocks, "arms": None})
     return scenario.model_copy(update={"arm": arms, "workload": (workload,)})
+
+
+def test_workloads_come_in_one_order_for_all_arms_of_a_repeat() -> None:
+    orders = set()
+    for block in _plan(design__repeats=2, design__replicates=4):
+        for repeat in (1, 2):
+            of_arm: dict[str, list[str]] = {}
+            for trial in block.trials:
+                if trial.repeat == repeat:
+                    of_arm.setdefault(trial.arm, []).append(trial.workload)
+            assert len({tuple(order) for order in of_arm.values()}) == 1
+            orders.add((len(block.trials), *of_arm["lrs-z1"]))
+    assert len(orders) > 8  # of 32 drawn

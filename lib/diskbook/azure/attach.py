@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,6 +33,9 @@ class Attachments:
         self._run = run
         self._machines = {name: row["id"] for name, row in replicate["machines"].items()}
         self._disks = {name: row["id"] for name, row in replicate["disks"].items()}
+        self._replicate: int | None = replicate.get("replicate")
+        self.attached_at: dict[tuple[str, str], float] = {}
+        """When a disk was attached to a machine last (`time.monotonic`), by their names."""
 
     def where(self, disk: str) -> list[tuple[str, int]]:
         """Machines, by scenario name, that have the disk now, with the LUN, as Azure says."""
@@ -56,6 +60,18 @@ class Attachments:
                 return lun
         if len(places) >= disk.max_shares:
             self.detach(disk.name, places[0][0])
+        return self.attach(disk, machine)
+
+    def renew(self, disk: Disk, machine: str) -> int:
+        """Attach a disk to a machine anew, which is detached first where it is there already.
+
+        Else it is taken from another machine where it cannot be shared. Returns the LUN.
+        """
+        places = [place for place, _ in self.where(disk.name)]
+        if machine in places:
+            self.detach(disk.name, machine)
+        elif len(places) >= disk.max_shares:
+            self.detach(disk.name, places[0])
         return self.attach(disk, machine)
 
     def attach(self, disk: Disk, machine: str) -> int:
@@ -103,12 +119,15 @@ class Attachments:
         ]
         with operation(self._run, "attach", f"{', '.join(luns)} to {machine}", self._clients):
             self._change(machine, {"dataDisksToAttach": bodies})
+        attached_at = time.monotonic()
         vm = self._get(machine)
         for spec in disks:
             attachment = readback.check_attachment(
                 spec.name, vm, self._disks[spec.name], luns[spec.name], spec.cache
             )
-            self._run.append("attached", disk=spec.name, machine=machine, read_back=attachment)
+            place = {"replicate": self._replicate, "disk": spec.name, "machine": machine}
+            self._run.append("attached", **place, read_back=attachment)
+            self.attached_at[spec.name, machine] = attached_at
         return luns
 
     def detach(self, disk: str, machine: str, *, force: bool = False) -> None:

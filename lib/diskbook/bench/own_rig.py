@@ -38,6 +38,10 @@ class OwnRig(Rig):
         """Return none: these disks have no LUN."""
         return []
 
+    def attached_at(self, disk: str, machine: str) -> float | None:
+        """Return none: these disks are never attached."""
+        return None
+
     def _data_disk(self, spec: Disk, machine: str) -> Device:
         read_back = self.replicate["disks"][spec.name]["read_back"]
         place, link = stage.place_of(self.run.manifest, spec.name), self.connection(machine)

@@ -44,6 +44,12 @@ def prefill(rig: Rig, disk: str, machine: str) -> None:
     _condition(rig, disk, machine, device, place)
 
 
+def is_done(rig: Rig, disk: str) -> bool:
+    """Tell whether a disk is filled, and written over where it is to be."""
+    over = disk in rig.overwritten or not layout.overwritten_bytes(rig.scenario, disk)
+    return disk in rig.prefilled and over
+
+
 def prefill_volume(rig: Rig, arm: Arm) -> None:
     """Make, fill and write over the file on a volume once, as a disk is."""
     place = ledger_place(rig, arm)

@@ -132,6 +132,15 @@ class Rig:
         """LUNs at which a disk is on a machine."""
         return [lun for place, lun in self.attachments.where(disk) if place == machine]
 
+    def renew(self, disk: str, machine: str) -> None:
+        """Attach a disk to a machine anew; it is proved to be ours again before it is used next."""
+        self.forget(disk)
+        self.attachments.renew(self.scenario.disk_named(disk), machine)
+
+    def attached_at(self, disk: str, machine: str) -> float | None:
+        """When this session attached a disk to a machine (`time.monotonic`); None where it did not."""
+        return self.attachments.attached_at.get((disk, machine))
+
     def forget(self, disk: str) -> None:
         """Look again where the disk is before it is used next."""
         self._placed.pop(disk, None)

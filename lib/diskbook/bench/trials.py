@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.bench import fleets, guest, node_counters, orphans, precondition, spacing, volumes
+from diskbook.bench import attachment, fleets, guest, node_counters, orphans, precondition, spacing, volumes
 from diskbook.bench.precondition import NoRoomError, prefill
 from diskbook.bench.rig import Rig
 from diskbook.bench.tool_jobs import START_S, read, run_job, run_with_retry
 from diskbook.machines.cluster.steps import StepFailed
 from diskbook.machines.device import Device
 from diskbook.machines.jobs import JobLost
-from diskbook.scenario import schedule
+from diskbook.scenario import attachments, schedule
 from diskbook.scenario.model import Arm, Scenario, Workload
 from diskbook.store.run import Run, now_utc
 from diskbook.tables import counters
@@ -60,11 +60,13 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
     DiskbookError
         When not one of its trials succeeded: what is broken would break the others too.
     """
-    _prepare(rig)
+    _prepare(rig, block)
     used, succeeded = rig.run.trial_names(), False
+    cycles = attachments.cycles(rig.scenario, block)
     rig.run.append("block", replicate=rig.number, block=block.block, status="begun")
     for trial in block.trials:
-        if rig.stop.is_set():
+        arm = rig.scenario.arm_named(trial.arm)
+        if rig.stop.is_set() or not attachment.begin(rig, arm, cycles.get(trial.position, 0)):
             return False
         # A block cut short is repeated whole; what it left keeps its names.
         first = next(number for number in range(1, 1000) if trial.name(number) not in used)
@@ -76,8 +78,14 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
     return True
 
 
-def _prepare(rig: Rig) -> None:
-    """Have volumes idle before a block, and all that fleets read on them written anew."""
+def _prepare(rig: Rig, block: schedule.Block) -> None:
+    """Have volumes idle before a block, all that fleets read on them written anew, and disks filled.
+
+    Disks are attached and filled before the first block that measures them, so that they begin it alike.
+    """
+    places = attachments.places_before(rig.scenario, block)
+    for disk, machine in [place for place in places if not precondition.is_done(rig, place[0])]:
+        prefill(rig, disk, machine)
     volumes.idle(rig)
     if fleets.warm_up(rig):
         volumes.idle(rig)

@@ -6,7 +6,7 @@ from diskbook.base.units import MB, MIB
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.catalog import OWN_DISK
 from diskbook.reference.delays import DELAYS_S
-from diskbook.scenario import fleets, layout, loss_rules, schedule
+from diskbook.scenario import attachments, fleets, layout, loss_rules, schedule
 from diskbook.scenario.model import Arm, Disk, Scenario, Workload
 from diskbook.throttling import volume_bound, volume_setups
 from diskbook.tools.job import OVERWRITE_BLOCK_BYTES
@@ -46,6 +46,7 @@ def around_s(scenario: Scenario) -> float:
     drills += max((clusters.count(cluster) for cluster in clusters), default=0) * LOSS_S
     deleted = DELAYS_S["vm-delete"] + DELAYS_S["group-delete"]
     volumes = _volumes_s(scenario)
+    moved += attached_anew(scenario)[1] * scenario.design.settle_s
     return made + moved + prefill + volumes + drills + schedule.waiting_s(scenario) + deleted
 
 
@@ -115,30 +116,60 @@ def _volumes_s(scenario: Scenario) -> float:
 
 
 def moves(scenario: Scenario) -> tuple[float, float]:
-    """Attachments and detachments of one replicate, from the order of its trials.
+    """Attachments and detachments of one replicate, from the order of its trials (`scenario.attachments`).
 
     Of more than 50 blocks the first 50 are counted and stand for the others.
     """
-    alone = [disk for disk, machine in scenario.made_disks() if machine is None]
-    places: dict[str, list[str]] = {disk.name: [] for disk in alone}
+    counted, share = _first_blocks(scenario)
+    alone = [disk.name for disk, machine in scenario.made_disks() if machine is None]
+    places: dict[str, list[str]] = {name: [] for name in alone}
     attached = detached = 0
-    blocks = max(load.blocks for load in scenario.workload)
-    counted = min(blocks, 50)
-    loads = tuple(load.model_copy(update={"blocks": min(load.blocks, 50)}) for load in scenario.workload)
-    single = scenario.design.model_copy(update={"replicates": 1})
-    first = scenario.model_copy(update={"design": single, "workload": loads})
-    for block in schedule.plan(first):
+    for place in attachments.places_before(scenario, counted[0]):
+        attached += _attach(scenario, places, *place)[0]
+    for block in counted:
+        cycles = attachments.cycles(scenario, block)
         for trial in block.trials:
             arm = scenario.arm_named(trial.arm)
-            place = places.get(arm.disk)
-            if place is None or arm.machine in place:
+            if arm.disk not in places:
                 continue
-            if len(place) >= scenario.disk_named(arm.disk).max_shares:
-                place.pop(0)
-                detached += 1
-            place.append(arm.machine)
-            attached += 1
-    return attached * blocks / counted, detached * blocks / counted
+            for _ in range(max(1, cycles.get(trial.position, 0))):
+                done = _attach(scenario, places, arm.disk, arm.machine, anew=trial.position in cycles)
+                attached, detached = attached + done[0], detached + done[1]
+    return attached * share, detached * share
+
+
+def attached_anew(scenario: Scenario) -> tuple[float, float]:
+    """How often disks of one replicate are attached anew in its blocks, and before how many visits of arms.
+
+    Each time one is detached and attached; before the first trial of a visit it settles (`design.settle_s`).
+    """
+    blocks, share = _first_blocks(scenario)
+    times = attachments.per_block(scenario, blocks).total()
+    visits = sum(len(attachments.cycles(scenario, block)) for block in blocks)
+    return times * share, visits * share
+
+
+def _first_blocks(scenario: Scenario) -> tuple[list[schedule.Block], float]:
+    """At most 50 blocks of the first replicate, and how many blocks each of them stands for."""
+    blocks = max(load.blocks for load in scenario.workload)
+    loads = tuple(load.model_copy(update={"blocks": min(load.blocks, 50)}) for load in scenario.workload)
+    single = scenario.design.model_copy(update={"replicates": 1})
+    first = schedule.plan(scenario.model_copy(update={"design": single, "workload": loads}))
+    return first, blocks / len(first)
+
+
+def _attach(
+    scenario: Scenario, places: dict[str, list[str]], disk: str, machine: str, anew: bool = False
+) -> tuple[int, int]:
+    """Place a disk on a machine; numbers of attachments and detachments that this takes."""
+    place, detached = places.setdefault(disk, []), 0
+    if machine in place and not anew:
+        return 0, 0
+    if machine in place or len(place) >= scenario.disk_named(disk).max_shares:
+        place.remove(machine if machine in place else place[0])
+        detached = 1
+    place.append(machine)
+    return 1, detached
 
 
 def _mb_s(scenario: Scenario, disk: Disk) -> float:

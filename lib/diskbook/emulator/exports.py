@@ -85,7 +85,11 @@ class Exports:
     def model_of(self, attachment: Attachment) -> ExportModel:
         """What the disk plays in this attachment."""
         record, times = self._book.vms[attachment.vm_id], attachment.times_before
-        return self._model.export_model(record.spec, attachment.disk, attachment.caching, times, record.block)
+        model = self._model.export_model(
+            record.spec, attachment.disk, attachment.caching, times, record.block
+        )
+        attached_at = time.monotonic() - (time.time() - attachment.attached)
+        return self._model.fresh(model, attached_at)
 
     def stop(self, attachment: Attachment) -> None:
         """Stop the export and keep what it recorded."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -151,6 +152,12 @@ class Model:
             second_log=_seconds(levels, self.seed, *of_block),
             trial_log=self._trials(machine, self.entity(disk.id), str(attachment)),
         )
+
+    def fresh(self, export: ExportModel, attached_at: float) -> ExportModel:
+        """Return what a disk attached at a time (`time.monotonic()`) plays: slow at first, where planted."""
+        planted = self.profile.attach
+        until = attached_at + planted.slow_s
+        return replace(export, fresh_log=math.log(planted.factor), fresh_until_s=until)
 
     def disk_limits(self, disk: DiskSpec) -> Limits:
         """Return the caps of a disk, one budget over all machines that share it.

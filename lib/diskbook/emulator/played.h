@@ -91,7 +91,9 @@ struct model {
   int64_t overhead_ns; /* what a client adds to a latency, besides late wake-ups */
   int64_t seconds, trials;
   _Atomic int64_t sessions; /* how many have begun */
-  int64_t reserved[6];
+  int64_t fresh_until_ns; /* freshly attached until then, CLOCK_MONOTONIC: `fresh_log` is added */
+  double fresh_log;
+  int64_t reserved[4];
   double second_log[SECONDS];
   double trial_log[TRIALS];
   struct session session[SESSIONS];
@@ -186,7 +188,8 @@ static double
 noise (const struct session *s, int64_t now)
 {
   const int64_t second = later (0, (now - model->epoch_ns) / NS);
-  return model->log_factor + model->second_log[second % model->seconds] + (s ? s->trial_log : 0);
+  const double fresh = now < model->fresh_until_ns ? model->fresh_log : 0;
+  return model->log_factor + fresh + model->second_log[second % model->seconds] + (s ? s->trial_log : 0);
 }
 
 /* Lognormal whose mean is `mean_ns` times exp (noise), and the offset. */

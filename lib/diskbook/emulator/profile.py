@@ -181,6 +181,18 @@ class Volumes:
     repair_depth: Annotated[Number, Field(ge=1, le=64, multiple_of=1)] = 8
 
 
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True)
+class Attach:
+    """What an attach does to a disk: latencies times `factor` for `slow_s` seconds, not scaled.
+
+    The disks of volumes are attached before all else, and play nothing of it.
+    """
+
+    slow_s: Level = 0.0
+    factor: Annotated[Factor, Field(le=100)] = 1.0
+
+
 @dataclass(frozen=True)
 class Profile:
     """A checked profile.
@@ -195,6 +207,7 @@ class Profile:
     caps: Caps = field(default_factory=Caps)
     volumes: Volumes = field(default_factory=Volumes)
     drives: Mapping[str, Drives] = field(default_factory=dict)
+    attach: Attach = field(default_factory=Attach)
     delays_s: Mapping[str, float] = field(default_factory=dict)
     home_zone: str | None = None
 
@@ -261,6 +274,7 @@ class _Document(BaseModel):
     volumes: Volumes = Volumes()
     drives: dict[Annotated[str, known_name("site", SITES)], Drives] = Field(default_factory=dict)
     zones: _Zones = _Zones()
+    attach: Attach = Attach()
 
 
 def _candidates(site: str, sku: str, option: str, zone_relation: str, op: str) -> Iterator[LatencyKey]:
@@ -357,6 +371,7 @@ def parse_profile(document: Mapping[str, Any], name: str, where: str) -> Profile
         caps=checked.caps,
         volumes=checked.volumes,
         drives=checked.drives,
+        attach=checked.attach,
         delays_s=checked.control_plane.delays_s,
         home_zone=None if home == "seed" else home,
     )

@@ -181,6 +181,7 @@ def _truth_route(config: dict[str, Any], profile: Profile, backend: LocalBackend
         "home_zone": profile.home_zone or "seed",
         "noise": asdict(profile.noise),
         "caps": asdict(profile.caps),
+        "attach": asdict(profile.attach),
     }
 
     def truth(request: Request) -> JSONResponse:

@@ -99,7 +99,9 @@ class _Model(ctypes.Structure):
         ("seconds", ctypes.c_int64),
         ("trials", ctypes.c_int64),
         ("sessions", ctypes.c_int64),
-        ("reserved", ctypes.c_int64 * 6),
+        ("fresh_until_ns", ctypes.c_int64),
+        ("fresh_log", ctypes.c_double),
+        ("reserved", ctypes.c_int64 * 4),
         ("second_log", ctypes.c_double * MAX_SECONDS),
         ("trial_log", ctypes.c_double * MAX_TRIALS),
         ("session", _Session * MAX_SESSIONS),
@@ -236,6 +238,7 @@ class ModelFile:
         shared.cache_bytes = model.cache.size_bytes if model.cache else 0
         shared.cache_writes = int(model.cache is not None and model.cache.writes)
         shared.log_factor = model.log_factor
+        shared.fresh_until_ns, shared.fresh_log = round(model.fresh_until_s * NS_PER_S), model.fresh_log
         shared.seconds = _fill(shared.second_log, model.second_log, "second_log")
         shared.trials = _fill(shared.trial_log, model.trial_log, "trial_log")
 

@@ -44,8 +44,8 @@ def build_truth(response: Mapping[str, Any], trials: Iterable[TrialWindow]) -> d
     Returns
     -------
     dict
-        `emulator` (name, profile, seed, noise, caps), `machines`, `disks`, `attachments` (population and
-        realised means, ms, one entry a machine and disk), `volumes` (see `volume_truth`) and `trials`
+        `emulator` (name, profile, seed, noise, caps, attach), `machines`, `disks`, `attachments` (population
+        and realised means, ms, one entry a machine and disk), `volumes` (see `volume_truth`) and `trials`
         (realised means, ms, of the session that overlaps the trial most; `matched` is False where none does).
     """
     attachments = response["attachments"]

@@ -60,7 +60,8 @@ class ExportModel:
     `log_factor` multiplies every latency by exp(log_factor) (machine, disk and session noise that stay
     constant while attached). `second_log[i]` does so during second i since the emulator began (wrapping),
     `trial_log[k]` during the k-th session (wrapping): from the first I/O after everyone had closed the
-    export to the last close.
+    export to the last close. `fresh_log` does so for a freshly attached disk, until `fresh_until_s`
+    (`time.monotonic()`).
     """
 
     read: Latency
@@ -70,6 +71,8 @@ class ExportModel:
     log_factor: float = 0.0
     second_log: tuple[float, ...] = (0.0,)
     trial_log: tuple[float, ...] = (0.0,)
+    fresh_log: float = 0.0
+    fresh_until_s: float = 0.0
 
 
 @dataclass(frozen=True)

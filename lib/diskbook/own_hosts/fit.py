@@ -11,7 +11,7 @@ from diskbook.own_hosts.hosts_file import BlockDevice, Folder, OwnHost
 from diskbook.reference.catalog import OWN_DISK, OWN_HOST
 from diskbook.scenario.model import Disk, Scenario
 
-_OPTIONS = ("bursting", "performance_plus", "accelerated_network", "iops", "mb_s")
+_OPTIONS = ("bursting", "performance_plus", "accelerated_network", "frequent_attach", "iops", "mb_s")
 TOKEN_BYTES = 4
 
 

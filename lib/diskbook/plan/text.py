@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from diskbook.analysis.prior_runs import PriorRun, history_of, open_prior_run
 from diskbook.base.errors import UsageError
 from diskbook.base.units import KIB, duration, parse_percent, percent
+from diskbook.cost import durations
 from diskbook.cost.durations import OWN_DISK_MB_S, fill_s, overwrite_s
 from diskbook.plan import sample_size, single_ios
 from diskbook.plan.sample_size import Evidence, Need, Needs, Target
 from diskbook.reference import noise
 from diskbook.reference.catalog import OWN_DISK
-from diskbook.scenario import schedule, volume_words
+from diskbook.reference.delays import DELAYS_S
+from diskbook.scenario import attachments, schedule, volume_words
 from diskbook.scenario.model import Arm, Scenario, Workload
 from diskbook.show import tool as show_tool
 from diskbook.stats import power, prior_runs
@@ -236,7 +238,23 @@ def _time(scenario: Scenario) -> str:
     )
     if replicates > 1:
         text += f", {duration(trials_s / replicates + around_s)} with replicates in parallel"
-    return text + "\n  (on the emulator trials take as long, the rest a small part of it)"
+    text += "\n  (on the emulator trials take as long, the rest a small part of it)"
+    return "\n".join([text, *_attaches(scenario)])
+
+
+def _attaches(scenario: Scenario) -> list[str]:
+    """How often disks are attached anew in the blocks of a replicate, and what time it costs; if they are."""
+    times, visits = durations.attached_anew(scenario)
+    if not times:
+        return []
+    names = " and ".join(", ".join(sorted(group)) for group in attachments.cycled(scenario))
+    settle_s = scenario.design.settle_s
+    settles = f"{settle_s:g} s to settle" if settle_s else "no time to settle (design.settle_s = 0)"
+    cycle_s = DELAYS_S["disk-attach"] + DELAYS_S["disk-detach"]
+    return [
+        f"  attached anew: {names}, each equally often in a block, {times:.0f} times a replicate, with "
+        f"{settles}; about {duration(times * cycle_s + visits * settle_s)} of that time"
+    ]
 
 
 def _now(

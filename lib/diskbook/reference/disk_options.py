@@ -99,6 +99,11 @@ OPTIONS = (
         "accelerated_network", ("supportedCapabilities", "acceleratedNetwork"),
         "supported_capabilities.accelerated_network", False,
     ),
+    # Such a disk does not follow its machine's fault domain (Microsoft, on the property): another object.
+    Option(
+        "frequent_attach", ("optimizedForFrequentAttach",), "optimized_for_frequent_attach", False,
+        "optimized for frequent attach, not aligned with its machine's fault domain",
+    ),
     Option("iops", ("diskIOPSReadWrite",), "disk_iops_read_write", None, "{} IOPS", limits=True),
     Option("mb_s", ("diskMBpsReadWrite",), "disk_m_bps_read_write", None, "{} MB/s", limits=True),
 )  # fmt: skip

@@ -51,6 +51,7 @@ class DiskAsk:
     bursting: bool = False
     performance_plus: bool = False
     accelerated_network: bool = False
+    frequent_attach: bool = False
     iops: int | None = None
     mb_s: int | None = None
 

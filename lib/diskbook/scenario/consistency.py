@@ -86,6 +86,7 @@ def _check_comparison(scenario: Scenario, item: Comparison) -> None:
         if not scenario.workload_named(item.workload).meets(arm):
             raise ValueError(f"{where}: {item.workload} is not offered to {arm}; add it to its arms")
     _check_pairing(scenario, item, where)
+    _check_frequent_attach(scenario, item, where)
 
 
 def _check_pairing(scenario: Scenario, item: Comparison, where: str) -> None:
@@ -100,6 +101,17 @@ def _check_pairing(scenario: Scenario, item: Comparison, where: str) -> None:
         raise ValueError(
             f"{where}: pairing same-disk, but the arms use {uses} and {base_uses}; "
             "use same-machine or replicate"
+        )
+
+
+def _check_frequent_attach(scenario: Scenario, item: Comparison, where: str) -> None:
+    """A disk optimized for frequent attach lies elsewhere than others: it is compared with its like only."""
+    arms = [scenario.arm_named(name) for name in (item.arm, item.base_arm)]
+    first, second = (scenario.disk_of(arm) for arm in arms)
+    if first.frequent_attach != second.frequent_attach:
+        raise ValueError(
+            f"{where}: of the disks {first.name} and {second.name} one alone has frequent_attach, and is "
+            "another object (it does not follow its machine's fault domain); set it on both or none"
         )
 
 

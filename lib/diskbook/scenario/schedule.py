@@ -3,8 +3,9 @@
 A block holds every cell `repeats` times, close in time: arms in a random order, then in its reverse, and
 so on in turn, so that a drift within the block meets all arms alike. Blocks come in pairs, of which the
 second has the order of the first reversed, and replicates likewise: of any two arms each leads in half of the
-blocks, so that what an arm leaves behind meets both alike. Each arm's workloads come in random order. See the
-definitions in the README's glossary.
+blocks, so that what an arm leaves behind meets both alike. Workloads come in random order, the same for all
+arms of a block and repeat, so that a workload comes as long after an attach, and after the same others, in
+each of them. See the definitions in the README's glossary.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def plan(scenario: Scenario, *, balanced: bool = True) -> list[Block]:
         With `design.seed`, `design.replicates` and `design.repeats`; a workload's `blocks` says in how
         many blocks, counted from the first, it is measured.
     balanced
-        Whether blocks come in pairs; runs that began before they did keep the order of theirs.
+        Whether blocks come in pairs, and workloads in one order for all arms; runs that began before they
+        did keep the order of theirs.
 
     Returns
     -------
@@ -81,7 +83,7 @@ def _block(scenario: Scenario, replicate: int, block: int, balanced: bool) -> Bl
     rng.shuffle(order)
     if balanced:
         order = _balanced([arm.name for arm in scenario.arm], scenario.design.seed, replicate, block)
-    steps = _steps(order, workloads, scenario.design.repeats, rng)
+    steps = (_steps if balanced else _steps_by_arm)(order, workloads, scenario.design.repeats, rng)
     trials = tuple(
         PlannedTrial(replicate, block, repeat, position, arm, workload)
         for position, (repeat, arm, workload) in enumerate(steps, 1)
@@ -103,6 +105,16 @@ def _balanced(arms: list[str], seed: int, replicate: int, block: int) -> list[st
 def _steps(
     order: list[str], workloads: list[Workload], repeats: int, rng: np.random.Generator
 ) -> Iterator[tuple[int, str, str]]:
+    for repeat in range(1, repeats + 1):
+        drawn = [workloads[index] for index in rng.permutation(len(workloads))]
+        for arm in order if repeat % 2 else reversed(order):
+            yield from ((repeat, arm, workload.name) for workload in drawn if workload.meets(arm))
+
+
+def _steps_by_arm(
+    order: list[str], workloads: list[Workload], repeats: int, rng: np.random.Generator
+) -> Iterator[tuple[int, str, str]]:
+    """Steps with an order of workloads for each arm, as plans had them before they were written down."""
     for repeat in range(1, repeats + 1):
         for arm in order if repeat % 2 else reversed(order):
             names = [workload.name for workload in workloads if workload.meets(arm)]

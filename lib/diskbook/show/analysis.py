@@ -98,6 +98,15 @@ def operations(a: Analysed) -> Html:
     return html.table(facts.operations(a), caption)
 
 
+def attachments(a: Analysed) -> Html:
+    """Show how long ago, and how often, each arm's disk was attached when it was measured."""
+    frame, settle_s = facts.attachments(a), a.scenario.design.settle_s
+    if frame.empty:
+        return Html("<p>No disk was attached in this run, or nothing of it was recorded.</p>")
+    settled = f"{settle_s:g} s to settle" if settle_s else "no time to settle"
+    return html.table(frame, f"From attach to trial, with {settled} after an attach ({a.provenance})")
+
+
 def environment(a: Analysed) -> Html:
     """Show versions, machines, zones, disks and dates."""
     return html.table(facts.environment(a))

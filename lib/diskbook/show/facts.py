@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
+from diskbook.reference import disk_options
 from diskbook.show import tool as show_tool
 from diskbook.show.analysed import Analysed
 from diskbook.tables.vocabulary import Provenance
@@ -46,6 +48,21 @@ def operations(a: Analysed) -> pd.DataFrame:
     return medians[list(names)].rename(columns=names).reset_index(names="Operation")
 
 
+def attachments(a: Analysed) -> pd.DataFrame:
+    """How long ago, and how often, each arm's disk was attached when its trials began; medians."""
+    trials = a.trials[a.trials["status"] == "ok"].drop_duplicates("trial")
+    columns = {
+        "since_attach_s": "Since the attach, s",
+        "since_create_s": "Since the disk was created, s",
+        "attaches_in_block": "Attaches a block",
+    }
+    known = trials.dropna(subset=["since_attach_s"])
+    medians = known.groupby("arm", sort=False)[list(columns)].median().round(1)
+    named = medians.reindex([arm.name for arm in a.scenario.arm if arm.name in medians.index])
+    table = named.rename(index=a.labels, columns=columns).rename_axis("Arm").reset_index()
+    return table.map(lambda value: value if isinstance(value, str) else f"{value:,.1f}".removesuffix(".0"))
+
+
 def _run_facts(a: Analysed) -> list[tuple[str, str]]:
     """Name, provenance, cloud, preset and overrides of the run, and what its emulator played."""
     rows = [("run", a.run.name), ("provenance", a.provenance)]
@@ -74,6 +91,16 @@ def _resource_facts(
     facts: dict[tuple[str, str], None] = {}
     for row in replicates:
         for name, item in row[kind].items():
-            known = ", ".join(str(item[key]) for key in keys if item.get(key))
+            known = ", ".join([str(item[key]) for key in keys if item.get(key)] + _options(item))
             facts.setdefault((f"{what} {name}", known), None)
     return list(facts)
+
+
+def _options(item: Mapping[str, Any]) -> list[str]:
+    """Options that make a disk another object, as they were read back."""
+    read_back = item.get("read_back") or {}
+    return [
+        option.text(True)
+        for option in disk_options.OPTIONS
+        if option.name == "frequent_attach" and read_back.get(option.name)
+    ]

@@ -48,7 +48,8 @@ def cell_checks(
         `change_together` (mean over the cell's trials, where they changed together), `fell` (in words, when
         the rate of a trial that moved fell for good), and tuples of words:
         `credit`, `zones`, `machines`, `disks`, `tools`; `draws_credit` when a trial went
-        above a base limit that has a burst limit over it.
+        above a base limit that has a burst limit over it. Medians over trials of `since_attach_s` and of
+        `attaches` of the disk in the trial's block, NaN where not known.
     """
     totals = _judged(trial_totals(trials) if totals is None else totals, samples(series))
     code, names = cell_codes(totals)
@@ -75,6 +76,8 @@ def cell_checks(
         checks[name] = _worst(code, totals[column].to_numpy(float), len(names))
     for name, column in SETS.items():
         checks[name] = _distinct(code, totals[column], len(names))
+    for name, column in {"since_attach_s": "since_attach_s", "attaches": "attaches_in_block"}.items():
+        checks[name] = _median(code, totals[column].to_numpy(float, na_value=np.nan), len(names))
     checks["fell"] = _falls(totals, code, samples(series), len(names))
     checks.index = pd.MultiIndex.from_frame(names)
     return _with_losses(checks, trials)
@@ -145,6 +148,14 @@ def _worst(code: np.ndarray, values: np.ndarray, n_cells: int) -> np.ndarray:
     known = order[~np.isnan(values[order])]
     worst[code[known]] = values[known]
     return worst
+
+
+def _median(code: np.ndarray, values: np.ndarray, n_cells: int) -> np.ndarray:
+    """Median by cell of what is known; NaN where nothing is."""
+    known = ~np.isnan(values)
+    by_cell = pd.Series(values[known]).groupby(code[known]).median()
+    medians: np.ndarray = by_cell.reindex(range(n_cells)).to_numpy(float)
+    return medians
 
 
 def _falls(totals: pd.DataFrame, code: np.ndarray, parts: list[Samples], n_cells: int) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.stats import cell_checks, drift, guests, intervals, losses, outliers, ratios, strata
-from diskbook.stats.gates import Gate, data, design, limits as limit_gates, state, tool
+from diskbook.stats.gates import Gate, attachment, data, design, limits as limit_gates, state, tool
 from diskbook.stats.gates.guest import guest_gate
 from diskbook.stats.gates.plan import Plan, plan_gate
 from diskbook.stats.intervals import Interval
@@ -171,6 +171,7 @@ class View:
             data.noise_gate(arms, far, there),
             data.memory_gate(log_ratios),
             self._state_gate(item, direction, log_ratios),
+            attachment.attachment_gate(arms, cells),
             design.zone_gate(arms, cells),
             tool.tool_gate(arms, cells, self.provenance),
             guest_gate(arms, [self.guests.get(key) for key in keys], self.provenance),

@@ -23,7 +23,7 @@ from diskbook.base.files import write_atomic
 from diskbook.base.units import MB
 from diskbook.reference.catalog import EPHEMERAL
 from diskbook.scenario.model import Scenario, Workload
-from diskbook.store import raw, raw_imported
+from diskbook.store import attached, raw, raw_imported
 from diskbook.store.guests import Guests
 from diskbook.store.run import Run
 from diskbook.tables import counters, schema
@@ -100,7 +100,7 @@ def rebuilt(run: Run) -> Tables:
 def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: Reader) -> Tables:
     """Compute the tables; `read_trial` gives the raw result of a finished trial."""
     events = list(ledger)
-    complete = _complete(events)
+    complete, since = _complete(events), _attached(manifest, events)
     trials: list[dict[str, Any]] = []
     measured: list[tuple[str, Measurement]] = []
     fleet: list[dict[str, Any]] = []
@@ -112,7 +112,7 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
         if event["event"] != "trial":
             continue
         workload, common = _described(manifest, event, number, number in complete)
-        common["durability"] = guests.durability(event, workload)
+        common |= {"durability": guests.durability(event, workload), **since[event["trial"]]}
         if event["status"] != "ok":
             trials.append({**common, "direction": "none"})
             continue
@@ -130,6 +130,15 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
     machines = schema.from_rows(schema.FLEET, fleet)
     told = schema.from_rows(schema.GUEST, guests.rows)
     return Tables(table, _bins(measured), _series(measured), fleet=machines, guest=told)
+
+
+def _attached(manifest: Mapping[str, Any], events: list[Event]) -> dict[str, dict[str, float | None]]:
+    """How long ago each trial's disk was attached and created, as far as the ledger says."""
+    try:
+        return attached.by_trial(manifest, events)
+    except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+        what = f"ledger.jsonl does not fit manifest.json where disks are attached ({error!r})"
+    raise DiskbookError(f"run {manifest.get('run', '?')}: {what}; restore the run folder")
 
 
 def _with_local_reads(tables: Tables, manifest: Mapping[str, Any]) -> Tables:

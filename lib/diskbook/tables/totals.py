@@ -39,6 +39,8 @@ _NUMBERS = (
     "iops",
     "lat_mean_ms",
     "throughput_mb_s",
+    "since_attach_s",
+    "attaches_in_block",
 )
 
 

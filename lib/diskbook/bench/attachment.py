@@ -1,0 +1,47 @@
+"""Attach a disk anew before the visits of an arm, as often as planned, and let it settle.
+
+Which visits these are is planned for all disks of a comparison alike (`scenario.attachments`). A disk is
+filled before that, so that nothing lies between the attach and the trial of one arm alone. A trial that is
+tried again meets its disk as it is, attached since before the first attempt; a block that is repeated whole
+has all its cycles again. On Azure an attach belongs to the control plane: it costs time, and no burst credit.
+"""
+
+from __future__ import annotations
+
+import time
+
+from diskbook.bench.rig import Rig
+from diskbook.scenario.model import Arm
+
+
+def begin(rig: Rig, arm: Arm, times: int) -> bool:
+    """Attach the arm's disk anew so many times, and let it settle; tell whether its trial may begin.
+
+    Of several cycles only the last one ends with the proof that the disk is ours, before anything is written.
+    The trial may not begin where the run is to stop.
+    """
+    for _ in range(times):
+        rig.renew(arm.disk, arm.machine)
+    settle_s = rig.scenario.design.settle_s * rig.time_scale
+    if arm.volume or not (times or settle_s):
+        return True
+    rig.device(arm.disk, arm.machine)
+    return _settled(rig, arm, settle_s)
+
+
+def _settled(rig: Rig, arm: Arm, settle_s: float) -> bool:
+    """Wait until the last attach is `design.settle_s` ago; on the emulator its time scale shortens that."""
+    attached = rig.attached_at(arm.disk, arm.machine)
+    left_s = 0.0 if attached is None else attached + settle_s - time.monotonic()
+    if left_s <= 0:
+        return True
+    stopped = rig.stop.wait(left_s)
+    rig.run.append(
+        "settled",
+        replicate=rig.number,
+        disk=arm.disk,
+        machine=arm.machine,
+        settle_s=rig.scenario.design.settle_s,
+        real_s=round(left_s, 3),
+    )
+    return not stopped

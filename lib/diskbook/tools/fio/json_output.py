@@ -220,6 +220,7 @@ def _measurement(job: _Job, document: Document) -> Measurement:
         host=job.host,
         logs={name: str(job.options[name])[:400] for name in _LOGS if job.options.get(name)},
         log_interval_s=_log_interval_s(job.options),
+        rates=fio_options.rates(job.options, load),
     )
 
 

@@ -333,9 +333,13 @@ def empty(table: Table) -> pd.DataFrame:
 
 
 def from_rows(table: Table, rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    """Make a checked table of records."""
+    """Make a checked table of records; columns that older tables lack need not be in them."""
     listed = list(rows)
-    return validate(table, pd.DataFrame(listed, columns=table.names)) if listed else empty(table)
+    if not listed:
+        return empty(table)
+    there = set().union(*listed)
+    names = [item.name for item in table.columns if item.default is None or item.name in there]
+    return validate(table, pd.DataFrame(listed, columns=names))
 
 
 def _check_names(table: Table, frame: pd.DataFrame, where: str) -> None:

@@ -21,6 +21,20 @@ SETS = {
     "tools": "tool_version",
 }
 
+_COUNTED = (
+    "rated",
+    "rate_bad",
+    "windows_low",
+    "windows_unknown",
+    "lower",
+    "little_bad",
+    "little_unknown",
+    "assessable",
+    "moved",
+    "far",
+    "above_base",
+)
+
 Places = dict[tuple[str, str], dict[int, tuple[int, int, int]]]
 """By cell and replicate: first and last place in time, number of trials."""
 
@@ -56,20 +70,7 @@ def cell_checks(
     """
     totals = _judged(trial_totals(trials) if totals is None else totals, samples(series))
     code, names = cell_codes(totals)
-    counted = [
-        "rated",
-        "rate_bad",
-        "windows_low",
-        "windows_unknown",
-        "lower",
-        "little_bad",
-        "little_unknown",
-        "assessable",
-        "moved",
-        "far",
-        "above_base",
-    ]
-    counts = {name: np.bincount(code, totals[name], len(names)).astype(int) for name in counted}
+    counts = {name: np.bincount(code, totals[name], len(names)).astype(int) for name in _COUNTED}
     checks = pd.DataFrame({"trials": np.bincount(code, minlength=len(names)), **counts}).add_prefix("n_")
     checks["draws_credit"] = checks.pop("n_above_base") > 0
     worst = {

@@ -146,13 +146,52 @@ def rated(trials: pd.DataFrame, rate: float) -> pd.DataFrame:
 
 
 def test_an_offered_rate_has_its_own_gate_and_binds(run) -> None:
-    found = compare(rated(run[0], 100.0), [WRITE], None, {})
+    windows = {"rate_window_worst": 0.97, "rate_windows_low_share": 0.0}
+    found = compare(rated(run[0], 100.0).assign(**windows), [WRITE], None, {})
     assert gate(found, "offered rate")["status"] == "passed"
     assert "every trial was rate-limited" in gate(found, "Little's law")["cause"]
     assert set(found.cells["binds"]) == {"the offered rate of 100/s"}
     missed = rated(run[0], 100.0).assign(iops=90.0)
     line = gate(compare(missed, [WRITE], None, {}), "offered rate")
     assert line["status"] == "failed" and "-10.0 %" in line["cause"] and "fio rounds" in line["remedy"]
+
+
+STALL = {"rate_window_worst": 0.0, "rate_windows_low_share": 0.033}
+INTENDED = {"lat_mean_intended_ms": 20.0, "lat_bound": ""}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "provenance", "status", "verdict", "words"),
+    [
+        ({}, "azure", "not assessable", None, "nobody recorded whether in every 0.1 s or longer"),
+        (STALL, "azure", "failed", "invalid", "0 % of what was due was sent in the worst"),
+        ({**STALL, "rate_windows_low_share": 0.005}, "azure", "failed", None, "and are lower bounds"),
+        (STALL, "emulated", "failed", None, "the computer that emulates may be the cause"),
+        ({**STALL, **INTENDED}, "azure", "passed", None, "less than 90 % in up to 3.3 % of all"),
+    ],
+)
+def test_a_stall_that_the_mean_hides_fails_unless_latencies_count_from_when_it_was_due(
+    run, recorded: dict, provenance: str, status: str, verdict: str | None, words: str
+) -> None:
+    held = rated(run[0], 100.0).assign(provenance=provenance, **recorded)
+    found = compare(held, [WRITE], None, {})
+    line = gate(found, "offered rate")
+    assert line["status"] == status and words in line["cause"]
+    assert (verdict is None) == (set(found.table["verdict"]) != {"invalid"})
+
+
+def test_a_held_rate_is_compared_from_the_intended_start_where_both_arms_have_it(run) -> None:
+    held = rated(run[0], 100.0)
+    factor = np.where(held["arm"] == WRITE.arm, 3.0, 1.0)
+    whole = held.assign(**STALL, lat_mean_intended_ms=7.0 * factor)
+    table = compare(whole, [WRITE], None, {}).table
+    assert table["ratio"].tolist() == pytest.approx([3.0, 3.0])
+    assert set(table["lat_start"]) == {"from the intended start"}
+    # One arm without: both count from when an I/O was sent, and it is said.
+    half = whole.assign(lat_mean_intended_ms=np.where(held["arm"] == WRITE.arm, 21.0, np.nan))
+    bound, own = (compare(rows, [WRITE], None, {}).table for rows in (half, held))
+    assert bound["ratio"].tolist() == own["ratio"].tolist()
+    assert set(bound["lat_start"]) == {"lower bound"}
 
 
 def test_a_closed_loop_below_every_limit_is_bound_by_the_tool(run) -> None:

@@ -120,6 +120,7 @@ def test_each_direction_has_a_row_with_what_was_measured_and_where(run: Run, out
         "3",
     )
     assert (read.outstanding, read.rate_offered, read.attempt, read.status) == (2, 1000, 2, "ok")
+    assert read.lat_bound == "lower" and pd.isna(read.lat_p99_intended_ms)  # its log is averaged
     assert (read.cap_disk_iops, read.cap_disk_mb_s, read.cap_vm_burst_iops) == (5000, 200, 9000)
     assert pd.isna(read.cap_vm_iops)
     assert read.credit_state == "unknown"  # the VM can burst, and nobody said how much credit it has

@@ -269,10 +269,9 @@ def trial_row(
         "rate_offered": load.rate, "credit_state": "full", "credit_left_share": 1.0, "raw_path": None,
         "raw_sha256": None,
         **dict.fromkeys(("cap_disk_iops", "cap_disk_mb_s", "cap_vm_iops", "cap_vm_mb_s")),
-    } | {column.name: arm.volume if column.name == "volume" else arm.owner or arm.machine
-         for column in schema.TRIALS.columns if column.name in ("volume", "owner")} | {
-        column.name: None for column in schema.TRIALS.columns if column.name.startswith("cap_")
-    }  # fmt: skip
+    } | {column.name: column.default for column in schema.TRIALS.columns if column.default is not None} | {
+        "volume": arm.volume, "owner": arm.owner or arm.machine
+    } | {column.name: None for column in schema.TRIALS.columns if column.name.startswith("cap_")}  # fmt: skip
 
 
 def series_rows(row: dict, rng: np.random.Generator) -> list[dict]:

@@ -11,6 +11,8 @@ from matplotlib.axes import Axes
 
 from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
 from diskbook.stats import percentiles
+from diskbook.tables import held_rate
+from diskbook.tables.totals import measured_rows
 from diskbook.tables.vocabulary import Provenance
 
 TICKS = {0.5: "p50", 0.9: "p90", 0.99: "p99", 0.999: "p99.9", 0.9999: "p99.99", 0.99999: "p99.999"}
@@ -28,20 +30,24 @@ def tail(
 ) -> Picture:
     """Draw latency percentiles from p50 on, a panel a workload, a line an arm.
 
-    A line stops where fewer than 10 I/Os lie beyond. Latency is total latency (fio's lat) per I/O in a
-    closed loop: waits that a stall causes for I/Os not yet sent are not in it.
+    A line stops where fewer than 10 I/Os lie beyond. Latency is total latency (fio's lat) per I/O. In a
+    closed loop waits that a stall causes for I/Os not yet sent are not in it; the panel of a held rate says
+    whether they are (`held_rate.Start`).
     """
+    starts = held_rate.starts(measured_rows(trials))
     data = curves(percentiles.merge(bins, trials), workloads)
     figure, panels = new_figure(1.2 + 2.75 * len(workloads), len(workloads))
     with mpl.rc_context(RC):
         for axes, workload in zip(panels, workloads, strict=True):
             _panel(axes, data[data["workload"] == workload], looks)
-            axes.set_title(words.get(workload, workload), loc="left", fontsize=11)
+            start = f" ({starts[workload]})" if workload in starts else ""
+            axes.set_title(words.get(workload, workload) + start, loc="left", fontsize=11)
     note = "Merged histograms of all finished trials; a line ends where fewer than 10 I/Os lie beyond."
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
-    finding = _finding(data, looks, words, workloads)
+    named = {name: f"{words.get(name, name)} ({start})" for name, start in starts.items()}
+    finding = _finding(data, looks, {**words, **named}, workloads)
     kind = f"Percentile plot of {'emulated ' if emulated else ''}latency by arm on a nines axis"
     alt = f"{kind}, showing {finding}"
     return Picture("percentiles", title, f"{emulated}{finding} {note}", alt, figure, data, provenance, run)

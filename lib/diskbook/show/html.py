@@ -72,9 +72,14 @@ def _cell(value: object) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "&ndash;"
     if isinstance(value, float):
-        size = abs(value)
-        return f"{value:,.{0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 3}f}"
+        return figure(value)
     return escaped(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value)
+
+
+def figure(value: float) -> str:
+    """Write a number with about four digits."""
+    size = abs(value)
+    return f"{value:,.{0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 3}f}"
 
 
 def escaped(value: object) -> str:

@@ -19,6 +19,7 @@ from diskbook.stats.gates.design import unpaired
 from diskbook.stats.gates.limits import OPEN_QUEUE
 from diskbook.stats.more_measuring import KEYS, MORE, Outlook, assurance, half_width, outlook
 from diskbook.tables.durability import PLAIN_WRITE
+from diskbook.tables.held_rate import Start
 from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict, in_these_hours
 
 Row = Mapping[Any, Any]
@@ -123,6 +124,7 @@ def sentence(row: Row, scenario: Scenario) -> str:
     what = f"{load_words(item, plain=plain)} of {arm}"
     if row["metric"] != "lat_mean_ms":
         what = f"{METRIC_WORDS[row['metric']]} of {arm} ({_workload(item, plain=plain)})"
+    what += _start(row)
     verdict = Verdict.of(row["verdict"])
     limits = "" if row["metric"].startswith("lat") else _of_limits(row, scenario)
     if limits:
@@ -138,6 +140,13 @@ def sentence(row: Row, scenario: Scenario) -> str:
     if verdict is Verdict.INTERIM:
         return f"interim, so not judged: {what} is so far {times} that of {base} ({interval}){why}"
     return f"{what} may or may not differ from that of {base}: {times} ({interval}){why}"
+
+
+def _start(row: Row) -> str:
+    """Say of the latency of a held rate from when it counts."""
+    start = row.get("lat_start", "")  # older tables have no such column
+    words = {Start.SENT: "a lower bound: waits before an I/O was sent are not in it"}
+    return f" ({words.get(start, start)})" if start else ""
 
 
 def _of_limits(row: Row, scenario: Scenario) -> str:

@@ -11,9 +11,10 @@ from typing import Any
 import pandas as pd
 
 from diskbook.scenario.model import Scenario
-from diskbook.show.html import Html, escaped, table
+from diskbook.show.html import Html, escaped, figure, table
 from diskbook.show.sentences import chosen, sentence
 from diskbook.stats.percentiles import needed
+from diskbook.tables.held_rate import Start
 from diskbook.tables.vocabulary import GateStatus, Label, Scope, Verdict
 
 METRICS = {
@@ -61,7 +62,8 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
         rows.append(
             {
                 "Family": family,
-                "Load": words[workload] + ("" if single else f": {METRICS.get(metric, metric)}"),
+                "Load": _with_start(words[workload], picked[key].get("lat_start", ""))
+                + ("" if single else f": {METRICS.get(metric, metric)}"),
                 "Arms": f"{labels[arm]} / {labels[base_arm]}",
                 **_scopes(group, notes),
                 "Difference, ms": _difference_words(picked[key]),
@@ -77,6 +79,11 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
     empty = [name for name in ("Difference, ms", "p, adjusted") if shown[name].eq("").all()]
     shown = shown.drop(columns=empty)
     return Html(table(shown, caption) + footnotes(notes))
+
+
+def _with_start(load: str, start: str) -> str:
+    """Load in words; of a held rate with from when its latency counts."""
+    return f"{load} ({start})" if start else load
 
 
 def _scopes(rows: pd.DataFrame, notes: dict[str, int]) -> dict[str, str]:
@@ -201,7 +208,7 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
             "Load": words[row["workload"]],
             "Trials": row["n_trials"],
             "IOPS": row["iops"],
-            "Latency, ms": row["lat_mean_ms"],
+            "Latency, ms": _sent(row),
             "Label": _label(row),
             "Rate set by": row["binds"].partition(":")[0],
             "Outstanding / cap, ms": row["predicted_lat_ms"],
@@ -212,6 +219,18 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
     caption = "Cells: medians over trials, and what sets the rate of each"
     limited = _limited(frame, labels, words) if "in_force" in frame else ""
     return Html(table(pd.DataFrame(rows), caption) + footnotes(notes) + limited)
+
+
+def _sent(row: Mapping[Any, Any]) -> float | str:
+    """Latency by the tool: of a held rate it counts from when an I/O was sent, and is a lower bound."""
+    latency = float(row["lat_mean_ms"])
+    held = not math.isnan(row.get("rate_offered", math.nan)) and not math.isnan(latency)
+    return at_least(latency) if held else latency
+
+
+def at_least(value: float) -> str:
+    """Write a number as a lower bound."""
+    return f"≥ {figure(value)}"
 
 
 def _label(row: Mapping[Any, Any]) -> str:
@@ -252,7 +271,7 @@ def percentiles(
     frame = frame.merge(below, on=["arm", "workload"])
     notes: dict[str, int] = {}
     wide = frame.pivot_table(
-        index=["workload", "arm", "direction", "n_ios", "label"],
+        index=["workload", "arm", "direction", "n_ios", "label", "start"],
         columns="quantile",
         values="lat_ms",
         dropna=False,
@@ -265,13 +284,21 @@ def percentiles(
             "Direction": wide["direction"],
             "Arm": wide["arm"].map(labels),
             "I/Os": wide["n_ios"],
-            **{f"p{100 * q:g}, ms": wide[q] for q in sorted(set(frame["quantile"]))},
+            **{f"p{100 * q:g}, ms": _bounded(wide[q], wide["start"]) for q in sorted(set(frame["quantile"]))},
+            "Counted": wide["start"],
             "Note": [mark(_QUEUE, notes) if label == Label.UNASSESSED else "" for label in wide["label"]],
         }
     )
     rows = rows if notes else rows.drop(columns="Note")
+    rows = rows if wide["start"].ne("").any() else rows.drop(columns="Counted")
     caption = f"Percentiles of cells below caps, merged histograms (p99.9 needs {needed(0.999):,} I/Os)"
     return Html(table(rows, caption) + (footnotes(notes) if notes else ""))
+
+
+def _bounded(values: pd.Series, starts: pd.Series) -> pd.Series:
+    """Percentiles of a column, those that are lower bounds written as such."""
+    bound = starts.eq(Start.SENT) & values.notna()
+    return values if not bound.any() else values.astype(object).where(~bound, values.map(at_least))
 
 
 def percentile_ratios(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
@@ -287,7 +314,8 @@ def percentile_ratios(frame: pd.DataFrame, labels: dict[str, str], words: dict[s
             for row in group.to_dict("records")
         }
         arms = f"{labels[arm]} / {labels[base_arm]}"
-        rows.append({"Load": words[workload], "Arms": arms, "Scope": Scope(scope).words(zone), **shown})
+        load = _with_start(words[workload], group["start"].iloc[0])
+        rows.append({"Load": load, "Arms": arms, "Scope": Scope(scope).words(zone), **shown})
     caption = "Ratios of percentiles, from pairs of trials within blocks"
     return Html(table(pd.DataFrame(rows), caption) + footnotes(notes))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.stats.stationarity import rate_changed
+from diskbook.tables import held_rate
 from diskbook.tables.series import Samples, falls, samples
 from diskbook.tables.totals import little_error, little_ok, measured_rows, trial_totals
 from diskbook.throttling import limits
@@ -19,6 +20,20 @@ SETS = {
     "disks": "disk_id",
     "tools": "tool_version",
 }
+
+_COUNTED = (
+    "rated",
+    "rate_bad",
+    "windows_low",
+    "windows_unknown",
+    "lower",
+    "little_bad",
+    "little_unknown",
+    "assessable",
+    "moved",
+    "far",
+    "above_base",
+)
 
 Places = dict[tuple[str, str], dict[int, tuple[int, int, int]]]
 """By cell and replicate: first and last place in time, number of trials."""
@@ -43,7 +58,10 @@ def cell_checks(
     pandas.DataFrame
         Index (arm, workload). Counts of trials (`n_trials`, `n_failed`, `n_lost` without a later success,
         `n_repeated` with one, of `n_places` planned, `n_repeated_rows`), `n_rated` with an offered rate and
-        `rate_worst` (achieved / offered - 1), `n_rate_bad`, of the others `n_little_bad`,
+        `rate_worst` (achieved / offered - 1), `n_rate_bad`, windows of the rate (`window_worst`,
+        `windows_low_share`: see `held_rate.windows`; `n_windows_low` trials that have low ones,
+        `n_windows_unknown` without any, `n_lower` whose latencies are lower bounds), of the others
+        `n_little_bad`,
         `n_little_unknown` and `little_worst`, `n_assessable`, `n_moved`, `n_far`, `change_worst`,
         `change_together` (mean over the cell's trials, where they changed together), `fell` (in words, when
         the rate of a trial that moved fell for good), and tuples of words:
@@ -53,17 +71,7 @@ def cell_checks(
     """
     totals = _judged(trial_totals(trials) if totals is None else totals, samples(series))
     code, names = cell_codes(totals)
-    counted = [
-        "rated",
-        "rate_bad",
-        "little_bad",
-        "little_unknown",
-        "assessable",
-        "moved",
-        "far",
-        "above_base",
-    ]
-    counts = {name: np.bincount(code, totals[name], len(names)).astype(int) for name in counted}
+    counts = {name: np.bincount(code, totals[name], len(names)).astype(int) for name in _COUNTED}
     checks = pd.DataFrame({"trials": np.bincount(code, minlength=len(names)), **counts}).add_prefix("n_")
     checks["draws_credit"] = checks.pop("n_above_base") > 0
     worst = {
@@ -74,6 +82,10 @@ def cell_checks(
     }
     for name, column in worst.items():
         checks[name] = _worst(code, totals[column].to_numpy(float), len(names))
+    checks["window_worst"] = 1.0 - _worst(
+        code, 1.0 - totals["rate_window_worst"].clip(upper=1.0).to_numpy(), len(names)
+    )
+    checks["windows_low_share"] = _worst(code, totals["rate_windows_low_share"].to_numpy(), len(names))
     for name, column in SETS.items():
         checks[name] = _distinct(code, totals[column], len(names))
     for name, column in {"since_attach_s": "since_attach_s", "attaches": "attaches_in_block"}.items():
@@ -104,9 +116,14 @@ def interleaving(trials: pd.DataFrame, totals: pd.DataFrame | None = None) -> Pl
 def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
     """Add to every trial what was found of it."""
     rated, ok = totals["rate_offered"].notna(), little_ok(totals)
+    windows = {name: _number(totals, name) for name in ("rate_window_worst", "rate_windows_low_share")}
     judged = totals.assign(
+        **windows,
         rated=rated,
         rate_bad=rated & ~ok,
+        windows_low=rated & (windows["rate_windows_low_share"] > 0),
+        windows_unknown=rated & windows["rate_windows_low_share"].isna(),
+        lower=rated & _number(totals, held_rate.INTENDED["lat_mean_ms"]).isna(),
         little_bad=~rated & ~ok & totals["in_flight"].notna(),
         little_unknown=~rated & totals["in_flight"].isna(),
         rate_error=totals["iops"] / totals["rate_offered"] - 1.0,
@@ -120,6 +137,11 @@ def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
     return judged.assign(
         assessable=judged["change"].notna(), moved=judged["moved"].eq(True), far=judged["far"].eq(True)
     )
+
+
+def _number(totals: pd.DataFrame, name: str) -> pd.Series:
+    """Column of numbers, missing where older tables have no such column."""
+    return totals[name].astype(float) if name in totals else pd.Series(np.nan, index=totals.index)
 
 
 def _distinct(code: np.ndarray, values: pd.Series, n_cells: int) -> list[tuple[str, ...]]:

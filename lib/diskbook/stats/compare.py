@@ -148,6 +148,7 @@ class _Draft:
     pairing: str
     nearest_zone: str = ""
     note: str = ""
+    lat_start: str = ""
 
     @property
     def decided(self) -> Verdict | None:
@@ -198,11 +199,18 @@ def _drafts(numbers: _Numbers, findings: list[Gate], view: View) -> list[_Draft]
     scopes = map(_without_interval, numbers.estimates, numbers.differences, reasons)
     item = numbers.pair[0]
     general, these = (
-        _Draft(*numbers.pair, estimate, difference, findings, view.pairing(item))
+        _Draft(
+            *numbers.pair, estimate, difference, findings, view.pairing(item), lat_start=_start(view, item)
+        )
         for estimate, difference in scopes
     )
     nearest_zone = "" if general.estimate.reason else view.strata(item).nearest
     return [replace(general, nearest_zone=nearest_zone), these]
+
+
+def _start(view: View, item: Named) -> str:
+    """From when compared latencies count; empty for other metrics, and where no rate was held."""
+    return view.starts.get(item.workload, "") if item.metric.startswith("lat") else ""
 
 
 def _without_interval(
@@ -255,6 +263,7 @@ def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
         "provenance": provenance,
         **_difference(draft),
         "nearest_zone": "" if withheld else draft.nearest_zone,
+        "lat_start": draft.lat_start,
         "_p": np.nan if draft.decided else estimate.p_difference,
     }
 

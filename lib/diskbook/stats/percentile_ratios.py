@@ -19,6 +19,7 @@ from diskbook.stats.intervals import LEVEL
 from diskbook.stats.percentiles import TRIAL_COLUMNS, merge, needed, of_trials, percentile
 from diskbook.stats.ratios import Estimate
 from diskbook.stats.view import Named
+from diskbook.tables import held_rate
 from diskbook.tables.grid import Grid, Key, grid, mean_over_repeats
 from diskbook.tables.totals import measured_rows
 
@@ -35,6 +36,7 @@ COLUMNS = [
     "n_replicates",
     "n_blocks",
     "reason",
+    "start",
 ]
 
 
@@ -48,15 +50,16 @@ def percentile_ratios(
     Returns
     -------
     pandas.DataFrame
-        `COLUMNS`, two scopes each. `ratio` and its interval are those of paired trials; where no trial has
-        the I/Os that a percentile needs it is that of merged histograms, without an interval and with a
-        reason, and NaN where these have too few as well.
+        `COLUMNS`, two scopes each; `start` as in `percentiles`. `ratio` and its interval are those of
+        paired trials; where no trial has the I/Os that a percentile needs it is that of merged histograms,
+        without an interval and with a reason, and NaN where these have too few as well.
     """
     rows = measured_rows(trials)
     merged = {
         (str(arm), str(load), str(direction)): (part["lat_ms"].to_numpy(float), part["count"].to_numpy())
         for (arm, load, direction), part in merge(bins, trials).groupby(["arm", "workload", "direction"])
     }
+    starts = held_rate.starts(rows)
     named = dict.fromkeys((item.arm, item.base_arm, item.workload) for item in comparisons)
     pairs = [(*names, direction) for names in named for direction in ("read", "write")]
     pairs = [pair for pair in pairs if all(key in merged for key in _keys(*pair))]
@@ -69,7 +72,8 @@ def percentile_ratios(
             values = [percentile(*merged[key], quantile) for key in _keys(*pair)]
             estimates = ratios.estimates(_paired(sorted_, *_keys(*pair)), level)
             table_rows += [_row((*pair, quantile), values, quantile, estimate) for estimate in estimates]
-    return pd.DataFrame(table_rows, columns=COLUMNS)
+    table = pd.DataFrame(table_rows, columns=COLUMNS)
+    return table.assign(start=table["workload"].map(starts).fillna(""))
 
 
 def _of_trials(rows: pd.DataFrame, bins: pd.DataFrame, quantile: float, column: str) -> pd.DataFrame:
@@ -77,10 +81,14 @@ def _of_trials(rows: pd.DataFrame, bins: pd.DataFrame, quantile: float, column: 
 
     A trial's own percentile needs its I/Os as well, else its log ratio is that of two maxima.
     """
-    enough = rows[rows["ios"] >= needed(quantile)]
+    enough = rows.assign(**{column: held_rate.latency(rows, column)})[rows["ios"] >= needed(quantile)]
     exact = of_trials(bins, quantile).reindex(pd.MultiIndex.from_frame(enough[["trial", "direction"]]))
     own = enough[column].to_numpy(float, na_value=np.nan)
-    return enough.assign(**{column: np.where(exact.isna(), own, exact)})
+    # Bins of a held rate are from the intended start; where the other arm's are not, the tools' own compare.
+    starts = enough["workload"].map(held_rate.starts(rows)).fillna("")
+    intended = enough.get("lat_mean_intended_ms", pd.Series(np.nan, index=enough.index)).notna()
+    unlike = (starts.eq(held_rate.Start.SENT) & intended).to_numpy()
+    return enough.assign(**{column: np.where(exact.isna() | unlike, own, exact)})
 
 
 def _keys(arm: str, base_arm: str, workload: str, direction: str) -> tuple[Key, Key]:
@@ -110,5 +118,5 @@ def _row(names: tuple[Any, ...], values: list[float], quantile: float, estimate:
         reason = f"an arm has fewer than the {needed(quantile):,} I/Os that this percentile needs"
     shown = math.nan if reason == ratios.ONE_REPLICATE else point
     low, high = (math.nan, math.nan) if reason else (estimate.low, estimate.high)
-    numbers = (shown, low, high, estimate.n_replicates, estimate.n_blocks, reason)
+    numbers = (shown, low, high, estimate.n_replicates, estimate.n_blocks, reason, "")
     return dict(zip(COLUMNS, (*names, estimate.scope, *numbers), strict=True))

@@ -14,6 +14,7 @@ import pandas as pd
 
 from diskbook.base.units import NS_PER_MS
 from diskbook.stats import intervals
+from diskbook.tables import held_rate
 from diskbook.throttling.limits import measured_rows
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
@@ -98,8 +99,10 @@ def percentiles(
     Returns
     -------
     pandas.DataFrame
-        `arm, workload, direction, quantile, n_ios, lat_ms, ci_low_ms, ci_high_ms, reason`.
+        `arm, workload, direction, quantile, n_ios, lat_ms, ci_low_ms, ci_high_ms, reason, start` (from when
+        latencies of a held rate count, see `held_rate.Start`; empty for other loads).
     """
+    starts = held_rate.starts(measured_rows(trials))
     merged = merge(bins, trials)
     spreads = _spreads(trials, level)
     rows = []
@@ -120,10 +123,11 @@ def percentiles(
                     "ci_low_ms": math.nan if few else value * low,
                     "ci_high_ms": math.nan if few else value * high,
                     "reason": f"needs {needed(quantile):,} I/Os, has {n_ios:,}" if few else "",
+                    "start": starts.get(str(workload), ""),
                 }
             )
     columns = ["arm", "workload", "direction", "quantile", "n_ios"]
-    return pd.DataFrame(rows, columns=[*columns, "lat_ms", "ci_low_ms", "ci_high_ms", "reason"])
+    return pd.DataFrame(rows, columns=[*columns, "lat_ms", "ci_low_ms", "ci_high_ms", "reason", "start"])
 
 
 def _spreads(trials: pd.DataFrame, level: float) -> dict[tuple[str, str, str, float], tuple[float, float]]:
@@ -134,7 +138,8 @@ def _spreads(trials: pd.DataFrame, level: float) -> dict[tuple[str, str, str, fl
     for quantile, column in TRIAL_COLUMNS.items():
         if column not in rows:
             continue
-        enough = rows[(rows[column] > 0) & (rows["ios"] >= needed(quantile))]
+        values = held_rate.latency(rows, column)
+        enough = rows.assign(**{column: values})[(values > 0) & (rows["ios"] >= needed(quantile))]
         logs = pd.Series(np.log(enough[column].to_numpy(float)), index=enough.index)
         blocks = logs.groupby([enough[name] for name in [*keys, "replicate", "block"]]).mean()
         summary = blocks.groupby(level=keys).agg(["std", "size"])

@@ -15,6 +15,7 @@ from diskbook.stats.gates.plan import Plan, plan_gate
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.strata import Strata
+from diskbook.tables import held_rate
 from diskbook.tables.grid import Grid, grid, mean_over_repeats
 from diskbook.tables.series import samples
 from diskbook.tables.totals import measured_rows, trial_totals
@@ -60,6 +61,7 @@ class View:
         self.labels = _by_cell(self.cells)
         self.checks = _by_cell(cell_checks.cell_checks(trials, parts, totals).reset_index())
         self.guests = guests.by_cell(self.rows, guest)
+        self.starts = held_rate.starts(self.rows)
         self.places = cell_checks.interleaving(trials, totals)
         self.provenance = "+".join(sorted(map(str, trials["provenance"].dropna().unique())))
         self._planned = _planned(trials)
@@ -158,7 +160,7 @@ class View:
             design.settings_gate(arms, self.mismatches),
             data.values_gate(sum(bad.get((*key, direction), 0) for key in keys), item.metric),
             data.little_gate(cells),
-            data.rate_gate(cells),
+            data.rate_gate(cells, self.provenance),
             limit_gates.cap_gate(arms, labels, [_limit(label) for label in labels]),
             limit_gates.saturation_gate(arms, labels),
             limit_gates.credit_gate(cells),

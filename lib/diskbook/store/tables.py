@@ -26,12 +26,12 @@ from diskbook.scenario.model import Scenario, Workload
 from diskbook.store import attached, raw, raw_imported
 from diskbook.store.guests import Guests
 from diskbook.store.run import Run
-from diskbook.tables import counters, schema
+from diskbook.tables import counters, held_rate, schema
 from diskbook.tables.schema import validate
 from diskbook.tables.totals import trial_totals
 from diskbook.throttling import credit, platform as platform_metrics, volume_setups, wire
 from diskbook.tools import registry
-from diskbook.tools.record import Direction, Measurement
+from diskbook.tools.record import Direction, Measurement, Series
 
 __all__ = ["Tables", "build", "read", "tables_of", "validate", "write"]
 
@@ -120,7 +120,8 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
         measured.append((event["trial"], result))
         demands[event["trial"]] = _demand(result.directions, workload)
         common["tool_version"] = result.version
-        trials.extend({**common, **row} for row in _rows(result.directions, workload))
+        held = _held(result, workload)
+        trials.extend({**common, **row, **held} for row in _rows(result.directions, workload))
         fleet.extend(_machines(manifest["run"], event["trial"], result, workload))
         guests.add(event, workload, result)
     if trials:
@@ -342,10 +343,42 @@ def _add_credit(rows: list[dict[str, Any]], credits: Mapping[str, credit.Credit]
 
 
 def _rows(directions: Mapping[str, Direction], workload: Workload) -> list[dict[str, Any]]:
-    rows = [{"direction": name, **_metrics(part, name, workload)} for name, part in directions.items()]
+    rows = [
+        {"direction": name, **_metrics(part, name, workload), **_start(part, name, workload)}
+        for name, part in directions.items()
+    ]
     if workload.sync == "fdatasync" and {"write", "sync"} <= directions.keys():
         rows.append({"direction": "commit", **_commit(directions["write"], directions["sync"], workload)})
     return rows
+
+
+def _held(result: Measurement, workload: Workload) -> dict[str, float]:
+    """How well a rate was held, by windows: of single I/Os, else of the intervals that the tool says."""
+    if workload.rate is None:
+        return {}
+    worst, low_share = result.rate_window_worst, result.rate_windows_low_share
+    if math.isnan(worst) and result.series:
+        worst, low_share = _windows_of_series(list(result.series.values()), workload.rate)
+    return {"rate_window_worst": worst, "rate_windows_low_share": low_share}
+
+
+def _windows_of_series(series: list[Series], rate: float) -> tuple[float, float]:
+    """Judge the rates of both directions together, interval by interval; fio leaves out an empty one."""
+    second, place = np.unique(np.concatenate([part.second for part in series]), return_inverse=True)
+    total = np.bincount(place, np.concatenate([part.iops for part in series]), len(second)).astype(np.float64)
+    return held_rate.windows_of_series(second, total, rate)
+
+
+def _start(part: Direction, direction: str, workload: Workload) -> dict[str, Any]:
+    """Latencies from when I/Os were due; of a held rate without them the tool's own are lower bounds."""
+    intended = {
+        "lat_mean_intended_ms": part.intended.lat_mean_ms,
+        "lat_p50_intended_ms": part.intended.lat_p50_ms,
+        "lat_p99_intended_ms": part.intended.lat_p99_ms,
+        "lat_p999_intended_ms": part.intended.lat_p999_ms,
+    }
+    is_bound = workload.rate is not None and direction != "sync" and math.isnan(part.intended.lat_mean_ms)
+    return {**intended, "lat_bound": "lower" if is_bound else ""}
 
 
 def _metrics(part: Direction, direction: str, workload: Workload) -> dict[str, Any]:
@@ -374,16 +407,22 @@ def _machines(run: str, trial: str, result: Measurement, workload: Workload) -> 
 
 def _commit(write: Direction, sync: Direction, workload: Workload) -> dict[str, Any]:
     """A commit is a write and the sync after it: means add up, percentiles do not."""
-    commit = {**_metrics(write, "write", workload), "lat_mean_ms": write.lat_mean_ms + sync.lat_mean_ms}
-    return commit | dict.fromkeys(("lat_p50_ms", "lat_p99_ms", "lat_p999_ms"), math.nan)
+    means = {"lat_mean_ms": write.lat_mean_ms, "lat_mean_intended_ms": write.intended.lat_mean_ms}
+    commit = {**_metrics(write, "write", workload), **_start(write, "write", workload)}
+    commit |= {name: mean + sync.lat_mean_ms for name, mean in means.items()}
+    names = ("lat_p50", "lat_p99", "lat_p999")
+    return commit | dict.fromkeys(
+        (f"{name}{end}_ms" for name in names for end in ("", "_intended")), math.nan
+    )
 
 
 def _bins(measured: list[tuple[str, Measurement]]) -> pd.DataFrame:
+    """Histograms; of a held rate from when I/Os were due, where that is known, since they are shown so."""
     parts = [
-        (trial, name, list(part.bins), list(part.bins.values()))
+        (trial, name, list(bins), list(bins.values()))
         for trial, result in measured
         for name, part in result.directions.items()
-        if part.bins
+        if (bins := part.intended.bins or part.bins)
     ]
     return _long(schema.BINS, [(*keys, {"lat_ns": ns, "count": counts}) for *keys, ns, counts in parts])
 

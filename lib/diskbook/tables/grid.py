@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from diskbook.tables import held_rate
+
 Key = tuple[str, str, str]
 """Arm, workload, direction."""
 
@@ -36,7 +38,7 @@ class Grid:
 
 
 def grid(rows: pd.DataFrame, metric: str) -> Grid:
-    """Sort a metric of measured rows (`totals.measured_rows`) into a grid."""
+    """Sort a metric of measured rows (`totals.measured_rows`) into a grid; see `held_rate.latency`."""
     parts = [pd.factorize(rows[name]) for name in ("arm", "workload", "direction")]
     sizes = [max(len(names), 1) for _, names in parts]
     code = (parts[0][0].astype(np.int64) * sizes[1] + parts[1][0]) * sizes[2] + parts[2][0]
@@ -52,7 +54,7 @@ def grid(rows: pd.DataFrame, metric: str) -> Grid:
     bin_ = (cell * len(replicates) + replicate) * len(blocks) + block
     repeat = _running_number(bin_)
     shape = (len(keys), len(replicates), len(blocks), int(repeat.max(initial=0)) + 1)
-    values, numbers = np.full(shape, np.nan), rows[metric].to_numpy(float, na_value=np.nan)
+    values, numbers = np.full(shape, np.nan), held_rate.latency(rows, metric)
     usable = np.isfinite(numbers) & (numbers > 0)
     values.reshape(-1, shape[-1])[bin_[usable], repeat[usable]] = numbers[usable]
     bad = np.bincount(cell[~usable], minlength=len(keys))

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.base.errors import DiskbookError
+from diskbook.tables.held_rate import Start
 from diskbook.tables.vocabulary import CreditState, GateStatus, Provenance
 
 Dtype = Literal["str", "int64", "float64", "datetime64[us, UTC]"]
@@ -262,6 +263,7 @@ COMPARISONS = Table(
         *_text("provenance", values=tuple(Provenance)),
         *_number("diff_ms", "diff_low_ms", "diff_high_ms", unit="ms", least=None),
         *_text("nearest_zone"),
+        *_since(*_text("lat_start", values=("", *Start))),
     ),
     key=("arm", "base_arm", "workload", "direction", "metric", "scope"),
     remedy=_ANALYSE,

@@ -35,6 +35,17 @@ class UnusableError(DiskbookError):
 
 
 @dataclass(frozen=True)
+class Intended:
+    """Latency of a held rate from when each I/O was due; see `tables.held_rate`. `bins` as of `Direction`."""
+
+    lat_mean_ms: float = math.nan
+    lat_p50_ms: float = math.nan
+    lat_p99_ms: float = math.nan
+    lat_p999_ms: float = math.nan
+    bins: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Direction:
     """Totals and latency of one kind of I/O (read, write, sync), all threads together.
 
@@ -58,6 +69,7 @@ class Direction:
     lat_p999_ms: float = math.nan
     bins: dict[int, int] = field(default_factory=dict)
     percentiles_ms: dict[float, float] = field(default_factory=dict)
+    intended: Intended = Intended()
 
 
 @dataclass(frozen=True)
@@ -145,6 +157,10 @@ class Measurement:
         percent of one core; of DiskSpd all cores' together. NaN where it reports none.
     busiest_core_pct
         Of the machine over the measured time, where the tool reports its cores; NaN elsewhere.
+    rates
+        IOPS that each thread was held at, by direction; empty where none was, or not by constant gaps.
+    rate_window_worst, rate_windows_low_share
+        See `tables.held_rate.windows`; NaN where no rate was held, or nobody logged each I/O.
     """
 
     name: str
@@ -162,6 +178,9 @@ class Measurement:
     usr_pct: float = math.nan
     sys_pct: float = math.nan
     busiest_core_pct: float = math.nan
+    rates: dict[str, float] = field(default_factory=dict)
+    rate_window_worst: float = math.nan
+    rate_windows_low_share: float = math.nan
 
     def __post_init__(self) -> None:
         _show(self, "name", "target", "host", "version", "flags")

@@ -17,7 +17,7 @@ from diskbook.tools.fio.command import (
     verify_read_command,
     verify_write_command,
 )
-from diskbook.tools.fio.trial import parse_logs, parse_output
+from diskbook.tools.fio.trial import add_log, parse_logs, parse_output
 from diskbook.tools.job import Job, Target
 from diskbook.tools.protocol import Install, Releases, Tool
 from diskbook.tools.record import Direction, Measurement, Series, merge_bins, percentile_ns
@@ -68,7 +68,7 @@ class Fio:
 
     def command(self, workload: Workload, target: Target, *, seed: int, offset: int = 0) -> Job:
         """Build the measurement of one trial."""
-        return command(workload, target, seed=seed, offset=offset)
+        return command(workload, target, seed=seed, offset=offset, each_io=workload.rate is not None)
 
     def prefill(self, size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
         """Build the writing of the first part; fio ends when all of it is written, so once is enough."""
@@ -92,6 +92,8 @@ class Fio:
         measurement = parse_output(output, source, messages=messages, runtime_s=runtime_s)
         if series_s is None:
             return measurement
+        if measurement.rates and measurement.log_interval_s is None:
+            return add_log(measurement, logs[0], series_s, source)
         return replace(measurement, series=parse_logs(logs[0], logs[1], series_s, source))
 
     def version(self, printed: str) -> str:

@@ -17,6 +17,8 @@ PATTERN = "the bytes 0 to 255 over and over, which compress (fio's buffer_patter
 ZEROS = "zeros (fio's zero_buffers)"
 # The achieved rate may miss the offered one by 0.5 %; rounding must not use that up.
 _RATE_ROUNDING = 0.001
+# Fewest and most lines that fio makes room for at first.
+_LOG_ENTRIES = (1024, 1024**2)
 _RW = {
     ("random", "read"): "randread",
     ("random", "write"): "randwrite",
@@ -27,7 +29,9 @@ _RW = {
 }
 
 
-def command(workload: Workload, target: Target, *, seed: int = 1, offset: int = 0) -> Job:
+def command(
+    workload: Workload, target: Target, *, seed: int = 1, offset: int = 0, each_io: bool = False
+) -> Job:
     """Build the measurement of one trial.
 
     Percentiles and bins are of total latency (from submission, as an application sees it), not of
@@ -44,6 +48,9 @@ def command(workload: Workload, target: Target, *, seed: int = 1, offset: int = 
         Fixes the offsets drawn, so that they differ between trials and can be repeated.
     offset
         Where on the target the working set begins, in bytes.
+    each_io
+        Whether the log of latencies has a line for every I/O, about 27 bytes (6 when packed), from which
+        `held_rate` tells when each was due; otherwise both logs are averaged over the grain of the series.
 
     Raises
     ------
@@ -67,12 +74,11 @@ def command(workload: Workload, target: Target, *, seed: int = 1, offset: int = 
         "--output-format=json+",
         "--lat_percentiles=1",
         "--clat_percentiles=0",
-        f"--write_lat_log={JOB_NAME}",
-        f"--write_iops_log={JOB_NAME}",
-        f"--log_avg_msec={_ms(workload.series_s)}",
+        *(_log_of_each_io(workload) if each_io else _averaged_logs(workload)),
         "--per_job_logs=0",
     ]
-    logs = {"lat_log": f"{JOB_NAME}_lat.log", "iops_log": f"{JOB_NAME}_iops.log"}
+    logs = {"lat_log": f"{JOB_NAME}_lat.log"}
+    logs |= {} if each_io else {"iops_log": f"{JOB_NAME}_iops.log"}
     return Job(
         tuple(argv),
         logs,
@@ -273,6 +279,18 @@ def _rate(workload: Workload) -> list[str]:
             f"in each of {workload.threads} thread(s); choose one that is"
         )
     return ["--rate_iops=" + ",".join(str(rate) if rate else "" for rate in rates)]
+
+
+def _averaged_logs(workload: Workload) -> list[str]:
+    log_avg = f"--log_avg_msec={_ms(workload.series_s)}"
+    return [f"--write_lat_log={JOB_NAME}", f"--write_iops_log={JOB_NAME}", log_avg]
+
+
+def _log_of_each_io(workload: Workload) -> list[str]:
+    """Have fio make room for the log before it measures, since it stops to make more (its log_entries)."""
+    expected = (workload.rate or 0) * workload.runtime_s / workload.threads
+    entries = min(max(round(1.2 * expected), _LOG_ENTRIES[0]), _LOG_ENTRIES[1])
+    return [f"--write_lat_log={JOB_NAME}", "--log_avg_msec=0", f"--log_entries={entries}"]
 
 
 def _ms(seconds: float) -> int:

@@ -224,6 +224,7 @@ def _measurement(job: _Job, document: Document) -> Measurement:
         log_interval_s=_log_interval_s(job.options),
         usr_pct=_mean_pct(job.entries, "usr_cpu"),
         sys_pct=_mean_pct(job.entries, "sys_cpu"),
+        rates=fio_options.rates(job.options, load),
     )
 
 

@@ -8,9 +8,7 @@ makes durable. Seen with fio 3.33 on a disk with planted delays of 7 ms for a wr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from diskbook.base.units import NS_PER_MS
@@ -60,14 +58,8 @@ def taken_alone(
     if not (apart_ms > had_ms and completion_ms < sync.lat_mean_ms):
         return dict(directions)
     flags.append(FLAG)
-    alone = replace(
-        sync,
-        lat_mean_ms=sync.lat_mean_ms - completion_ms,
-        **dict.fromkeys(("lat_stddev_ms", "lat_min_ms", "lat_max_ms"), math.nan),
-        **dict.fromkeys(("lat_p50_ms", "lat_p99_ms", "lat_p999_ms"), math.nan),
-        bins={},
-        percentiles_ms={},
-    )
+    lat_mean_ms = sync.lat_mean_ms - completion_ms
+    alone = Direction(sync.ios, sync.iops, sync.bw_bytes, sync.runtime_ms, lat_mean_ms)
     return {**directions, "sync": alone}
 
 

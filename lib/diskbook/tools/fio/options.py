@@ -147,12 +147,7 @@ def _rate(
     options: Options, write_pct: int | None, threads: int, block: int | None, flags: list[str]
 ) -> float | None:
     """Total rate in IOPS: of each thread and direction "reads,writes", one value for both."""
-    parts = _pair(str(options.get("rate_iops", "")).replace("k", "000"))
-    if parts is None and block and (in_bytes := _pair(str(options.get("rate", "")))):
-        parts = (in_bytes[0] / block, in_bytes[1] / block)
-    paused = any(
-        options.get(name, "0") not in ("", "0") for name in ("rate_process", "thinktime", "thinktime_iops")
-    )
+    parts, paused = _limits(options, block), _paused(options)
     half = parts is not None and 0 in parts and write_pct not in (0, 100)
     if paused or half or (options.get("rate") and parts is None):
         flags.append("the rate was limited in a way that no IOPS can be told for")
@@ -160,6 +155,29 @@ def _rate(
         return None
     reads, writes = parts
     return float(((reads if write_pct < 100 else 0) + (writes if write_pct > 0 else 0)) * threads) or None
+
+
+def rates(options: Options, load: Load) -> dict[str, float]:
+    """IOPS that each thread is held at, by direction; empty where no rate is held by constant gaps."""
+    parts, written = _limits(options, load.block_size_bytes), load.write_pct
+    if load.rate is None or parts is None or written is None or _paused(options):
+        return {}
+    done = {"read": written < 100, "write": written > 0}
+    return {name: rate for (name, is_done), rate in zip(done.items(), parts, strict=True) if is_done}
+
+
+def _limits(options: Options, block: int | None) -> tuple[float, float] | None:
+    """IOPS of each thread that reads and writes are limited to."""
+    parts = _pair(str(options.get("rate_iops", "")).replace("k", "000"))
+    if parts is None and block and (in_bytes := _pair(str(options.get("rate", "")))):
+        parts = (in_bytes[0] / block, in_bytes[1] / block)
+    return parts
+
+
+def _paused(options: Options) -> bool:
+    """Whether I/Os do not follow each other by constant gaps."""
+    names = ("rate_process", "thinktime", "thinktime_iops")
+    return any(options.get(name, "0") not in ("", "0") for name in names)
 
 
 def _pair(text: str) -> tuple[float, float] | None:

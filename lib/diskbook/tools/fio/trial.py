@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from diskbook.tools.fio import json_output, log, log_series
+from diskbook.tools.fio import held_rate, json_output, log, log_series
 from diskbook.tools.fio.documents import Document, documents
 from diskbook.tools.record import SHORTEST, Measurement, Series, UnusableError
 
@@ -80,6 +80,31 @@ def parse_logs(lat_text: str, iops_text: str, interval_s: float, source: str) ->
     """
     latency, iops = _rows(lat_text, source, "latency log"), _rows(iops_text, source, "IOPS log")
     return log_series.series_of(latency, iops, interval_s)
+
+
+def add_log(measurement: Measurement, lat_text: str, interval_s: float, source: str) -> Measurement:
+    """Add what the log of every I/O of a held rate says: series, and latencies from the intended start.
+
+    Parameters
+    ----------
+    measurement
+        Of the same call.
+    lat_text
+        The log of latencies (per_job_logs=0, log_avg_msec=0); empty where fio left none.
+    interval_s
+        Of the series.
+    source
+        Name of the trial's output, for messages.
+
+    Raises
+    ------
+    UnusableError
+        When a line is not a log line, or cut short.
+    """
+    rows = _rows(lat_text, source, "latency log")
+    if not len(rows.time_ms) or rows.averaged:
+        return measurement
+    return held_rate.with_schedule(measurement, rows, interval_s)
 
 
 def _rows(text: str, source: str, name: str) -> log.Rows:

@@ -1,0 +1,238 @@
+"""Latency of a held rate from the intended start: from made-up logs, and from real stalls."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from diskbook.scenario.model import Workload
+from diskbook.tools.fio import TOOL, held_rate
+from diskbook.tools.fio.log import Rows
+from diskbook.tools.job import Target
+from diskbook.tools.record import Direction, Load, Measurement
+
+RATE = 500
+
+
+@dataclass(frozen=True)
+class Device:
+    engine: str
+    target: str
+
+
+def truth(stall_s: float, runtime_s: float, quantile: float, rate: float = RATE) -> float:
+    """Percentile of the waits alone, in ms: arrivals of a stall wait from all of it down to nothing."""
+    waits = 1000 * (stall_s - np.arange(0, stall_s, 1 / rate))
+    every = np.sort(np.append(waits, np.zeros(round(rate * runtime_s) - len(waits))))
+    return float(every[int(np.ceil(quantile * len(every))) - 1])
+
+
+def played(
+    runtime_s: float, stall: tuple[float, float], rate: float = RATE, own_ms: float = 1.2, ramp: int = 0
+) -> np.ndarray:
+    """Lines that fio logs of one job and direction (time, latency) which sends nothing during a stall."""
+    due_ms = 1000 * np.arange(0, runtime_s, 1 / rate)
+    start, end = 1000 * stall[0], 1000 * (stall[0] + stall[1])
+    # The first that is due waits on the disk, the others in fio, which makes up for them at once.
+    held = (due_ms >= start) & (due_ms < end)
+    sent_ms, latency = np.where(held, end, due_ms), np.full(len(due_ms), own_ms)
+    if held.any():
+        first = int(np.flatnonzero(held)[0])
+        sent_ms[first], latency[first] = due_ms[first], end - due_ms[first] + own_ms
+    sent_ms = np.append(np.full(ramp, -0.4), sent_ms)
+    latency = np.append(np.full(ramp, own_ms), latency)
+    lines = np.column_stack([np.floor(sent_ms + latency), np.rint(latency * 1e6)]).astype(np.int64)
+    return lines[np.argsort(lines[:, 0], kind="stable")]
+
+
+def log(*jobs: np.ndarray, code: int = 0) -> Rows:
+    lines = np.concatenate(jobs)
+    return Rows(lines[:, 0], lines[:, 1], np.full(len(lines), code), np.full(len(lines), 4096))
+
+
+def measured(runtime_s: float, threads: int = 1, **rates: float) -> Measurement:
+    parts = {name: Direction(1.0, 1.0, float("nan"), 1000 * runtime_s) for name in rates}
+    return Measurement("trial", "", Load(threads=threads), parts, rates=rates)
+
+
+# --- logs whose truth is known
+
+
+@pytest.mark.parametrize("ramp", [0, 1, 3])
+def test_a_stall_of_a_second_is_found_as_it_was(ramp: int) -> None:
+    rows = log(played(30, (12.05, 1), ramp=ramp))
+    found = held_rate.with_schedule(measured(30, read=RATE), rows, 0.1)
+    read = found.directions["read"].intended
+    assert sum(read.bins.values()) == 15_000
+    assert read.lat_p50_ms == pytest.approx(1.2, abs=0.001)
+    assert read.lat_p99_ms == pytest.approx(truth(1, 30, 0.99) + 1.2, abs=1.1)
+    assert read.lat_p999_ms == pytest.approx(truth(1, 30, 0.999) + 1.2, abs=1.1)
+    assert read.lat_mean_ms == pytest.approx(1.2 + 500 * 501 / 15_000, rel=0.01)
+    assert found.rate_window_worst == pytest.approx(0, abs=0.03)
+    assert found.rate_windows_low_share == pytest.approx(1 / 30, rel=0.01)
+    assert np.isnan(found.directions["read"].lat_mean_ms)  # fio's own stays as it was
+
+
+def test_without_a_stall_it_is_the_tools_own_latency() -> None:
+    found = held_rate.with_schedule(measured(4, read=RATE), log(played(4, (9, 0))), 0.1)
+    read = found.directions["read"].intended
+    assert (read.lat_p50_ms, read.lat_p999_ms) == pytest.approx((1.2, 1.2), abs=0.001)
+    assert found.rate_window_worst > 0.9 and found.rate_windows_low_share == 0
+    assert found.series["read"].iops.mean() == pytest.approx(RATE, rel=0.01)
+    assert found.series["read"].lat_mean_ms == pytest.approx(np.full(40, 1.2))
+
+
+def test_what_was_never_sent_has_waited_to_the_end() -> None:
+    lines = played(4, (3.5, 0.9))
+    cut = lines[lines[:, 0] < 4402]  # time was up in the stall: fio waits for what is in flight, and ends
+    whole = held_rate.with_schedule(measured(4, read=RATE), log(lines), 0.1)
+    sent = held_rate.with_schedule(measured(4, read=RATE), log(cut[cut[:, 1] < 2e6]), 0.1)
+    assert whole.directions["read"].intended.lat_p999_ms == pytest.approx(900, abs=3)
+    assert sum(sent.directions["read"].intended.bins.values()) == pytest.approx(2000, abs=2)
+    assert sent.directions["read"].intended.lat_p99_ms > 480
+
+
+def test_jobs_and_directions_have_schedules_of_their_own() -> None:
+    jobs = [played(6, (2, 0.5), 200), played(6, (2, 0.5), 200, ramp=1)]
+    found = held_rate.with_schedule(measured(6, threads=2, write=200), log(*jobs, code=1), 0.1)
+    assert found.directions["write"].intended.lat_p999_ms == pytest.approx(498, abs=4)
+    # Two jobs whose lines are mixed cannot be told apart.
+    mixed = np.sort(np.concatenate(jobs), axis=0)
+    unknown = held_rate.with_schedule(measured(6, threads=2, write=200), log(mixed, code=1), 0.1)
+    assert np.isnan(unknown.directions["write"].intended.lat_mean_ms) and unknown.series["write"].iops.any()
+
+
+def test_a_million_lines_take_less_than_a_second() -> None:
+    rows = log(played(100, (12, 1), 10_000))
+    began = time.perf_counter()
+    held_rate.with_schedule(measured(100, read=10_000), rows, 0.1)
+    assert time.perf_counter() - began < 2.0  # a tenth of it on an idle machine
+
+
+# --- real stalls
+
+
+def workload(**changes: object) -> Workload:
+    made = {"name": "w", "block_size": "4K", "write_pct": 0, "working_set_gib": 1 / 32, "rate": RATE}
+    return Workload.model_validate({**made, "queue_depth": 40, "runtime_s": 3.0, "series_s": 0.1, **changes})
+
+
+def stalled(
+    load: Workload, device: Target, folder: Path, freeze: Callable[[float], float]
+) -> tuple[Measurement, float]:
+    """Run fio against a disk that stands still for half a second; the result, and how long it stood."""
+    job = TOOL.command(load, device, seed=1)
+    with (folder / "stdout").open("wb") as output:
+        fio = subprocess.Popen(job.argv, cwd=folder, stdout=output)
+        time.sleep(1.3)
+        stood_s = freeze(0.5)
+        assert fio.wait(30) == 0
+    files = {"json": (folder / "stdout").read_bytes(), "lat_log": (folder / "trial_lat.log").read_bytes()}
+    return TOOL.read(files, "trial", runtime_s=load.runtime_s, series_s=load.series_s), stood_s
+
+
+def assert_told(found: Measurement, stood_s: float, direction: str) -> None:
+    part = found.directions[direction]
+    expected = truth(stood_s, 3.0, 0.999) + part.lat_p50_ms
+    assert part.intended.lat_p999_ms == pytest.approx(expected, rel=0.05)
+    assert part.lat_p99_ms < 0.5 * part.intended.lat_p99_ms  # what fio says of itself hides it
+    assert found.rate_windows_low_share > 0.1
+    assert part.ios == pytest.approx(1500, rel=0.01)  # and its rate is as asked for
+
+
+@pytest.mark.measures
+def test_a_server_that_stands_still_is_told_over_nbd(tmp_path: Path) -> None:
+    socket = tmp_path / "s"
+    server = subprocess.Popen(
+        ["nbdkit", "-f", "-U", str(socket), "memory", "32M", "--filter=delay", "rdelay=1ms"]
+    )
+
+    def freeze(seconds: float) -> float:
+        began = time.monotonic()
+        os.kill(server.pid, signal.SIGSTOP)
+        time.sleep(seconds)
+        os.kill(server.pid, signal.SIGCONT)
+        return time.monotonic() - began
+
+    try:
+        deadline = time.monotonic() + 10
+        while not socket.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert_told(
+            *stalled(workload(), Device("nbd", f"nbd+unix:///?socket={socket}"), tmp_path, freeze), "read"
+        )
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+@contextlib.contextmanager
+def frozen_block_device(folder: Path) -> Iterator[tuple[str, Callable[[float], float]]]:
+    """A loop device on a file whose file system can be frozen; skips, and says why, where there is none."""
+    needed = ("losetup", "mkfs.ext4", "mount", "umount", "fsfreeze")
+    if os.geteuid() or not all(map(shutil.which, needed)) or not Path("/dev/loop-control").exists():
+        pytest.skip(f"libaio was not stalled: that takes root, loop devices and {', '.join(needed)}")
+    outer, place = folder / "outer.img", folder / "mounted"
+    outer.touch()
+    os.truncate(outer, 96 * 1024**2)
+    place.mkdir()
+
+    def run(*words: object) -> str:
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    with contextlib.ExitStack() as undo:
+        try:
+            run("mkfs.ext4", "-q", "-F", outer)
+            run("mount", "-o", "loop", outer, place)
+            undo.callback(run, "umount", place)
+            (place / "disk").write_bytes(bytes(32 * 1024**2))
+            device = run("losetup", "-f", "--show", "--direct-io=on", place / "disk")
+            undo.callback(run, "losetup", "-d", device)
+        except subprocess.CalledProcessError as error:
+            pytest.skip(f"libaio was not stalled: {' '.join(error.cmd)}: {error.stderr.strip()}")
+
+        def freeze(seconds: float) -> float:
+            began = time.monotonic()
+            run("fsfreeze", "-f", place)
+            time.sleep(seconds)
+            run("fsfreeze", "-u", place)
+            return time.monotonic() - began
+
+        yield device, freeze
+
+
+@pytest.mark.measures
+def test_a_block_device_that_stands_still_is_told_over_libaio(tmp_path: Path) -> None:
+    with frozen_block_device(tmp_path) as (device, freeze):
+        load = workload(write_pct=100)
+        assert_told(*stalled(load, Device("libaio", device), tmp_path, freeze), "write")
+
+
+def test_only_held_rates_are_logged_by_the_io() -> None:
+    device = Device("nbd", "nbd://127.0.0.1/x")
+    held, free = (TOOL.command(load, device, seed=1) for load in (workload(), workload(rate=None)))
+    assert (
+        "--log_avg_msec=0" in held.argv
+        and "--log_entries=1800" in held.argv
+        and set(held.logs) == {"lat_log"}
+    )
+    assert "--log_avg_msec=100" in free.argv and set(free.logs) == {"lat_log", "iops_log"}
+
+
+def test_arrivals_by_chance_have_no_schedule() -> None:
+    from_options = replace(measured(1, read=RATE), rates={})
+    assert (
+        held_rate.with_schedule(from_options, log(played(1, (9, 0))), 0.1).directions
+        == from_options.directions
+    )

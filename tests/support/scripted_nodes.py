@@ -132,6 +132,10 @@ class Node(WindowsConnection):
     def _idle(self, asked: steps.Idle) -> tuple[dict[str, Any], list[str]]:
         return {"waited_s": 0.0}, []
 
+    def guest(self, number: int | None) -> dict[str, Any]:
+        """Say what machine this is."""
+        return {"kernel": "10.0.20348.0", "cpu_model": "a scripted one"}
+
     def _fleet(self, asked: steps.Fleet) -> tuple[dict[str, Any], list[str]]:
         line = parse(asked.line)
         iops = {"read": self.nodes.fleet_iops * (100 - line.write_pct) / 100}

@@ -25,10 +25,10 @@ def record(rig: Rig, arm: Arm, load: Workload, device: Device, disk_id: str) -> 
     # A device is made anew when its disk is placed anew; that of a volume is equal each time.
     if asked and asked[0] is connection and (asked[1] is device or (arm.volume and asked[1] == device)):
         return
-    said = _ask(connection, device)
-    if not asked or asked[2] != said:
-        rig.run.append("guest", replicate=rig.number, machine=arm.machine, disk_id=disk_id, **said)
-    rig.guests[key] = (connection, device, said)
+    answer = _ask(connection, device)
+    if not asked or asked[2] != answer:
+        rig.run.append("guest", replicate=rig.number, machine=arm.machine, disk_id=disk_id, **answer)
+    rig.guests[key] = (connection, device, answer)
 
 
 def _ask(connection: Connection, device: Device) -> dict[str, Any]:

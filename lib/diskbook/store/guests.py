@@ -21,19 +21,20 @@ class Guests:
 
     def __init__(self, manifest: Mapping[str, Any]) -> None:
         self._manifest = manifest
-        self._said: dict[tuple[Any, ...], Event] = {}
+        self._latest: dict[tuple[Any, ...], Event] = {}
         self.rows: list[dict[str, Any]] = []
 
     def note(self, event: Event) -> None:
-        """Take a line `guest` of the ledger: it holds for the trials after it."""
-        self._said[_key(event)] = event
+        """Take a line of the ledger: one of the kind `guest` holds for the trials after it."""
+        if event["event"] == "guest":
+            self._latest[_key(event)] = event
 
     def add(self, event: Event, workload: Workload, result: Measurement) -> None:
         """Add the row of a finished trial, unless nothing was read of its machine."""
-        said, spent = self._said.get(_key(event), {}), event.get("guest") or {}
-        if not said and not spent:
+        answer, spent = self._latest.get(_key(event), {}), event.get("guest") or {}
+        if not answer and not spent:
             return
-        facts = _facts(said)
+        facts = _facts(answer)
         cores = spent.get("cores_busy_pct") or []
         self.rows.append(
             {
@@ -43,7 +44,7 @@ class Guests:
                 "trial": event["trial"],
                 "machine": event["machine"],
                 "image": self._image(event),
-                "ioengine": engine_of(said, workload),
+                "ioengine": engine_of(answer, workload),
                 "usr_pct": result.usr_pct,
                 "sys_pct": result.sys_pct,
                 "steal_pct": spent.get("steal_pct"),
@@ -53,8 +54,8 @@ class Guests:
 
     def durability(self, event: Event, workload: Workload) -> str:
         """Name what made the writes of a trial durable (`durability.of`)."""
-        said = self._said.get(_key(event), {})
-        return durability.of(workload.sync, engine_of(said, workload), _facts(said).get("write_cache"))
+        answer = self._latest.get(_key(event), {})
+        return durability.of(workload.sync, engine_of(answer, workload), _facts(answer).get("write_cache"))
 
     def _image(self, event: Event) -> str | None:
         """Image of a machine with the version it was made from, as Azure reported it."""
@@ -65,16 +66,16 @@ class Guests:
         return ":".join(part for part in parts if part) or None
 
 
-def engine_of(said: Event, workload: Workload) -> str | None:
+def engine_of(answer: Event, workload: Workload) -> str | None:
     """Engine that a tool reached a device by: "nbd", or the workload's for what Linux has; None unknown."""
-    engine = said.get("engine")
+    engine = answer.get("engine")
     if engine == durability.NBD:
         return durability.NBD
     return workload.ioengine if engine in durability.KERNEL else None
 
 
-def _facts(said: Event) -> Mapping[str, Any]:
-    facts = said.get("facts")
+def _facts(answer: Event) -> Mapping[str, Any]:
+    facts = answer.get("facts")
     return facts if isinstance(facts, Mapping) else {}
 
 

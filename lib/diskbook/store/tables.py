@@ -107,8 +107,7 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
     guests = Guests(manifest)
     demands: dict[str, tuple[float, float, float]] = {}
     for number, event in enumerate(events, 1):
-        if event["event"] == "guest":
-            guests.note(event)
+        guests.note(event)
         if event["event"] != "trial":
             continue
         workload, common = _described(manifest, event, number, number in complete)
@@ -124,13 +123,10 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
         trials.extend({**common, **row, **held} for row in _rows(result.directions, workload))
         fleet.extend(_machines(manifest["run"], event["trial"], result, workload))
         guests.add(event, workload, result)
-    if trials:
-        drawn_on = volume_setups.drawn_on(manifest)
-        _add_credit(trials, credit.trial_credits(manifest, events, demands, drawn_on))
+    _add_credit(trials, manifest, events, demands)
     table = volume_setups.with_limits(schema.from_rows(schema.TRIALS, trials), manifest)
-    machines = schema.from_rows(schema.FLEET, fleet)
-    told = schema.from_rows(schema.GUEST, guests.rows)
-    return Tables(table, _bins(measured), _series(measured), fleet=machines, guest=told)
+    machines, read = schema.from_rows(schema.FLEET, fleet), schema.from_rows(schema.GUEST, guests.rows)
+    return Tables(table, _bins(measured), _series(measured), fleet=machines, guest=read)
 
 
 def _attached(manifest: Mapping[str, Any], events: list[Event]) -> dict[str, dict[str, float | None]]:
@@ -336,7 +332,16 @@ def _demand(directions: Mapping[str, Direction], workload: Workload) -> tuple[fl
     return seconds, iops, iops * workload.block_size_bytes / MB
 
 
-def _add_credit(rows: list[dict[str, Any]], credits: Mapping[str, credit.Credit]) -> None:
+def _add_credit(
+    rows: list[dict[str, Any]],
+    manifest: Mapping[str, Any],
+    events: list[Event],
+    demands: dict[str, tuple[float, float, float]],
+) -> None:
+    """Add what was left of burst credit at each trial."""
+    if not rows:
+        return
+    credits = credit.trial_credits(manifest, events, demands, volume_setups.drawn_on(manifest))
     for row in rows:
         credit_then = credits[row["trial"]]
         row |= {"credit_state": credit_then.state, "credit_left_share": credit_then.left_share}

@@ -157,12 +157,12 @@ def _measurement(span: Node, profile: Node | None, position: int) -> Measurement
 
 def _cores(span: Node) -> tuple[float, float, float]:
     """User and kernel time of all cores together, and the busiest core, in percent; NaN where cut."""
-    told = span.first("CpuUtilization")
-    if told is None or not told.closed:
+    cores = span.first("CpuUtilization")
+    if cores is None or not cores.closed:
         return math.nan, math.nan, math.nan
     try:
-        busy = [number(core.word("UsagePercent"), "UsagePercent") for core in told.all("CPU")]
-        usr, kernel = (number(told.word("Average", word), word) for word in ("UserPercent", "KernelPercent"))
+        busy = [number(core.word("UsagePercent"), "UsagePercent") for core in cores.all("CPU")]
+        usr, kernel = (number(cores.word("Average", word), word) for word in ("UserPercent", "KernelPercent"))
     except ValueError:
         return math.nan, math.nan, math.nan
     return usr, kernel, max(busy, default=math.nan)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from diskbook.stats.gates import Gate, failed, not_assessable, passed
 from diskbook.stats.guests import CORE_PCT, FACTS, STEAL_PCT, CellGuest
-from diskbook.tables.vocabulary import Provenance, Verdict
+from diskbook.tables.vocabulary import Provenance
 
 GUEST = "guest"
 _EMULATED = "it is the computer that emulates all machines, and no guest of Azure's, that was so busy"
@@ -36,9 +36,11 @@ def guest_gate(arms: Sequence[str], guests: Sequence[CellGuest | None], provenan
     cause = "; ".join([*busy, *apart])
     if busy:
         emulated = Provenance.EMULATED in provenance
-        cause = f"{'; '.join([*busy, *[_EMULATED] * emulated, *apart])}"
+        if emulated:
+            cause = "; ".join([*busy, _EMULATED, *apart])
+            return failed(GUEST, cause, "leave that computer to the run alone, and measure again", None)
         remedy = "give the machine more cores, or spread the load over more threads, and measure again"
-        return failed(GUEST, cause, remedy, None if emulated else Verdict.INVALID)
+        return failed(GUEST, cause, remedy)
     if apart:
         return failed(GUEST, cause, "the ratio holds this as well, unless it is what is compared", None)
     silent = [arm for arm, guest in known if guest.n_core < guest.n_trials]

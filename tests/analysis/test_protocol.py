@@ -171,7 +171,9 @@ def test_a_held_rate_needs_latency_from_the_intended_start() -> None:
     trials = a.trials.assign(lat_mean_intended_ms=a.trials["lat_mean_ms"], lat_bound="")
 
     def held(trials: pd.DataFrame) -> set[str]:
-        items = protocol.conformances(with_changes(a, trials=trials), PLAN)
+        changed = with_changes(a, trials=trials)
+        changed.gates = a.gates.assign(status="passed")  # a host that was busy may have missed the rate
+        items = protocol.conformances(changed, PLAN)
         return missing(next(item for item in items if item.workload == "rate-50"))
 
     assert "held rate" not in held(trials)

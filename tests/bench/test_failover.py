@@ -141,7 +141,7 @@ def test_a_lost_block_is_found(done: Run, monkeypatch: pytest.MonkeyPatch) -> No
     def and_lose_a_block(scene: failover._FailoverTest, writer: BlockWriter) -> None:
         fail(scene, writer)
         with backing.open("r+b") as file:
-            file.seek(blocks.region_offset(stage.rig.scenario) + 3 * BLOCK)
+            file.seek(blocks.region_offset(stage.rig.scenario, "zrs") + 3 * BLOCK)
             file.write(bytes(BLOCK))
 
     monkeypatch.setattr(failover._FailoverTest, "_fail", and_lose_a_block)

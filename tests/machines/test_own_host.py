@@ -22,6 +22,8 @@ def test_jobs_run_in_the_folder_alone_and_survive_the_connection(tmp_path: Path)
     with LocalConnection("here", str(folder)) as again:
         files = again.finish_job("one", ["extra"], expected_s=0, limit_s=10)
         said = f"{folder}/jobs/one\n".encode()
+        cores = {name: files.pop(name) for name in ("cpu_before", "cpu_after")}
+        assert all(text.startswith(b"cpu ") for text in cores.values())
         assert files == {"status": b"3\n", "stdout": said, "stderr": b"err\n", "extra": b"more\n"}
         assert again.job_names() == ["one"] and len(again.job_times("one")) == 2
         again.start_job("long", ["sleep", "616"])

@@ -76,6 +76,8 @@ def test_a_job_survives_a_lost_connection_and_runs_once(host: Host) -> None:
         connection._transport().close()  # as when the network goes
         connection.start_job("j1", command)
         files = connection.finish_job("j1", ["extra", "absent"], expected_s=0.1, limit_s=20)
+        cores = {name: files.pop(name) for name in ("cpu_before", "cpu_after")}
+        assert all(text.startswith(b"cpu ") for text in cores.values())
         assert files == {"status": b"4\n", "stdout": b"out\n", "stderr": b"err\n", "extra": b"x\n"}
         assert connection.run("cat jobs/log").stdout == b"once\n"
         connection.start_job("j2", ["true"])

@@ -73,7 +73,7 @@ def test_arms_on_two_machines_once_measured_are_no_finding(a: Analysis) -> None:
     assert set(rows["verdict"]) <= {"inconclusive", "capped", "saturated", "invalid"}
     if a.scenario.name == "disk-options":
         row = rows[(rows["base_arm"] == "h-nic-off") & (rows["scope"] == "these disks")].iloc[0]
-        assert row["verdict"] == "inconclusive" and "different machines" in row["warnings"]
+        assert row["verdict"] in ("inconclusive", "invalid") and "different machines" in row["warnings"]
         assert "h-nic-off" not in set(a.percentile_ratios["base_arm"])
 
 

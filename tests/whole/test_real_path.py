@@ -31,7 +31,7 @@ from support.real_path import Counts, Disk, SlowDisk, disk, is_mounted, met, ref
 
 SCENARIO = str(SCENARIOS / "real-path.toml")
 JOBS = {
-    item.name: item.model_copy(update={"runtime_s": 0.1, "series_s": 0.02})
+    item.name: item.model_copy(update={"runtime_s": 0.3, "series_s": 0.05})
     for item in load.load(SCENARIO, "full").workload
     if item.ioengine == "libaio"
 }

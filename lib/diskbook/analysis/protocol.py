@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from diskbook.analysis.conditioning import OF_FLEETS
 from diskbook.base.errors import DiskbookError
 from diskbook.scenario.model import Comparison
 from diskbook.show.analysed import Analysed
@@ -26,7 +27,6 @@ from diskbook.tables.vocabulary import Provenance, Scope
 FILE = "protocol.csv"
 FILLED, OVERWRITTEN = "prefill", "overwrite"
 """Events of the ledger: what was filled, and what was written over after that, each with its `disk_id`."""
-OF_FLEETS = "fleets write their files anew before each block"
 
 
 def conformances(a: Analysed, plan: Plan | None) -> tuple[Conformance, ...]:

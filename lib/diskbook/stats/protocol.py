@@ -17,6 +17,9 @@ import pandas as pd
 from diskbook.base.errors import DiskbookError
 from diskbook.stats.compare import FEW_REPLICATES
 from diskbook.stats.gates import data, design, limits, plan, tool
+from diskbook.stats.gates.attachment import ATTACHMENT
+from diskbook.stats.gates.guest import GUEST
+from diskbook.stats.gates.state import STATE
 from diskbook.tables import schema
 from diskbook.tables.vocabulary import GateStatus, Provenance
 
@@ -24,8 +27,6 @@ VERSION = 1
 KEYS = ("arm", "base_arm", "workload", "metric")
 FAMILIES = ("headline", "control", "exploratory")
 """In the order in which comparisons are listed."""
-ATTACHMENT, STATE, GUEST = "attachment", "state", "guest"
-"""Gates of how disks were attached, of their state over blocks, and of the machine that measured."""
 DATA, VALUES = "data", "values"
 _WATCHED = (Provenance.AZURE, Provenance.EMULATED, Provenance.INVENTORY)
 _MOST_NAMED = 6

@@ -92,19 +92,8 @@ def prefill_command(working_set_bytes: int, target: Target, *, seed: int = 1) ->
 
     A disk answers reads of blocks never written without touching its media, so this comes before any trial.
     """
-    argv = [
-        *_start("prefill", target),
-        "--rw=write",
-        f"--bs={FILL_BLOCK_BYTES}",
-        "--iodepth=16",
-        f"--size={working_set_bytes}",
-        "--refill_buffers=1",
-        "--randrepeat=0",
-        f"--randseed={seed}",
-        "--end_fsync=1",
-        "--output-format=json",
-    ]
-    return Job(tuple(argv), limit_s=_limit_s(working_set_bytes), content=REFILLED)
+    how = ["--rw=write", f"--bs={FILL_BLOCK_BYTES}", "--iodepth=16"]
+    return _written_once("prefill", target, how, working_set_bytes, seed)
 
 
 def overwrite_command(working_set_bytes: int, target: Target, *, seed: int = 1) -> Job:
@@ -113,19 +102,22 @@ def overwrite_command(working_set_bytes: int, target: Target, *, seed: int = 1) 
     A disk that was only filled in order is in the state of a new file; writes of a run would change that
     state while it is measured.
     """
+    how = ["--rw=randwrite", f"--bs={OVERWRITE_BLOCK_BYTES}", "--iodepth=32"]
+    return _written_once("overwrite", target, how, working_set_bytes, seed)
+
+
+def _written_once(name: str, target: Target, how: list[str], size_bytes: int, seed: int) -> Job:
     argv = [
-        *_start("overwrite", target),
-        "--rw=randwrite",
-        f"--bs={OVERWRITE_BLOCK_BYTES}",
-        "--iodepth=32",
-        f"--size={working_set_bytes}",
+        *_start(name, target),
+        *how,
+        f"--size={size_bytes}",
         "--refill_buffers=1",
         "--randrepeat=0",
         f"--randseed={seed}",
         "--end_fsync=1",
         "--output-format=json",
     ]
-    return Job(tuple(argv), limit_s=_limit_s(working_set_bytes), content=REFILLED)
+    return Job(tuple(argv), limit_s=_limit_s(size_bytes), content=REFILLED)
 
 
 def read_command(working_set_bytes: int, target: Target) -> Job:

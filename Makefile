@@ -38,12 +38,13 @@ lint: setup ## check style of code and notebooks, and that packages import only 
 types: setup ## check types
 	@$(BIN)/mypy
 
-format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house, list the articles and the points of the protocol
+format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house, list the articles, the points of the protocol and Azure's rules
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 	@$(BIN)/nbstripout --keep-id --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
 	@$(BIN)/python -m diskbook.selftest.house
 	@$(BIN)/python -m diskbook.selftest.articles
 	@$(BIN)/python -m diskbook.selftest.protocol
+	@$(BIN)/python -m diskbook.selftest.azure_rules
 
 coverage: setup ## check intervals against simulated truth, and plant hidden limits (4 minutes)
 	@$(BIN)/python -m diskbook.selftest.coverage --docs docs/coverage.md

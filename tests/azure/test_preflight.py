@@ -190,6 +190,13 @@ def test_ultra_disks_go_where_the_size_takes_them(plane: World) -> None:
     assert said(ultra, replace(here, sizes=sizes, disks=disks)) == [
         "[[machine]] vm1: Standard_D4as_v4 takes Ultra disks in zones 2 of westeurope; take one of these"
     ]
+    nowhere = {name: replace(size, ultra_zones=frozenset()) for name, size in here.sizes.items()}
+    (text,) = said(ultra, replace(here, sizes=nowhere, disks=disks))
+    what = "[[machine]] vm1: Standard_D4as_v4 takes Ultra disks nowhere in westeurope; take"
+    assert text == f"{what} another size"
+    able = {**nowhere, "standard_d8as_v4": sizes["standard_d8as_v4"]}
+    able["standard_d8as_v4"] = replace(able["standard_d8as_v4"], ultra_zones=frozenset("1"))
+    assert said(ultra, replace(here, sizes=able, disks=disks)) == [f"{what} Standard_D8as_v4 instead"]
 
 
 def test_more_sharers_than_the_disk_takes() -> None:

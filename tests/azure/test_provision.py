@@ -28,6 +28,8 @@ from support.emulated import leftovers
 pytestmark = pytest.mark.emulator
 
 SMALL = str(SCENARIOS / "small.toml")
+ULTRA = {"disk.lrs.sku": "UltraSSD_LRS", "disk.lrs.size_gib": 64, "disk.lrs.iops": 4000, "disk.lrs.mb_s": 200}
+SHARED = {"disk.zrs.max_shares": 2}
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +47,8 @@ def shared() -> Iterator[dict[str, Any]]:
         assert leftovers(Path(name)) == []
 
 
-def _begin(name: str, emulator: dict[str, Any], replicates: int) -> Run:
-    overrides = {"design.replicates": replicates}
+def _begin(name: str, emulator: dict[str, Any], replicates: int, **more: Any) -> Run:
+    overrides = {"design.replicates": replicates, **more}
     return stages.begin(name, SMALL, "emulator", "quick", overrides, emulator=emulator)
 
 
@@ -116,7 +118,7 @@ def test_the_requests_of_a_provision_are_counted(three: Run) -> None:
 
 
 def test_what_was_complete_is_kept_when_a_machine_fails(shared: dict[str, Any]) -> None:
-    run = _begin("half", shared, 2)
+    run = _begin("half", shared, 2, **ULTRA, **SHARED)
     failed = {"operation_failed": {"code": "SkuNotAvailable", "message": "No room."}, "delay_s": 300}
     # The fourth machine fails 3 s after the others are there.
     _faults(run, {"match": {"operation": "vm-create-zonal"}, "after": 3, "times": 1, "action": failed})
@@ -134,10 +136,32 @@ def test_what_was_complete_is_kept_when_a_machine_fails(shared: dict[str, Any]) 
         before = run.manifest
         stages.provision(run)
         assert run.manifest == before
+        _attach_ultra(run, rows[0])
+        _attach_shared(run, rows[1])
     finally:
         _faults(run)
         stages.teardown(run)
     assert all(row["deleted_utc"] for row in run.manifest["resource_groups"])
+
+
+def _attach_ultra(run: Run, row: dict[str, Any]) -> None:
+    """The machines of an Ultra disk were made for it: it is attached, and refused in another zone."""
+    assert all(machine["read_back"]["ultra_ssd"] for machine in row["machines"].values())
+    disk, attachments = run.scenario.disk_named("lrs"), Attachments(clients_of(run), run, row)
+    assert row["disks"]["lrs"]["limits"]["iops"] == 4000
+    assert attachments.attach(disk, "vm1") == 0
+    attachments.detach("lrs", "vm1")
+    with pytest.raises(DiskbookError, match="is not in the same zone as the VM"):
+        attachments.attach(disk, "vm2")
+
+
+def _attach_shared(run: Run, row: dict[str, Any]) -> None:
+    """A shared disk is attached to both machines, and goes with its group only: teardown follows."""
+    disk, attachments = run.scenario.disk_named("zrs"), Attachments(clients_of(run), run, row)
+    assert [attachments.attach(disk, machine) for machine in ("vm1", "vm2")] == [0, 0]
+    assert [machine for machine, _ in attachments.where("zrs")] == ["vm1", "vm2"]
+    attached = [event["read_back"] for event in run.ledger() if event["event"] == "attached"]
+    assert [item["delete_option"] for item in attached] == ["Delete", "Detach", "Detach"]
 
 
 @pytest.mark.parametrize(

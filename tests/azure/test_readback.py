@@ -25,6 +25,7 @@ DISK = Disk(name="d", sku="Premium_LRS", size_gib=1024, zone="1", performance_pl
 P30 = Disk(name="p30", sku="Premium_LRS", size_gib=1024, zone="1")
 SHARED = Disk(name="s", sku="Premium_ZRS", size_gib=1024, max_shares=2)
 FLEXIBLE = Disk(name="v2", sku="PremiumV2_LRS", size_gib=1024, zone="1", iops=8000, mb_s=300)
+ULTRA = Disk(name="u", sku="UltraSSD_LRS", size_gib=64, zone="1", iops=4000, mb_s=200)
 MACHINE = Machine(name="vm1", size="Standard_D4as_v4", zone="1")
 Change = Callable[[dict[str, Any]], None]
 _numbers = itertools.count()
@@ -49,9 +50,9 @@ def _interface(maker: Maker, spec: Machine = MACHINE) -> Any:
     return maker.interface("r1-vm1", spec, parts, size)
 
 
-def _machine(maker: Maker) -> dict[str, Any]:
+def _machine(maker: Maker, ultra: bool = False) -> dict[str, Any]:
     size = limits.sizes(maker.clients, "westeurope", {MACHINE.size})[MACHINE.size]
-    return maker.machine("r1-vm1", MACHINE, _interface(maker), size, images={"linux": "1.0.10"})
+    return maker.machine("r1-vm1", MACHINE, _interface(maker), size, images={"linux": "1.0.10"}, ultra=ultra)
 
 
 def _altered(monkeypatch: pytest.MonkeyPatch, name: str, change: Change) -> None:
@@ -148,6 +149,7 @@ def test_a_machine_that_is_as_asked_is_recorded(maker: Maker) -> None:
         "disk_controller": None,
         "security_type": None,
         "encryption_at_host": False,
+        "ultra_ssd": False,
     }
     network = entry["network"]
     assert network["accelerated_networking"] is True
@@ -161,7 +163,11 @@ def test_a_machine_that_is_as_asked_is_recorded(maker: Maker) -> None:
     ("change", "told"),
     [
         (_set("properties/hardwareProfile/vmSize", "Standard_D4as_v5"), "size was to be Standard_D4as_v4"),
-        (_set("zones", ["3"]), "zone was to be 1, but Azure says 3"),
+        (_set("zones", None), "zone was to be 1, but Azure says None"),
+        (
+            _set("properties/additionalCapabilities", {"ultraSSDEnabled": False}),
+            "ultra_ssd was to be True, but Azure says False",
+        ),
         (
             _set("properties/storageProfile/osDisk/deleteOption", None),
             "os_disk_delete_option was to be",
@@ -283,6 +289,34 @@ def test_an_attachment_that_is_not_as_asked_stops_the_run(
     monkeypatch.setattr(machines, "begin_attach_detach_data_disks", altered)
     with pytest.raises(DiskbookError, match=f"^attached disk d: {told}; the run stops$"):
         attachments.move(DISK, "vm1")
+
+
+def test_a_shared_disk_stays_when_its_machine_goes_and_goes_with_its_group(
+    maker: Maker, plane: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Azure deletes no shared disk with a machine; asked to, it refuses (Microsoft, delete.md)."""
+    replicate = {"machines": {"vm1": _machine(maker)}, "disks": {"s": maker.disk("r1-s", SHARED)}}
+    attachments, group = Attachments(maker.clients, maker.run, replicate), maker.place.group
+    with monkeypatch.context() as patch:
+        _altered(patch, "attachment", _set("deleteOption", "Delete"))
+        with pytest.raises(DiskbookError, match=r"InvalidParameter.*cannot be set to 'Delete'"):
+            attachments.move(SHARED, "vm1")
+    assert attachments.move(SHARED, "vm1") == 0
+    (record,) = [event for event in maker.run.ledger() if event["event"] == "attached"]
+    assert record["read_back"]["delete_option"] == "Detach"
+    plane.compute.virtual_machines.begin_delete(group, "r1-vm1").result()
+    left = {row.name for row in plane.resource.resources.list_by_resource_group(group)}
+    assert left == {"nsg", "net", "r1-s"}
+    plane.resource.resource_groups.begin_delete(group).result()
+    assert not plane.resource.resource_groups.check_existence(group)
+    assert (replicate["disks"]["s"]["id"],) in plane.backend.named("delete_disk")
+
+
+def test_a_machine_for_ultra_disks_says_so_and_takes_one(maker: Maker) -> None:
+    replicate = {"machines": {"vm1": _machine(maker, ultra=True)}, "disks": {"u": maker.disk("r1-u", ULTRA)}}
+    assert replicate["machines"]["vm1"]["read_back"]["ultra_ssd"] is True
+    assert replicate["disks"]["u"]["limits"]["iops"] == 4000
+    assert Attachments(maker.clients, maker.run, replicate).move(ULTRA, "vm1") == 0
 
 
 @pytest.mark.parametrize("kind", ["nsg", "vnet", "public-ip", "nic", "vm-create-zonal", "disk-create"])

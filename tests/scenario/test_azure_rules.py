@@ -34,6 +34,7 @@ def scenario(
         "cluster": (),
         "volume": (),
         "disks_of": lambda _: {one.name: 1 for one in made},
+        "skus_of": lambda _: {one.sku for one in made},
         "made_of": lambda disk: [(disk, None)],
     }
     return SimpleNamespace(region=region, **parts)
@@ -95,6 +96,13 @@ DISK_RULES = [
 ]
 
 
+DISK_CODES = {
+    "zone": "LocationNotSupportAvailabilityZones",
+    "zrs-zone": "OperationNotAllowed",
+    **dict.fromkeys(("max-shares", "performance-plus", "iops-range", "mb-s-range"), "BadRequest"),
+}
+
+
 @pytest.mark.parametrize(("rule", "field", "disk", "region"), DISK_RULES)
 def test_a_disk_rule(plane: World, rule: str, field: str, disk: dict[str, Any], region: str) -> None:
     found = {(one.rule, one.field): one for one in check(scenario(disk, region=region), TODAY)}
@@ -103,12 +111,12 @@ def test_a_disk_rule(plane: World, rule: str, field: str, disk: dict[str, Any], 
     group = plane.group("disk-rules")
     create = plane.compute.disks.begin_create_or_update
     status, code, message = refused(lambda: create(group, "d", disk_body(disk, region)))
-    assert status == 400
+    assert status == (409 if rule == "zrs-zone" else 400)
     if rule == "sku-region":
         expected = f"Disks with sku '{disk['sku']}' are not available in this region."
         assert (code, message) == ("BadRequest", expected)
     else:
-        assert code in ("InvalidParameter", "LocationNotSupportAvailabilityZones")
+        assert code == DISK_CODES.get(rule, "InvalidParameter")
     assert not [one for one in plane.compute.disks.list_by_resource_group(group) if one.name == "d"]
 
 
@@ -149,7 +157,8 @@ def test_an_attach_rule(
         expected = f"Disk {made.id} cannot be attached to the VM because it is not {where}"
         assert (code, message) == ("BadRequest", expected)
     else:
-        assert code == "InvalidParameter" and "caching" in message
+        assert code == ("BadRequest" if rule == "cache-shared" else "InvalidParameter")
+        assert "caching" in message.lower()
 
 
 def test_a_machine_takes_so_many_disks() -> None:
@@ -179,7 +188,10 @@ def test_ultra_needs_the_machines_consent(plane: World) -> None:
     disk = plane.disk(group, "d", "UltraSSD_LRS", 64, zones=["1"])
     plane.vm(group, "vm1")
     code = refused(lambda: plane.attach(group, "vm1", disk.id))
-    assert code[:2] == (400, "InvalidParameter") and "ultraSSDEnabled" in code[2]
+    sentence = (
+        "StorageAccountType UltraSSD_LRS can be used only when additionalCapabilities.ultraSSDEnabled is set."
+    )
+    assert code == (400, "InvalidParameter", sentence)
     allow = {"properties": {"additionalCapabilities": {"ultraSSDEnabled": True}}}
     plane.compute.virtual_machines.begin_update(group, "vm1", allow).result()
     plane.attach(group, "vm1", disk.id)

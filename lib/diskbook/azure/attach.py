@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from diskbook.azure import readback, refusals
+from diskbook.azure import readback, refusals, requests
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import operation
 from diskbook.base.errors import DiskbookError
@@ -108,23 +108,14 @@ class Attachments:
         """Attach disks at the lowest LUNs that are not used, and read the attachments back."""
         free = [number for number in range(len(used) + len(disks)) if number not in used]
         luns = {spec.name: lun for spec, lun in zip(disks, free, strict=False)}
-        bodies = [
-            {
-                "diskId": self._disks[spec.name],
-                "lun": luns[spec.name],
-                "caching": spec.cache,
-                "deleteOption": "Delete",
-            }
-            for spec in disks
-        ]
+        bodies = [requests.attachment(spec, self._disks[spec.name], luns[spec.name]) for spec in disks]
         with operation(self._run, "attach", f"{', '.join(luns)} to {machine}", self._clients):
             self._change(machine, {"dataDisksToAttach": bodies})
         attached_at = time.monotonic()
         vm = self._get(machine)
         for spec in disks:
-            attachment = readback.check_attachment(
-                spec.name, vm, self._disks[spec.name], luns[spec.name], spec.cache
-            )
+            asked = requests.attachment(spec, self._disks[spec.name], luns[spec.name])
+            attachment = readback.check_attachment(spec.name, asked, vm)
             place = {"replicate": self._replicate, "disk": spec.name, "machine": machine}
             self._run.append("attached", **place, read_back=attachment)
             self.attached_at[spec.name, machine] = attached_at

@@ -113,18 +113,19 @@ class Maker:
         *,
         images: Mapping[str, str],
         pooled: bool = False,
+        ultra: bool = False,
     ) -> dict[str, Any]:
         """Create a machine and read it back; return its entry of the manifest. Windows is set up as well.
 
         `images` are the versions of the run's images (`images.versions`). `os_disk` is its ephemeral OS disk,
-        where it is to have one; `pooled` says that it is to have disks of a pool.
+        where it is to have one; `pooled` says that it is to have disks of a pool, `ultra` an Ultra disk.
         """
         host_key = keys.new_pair(name)
         public_key = keys.run_key(self.run.folder).with_suffix(".pub").read_text().strip()
         body = requests.machine(
             spec, self.place.region, self.place.tags, name=name, nic_id=nic.id,
             user=self.clients.cloud.admin_user, public_key=public_key, host_key=host_key, os_disk=os_disk,
-            pooled=pooled, image_version=images[requests.image_of(spec, pooled=pooled)],
+            pooled=pooled, ultra=ultra, image_version=images[requests.image_of(spec, pooled=pooled)],
         )  # fmt: skip
         compute, group = self.clients.compute, self.place.group
         create = compute.virtual_machines.begin_create_or_update

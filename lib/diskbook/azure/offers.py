@@ -37,6 +37,10 @@ class Offer:
         """Whether it may be had in a zone, or in the region where `zone` is None."""
         return self.everywhere and (zone is None or zone in self.zones)
 
+    def takes_ultra(self, zone: str | None) -> bool:
+        """Whether machines of this size take Ultra disks in a zone; in the region where `zone` is None."""
+        return self.has("UltraSSDAvailable") if zone is None else zone in self.ultra_zones
+
 
 @dataclass(frozen=True)
 class Quota:

@@ -15,6 +15,7 @@ from diskbook.azure import offers
 from diskbook.azure.clients import Clients
 from diskbook.azure.offers import Offer, Quota, Region
 from diskbook.reference import catalog
+from diskbook.reference.rules import ULTRA
 from diskbook.scenario.model import Disk, Machine, Scenario
 
 Elsewhere = Callable[[], list[Region]]
@@ -107,10 +108,10 @@ def _abilities(
         yield f"{where}: {machine.size} takes no premium disks; {remedy}"
     if scenario.os_disk_of(machine.name) and not size.has("EphemeralOSDiskSupported"):
         yield f"{where}: {machine.size} holds no ephemeral OS disk; {remedy}"
-    ultra = any(disk.sku == "UltraSSD_LRS" for disk in disks) and machine.zone is not None
-    if ultra and machine.zone not in size.ultra_zones:
-        zones = ", ".join(sorted(size.ultra_zones)) or "none"
-        yield f"{where}: {machine.size} takes Ultra disks in zones {zones} of {here.name}; take one of these"
+    if ULTRA in scenario.skus_of(machine.name) and not size.takes_ultra(machine.zone):
+        zones = ", ".join(sorted(size.ultra_zones))
+        what = f"in zones {zones} of {here.name}; take one of these" if zones else f"nowhere in {here.name}"
+        yield f"{where}: {machine.size} takes Ultra disks {what}" + ("" if zones else f"; {remedy}")
 
 
 def disks_of(scenario: Scenario, machine: Machine) -> list[Disk]:
@@ -165,8 +166,13 @@ def _is_suitable(scenario: Scenario, machine: Machine, here: Region, name: str, 
     premium = any(disk.sku.startswith(("Premium", "Ultra")) for disk in disks)
     enough = size.number("MaxDataDiskCount") >= len(disks)
     local = scenario.os_disk_of(machine.name) is None or size.has("EphemeralOSDiskSupported")
+    ultra = ULTRA not in scenario.skus_of(machine.name) or size.takes_ultra(machine.zone)
     return (
-        enough and local and (size.has("PremiumIO") or not premium) and (retired is None or retired > today)
+        enough
+        and local
+        and ultra
+        and (size.has("PremiumIO") or not premium)
+        and (retired is None or retired > today)
     )
 
 

@@ -16,6 +16,7 @@ from diskbook.azure.clients import Clients
 from diskbook.azure.create import SSH_PORT_TAG, Maker, Place
 from diskbook.azure.graph import Step
 from diskbook.azure.operation import azure_message, operation
+from diskbook.reference.rules import ULTRA
 from diskbook.scenario import volume_rules
 from diskbook.scenario.model import Disk, Machine, Scenario
 from diskbook.store.run import Run
@@ -127,6 +128,7 @@ def _witness(maker: Maker, number: int, redundancy: str, has: Mapping[str, Any])
 def _machine(maker: Maker, scenario: Scenario, spec: Machine, name: str) -> dict[str, Step]:
     """Steps of one machine, which is `name` in Azure."""
     os_disk, pooled = scenario.os_disk_of(spec.name), scenario.is_pooled(spec.name)
+    ultra = ULTRA in scenario.skus_of(spec.name)
     address, interface, machine = f"address {name}", f"interface {name}", f"machine {name}"
 
     def connect(has: Mapping[str, Any]) -> Any:
@@ -136,7 +138,9 @@ def _machine(maker: Maker, scenario: Scenario, spec: Machine, name: str) -> dict
     def create(has: Mapping[str, Any]) -> dict[str, Any]:
         size = has["sizes"][spec.size]
         versions = has["images"]
-        return maker.machine(name, spec, has[interface], size, os_disk, images=versions, pooled=pooled)
+        return maker.machine(
+            name, spec, has[interface], size, os_disk, images=versions, pooled=pooled, ultra=ultra
+        )
 
     local = os_disk is not None
     steps = {

@@ -37,6 +37,7 @@ def _option(option: Option, resource: Any) -> Any:
 def machine(resource: Any) -> dict[str, Any]:
     """Settings of a machine as Azure reports them; None where it says nothing."""
     storage, security = resource.storage_profile, resource.security_profile
+    able = resource.additional_capabilities
     interfaces = resource.network_profile.network_interfaces or []
     image = storage.image_reference
     return {
@@ -52,6 +53,7 @@ def machine(resource: Any) -> dict[str, Any]:
         "disk_controller": _plain(storage.disk_controller_type),
         "security_type": _plain(security.security_type) if security else None,
         "encryption_at_host": bool(security and security.encryption_at_host),
+        "ultra_ssd": bool(able and able.ultra_ssd_enabled),
     }
 
 
@@ -114,6 +116,7 @@ def check_machine(
         "os_disk_delete_option": "Delete",
         "os_disk_local": None,
         "interface_delete_option": "Delete",
+        "ultra_ssd": "additionalCapabilities" in properties,
     }
     if os_disk is not None:
         expected["os_disk_local"] = catalog.vm_size(asked.size).placement(os_disk.size_gib)
@@ -170,8 +173,9 @@ def check_witness(asked: Mapping[str, Any], resource: Any) -> None:
     _compare(f"witness {resource.name}", expected, witness(resource))
 
 
-def check_attachment(name: str, resource: Any, disk_id: str, lun: int, cache: str) -> dict[str, Any]:
-    """Make sure that a machine has the disk at that LUN with that cache; raises as `check_disk` does.
+def check_attachment(name: str, asked: Mapping[str, Any], resource: Any) -> dict[str, Any]:
+    """Make sure that a machine has a disk as the request (`requests.attachment`) asked; raises as
+    `check_disk` does.
 
     Returns
     -------
@@ -186,11 +190,16 @@ def check_attachment(name: str, resource: Any, disk_id: str, lun: int, cache: st
             "write_accelerator": bool(row.write_accelerator_enabled),
         }
         for row in resource.storage_profile.data_disks or []
-        if row.managed_disk and row.managed_disk.id.lower() == disk_id.lower()
+        if row.managed_disk and row.managed_disk.id.lower() == asked["diskId"].lower()
     ]
     if not attachments:
         raise DiskbookError(f"disk {name} was attached, but the machine does not list it; the run stops")
-    expected = {"lun": lun, "cache": cache, "delete_option": "Delete", "write_accelerator": False}
+    expected = {
+        "lun": asked["lun"],
+        "cache": asked["caching"],
+        "delete_option": asked["deleteOption"],
+        "write_accelerator": False,
+    }
     _compare(f"attached disk {name}", expected, attachments[0])
     return attachments[0]
 

@@ -61,6 +61,16 @@ def disk(spec: Disk, region: str, tags: dict[str, str]) -> dict[str, Any]:
     return body
 
 
+def attachment(spec: Disk, disk_id: str, lun: int) -> dict[str, Any]:
+    """Entry of dataDisksToAttach for a disk, which goes with its machine; one that is shared never does.
+
+    "For shared disks, you can't set the 'deleteOption' property to 'Delete'"
+    (MicrosoftDocs/azure-compute-docs, articles/virtual-machines/delete.md); it goes with its resource group.
+    """
+    delete_option = "Detach" if spec.max_shares > 1 else "Delete"
+    return {"diskId": disk_id, "lun": lun, "caching": spec.cache, "deleteOption": delete_option}
+
+
 def machine(
     spec: Machine,
     region: str,
@@ -74,13 +84,15 @@ def machine(
     image_version: str,
     os_disk: Disk | None = None,
     pooled: bool = False,
+    ultra: bool = False,
 ) -> dict[str, Any]:
     """Body that creates a machine which knows our key, and whose host key we know.
 
     `image_version` is that of its image, the same for all machines of a run (`images.versions`).
     A Windows machine gets both from the script extension that follows (`windows.extension`). `os_disk` is
     its ephemeral OS disk; by default it gets an ordinary one. `pooled` says that its disks are a pool of
-    Storage Spaces, for which it gets another image.
+    Storage Spaces, for which it gets another image; `ultra` that it takes an Ultra disk at some time, which
+    Azure lets a machine do only where it was made for it.
     """
     expires_utc = tags.get("diskbook-expires")
     profile = (
@@ -100,6 +112,8 @@ def machine(
             "networkInterfaces": [{"id": nic_id, "properties": {"primary": True, "deleteOption": "Delete"}}]
         },
     }
+    if ultra:
+        properties["additionalCapabilities"] = {"ultraSSDEnabled": True}
     body: dict[str, Any] = {"location": region, "tags": tags, "properties": properties}
     if spec.zone is not None:
         body["zones"] = [spec.zone]

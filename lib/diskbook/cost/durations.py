@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from diskbook.base.units import MB, MIB
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.catalog import OWN_DISK
@@ -116,16 +118,23 @@ def _volumes_s(scenario: Scenario) -> float:
 
 
 def moves(scenario: Scenario) -> tuple[float, float]:
-    """Attachments and detachments of one replicate, from the order of its trials (`scenario.attachments`).
+    """Attachments and detachments of one replicate, from the order of its trials (`scenario.attachments`)."""
+    counts = moves_by_disk(scenario).values()
+    return sum(attached for attached, _ in counts), sum(detached for _, detached in counts)
+
+
+def moves_by_disk(scenario: Scenario) -> dict[str, tuple[float, float]]:
+    """Attachments and detachments of each disk of one replicate; those of pools stay, and are not among them.
 
     Of more than 50 blocks the first 50 are counted and stand for the others.
     """
     counted, share = _first_blocks(scenario)
     alone = [disk.name for disk, machine in scenario.made_disks() if machine is None]
     places: dict[str, list[str]] = {name: [] for name in alone}
-    attached = detached = 0
+    attached: Counter[str] = Counter()
+    detached: Counter[str] = Counter()
     for place in attachments.places_before(scenario, counted[0]):
-        attached += _attach(scenario, places, *place)[0]
+        attached[place[0]] += _attach(scenario, places, *place)[0]
     for block in counted:
         cycles = attachments.cycles(scenario, block)
         for trial in block.trials:
@@ -134,8 +143,9 @@ def moves(scenario: Scenario) -> tuple[float, float]:
                 continue
             for _ in range(max(1, cycles.get(trial.position, 0))):
                 done = _attach(scenario, places, arm.disk, arm.machine, anew=trial.position in cycles)
-                attached, detached = attached + done[0], detached + done[1]
-    return attached * share, detached * share
+                attached[arm.disk] += done[0]
+                detached[arm.disk] += done[1]
+    return {name: (attached[name] * share, detached[name] * share) for name in alone}
 
 
 def attached_anew(scenario: Scenario) -> tuple[float, float]:

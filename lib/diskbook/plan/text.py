@@ -13,7 +13,7 @@ from diskbook.cost import durations
 from diskbook.cost.durations import OWN_DISK_MB_S, fill_s, overwrite_s
 from diskbook.plan import sample_size, single_ios
 from diskbook.plan.sample_size import Evidence, Need, Needs, Target
-from diskbook.reference import noise
+from diskbook.reference import disk_options, noise
 from diskbook.reference.catalog import OWN_DISK
 from diskbook.reference.delays import DELAYS_S
 from diskbook.scenario import attachments, schedule, volume_words
@@ -25,6 +25,7 @@ from diskbook.tables.vocabulary import Provenance, Scope
 from diskbook.tools import registry
 from diskbook.tools.job import OVERWRITE_BLOCK_BYTES
 
+DAY_S = 86_400.0
 UNKNOWN_DISKS = (
     "Public measurements are of one kind (Standard_D8s_v5, Premium SSD v2, 8 KiB reads, one at a time); "
     "the s.d. between other disk pairs is unknown: a pilot of 5 replicates x 3 blocks must measure it "
@@ -239,7 +240,7 @@ def _time(scenario: Scenario) -> str:
     if replicates > 1:
         text += f", {duration(trials_s / replicates + around_s)} with replicates in parallel"
     text += "\n  (on the emulator trials take as long, the rest a small part of it)"
-    return "\n".join([text, *_attaches(scenario)])
+    return "\n".join([text, *_attaches(scenario), *_calls(scenario, trials_s / replicates + around_s)])
 
 
 def _attaches(scenario: Scenario) -> list[str]:
@@ -254,6 +255,26 @@ def _attaches(scenario: Scenario) -> list[str]:
     return [
         f"  attached anew: {names}, each equally often in a block, {times:.0f} times a replicate, with "
         f"{settles}; about {duration(times * cycle_s + visits * settle_s)} of that time"
+    ]
+
+
+def _calls(scenario: Scenario, replicate_s: float) -> list[str]:
+    """How many attach and detach calls a run makes, and how often a day one disk is detached at most."""
+    moves = durations.moves_by_disk(scenario)
+    calls = sum(map(sum, moves.values())) + sum(machine is not None for _, machine in scenario.made_disks())
+    share = min(1.0, DAY_S / replicate_s)
+    text = (
+        f"  attach and detach calls: {calls:.0f} a replicate, "
+        f"{calls * share * scenario.design.replicates:.0f} on a day with replicates in parallel"
+    )
+    most = max(moves, key=lambda name: moves[name][1], default=None)
+    if most is None or not moves[most][1]:
+        return [f"{text}; no disk is detached"]
+    times, limit = moves[most][1] * share, disk_options.FREQUENT_A_DAY
+    state = "on" if scenario.disk_named(most).frequent_attach else "off"
+    frequent = f"frequent by Azure's word, more than {limit} a day" if times > limit else f"{limit} or fewer"
+    return [
+        f"{text}; {most} is detached {times:.0f} times a day ({frequent}; its frequent_attach is {state})"
     ]
 
 

@@ -12,6 +12,10 @@ from typing import Any, Literal, Protocol
 
 from diskbook.reference import catalog
 
+FREQUENT_A_DAY = 5
+"""Detached more often than that a day, a disk is to be optimized for frequent attach (Microsoft, on
+`optimizedForFrequentAttach` of the REST specification)."""
+
 
 @dataclass(frozen=True)
 class Option:

@@ -19,9 +19,13 @@ from diskbook.reference.catalog import (
 )
 
 ZRS_SKUS = ("Premium_ZRS", "StandardSSD_ZRS")
-FLEXIBLE_SKUS = ("PremiumV2_LRS", "UltraSSD_LRS")
+ULTRA = "UltraSSD_LRS"
+FLEXIBLE_SKUS = ("PremiumV2_LRS", ULTRA)
 PREMIUM_SKUS = ("Premium_LRS", "Premium_ZRS")
 CACHED_SKUS = (*PREMIUM_SKUS, "StandardSSD_LRS", "StandardSSD_ZRS")
+# Azure lists UltraSSDAvailable by size, region and zone (resource SKUs). That these families have it nowhere
+# is inferred: lists of series that take Ultra disks do not name them.
+NO_ULTRA_FAMILIES = ("standardDSv2Family", "standardLSFamily", "standardBSFamily")
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,27 @@ def machine_violations(vm: VmAsk, region: catalog.Region, today: date) -> list[V
             )
         )
     return violations
+
+
+def takes_ultra(size: catalog.VmSize) -> bool:
+    """Whether Ultra disks attach to machines of a size, as far as is documented."""
+    return size.premium_io and size.family not in NO_ULTRA_FAMILIES
+
+
+def ultra_violations(vm: VmAsk, region: catalog.Region) -> Iterator[Violation]:
+    """Rules that a machine breaks which is to take Ultra disks (`additionalCapabilities.ultraSSDEnabled`)."""
+    size = catalog.vm_sizes().get(vm.size.lower())
+    if not region.ultra:
+        yield Violation("ultra-region", "size", f"{region.name} has no Ultra disks; take another region")
+    elif vm.zone is None and region.zones:
+        yield Violation(
+            "ultra-zone",
+            "zone",
+            f"in {region.name} only a machine in a zone takes Ultra disks; set zone to one of "
+            f"{', '.join(region.zones)}",
+        )
+    if size is not None and not takes_ultra(size):
+        yield Violation("ultra-size", "size", f"{size.name} takes no Ultra disks; take a size that does")
 
 
 def attach_violations(disk: DiskAsk, vm: VmAsk, cache: str = "None") -> list[Violation]:

@@ -8,6 +8,7 @@ from datetime import date
 from diskbook.base.units import GIB
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.rules import (
+    ULTRA,
     DiskAsk,
     Violation,
     VmAsk,
@@ -15,6 +16,7 @@ from diskbook.reference.rules import (
     attach_zone_violations,
     disk_violations,
     machine_violations,
+    ultra_violations,
 )
 from diskbook.scenario import ephemeral_rules, fleets, layout, volume_rules
 from diskbook.scenario.layout import MARK_ROOM
@@ -52,6 +54,8 @@ def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
     violations: list[Violation] = []
     for name, vm in vms.items():
         violations += _in("machine", name, machine_violations(vm, region, today or date.today()))
+        if ULTRA in scenario.skus_of(name):
+            violations += _in("machine", name, ultra_violations(vm, region))
     for name, ask in asks.items():
         violations += _in("disk", name, disk_violations(ask, region))
     violations += [*_of_arms(scenario, asks, vms), *_of_pools(scenario, asks, vms)]

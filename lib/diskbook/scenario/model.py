@@ -453,6 +453,12 @@ class Scenario(Record):
         names = {arm.disk for arm in self.arm if arm.machine == machine} | pools
         return {disk.name: disk.count for disk in self.data_disks if disk.name in names}
 
+    def skus_of(self, machine: str) -> set[str]:
+        """SKUs of the data disks that a machine has at some time, by its arms, pools, checks and drills."""
+        moves: list[Check | Drill] = [*self.check, *self.drill]
+        moved = {item.disk for item in moves if machine in (item.machine, item.from_machine)}
+        return {disk.sku for disk in self.data_disks if disk.name in {*self.disks_of(machine), *moved}}
+
     def made_disks(self) -> list[tuple[Disk, str | None]]:
         """Disks that are created by themselves, each with the machine whose pool it is for, if any.
 

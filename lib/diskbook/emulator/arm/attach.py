@@ -15,7 +15,9 @@ from diskbook.emulator.arm.state import Resource
 from diskbook.emulator.arm.vm_body import data_disk
 from diskbook.emulator.types import Json
 from diskbook.reference import catalog
-from diskbook.reference.rules import Violation, VmAsk, attach_violations
+from diskbook.reference.rules import FLEXIBLE_SKUS, ULTRA, Violation, VmAsk, attach_violations
+
+MOST_LUN = 63
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ def plan(plane: ControlPlane, vm: Resource, asked: list[Json]) -> Change:
     held = {_disk_key(old) for old in vm.properties["storageProfile"]["dataDisks"]}
     for entry in attach:
         _check_attach(plane, vm, entry, again=_disk_key(entry) in held)
+    for entry in final:
+        _check_entry(plane, vm, entry)
     return Change(tuple(detach), tuple(attach), tuple(final))
 
 
@@ -76,10 +80,18 @@ def _check_luns(plane: ControlPlane, vm: Resource, final: list[Json]) -> None:
     luns: set[int] = set()
     for entry in final:
         lun = entry.get("lun")
-        if not isinstance(lun, int) or not 0 <= lun <= 63:
+        if not isinstance(lun, int):
             # wording from our knowledge, not read
             raise bad_request(
                 "Required parameter 'dataDisk.lun' is missing (null).", "InvalidParameter", "dataDisk.lun"
+            )
+        if not 0 <= lun <= MOST_LUN:
+            raise bad_request(
+                f"The value '{lun}' of parameter 'dataDisk.lun' is out of range. Value '{lun}' must be "
+                f"between "
+                f"'0' and '{MOST_LUN}' inclusive.",
+                "InvalidParameter",
+                "dataDisk.lun",
             )
         if lun in luns:
             raise bad_request(f"A disk at LUN {lun} already exists.", "InvalidParameter", "dataDisk.lun")
@@ -122,17 +134,40 @@ def _check_attach(plane: ControlPlane, vm: Resource, entry: Json, again: bool) -
             f"Disk {disk.id} is in location '{disk.body['location']}', which is not that of the VM, "
             f"'{vm.body['location']}'."
         )
-    ask = VmAsk(vm.properties["hardwareProfile"]["vmSize"], vm.zone)
-    broken = attach_violations(ask_of(disk.body), ask, str(entry.get("caching") or "None"))
+    ask, size = ask_of(disk.body), vm.properties["hardwareProfile"]["vmSize"]
+    broken = attach_violations(ask, VmAsk(size, vm.zone), str(entry.get("caching") or "None"))
     if broken:
-        raise _error(broken[0], disk, vm)
+        raise _error(broken[0], disk, vm, entry)
     ultra = (vm.properties.get("additionalCapabilities") or {}).get("ultraSSDEnabled")
-    if disk.body["sku"]["name"] == "UltraSSD_LRS" and not ultra:
-        # wording from our knowledge, not read
+    if ask.sku == ULTRA and not ultra:
         raise bad_request(
-            "StorageAccountType 'UltraSSD_LRS' can be used only when "
-            "'properties.additionalCapabilities.ultraSSDEnabled' is set.",
+            f"StorageAccountType {ULTRA} can be used only when additionalCapabilities.ultraSSDEnabled is "
+            f"set.",
             "InvalidParameter",
+            "managedDisk.storageAccountType",
+        )
+
+
+def _check_entry(plane: ControlPlane, vm: Resource, entry: Json) -> None:
+    """Raise Azure's error for settings of an attachment, new or old, that this disk does not take."""
+    # wordings in this function are from our knowledge, not read
+    disk = plane.find_id(str(entry["managedDisk"]["id"]), DISK)
+    ask, size = ask_of(disk.body), vm.properties["hardwareProfile"]["vmSize"]
+    if ask.max_shares > 1 and entry.get("deleteOption") == "Delete":
+        # The rule is Microsoft's (azure-compute-docs, virtual-machines/delete.md); its code is inferred.
+        raise bad_request(
+            f"The deleteOption of shared disk '{disk.name}' with maxShares {ask.max_shares} cannot be set to "
+            "'Delete'. Leave it blank or set it to 'Detach'.",
+            "InvalidParameter",
+            "dataDisk.deleteOption",
+        )
+    if entry.get("writeAcceleratorEnabled") and not catalog.vm_size(size).family.lower().startswith(
+        "standardm"
+    ):
+        raise bad_request(
+            f"Write Accelerator is not supported for the VM size {size}.",
+            "InvalidParameter",
+            "dataDisk.writeAcceleratorEnabled",
         )
 
 
@@ -140,13 +175,12 @@ def _check_owners(plane: ControlPlane, vm: Resource, disk: Resource) -> None:
     for owner in disks.owners(plane, disk):
         leaving = owner.hidden.get("leaving", [])
         if disk.key in leaving:
-            # wording from our knowledge, not read
             raise ArmError(
                 409,
                 "AttachDiskWhileBeingDetached",
-                f"Cannot attach data disk '{disk.name}' to virtual machine '{vm.name}' because the disk is "
-                "currently being detached or the last detach operation failed. Please wait until the disk is "
-                "completely detached and then try again.",
+                f"Cannot attach data disk '{disk.name}' to VM '{vm.name}' because the disk is currently "
+                f"being "
+                "detached. Please wait until the disk is completely detached and then try again.",
             )
     holders = [owner for owner in disks.owners(plane, disk) if owner is not vm]
     if len(holders) >= int(disk.properties.get("maxShares") or 1):
@@ -157,16 +191,29 @@ def _check_owners(plane: ControlPlane, vm: Resource, disk: Resource) -> None:
         )
 
 
-def _error(broken: Violation, disk: Resource, vm: Resource) -> ArmError:
+def _error(broken: Violation, disk: Resource, vm: Resource, entry: Json) -> ArmError:
     if broken.rule == "attach-zone":
         if disk.zone is not None:
             return zones_differ(disk.id, vm.zone, disk.zone)
         return not_in_zone(disk.id, str(vm.zone))
+    if broken.rule == "cache-shared":
+        return bad_request(
+            f"Shared disk '{disk.name}' with maxShares {disk.properties['maxShares']} supports only Disk "
+            "CachingType 'None'."
+        )
+    if broken.rule == "cache-sku" and disk.body["sku"]["name"] in FLEXIBLE_SKUS:
+        return bad_request(
+            f"Storage Account type {disk.body['sku']['name']} is not supported with caching type "
+            f"{entry['caching']}. Please use caching type None.",
+            "InvalidParameter",
+            "dataDisk.caching",
+        )
     parameter = "dataDisk.caching" if broken.field == "cache" else "dataDisk.managedDisk"
     # wording from our knowledge, not read
     return bad_request(
         f"The value of parameter '{parameter}' for disk {disk.name} is invalid: {broken.sentence}.",
         "InvalidParameter",
+        parameter,
     )
 
 

@@ -7,7 +7,7 @@ import uuid
 
 from diskbook.emulator.arm import ids
 from diskbook.emulator.arm.cleanup import DISK, VM
-from diskbook.emulator.arm.disk_rules import check_change, check_new
+from diskbook.emulator.arm.disk_rules import check_body, check_change, check_new
 from diskbook.emulator.arm.disk_spec import ask_of, fill, spec_of
 from diskbook.emulator.arm.errors import ArmError, bad_request, not_allowed
 from diskbook.emulator.arm.operations import Work, azure_time
@@ -45,7 +45,8 @@ def put(plane: ControlPlane, call: Call) -> Reply:
             "InvalidParameter",
             "createOption",
         )
-    check_new(ask_of(call.body), region)
+    check_body(call.params["name"], call.body)
+    check_new(ask_of(call.body), region, call.params["name"])
     disk = build(plane, call.group, call.params["name"], call.body, region.name)
     op_id = plane.operations.start("disk-create", disk.id, creation(plane, disk), disk.id)
     return Reply(202, _echo(call, disk), _headers(plane, call, op_id, disk))
@@ -123,6 +124,7 @@ def patch(plane: ControlPlane, call: Call) -> Reply:
 
 def _change(plane: ControlPlane, call: Call, disk: Resource, whole: bool) -> Reply:
     body = _changed(disk, call.body, whole)
+    check_body(disk.name, {**call.body, "sku": body["sku"]}, disk.properties)
     region = plane.region(str(disk.body["location"]))
     check_change(disk, ask_of(disk.body), ask_of(body), region, in_use(plane, disk))
     previous = copy.deepcopy(disk.body)

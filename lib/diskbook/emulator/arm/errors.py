@@ -83,6 +83,16 @@ def not_in_zone(disk_id: str, vm_zone: str) -> ArmError:
     return bad_request(f"Disk {disk_id} cannot be attached to the VM because it is not in zone '{vm_zone}'.")
 
 
+def not_in_region(resource_id: str, by: str) -> ArmError:
+    """Reference to a resource that is not there, or in another region."""
+    return bad_request(
+        f"Resource {resource_id} referenced by resource {by} was not found. Please make sure that the "
+        f"referenced "
+        "resource exists, and that both resources are in the same region.",
+        "InvalidResourceReference",
+    )
+
+
 def quota_exceeded(quota: str, location: str, limit: int, used: int, cores: int) -> ArmError:
     """Cores beyond the quota of a family or region."""
     return not_allowed(

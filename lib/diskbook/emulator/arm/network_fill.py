@@ -7,10 +7,11 @@ import uuid
 from collections.abc import Callable
 
 from diskbook.emulator.arm import ids
-from diskbook.emulator.arm.errors import bad_request
+from diskbook.emulator.arm.errors import bad_request, not_in_region
 from diskbook.emulator.arm.plane import ControlPlane
 from diskbook.emulator.arm.state import Resource
 from diskbook.emulator.types import Json
+from diskbook.reference import catalog
 
 PROVIDER = "Microsoft.Network"
 
@@ -37,6 +38,14 @@ def _fill_vnet(plane: ControlPlane, vnet: Resource, old: Resource | None) -> Non
 
 def _fill_nsg(plane: ControlPlane, group: Resource, old: Resource | None) -> None:
     rows = group.properties.get("securityRules") or []
+    for row in rows:
+        priority = (row.get("properties") or {}).get("priority")
+        if not isinstance(priority, int) or not 100 <= priority <= 4096:
+            # wording from our knowledge, not read
+            raise bad_request(
+                f"Security rule has invalid Priority. Value provided: {priority} Allowed range 100-4096.",
+                "SecurityRuleInvalidPriority",
+            )
     group.properties["securityRules"] = [child_row(group, "securityRules", row) for row in rows]
 
 
@@ -49,9 +58,31 @@ def _fill_address(plane: ControlPlane, address: Resource, old: Resource | None) 
     }
     for key, value in defaults.items():
         address.properties.setdefault(key, value)
+    _check_address(address, plane.region(str(address.body["location"])))
     for key in ("ipAddress", "ipConfiguration"):
         if old is not None and key in old.properties:
             address.properties[key] = old.properties[key]
+
+
+def _check_address(address: Resource, region: catalog.Region) -> None:
+    """Raise Azure's error for zones and allocation that a public address of its SKU cannot have."""
+    if address.body.get("zones") and not region.zones:
+        raise bad_request(
+            "The resource type 'publicIPAddresses' does not support availability zones at location "
+            f"'{region.name}'.",
+            "ResourceTypeNotSupportAvailabilityZones",
+        )
+    basic = address.body["sku"]["name"] == "Basic"
+    if basic and address.body.get("zones"):
+        raise bad_request(
+            f"Zones not allowed in basic SKU resource {address.id} in this region. Please use standard SKU.",
+            "ZonesNotAllowedInBasicSkuResource",
+        )
+    if not basic and address.properties["publicIPAllocationMethod"] != "Static":
+        raise bad_request(
+            f"Standard sku publicIp {address.id} must have AllocationMethod set to Static.",
+            "StandardSkuPublicIPAddressesMustBeStatic",
+        )
 
 
 def _fill_interface(plane: ControlPlane, nic: Resource, old: Resource | None) -> None:
@@ -80,27 +111,39 @@ def _fill_interface(plane: ControlPlane, nic: Resource, old: Resource | None) ->
 
 
 def _fill_configuration(plane: ControlPlane, nic: Resource, properties: Json, before: str | None) -> None:
-    subnet = _subnet(plane, str((properties.get("subnet") or {}).get("id", "")))
-    address = (properties.get("publicIPAddress") or {}).get("id")
-    if address:
-        plane.find_id(address, f"{PROVIDER}/publicIPAddresses")
+    subnet = _subnet(plane, nic, str((properties.get("subnet") or {}).get("id", "")))
+    address_id = (properties.get("publicIPAddress") or {}).get("id")
+    if address_id:
+        _check_reference(nic, plane.find_id(address_id, f"{PROVIDER}/publicIPAddresses"))
     properties.setdefault("privateIPAllocationMethod", "Dynamic")
     properties.setdefault("privateIPAddressVersion", "IPv4")
     properties.setdefault("privateIPAddress", before or _free_address(plane, subnet))
     properties["provisioningState"] = "Succeeded"
 
 
-def _subnet(plane: ControlPlane, subnet_id: str) -> Json:
+def _check_reference(nic: Resource, address: Resource) -> None:
+    """Raise Azure's error for a public address in another region, or of another interface."""
+    if address.body["location"] != nic.body["location"]:
+        raise not_in_region(address.id, nic.id)
+    holder = str((address.properties.get("ipConfiguration") or {}).get("id", ""))
+    if holder and not ids.key(holder).startswith(f"{nic.key}/"):
+        # wording from our knowledge, not read
+        raise bad_request(
+            f"Resource {nic.id} is referencing public IP address {address.id} that is already allocated to "
+            f"resource {holder}.",
+            "PublicIPAddressInUse",
+        )
+
+
+def _subnet(plane: ControlPlane, nic: Resource, subnet_id: str) -> Json:
     vnet_id, _, name = subnet_id.rpartition("/subnets/")
     vnet = plane.store.get(vnet_id) if vnet_id else None
-    for row in vnet.properties["subnets"] if vnet else []:
-        if row["name"].lower() == name.lower():
-            subnet: Json = row
-            return subnet
-    # wording from our knowledge, not read
-    raise bad_request(
-        f"Resource {subnet_id} referenced by the request was not found.", "InvalidResourceReference"
-    )
+    if vnet is not None and vnet.body["location"] == nic.body["location"]:
+        for row in vnet.properties["subnets"]:
+            if row["name"].lower() == name.lower():
+                subnet: Json = row
+                return subnet
+    raise not_in_region(subnet_id, nic.id)
 
 
 def _free_address(plane: ControlPlane, subnet: Json) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from diskbook.emulator.arm import ids
@@ -51,7 +52,8 @@ class Reply:
 class ControlPlane:
     """Everything a handler may need.
 
-    `clock_ahead_s` moves the clock of schedules, `closing` are ends of what runs beside the handlers.
+    `clock_ahead_s` moves the clock of schedules and retirements, `closing` are ends of what runs beside the
+    handlers.
     """
 
     settings: Settings
@@ -61,6 +63,11 @@ class ControlPlane:
     operations: Operations
     clock_ahead_s: float = 0.0
     closing: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def today(self) -> date:
+        """The day by the moved clock; sizes retire."""
+        return (datetime.now(UTC) + timedelta(seconds=self.clock_ahead_s)).date()
 
     def close(self) -> None:
         """Let running operations end without their waiting, then close the state."""

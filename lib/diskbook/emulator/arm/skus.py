@@ -13,6 +13,7 @@ from diskbook.emulator.arm.settings import Restriction
 from diskbook.emulator.arm.vm_rules import cores_used
 from diskbook.emulator.types import Json
 from diskbook.reference import catalog
+from diskbook.reference.rules import takes_ultra
 
 IMAGE_VERSIONS = ("1.0.9", "1.0.10")
 _IMAGE = (
@@ -75,6 +76,7 @@ def _bytes(mb: float | None) -> int | None:
 
 def _vm_row(size: catalog.VmSize, region: catalog.Region) -> Json:
     # Long: Azure's row, capability by capability.
+    ultra = region.ultra and takes_ultra(size)
     values = _capabilities(
         [
             ("vCPUs", size.vcpus),
@@ -94,6 +96,7 @@ def _vm_row(size: catalog.VmSize, region: catalog.Region) -> Json:
             ("AcceleratedNetworkingEnabled", size.accelerated_networking),
             ("MaxNetworkInterfaces", size.max_nics),
             ("RetirementDateUtc", size.retires_on or None),
+            ("UltraSSDAvailable", (ultra and not region.zones) or None),
         ]
     )
     short = size.name.removeprefix("Standard_")
@@ -107,7 +110,7 @@ def _vm_row(size: catalog.VmSize, region: catalog.Region) -> Json:
         family=size.family,
         capabilities=values,
     )
-    if region.zones and region.ultra:
+    if region.zones and ultra:
         capability = [{"name": "UltraSSDAvailable", "value": "True"}]
         row["locationInfo"][0]["zoneDetails"] = [{"Name": list(region.zones), "capabilities": capability}]
     return row

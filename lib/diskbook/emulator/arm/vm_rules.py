@@ -5,17 +5,19 @@ from __future__ import annotations
 from datetime import date
 
 from diskbook.emulator.arm.cleanup import VM
-from diskbook.emulator.arm.errors import ArmError, bad_request, not_allowed, quota_exceeded
+from diskbook.emulator.arm.errors import ArmError, bad_request, not_allowed, not_in_region, quota_exceeded
+from diskbook.emulator.arm.network_fill import address_ids
 from diskbook.emulator.arm.plane import ControlPlane
 from diskbook.emulator.arm.state import Resource
 from diskbook.emulator.types import Json
 from diskbook.reference import catalog
-from diskbook.reference.rules import FLEXIBLE_SKUS, VmAsk, machine_violations
+from diskbook.reference.rules import FLEXIBLE_SKUS, VmAsk, machine_violations, ultra_violations
 
-NIC = "Microsoft.Network/networkInterfaces"
+NIC, ADDRESS = "Microsoft.Network/networkInterfaces", "Microsoft.Network/publicIPAddresses"
+HOST_NAME, NO_HOST_NAME = 64, "`~!@#$%^&*()=+_[]{}\\|;:'\",<>/?"
 
 
-def check_new_vm(plane: ControlPlane, body: Json, region: catalog.Region, today: date) -> None:
+def check_new_vm(plane: ControlPlane, name: str, body: Json, region: catalog.Region, today: date) -> None:
     """Raise Azure's error for the first rule that a new machine breaks."""
     properties = body.get("properties") or {}
     for part in ("hardwareProfile", "storageProfile", "networkProfile"):
@@ -27,7 +29,10 @@ def check_new_vm(plane: ControlPlane, body: Json, region: catalog.Region, today:
     if plane.settings.restricted(ask.size, region.name, ask.zone):
         raise _not_available(ask, region)
     _check_place(ask, region, today)
-    _check_interfaces(plane, properties["networkProfile"].get("networkInterfaces") or [])
+    if (properties.get("additionalCapabilities") or {}).get("ultraSSDEnabled"):
+        check_ultra(ask, region)
+    _check_profile(properties.get("osProfile") or {})
+    check_interfaces(plane, name, body, size)
     _check_os_disk(properties["storageProfile"].get("osDisk") or {}, size)
     check_quota(plane, size, region.name)
 
@@ -41,10 +46,11 @@ def _size(name: str, region: catalog.Region) -> catalog.VmSize:
     size = catalog.vm_sizes().get(name.lower())
     if size is None:
         known = ",".join(item.name for item in catalog.vm_sizes().values())
-        # wording from our knowledge, not read
         raise bad_request(
-            f"The value {name} provided for the VM size is not valid. The valid sizes in the current region "
-            f"are: {known}. Find out more on the valid VM sizes in each region at https://aka.ms/azure-regions.",
+            f"The requested VM size {name} is not available in the current region. The sizes available in "
+            f"the "
+            f"current region are: {known}. Find out more on the available VM sizes in each region at "
+            "https://aka.ms/azure-regions.",
             "InvalidParameter",
             "vmSize",
         )
@@ -74,23 +80,82 @@ def _not_available(ask: VmAsk, region: catalog.Region) -> ArmError:
     )
 
 
-def _check_interfaces(plane: ControlPlane, rows: list[Json]) -> None:
+def check_ultra(ask: VmAsk, region: catalog.Region) -> None:
+    """Raise Azure's error for a machine that cannot take the Ultra disks it is to take."""
+    for broken in ultra_violations(ask, region):
+        if broken.rule == "ultra-zone":
+            sentence = "UltraSSD can be used only with Virtual Machine in an Availability Zone."
+        else:  # wording from our knowledge, not read
+            sentence = f"UltraSSD cannot be used with this Virtual Machine: {broken.sentence}."
+        raise bad_request(sentence, "InvalidParameter", "additionalCapabilities.ultraSSDEnabled")
+
+
+def _check_profile(profile: Json) -> None:
+    """Raise Azure's error for a name that a Linux machine cannot have."""
+    name = str(profile.get("computerName", ""))
+    if profile.get("linuxConfiguration") and (len(name) > HOST_NAME or set(name) & set(NO_HOST_NAME)):
+        raise bad_request(
+            f"Linux host name cannot exceed {HOST_NAME} characters in length or contain the following "
+            f"characters: {' '.join(NO_HOST_NAME)}.",
+            "InvalidParameter",
+            "osProfile.computerName",
+        )
+
+
+def check_interfaces(plane: ControlPlane, name: str, body: Json, size: catalog.VmSize) -> None:
+    """Raise Azure's error for interfaces that a machine cannot have."""
+    rows: list[Json] = body["properties"]["networkProfile"].get("networkInterfaces") or []
     if not rows:
         raise _missing("networkInterfaces")
+    if len(rows) > size.max_nics:
+        # wording from our knowledge, not read
+        raise bad_request(
+            f"The number of network interfaces for virtual machine {name} exceeds the maximum allowed for "
+            f"the "
+            f"virtual machine size {size.name}. The number of network interfaces is {len(rows)} and the "
+            f"maximum "
+            f"allowed is {size.max_nics}.",
+            "NetworkInterfaceCountExceeded",
+        )
     for row in rows:
         nic = plane.find_id(str(row.get("id", "")), NIC)
-        owner = nic.properties.get("virtualMachine", {}).get("id")
-        if owner:
-            # wording from our knowledge, not read
+        _check_interface(plane, name, body, nic)
+        if nic.properties.get("enableAcceleratedNetworking") and not size.accelerated_networking:
             raise bad_request(
-                f"Network Interface {nic.id} is used by existing resource {owner}. In order to use the "
-                "network interface, it must be dissociated from the existing resource.",
-                "NicInUse",
+                f"Virtual Machine size {size.name} is not in the allowed list of VM sizes for accelerated "
+                f"networking to be enabled on Network Interface {nic.id}.",
+                "VMSizeIsNotPermittedToEnableAcceleratedNetworking",
+            )
+
+
+def _check_interface(plane: ControlPlane, name: str, body: Json, nic: Resource) -> None:
+    owner = nic.properties.get("virtualMachine", {}).get("id")
+    if owner:
+        # wording from our knowledge, not read
+        raise bad_request(
+            f"Network Interface {nic.id} is used by existing resource {owner}. In order to use the "
+            "network interface, it must be dissociated from the existing resource.",
+            "NicInUse",
+        )
+    if nic.body["location"] != plane.region(str(body["location"])).name:
+        raise not_in_region(nic.id, name)
+    zones = [str(zone) for zone in body.get("zones") or []]
+    for address_id in address_ids(nic):
+        address = plane.find_id(address_id, ADDRESS)
+        # A standard address without zones spans those of the region (Microsoft, on public addresses).
+        spans = len(address.body.get("zones") or []) != 1 and address.body["sku"]["name"] == "Standard"
+        if zones and not spans and address.zone not in zones:
+            raise bad_request(
+                f"Compute resource {name} has a zone constraint {zones[0]} but the PublicIPAddress "
+                f"{address.id} "
+                "used by the compute resource via NetworkInterface or LoadBalancer has a different zone "
+                f"constraint {address.zone or 'Regional'}.",
+                "ComputeResourceZoneConstraintDoesNotMatchPublicIPAddressZoneConstraint",
             )
 
 
 def _check_os_disk(disk: Json, size: catalog.VmSize) -> None:
-    # wordings in this function are from our knowledge, not read
+    # wordings in this function are from our knowledge, not read, but for the size of an ephemeral disk
     sku = (disk.get("managedDisk") or {}).get("storageAccountType", "Premium_LRS")
     if sku in FLEXIBLE_SKUS:
         raise bad_request(f"{sku} disks can be data disks only, not OS disks.", "InvalidParameter", "osDisk")
@@ -109,9 +174,9 @@ def _check_os_disk(disk: Json, size: catalog.VmSize) -> None:
     if gib > room.get(place, max(room.values())):
         raise bad_request(
             f"OS disk of Ephemeral VM with size greater than {room.get(place, max(room.values()))} GB is not "
-            f"allowed for VM size {size.name} when the DiffDiskPlacement is {place}.",
-            "InvalidParameter",
-            "osDisk.diskSizeGB",
+            f"allowed for VM size {size.name} when the DiffDiskPlacement is {place}. Please refer to "
+            "https://aka.ms/Ephemeral for more details.",
+            "NotSupported",
         )
     if disk.get("caching", "ReadOnly") != "ReadOnly":
         raise bad_request(
@@ -150,7 +215,7 @@ def check_resize(plane: ControlPlane, vm: Resource, name: str) -> None:
     new = _size(name, region)
     if new.name == old.name:
         return
-    _check_place(VmAsk(new.name, vm.zone), region, date.today())
+    _check_place(VmAsk(new.name, vm.zone), region, plane.today)
     if len(vm.properties["storageProfile"]["dataDisks"]) > new.max_data_disks:
         raise not_allowed(
             "The maximum number of data disks allowed to be attached to a VM of this size is "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import secrets
-from datetime import date
 
 from diskbook.emulator.arm import attach, disks, ids
 from diskbook.emulator.arm.cleanup import VM
@@ -16,9 +15,10 @@ from diskbook.emulator.arm.operations import Work
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
 from diskbook.emulator.arm.state import Resource, shown
 from diskbook.emulator.arm.vm_body import SSH_PORT_TAG, instance_view, is_windows, new_body, spec_of
-from diskbook.emulator.arm.vm_rules import check_new_vm, check_resize
+from diskbook.emulator.arm.vm_rules import check_new_vm, check_resize, check_ultra
 from diskbook.emulator.arm.windows_setup import check_profile
 from diskbook.emulator.types import Json, VmAddress
+from diskbook.reference.rules import VmAsk
 
 RETRY_AFTER_S = 10
 
@@ -49,7 +49,7 @@ def _forget(plane: ControlPlane, vm: Resource) -> None:
 
 def _create(plane: ControlPlane, call: Call) -> Reply:
     region = plane.region(str(call.body.get("location", "")))
-    check_new_vm(plane, call.body, region, date.today())
+    check_new_vm(plane, call.params["name"], call.body, region, plane.today)
     if is_windows(call.body):
         check_profile(call.params["name"], call.body)
     vm = new_body(
@@ -141,10 +141,17 @@ def patch(plane: ControlPlane, call: Call) -> Reply:
 def _change(plane: ControlPlane, call: Call, vm: Resource, wish: Json) -> Reply:
     _refuse_busy(vm)
     wished = wish.get("properties") or {}
+    if wish.get("zones") and wish["zones"] != (vm.body.get("zones") or []):
+        raise ArmError(
+            409, "PropertyChangeNotAllowed", "Changing property 'zones' is not allowed.", target="zones"
+        )
     size = (wished.get("hardwareProfile") or {}).get("vmSize")
     if size:
         check_resize(plane, vm, size)
     disks = (wished.get("storageProfile") or {}).get("dataDisks")
+    if (wished.get("additionalCapabilities") or {}).get("ultraSSDEnabled"):
+        present = vm.properties["hardwareProfile"]["vmSize"]
+        check_ultra(VmAsk(size or present, vm.zone), plane.region(str(vm.body["location"])))
     change = attach.plan(plane, vm, vm.properties["storageProfile"]["dataDisks"] if disks is None else disks)
     vm.hidden["previous"] = copy.deepcopy(vm.body)
     _merge(vm, wish, size)

@@ -21,7 +21,16 @@ from typing import Any
 from diskbook.base.units import utc_text
 from diskbook.tools.fio import group_reporting, latency as fio_latency, libaio_syncs, options as fio_options
 from diskbook.tools.fio.documents import Document, documents
-from diskbook.tools.record import CACHED, SHORTEST, Direction, Measurement, Parsed, UnusableError, number
+from diskbook.tools.record import (
+    CACHED,
+    SHORTEST,
+    Direction,
+    Load,
+    Measurement,
+    Parsed,
+    UnusableError,
+    number,
+)
 
 _LOGS = ("write_lat_log", "write_iops_log", "write_bw_log", "write_hist_log")
 _ALL_CLIENTS = "All clients"
@@ -202,11 +211,8 @@ def _measurement(job: _Job, document: Document) -> Measurement:
     flags: list[str] = []
     _check_whole(job, document.cut)
     directions = _directions(job.entries, document.cut, flags)
-    load = fio_options.load(job.options, len(job.entries), _alone_pct(job.entries), flags)
+    load = _load(job, directions, flags)
     writes, engine = [_part(entry, "write") for entry in job.entries], str(job.options.get("ioengine", ""))
-    if len(job.entries) == 1:
-        group_reporting.check(job.options, load, directions)
-        load = group_reporting.with_others(load, directions, flags)
     directions = libaio_syncs.taken_alone(directions, writes, load, engine, flags)
     if job.options and fio_options.cached(job.options):
         flags.append(CACHED)
@@ -229,6 +235,15 @@ def _measurement(job: _Job, document: Document) -> Measurement:
         sys_pct=_mean_pct(job.entries, "sys_cpu"),
         rates=fio_options.rates(job.options, load),
     )
+
+
+def _load(job: _Job, directions: Mapping[str, Direction], flags: list[str]) -> Load:
+    """What was asked for; ValueError where its entry sums unlike jobs up."""
+    load = fio_options.load(job.options, len(job.entries), _alone_pct(job.entries), flags)
+    if len(job.entries) > 1:
+        return load
+    group_reporting.check(job.options, load, directions)
+    return group_reporting.with_others(load, directions, flags)
 
 
 def _mean_pct(entries: list[Mapping[str, Any]], name: str) -> float:

@@ -13,8 +13,11 @@ from diskbook.importing import files as import_files, fleets, loads
 from diskbook.importing.files import Sorted, Source
 from diskbook.store.raw_imported import with_logs
 from diskbook.tools import fio, registry, vmfleet
-from diskbook.tools.fio import logs_of_a_job as job_logs
-from diskbook.tools.record import Measurement
+from diskbook.tools.fio import log_unit, logs_of_a_job as job_logs
+from diskbook.tools.fio.logs_of_a_job import LogFile
+from diskbook.tools.record import Measurement, UnusableError
+
+UNKNOWN = "unknown"
 
 
 @dataclass
@@ -33,16 +36,22 @@ class Entry:
     machines: dict[str, Source] = field(default_factory=dict)
     workload: dict[str, Any] = field(default_factory=dict)
     arm: str = ""
+    logs_unit_ns: int | None = None
 
     @property
     def old(self) -> bool:
         """Whether latencies in its logs are microseconds, as before fio 3."""
-        return self.log_unit_ns == NS_PER_US
+        return (self.logs_unit_ns or self.log_unit_ns) == NS_PER_US
 
     @property
     def log_unit_ns(self) -> int | None:
-        """Unit of latencies, in ns, in its tool's logs; None for a tool without logs."""
+        """Unit of latencies, in ns, in its tool's logs, by its version; None for a tool without logs."""
         return registry.TOOLS[self.tool].log_unit_ns(self.version)
+
+    @property
+    def told_unit_ns(self) -> int | None:
+        """The same where its version is told; else None."""
+        return None if self.version == UNKNOWN else self.log_unit_ns
 
     @property
     def started(self) -> str:
@@ -118,22 +127,59 @@ def _attach(
             f"{first.shown}: these logs belong to several jobs of one name; they are left out"
         )
         return
-    if owners:
-        owner = owners[0]
-        logged = job_logs.read(
-            files,
-            old=owner.old,
-            interval_s=owner.measurement.log_interval_s,
-            block_size=owner.measurement.load.block_size_bytes,
-        )
-        owner.measurement = with_logs(owner.measurement, logged)
-        owner.logs = used
+    owner = owners[0] if owners else None
+    threads = owner.measurement.load.threads if owner else None
+    whole, lacking = job_logs.whole_kinds(files, threads)
+    files = {kind: files[kind] for kind in files if kind in whole}
+    if owner is None and not files:
+        raise UnusableError(first.shown, lacking[0])
+    if owner is None:
+        entries.append(_alone(first, prefix, used, files, lacking, entries))
         return
-    logged = job_logs.read(files, old=False, interval_s=None, block_size=None)
-    clones = max(len(sources) for sources in used.values())
-    alone = job_logs.standalone(logged, prefix, clones)
-    flags = (*alone.flags, "latencies are taken for nanoseconds, as of fio 3")
-    entries.append(Entry(first, replace(alone, flags=flags), fio.TOOL.name, "unknown", None, used))
+    owner.measurement = replace(owner.measurement, flags=(*owner.measurement.flags, *lacking))
+    if files:
+        _give(owner, files, {kind: used[kind] for kind in files})
+
+
+def _give(owner: Entry, files: dict[str, list[LogFile]], used: dict[str, list[Source]]) -> None:
+    """Add to a result what its logs say."""
+    logged, owner.logs_unit_ns = log_unit.read(
+        files,
+        owner.told_unit_ns,
+        owner.measurement,
+        interval_s=owner.measurement.log_interval_s,
+        block_size=owner.measurement.load.block_size_bytes,
+    )
+    owner.measurement = with_logs(owner.measurement, logged)
+    owner.logs = used
+
+
+def _alone(
+    first: Source,
+    prefix: str,
+    used: dict[str, list[Source]],
+    files: dict[str, list[LogFile]],
+    lacking: list[str],
+    entries: list[Entry],
+) -> Entry:
+    """Make a measurement of logs that no result goes with; results beside them tell their unit."""
+    beside = [entry for entry in entries if entry.source.path.parent == first.path.parent]
+    unit = log_unit.of_versions(entry.told_unit_ns for entry in beside if entry.tool == fio.TOOL.name)
+    logged, unit_ns = log_unit.read(files, unit, None)
+    kept = {kind: used[kind] for kind in files}
+    alone = job_logs.standalone(logged, prefix, max(len(sources) for sources in kept.values()))
+    flags = [
+        *alone.flags,
+        *lacking,
+        *([f"latencies are taken for {_words(unit)} beside them"] if unit else []),
+    ]
+    made = Entry(first, replace(alone, flags=tuple(flags)), fio.TOOL.name, UNKNOWN, None, kept)
+    made.logs_unit_ns = unit_ns
+    return made
+
+
+def _words(unit_ns: int) -> str:
+    return "microseconds, as of the fio 2" if unit_ns == NS_PER_US else "nanoseconds, as of the fio 3"
 
 
 def _described(entries: list[Entry], files: Sorted) -> list[Entry]:

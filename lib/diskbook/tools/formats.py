@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from diskbook.tools import decode, perfkit
 from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
-from diskbook.tools.fio import json_output, log_histogram, terse
+from diskbook.tools.fio import json_output, log_histogram, normal, terse
 from diskbook.tools.record import Parsed, UnusableError
 from diskbook.tools.vmfleet import archive, table as vmfleet_table
 
+_FORMATS: tuple[tuple[Callable[[str], bool], Callable[[str, str], Parsed]], ...] = (
+    (lambda text: "<Results" in text, diskspd_xml.parse),
+    (lambda text: '"fio version"' in text, json_output.parse),
+    (perfkit.is_samples, perfkit.parse),
+    (vmfleet_table.is_table, vmfleet_table.parse),
+    (normal.is_normal, normal.parse),
+    (terse.is_terse, terse.parse),
+    (diskspd_text.is_text, diskspd_text.parse),
+)
+"""How each format is told, and read; the first that fits."""
 _LOG_LINE = re.compile(rb"\s*\d{1,18}, ?\d{1,18}, ?[0-3], ?\d{1,18}")
 _MAGIC = {
     b"PK\x03\x04": "a zip archive: unpack it first",
@@ -53,18 +64,9 @@ def parse(content: bytes, source: str) -> Parsed:
 
 
 def _parse_text(text: str, source: str) -> Parsed:
-    if "<Results" in text:
-        return diskspd_xml.parse(text, source)
-    if '"fio version"' in text:
-        return json_output.parse(text, source)
-    if perfkit.is_samples(text):
-        return perfkit.parse(text, source)
-    if vmfleet_table.is_table(text):
-        return vmfleet_table.parse(text, source)
-    if terse.is_terse(text):
-        return terse.parse(text, source)
-    if diskspd_text.is_text(text):
-        return diskspd_text.parse(text, source)
+    for is_of, parse_as in _FORMATS:
+        if is_of(text):
+            return parse_as(text, source)
     raise UnusableError(source, _unknown(text))
 
 
@@ -74,8 +76,6 @@ def _unknown(text: str) -> str:
         return "this is XML, but no result of DiskSpd"
     if head.startswith(("{", "[")):
         return "this is JSON, but neither of fio nor samples of PerfKitBenchmarker"
-    if re.search(r"^\S.*: \(g=\d+\): rw=", text[:20_000], re.MULTILINE):
-        return "this is fio's output for people; run fio with --output-format=json+"
     return "no format that is known here"
 
 

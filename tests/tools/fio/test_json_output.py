@@ -415,3 +415,92 @@ def test_a_sync_that_is_timed_well_stays_as_it_is(engine: str, sync_ms: float) -
     (job,) = json_output.parse(commits(engine, sync_ms), "x.json").measurements
     sync = job.directions["sync"]
     assert sync.lat_mean_ms == sync_ms and sync.bins and job.flags == ()
+
+
+# --- old releases, and what is summed up
+
+
+def document(version: str, options: dict[str, str] | None, **parts: Any) -> str:
+    """JSON of one job; its parts are written as that version does."""
+    job: dict[str, Any] = {"jobname": "trial", "groupid": 0, "error": 0, **parts}
+    if options is not None:
+        job["job options"] = {"name": "trial", **options}
+    return json.dumps({"fio version": f"fio-{version}", "jobs": [job]})
+
+
+def of_fio_2(**changes: Any) -> dict[str, Any]:
+    """Reads of fio 2.1: KiB, microseconds, and no number of I/Os."""
+    latency = {"min": 150, "max": 9000, "mean": 2000.0, "stddev": 100.0}
+    clat = {**latency, "mean": 1990.0, "percentile": {"50.000000": 1992, "99.000000": 2224, "0.00": 0}}
+    part = {"io_bytes": 400_000, "bw": 20_000, "iops": 5000, "runtime": 20_000, "lat": latency, "clat": clat}
+    return part | {"slat": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0}, "bw_min": 1} | changes
+
+
+def test_before_fio_2_2_ios_follow_from_iops_and_time() -> None:
+    found = json_output.parse(
+        document("2.1.3", None, read=of_fio_2(), write=of_fio_2(iops=0, runtime=0)), "x"
+    )
+    (job,) = found.measurements
+    read = job.directions["read"]
+    assert (read.ios, read.iops, set(job.directions)) == (100_000, 5000, {"read"})
+    assert (read.lat_mean_ms, read.lat_p99_ms) == (2.0, 2.224)
+    assert "the number of I/Os is IOPS x time: this fio does not tell it" in job.flags
+
+
+def of_fio_3(ios: int, latency_us: float, size: int = 4096, **changes: Any) -> dict[str, Any]:
+    """A second of reads or writes."""
+    latency = {"min": 1000, "max": 10**9, "mean": latency_us * 1000, "stddev": 1.0, "N": ios}
+    totals = {"total_ios": ios, "iops": float(ios), "runtime": 1000, "io_bytes": ios * size, "io_kbytes": 1}
+    return totals | {"lat_ns": latency, "clat_ns": latency, "bw_min": 1} | changes
+
+
+def test_completion_stands_in_where_the_total_was_disabled() -> None:
+    none = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+    options = {"rw": "randread", "disable_lat": "1", "bs": "4k", "ioengine": "libaio", "direct": "1"}
+    text = document("3.33", options, read=of_fio_3(1000, 990.0, lat_ns=none))
+    (job,) = json_output.parse(text, "x").measurements
+    assert job.directions["read"].lat_mean_ms == pytest.approx(0.99)
+    assert any("disable_lat" in flag for flag in job.flags)
+    nothing = document("3.33", options, read=of_fio_3(1000, 0.0, lat_ns=none, clat_ns=none))
+    (job,) = json_output.parse(nothing, "x").measurements
+    assert math.isnan(job.directions["read"].lat_mean_ms) and "no latencies were recorded" in job.flags
+
+
+READS = {"rw": "randread", "bs": "4k", "iodepth": "4", "ioengine": "libaio", "direct": "1"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (
+            {"write": of_fio_3(500, 1000.0)},
+            "ask for reads and 500 writes are counted: other jobs were summed",
+        ),
+        ({"read": of_fio_3(1000, 4000.0, size=6144)}, r"4,096 bytes were asked for, 6,144 done: other jobs"),
+    ],
+)
+def test_a_sum_of_unlike_jobs_is_refused(parts: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnusableError, match=message):
+        json_output.parse(document("3.33", READS, **{"read": of_fio_3(1000, 4000.0), **parts}), "x")
+
+
+def test_reads_of_a_verification_are_no_other_job() -> None:
+    options = {**READS, "rw": "randwrite", "verify": "crc32c"}
+    text = document("3.33", options, write=of_fio_3(1000, 4000.0), read=of_fio_3(1000, 100.0))
+    assert set(json_output.parse(text, "x").measurements[0].directions) == {"read", "write"}
+
+
+@pytest.mark.parametrize(
+    ("latency_us", "threads", "flag"),
+    [
+        (4000, 1, None),
+        (12_100, 3, "12 I/Os were in flight (IOPS x latency) where its options make 4: 3 threads are taken"),
+        (6000, 1, "6 I/Os were in flight (IOPS x latency) where its options make 4: other jobs may be"),
+    ],
+)
+def test_alike_jobs_that_are_summed_are_counted(latency_us: float, threads: int, flag: str | None) -> None:
+    text = document("3.33", READS, read=of_fio_3(1000, latency_us))
+    (job,) = json_output.parse(text, "x").measurements
+    assert job.load.threads == threads
+    assert any("group_reporting" in item for item in job.flags) == (flag is not None)
+    assert flag is None or any(item.startswith(flag) for item in job.flags)

@@ -19,9 +19,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from diskbook.base.units import utc_text
-from diskbook.tools.fio import latency as fio_latency, libaio_syncs, options as fio_options
+from diskbook.tools.fio import group_reporting, latency as fio_latency, libaio_syncs, options as fio_options
 from diskbook.tools.fio.documents import Document, documents
-from diskbook.tools.record import CACHED, SHORTEST, Direction, Measurement, Parsed, UnusableError, number
+from diskbook.tools.record import (
+    CACHED,
+    SHORTEST,
+    Direction,
+    Load,
+    Measurement,
+    Parsed,
+    UnusableError,
+    number,
+)
 
 _LOGS = ("write_lat_log", "write_iops_log", "write_bw_log", "write_hist_log")
 _ALL_CLIENTS = "All clients"
@@ -202,7 +211,7 @@ def _measurement(job: _Job, document: Document) -> Measurement:
     flags: list[str] = []
     _check_whole(job, document.cut)
     directions = _directions(job.entries, document.cut, flags)
-    load = fio_options.load(job.options, len(job.entries), _alone_pct(job.entries), flags)
+    load = _load(job, directions, flags)
     writes, engine = [_part(entry, "write") for entry in job.entries], str(job.options.get("ioengine", ""))
     directions = libaio_syncs.taken_alone(directions, writes, load, engine, flags)
     if job.options and fio_options.cached(job.options):
@@ -226,6 +235,15 @@ def _measurement(job: _Job, document: Document) -> Measurement:
         sys_pct=_mean_pct(job.entries, "sys_cpu"),
         rates=fio_options.rates(job.options, load),
     )
+
+
+def _load(job: _Job, directions: Mapping[str, Direction], flags: list[str]) -> Load:
+    """What was asked for; ValueError where its entry sums unlike jobs up."""
+    load = fio_options.load(job.options, len(job.entries), _alone_pct(job.entries), flags)
+    if len(job.entries) > 1:
+        return load
+    group_reporting.check(job.options, load, directions)
+    return group_reporting.with_others(load, directions, flags)
 
 
 def _mean_pct(entries: list[Mapping[str, Any]], name: str) -> float:
@@ -288,7 +306,7 @@ def _direction(entries: list[Mapping[str, Any]], name: str, cut: bool, flags: li
     if cut and name != "sync" and broken:
         flags.append(f"{name}s are cut off and left out")
         return None
-    counts = [int(number(part.get("total_ios", 0), "total_ios")) for part in parts]
+    counts = [_count(part, name, flags) for part in parts]
     latencies = [fio_latency.read(part, ios) for part, ios in zip(parts, counts, strict=True)]
     known = [item for item in latencies if item]
     if name == "sync":
@@ -309,6 +327,16 @@ def _direction(entries: list[Mapping[str, Any]], name: str, cut: bool, flags: li
         runtime_ms=runtime_ms,
         **fio_latency.join(known, flags),
     )
+
+
+def _count(part: Mapping[str, Any], name: str, flags: list[str]) -> int:
+    """I/Os done; before fio 2.2 they are not told, but follow from IOPS and time."""
+    if "total_ios" in part or name == "sync":
+        return int(number(part.get("total_ios", 0), "total_ios"))
+    rate, runtime_ms = number(part.get("iops", 0), "iops"), number(part.get("runtime", 0), "runtime")
+    if rate and runtime_ms:
+        flags.append("the number of I/Os is IOPS x time: this fio does not tell it")
+    return round(rate * runtime_ms / 1000)
 
 
 def _runtime_ms(entries: list[Mapping[str, Any]], parts: list[Mapping[str, Any]], name: str) -> float:

@@ -18,6 +18,7 @@ CAP_MS = 17_100.0
 """Greatest latency that fio's histogram tells apart (17.11 s)."""
 NOT_JOINED = "percentiles of several jobs cannot be joined and are left out (use json+)"
 COMPLETION = "percentiles are of the completion latency, means of the total latency"
+STANDS_IN = "total latency was not recorded (disable_lat): completion latency, without submission, stands in"
 _UNITS = (("_ns", 1.0), ("", float(NS_PER_US)))
 _PLAT_BITS = 6
 _PLAT_VAL = 1 << _PLAT_BITS
@@ -26,7 +27,11 @@ _GREATEST_NS = 2**62
 
 @dataclass(frozen=True)
 class Latency:
-    """Latency of one job and direction. `of` says what the percentiles and bins are of: lat or clat."""
+    """Latency of one job and direction.
+
+    `of` says what the percentiles and bins are of (lat or clat), `mean_of` what mean and ends are of;
+    `step_ns` is what its numbers are rounded to where a text for people told them.
+    """
 
     samples: int
     mean_ns: float
@@ -36,34 +41,46 @@ class Latency:
     bins: dict[int, int]
     percentiles_ms: dict[float, float]
     of: str
+    mean_of: str = "lat"
+    step_ns: float = 0.0
 
 
 def read(part: Mapping[str, Any], ios: int) -> Latency | None:
-    """Read the latencies of a direction; None when none were recorded (gtod_reduce, disable_lat).
+    """Read the latencies of a direction; None when none were recorded (gtod_reduce).
+
+    Where the total alone was not (disable_lat), that of completion stands in for it.
 
     Raises
     ------
     ValueError
         When a number in it is none.
     """
-    section = _section(part, "lat")
-    if section is None:
-        return None
-    total, unit = section
-    samples = int(number(total.get("N", ios), "N"))
-    mean, most = number(total.get("mean"), "mean"), number(total.get("max"), "max")
-    if not samples or (mean == 0 and most == 0):
-        return None
+    for name in ("lat", "clat"):
+        section = _section(part, name)
+        if section is None:
+            continue
+        total, unit = section
+        samples = int(number(total.get("N", ios), "N"))
+        mean, most = number(total.get("mean"), "mean"), number(total.get("max"), "max")
+        if samples and (mean or most):
+            return _of_section(part, total, samples, unit, name)
+    return None
+
+
+def _of_section(
+    part: Mapping[str, Any], total: Mapping[str, Any], samples: int, unit: float, name: str
+) -> Latency:
     bins, percentiles, of = _distribution(part)
     return Latency(
         samples=samples,
-        mean_ns=mean * unit,
+        mean_ns=number(total.get("mean"), "mean") * unit,
         stddev_ns=number(total.get("stddev", 0), "stddev") * unit,
         min_ns=number(total.get("min"), "min") * unit,
-        max_ns=most * unit,
+        max_ns=number(total.get("max"), "max") * unit,
         bins=bins,
         percentiles_ms=percentiles,
         of=of,
+        mean_of=name,
     )
 
 
@@ -82,11 +99,15 @@ def join(parts: Sequence[Latency], flags: list[str]) -> dict[str, Any]:
         flags.append(NOT_JOINED)
     p50, p99, p999 = _wanted(bins, percentiles)
     most = max(part.max_ns for part in parts) / NS_PER_MS
-    if parts[0].of == "clat" and not math.isnan(p50):
+    if any(part.mean_of == "clat" for part in parts):
+        flags.append(STANDS_IN)
+    elif parts[0].of == "clat" and not math.isnan(p50):
         flags.append(COMPLETION)
     if most > CAP_MS:
         flags.append("latencies above 17.11 s: fio's percentiles end there")
-    if percentiles and max(percentiles.values()) > most * 1.04:  # the width of a bin at most
+    if (
+        percentiles and max(percentiles.values()) > most * 1.04 + parts[0].step_ns / NS_PER_MS
+    ):  # a bin's width
         flags.append("a percentile lies above the largest latency")
     return {
         "lat_mean_ms": mean / NS_PER_MS,

@@ -34,6 +34,7 @@ NAME = re.compile(
 USED = ("lat", "clat", "iops", "bw", "clat_hist")
 """Kinds that say something; of those that say the same the first is read."""
 _SECTOR = 512
+_CLONE = re.compile(r"\.(\d{1,6})\.log(?:\.gz)?$")
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,33 @@ def prefix_and_kind(name: str) -> tuple[str, str] | None:
     """Split the name of a log file; None when it is not named like one."""
     named = NAME.match(name)
     return (named["prefix"], named["kind"]) if named else None
+
+
+def whole_kinds(logs: Mapping[str, Sequence[LogFile]], threads: int | None) -> tuple[set[str], list[str]]:
+    """Kinds that there is a log of for each thread, and a sentence for each that lacks some.
+
+    The sum over some of the clones would pass for that over all. fio numbers the files by thread
+    (NAME_lat.1.log) unless one is for all (per_job_logs=0).
+
+    Parameters
+    ----------
+    logs
+        Kind to the files of the job's clones.
+    threads
+        Of the job; None where nothing tells: then none may lack that others have.
+    """
+    numbers = {
+        kind: {int(number[1]) for file in files if (number := _CLONE.search(file.name))}
+        for kind, files in logs.items()
+    }
+    every = set().union(*numbers.values()) if numbers else set()
+    expected = threads or (max(every) - min(every) + 1 if every else 0)
+    lacking = {kind: len(known) for kind, known in numbers.items() if known and len(known) < expected}
+    sentences = [
+        f"logs of {kind} of {count} of {expected} clones: no series or histogram of the whole is made of them"
+        for kind, count in sorted(lacking.items())
+    ]
+    return set(logs) - set(lacking), sentences
 
 
 def read(

@@ -128,6 +128,9 @@ def _direction(fields: list[str]) -> tuple[Direction, Latency | None]:
     kib, _, iops, runtime_ms = (number(field, "a total") for field in fields[:4])
     ios = round(iops * runtime_ms / 1000)
     least, most, mean, spread = (number(field, "a latency") for field in fields[32:36])
+    total = mean > 0 or most > 0
+    if not total:  # disable_lat: completion latency stands in
+        least, most, mean, spread = (number(field, "a latency") for field in fields[8:12])
     direction = Direction(
         ios=ios,
         iops=iops,
@@ -146,6 +149,7 @@ def _direction(fields: list[str]) -> tuple[Direction, Latency | None]:
         bins={},
         percentiles_ms=percentiles,
         of="clat",
+        mean_of="lat" if total else "clat",
     )
     return direction, latency
 
@@ -220,11 +224,11 @@ def _measurement(lines: list[_Job]) -> Measurement:
             runtime_ms=max(part.runtime_ms for part, _ in parts),
             **fio_latency.join(latencies, flags),
         )
-    load = Load(threads=len(jobs), queue_depth=_depth(jobs[0].depth_pct, flags))
+    load = Load(threads=len(jobs), queue_depth=depth_of_class(jobs[0].depth_pct, flags))
     return Measurement(jobs[0].name, "", load, directions, flags=tuple(dict.fromkeys(flags)))
 
 
-def _depth(depth_pct: tuple[float, ...], flags: list[str]) -> int | None:
+def depth_of_class(depth_pct: tuple[float, ...], flags: list[str]) -> int | None:
     """Least depth of the class that nearly all I/Os were in; None when there is no such class."""
     for depth, share in zip(_DEPTHS, depth_pct, strict=False):
         if share > 90.0:

@@ -1,0 +1,76 @@
+"""Jobs that fio's JSON sums up as one (group_reporting): it has name and options of one of them alone.
+
+The option itself is often not repeated (fio 3.33 leaves out options without a value), so what was done is
+held against what was asked for. Compute only, no I/O.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from diskbook.tools.record import Direction, Load
+
+_STRAY = 0.01
+"""Part of all I/Os that another direction must have."""
+_OTHER_SIZE = 0.25
+"""By how much bytes an I/O must differ from the block size; after a ramp they may by a tenth."""
+_MORE = 1.3
+_WHOLE = 0.1
+_NOT_TOLD = "other jobs were summed with it (group_reporting), and what each of them did is not told"
+
+
+def check(options: Mapping[str, Any], load: Load, directions: Mapping[str, Direction]) -> None:
+    """Refuse a sum of unlike jobs.
+
+    Parameters
+    ----------
+    options
+        Of the job that is named.
+    load
+        What they ask for.
+    directions
+        What was done.
+
+    Raises
+    ------
+    ValueError
+        When something else was done; says what.
+    """
+    if not options or any(str(name).startswith(("verify", "do_verify")) for name in options):
+        return
+    parts = {name: part for name, part in directions.items() if name in ("read", "write")}
+    total = sum(part.ios for part in parts.values())
+    asked = {0: "read", 100: "write"}.get(-1 if load.write_pct is None else load.write_pct)
+    for name, part in parts.items():
+        if asked and name != asked and part.ios > _STRAY * total:
+            raise ValueError(
+                f"its options ask for {asked}s and {part.ios:,} {name}s are counted: {_NOT_TOLD}"
+            )
+        size = part.bw_bytes * part.runtime_ms / 1000 / part.ios if part.ios else math.nan
+        block = load.block_size_bytes
+        if block and abs(size / block - 1) > _OTHER_SIZE:
+            raise ValueError(f"{name}s of {block:,} bytes were asked for, {size:,.0f} done: {_NOT_TOLD}")
+
+
+def with_others(load: Load, directions: Mapping[str, Direction], flags: list[str]) -> Load:
+    """Count the threads of jobs that are summed with the one that is named, where all are busy.
+
+    By Little's law no more can be in flight than the threads make room for.
+    """
+    in_flight = sum(
+        part.iops * part.lat_mean_ms / 1000 for name, part in directions.items() if name != "sync"
+    )
+    depth = load.queue_depth
+    asked = (load.threads or 1) * (depth or 1)
+    if depth is None or not in_flight > _MORE * asked:
+        return load
+    told = f"{in_flight:,.0f} I/Os were in flight (IOPS x latency) where its options make {asked:,}"
+    threads = round(in_flight / depth)
+    if abs(in_flight / depth / threads - 1) > _WHOLE:
+        flags.append(f"{told}: other jobs may be summed with it (group_reporting)")
+        return load
+    flags.append(f"{told}: {threads} threads are taken for summed as one (group_reporting)")
+    return replace(load, threads=threads)

@@ -112,3 +112,19 @@ def test_formats_are_told_by_content(name: str, format_: str) -> None:
 def test_what_is_none_of_them_is_said(content: bytes, message: str) -> None:
     with pytest.raises(UnusableError, match=message):
         formats.parse(content, "x")
+
+
+@pytest.mark.parametrize(
+    ("workload", "load"),
+    [
+        ("General4KWriteRatio30", ("random", 4096, 30, 1, 32, 4)),
+        ("Peak4kRead", ("random", 4096, 0, 1, 32, 4)),
+        ("Vdi", (None, None, None, None, None, None)),
+    ],
+)
+def test_core_workloads_of_vmfleet_tell_their_load(workload: str, load: tuple[object, ...]) -> None:
+    text = (SAMPLES / "vmfleet" / "result.tsv").read_text().replace("General4KWriteRatio10", workload)
+    measurement = vmfleet_table.parse(text, "x").measurements[0]
+    keys = ("pattern", "block_size_bytes", "write_pct", "threads", "queue_depth", "instances")
+    assert tuple(getattr(measurement.load, key) for key in keys) == load
+    assert workload in measurement.name

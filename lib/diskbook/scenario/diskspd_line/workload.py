@@ -81,6 +81,21 @@ def remarks(line: Arguments) -> Iterator[str]:
         yield "-Z: only zeros are written, which a disk may store for nothing"
 
 
+def check_runnable(line: Arguments) -> None:
+    """Refuse a line whose offsets nobody could draw again; VMFleet's own is left as it is.
+
+    Raises
+    ------
+    UsageError
+        For -z without a number.
+    """
+    if line.clock_seed:
+        raise UsageError(
+            "DiskSpd line: -z without a number seeds from the clock, so no other arm gets the same offsets; "
+            "give it a number, e.g. -z1"
+        )
+
+
 def _unwritten(line: Arguments) -> str:
     if line.write_pct == 100:
         return "-c makes the file anew: writes may be the first to their blocks; nothing is prefilled"

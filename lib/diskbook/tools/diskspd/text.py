@@ -1,11 +1,14 @@
-"""Reader of DiskSpd's text output, versions 2.0.12 to 2.2, as measurements. Reads text, touches no file.
+"""Reader of DiskSpd's text output, versions 2.0.12 to 2.2 and for Linux. Reads text, touches no file.
 
 The tables for all, read and write I/O end with a line of totals::
 
     total:         814219264 |       198784 |     155.26 |   39747.26 |    0.150 |    2553.66 |     0.597
 
-The third column is MiB a second, also where old versions call it MB/s; latencies and their columns are there
-with -L only. The version is not printed. A file may hold several runs, one after another.
+The third column is MiB a second, also where old versions and the one for Linux call it MB/s; latencies and
+their columns are there with -L only. The version is not printed. A file may hold several runs, one after
+another, and may be a paste: indented, quoted with ">", with prompts in between. The one for Linux
+(microsoft/diskspd-for-linux, src/result_formatter.cc) has jobs for time spans, and for the time that it took
+the one that was asked for.
 """
 
 from __future__ import annotations
@@ -20,11 +23,19 @@ from diskbook.tools.diskspd import text_profile
 from diskbook.tools.diskspd.xml import NO_LATENCY, bins_of
 from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError, number
 
-_RUN = re.compile(r"^Command Line: ", re.MULTILINE)
-_SPAN = re.compile(r"^\s*Results for timespan (\d{1,6}):", re.MULTILINE)
-_INPUT = re.compile(r"^\s*timespan:\s+(\d{1,6})", re.MULTILINE)
-_TABLE = re.compile(r"^(Total|Read|Write) IO\s*$", re.MULTILINE)
+FOR_LINUX = "for Linux"
+"""Stands for the version, which the one for Linux does not print either."""
+_PASTED = r"^[ \t>]*"
+_RUN = re.compile(_PASTED + "Command Line: ", re.MULTILINE)
+_SPAN = re.compile(_PASTED + r"Results for (?:timespan|job) (\d{1,6}):", re.MULTILINE)
+_INPUT = re.compile(_PASTED + r"(?:timespan|job):\s+(\d{1,6})", re.MULTILINE)
+_TABLE = re.compile(_PASTED + r"(Total|Read|Write) IO\s*$", re.MULTILINE)
+_TOTALS = re.compile(_PASTED + "total:(.*)$", re.MULTILINE)
+_LINUX = re.compile(_PASTED + r"Results for job \d{1,6}:", re.MULTILINE)
+_INTERRUPTED = "The test was interrupted before the measurements began"
 _NAMED = {"min": 0.0, "max": 100.0}
+_ROUNDED = 0.02
+"""IOPS as printed, and those of counts and rounded time, differ by less; more is a damaged table."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +79,8 @@ def parse(text: str, source: str) -> Parsed:
     flags = [f"line {where}: {why}" for where, why in problems]
     if len(runs) > 1:
         flags.append(f"the file holds {len(runs)} runs")
-    return Parsed("diskspd", "unknown", "DiskSpd text", tuple(measurements), tuple(flags))
+    version = FOR_LINUX if _LINUX.search(text) else "unknown"
+    return Parsed("diskspd", version, "DiskSpd text", tuple(measurements), tuple(flags))
 
 
 def _without_results(text: str) -> str:
@@ -101,7 +113,7 @@ def _int(match: re.Match[str]) -> int:
 def _measurement(match: re.Match[str], part: str, asked: str, run: str) -> Measurement:
     """One time span; ValueError says why it cannot be used."""
     flags = ["text output does not tell DiskSpd's version"]
-    seconds = _seconds(part)
+    seconds = _seconds(part, flags)
     totals = {name: total for name in ("read", "write") if (total := _total(part, name)).ios}
     if not totals:
         raise ValueError("no I/O was done")
@@ -124,11 +136,16 @@ def _measurement(match: re.Match[str], part: str, asked: str, run: str) -> Measu
     )
 
 
-def _seconds(part: str) -> float:
-    duration = re.search(r"actual test time:\s*([\d.]{1,20})s", part)
-    seconds = number(duration[1], "the test time", 1e9) if duration else 0.0
-    if not seconds:
+def _seconds(part: str, flags: list[str]) -> float:
+    """Time that it measured for; ValueError when it did not, or does not tell."""
+    if _INTERRUPTED in part:
+        raise ValueError("the test was interrupted before it measured anything")
+    duration = re.search(r"(actual )?test time:\s*([\d.]{1,20})s", part)
+    seconds = number(duration[2], "the test time", 1e9) if duration else 0.0
+    if duration is None or not seconds:
         raise ValueError("it does not tell for how long it measured")
+    if not duration[1]:
+        flags.append("DiskSpd for Linux tells the time that was asked for, not the one it took")
     return seconds
 
 
@@ -138,11 +155,12 @@ def _total(part: str, name: str) -> _Total:
     table = tables.get(name)
     if table is None:
         raise ValueError(f"the table of {name}s is not there or cut off")
-    head = next((line for line in table.splitlines() if line.lstrip().startswith("thread")), "")
-    line = re.search(r"^total:(.*)$", table, re.MULTILINE)
+    head = next((line for line in table.splitlines() if line.lstrip(" \t>").startswith("thread")), "")
+    line = _TOTALS.search(table)
     if line is None:
         raise ValueError(f"the table of {name}s is cut off before its totals")
-    columns = [column.strip() for column in head.split("|")][1:]
+    # The one for Linux has "AvgLat(ms)" for "AvgLat".
+    columns = [column.split("(")[0].strip() for column in head.split("|")][1:]
     values = [value.strip() for value in line[1].split("|")]
     cells = dict(zip(columns, values, strict=False))
     if not {"bytes", "I/Os"} <= cells.keys():
@@ -162,10 +180,13 @@ def _optional(text: str | None) -> float:
 
 
 def _direction(total: _Total, seconds: float, percentiles: dict[float, float]) -> Direction:
+    iops = total.ios / seconds
+    if abs(total.iops - iops) <= _ROUNDED * iops:
+        iops = total.iops  # the time has two decimals, or none
     return Direction(
         ios=total.ios,
-        iops=total.ios / seconds,
-        bw_bytes=total.size_bytes / seconds,
+        iops=iops,
+        bw_bytes=total.size_bytes / total.ios * iops,
         runtime_ms=1000 * seconds,
         lat_mean_ms=total.lat_mean_ms,
         lat_stddev_ms=total.lat_stddev_ms,
@@ -183,12 +204,12 @@ def _percentiles(part: str) -> dict[str, dict[float, float]]:
     """Percentiles in ms by direction, of the last table (of all targets); empty when it does not end."""
     start = part.rfind("%-ile |")
     lines = part[start:].splitlines() if start >= 0 else []
-    if not any(line.split("|")[0].strip() == "max" for line in lines):
+    if not any(line.split("|")[0].strip(" \t>") == "max" for line in lines):
         return {}
     names = [name.split("(")[0].strip().lower() for name in lines[0].split("|")][1:]
     percentiles: dict[str, dict[float, float]] = {}
     for line in lines[2:]:
-        first, *values = [value.strip() for value in line.split("|")]
+        first, *values = [value.strip(" \t>") for value in line.split("|")]
         percentile = _percentile(first)
         if percentile is None:
             break

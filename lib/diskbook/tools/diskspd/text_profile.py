@@ -1,7 +1,9 @@
 """Reader of the load that DiskSpd's text output says it was asked for. Reads text, touches no file.
 
 Versions differ: with -F old ones print no number of threads, with -O none of outstanding I/Os, and with -g no
-rate. The results and the command line, which all of them print, have these.
+rate; none prints the size of a file that -c makes. The results and the command line, which all of them print,
+have these. Up to 2.0.15 a mix is "write/read", of 100, and caches are "software and hardware cache disabled";
+the one for Linux names the flags that it opened the file with.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from diskbook.tools.record import CACHED, Load
 
 T = TypeVar("T")
 
-_PATH = re.compile(r"^\s*path: '(.{1,400})'\s*$", re.MULTILINE)
+_PATH = re.compile(r"^[ \t>]*path: ['\u2018](.{1,400})['\u2019]\s*$", re.MULTILINE)
 _SIZE = {"": 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "K": KIB, "M": MIB, "G": GIB}
 _OUTSTANDING = r"outstanding I/O.{0,40}?: (\d{1,6})"
 
@@ -48,14 +50,14 @@ def load(asked: str, done: str, run: str, flags: list[str]) -> tuple[Load, list[
         flags.append(f"{len(paths)} targets were loaded at once and are added up")
     starts = [match.start() for match in paths]
     targets = [asked[start:end] for start, end in pairwise([*starts, len(asked)])]
-    command = re.search(r"^Command Line: (.*)$", run, re.MULTILINE)
+    command = re.search(r"^[ \t>]*Command Line: (.*)$", run, re.MULTILINE)
     line = command[1] if command else ""
     threads, depth = _concurrency(targets, asked[: starts[0]], done, line)
     block = _same([_block(text) for text in targets])
     write_pct = _same([_write_pct(text) for text in targets])
     pattern = _same([_pattern(text) for text in targets])
     _tell_ways(targets, flags)
-    through = all("writethrough on" in text for text in targets)
+    through = all(map(_writes_through, targets))
     return Load(
         pattern=pattern,
         block_size_bytes=block,
@@ -64,6 +66,7 @@ def load(asked: str, done: str, run: str, flags: list[str]) -> tuple[Load, list[
         queue_depth=depth,
         rate=_rate(targets, line, block, threads),
         sync="dsync" if through and write_pct else None,
+        size_bytes=_created(line, len(targets), block),
         ramp_s=_told(asked, r"warm up time: (\d{1,9})s"),
         runtime_s=_told(asked, r"duration: (\d{1,9})s"),
     ), [match[1] for match in paths]
@@ -79,7 +82,11 @@ def _concurrency(targets: list[str], head: str, done: str, line: str) -> tuple[i
         if not all(outstanding):
             return threads, None
         return (threads, total // threads) if total % threads == 0 else (1, total)
-    pool = _whole(head, r"thread pool with (\d{1,6}) threads") or _whole(done, r"thread count:\s*(\d{1,6})")
+    pool = (
+        _whole(head, r"thread pool with (\d{1,6}) threads")
+        or _whole(done, r"thread count:\s*(\d{1,6})")
+        or _whole(head, r"total threads: (\d{1,6})")
+    )
     a_thread = _whole(head, _OUTSTANDING) or _whole(line, r"\s[-/]O(\d{1,6})")
     return pool or None, a_thread or (sum(outstanding) if all(outstanding) else None)
 
@@ -100,7 +107,7 @@ def _rate(targets: list[str], line: str, block: int | None, threads: int | None)
 
 def _tell_ways(targets: list[str], flags: list[str]) -> None:
     """Say what the load's numbers do not."""
-    if any("using software cache" in text for text in targets):
+    if any(map(_is_cached, targets)):
         flags.append(CACHED)
     mixed = re.search(r"using mixed random/sequential I/O \((\d{1,3})% random\)", targets[0])
     if mixed:
@@ -115,12 +122,34 @@ def _pattern(text: str) -> Literal["random", "sequential"] | None:
     return "sequential" if re.search(r"using (?:interlocked )?sequential", text) else None
 
 
+def _is_cached(text: str) -> bool:
+    """Whether the system's file cache may answer; of the one for Linux, whether nothing kept it from that."""
+    if re.search(r"^[ \t>]*block device:", text, re.MULTILINE):
+        return "using O_DIRECT" not in text
+    return re.search(r"using (?:hardware and )?software(?: and hardware)?(?: write)? cache", text) is not None
+
+
+def _writes_through(text: str) -> bool:
+    """Whether a write is done when it is on the medium."""
+    ways = r"writethrough on|software and hardware caches? disabled|using O_SYNC"
+    return re.search(ways, text) is not None
+
+
+def _created(line: str, n_targets: int, block: int | None) -> int | None:
+    """Size of the files that -c made, all of them together, as the XML has it."""
+    asked = re.search(r"\s[-/]c(\d{1,15})([KMGTbB]?)(?=\s)", line)
+    if asked is None:
+        return None
+    unit = {"": 1, "K": KIB, "M": MIB, "G": GIB, "T": 1024 * GIB}.get(asked[2].upper(), block or 0)
+    return int(asked[1]) * unit * n_targets or None
+
+
 def _write_pct(text: str) -> int | None:
     if "performing write test" in text:
         return 100
-    mix = re.search(r"performing mix test .{0,40}?/(\d{1,2})\)", text)
+    mix = re.search(r"performing mix test \((read/write|write/read) ratio: (\d{1,3})/(\d{1,3})\)", text)
     if mix:
-        return int(mix[1])
+        return min(int(mix[3] if mix[1] == "read/write" else mix[2]), 100)
     return 0 if "performing read test" in text else None
 
 

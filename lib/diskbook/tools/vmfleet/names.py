@@ -2,8 +2,8 @@ r"""Names of VMFleet's machines and of their results: how they are spelled, and 
 
 ``result-b4t10o8w30pr-<addspec>-vm-base-node1-001.xml``: the load's cell, the sweep's word, the machine
 (microsoft/diskspd, Frameworks/VMFleet/VMFleet.psm1, `Set-FleetBaseScript`); `Measure-FleetCoreWorkload` has
-``baseline`` and ``qos<n>`` for the cell. A machine is ``vm-<group>-<node>-<nnn>``; ours have the volume for
-the group.
+``baseline`` and ``qos<n>`` for the cell. A machine is ``vm-<group>-<node>-<n>``, padded to three digits in
+later versions; ours have the volume for the group.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from diskbook.scenario.diskspd_line.arguments import Arguments
 
 LONGEST = 255
 """Characters of a file's name, as file systems have it."""
-_RESULT = re.compile(r"result-(?P<cell>.+)-(?P<vm>vm-.+-\d{3,6})\.xml", re.IGNORECASE)
-_MACHINE = re.compile(r"vm-(?P<volume>.+)-(?P<node>[^-]+)-\d{3,6}", re.IGNORECASE)
+_RESULT = re.compile(r"result-(?P<cell>.+)-(?P<vm>vm-.+-\d{1,6})\.xml", re.IGNORECASE)
+_MACHINE = re.compile(r"vm-(?P<volume>.+)-(?P<node>[^-]+)-\d{1,6}", re.IGNORECASE)
 _CELL = re.compile(r"baseline|qos\d+|b\d+t\d+o\d+w\d+p(?:r|si?)(?:g\d+)?(?:-(?P<spec>.+))?", re.IGNORECASE)
 _GROUP_OF_ALL = "base"
 

@@ -10,12 +10,25 @@ import csv
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
+from diskbook.base.units import KIB
 from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number
 
 _NEEDED = {"IOPS", "AverageReadIOPS", "AverageWriteIOPS"}
 _WORDS = {"read": "Read", "write": "Write"}
 _MOST_COLUMNS = 200
+_TOLD_NOT = "from VMFleet's table: numbers of I/Os, threads and depth are not told"
+_TOLD_BY_NAME = (
+    "from VMFleet's table: threads, depth and block size are those of its core workload of this name"
+)
+_CORE = {
+    "general4k": Load("random", 4 * KIB, None, 1, 32),
+    "peak4kread": Load("random", 4 * KIB, 0, 1, 32),
+}
+"""Core workloads of one target, as `Measure-FleetCoreWorkload` makes them (VMFleet.psm1); Vdi and Sql have
+several targets, and go unnamed here."""
+_MIXED = "general4k"
 _WRITE_RATIO = re.compile(r"WriteRatio(\d{1,3})$")
 
 
@@ -62,17 +75,26 @@ def _measurement(row: Mapping[str, str]) -> Measurement:
     if not directions:
         raise ValueError("the row has no IOPS of reads or writes")
     machines = row.get("VMCount", "")
-    flags = ["from VMFleet's table: numbers of I/Os, threads and depth are not told"]
+    workload = row.get("Workload", "")
+    ratio = _WRITE_RATIO.search(workload)
+    core = _CORE.get(_WRITE_RATIO.sub("", workload).lower(), Load())
+    flags = [_TOLD_NOT if core.threads is None else _TOLD_BY_NAME]
+    if workload.lower().startswith(_MIXED):
+        flags.append("50 % of the I/Os were random, the others in a row")
     if machines.isdigit() and int(machines) > 1:
         flags.append(f"{int(machines)} machines together")
-    ratio = _WRITE_RATIO.search(row.get("Workload", ""))
     qos = row.get("QOSperVM", "0")
     rate = number(qos, "QOSperVM") * max(1.0, number(machines or "1", "VMCount"))
     name = " ".join(row[key] for key in ("Workload", "RunType", "QOSperVM", "Result") if row.get(key))
     return Measurement(
         name=name[:200] or "row",
         target=row.get("Result", row.get("Workload", ""))[:200],
-        load=Load(write_pct=min(int(ratio[1]), 100) if ratio else None, rate=rate or None),
+        load=replace(
+            core,
+            write_pct=min(int(ratio[1]), 100) if ratio else core.write_pct,
+            rate=rate or None,
+            instances=int(machines) if core.threads and machines.isdigit() and int(machines) > 1 else None,
+        ),
         directions=directions,
         flags=tuple(flags),
     )

@@ -69,7 +69,7 @@ def test_attach_and_detach_by_request(plane: World) -> None:
 
 
 def test_an_attach_is_answered_as_recorded(plane: World) -> None:
-    """By azure-cli in February 2026: 200 with the storage profile, one header to poll by, a bare operation."""
+    """By azure-cli in 2026: 200 with the storage profile, one header to poll by, a bare operation."""
     group = plane.group("vm-attach-shape")
     disk, _ = plane.disk(group, "data", zones=["1"]), plane.vm(group, "vm")
     path = (

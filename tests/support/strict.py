@@ -15,7 +15,7 @@ import re
 import threading
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, Union
 from urllib.parse import urlsplit
@@ -299,11 +299,14 @@ def operation(body: dict[str, Any]) -> Iterator[str]:
 
 
 class Watch:
-    """Judges each exchange of a transport; `wrong` has what is wrong, each once, in order."""
+    """Judges each exchange of a transport; `wrong` has what is wrong, each once, in order.
+
+    `sent` are the requests with a body so far, as "PUT microsoft.compute/disks".
+    """
 
     def __init__(self) -> None:
         self.wrong: list[str] = []
-        self.exchanges = 0
+        self.sent: set[str] = set()
         self._lock = threading.Lock()
 
     def insist(self) -> None:
@@ -321,17 +324,13 @@ class Watch:
             answer = send(transport, request, **options)
             answer.read()  # operations are asked for as streams
             content = getattr(request, "content", None) or getattr(request, "body", None)
-            self.note(exchange(request.method, request.url, content, answer.status_code, answer.text()))
+            lines = list(exchange(request.method, request.url, content, answer.status_code, answer.text()))
+            with self._lock:
+                self.sent |= {f"{request.method} {kind(request.url)}"} if content else set()
+                self.wrong += [line for line in lines if line not in self.wrong]
             return answer
 
         return watched
-
-    def note(self, wrong: Iterable[str]) -> None:
-        """Take what is wrong with one exchange."""
-        lines = list(wrong)
-        with self._lock:
-            self.exchanges += 1
-            self.wrong += [line for line in lines if line not in self.wrong]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -50,6 +50,7 @@ MODELS: dict[str, tuple[str, str]] = {
     "microsoft.network/bastionhosts": (NETWORK, "BastionHost"),
     "microsoft.network/natgateways": (NETWORK, "NatGateway"),
     "microsoft.network/locations/usages": (NETWORK, "Usage"),
+    "microsoft.network/virtualnetworks/usages": (NETWORK, "VirtualNetworkUsage"),
     "microsoft.storage/storageaccounts": (STORAGE, "StorageAccount"),
     "microsoft.storage/storageaccounts/listkeys": (STORAGE, "StorageAccountListKeysResult"),
     "resourcegroups": (RESOURCE, "ResourceGroup"),
@@ -69,13 +70,16 @@ SENDS: dict[tuple[str, str], tuple[str, str]] = {
 OPEN = {"VirtualMachineSizeTypes"}
 # Nothing here has a model in the SDK's packages that the workbook has.
 WITHOUT_MODEL = {
+    "microsoft.authorization/permissions",
     "microsoft.devtestlab/schedules",
+    "microsoft.policyinsights/checkpolicyrestrictions",
     "locations",
     "subscriptions",
     "microsoft.compute/operations",
     "metrics:getbatch",
 }
 _OPERATION = re.compile(r"/(locations/[^/]+/\w*operations|operationresults)/[^/]+$", re.IGNORECASE)
+_PROVIDER = re.compile(r"microsoft\.\w+(/register)?")
 _OPERATION_FIELDS = {"id", "name", "status", "startTime", "endTime", "percentComplete", "properties", "error"}
 _STATES = {"InProgress", "Succeeded", "Failed", "Canceled"}
 _ERROR_FIELDS = {"code", "message", "target", "details", "additionalInfo", "innererror"}
@@ -243,7 +247,7 @@ def exchange(method: str, url: str, sent: bytes | str | None, status: int, got: 
 
 
 def _sent(method: str, about: str, body: Any) -> Iterator[str]:
-    place = SENDS.get((method, about)) or MODELS.get(about)
+    place = SENDS.get((method, about)) or _place(about)
     if place is None:
         yield "(no model is known for it)"
     else:
@@ -257,11 +261,16 @@ def _got(path: str, about: str, status: int, body: Any) -> Iterator[str]:
         yield from operation(body)
     elif _OPERATION.search(path) or about in WITHOUT_MODEL:
         return  # what a Location gives in the end is what its resource gives
-    elif about not in MODELS:
+    elif (place := _place(about)) is None:
         yield "(no model is known for it)"
     else:
         for row in _rows(body):
-            yield from violations(model(MODELS[about]), row, ACCEPTED if status == 202 else GOT)
+            yield from violations(model(place), row, ACCEPTED if status == 202 else GOT)
+
+
+def _place(about: str) -> tuple[str, str] | None:
+    """Where the model of a kind of resource is; a provider alone is a resource too."""
+    return MODELS.get(about) or ((RESOURCE, "Provider") if _PROVIDER.fullmatch(about) else None)
 
 
 def _rows(body: Any) -> list[Any]:

@@ -98,6 +98,20 @@ def test_machines_answer_with_the_host_key_they_were_given(three: Run) -> None:
     assert "PRIVATE KEY" not in json.dumps(three.manifest) + (three.folder / "ledger.jsonl").read_text()
 
 
+def test_the_bodies_of_a_provision_were_judged(three: Run, watch: Watch) -> None:
+    """By the SDK's models; without this a look that missed the clients would find nothing wrong."""
+    compute, network = "microsoft.compute", "microsoft.network"
+    assert watch.sent >= {
+        "PUT resourcegroups",
+        f"PUT {compute}/disks",
+        f"PUT {compute}/virtualmachines",
+        f"PUT {network}/virtualnetworks",
+        f"PUT {network}/networksecuritygroups",
+        f"PUT {network}/publicipaddresses",
+        f"PUT {network}/networkinterfaces",
+    }
+
+
 def test_round_trips_between_zones_are_recorded_as_emulated(three: Run) -> None:
     zones = three.manifest["zone_map"]
     for row in three.manifest["replicates"]:
@@ -114,20 +128,6 @@ def test_the_requests_of_a_provision_are_counted(three: Run) -> None:
     assert counts["PUT disks"] == counts["PUT virtualMachines"] == counts["PUT networkInterfaces"] == 6
     assert counts["PUT virtualNetworks"] == counts["PUT networkSecurityGroups"] == 1
     assert counts["GET operations"] > 6
-
-
-def test_the_bodies_of_a_provision_were_judged(three: Run, watch: Watch) -> None:
-    """By the SDK's models; without this a look that missed the clients would find nothing wrong."""
-    compute, network = "microsoft.compute", "microsoft.network"
-    assert watch.sent >= {
-        "PUT resourcegroups",
-        f"PUT {compute}/disks",
-        f"PUT {compute}/virtualmachines",
-        f"PUT {network}/virtualnetworks",
-        f"PUT {network}/networksecuritygroups",
-        f"PUT {network}/publicipaddresses",
-        f"PUT {network}/networkinterfaces",
-    }
 
 
 def test_what_was_complete_is_kept_when_a_machine_fails(shared: dict[str, Any]) -> None:

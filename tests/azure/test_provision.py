@@ -24,6 +24,7 @@ from diskbook.runs import stages
 from diskbook.store.run import Run
 from support import SCENARIOS
 from support.emulated import leftovers
+from support.strict import Watch
 
 pytestmark = pytest.mark.emulator
 
@@ -97,6 +98,20 @@ def test_machines_answer_with_the_host_key_they_were_given(three: Run) -> None:
             keys.add(machine["host"]["host_key"])
     assert len(keys) == 6
     assert "PRIVATE KEY" not in json.dumps(three.manifest) + (three.folder / "ledger.jsonl").read_text()
+
+
+def test_the_bodies_of_a_provision_were_judged(three: Run, watch: Watch) -> None:
+    """By the SDK's models; without this a look that missed the clients would find nothing wrong."""
+    compute, network = "microsoft.compute", "microsoft.network"
+    assert watch.sent >= {
+        "PUT resourcegroups",
+        f"PUT {compute}/disks",
+        f"PUT {compute}/virtualmachines",
+        f"PUT {network}/virtualnetworks",
+        f"PUT {network}/networksecuritygroups",
+        f"PUT {network}/publicipaddresses",
+        f"PUT {network}/networkinterfaces",
+    }
 
 
 def test_round_trips_between_zones_are_recorded_as_emulated(three: Run) -> None:

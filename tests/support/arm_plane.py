@@ -245,11 +245,15 @@ class World:
 
     def attach(self, group: str, name: str, disk_id: str, lun: int = 0, caching: str = "None") -> Any:
         body = {"dataDisksToAttach": [{"diskId": disk_id, "lun": lun, "caching": caching}]}
-        return self.compute.virtual_machines.begin_attach_detach_data_disks(group, name, body).result()
+        return self.change(group, name, body)
 
     def detach(self, group: str, name: str, disk_id: str) -> Any:
-        body = {"dataDisksToDetach": [{"diskId": disk_id}]}
-        return self.compute.virtual_machines.begin_attach_detach_data_disks(group, name, body).result()
+        return self.change(group, name, {"dataDisksToDetach": [{"diskId": disk_id}]})
+
+    def change(self, group: str, name: str, body: dict[str, Any]) -> Any:
+        """Attach or detach disks; return the storage profile that the machine then has."""
+        self.compute.virtual_machines.begin_attach_detach_data_disks(group, name, body).result()
+        return self.compute.virtual_machines.get(group, name).storage_profile
 
     def faults(self, *faults: dict[str, Any]) -> None:
         answer = self.raw("PUT", "/diskbook/faults", json=list(faults))

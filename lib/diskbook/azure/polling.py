@@ -5,9 +5,11 @@ in others, where the SDK waits 30 s. A run would wait for the polling more than 
 time an operation has taken so far: a second at first (two where Azure expects a minute), a twentieth of that
 time later on. An end is noticed within one or two seconds, or 5 % of the operation's time.
 
-The price is requests: 51 polls in the 168 s of a zonal machine, where the SDK would send 6. Azure allows
-15,000 in 3 minutes (GetOperation, read in the headers of recorded answers). What a throttled answer (429)
-asks for is the retry policy's matter, and is obeyed.
+The price is requests: 51 polls in the 168 s of a zonal machine, where the SDK would send 6. Azure Compute
+has a bucket of 45 polls for each operation, and adds 15 a minute (Microsoft, "Compute throttling limits",
+Get Operation; azure-cli's recordings of 2026 show the bucket to be an operation's, GetOperationResource).
+This pace never empties it: 44 polls in the first minute at most, 15 in the second, then fewer; a test holds
+that. What a throttled answer (429) asks for is the retry policy's matter, and is obeyed.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ from diskbook.base.errors import DiskbookError
 from diskbook.base.units import duration
 
 CAP_S = 180.0
-"""Longest wait that is slept through. Azure counts requests in windows of 3 and of 30 minutes; a run outwaits
-the first."""
+"""Longest wait that is slept through. Azure Compute refills its buckets once a minute, and counts requests
+about disks in windows of 3 and of 30 minutes; a run outwaits all but the last."""
 TELL_S = 4.0
 """Waits longer than this are told."""
 CONNECTIONS = 64
@@ -42,8 +42,8 @@ TRIES = {
     "retry_backoff_factor": 0.8,
     "retry_backoff_max": 30,
 }
-# These say what is to be, not what is to be done: a second one finds it done. (For attachDetachDataDisks from
-# the REST specification, not seen on the wire.)
+# These say what is to be, not what is to be done: a second one finds it done. (For attachDetachDataDisks by
+# the REST specification; its answers, but no repeated one, are recorded.)
 _REPEATABLE_POST = re.compile(r"/(attachDetachDataDisks|start|restart|powerOff|deallocate)$", re.IGNORECASE)
 _ALL_METHODS = frozenset({"HEAD", "GET", "PUT", "DELETE", "OPTIONS", "TRACE", "POST", "PATCH"})
 _POLLED = {"operations", "diskoperations", "operationresults"}

@@ -68,6 +68,40 @@ def test_attach_and_detach_by_request(plane: World) -> None:
     assert (free.managed_by, free.disk_state) == (None, "Unattached")
 
 
+def test_an_attach_is_answered_as_recorded(plane: World) -> None:
+    """By azure-cli in 2026: 200 with the storage profile, one header to poll by, a bare operation."""
+    group = plane.group("vm-attach-shape")
+    disk, _ = plane.disk(group, "data", zones=["1"]), plane.vm(group, "vm")
+    path = (
+        f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/vm"
+    )
+
+    def changed(body: dict) -> tuple[dict, dict]:
+        answer = plane.raw("POST", f"{path}/attachDetachDataDisks?api-version=2026-04-01", json=body)
+        assert answer.status_code == 200 and answer.headers["Azure-AsyncNotification"] == "Enabled"
+        assert not {"Location", "Retry-After"} & set(answer.headers)
+        poll = answer.headers["Azure-AsyncOperation"].removeprefix(plane.url)
+        while (last := plane.raw("GET", poll).json())["status"] == "InProgress":
+            pass
+        assert set(last) == {"startTime", "endTime", "status", "name"}
+        return answer.json(), plane.raw("GET", f"{path}?api-version=2026-04-01").json()
+
+    before = plane.raw("GET", f"{path}?api-version=2026-04-01")
+    assert before.headers["ETag"] == before.json()["etag"] == '"2"'
+    profile, shown = changed({"dataDisksToAttach": [{"diskId": disk.id, "lun": 2, "caching": "None"}]})
+    row = {
+        "lun": 2, "name": "data", "createOption": "Attach", "caching": "None", "deleteOption": "Detach",
+        "managedDisk": {"id": disk.id, "storageAccountType": "Premium_LRS"}, "diskSizeGB": 1024,
+        "toBeDetached": False,
+    }  # fmt: skip
+    assert profile["dataDisks"] == shown["properties"]["storageProfile"]["dataDisks"] == [row]
+    assert profile["imageReference"]["exactVersion"] == "1.0.10" and shown["etag"] == '"4"'
+    body = {"dataDisksToDetach": [{"diskId": disk.id, "detachOption": "ForceDetach"}]}
+    profile, shown = changed(body)
+    assert profile["dataDisks"] == [{**row, "toBeDetached": True, "detachOption": "ForceDetach"}]
+    assert shown["properties"]["storageProfile"]["dataDisks"] == [] and shown["etag"] == '"6"'
+
+
 def test_attach_and_detach_by_writing_the_machine_back(plane: World) -> None:
     group = plane.group("vm-put")
     disks = [plane.disk(group, name, "Premium_ZRS") for name in ("a", "b")]

@@ -17,7 +17,6 @@ from diskbook.emulator.types import Json
 from diskbook.reference.disk_options import OPTIONS
 
 PAGE = 50
-RETRY_AFTER_S = 2
 CREATION = "creationData"
 # what a change may set; of creationData only the options, which a rule then judges
 WRITABLE = (
@@ -98,22 +97,16 @@ def creation(plane: ControlPlane, disk: Resource) -> Work:
 
 
 def _echo(call: Call, disk: Resource) -> Json:
-    """Build the body of a 202: the request echoed, without what is computed later."""
+    """Build the body of a 202, as recorded in 2025: the request echoed, without what is computed later."""
     body: Json = copy.deepcopy(call.body)
     body |= {"id": disk.id, "name": disk.name, "type": DISK, "location": disk.body["location"]}
-    body["properties"] = {
-        **(body.get("properties") or {}),
-        "provisioningState": "Updating",
-        "isArmResource": True,
-    }
+    body["properties"] = {**(body.get("properties") or {}), "provisioningState": "Updating"}
     return body
 
 
 def _headers(plane: ControlPlane, call: Call, op_id: str, disk: Resource) -> dict[str, str]:
     location = str(disk.body["location"])
-    return poll_headers(
-        plane, call, op_id, location, collection="DiskOperations", retry_after_s=RETRY_AFTER_S
-    )
+    return poll_headers(plane, call, op_id, location, collection="DiskOperations", retry_after_s=None)
 
 
 def patch(plane: ControlPlane, call: Call) -> Reply:

@@ -11,6 +11,10 @@ It lets `after` matching ones pass, then acts on `times` of them (0: on all). Ac
     {"operation_failed": {"code": "...", "message": "..."}}                      an operation ends Failed
     {"operation_failed": {"status": "Canceled", "code": "...", ...}}             or Canceled
 
+Buckets of Azure Compute's throttling (`throttle`) are made smaller by
+{"match": {"bucket": "GetOperation"}, "action": {"bucket_share": 0.25}}, the name as a regular expression; the
+fault is `seen` as often as such a bucket refused a request.
+
 A step of a cluster on a machine (`cluster_steps`) is matched by
 {"step": "volume", "machine_regex": "n1$"}, with one of these actions:
     {"reads": {"columns": 2}}      the machine gives these facts instead of the true ones
@@ -30,6 +34,7 @@ from diskbook.emulator.types import Json
 
 ACTIONS = {"status", "code", "message", "headers", "throttle", "delay_s", "reset", "operation_failed"}
 STEP_ACTIONS = {"reads", "killed_after"}
+BUCKET_ACTIONS = {"bucket_share"}
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,18 @@ class Faults:
         fault = self._next(lambda match: match.get("step") == step and _names(match, machine))
         return Planted() if fault is None else fault.planted
 
+    def bucket_share(self, group: str) -> float:
+        """Part of the buckets of a policy that is in force."""
+        with self._lock:
+            shares = [row["action"]["bucket_share"] for row in self._faults if _bucket_matches(row, group)]
+        return float(shares[0]) if shares else 1.0
+
+    def throttled(self, group: str) -> None:
+        """Note that a bucket of a policy has refused a request."""
+        with self._lock:
+            for fault in self._faults:
+                fault["seen"] += _bucket_matches(fault, group)
+
     def _next(self, matches: object) -> Fault | None:
         assert callable(matches)
         with self._lock:
@@ -97,12 +114,16 @@ class Faults:
 
 
 def _request_matches(match: Json, method: str, path: str) -> bool:
-    if "operation" in match or "step" in match:
+    if not match.keys().isdisjoint(("operation", "step", "bucket")):
         return False
     verb = match.get("method")
     if verb and verb.upper() != method.upper():
         return False
     return re.search(match.get("path_regex", ""), path, re.IGNORECASE) is not None
+
+
+def _bucket_matches(fault: Json, group: str) -> bool:
+    return "bucket" in fault["match"] and re.fullmatch(fault["match"]["bucket"], group) is not None
 
 
 def _names(match: Json, machine: str) -> bool:
@@ -113,14 +134,17 @@ def _check(fault: Json) -> None:
     action, match = fault.get("action"), fault.get("match")
     if not isinstance(action, dict) or not isinstance(match, dict) or not action:
         raise bad_request("a fault needs 'match' and 'action'", "InvalidFault")
-    known = STEP_ACTIONS if "step" in match else ACTIONS
+    known = STEP_ACTIONS if "step" in match else BUCKET_ACTIONS if "bucket" in match else ACTIONS
     strange = set(action) - known
     if strange:
         raise bad_request(
             f"a fault has no action '{min(strange)}'; known: {', '.join(sorted(known))}", "InvalidFault"
         )
+    share = action.get("bucket_share", 1)
+    if not isinstance(share, int | float) or not 0 < share <= 1:
+        raise bad_request("a fault's bucket_share is a number above 0, at most 1", "InvalidFault")
     try:
-        for pattern in ("path_regex", "operation", "machine_regex"):
+        for pattern in ("path_regex", "operation", "machine_regex", "bucket"):
             re.compile(match.get(pattern, ""))
     except re.error as error:
         raise bad_request(f"a fault's pattern is no regular expression: {error}", "InvalidFault") from None

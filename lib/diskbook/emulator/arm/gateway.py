@@ -1,12 +1,10 @@
-"""What stands before every request: faults, token, api-version, subscription; and headers of every answer."""
+"""What stands before every request: token, subscription, faults, throttling; and headers of answers."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import secrets
-import threading
-import time
 import uuid
 from urllib.parse import parse_qs
 
@@ -14,7 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from diskbook.emulator.arm import ids
+from diskbook.emulator.arm import ids, throttle
 from diskbook.emulator.arm.errors import ArmError
 from diskbook.emulator.arm.plane import ControlPlane
 from diskbook.tables.vocabulary import Provenance
@@ -22,54 +20,7 @@ from diskbook.tables.vocabulary import Provenance
 OWN = "/diskbook/"
 RETAIL = "/api/retail/prices"
 STEPS = "/diskbook/steps"
-# throttle group: allowed in 3 and in 30 minutes (the first recorded, the others plausible)
-BUDGETS = {
-    "CreateUpdateDisks": (1000, 8000),
-    "DeleteDisks": (1000, 8000),
-    "PutVM": (240, 1200),
-    "DeleteVM": (240, 1200),
-    "UpdateVM": (240, 1200),
-    "GetOperation": (15000, 30000),
-    "LowCostGet": (4000, 32000),
-}
-
-
-def throttle_group(method: str, path: str) -> str | None:
-    """Name the throttle group of a compute request; None for other providers."""
-    if "/providers/microsoft.compute/" not in path.lower():
-        return None
-    if "/operations/" in path.lower() or "/diskoperations/" in path.lower():
-        return "GetOperation"
-    if method in ("GET", "HEAD"):
-        return "LowCostGet"
-    if "/disks/" in path.lower():
-        return "DeleteDisks" if method == "DELETE" else "CreateUpdateDisks"
-    return {"PUT": "PutVM", "DELETE": "DeleteVM"}.get(method, "UpdateVM")
-
-
-class Budgets:
-    """Counts requests by throttle group, for the header that says how many are left; it refuses none."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._counts: dict[tuple[str, int], tuple[float, int]] = {}
-
-    def header(self, group: str) -> str:
-        """Count one request and return the header's value."""
-        words = []
-        for minutes, allowed in zip((3, 30), BUDGETS[group], strict=True):
-            left = max(0, allowed - self._count(group, minutes))
-            words.append(f"Microsoft.Compute/{group}{minutes}Min;{left}")
-        return ",".join(words)
-
-    def _count(self, group: str, minutes: int) -> int:
-        now = time.monotonic()
-        with self._lock:
-            since, count = self._counts.get((group, minutes), (now, 0))
-            if now - since > minutes * 60:
-                since, count = now, 0
-            self._counts[group, minutes] = (since, count + 1)
-            return count + 1
+REMAINING = "x-ms-ratelimit-remaining-resource"
 
 
 class Gateway:
@@ -78,7 +29,8 @@ class Gateway:
     def __init__(self, app: ASGIApp, plane: ControlPlane) -> None:
         self._app = app
         self._plane = plane
-        self._budgets = Budgets()
+        self._windows = throttle.Windows()
+        self._buckets = throttle.Buckets(plane.settings.time_scale, plane.faults.bucket_share)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -86,11 +38,13 @@ class Gateway:
             await self._app(scope, receive, send)
             return
         scope["path"] = ids.canonical(scope["path"])
-        sender = self._with_headers(scope, send)
+        headers: dict[str, str] = {}
+        sender = _with_headers(headers, send)
         try:
             self._check(scope)
             if await self._fault(scope, receive):
                 return
+            headers |= self._throttle(scope)
         except ArmError as error:
             await error_response(error)(scope, receive, sender)
             return
@@ -132,21 +86,34 @@ class Gateway:
             raise fault.error
         return False
 
-    def _with_headers(self, scope: Scope, send: Send) -> Send:
-        group = throttle_group(scope["method"], scope["path"])
-        request_id = str(uuid.uuid4())
+    def _throttle(self, scope: Scope) -> dict[str, str]:
+        """Charge a request to Azure Compute's limits; return the header that says what is left of them."""
+        method, path = scope["method"], scope["path"]
+        charged = throttle.charge(method, path)
+        if charged is None:
+            group = throttle.window(method, path)
+            return {REMAINING: self._windows.header(group)} if group else {}
+        try:
+            return {REMAINING: self._buckets.take(charged)}
+        except ArmError:
+            self._plane.faults.throttled(charged.group)
+            raise
 
-        async def sender(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers.setdefault("x-ms-request-id", request_id)
-                headers.setdefault("x-ms-correlation-request-id", request_id)
-                headers.setdefault("x-diskbook-provenance", Provenance.EMULATED)
-                if group is not None:
-                    headers.setdefault("x-ms-ratelimit-remaining-resource", self._budgets.header(group))
-            await send(message)
 
-        return sender
+def _with_headers(more: dict[str, str], send: Send) -> Send:
+    request_id = str(uuid.uuid4())
+
+    async def sender(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers.setdefault("x-ms-request-id", request_id)
+            headers.setdefault("x-ms-correlation-request-id", request_id)
+            headers.setdefault("x-diskbook-provenance", Provenance.EMULATED)
+            for name, value in more.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sender
 
 
 def _check_token(header: str, token: str, tenant_id: str) -> None:

@@ -90,7 +90,7 @@ def resources(plane: ControlPlane, call: Call) -> Reply:
         members = plane.store.in_group(call.group)
     else:
         members = [resource for resource in plane.store.resources.values() if "/providers/" in resource.key]
-    fields = ("id", "name", "type", "location", "tags", "sku", "zones", "managedBy")
+    fields = ("id", "name", "type", "location", "tags", "sku", "managedBy")
     rows = [
         {key: resource.body[key] for key in fields if key in resource.body}
         for resource in members

@@ -71,7 +71,7 @@ class Operations:
         work
             What it does.
         output
-            Id of a resource, or "id#properties.storageProfile" of a part of it, that is its result.
+            Id of a resource that is its result.
         """
         op_id = str(uuid.uuid4())
         fault = self._faults.operation(kind)

@@ -160,7 +160,7 @@ def poll_headers(
     location: str,
     provider: str = "Microsoft.Compute",
     collection: str = "operations",
-    retry_after_s: int = 10,
+    retry_after_s: int | None = 10,
     monitor: bool = True,
 ) -> dict[str, str]:
     """Build the headers of an accepted operation, with URLs on the host that the client spoke to."""
@@ -168,9 +168,10 @@ def poll_headers(
     version = f"api-version={call.api_version}"
     headers = {
         "Azure-AsyncOperation": f"{url}?{version}",
-        "Retry-After": str(retry_after_s),
         "x-ms-request-id": op_id,
     }
+    if retry_after_s is not None:
+        headers["Retry-After"] = str(retry_after_s)
     if monitor:
         headers["Location"] = f"{url}?monitor=true&{version}"
     return headers

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from diskbook.emulator.arm.errors import ArmError
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
+from diskbook.emulator.arm.state import shown
 from diskbook.emulator.types import Json
 
 VM_FIRST_RETRY_S, DISK_RETRY_S, NETWORK_RETRY_S = "50", "2", "10"
@@ -65,14 +65,6 @@ def _monitor(plane: ControlPlane, call: Call, body: Json) -> Reply:
 
 
 def result(plane: ControlPlane, body: Json) -> Any:
-    """Return what an operation made: a resource, or the part of it that its `output` names after a #."""
-    if not body.get("output"):
-        return None
-    resource_id, _, part = body["output"].partition("#")
-    resource = plane.store.get(resource_id)
-    if resource is None:
-        return None
-    value: Any = resource.body
-    for step in part.split(".") if part else []:
-        value = value.get(step, {})
-    return copy.deepcopy(value)
+    """Return the resource that an operation made, None where it made none."""
+    resource = plane.store.get(body["output"]) if body.get("output") else None
+    return None if resource is None else shown(resource)

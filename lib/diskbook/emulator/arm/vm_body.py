@@ -10,7 +10,8 @@ import uuid
 from diskbook.emulator.arm import ids
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.operations import azure_time
-from diskbook.emulator.arm.state import Resource
+from diskbook.emulator.arm.skus import IMAGE_VERSIONS
+from diskbook.emulator.arm.state import Resource, Store, shown
 from diskbook.emulator.types import Json, VmSpec
 
 SSH_PORT_TAG = "diskbook-ssh-port"
@@ -49,7 +50,8 @@ def new_body(resource_id: str, name: str, wish: Json, location: str) -> Resource
     storage["dataDisks"] = []
     image = storage.get("imageReference")
     if image:
-        image.setdefault("exactVersion", image.get("version", "latest"))
+        version = str(image.get("version", "latest"))
+        image["exactVersion"] = IMAGE_VERSIONS[-1] if version == "latest" else version
     properties |= {"vmId": str(uuid.uuid4()), "timeCreated": azure_time(), "provisioningState": "Creating"}
     body |= {
         "id": resource_id,
@@ -78,8 +80,12 @@ def _take_secrets(profile: Json) -> Json:
         ) from None
     linux = profile.get("linuxConfiguration") or {}
     keys = [str(key["keyData"]) for key in (linux.get("ssh") or {}).get("publicKeys") or []]
+    if linux:
+        linux.setdefault("provisionVMAgent", True)
+        linux.setdefault("patchSettings", {"patchMode": "ImageDefault", "assessmentMode": "ImageDefault"})
     profile.setdefault("secrets", [])
     profile.setdefault("allowExtensionOperations", True)
+    profile.setdefault("requireGuestProvisionSignal", True)
     return {"custom_data": custom_data, "authorized_keys": keys}
 
 
@@ -93,6 +99,23 @@ def _os_disk(wish: Json, windows: bool) -> Json:
     disk.setdefault("diskSizeGB", 127 if windows else 30)
     disk.setdefault("managedDisk", {}).setdefault("storageAccountType", "Premium_LRS")
     return disk
+
+
+def written(vm: Resource) -> Resource:
+    """Count a change of a machine in its etag, as recorded: "2" once it has been created."""
+    vm.body["etag"] = f'"{int(str(vm.body.get("etag", "0")).strip(chr(34))) + 1}"'
+    return vm
+
+
+def seen(store: Store, vm: Resource) -> Json:
+    """Return a machine's body as GET shows it: its data disks with the size and SKU that the disks have."""
+    body = shown(vm)
+    for entry in body["properties"]["storageProfile"]["dataDisks"]:
+        disk = store.get(str((entry.get("managedDisk") or {}).get("id", "")))
+        if disk is not None:
+            entry["managedDisk"].setdefault("storageAccountType", disk.body["sku"]["name"])
+            entry["diskSizeGB"] = disk.properties["diskSizeGB"]
+    return body
 
 
 def spec_of(vm: Resource) -> VmSpec:

@@ -13,8 +13,16 @@ from diskbook.emulator.arm.errors import ArmError, not_allowed
 from diskbook.emulator.arm.network_fill import address_ids, nics
 from diskbook.emulator.arm.operations import Work
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
-from diskbook.emulator.arm.state import Resource, shown
-from diskbook.emulator.arm.vm_body import SSH_PORT_TAG, instance_view, is_windows, new_body, spec_of
+from diskbook.emulator.arm.state import Resource
+from diskbook.emulator.arm.vm_body import (
+    SSH_PORT_TAG,
+    instance_view,
+    is_windows,
+    new_body,
+    seen,
+    spec_of,
+    written,
+)
 from diskbook.emulator.arm.vm_rules import check_new_vm, check_resize, check_ultra
 from diskbook.emulator.arm.windows_setup import check_profile
 from diskbook.emulator.types import Json, VmAddress
@@ -57,12 +65,12 @@ def _create(plane: ControlPlane, call: Call) -> Reply:
     )
     disks = (call.body["properties"]["storageProfile"] or {}).get("dataDisks") or []
     change = attach.plan(plane, vm, disks)
-    plane.store.save(vm)
+    plane.store.save(written(vm))
     attach.begin(plane, vm, change)
     for nic in nics(plane, vm):
         nic.properties["virtualMachine"] = {"id": vm.id}
         plane.store.save(nic)
-    answer = shown(vm)
+    answer = seen(plane.store, vm)
     kind = "vm-create-zonal" if vm.zone else "vm-create"
     op_id = plane.operations.start(kind, vm.id, creation(plane, vm, change))
     return Reply(201, answer, headers(plane, call, op_id, vm, monitor=False))
@@ -88,14 +96,14 @@ def creation(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
             # as in Azure, a machine that could not be created stays, Failed
             vm.properties["provisioningState"] = "Failed"
             vm.hidden["power"] = "stopped"
-            attach.end(plane, vm, change)
+            attach.end(plane, written(vm), change)
             return
         vm.hidden["power"] = "running"
         vm.hidden["created"] = True
         _make_os_disk(plane, vm)
         address_known(plane, vm, addresses[0])
         vm.properties["provisioningState"] = "Succeeded"
-        attach.end(plane, vm, change)
+        attach.end(plane, written(vm), change)
         disks.link_keys(plane, disks.disk_keys(vm))
 
     return Work(effect, settle, (vm.id,))
@@ -156,9 +164,9 @@ def _change(plane: ControlPlane, call: Call, vm: Resource, wish: Json) -> Reply:
     vm.hidden["previous"] = copy.deepcopy(vm.body)
     _merge(vm, wish, size)
     vm.properties["provisioningState"] = "Updating"
-    attach.begin(plane, vm, change)
+    attach.begin(plane, written(vm), change)
     op_id = plane.operations.start(change.kind, vm.id, _update(plane, vm, change))
-    return Reply(200, shown(vm), headers(plane, call, op_id, vm, monitor=False))
+    return Reply(200, seen(plane.store, vm), headers(plane, call, op_id, vm, monitor=False))
 
 
 def _merge(vm: Resource, wish: Json, size: str | None) -> None:
@@ -202,7 +210,7 @@ def _update(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
         if error is None:
             vm.hidden.pop("previous", None)
             vm.properties["provisioningState"] = "Succeeded"
-            attach.end(plane, vm, change)
+            attach.end(plane, written(vm), change)
         else:
             undo(plane, vm, change.keys)
 
@@ -214,40 +222,62 @@ def undo(plane: ControlPlane, vm: Resource, keys: set[str]) -> None:
     previous = vm.hidden.pop("previous", None)
     vm.hidden.pop("leaving", None)
     if previous is not None:
-        vm.body = previous
+        vm.body = previous | {"etag": vm.body["etag"]}
     vm.properties["provisioningState"] = "Failed"
-    plane.store.save(vm)
+    plane.store.save(written(vm))
     disks.link_keys(plane, keys)
 
 
 def attach_detach(plane: ControlPlane, call: Call) -> Reply:
-    """Attach and detach data disks without the rest of the machine's body."""
+    """Attach and detach data disks without the rest of the machine's body.
+
+    As recorded in 2026: 200 at once with the storage profile as it is meanwhile, and one header to poll by;
+    the operation ends without an output.
+    """
     vm = plane.find(call.group, VM, call.params["name"])
     _refuse_busy(vm)
     change = attach.plan(plane, vm, attach.wanted_by_request(vm, call.body))
     vm.hidden["previous"] = copy.deepcopy(vm.body)
     vm.properties["provisioningState"] = "Updating"
-    attach.begin(plane, vm, change)
-    output = f"{vm.id}#properties.storageProfile"
-    op_id = plane.operations.start(change.kind, vm.id, _update(plane, vm, change), output)
-    return Reply(202, headers=headers(plane, call, op_id, vm))
+    attach.begin(plane, written(vm), change)
+    op_id = plane.operations.start(change.kind, vm.id, _update(plane, vm, change))
+    answer = headers(plane, call, op_id, vm, monitor=False, retry_after_s=None)
+    return Reply(200, _profile(plane, vm, call.body), answer | {"ETag": vm.body["etag"]})
+
+
+def _profile(plane: ControlPlane, vm: Resource, asked: Json) -> Json:
+    """Show a machine's storage profile, with the way that was asked for where a disk leaves."""
+    profile: Json = seen(plane.store, vm)["properties"]["storageProfile"]
+    leaving = asked.get("dataDisksToDetach") or []
+    options = {ids.key(str(row["diskId"])): row.get("detachOption") for row in leaving}
+    for entry in profile["dataDisks"]:
+        option = options.get(ids.key(str(entry["managedDisk"]["id"])))
+        if entry.get("toBeDetached") and option:
+            entry["detachOption"] = option
+    return profile
 
 
 def headers(
-    plane: ControlPlane, call: Call, op_id: str, vm: Resource, monitor: bool = True
+    plane: ControlPlane,
+    call: Call,
+    op_id: str,
+    vm: Resource,
+    monitor: bool = True,
+    retry_after_s: int | None = RETRY_AFTER_S,
 ) -> dict[str, str]:
+    """Build the headers of an accepted operation of a machine."""
     location = str(vm.body["location"])
-    made = poll_headers(plane, call, op_id, location, retry_after_s=RETRY_AFTER_S, monitor=monitor)
+    made = poll_headers(plane, call, op_id, location, retry_after_s=retry_after_s, monitor=monitor)
     return made | {"Azure-AsyncNotification": "Enabled"}
 
 
 def get(plane: ControlPlane, call: Call) -> Reply:
     """Show a machine, with its instance view if asked."""
     vm = plane.find(call.group, VM, call.params["name"])
-    body = shown(vm)
+    body = seen(plane.store, vm)
     if "instanceview" in call.query.get("$expand", "").lower():
         body["properties"]["instanceView"] = instance_view(vm)
-    return Reply(200, body)
+    return Reply(200, body, {"ETag": body["etag"]} if "etag" in body else {})
 
 
 def view(plane: ControlPlane, call: Call) -> Reply:
@@ -260,4 +290,4 @@ def listing(plane: ControlPlane, call: Call) -> Reply:
     group = call.params.get("group")
     if group is not None:
         plane.group(group)
-    return Reply(200, {"value": [shown(vm) for vm in plane.store.of_type(VM, group)]})
+    return Reply(200, {"value": [seen(plane.store, vm) for vm in plane.store.of_type(VM, group)]})

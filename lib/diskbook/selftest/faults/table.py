@@ -76,7 +76,12 @@ _CONTROL_PLANE = (
     ),
     Fault(
         "throttled-move", "control plane", "429 without end while a disk is moved", BENCHMARK,
-        planted=request("POST", ATTACH, throttle("UpdateVM3Min", 30), times=0, after=1), proof="stop",
+        planted=request("POST", ATTACH, throttle("AttachDetachVMDisksResource", 30), times=0, after=1),
+        proof="stop",
+    ),
+    Fault(
+        "buckets-of-a-quarter", "control plane", "429 from buckets of a quarter", PROVISION,
+        planted=({"match": {"bucket": ".*"}, "action": {"bucket_share": 0.25}},),
     ),
     Fault(
         "server-errors", "control plane", "503, three in a row", PROVISION,

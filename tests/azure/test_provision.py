@@ -179,13 +179,19 @@ def test_what_cannot_be_deleted_is_told_beside_the_failure(
     _faults(
         run,
         {"match": {"operation": "vm-create-zonal"}, "action": failed},
-        {"match": {"method": "DELETE", "path_regex": "/resourceGroups/[^/]+$"}, "times": 0, "action": blocked},
+        {
+            "match": {"method": "DELETE", "path_regex": "/resourceGroups/[^/]+$"},
+            "times": 0,
+            "action": blocked,
+        },
     )
     try:
         with pytest.raises(DiskbookError, match="SkuNotAvailable: No room"):
             stages.provision(run)
         assert "what was half made still stands (delete resource group" in capsys.readouterr().out
-        assert [event for event in run.ledger() if event["event"] == "notice" and "ScopeLocked" in event["text"]]
+        assert [
+            event for event in run.ledger() if event["event"] == "notice" and "ScopeLocked" in event["text"]
+        ]
     finally:
         _faults(run)
         stages.teardown(run)

@@ -84,7 +84,7 @@ def test_machines_by_the_second_disks_by_the_begun_hour() -> None:
 
 
 def test_what_is_billed_on_after_the_expiry() -> None:
-    """Disks and addresses, and from a day on the machines: then Azure's daily shutdown does not end their bill."""
+    """Disks and addresses, and from a day on the machines: Azure's shutdown knows a time of day only."""
     example = scenario(design={"replicates": 2})
     prices = priced(730.0, **{"vm-linux": 1.0, "public-ip": 0.5})
     half_a_day = cost_estimate.estimate(example, prices, 12)

@@ -251,9 +251,7 @@ def test_a_failing_api_leaves_the_table(name: str) -> None:
 def test_what_is_wrong_with_a_meter_spoils_no_other() -> None:
     """Of four meters one has a strange unit, one a strange price, one is not listed: one is live."""
     others = [Meter("disk", f"P{number} ZRS") for number in (10, 20, 40)]
-    named = {
-        meter: {"skuName": meter.name, "meterName": f"{meter.name} Disk"} for meter in others
-    }
+    named = {meter: {"skuName": meter.name, "meterName": f"{meter.name} Disk"} for meter in others}
     items = [
         item(200.0),
         item(1.0, unitOfMeasure="1 Hour", **named[others[0]]),

@@ -72,7 +72,9 @@ def action_of(method: str, path: str) -> str:
 
 def _granted(role: str, action: str) -> bool:
     allowed, taken = ROLES[role]
-    return any(_matches(one, action) for one in allowed) and not any(_matches(one, action) for one in taken)
+    return any(_matches(name, action) for name in allowed) and not any(
+        _matches(name, action) for name in taken
+    )
 
 
 def _matches(pattern: str, action: str) -> bool:

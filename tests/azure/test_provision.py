@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
 from diskbook.machines.ssh import Connection, Host
 from diskbook.runs import stages
+from diskbook.store import session
 from diskbook.store.run import Run
 from support import SCENARIOS
 from support.emulated import leftovers
@@ -142,6 +144,8 @@ def test_what_was_complete_is_kept_when_a_machine_fails(shared: dict[str, Any]) 
             stages.provision(run)
         (kept,) = run.manifest["replicates"]
         assert len(run.manifest["resource_groups"]) == 1
+        assert _of_replicates(run) == {kept["replicate"]}  # the other one's machine and disks are gone
+        assert stages.running_machines(run, clients_of(run), kept["origin"])
         _faults(run)
         stages.provision(run)
         rows = run.manifest["replicates"]
@@ -177,6 +181,59 @@ def _attach_shared(run: Run, row: dict[str, Any]) -> None:
     assert [machine for machine, _ in attachments.where("zrs")] == ["vm1", "vm2"]
     attached = [event["read_back"] for event in run.ledger() if event["event"] == "attached"]
     assert [item["delete_option"] for item in attached] == ["Delete", "Detach", "Detach"]
+
+
+def _of_replicates(run: Run) -> set[int]:
+    """Numbers of the replicates that anything in the run's groups belongs to."""
+    clients = clients_of(run)
+    groups = [row["name"] for row in run.manifest["resource_groups"] if not row["deleted_utc"]]
+    names = [row.name for group in groups for row in clients.resource.resources.list_by_resource_group(group)]
+    return {int(name[1:].partition("-")[0]) for name in names if re.match(r"r\d+-", name)}
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_failed_provisioning_is_deleted_at_once_unless_kept(shared: dict[str, Any], kept: bool) -> None:
+    run = _begin("kept" if kept else "dropped", shared, 1)
+    session.record_kept(run, kept)
+    failed = {"operation_failed": {"code": "SkuNotAvailable", "message": "No room."}}
+    _faults(run, {"match": {"operation": "vm-create-zonal"}, "after": 1, "times": 1, "action": failed})
+    try:
+        with pytest.raises(DiskbookError, match=r"create machine r1-vm\d: SkuNotAvailable: No room"):
+            stages.provision(run)
+        (group,) = run.manifest["resource_groups"]
+        there = clients_of(run).resource.resource_groups.check_existence(group["name"])
+        assert there is kept and bool(group["deleted_utc"]) is not kept
+        assert (run.folder / "keys").exists() is kept
+    finally:
+        _faults(run)
+        stages.teardown(run)
+
+
+def test_what_cannot_be_deleted_is_told_beside_the_failure(
+    shared: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = _begin("stuck", shared, 1)
+    failed = {"operation_failed": {"code": "SkuNotAvailable", "message": "No room."}}
+    blocked = {"status": 409, "code": "ScopeLocked", "message": "A lock."}
+    _faults(
+        run,
+        {"match": {"operation": "vm-create-zonal"}, "action": failed},
+        {
+            "match": {"method": "DELETE", "path_regex": "/resourceGroups/[^/]+$"},
+            "times": 0,
+            "action": blocked,
+        },
+    )
+    try:
+        with pytest.raises(DiskbookError, match="SkuNotAvailable: No room"):
+            stages.provision(run)
+        assert "what was half made still stands (delete resource group" in capsys.readouterr().out
+        assert [
+            event for event in run.ledger() if event["event"] == "notice" and "ScopeLocked" in event["text"]
+        ]
+    finally:
+        _faults(run)
+        stages.teardown(run)
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,17 @@ def test_machines_by_the_second_disks_by_the_begun_hour() -> None:
     assert found.usd == pytest.approx(sum(one.usd or 0 for one in found.lines))
 
 
+def test_what_is_billed_on_after_the_expiry() -> None:
+    """Disks and addresses, and from a day on the machines: Azure's shutdown knows a time of day only."""
+    example = scenario(design={"replicates": 2})
+    prices = priced(730.0, **{"vm-linux": 1.0, "public-ip": 0.5})
+    half_a_day = cost_estimate.estimate(example, prices, 12)
+    hourly = 2 * 1 + 2 * 0.5 + 3 * 1  # two OS disks, two addresses, two disks and a mount
+    assert half_a_day.usd_a_day_after == pytest.approx(2 * 24 * hourly)
+    late = cost_estimate.estimate(example, prices, 24)
+    assert late.usd_a_day_after == pytest.approx(2 * 24 * (hourly + 2 * 1.0))
+
+
 def test_a_replicate_more_costs_as_much_again() -> None:
     one = cost_estimate.estimate(scenario(design={"replicates": 1}), priced(), 12)
     two = cost_estimate.estimate(scenario(design={"replicates": 2}), priced(), 12)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import date
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -245,6 +246,94 @@ def test_a_failing_api_leaves_the_table(name: str) -> None:
     assert found.prices[DISK] == prices.table()["westeurope"][DISK]
     assert found.source.startswith("dated table")
     assert said in found.notes[0]
+
+
+def test_what_is_wrong_with_a_meter_spoils_no_other() -> None:
+    """Of four meters one has a strange unit, one a strange price, one is not listed: one is live."""
+    others = [Meter("disk", f"P{number} ZRS") for number in (10, 20, 40)]
+    named = {meter: {"skuName": meter.name, "meterName": f"{meter.name} Disk"} for meter in others}
+    items = [
+        item(200.0),
+        item(1.0, unitOfMeasure="1 Hour", **named[others[0]]),
+        item("cheap", **named[others[1]]),
+        {"type": "Consumption"},
+    ]
+    with served(lambda url, query: (200, page(*items))) as url:
+        listed = retail.look_up("westeurope", [DISK, *others], retail.Endpoint(url), TODAY)
+    table = prices.table()["westeurope"]
+    assert (listed.prices[DISK].usd, listed.prices[DISK].quality) == (200.0, "live")
+    assert all(listed.prices[meter] == table[meter] for meter in others)
+    assert listed.source == "Azure Retail Prices API, 2026-11-20"
+    reasons = {note.partition(", from the dated table")[0]: note.rpartition(": ")[2] for note in listed.notes}
+    assert reasons == {
+        "P10 ZRS is priced by '1 Hour', not by '1/Month'": "disk P10 ZRS",
+        "could not convert string to float: 'cheap'": "disk P20 ZRS",
+        "not listed there": "disk P40 ZRS",
+    }
+
+
+def test_a_query_that_fails_leaves_the_others() -> None:
+    """Machines are refused, disks are not: a note says which prices are the table's, and why."""
+
+    def answer(url: str, query: dict[str, list[str]]) -> tuple[int, Any]:
+        return (500, "no") if "Virtual Machines" in query["$filter"][0] else (200, page(item(200.0)))
+
+    with served(answer) as url:
+        listed = retail.look_up("westeurope", [VM, DISK], retail.Endpoint(url), TODAY)
+    assert listed.prices[DISK].quality == "live" and listed.prices[VM].quality == "inferred"
+    assert [note for note in listed.notes if "Internal Server Error" in note and note.endswith(VM.name)]
+
+
+class _Pages:
+    """The API at the transport: two pages, the link between them as the real one writes it."""
+
+    def __init__(self, **options: Any) -> None:
+        self.asked: list[str] = []
+
+    def __enter__(self) -> _Pages:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def send_request(self, request: Any) -> Any:
+        self.asked.append(request.url)
+        last = "$skip=" in request.url
+        body = page(item(200.0)) if last else page(following=f"{NEXT}&$skip=100")
+        return SimpleNamespace(raise_for_status=lambda: None, json=lambda: body)
+
+
+NEXT = "https://prices.azure.com:443/api/retail/prices?$filter=x"
+
+
+def test_a_link_that_names_the_default_port_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = _Pages()
+    monkeypatch.setattr(retail, "PipelineClient", lambda url, **options: api)
+    listed = retail.look_up("westeurope", [DISK], retail.Endpoint(), TODAY)
+    assert [urlsplit(url).netloc for url in api.asked] == ["prices.azure.com", "prices.azure.com:443"]
+    assert listed.prices[DISK].usd == 200.0 and not listed.notes
+
+
+@pytest.mark.parametrize(
+    ("link", "same"),
+    [
+        ("https://prices.azure.com:443/x", True),
+        ("https://PRICES.azure.com/x", True),
+        ("https://prices.azure.com:444/x", False),
+        ("http://prices.azure.com:443/x", False),
+        ("https://prices.azure.com.example:443/x", False),
+        ("https://prices.azure.com@127.0.0.9/x", False),
+    ],
+)
+def test_a_place_is_scheme_host_and_port(link: str, same: bool) -> None:
+    assert (retail._place(link) == retail._place(retail.API)) is same
+
+
+def test_the_emulated_api_names_its_port_in_links(plane: World) -> None:
+    query = {"$filter": "armRegionName eq 'westeurope'"}
+    for host, port in ((urlsplit(plane.url).netloc, urlsplit(plane.url).port), ("prices.test", 443)):
+        answer = plane.raw("GET", "/api/retail/prices", params=query, headers={"Host": host})
+        assert urlsplit(answer.json()["NextPageLink"]).port == port
 
 
 def test_an_api_that_is_away_leaves_the_table() -> None:

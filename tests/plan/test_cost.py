@@ -50,6 +50,20 @@ def test_a_plan_offline(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert max(len(line) for line in text.splitlines() if "USD" in line) < 140
 
 
+def test_what_a_run_costs_that_is_never_torn_down(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worst = []
+    for words in ((), ("--expires", "48")):
+        text = said(capsys, monkeypatch, "zone-disks", *words)
+        total = next(line for line in text.splitlines() if "in all, USD" in line).split()[-1]
+        assert f"at worst: never torn down, it costs {total} USD until it expires after" in text
+        worst.append((float(total), float(text.partition("and then\n")[2].split()[0])))
+    assert "expires after 48 h" in text
+    assert worst[1][0] == pytest.approx(4 * worst[0][0], rel=0.01)
+    assert worst[1][1] > worst[0][1]  # machines that are only stopped are billed on
+
+
 def test_the_sum_of_the_table_is_the_sum(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,17 +27,26 @@ def versions(clients: Clients, run: Run, scenario: Scenario, region: str) -> dic
         When a region lists no version of an image.
     """
     known: dict[str, str] = dict(run.manifest.get("images") or {})
-    needed = {
-        requests.image_of(machine, pooled=scenario.is_pooled(machine.name)) for machine in scenario.machine
-    }
-    missing = sorted(needed - known.keys())
+    missing = sorted(needed(scenario) - known.keys())
     if missing:
-        known |= {name: _newest(clients, region, name) for name in missing}
+        known |= {name: latest(clients, region, name) for name in missing}
         run.update_manifest(images=known)
     return known
 
 
-def _newest(clients: Clients, region: str, name: str) -> str:
+def needed(scenario: Scenario) -> set[str]:
+    """Names in `requests.IMAGES` of the images that a scenario's machines are made from."""
+    return {requests.image_of(item, pooled=scenario.is_pooled(item.name)) for item in scenario.machine}
+
+
+def latest(clients: Clients, region: str, name: str) -> str:
+    """Ask for the newest version of an image of `requests.IMAGES` that a region lists.
+
+    Raises
+    ------
+    DiskbookError
+        When it lists none.
+    """
     image = requests.IMAGES[name]
     listed = clients.compute.virtual_machine_images.list(
         region, image["publisher"], image["offer"], image["sku"]

@@ -19,12 +19,28 @@ def _usd(ctx: click.Context, param: click.Parameter, value: float | None) -> flo
     return budget.given_limit(value)
 
 
+def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is None:
+        return None
+    from diskbook.azure import expiry
+
+    return expiry.check_hours(value)
+
+
 max_cost = click.option(
     "--max-cost-usd",
     type=float,
     metavar="USD",
     callback=_usd,
     help="Stop before anything is created if it is expected to cost more, with a margin; on Azure 50.",
+)
+
+expires = click.option(
+    "--expires",
+    type=float,
+    metavar="HOURS",
+    callback=_hours,
+    help="Machines shut themselves down after that; by default 12.",
 )
 
 

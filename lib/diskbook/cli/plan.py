@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from diskbook.cli.options import max_cost, setting
+from diskbook.cli.options import expires, max_cost, setting
 
 
 @click.command()
@@ -27,6 +27,7 @@ from diskbook.cli.options import max_cost, setting
 @click.option("--subscription", metavar="ID", help="Azure: ask this subscription, not the environment's.")
 @click.option("--live-prices", is_flag=True, help="Ask Azure's price list, which needs no account.")
 @max_cost
+@expires
 def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) -> None:
     """Show the design of SCENARIO, its time, limits, price and quota. Nothing is made.
 
@@ -42,6 +43,8 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
     chosen = load.load(scenario, preset, dict(setting(text) for text in settings))
     words = ["diskbook", "run", scenario, "--preset", preset]
     words += [word for text in settings for word in ("--set", text)]
+    if options["expires"] is not None:
+        words += ["--expires", f"{options['expires']:g}"]
     if options["cloud"] == "inventory":
         asked = {key: options[key] for key in ("hosts", "folder") if options[key] is not None}
         chosen, creation = own_plan.sections(chosen, asked)
@@ -53,5 +56,6 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
             subscription=options["subscription"],
             live=options["live_prices"],
             limit=options["max_cost_usd"],
+            expires_h=options["expires"],
         )
     click.echo(plan_text.plan_text(chosen, target, sources, shlex.join(words), creation))

@@ -7,15 +7,7 @@ from typing import Any
 import click
 
 from diskbook.base.errors import UsageError
-from diskbook.cli.options import max_cost, setting
-
-
-def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    if value is None:
-        return None
-    from diskbook.azure import expiry
-
-    return expiry.check_hours(value)
+from diskbook.cli.options import expires, max_cost, setting
 
 
 @click.command()
@@ -35,14 +27,8 @@ def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> f
 @click.option("--emulator-profile", help="The truth that the emulator plays; by default 'default'.")
 @click.option("--emulator-seed", type=int, help="Seed of the emulator's noise; by default the design's.")
 @click.option("--time-scale", type=float, help="Scale of the emulator's delays; by default 0.01.")
-@click.option(
-    "--expires",
-    type=float,
-    metavar="HOURS",
-    callback=_hours,
-    help="Machines shut themselves down after that; by default 12.",
-)
-@click.option("--keep", is_flag=True, help="Leave machines and disks standing at the end.")
+@expires
+@click.option("--keep", is_flag=True, help="Leave machines and disks standing, also where it fails.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was cut short.")
 def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
     """Run SCENARIO: provision, benchmark, analyse, tear down.

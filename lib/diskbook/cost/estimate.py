@@ -27,6 +27,8 @@ after until its machines end themselves.
 """
 LEAST_LATENCY_S = 0.25e-3
 """Well below the mean of any published trial; bounds the I/Os that a load can make."""
+DEALLOCATED_H = 24.0
+"""Machines that expire later are only stopped, and billed on: Azure's auto-shutdown is a time of day."""
 IO_BYTES = 256 * 1024  # a larger I/O is billed as several
 FLEXIBLE = {"PremiumV2_LRS": ("v2", 3000, 125), "UltraSSD_LRS": ("ultra", 0, 0)}  # IOPS and MB/s included
 # The OS disk that provisioning asks for, by the size of the image: Ubuntu 30 GiB, Windows Server 127 GiB.
@@ -63,7 +65,8 @@ class Line:
 class Estimate:
     """What a run is expected to cost in USD, and what it would cost if it stood until it expires.
 
-    `hours` is how long the machines of one replicate are expected to live, `worst_hours` until they expire.
+    `hours` is how long the machines of one replicate are expected to live, `worst_hours` until they expire,
+    `usd_a_day_after` what is billed for each day after that until it is deleted.
     """
 
     replicates: int
@@ -72,6 +75,7 @@ class Estimate:
     lines: tuple[Line, ...]
     source: str
     notes: tuple[str, ...]
+    usd_a_day_after: float = 0.0
 
     @property
     def usd(self) -> float:
@@ -131,8 +135,25 @@ def estimate(scenario: Scenario, prices: PriceList, expires_h: float, replicates
     """
     number = replicates or scenario.design.replicates
     hours = life_s(scenario) / 3600
-    lines = tuple(_line(item, number, hours, max(hours, expires_h), prices) for item in items(scenario))
-    return Estimate(number, hours, max(hours, expires_h), lines, prices.source, prices.notes)
+    worst = max(hours, expires_h)
+    lines = tuple(_line(item, number, hours, worst, prices) for item in items(scenario))
+    after = number * _usd_an_hour_after(scenario, worst, prices)
+    return Estimate(number, hours, worst, lines, prices.source, prices.notes, 24 * after)
+
+
+def _usd_an_hour_after(scenario: Scenario, expires_h: float, prices: PriceList) -> float:
+    """What one replicate costs an hour after its expiry: disks and addresses, and machines only stopped.
+
+    Azure deallocates machines at their expiry, where that is within a day and their OS disk is not ephemeral
+    (`azure.expiry`).
+    """
+    lasting = [(item.count, item.meter) for item in items(scenario) if item.by == "hour"]
+    for machine in scenario.machine:
+        if expires_h >= DEALLOCATED_H or scenario.os_disk_of(machine.name) is not None:
+            size = catalog.vm_sizes().get(machine.size.lower())
+            lasting.append((1, Meter(f"vm-{machine.os}", size.name if size else machine.size)))
+    priced = [(count, prices.of(meter.kind, meter.name)) for count, meter in lasting]
+    return math.fsum(count * price.usd_per_hour for count, price in priced if price is not None)
 
 
 def _line(item: Item, replicates: int, hours: float, worst_h: float, prices: PriceList) -> Line:

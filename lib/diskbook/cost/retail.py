@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from azure.core import PipelineClient
-from azure.core.exceptions import AzureError
+from azure.core.exceptions import AzureError, ServiceRequestError, ServiceResponseError
 from azure.core.pipeline.policies import RetryPolicy
 from azure.core.rest import HttpRequest
 
@@ -36,6 +36,8 @@ ENDPOINT = "DISKBOOK_PRICES_URL"
 """Environment variable: another address of the API, which is then asked for emulated runs as well."""
 MOST_PAGES = 20
 TIMEOUT_S = 5
+_UNLISTED = "not listed there"
+_PORTS = {"https": 443, "http": 80}
 
 
 @dataclass(frozen=True)
@@ -58,62 +60,105 @@ def look_up(region: str, meters: Sequence[Meter], asked: Endpoint | None, today:
     Returns
     -------
     PriceList
-        Its `source` says which, with the date; a failure of the API is a note, never an error.
+        Its `source` says which, with the date. Meters that the API does not price have the table's price, and
+        a note names them with the reason; a failure of the API is a note, never an error.
     """
     dated = from_table(region, meters, table())
-    if asked is None:
-        return dated
-    try:
-        live = {price.meter: price for price in _live(region, meters, asked, today)}
-    except (json.JSONDecodeError, TypeError, KeyError, AttributeError):
-        reason = "its answer is not as documented"
-    except (AzureError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-    else:
-        return _together(region, live, dated, today)
-    return replace(dated, notes=(f"the Retail Prices API gave no prices ({reason})", *dated.notes))
+    return dated if asked is None else _together(region, _ask(region, meters, asked, today), dated, today)
 
 
-def _together(region: str, live: Mapping[Meter, Price], dated: PriceList, today: date) -> PriceList:
-    missing = sorted({str(meter) for meter in dated.prices if meter not in live})
-    if not live:
-        return replace(dated, notes=("the Retail Prices API lists none of it", *dated.notes))
-    notes = (f"not listed there, from the {dated.source}: {', '.join(missing)}",) if missing else ()
+@dataclass
+class _Answer:
+    """What the API said: prices, and why it gave none of other meters, unless it just left them out."""
+
+    live: dict[Meter, Price] = field(default_factory=dict)
+    failed: dict[Meter, str] = field(default_factory=dict)
+
+
+def _together(region: str, answer: _Answer, dated: PriceList, today: date) -> PriceList:
+    """Live prices, and of the table those that the API does not give; which, and why, is a note a reason."""
+    reasons: dict[str, list[str]] = {}
+    for meter in dated.prices:
+        if meter not in answer.live:
+            reasons.setdefault(answer.failed.get(meter, _UNLISTED), []).append(str(meter))
+    if not answer.live:
+        failures = "; ".join(dict.fromkeys(answer.failed.values()))
+        why = f"gave no prices ({failures})" if failures else "lists none of it"
+        return replace(dated, notes=(f"the Retail Prices API {why}", *dated.notes))
+    notes = [
+        f"{reason}, from the {dated.source}: {', '.join(sorted(names))}" for reason, names in reasons.items()
+    ]
     source = f"Azure Retail Prices API, {today}"
-    return PriceList(region, source, {**dated.prices, **live}, notes)
+    return PriceList(region, source, {**dated.prices, **answer.live}, tuple(notes))
 
 
-def _live(region: str, meters: Sequence[Meter], asked: Endpoint, today: date) -> Iterator[Price]:
-    """Ask the API and find the meters among its items; the first tier that is charged is taken."""
-    items = [item for query in queries(region, meters) for item in _items(asked, query)]
+def _ask(region: str, meters: Sequence[Meter], asked: Endpoint, today: date) -> _Answer:
+    """Ask the API for all meters, query by query; what goes wrong with one spoils no other."""
+    answer = _Answer()
+    for query, members in queries(region, meters):
+        try:
+            items = list(_items(asked, query))
+        except (ServiceRequestError, ServiceResponseError) as error:  # away: no use in waiting for it again
+            answer.failed |= dict.fromkeys(meters, _first_line(error))
+            break
+        except (json.JSONDecodeError, TypeError, KeyError, AttributeError):
+            answer.failed |= dict.fromkeys(members, "its answer is not as documented")
+        except (AzureError, ValueError) as error:
+            answer.failed |= dict.fromkeys(members, _first_line(error))
+        else:
+            _read(items, members, answer, today)
+    return answer
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _read(items: Sequence[Mapping[str, Any]], meters: Sequence[Meter], answer: _Answer, today: date) -> None:
+    """Find meters among the items of a query, one by one; the first tier that is charged is taken."""
     for meter in meters:
-        tiers = sorted((item for item in items if _is(meter, item)), key=_tier)
-        charged = [item for item in tiers if float(item["retailPrice"]) > 0]
-        if charged:
-            first = charged[0]
-            if first["unitOfMeasure"] != UNITS[meter.kind]:
-                raise ValueError(f"{meter.name} is priced by '{first['unitOfMeasure']}'")
-            yield Price(meter, dollars(first["retailPrice"]), "live", today)
+        try:
+            tiers = sorted((item for item in items if _is(meter, item)), key=_tier)
+            charged = [item for item in tiers if float(item["retailPrice"]) > 0]
+            if charged:
+                answer.live[meter] = _price(meter, charged[0], today)
+        except (TypeError, KeyError):
+            answer.failed[meter] = f"{meter.name} is not priced as documented"
+        except ValueError as error:
+            answer.failed[meter] = str(error)
+
+
+def _price(meter: Meter, item: Mapping[str, Any], today: date) -> Price:
+    unit = UNITS[meter.kind]
+    if item["unitOfMeasure"] != unit:
+        raise ValueError(f"{meter.name} is priced by '{item['unitOfMeasure']}', not by '{unit}'")
+    return Price(meter, dollars(item["retailPrice"]), "live", today)
 
 
 def _tier(item: Mapping[str, Any]) -> float:
     return float(item.get("tierMinimumUnits") or 0)
 
 
-def queries(region: str, meters: Sequence[Meter]) -> list[str]:
-    """The OData filters that find the meters; values are case-sensitive in this version of the API."""
+def queries(region: str, meters: Sequence[Meter]) -> list[tuple[str, list[Meter]]]:
+    """The OData filters that find the meters, each with its meters.
+
+    Values are case-sensitive in this version of the API.
+    """
     place = f"armRegionName eq '{region}' and priceType eq 'Consumption'"
     filters = []
-    sizes = sorted({meter.name for meter in meters if meter.kind.startswith("vm-")})
-    if sizes:
-        named = " or ".join(f"armSkuName eq '{size}'" for size in sizes)
-        filters.append(f"serviceName eq 'Virtual Machines' and {place} and ({named})")
-    products = sorted({_disk_product(meter) for meter in meters} - {""})
-    if products:
+    machines = [meter for meter in meters if meter.kind.startswith("vm-")]
+    if machines:
+        named = " or ".join(f"armSkuName eq '{size}'" for size in sorted({meter.name for meter in machines}))
+        filters.append((f"serviceName eq 'Virtual Machines' and {place} and ({named})", machines))
+    disks = [meter for meter in meters if _disk_product(meter)]
+    if disks:
+        products = sorted({_disk_product(meter) for meter in disks})
         named = " or ".join(f"productName eq '{product}'" for product in products)
-        filters.append(f"serviceName eq 'Storage' and {place} and ({named})")
-    if any(meter.kind == "public-ip" for meter in meters):
-        filters.append(f"serviceName eq 'Virtual Network' and {place} and productName eq 'IP Addresses'")
+        filters.append((f"serviceName eq 'Storage' and {place} and ({named})", disks))
+    addresses = [meter for meter in meters if meter.kind == "public-ip"]
+    if addresses:
+        network = f"serviceName eq 'Virtual Network' and {place} and productName eq 'IP Addresses'"
+        filters.append((network, addresses))
     return filters
 
 
@@ -132,27 +177,34 @@ def _items(asked: Endpoint, query: str) -> Iterator[dict[str, Any]]:
             page = answer.json()
             if page["BillingCurrency"] != "USD":
                 raise ValueError(f"it answers in {page['BillingCurrency']}, not in USD")
+            if not all(isinstance(item, dict) for item in page["Items"]):
+                raise TypeError("items are objects")
             yield from page["Items"]
             following = page["NextPageLink"]
             if not following:
                 return
-            if urlsplit(following)[:2] != urlsplit(asked.url)[:2]:
+            if _place(following) != _place(asked.url):
                 raise ValueError(f"its next page is at another address, {following}")
             request = HttpRequest("GET", following)
     raise ValueError(f"it has more than {MOST_PAGES} pages")
+
+
+def _place(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port of an address; the API names the default port in its links, as `:443`."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
 
 
 def _is(meter: Meter, item: Mapping[str, Any]) -> bool:
     """Whether an item of the API prices a meter: not a spot price, a reservation or another disk's mount."""
     if item.get("type") != "Consumption":
         return False
+    product = str(item.get("productName"))
     if meter.kind.startswith("vm-"):
-        discounted = any(word in item["skuName"] for word in ("Spot", "Low Priority"))
-        windows = "Windows" in item["productName"]
-        right_os = windows == (meter.kind == "vm-windows")
+        discounted = any(word in str(item.get("skuName")) for word in ("Spot", "Low Priority"))
+        right_os = ("Windows" in product) == (meter.kind == "vm-windows")
         return item.get("armSkuName") == meter.name and right_os and not discounted
-    fields = product_and_meter(meter)
-    return (item["productName"], item["meterName"]) == fields
+    return (product, item.get("meterName")) == product_and_meter(meter)
 
 
 def _disk_product(meter: Meter) -> str:

@@ -220,11 +220,18 @@ def cost(estimate: Estimate, limit: float | None, cloud: str) -> str:
         notes.append(f"  inferred, not read: the price of {'; '.join(guessed)}")
     if estimate.unpriced:
         notes.append(f"  no price is known of {'; '.join(estimate.unpriced)}: it is not in the sum")
-    notes.append(
-        f"  at worst: nobody looks after it until it expires after {estimate.worst_hours:g} h. Without "
-        "outgoing traffic, taxes and discounts"
-    )
+    notes += _worst(estimate)
     return "\n".join([f"{what}:", head, *rows, total, *notes, f"  {_limit(estimate, limit)}"])
+
+
+def _worst(estimate: Estimate) -> list[str]:
+    """What a run costs that is never torn down: until it expires, and each day after that."""
+    return [
+        f"  at worst: never torn down, it costs {estimate.worst_usd:.2f} USD until it expires after "
+        f"{round(estimate.worst_hours, 1):g} h, and then",
+        f"  {estimate.usd_a_day_after:.2f} USD a day for what expiry does not end, until "
+        "'diskbook sweep --delete'. Without outgoing traffic, taxes and discounts",
+    ]
 
 
 def random_pass(scenario: Scenario, estimate: Estimate) -> list[str]:

@@ -15,8 +15,6 @@ from diskbook.cloud import connect
 from diskbook.cost import budget, retail, text as cost_text
 from diskbook.scenario.model import Scenario
 
-LIFE = timedelta(hours=expiry.DEFAULT_H)
-
 
 def sections(
     scenario: Scenario,
@@ -25,6 +23,7 @@ def sections(
     subscription: str | None = None,
     live: bool = False,
     limit: float | None = None,
+    expires_h: float | None = None,
 ) -> list[str]:
     """Sections of the plan: what would be created, limits, cost, quota, and what stands in the way.
 
@@ -38,6 +37,8 @@ def sections(
         Ask the Retail Prices API although the run would be emulated.
     limit
         What --max-cost-usd gave, in USD.
+    expires_h
+        What --expires gave; it bounds what a run costs that is never torn down.
 
     Raises
     ------
@@ -47,7 +48,8 @@ def sections(
     connect.check_kind(cloud)
     clients = connect.azure_clients(subscription) if cloud == "azure" else None
     asked = budget.price_source(clients.cloud) if clients else retail.endpoint()
-    estimate = budget.estimated(scenario, asked or (retail.Endpoint() if live else None), LIFE, date.today())
+    life = timedelta(hours=expires_h or expiry.DEFAULT_H)
+    estimate = budget.estimated(scenario, asked or (retail.Endpoint() if live else None), life, date.today())
     binding = budget.limit_of(scenario, cloud, limit)
     texts = [
         cost_text.created(scenario, estimate),

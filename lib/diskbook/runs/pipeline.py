@@ -85,8 +85,7 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
         finally:
             progress.close()
             if not keep:
-                with _deaf():
-                    stages.teardown(run)
+                _tear_down(run, sys.exc_info()[1])
         return _outcome(run)
 
 
@@ -107,6 +106,20 @@ def analyse(run: Run, scenario: str | None = None) -> Outcome:
     with _signals(), _scratch() as scratch:
         _stage(run, sources[-1], scratch, Progress(run.folder / "ledger.jsonl", 0, 0), file)
         return _outcome(run)
+
+
+def _tear_down(run: Run, failure: BaseException | None) -> None:
+    """Tear down whatever happened; where that fails after a failure, say both."""
+    try:
+        with _deaf():
+            stages.teardown(run)
+    except DiskbookError as left:
+        if failure is None:
+            raise
+        first: object = failure
+        if isinstance(failure, Stopped):  # whose own words are that nothing is left standing
+            first = f"stopped by {signal.Signals(failure.number).name}"
+        raise DiskbookError(f"{first}; and the teardown failed: {left}") from failure
 
 
 def _notebooks(run: Run, named: str | None) -> tuple[list[Path], Path | None]:

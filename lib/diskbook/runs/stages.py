@@ -21,6 +21,7 @@ from diskbook.azure import (
     monitor,
     ownership,
     provision as provisioning,
+    removal,
     teardown as deletion,
 )
 from diskbook.azure.attach import group_and_name
@@ -247,13 +248,40 @@ def _create(run: Run, clients: Clients, scenario: Scenario, missing: list[int]) 
     groups = [*manifest["resource_groups"], row]
     zone_map = clients.zone_map(scenario.region)
     run.update_manifest(resource_groups=groups, replicates=kept, zone_map=zone_map)
-    provisioning.create_group(clients, run, place)
 
     def keep(entry: dict[str, Any]) -> None:
         rows = [*run.manifest["replicates"], {"origin": origin_of[entry["replicate"]], **entry}]
         run.update_manifest(replicates=sorted(rows, key=lambda row: row["replicate"]))
 
-    provisioning.replicates(clients, run, scenario, place, zone_map, list(origin_of), keep)
+    try:
+        provisioning.create_group(clients, run, place)
+        provisioning.replicates(clients, run, scenario, place, zone_map, list(origin_of), keep)
+    except BaseException:  # an interrupt, too: what is half made serves nothing and costs
+        if not run.manifest.get("kept"):
+            _drop_incomplete(run, clients, group, list(origin_of))
+        raise
+
+
+def _drop_incomplete(run: Run, clients: Clients, group: str, numbers: list[int]) -> None:
+    """Delete at once what replicates have made that did not become complete; with none complete, the group.
+
+    A failure is told, and hides none that led here; the teardown deletes the rest.
+    """
+    complete = {row["replicate"] for row in run.manifest["replicates"] if row["resource_group"] == group}
+    try:
+        if not complete:
+            _delete_group(run, clients, group, None)
+            _drop_keys(run, clients, [row["name"] for row in run.manifest["resource_groups"]])
+        for number in numbers if complete else ():
+            if number not in complete:
+                removal.remove_replicate(clients, run, group, number)
+    except (AzureError, DiskbookError) as error:
+        _tell_left(run, clients, "what was half made", error)
+
+
+def _tell_left(run: Run, clients: Clients, what: str, error: Exception) -> None:
+    reason = provisioning.azure_message(error) if isinstance(error, AzureError) else str(error)
+    clients.tell(f"{what} still stands ({reason}); 'diskbook teardown {run.name}' deletes it")
 
 
 def _numbered(scenario: Scenario, missing: list[int], used: list[int]) -> dict[int, int]:
@@ -294,8 +322,42 @@ def _measure_all(run: Run, scenario: Scenario, left: dict[int, list[schedule.Blo
 def _measure_replicate(
     run: Run, scenario: Scenario, origin: int, blocks: list[schedule.Block], stop: threading.Event
 ) -> None:
+    if stop.is_set():  # another has failed before this one began
+        return
     # Clients of its own: they add up the waiting of this replicate's operations only.
     clients = connect.clients_of(run)
+    try:
+        _play(run, clients, scenario, origin, blocks, stop)
+    except BaseException:
+        stop.set()
+        # By hand (nobody has said) it can be gone on with; `diskbook run` deletes all of it, but only later.
+        if not run.manifest.get("kept", True):
+            _drop_failed(run, clients, origin)
+        raise
+
+
+def _drop_failed(run: Run, clients: Clients, origin: int) -> None:
+    """Delete the machines and disks of a replicate that failed, while others end their trials.
+
+    As in `_drop_incomplete` a failure is told, and hides none that led here.
+    """
+    row = [row for row in run.manifest["replicates"] if row["origin"] == origin][-1:]
+    try:
+        for made in row:
+            removal.remove_replicate(clients, run, made["resource_group"], made["replicate"])
+    except (AzureError, DiskbookError) as error:
+        _tell_left(run, clients, f"the failed replicate {origin}", error)
+
+
+def _play(
+    run: Run,
+    clients: Clients,
+    scenario: Scenario,
+    origin: int,
+    blocks: list[schedule.Block],
+    stop: threading.Event,
+) -> None:
+    """Measure a replicate, with its checks before and its drills and losses after."""
     row = running_machines(run, clients, origin)
     if row is None:
         raise DiskbookError(

@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from diskbook.base.errors import UsageError
 from diskbook.emulator.arm import (
+    access,
     disks,
     extensions,
     groups,
@@ -73,6 +74,9 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/diskbook/clock", schedules.clock),
     ("PUT", "/diskbook/clock", schedules.clock),
     ("GET", SUB, locations.subscription),
+    ("GET", SUB + "/providers/Microsoft.Authorization/permissions", access.permissions),
+    ("GET", SUB + "/providers/{provider}", access.provider),
+    ("POST", SUB + "/providers/{provider}/register", access.provider),
     ("GET", SUB + "/locations", locations.listing),
     ("GET", SUB + "/resourceGroups", groups.listing),
     ("GET", SUB + "/resources", groups.resources),

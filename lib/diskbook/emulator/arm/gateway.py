@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from diskbook.emulator.arm import ids, throttle
+from diskbook.emulator.arm import access, ids, throttle
 from diskbook.emulator.arm.errors import ArmError
 from diskbook.emulator.arm.plane import ControlPlane
 from diskbook.tables.vocabulary import Provenance
@@ -69,6 +69,7 @@ class Gateway:
         if named.lower() != settings.subscription_id.lower():
             # wording from our knowledge, not read
             raise ArmError(404, "SubscriptionNotFound", f"The subscription '{parts[2]}' could not be found.")
+        access.check(settings, scope["method"], path)
 
     async def _fault(self, scope: Scope, receive: Receive) -> bool:
         """Play an injected fault; True when the request needs no answer any more."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 _KEYWORDS = """
 subscriptions resourceGroups providers locations resources operations operationResults DiskOperations
 Microsoft.Compute Microsoft.Network Microsoft.Resources Microsoft.DevTestLab Microsoft.Storage
+Microsoft.Authorization permissions register
 disks virtualMachines skus usages attachDetachDataDisks start deallocate powerOff restart instanceView
 virtualNetworks subnets publicIPAddresses networkSecurityGroups securityRules networkInterfaces schedules
 extensions storageAccounts listKeys asyncoperations

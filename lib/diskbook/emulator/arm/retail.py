@@ -1,14 +1,15 @@
 """The Retail Prices API, emulated: the dated table in the API's own shape.
 
 Like the real one it wants no token. It lists what else shares a size's or a disk's name as well, spot prices
-and reservations, so that a client has to tell them apart.
+and reservations, so that a client has to tell them apart. Links to a next page name the port, as the real
+API's do: `https://prices.azure.com:443/api/retail/prices?$skip=100` (Microsoft's page on the API).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.gateway import RETAIL as PATH
@@ -35,7 +36,7 @@ def prices(plane: ControlPlane, call: Call) -> Reply:
     following = None
     if start + PAGE < len(items):
         query = {**call.query, "$skip": str(start + PAGE)}
-        following = f"{call.base}{PATH}?{urlencode(query)}"
+        following = f"{_with_port(call.base)}{PATH}?{urlencode(query)}"
     page = items[start : start + PAGE]
     body = {
         "BillingCurrency": "USD",
@@ -46,6 +47,11 @@ def prices(plane: ControlPlane, call: Call) -> Reply:
         "Count": len(page),
     }
     return Reply(200, body)
+
+
+def _with_port(base: str) -> str:
+    """Scheme, host and port of the API; it names its port in links also where that is the default."""
+    return base if urlsplit(base).port else f"{base}:443"
 
 
 def _items() -> Iterator[Json]:

@@ -28,7 +28,8 @@ class Settings:
     `reference.delays` by kind of operation, `drives` are IOPS and MB/s that data disks of a site have instead
     of the documented ones (by the tag `diskbook-site`), `quotas` gives cores by "cores" (region) or VM family
     (350 where nothing is said) and public addresses, `restrictions` are sizes that the subscription may not
-    have, `seed` draws the subscription's mapping of logical to physical zones, `faults` are as in
+    have, `role` is the account's (`access.ROLES`), `unregistered` are namespaces of providers that the
+    subscription has not registered, `seed` draws its mapping of logical to physical zones, `faults` are as in
     `faults.py`.
     """
 
@@ -42,6 +43,8 @@ class Settings:
     faults: tuple[Json, ...] = ()
     quotas: Mapping[str, int] = field(default_factory=dict)
     restrictions: tuple[Restriction, ...] = ()
+    role: str = "Contributor"
+    unregistered: tuple[str, ...] = ()
 
     def delay_s(self, kind: str) -> float:
         """Azure's time for an operation of this kind, in unscaled seconds."""

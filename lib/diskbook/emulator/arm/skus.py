@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 
 from diskbook.base.units import GIB, MB
+from diskbook.emulator.arm import access
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook.emulator.arm.settings import Restriction
@@ -235,7 +236,7 @@ def network_usages(plane: ControlPlane, call: Call) -> Reply:
 
 
 def offer(plane: ControlPlane, call: Call) -> Reply:
-    """Show or set what the subscription may have: its quotas, and SKUs that are not available to it."""
+    """Show or set the subscription: quotas, SKUs that it may not have, the account's role, its providers."""
     if call.method == "PUT":
         try:
             quotas = {str(name): int(limit) for name, limit in call.body.get("quotas", {}).items()}
@@ -245,11 +246,18 @@ def offer(plane: ControlPlane, call: Call) -> Reply:
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise bad_request(f"an offer is quotas and restrictions: {error!r}", "InvalidOffer") from None
-        plane.settings = replace(plane.settings, quotas=quotas, restrictions=restrictions)
+        role, unregistered = call.body.get("role", "Contributor"), tuple(call.body.get("unregistered", ()))
+        if role not in access.ROLES:
+            raise bad_request(f"a role is one of {', '.join(access.ROLES)}", "InvalidOffer")
+        plane.settings = replace(
+            plane.settings, quotas=quotas, restrictions=restrictions, role=role, unregistered=unregistered
+        )
     settings = plane.settings
     body = {
         "quotas": dict(settings.quotas),
         "restrictions": [asdict(restriction) for restriction in settings.restrictions],
+        "role": settings.role,
+        "unregistered": list(settings.unregistered),
     }
     return Reply(200, body)
 

@@ -1,0 +1,51 @@
+"""`diskbook doctor`: is all there that a run needs, before anyone waits for one."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from diskbook.base.errors import UsageError
+from diskbook.cli.options import expires, max_cost, setting
+
+
+@click.command()
+@click.argument("scenario", default="zone-disks")
+@click.option("--cloud", help="azure; without it this machine is looked at, for runs on the emulator.")
+@click.option("--preset", default="quick", show_default=True, help="quick, standard or full.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as of run.")
+@click.option("--subscription", metavar="ID", help="Azure: ask this subscription, not the environment's.")
+@click.option("--ssh-source", metavar="CIDR", help="Azure: from where the machines would let in SSH.")
+@max_cost
+@expires
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def doctor(scenario: str, cloud: str | None, settings: tuple[str, ...], **options: Any) -> None:
+    """Look whether all is there that a run of SCENARIO (zone-disks) needs. Nothing is created.
+
+    Each line is ok, or says what to do. Ends with 0 when all are ok, else with 1.
+    """
+    from datetime import date
+
+    from diskbook import load
+    from diskbook.doctor import check, cloud as doctor_cloud, machine
+
+    if cloud not in (None, "emulator", "azure"):
+        raise UsageError(
+            f"--cloud {cloud}: doctor looks at azure, or at this machine; 'diskbook plan SCENARIO --cloud "
+            "inventory' looks at hosts of your own"
+        )
+    chosen = load.load(scenario, options["preset"], dict(setting(text) for text in settings))
+    if cloud == "azure":
+        asked = doctor_cloud.Asked(
+            options["subscription"], options["ssh_source"], options["max_cost_usd"], options["expires"]
+        )
+        rows = doctor_cloud.checks(chosen, asked, date.today())
+    else:
+        rows = machine.checks(chosen)
+    where = "on Azure" if cloud == "azure" else "on the emulator, on this machine"
+    subject = f"{chosen.name}, preset {chosen.preset}, {where}"
+    click.echo((check.json_of if options["as_json"] else check.text_of)(subject, rows))
+    if not check.all_ok(rows):
+        sys.exit(1)

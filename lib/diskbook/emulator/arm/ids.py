@@ -7,6 +7,7 @@ subscriptions resourceGroups providers locations resources operations operationR
 Microsoft.Compute Microsoft.Network Microsoft.Resources Microsoft.DevTestLab Microsoft.Storage
 disks virtualMachines skus usages attachDetachDataDisks start deallocate powerOff restart instanceView
 virtualNetworks subnets publicIPAddresses networkSecurityGroups securityRules networkInterfaces schedules
+bastionHosts Microsoft.PolicyInsights checkPolicyRestrictions
 extensions storageAccounts listKeys asyncoperations
 """
 _CANONICAL = {word.lower(): word for word in _KEYWORDS.split()}

@@ -29,7 +29,7 @@ class Settings:
     of the documented ones (by the tag `diskbook-site`), `quotas` gives cores by "cores" (region) or VM family
     (350 where nothing is said) and public addresses, `restrictions` are sizes that the subscription may not
     have, `seed` draws the subscription's mapping of logical to physical zones, `faults` are as in
-    `faults.py`.
+    `faults.py`. With `public_addresses` "refused" Azure Policy denies them (`company.py`).
     """
 
     subscription_id: str
@@ -42,6 +42,7 @@ class Settings:
     faults: tuple[Json, ...] = ()
     quotas: Mapping[str, int] = field(default_factory=dict)
     restrictions: tuple[Restriction, ...] = ()
+    public_addresses: str = "allowed"
 
     def delay_s(self, kind: str) -> float:
         """Azure's time for an operation of this kind, in unscaled seconds."""

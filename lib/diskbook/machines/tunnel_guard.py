@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 
-PATIENCE_S = 2.0
+PATIENCE_S = 1.0
 
 
 def main(command: list[str]) -> int:
@@ -26,7 +26,8 @@ def main(command: list[str]) -> int:
 
 
 def _end_with_input(child: subprocess.Popen[bytes]) -> None:
-    sys.stdin.buffer.read()
+    while os.read(0, 4096):  # not through sys.stdin, whose lock would be held when this program ends
+        pass
     _signal(child, signal.SIGTERM)
     try:
         child.wait(PATIENCE_S)

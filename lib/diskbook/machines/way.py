@@ -22,6 +22,7 @@ from diskbook.machines.tunnel import Bastion, Tunnel
 
 CONFIG = "DISKBOOK_SSH_CONFIG"
 """Names another file than ~/.ssh/config, as `ssh -F` does; known hosts and keys may be named in it."""
+_NO_KEY = "No authentication methods available"  # paramiko's words where there is no key and no agent
 _KNOWN_HOSTS = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 
 
@@ -110,13 +111,8 @@ def open_jump(jump: Jump) -> fabric.Connection:
         _sign_in(connection)
     except paramiko.BadHostKeyException as error:
         raise DiskbookError(f"jump host {jump}: {error}; see who has changed it before you go on") from None
-    except (paramiko.AuthenticationException, paramiko.PasswordRequiredException) as error:
-        raise DiskbookError(
-            f"jump host {jump} does not let you in ({error}); load your key with ssh-add, or name it by "
-            "IdentityFile in ~/.ssh/config"
-        ) from None
     except (paramiko.SSHException, EOFError, OSError) as error:
-        raise JumpAway(f"jump host {jump} cannot be reached ({error or type(error).__name__})") from error
+        raise _failure(jump, error) from error
     return connection
 
 
@@ -127,6 +123,17 @@ def _sign_in(connection: fabric.Connection) -> None:
     except BaseException:
         connection.client.close()  # of one that let nobody in a thread would be left
         raise
+
+
+def _failure(jump: Jump, error: Exception) -> Exception:
+    """What to raise where a jump host lets nobody in, or does not answer."""
+    why = getattr(error, "strerror", None) or error or type(error).__name__
+    if isinstance(error, paramiko.AuthenticationException) or _NO_KEY in str(error):
+        return DiskbookError(
+            f"jump host {jump} does not let you in ({why}); load your key with ssh-add, or name it by "
+            "IdentityFile in ~/.ssh/config"
+        )
+    return JumpAway(f"jump host {jump} cannot be reached ({why})")
 
 
 class _Unknown(paramiko.MissingHostKeyPolicy):

@@ -16,6 +16,7 @@ import paramiko
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from azure.core.rest import HttpRequest
 
+from diskbook.azure import requests
 from diskbook.azure.clients import Clients
 from diskbook.azure.keys import run_key
 from diskbook.base.errors import DiskbookError
@@ -79,19 +80,24 @@ def _jump(text: str) -> Jump:
 
 
 def subnet_id(clients: Clients, network: Network) -> str:
-    """Id of the existing subnet.
+    """Id of the existing subnet; DiskbookError when it is not there."""
+    return str(_subnet(clients, network).id)
 
-    Raises
-    ------
-    DiskbookError
-        When it is not there.
-    """
+
+def prefix(clients: Clients, network: Network) -> str:
+    """Addresses of the subnet that a run's machines are in, as a CIDR."""
+    if not network.is_private:
+        return requests.SUBNET
+    made = _subnet(clients, network)
+    return str(made.address_prefix or made.address_prefixes[0])
+
+
+def _subnet(clients: Clients, network: Network) -> Any:
     place = _place(network)
     try:
-        made = clients.network.subnets.get(place.group, place.network, place.name)
+        return clients.network.subnets.get(place.group, place.network, place.name)
     except ResourceNotFoundError:
         raise DiskbookError(_missing(place)) from None
-    return str(made.id)
 
 
 def problems(clients: Clients, scenario: Scenario, replicates: int) -> list[str]:

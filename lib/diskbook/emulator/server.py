@@ -84,6 +84,8 @@ def _run(folder: Path, ready: int, owner: int | None) -> None:
     )
     watchdog = processes.start_watchdog(folder)
     try:
+        if profile.network.existing:
+            backend.start_jump_host()
         with _listener(folder, config) as listener:
             server, ca = _control_plane(folder, config, profile, backend, listener)
             connection = _connection(config, profile, listener, ca)
@@ -144,8 +146,6 @@ def _control_plane(
     address, port = listener.getsockname()
     ca, certificate, key = _certificates(folder / "tls", address)
     backend.reached_at(f"https://{address}:{port}", ca)
-    if profile.network.existing:
-        backend.start_jump_host()
     app = create_app(settings, backend, folder / "arm.sqlite")  # starts again what ran before
     plane: ControlPlane = app.state.plane
     if profile.network.existing:

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from diskbook import load
+from diskbook.azure import preflight
+from diskbook.azure.offers import Region
 from diskbook.base.errors import UsageError
 from diskbook.cloud import connect
 from diskbook.cost import estimate, text as cost_text
 from diskbook.reference import prices
 from diskbook.scenario import network_rules
 from diskbook.scenario.model import Network
-from diskbook.scenario.network_rules import JumpPlace
+from diskbook.scenario.network_rules import JumpPlace, Subnet
 from support import SCENARIOS
 
 SUBSCRIPTION = "00000000-0000-0000-0000-00000000000a"
@@ -25,9 +27,8 @@ NAMED = {"kind": "private", "subnet": "hub/vms", "resource_group": "rg-net", "ju
 def test_a_subnet_is_named_by_its_id_or_by_its_names() -> None:
     by_id = network_rules.subnet(Network(kind="private", subnet=ID, jump_host="jump"))
     by_name = network_rules.subnet(Network(**NAMED))
-    assert by_id is not None and by_name is not None
-    assert by_id.id_in(SUBSCRIPTION) == by_name.id_in(SUBSCRIPTION) == ID
-    assert (by_id.subscription, by_name.subscription) == (SUBSCRIPTION, None)
+    assert by_id == Subnet(SUBSCRIPTION, "rg-net", "hub", "vms")
+    assert by_name == Subnet(None, "rg-net", "hub", "vms")
 
 
 @pytest.mark.parametrize(
@@ -86,6 +87,9 @@ def test_a_private_network_is_planned_and_priced_without_public_addresses() -> N
     public, private = (load.load(str(SCENARIOS / "tiny.toml"), "quick", row) for row in ({}, overrides))
     paid = {item.what for item in estimate.items(public)} - {item.what for item in estimate.items(private)}
     assert paid == {"public address"}
+    here = Region(private.region)
+    asked = preflight.needed(public, here).keys() - preflight.needed(private, here).keys()
+    assert asked == set(preflight.ADDRESSES)
     known = prices.from_table(private.region, estimate.meters(private), prices.table())
     text = cost_text.created(private, estimate.estimate(private, known, 12.0))
     assert "no public address" in text and "and public address" not in text

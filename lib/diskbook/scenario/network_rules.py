@@ -36,13 +36,6 @@ class Subnet:
     network: str
     name: str
 
-    def id_in(self, subscription: str) -> str:
-        """Id of the subnet; names alone are of the run's own subscription."""
-        return (
-            f"/subscriptions/{self.subscription or subscription}/resourceGroups/{self.group}"
-            f"/providers/Microsoft.Network/virtualNetworks/{self.network}/subnets/{self.name}"
-        )
-
 
 @dataclass(frozen=True)
 class JumpPlace:

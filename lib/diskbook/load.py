@@ -13,7 +13,15 @@ from pydantic import ValidationError
 from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.validation import Wording, one_line, sentence
-from diskbook.scenario import azure_rules, consistency, failover_rules, leave_out, loss_rules, sweeps
+from diskbook.scenario import (
+    azure_rules,
+    consistency,
+    failover_rules,
+    leave_out,
+    loss_rules,
+    network_rules,
+    sweeps,
+)
 from diskbook.scenario.model import PRESETS, Scenario
 from diskbook.tools import registry
 
@@ -21,6 +29,8 @@ SAMPLE = "sample"
 """Preset of the committed sample run, which a scenario may have; it lies over quick."""
 LISTS = frozenset({"machine", "disk", "arm", "workload", "sweep", "comparison", "check", "drill"})
 LISTS |= {"cluster", "volume", "loss"}
+TABLES = ("design", "network", "scenario")
+"""Tables of a scenario that presets and overrides lie over key by key."""
 _AZURE_NAMES = ("region", "size", "substitute", "sku", "error_code")
 _AZURE_NAME = "{place}: {key} = {value} is no name of Azure's; these have letters, digits, _ and - alone"
 WORDING = Wording(
@@ -90,7 +100,7 @@ def _load(path: Path, preset: str, overrides: Mapping[str, Any]) -> Scenario:
 
 def _check_shape(raw: Mapping[str, Any], where: str) -> None:
     """Make sure that tables are tables and lists of tables are such, before presets are laid over them."""
-    for key in raw.keys() & {"design", "preset", "scenario"}:
+    for key in raw.keys() & {"preset", *TABLES}:
         _table(raw[key], f"{where}: [{key}]")
     for key in raw.keys() & LISTS:
         if not isinstance(raw[key], list):
@@ -120,6 +130,7 @@ def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
 def check(scenario: Scenario, where: str) -> Scenario:
     """Hold a scenario against Azure's rules; raise UsageError with the first one it breaks."""
     broken = [*azure_rules.check(scenario), *registry.check(scenario), *failover_rules.check(scenario)]
+    broken += network_rules.check(scenario.network)
     if broken:
         more = f" ({len(broken) - 1} more rule(s) broken)" if len(broken) > 1 else ""
         raise UsageError(f"{where}: {broken[0]}{more}")
@@ -215,21 +226,21 @@ def _make_workloads(raw: dict[str, Any], file: str) -> None:
 def _merge(raw: dict[str, Any], changes: Mapping[str, Any], where: str) -> None:
     """Lay changes over the tables of a scenario, in place.
 
-    Keys are `design`, `scenario` (tables), `all_workloads` (every workload), and a kind with a name below
-    it (`workload.randread-qd1`). A list of a sweep replaces that of the file.
+    Keys are `design`, `network`, `scenario` (tables), `all_workloads` (every workload), and a kind with a
+    name below it (`workload.randread-qd1`). A list of a sweep replaces that of the file.
     """
     kinds = LISTS - {"comparison"}
     for key, table in changes.items():
         if not isinstance(table, Mapping):
             raise UsageError(f"{where}: '{key}' needs a name below it, for example design.seed")
-        if key in ("design", "scenario"):
+        if key in TABLES:
             raw[key] = {**raw.get(key, {}), **table}
         elif key == "all_workloads":
             raw["workload"] = [{**row, **table} for row in raw.get("workload", [])]
         elif key in kinds:
             _merge_named(raw, key, table, where)
         else:
-            raise unknown("key", key, {"design", "scenario", "all_workloads", *kinds}, where)
+            raise unknown("key", key, {*TABLES, "all_workloads", *kinds}, where)
 
 
 def _merge_named(raw: dict[str, Any], kind: str, tables: Mapping[str, Any], where: str) -> None:

@@ -62,6 +62,9 @@ class RecordingBackend:
     def set_up(self, vm_id: str, host_key: str, authorized_keys: tuple[str, ...]) -> None:
         self._note("set_up", vm_id, host_key, authorized_keys)
 
+    def reached_privately(self, vm_id: str, private: str, at: VmAddress) -> None:
+        self._note("reached_privately", vm_id, private, at)
+
     def attach(self, vm_id: str, lun: int, disk: DiskSpec, caching: str) -> None:
         self._note("attach", vm_id, lun, disk, caching)
 

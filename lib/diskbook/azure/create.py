@@ -6,11 +6,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.azure import expiry, inspect, keys, limits, readback, refusals, requests, windows, witness
+from diskbook.azure import (
+    expiry,
+    inspect,
+    keys,
+    limits,
+    private,
+    readback,
+    refusals,
+    requests,
+    windows,
+    witness,
+)
 from diskbook.azure.clients import Clients
 from diskbook.azure.operation import operation
 from diskbook.machines.windows_setup import EXTENSION
-from diskbook.scenario.model import Disk, Machine
+from diskbook.scenario.model import PUBLIC, Disk, Machine, Network
 from diskbook.store.run import Run
 
 SSH_PORT_TAG = "diskbook-ssh-port"  # set by the emulator, whose machines cannot all have port 22
@@ -42,12 +53,15 @@ class Maker:
         The group, which is there.
     zones
         Logical zone to physical one.
+    asked_network
+        The scenario's network.
     """
 
     clients: Clients
     run: Run
     place: Place
     zones: Mapping[str, str]
+    asked_network: Network = PUBLIC
 
     def _made(self, name: str, target: str, begin: Callable[[], Any]) -> Any:
         """Begin an operation and wait for its end; once more where Azure ended it for no fault of ours."""
@@ -56,17 +70,20 @@ class Maker:
 
     def security_group(self) -> str:
         """Create the security group, which lets in SSH from one place only; return its id."""
-        rules = {"securityRules": [requests.ssh_only(self.clients.cloud.ssh_source)]}
+        source = private.SSH_SOURCE if self.asked_network.is_private else self.clients.cloud.ssh_source
+        rules = {"securityRules": [requests.ssh_only(source)]}
         body = {**self.place.common, "properties": rules}
         create = self.clients.network.network_security_groups.begin_create_or_update
         made = self._made(
             "create network security group", "nsg", lambda: create(self.place.group, "nsg", body)
         )
-        readback.check_security_group(self.clients.cloud.ssh_source, made)
+        readback.check_security_group(source, made)
         return str(made.id)
 
     def network(self) -> str:
-        """Create the virtual network; return the id of its subnet."""
+        """Create the virtual network, or look up the one that is there; return the id of the subnet."""
+        if self.asked_network.is_private:
+            return private.subnet_id(self.clients, self.asked_network)
         body = {**self.place.common, "properties": requests.network()}
         create = self.clients.network.virtual_networks.begin_create_or_update
         made = self._made("create virtual network", "net", lambda: create(self.place.group, "net", body))
@@ -89,12 +106,13 @@ class Maker:
         spec
             The machine as the scenario asks for it.
         parts
-            Ids of `subnet`, `address` and `group` (the security group).
+            Ids of `subnet`, `group` (the security group) and, with a public one, `address`.
         size
             What the machine's size can do.
         """
         accelerated = spec.accelerated_networking and size.accelerated_networking
-        asked = requests.interface(parts["subnet"], parts["address"], parts["group"], accelerated=accelerated)
+        address = parts.get("address")
+        asked = requests.interface(parts["subnet"], address, parts["group"], accelerated=accelerated)
         name, body = f"{name}-nic", {**self.place.common, "properties": asked}
         interfaces = self.clients.network.network_interfaces
         create = interfaces.begin_create_or_update
@@ -142,9 +160,10 @@ class Maker:
         self, name: str, spec: Machine, made: Any, nic: Any, size: limits.Size, host_key: keys.KeyPair
     ) -> dict[str, Any]:
         """Entry of the manifest for a machine, of what Azure says of it and its network."""
-        address = self.clients.network.public_ip_addresses.get(self.place.group, f"{name}-ip").ip_address
+        address = address_of(self.clients, self.place.group, name, nic)
         port = (made.tags or {}).get(SSH_PORT_TAG)
         inside = nic.ip_configurations[0].private_ip_address
+        route = private.route_entry(self.asked_network, self.clients.cloud.subscription, made.id)
         host = {
             "name": name,
             "address": address,
@@ -165,6 +184,7 @@ class Maker:
             # Where the others reach it; emulated machines have no network but this computer's own.
             "reached_at": f"{address}:{port}" if port else f"{inside}:22",
             "host": host,
+            **({"route": route} if route else {}),
         }
 
     def shutdown(self, name: str, machine_id: str, local: bool) -> bool:
@@ -236,3 +256,12 @@ class Maker:
                 "placement": reported["os_disk_local"],
             },
         }
+
+
+def address_of(clients: Clients, group: str, name: str, nic: Any) -> str | None:
+    """Where a machine is reached: its public address, or without one that in its network."""
+    row = nic.ip_configurations[0]
+    if row.public_ip_address is None:
+        return str(row.private_ip_address)
+    address: str | None = clients.network.public_ip_addresses.get(group, f"{name}-ip").ip_address
+    return address

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from diskbook.azure.keys import run_key
+from diskbook.azure import private
 from diskbook.base.errors import DiskbookError
 from diskbook.machines import windows_setup
-from diskbook.machines.ssh import Connection, Host
+from diskbook.machines.ssh import Connection
 from diskbook.scenario.model import Machine
 from diskbook.tools import registry
 from diskbook.tools.protocol import Tool
@@ -64,7 +64,7 @@ def inspect_machine(folder: Path, spec: Machine, machines: Mapping[str, Mapping[
     DiskbookError
         When it cannot be reached, or has no tool.
     """
-    host = Host(**machines[spec.name]["host"], private_key=run_key(folder))
+    host = private.host_of(machines[spec.name], folder)
     tool = registry.TOOLS[spec.tools[0]]
     with Connection(host) as connection:
         if spec.os == "windows":

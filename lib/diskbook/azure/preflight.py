@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from functools import cache
 
-from diskbook.azure import offers
+from diskbook.azure import offers, private
 from diskbook.azure.clients import Clients
 from diskbook.azure.offers import Offer, Quota, Region
 from diskbook.reference import catalog
@@ -34,7 +34,10 @@ def problems_of(clients: Clients, scenario: Scenario, replicates: int, today: da
         names = [name for name in catalog.regions() if name != scenario.region]
         return [offers.ask(clients, name, quotas=False) for name in names]
 
-    return problems(scenario, here, elsewhere, replicates, today)
+    return [
+        *problems(scenario, here, elsewhere, replicates, today),
+        *private.problems(clients, scenario, replicates),
+    ]
 
 
 def problems(
@@ -247,7 +250,8 @@ def needed(scenario: Scenario, here: Region) -> Counter[str]:
         else:
             continue
         need.update({family: vcpus, CORES: vcpus})
-    need.update({name: len(scenario.machine) for name in ADDRESSES})
+    if not scenario.network.is_private:
+        need.update({name: len(scenario.machine) for name in ADDRESSES})
     return need
 
 

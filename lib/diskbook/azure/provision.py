@@ -84,7 +84,7 @@ def replicates(
         Replicates that were complete by then have been kept.
     """
     keys.run_key(run.folder)  # made here, once: the steps run side by side
-    maker = Maker(clients, run, place, zones)
+    maker = Maker(clients, run, place, zones, scenario.network)
     ends = {f"replicate {number}" for number in numbers}
     graph.run(steps(maker, scenario, numbers), lambda name, entry: keep(entry) if name in ends else None)
 
@@ -132,7 +132,8 @@ def _machine(maker: Maker, scenario: Scenario, spec: Machine, name: str) -> dict
     address, interface, machine = f"address {name}", f"interface {name}", f"machine {name}"
 
     def connect(has: Mapping[str, Any]) -> Any:
-        parts = {"subnet": has["network"], "address": has[address], "group": has["security group"]}
+        parts = {"subnet": has["network"], "group": has["security group"]}
+        parts |= {"address": has[address]} if is_public else {}
         return maker.interface(name, spec, parts, has["sizes"][spec.size])
 
     def create(has: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,10 +143,10 @@ def _machine(maker: Maker, scenario: Scenario, spec: Machine, name: str) -> dict
             name, spec, has[interface], size, os_disk, images=versions, pooled=pooled, ultra=ultra
         )
 
-    local = os_disk is not None
-    steps = {
-        address: Step(lambda _: maker.address(name, spec.zone)),
-        interface: Step(connect, ("network", "security group", "sizes", address)),
+    local, is_public = os_disk is not None, not scenario.network.is_private
+    steps = {address: Step(lambda _: maker.address(name, spec.zone))} if is_public else {}
+    steps |= {
+        interface: Step(connect, ("network", "security group", "sizes", *([address] if is_public else []))),
         machine: Step(create, (interface, "sizes", "images")),
         f"shutdown {name}": Step(lambda has: maker.shutdown(name, has[machine]["id"], local), (machine,)),
     }

@@ -130,7 +130,7 @@ def check_interface(name: str, asked: Mapping[str, Any], resource: Any) -> None:
     expected = {
         "accelerated_networking": asked["enableAcceleratedNetworking"],
         "security_group": asked["networkSecurityGroup"]["id"],
-        "public_address": row["publicIPAddress"]["id"],
+        "public_address": (row.get("publicIPAddress") or {}).get("id"),
         "subnet": row["subnet"]["id"],
     }
     _compare(f"network interface of machine {name}", expected, interface(resource))

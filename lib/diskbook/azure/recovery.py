@@ -22,6 +22,8 @@ from diskbook.store.run import Run
 
 STOPPED = ("stopped", "deallocated")
 CHANGING = ("starting", "stopping", "deallocating")
+LOCAL = ("private_key", "route")
+"""Parts of a host that its entry of the manifest does not have."""
 # One try: whoever asks will ask again, and a laptop without a network must not wait here.
 _SINGLE_TRY: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_timeout": 20}
 
@@ -114,6 +116,8 @@ class Recovery:
     def _current_host(self, machine: str, host: Host) -> Host:
         vm = self._clients.compute.virtual_machines.get(*self._place(machine), **_SINGLE_TRY)
         group, name = self._place(machine)
+        if host.route is not None:  # without a public address it keeps the one in its network
+            return replace(host, port=int((vm.tags or {}).get(SSH_PORT_TAG, 22)))
         address = self._clients.network.public_ip_addresses.get(group, f"{name}-ip", **_SINGLE_TRY).ip_address
         port = int((vm.tags or {}).get(SSH_PORT_TAG, 22))
         return replace(host, address=address or host.address, port=port)
@@ -130,7 +134,7 @@ class Recovery:
 
     def _record(self, machine: str, state: str, done: str, host: Host) -> None:
         entry = self._replicate["machines"][machine]
-        entry["host"] = {key: value for key, value in asdict(host).items() if key != "private_key"}
+        entry["host"] = {key: value for key, value in asdict(host).items() if key not in LOCAL}
         self._run.update_replicate(self._replicate["replicate"], machines=self._replicate["machines"])
         self._run.append(
             "recovery",

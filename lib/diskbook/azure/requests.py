@@ -193,15 +193,18 @@ def witness(region: str, tags: dict[str, str], redundancy: str) -> dict[str, Any
 
 
 def interface(
-    subnet_id: str, address_id: str, security_group_id: str, *, accelerated: bool = False
+    subnet_id: str, address_id: str | None, security_group_id: str, *, accelerated: bool = False
 ) -> dict[str, Any]:
     """Properties of a network interface in the subnet, with the public address, behind the security group.
+
+    In a private network there is no public address.
 
     The group is at the interface, not at the subnet, so that group and network can be made at the same time.
     A standard public address lets nothing in that no security group allows.
     """
-    address = {"id": address_id, "properties": {"deleteOption": "Delete"}}
-    properties = {"subnet": {"id": subnet_id}, "publicIPAddress": address}
+    properties: dict[str, Any] = {"subnet": {"id": subnet_id}}
+    if address_id is not None:
+        properties["publicIPAddress"] = {"id": address_id, "properties": {"deleteOption": "Delete"}}
     return {
         "ipConfigurations": [{"name": "primary", "properties": properties}],
         "networkSecurityGroup": {"id": security_group_id},

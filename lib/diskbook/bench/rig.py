@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from diskbook.azure import private
 from diskbook.azure.attach import Attachments
 from diskbook.azure.clients import Clients
-from diskbook.azure.keys import run_key
 from diskbook.azure.recovery import Recovery
 from diskbook.base.units import GIB
 from diskbook.machines import disks as machine_disks, os_disk
@@ -92,7 +92,7 @@ class Rig:
                 self.counted.clear()
             return back
 
-        host = Host(**self.replicate["machines"][machine]["host"], private_key=run_key(self.run.folder))
+        host = private.host_of(self.replicate["machines"][machine], self.run.folder)
         kind = WindowsConnection if self.scenario.machine_named(machine).os == "windows" else Connection
         return kind(host, on_unreachable if recover else None)
 

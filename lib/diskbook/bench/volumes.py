@@ -11,7 +11,7 @@ import re
 from functools import partial
 from typing import Any
 
-from diskbook.azure import cluster_account, requests, witness
+from diskbook.azure import cluster_account, private, witness
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import GIB, KIB
@@ -46,21 +46,23 @@ def make(rig: Rig, clients: Clients) -> None:
     members = pools.attach(rig, made)
     peers = {node: pool.nodes for pool in made for node in pool.nodes}
     peers |= {node: item.nodes for item in rig.scenario.cluster for node in item.nodes if node in peers}
-    node_steps.side_by_side((node, partial(_prepare, rig, node, nodes)) for node, nodes in peers.items())
+    subnet = private.prefix(clients, rig.scenario.network)
+    prepared = ((node, partial(_prepare, rig, node, nodes, subnet)) for node, nodes in peers.items())
+    node_steps.side_by_side(prepared)
     clusters = [item for item in rig.scenario.cluster if any(pool.cluster == item.name for pool in made)]
     jobs = [(item.nodes[0], partial(_cluster, rig, clients, item)) for item in clusters]
     jobs += [(pool.first, partial(_pool_and_volumes, rig, pool, members[pool.key])) for pool in made]
     node_steps.side_by_side(jobs)
 
 
-def _prepare(rig: Rig, node: str, peers: tuple[str, ...]) -> None:
+def _prepare(rig: Rig, node: str, peers: tuple[str, ...], subnet: str) -> None:
     """Make a machine ready; one server is prepared as nodes are, so that it differs in nothing else."""
     request = steps.Prepare(
         account=cluster_account.ACCOUNT,
         password=cluster_account.password(rig.run.folder),
         nodes=tuple(name_of(rig, name) for name in peers),
         dns_suffix=DNS_SUFFIX,
-        subnet=requests.SUBNET,
+        subnet=subnet,
     )
     node_steps.prepare(rig, node, request)
 

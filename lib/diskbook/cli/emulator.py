@@ -23,11 +23,13 @@ def emulator() -> None:
 @click.option("--faults", type=click.Path(exists=True, dir_okay=False), help="JSON list of faults to inject.")
 def start(name: str, profile: str, seed: int, time_scale: float, faults: str | None) -> None:
     """Start an emulator called NAME; it runs until it is stopped."""
-    from diskbook.emulator import lifecycle
+    from diskbook.emulator import jump, lifecycle
 
     planted = json.loads(Path(faults).read_text("utf-8")) if faults else None
     started = lifecycle.start(name, profile=profile, seed=seed, time_scale=time_scale, faults=planted or ())
     click.echo(f"emulator {name} (emulated, profile {profile}) answers at {started.endpoint}")
+    for line in jump.words(started.folder):
+        click.echo(line)
 
 
 @emulator.command()

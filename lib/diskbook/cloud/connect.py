@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 from azure.core import AzureClouds
 from azure.mgmt.core.tools import get_arm_endpoints
 
-from diskbook.azure import signin, ssh_source, subscription
+from diskbook.azure import private, signin, ssh_source, subscription
 from diskbook.azure.clients import Clients, Cloud, StaticToken
 from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.emulator import lifecycle
 from diskbook.own_hosts import fit, hosts_file
-from diskbook.scenario.model import Scenario
+from diskbook.scenario.model import PUBLIC, Network, Scenario
 from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Provenance
 
@@ -68,7 +68,7 @@ def check_emulator_runs(name: str) -> None:
         raise UsageError(f"emulator {name} does not run; start it with 'diskbook emulator start {name}'")
 
 
-def choose_azure(asked: Mapping[str, Any], region: str) -> dict[str, Any]:
+def choose_azure(asked: Mapping[str, Any], region: str, network: Network = PUBLIC) -> dict[str, Any]:
     """Decide what a run on Azure uses, and ask Azure whether it may: nothing is created.
 
     Parameters
@@ -77,6 +77,8 @@ def choose_azure(asked: Mapping[str, Any], region: str) -> dict[str, Any]:
         `subscription` and `ssh_source` as parameters gave them; others come from environment or `az` profile.
     region
         Where machines would be created.
+    network
+        The scenario's; without public addresses machines let in SSH from their own network alone.
 
     Returns
     -------
@@ -89,7 +91,7 @@ def choose_azure(asked: Mapping[str, Any], region: str) -> dict[str, Any]:
     UsageError
         In one line, when anything is missing or nobody is signed in.
     """
-    source = ssh_source.find(asked.get("ssh_source"))
+    source = _ssh_source(asked.get("ssh_source"), network)
     chosen = subscription.find(asked.get("subscription"))
     endpoint = _endpoint()
     identity = signin.identity(Clients(_azure({"subscription": chosen.id, "endpoint": endpoint})), region)
@@ -102,6 +104,17 @@ def choose_azure(asked: Mapping[str, Any], region: str) -> dict[str, Any]:
         "endpoint": endpoint,
         "provenance": identity.provenance,
     }
+
+
+def _ssh_source(given: str | None, network: Network) -> str:
+    """From where machines let in SSH: the caller's addresses, or in a private network that network."""
+    if not network.is_private:
+        return ssh_source.find(given)
+    if given:
+        raise UsageError(
+            "machines in a private network let in SSH from that network alone; leave --ssh-source out"
+        )
+    return private.SSH_SOURCE
 
 
 def choose_hosts(asked: Mapping[str, Any], scenario: Scenario, run_folder: Path) -> dict[str, Any]:
@@ -150,7 +163,8 @@ def update_on_resume(run: Run, asked: Mapping[str, Any]) -> None:
     if "subscription" in asked and subscription.find(asked["subscription"]).id != used["subscription"]:
         raise UsageError(f"a run stays in its subscription, here {used['subscription']}; begin a new one")
     if "ssh_source" in asked:
-        run.update_manifest(azure={**used, "ssh_source": ssh_source.find(asked["ssh_source"])})
+        source = _ssh_source(asked["ssh_source"], run.scenario.network)
+        run.update_manifest(azure={**used, "ssh_source": source})
 
 
 def azure_clients(subscription_id: str | None = None) -> Clients:
@@ -227,6 +241,8 @@ def _recorded(manifest: dict[str, Any]) -> dict[str, Any]:
     if not used:
         return {"subscription": subscription.find().id, "endpoint": _endpoint()}
     check_endpoint(used.get("endpoint"))
+    if used.get("ssh_source") == private.SSH_SOURCE:
+        return dict(used)
     return {**used, "ssh_source": ssh_source.cidr(str(used.get("ssh_source")), "the run's manifest")}
 
 

@@ -189,7 +189,8 @@ def _machines(scenario: Scenario) -> Iterator[Item]:
         tier = OS_DISK[machine.os]
         if scenario.os_disk_of(machine.name) is None:
             yield Item(f"OS disk {tier.split()[0]} (StandardSSD_LRS)", Meter("disk", tier), 1, "hour")
-        yield Item("public address", Meter("public-ip", "Standard"), 1, "hour")
+        if not scenario.network.is_private:
+            yield Item("public address", Meter("public-ip", "Standard"), 1, "hour")
 
 
 def _disks(scenario: Scenario) -> Iterator[Item]:

@@ -12,8 +12,8 @@ from diskbook.cost.estimate import MARGIN, Estimate, Line
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.catalog import DiskLimits
 from diskbook.reference.disk_options import OPTIONS
-from diskbook.scenario import volume_rules, volume_words
-from diskbook.scenario.model import Arm, Disk, Machine, Scenario
+from diskbook.scenario import network_rules, volume_rules, volume_words
+from diskbook.scenario.model import Arm, Disk, Machine, Network, Scenario
 from diskbook.throttling import volume_bound, volume_setups
 
 WIDTH = 52
@@ -36,7 +36,8 @@ def created(scenario: Scenario, estimate: Estimate) -> str:
     return "\n".join(
         [
             f"would be created in {scenario.region}, in one resource group, {each}:",
-            f"  machines:{_counted(machines)}; each with OS disk, network interface and public address",
+            f"  machines:{_counted(machines)}; each with OS disk, {_interfaces(scenario)}",
+            *_network(scenario.network),
             f"  data disks:{_counted(disks)}",
             *_clusters(scenario),
             *(f"  volume: {volume_words.made(scenario, volume)}" for volume in scenario.volume),
@@ -46,6 +47,31 @@ def created(scenario: Scenario, estimate: Estimate) -> str:
             *(_LASTING for _ in _local(scenario)[:1]),
         ]
     )
+
+
+def _interfaces(scenario: Scenario) -> str:
+    if scenario.network.is_private:
+        return "network interface in an existing subnet, no public address"
+    return "network interface and public address"
+
+
+def _network(network: Network) -> list[str]:
+    """An existing subnet and the way into it, which are not the run's, nor what they cost."""
+    place = network_rules.subnet(network) if network.is_private else None
+    if place is None:
+        return []
+    way = f"jump host {network.jump_host}"
+    if network.bastion:
+        way = (
+            f"tunnels of Bastion {network.bastion} in {network_rules.bastion_group(network)}, which stands "
+            "already: its price is not the run's"
+        )
+    return [
+        f"  network: private, subnet {place.name} of {place.network} in {place.group}, which is not changed "
+        "and stays",
+        f"  SSH: by {way}; the interfaces let it in from the virtual network alone",
+        "  the subnet has to let machines out (NAT gateway, firewall or proxy): they fetch their tools",
+    ]
 
 
 def _clusters(scenario: Scenario) -> list[str]:

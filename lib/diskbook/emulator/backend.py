@@ -17,6 +17,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.base.units import GIB
 from diskbook.emulator import cluster_steps, network
 from diskbook.emulator.exports import OS_LUN, Exports, key
+from diskbook.emulator.jump import JumpHost
 from diskbook.emulator.machine import Machine
 from diskbook.emulator.model import Model
 from diskbook.emulator.played import played
@@ -66,6 +67,8 @@ class LocalBackend:
         self.closed = False
         self._control: tuple[str, str] | None = None
         self._accounts: Callable[[str, str], bool] | None = None
+        self._jump: JumpHost | None = None
+        self._private: dict[str, tuple[VmAddress, str]] = {}
         self._recover()
         self._host = VolumeHost(folder, self._book, self._model, self._exports, plugin.parent)
 
@@ -78,6 +81,22 @@ class LocalBackend:
     def ask_about_keys(self, opens: Callable[[str, str], bool]) -> None:
         """Know whom to ask whether a storage account takes a key."""
         self._accounts = opens
+
+    def start_jump_host(self) -> JumpHost:
+        """Start the jump host of the company's network, which reaches machines there."""
+        self._jump = JumpHost(self._folder, self._name)
+        self._jump.begin()
+        return self._jump
+
+    def reached_privately(self, vm_id: str, private: str, at: VmAddress) -> None:
+        """Tell the jump host where a machine listens that has a private address alone."""
+        with self._step():
+            self._private[private] = (at, vm_id)
+            self._tell_jump_host()
+
+    def _tell_jump_host(self) -> None:
+        if self._jump is not None:
+            self._jump.tell(self._private)
 
     def start_vm(self, vm: VmSpec) -> VmAddress:
         """Start the machine and the exports of its disks; a machine known before keeps its address."""
@@ -136,6 +155,8 @@ class LocalBackend:
             self._exports.backing(_os_disk_id(vm_id)).unlink(missing_ok=True)
             del self._machines[vm_id]
             self._book.gone[vm_id] = self._book.vms.pop(vm_id)
+            self._private = {key: row for key, row in self._private.items() if row[1] != vm_id}
+            self._tell_jump_host()
             for volume in self._book.spaces.forget(vm_id):
                 self._host.end(volume)
             self._host.refresh()
@@ -304,6 +325,8 @@ class LocalBackend:
                 machine.stop()
                 for attachment in self._book.attached_to(vm_id):
                     self._exports.stop(attachment)
+            if self._jump is not None:
+                self._jump.stop()
             self._host.close()
             self._save()
 

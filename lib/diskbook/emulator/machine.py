@@ -205,6 +205,10 @@ class Machine:
         self.prepare(vm)
         self.start()
 
+    def environment(self) -> dict[str, str]:
+        """What its sshd runs with besides the PATH."""
+        return {}
+
     def write_disks(self, disks: dict[str, dict[str, Any]]) -> None:
         """Replace what `diskbook-disks` prints on the machine: the disks by LUN."""
         write_atomic(self.folder / "disks.json", json.dumps(disks, indent=1) + "\n", 0o600)
@@ -247,7 +251,7 @@ class Machine:
         self._sshd = processes.spawn(
             [sshd, "-D", "-e", "-f", str(self.folder / "sshd_config")],
             cwd=self.folder,
-            env={"PATH": SYSTEM_PATH},
+            env={"PATH": SYSTEM_PATH, **self.environment()},
             output=log,
         )
         self._wait_until_it_answers(log)

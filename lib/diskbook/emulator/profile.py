@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, with_config
 
@@ -193,6 +193,23 @@ class Attach:
     factor: Annotated[Factor, Field(le=100)] = 1.0
 
 
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True)
+class Network:
+    """What a company has decided before any run.
+
+    Attributes
+    ----------
+    public_addresses
+        "refused": Azure Policy denies public addresses.
+    existing
+        Whether there are subnets, a Bastion and a jump host.
+    """
+
+    public_addresses: Literal["allowed", "refused"] = "allowed"
+    existing: Annotated[bool, Field(strict=True)] = False
+
+
 @dataclass(frozen=True)
 class Profile:
     """A checked profile.
@@ -208,6 +225,7 @@ class Profile:
     volumes: Volumes = field(default_factory=Volumes)
     drives: Mapping[str, Drives] = field(default_factory=dict)
     attach: Attach = field(default_factory=Attach)
+    network: Network = field(default_factory=Network)
     delays_s: Mapping[str, float] = field(default_factory=dict)
     home_zone: str | None = None
 
@@ -275,6 +293,7 @@ class _Document(BaseModel):
     drives: dict[Annotated[str, known_name("site", SITES)], Drives] = Field(default_factory=dict)
     zones: _Zones = _Zones()
     attach: Attach = Attach()
+    network: Network = Network()
 
 
 def _candidates(site: str, sku: str, option: str, zone_relation: str, op: str) -> Iterator[LatencyKey]:
@@ -372,6 +391,7 @@ def parse_profile(document: Mapping[str, Any], name: str, where: str) -> Profile
         volumes=checked.volumes,
         drives=checked.drives,
         attach=checked.attach,
+        network=checked.network,
         delays_s=checked.control_plane.delays_s,
         home_zone=None if home == "seed" else home,
     )

@@ -32,7 +32,7 @@ from starlette.routing import Route
 from diskbook.base import paths
 from diskbook.base.errors import UsageError
 from diskbook.emulator import folders, lifecycle, machine, network, processes
-from diskbook.emulator.arm import create_app
+from diskbook.emulator.arm import company, create_app
 from diskbook.emulator.arm.gateway import STEPS
 from diskbook.emulator.arm.plane import ControlPlane
 from diskbook.emulator.arm.settings import Settings
@@ -84,6 +84,8 @@ def _run(folder: Path, ready: int, owner: int | None) -> None:
     )
     watchdog = processes.start_watchdog(folder)
     try:
+        if profile.network.existing:
+            backend.start_jump_host()
         with _listener(folder, config) as listener:
             server, ca = _control_plane(folder, config, profile, backend, listener)
             connection = _connection(config, profile, listener, ca)
@@ -139,12 +141,15 @@ def _control_plane(
         drives={site: (int(drive.iops), int(drive.mb_s)) for site, drive in profile.drives.items()},
         seed=config["seed"],
         faults=tuple(config["faults"]),
+        public_addresses=profile.network.public_addresses,
     )
     address, port = listener.getsockname()
     ca, certificate, key = _certificates(folder / "tls", address)
     backend.reached_at(f"https://{address}:{port}", ca)
     app = create_app(settings, backend, folder / "arm.sqlite")  # starts again what ran before
     plane: ControlPlane = app.state.plane
+    if profile.network.existing:
+        company.furnish(plane)
     backend.ask_about_keys(partial(_takes_key, plane))
     app.router.routes += [_truth_route(config, profile, backend), _block_route(backend)]
     app.router.routes.append(_steps_route(plane, backend))

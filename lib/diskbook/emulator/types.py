@@ -188,6 +188,9 @@ class Backend(Protocol):
     def set_up(self, vm_id: str, host_key: str, authorized_keys: tuple[str, ...]) -> None:
         """Give a running machine its private host key (OpenSSH's format) and the keys that may sign in."""
 
+    def reached_privately(self, vm_id: str, private: str, at: VmAddress) -> None:
+        """Know that a machine has this address in a company's subnet, and listens at that one."""
+
     def attach(self, vm_id: str, lun: int, disk: DiskSpec, caching: str) -> None:
         """Make the disk reachable from the machine at this LUN. `caching`: None | ReadOnly | ReadWrite."""
 

@@ -24,6 +24,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.machines import jobs, reconnect
 from diskbook.machines.jobs import JobLost
 from diskbook.machines.reconnect import CONNECT_S, Reconnect
+from diskbook.machines.way import Route, Way, open_way
 
 T = TypeVar("T")
 
@@ -32,7 +33,10 @@ _LOST = (paramiko.SSHException, EOFError, OSError)
 
 @dataclass(frozen=True)
 class Host:
-    """How to reach a machine. `host_key` is its public key line ("ssh-ed25519 AAAA...")."""
+    """How to reach a machine. `host_key` is its public key line ("ssh-ed25519 AAAA...").
+
+    `route` leads to one without a public address.
+    """
 
     name: str
     address: str
@@ -40,6 +44,7 @@ class Host:
     user: str
     host_key: str
     private_key: Path
+    route: Route | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,7 @@ class Connection:
         self.host = host
         self._on_unreachable = on_unreachable
         self._fabric: fabric.Connection | None = None
+        self._way: Way | None = None
         self._answered = False
 
     def __enter__(self) -> Connection:
@@ -94,6 +100,9 @@ class Connection:
         if self._fabric is not None:
             self._fabric.close()
             self._fabric = None
+        if self._way is not None:
+            self._way.close()
+            self._way = None
 
     def run(self, command: str, *, stdin: bytes = b"", timeout_s: float = 60.0) -> Output:
         """Run a command that may be repeated safely, reconnecting where the connection breaks."""
@@ -197,8 +206,10 @@ class Connection:
 
     def _transport(self) -> paramiko.Transport:
         if self._fabric is None or not self._fabric.is_connected:
-            self._fabric = connect(self.host)
-            _give_up_in_time(self._fabric.transport.sock)
+            self.close()
+            self._way = open_way(self.host.address, self.host.port, self.host.route)
+            self._fabric = connect(self.host, self._way)
+            _give_up_in_time((self._way.gateway or self._fabric).transport.sock)
         transport = self._fabric.transport
         transport.set_keepalive(5)
         return transport
@@ -252,20 +263,29 @@ def _give_up_in_time(sock: socket.socket) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(reconnect.RECONNECT_S * 1000))
 
 
-def connect(host: Host) -> fabric.Connection:
-    """Connect to a machine once; raises what paramiko does, also for a host key that is not its own."""
+def connect(host: Host, way: Way | None = None) -> fabric.Connection:
+    """Connect to a machine once; raises what paramiko does, also for a host key that is not its own.
+
+    `way` is one opened to it, by default straight to its address.
+    """
+    way = way or Way(host.address, host.port)
     # An empty SSH configuration: the user's own files must not change what is measured, or whom is trusted.
     config = fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True)
     connection = fabric.Connection(
-        host.address,
+        way.address,
         user=host.user,
-        port=host.port,
+        port=way.port,
         config=config,
         connect_timeout=int(CONNECT_S),
-        connect_kwargs={"key_filename": str(host.private_key), "allow_agent": False, "look_for_keys": False},
+        connect_kwargs={
+            "key_filename": str(host.private_key),
+            "allow_agent": False,
+            "look_for_keys": False,
+            "sock": way.channel,
+        },
     )
     kind, blob = host.host_key.split()[:2]
-    entry = host.address if host.port == 22 else f"[{host.address}]:{host.port}"
+    entry = way.address if way.port == 22 else f"[{way.address}]:{way.port}"
     key = paramiko.PKey.from_type_string(kind, paramiko.util.b(_b64(blob)))
     connection.client.get_host_keys().add(entry, kind, key)
     connection.client.set_missing_host_key_policy(paramiko.RejectPolicy())

@@ -67,6 +67,8 @@ def _quota(scenario: Scenario) -> str:
     renamed = [
         ("vCPUs of the region" if name == preflight.CORES else f"vCPUs, {name}", n) for name, n in rows
     ]
+    if scenario.network.is_private:
+        return cost_text.quota([], renamed)
     return cost_text.quota([], [*renamed, ("public addresses", len(scenario.machine) * replicates)])
 
 

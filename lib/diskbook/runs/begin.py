@@ -76,7 +76,7 @@ def begin(
     file = Path(scenario) if load.is_file(scenario) else None
     beside.notebook(loaded, file)
     played = _emulator(runs.folder_of(name), loaded, emulator or {}) if cloud == "emulator" else None
-    used = connect.choose_azure(azure or {}, loaded.region) if cloud == "azure" else None
+    used = connect.choose_azure(azure or {}, loaded.region, loaded.network) if cloud == "azure" else None
     folder = runs.folder_of(name)
     hosts = connect.choose_hosts(inventory or {}, loaded, folder) if cloud == "inventory" else None
     run = runs.create(name)

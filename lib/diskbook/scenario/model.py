@@ -366,6 +366,31 @@ class Loss(Record):
     lost: LostMembers
 
 
+class Network(Record):
+    """The network of the machines: one of the run's own with public addresses, or a subnet that is there.
+
+    `subnet` is the id of a subnet, or "network/subnet" in `resource_group`. Machines in it have no public
+    address and are reached through `jump_host`, "[user@]host[:port]" as of OpenSSH's ProxyJump, or by a
+    tunnel of Azure Bastion: `bastion` is its name, in `bastion_group`, by default the subnet's group.
+    """
+
+    kind: Literal["public", "private"] = "public"
+    subnet: Annotated[str, Field(max_length=500)] = ""
+    resource_group: Annotated[str, Field(max_length=90)] = ""
+    jump_host: Annotated[str, Field(max_length=300)] = ""
+    bastion: Annotated[str, Field(max_length=80)] = ""
+    bastion_group: Annotated[str, Field(max_length=90)] = ""
+
+    @property
+    def is_private(self) -> bool:
+        """Whether machines are in a subnet that is there, without public addresses."""
+        return self.kind == "private"
+
+
+PUBLIC = Network()
+"""A network of the run's own, with public addresses."""
+
+
 class Scenario(Record):
     """A whole scenario with a preset applied."""
 
@@ -383,6 +408,7 @@ class Scenario(Record):
     cluster: tuple[Cluster, ...] = ()
     volume: tuple[Volume, ...] = ()
     loss: tuple[Loss, ...] = ()
+    network: Network = PUBLIC
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 

@@ -19,6 +19,7 @@ from starlette.routing import Route
 from diskbook.base.errors import UsageError
 from diskbook.emulator.arm import (
     access,
+    company,
     disks,
     extensions,
     groups,
@@ -94,6 +95,7 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", SUB + IMAGES, skus.image_versions),
     ("GET", SUB + NETWORK + "/locations/{location}/usages", skus.network_usages),
     ("GET", SUB + "/providers/{provider}/locations/{location}/{collection}/{operation}", polling.operation),
+    ("POST", SUB + "/providers/Microsoft.PolicyInsights/checkPolicyRestrictions", company.restrictions),
     ("GET", SUB + COMPUTE + "/disks", disks.listing),
     ("GET", GROUP + COMPUTE + "/disks", disks.listing),
     ("GET", DISK, disks.get),
@@ -128,6 +130,7 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("PUT", NET, network.put),
     ("PATCH", NET, network.patch),
     ("DELETE", NET, network.delete),
+    ("GET", NET + "/usages", company.usages),
     ("GET", NET + "/{child}", network.list_children),
     ("GET", CHILD, network.get_child),
     ("PUT", CHILD, network.put_child),

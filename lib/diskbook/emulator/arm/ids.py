@@ -8,6 +8,7 @@ Microsoft.Compute Microsoft.Network Microsoft.Resources Microsoft.DevTestLab Mic
 Microsoft.Authorization permissions register
 disks virtualMachines skus usages attachDetachDataDisks start deallocate powerOff restart instanceView
 virtualNetworks subnets publicIPAddresses networkSecurityGroups securityRules networkInterfaces schedules
+bastionHosts Microsoft.PolicyInsights checkPolicyRestrictions
 extensions storageAccounts listKeys asyncoperations
 """
 _CANONICAL = {word.lower(): word for word in _KEYWORDS.split()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import uuid
 
+from diskbook.emulator.arm import company
 from diskbook.emulator.arm.errors import ArmError, bad_request, not_found, not_registered
 from diskbook.emulator.arm.network_fill import FILL, PROVIDER, child_row, etag, link_addresses
 from diskbook.emulator.arm.operations import Work
@@ -19,6 +20,8 @@ KINDS = {
     "networkSecurityGroups": ("nsg", 3),
     "networkInterfaces": ("nic", 3),
 }
+# stand before any run, and are shown only
+STANDING = ("bastionHosts",)
 # child: (parent, key within the parent's properties)
 CHILDREN = {
     "subnets": ("virtualNetworks", "subnets"),
@@ -36,7 +39,7 @@ IN_USE = {
 
 def _kind(call: Call) -> str:
     kind = call.params["kind"]
-    if kind not in KINDS:
+    if kind not in KINDS and (kind not in STANDING or call.method != "GET"):
         raise not_registered(f"{PROVIDER}/{kind}")
     return f"{PROVIDER}/{kind}"
 
@@ -45,6 +48,7 @@ def put(plane: ControlPlane, call: Call) -> Reply:
     """Create or replace a network resource."""
     kind = _kind(call)
     plane.writable_group(call.group)
+    company.check_allowed(plane, call.params["kind"], call.params["name"], call.body)
     region = plane.region(str(call.body.get("location", "")))
     resource_id = plane.resource_id(call.group, kind, call.params["name"])
     old = plane.store.get(resource_id)

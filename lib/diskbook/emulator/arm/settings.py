@@ -30,7 +30,7 @@ class Settings:
     (350 where nothing is said) and public addresses, `restrictions` are sizes that the subscription may not
     have, `role` is the account's (`access.ROLES`), `unregistered` are namespaces of providers that the
     subscription has not registered, `seed` draws its mapping of logical to physical zones, `faults` are as in
-    `faults.py`.
+    `faults.py`. With `public_addresses` "refused" Azure Policy denies them (`company.py`).
     """
 
     subscription_id: str
@@ -45,6 +45,7 @@ class Settings:
     restrictions: tuple[Restriction, ...] = ()
     role: str = "Contributor"
     unregistered: tuple[str, ...] = ()
+    public_addresses: str = "allowed"
 
     def delay_s(self, kind: str) -> float:
         """Azure's time for an operation of this kind, in unscaled seconds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import secrets
 
-from diskbook.emulator.arm import attach, disks, ids
+from diskbook.emulator.arm import attach, company, disks, ids
 from diskbook.emulator.arm.cleanup import VM
 from diskbook.emulator.arm.disk_rules import check_new
 from diskbook.emulator.arm.disk_spec import ask_of
@@ -110,7 +110,16 @@ def creation(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
 
 
 def address_known(plane: ControlPlane, vm: Resource, at: VmAddress) -> None:
-    """Write where the machine's sshd listens into its public address and its tag."""
+    """Write where the machine's sshd listens into its public address and its tag.
+
+    That of a machine in a company's subnet only the jump host gets to know.
+    """
+    for nic in nics(plane, vm)[:1]:
+        private = company.private_address(nic)
+        if private is not None:
+            plane.backend.reached_privately(vm.key, private, at)
+            plane.store.save(vm)
+            return
     vm.body.setdefault("tags", {})[SSH_PORT_TAG] = str(at.port)
     plane.store.save(vm)
     for nic in nics(plane, vm)[:1]:

@@ -139,6 +139,7 @@ def _control_plane(
         drives={site: (int(drive.iops), int(drive.mb_s)) for site, drive in profile.drives.items()},
         seed=config["seed"],
         faults=tuple(config["faults"]),
+        metrics_grain_s=profile.metrics_grain_s,
     )
     address, port = listener.getsockname()
     ca, certificate, key = _certificates(folder / "tls", address)
@@ -279,6 +280,7 @@ def _connection(config: dict[str, Any], profile: Profile, listener: socket.socke
         "pid": os.getpid(),
         "started": time.time(),
         "hours_between_blocks": profile.noise.hours_between_blocks,
+        "metrics_grain_s": profile.metrics_grain_s,
     }
 
 

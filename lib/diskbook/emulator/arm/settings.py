@@ -28,8 +28,8 @@ class Settings:
     `reference.delays` by kind of operation, `drives` are IOPS and MB/s that data disks of a site have instead
     of the documented ones (by the tag `diskbook-site`), `quotas` gives cores by "cores" (region) or VM family
     (350 where nothing is said) and public addresses, `restrictions` are sizes that the subscription may not
-    have, `seed` draws the subscription's mapping of logical to physical zones, `faults` are as in
-    `faults.py`.
+    have, `metrics_grain_s` is a grain of metrics that is served beside Azure's own, `seed` draws the
+    subscription's mapping of logical to physical zones, `faults` are as in `faults.py`.
     """
 
     subscription_id: str
@@ -42,6 +42,7 @@ class Settings:
     faults: tuple[Json, ...] = ()
     quotas: Mapping[str, int] = field(default_factory=dict)
     restrictions: tuple[Restriction, ...] = ()
+    metrics_grain_s: int = 60
 
     def delay_s(self, kind: str) -> float:
         """Azure's time for an operation of this kind, in unscaled seconds."""

@@ -130,9 +130,36 @@ def test_used_credit_rises_with_what_is_above_the_base(plane: World) -> None:
     assert used[1] < used[0]  # below the base it refills
 
 
-def test_the_grain_may_be_a_second(plane: World) -> None:
-    found = query(plane, [VM_IOPS], minutes=1, granularity=timedelta(seconds=1))
+def test_the_grain_may_be_a_second_where_the_profile_says_so(plane: World) -> None:
+    control = plane.app.state.plane
+    calm = control.settings
+    control.settings = replace(calm, metrics_grain_s=1)
+    try:
+        found = query(plane, [VM_IOPS], minutes=1, granularity=timedelta(seconds=1))
+    finally:
+        control.settings = calm
     assert found[VM_IOPS, ""] == [pytest.approx(5100 / 64, abs=0.001)] * 60
+
+
+@pytest.mark.parametrize("seconds", [1, 10, 180])
+def test_a_grain_that_azure_has_not_is_refused_in_its_words(plane: World, seconds: int) -> None:
+    grains = "00:01:00,00:05:00,00:15:00,00:30:00,01:00:00,06:00:00,12:00:00,1.00:00:00"
+    with pytest.raises(
+        HttpResponseError, match=f"Invalid time grain duration: .*, supported ones are: {grains}"
+    ):
+        query(plane, [VM_IOPS], granularity=timedelta(seconds=seconds))
+
+
+def test_a_minute_arrives_after_azures_delay_on_the_scaled_clock(plane: World) -> None:
+    control = plane.app.state.plane
+    calm = control.settings
+    control.settings = replace(calm, time_scale=3.5)  # of 180 s: more than ten minutes, less than eleven
+    try:
+        late = query(plane, [VM_IOPS])
+    finally:
+        control.settings = calm
+    assert late[VM_IOPS, ""] == [None, None, None]
+    assert query(plane, [VM_IOPS])[VM_IOPS, ""][0] is not None
 
 
 @pytest.mark.parametrize(
@@ -230,6 +257,25 @@ def test_trials_shorter_than_the_grain_are_not_waited_for(plane: World, run: Run
     manifest["scenario"]["workload"][0]["runtime_s"] = 80.0
     asked = monitor.unfetched(manifest, run.ledger())
     assert asked is not None and (asked.grain_s, asked.start, asked.end, asked.needed) == (60, 0.0, 110.0, {})
+    run.write_manifest(manifest)
+    monitor.keep(run, clients(plane, credential=azure.StaticToken("nobody")))  # who is not even asked
+    (event,) = metric_events(run)
+    assert (event["status"], event["error"], event["files"]) == ("none", monitor.NOTHING_NEEDED, [])
+    assert monitor.unfetched(manifest, run.ledger()) is None
+
+
+def test_a_trial_for_evidence_is_as_long_as_its_line_says(plane: World, run: Run) -> None:
+    manifest = run.manifest
+    manifest["scenario"]["workload"][0]["runtime_s"] = 0.2
+    ledger_trial(run, 30.0, 150.0, machine_id=plane.vm_id.lower(), evidence_s=150.0)
+    asked = monitor.unfetched(manifest, run.ledger())
+    assert asked is not None and asked.needed == {plane.vm_id.lower(): 120.0}
+
+
+def test_the_grain_is_that_of_the_profile_on_the_emulator(plane: World, run: Run) -> None:
+    ledger_trial(run, began(), 120.0, machine_id=plane.vm_id.lower())
+    asked = monitor.unfetched({**run.manifest, "emulator": {"metrics_grain_s": 1}}, run.ledger())
+    assert asked is not None and asked.grain_s == 1
 
 
 def test_machines_that_were_replaced_are_not_asked_for(plane: World, run: Run) -> None:
@@ -368,7 +414,9 @@ def test_a_damaged_answer_is_named(run: Run) -> None:
 def test_what_a_real_load_does_shows_in_the_metrics(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as place:
         monkeypatch.setenv("TMPDIR", place)
-        lifecycle.start("monitor", time_scale=0.0, owner=True)
+        profile = tmp_path / "seconds.toml"
+        profile.write_text('extends = "default"\nmetrics_grain_s = 1\n')
+        lifecycle.start("monitor", profile=str(profile), time_scale=0.0, owner=True)
         try:
             made = emulated.Azure(lifecycle.connect("monitor"), tmp_path / "azure")
             host = made.machine("vm1", "1")

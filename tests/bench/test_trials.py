@@ -18,11 +18,14 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook.base.errors import DiskbookError
+from diskbook.base.errors import DiskbookError, Stopped
+from diskbook.bench import trials
+from diskbook.bench.rig import Rig
 from diskbook.cloud import emulator as own_emulator
 from diskbook.emulator import lifecycle
 from diskbook.machines import guest
 from diskbook.runs import stages
+from diskbook.scenario import schedule
 from diskbook.store import plan as plans, run as runs, tables
 from diskbook.store.run import Run
 from support import SCENARIOS
@@ -316,6 +319,38 @@ def test_a_lost_session_loses_no_trial(tiny: Run) -> None:
         stages.benchmark(tiny)
     assert cut
     assert [(row["status"], row["attempt"]) for row in events(tiny, "trial")] == [("ok", 1)] * 2
+
+
+def test_a_run_cut_during_its_trials_for_evidence_goes_on_with_the_rest(
+    shared: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They last a moment here: what is measured again does not depend on it."""
+    short = {"runtime_s": 0.2}
+    monkeypatch.setattr(
+        schedule, "for_evidence", lambda load, s: load.model_copy(update=short) if s else load
+    )
+    scenario = str(SCENARIOS / "evidence.toml")
+    run = stages.begin("cut-evidence", scenario, "emulator", "quick", {"design.evidence_s": 120}, shared)
+    whole = trials._trial
+
+    def cut(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
+        if planned.workload == "write-qd8" and planned.evidence:
+            raise Stopped(signal.SIGTERM)
+        return whole(rig, planned, attempt)
+
+    stages.provision(run)
+    try:
+        with monkeypatch.context() as patch, pytest.raises(Stopped):
+            patch.setattr(trials, "_trial", cut)
+            stages.benchmark(run)
+        before = run.ledger()
+        stages.benchmark(run)
+    finally:
+        stages.teardown(run)
+    evidence = [(row["workload"], row["position"]) for row in events(run, "trial") if "evidence_s" in row]
+    assert evidence == [("read-qd8", 1), ("write-qd8", 1)]
+    again = [row for row in run.ledger()[len(before) :] if row["event"] == "trial"]
+    assert [row["workload"] for row in again] == ["write-qd8"]
 
 
 @pytest.fixture

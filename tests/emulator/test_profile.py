@@ -173,6 +173,13 @@ def test_a_profiles_own_wander_takes_the_place_of_what_it_extends(tmp_path: Path
     assert load_profile(str(path)).noise.wander == (Wander(1.0, 0.2),)
 
 
+def test_metrics_of_every_second_are_a_wish_that_no_profile_here_has(tmp_path: Path) -> None:
+    assert {load_profile(name).metrics_grain_s for name in profile_names()} == {60}
+    path = tmp_path / "seconds.toml"
+    path.write_text('extends = "default"\nmetrics_grain_s = 1\n')
+    assert load_profile(str(path)).metrics_grain_s == 1
+
+
 def test_every_profile_that_comes_along_can_be_read() -> None:
     assert {"default", "null", "plus2", "quiet"} <= set(profile_names())
     for name in profile_names():
@@ -208,6 +215,7 @@ def test_every_profile_that_comes_along_can_be_read() -> None:
         (ROW + "[control_plane.delays_s]\ndisk-creat = 1\n", "did you mean 'disk-create'?"),
         (ROW + "[caps]\niops_factor = 0\n", "iops_factor must be a number of at least 0.01"),
         (ROW + "[attach]\nslow_s = -1\n", "[attach] slow_s must be a number of at least 0, not -1."),
+        ("metrics_grain_s = 10\n" + ROW, "metrics_grain_s must be 1 or 60, not 10."),
         (ROW + "[attach]\nfactors = 2\n", "[attach]: there is no key 'factors'; did you mean 'factor'?"),
         ("description = 'nothing'\n", "needs [[latency]] rows"),
         ("latency = 1 1\n", "not valid TOML"),

@@ -43,6 +43,10 @@ def test_a_plan_offline(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert "lrs-b-z1, zrs-z2, zrs-z3  4 KiB: 5,000 IOPS (disk)" in text
     assert "lrs-z1, zrs-z1            4 KiB: 5,000 IOPS (disk); 64 KiB: 1,465 IOPS (VM, 96 MB/s)" in text
     assert "of it the random pass over the filled disks: about 0.15 USD" in text
+    assert (
+        "of it the trials for evidence: about 0." in text and "design.evidence_s = 0 leaves them out" in text
+    )
+    assert "10 of 33 cells, those that may sit on a limit, once for 150 s; last of all" in text
     assert "cost, if it ran on Azure (on the emulator it costs nothing)" in text
     assert "prices: dated table data/reference/prices.csv" in text
     assert "vCPUs, standardDASv4Family: 36" in text and "public addresses: 9" in text
@@ -62,6 +66,15 @@ def test_what_a_run_costs_that_is_never_torn_down(
     assert "expires after 48 h" in text
     assert worst[1][0] == pytest.approx(4 * worst[0][0], rel=0.01)
     assert worst[1][1] > worst[0][1]  # machines that are only stopped are billed on
+
+
+def test_quick_has_no_trials_for_evidence_and_says_what_azure_would_give(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = said(capsys, monkeypatch, "zone-disks")
+    short = "trials take 3 s at most, so Azure, with one value a minute, would give none"
+    assert f"no evidence trials for the platform's metrics: {short}" in text
+    assert "trials for evidence: about" not in text
 
 
 def test_the_sum_of_the_table_is_the_sum(

@@ -12,6 +12,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.scenario import schedule
 from diskbook.store import plan as plans, run as runs
 from diskbook.store.run import Run
+from diskbook.throttling import expected
 
 
 @pytest.fixture
@@ -86,3 +87,23 @@ def test_families_that_are_relabelled_afterwards_are_noticed(run: Run) -> None:
     scenario["comparison"][0]["family"] = "secondary"
     run.update_manifest(scenario=scenario)
     assert plans.is_scenario_changed(run)
+
+
+def test_trials_for_evidence_are_planned_kept_and_no_part_of_what_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was cut during them goes on with those that are missing."""
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
+    made = runs.create("evidence")
+    scenario = load.load("zone-disks", "quick", {"design.evidence_s": 150})
+    manifest = {"schema": runs.SCHEMA, "run": "evidence", "scenario": scenario.model_dump(mode="json")}
+    made.write_manifest({**manifest, "replicates": [{"replicate": 1, "origin": 1}]})
+    plans.write(made)
+    compared = [block for block in plans.blocks_of(made) if not block.evidence]
+    alone = [block for block in plans.blocks_of(made) if block.evidence]
+    assert compared == schedule.plan(scenario) and alone == expected.blocks(scenario) and len(alone) > 2
+    for block in [*compared, alone[0]]:
+        complete(made, 1, block.block)
+    assert plans.remaining(made, 1) == alone[1:]
+    done = plans.progress(made)
+    assert (done.planned, done.complete, done.whole_replicates) == (len(compared), len(compared), 1)

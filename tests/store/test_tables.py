@@ -367,6 +367,19 @@ def test_a_run_without_metrics_has_no_file_of_them(run: Run) -> None:
     assert store_tables.read(run.folder).metrics.empty
 
 
+def test_a_trial_for_evidence_is_in_a_table_of_its_own_and_in_no_other(run: Run, outputs: dict) -> None:
+    plain = store_tables.build(run)
+    name = add_trial(run, outputs["mixed"], "mixed", 3, evidence_s=SHORT["runtime_s"])
+    run.append("block", replicate=1, block=3, status="complete")
+    tables = store_tables.build(run)
+    assert set(tables.evidence["trial"]) == {name} and set(tables.evidence["status"]) == {"ok"}
+    assert list(tables.evidence.columns) == schema.TRIALS.names
+    for table in ("trials", "bins", "series", "guest"):
+        pd.testing.assert_frame_equal(getattr(tables, table), getattr(plain, table))
+    store_tables.write(tables, run.folder)
+    pd.testing.assert_frame_equal(store_tables.read(run.folder).evidence, tables.evidence)
+
+
 def test_metrics_that_were_changed_are_refused(run: Run) -> None:
     run.append("metrics", status="ok", files=[run.write_raw("metrics-1.json", answer(1.0))])
     path = run.folder / "raw" / "metrics-1.json.gz"

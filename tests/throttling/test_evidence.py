@@ -99,3 +99,37 @@ def test_the_platform_corroborates_a_cap_in_the_comparison(trials: pd.DataFrame)
     place = ("zrs-z1", "randread-qd256")
     assert (by_rate.loc[place, "label"], by_platform.loc[place, "label"]) == ("near a cap", "capped")
     assert by_platform.loc[place, "evidence"] == "the platform reports 102 % of the limit as consumed"
+
+
+def test_a_trial_for_evidence_speaks_for_its_cell_and_others_say_why_they_have_none(
+    trials: pd.DataFrame,
+) -> None:
+    """What it measured is in nothing but the platform's column."""
+    first = trials[trials["outstanding"] > 1].iloc[[0]]
+    alone = first.assign(trial="alone", started_utc=first["started_utc"] + pd.Timedelta("1h"), iops=1.0)
+    metrics = reported(alone, 101.0)
+    place = (first["arm"].iloc[0], first["workload"].iloc[0])
+    other = next(
+        cell for cell in trials[["arm", "workload"]].itertuples(index=False, name=None) if cell != place
+    )
+    plain = found(trials, schema.empty(schema.METRICS))
+    cells = found(trials, metrics, alone=alone, reasons={other: "none: below every limit"})
+    assert cells.loc[place, "platform"].startswith("disk IOPS 101 %") and cells.loc[place, "agrees"].endswith(
+        "1"
+    )
+    assert (cells.loc[other, "platform"], cells.loc[other, "agrees"]) == ("none: below every limit", "")
+    same = [name for name in plain.columns if name not in ("platform", "agrees", "platform_note")]
+    pd.testing.assert_frame_equal(plain[same], cells[same])
+
+
+def test_metrics_of_every_second_are_said_to_be_the_emulators_own(trials: pd.DataFrame) -> None:
+    seconds = reported(trials, 102.0, "emulated").assign(grain_s=1)
+    note = found(trials, seconds)["platform_note"].iloc[0]
+    assert "the emulator's metrics come every second; Azure gives one a minute" in note
+
+
+def test_where_no_trial_holds_a_minute_that_is_said_of_each_cell(trials: pd.DataFrame) -> None:
+    ledger = [{"event": "metrics", "status": "none", "error": "no trial holds a whole minute", "files": []}]
+    cells = found(trials, schema.empty(schema.METRICS), ledger=ledger)
+    assert set(cells["platform"]) == {"none: no whole minute in a trial"}
+    assert set(cells["platform_note"]) == {"no trial holds a whole minute"}

@@ -76,6 +76,7 @@ LEFT_OUT: Mapping[type[Record], Mapping[str, str]] = {
         "replicates": "the history is the variance between them, with its own degrees of freedom",
         "seed": "the order is drawn anew",
         "max_cost_usd": "a limit that did not bind, since the run was made",
+        "evidence_s": "of trials after all that is compared",
     },
     Comparison: {
         "arm": _A_NAME,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from diskbook.analysis.run import analyse
 from diskbook.base.errors import UsageError, unknown
 from diskbook.show import conformance
@@ -29,7 +31,27 @@ def of_run(name: str, arm: str | None = None, workload: str | None = None) -> st
         finding for finding in findings if arm in (None, finding.arm) and workload in (None, finding.workload)
     ]
     head = f"{a.provenance}: run {a.run.name}; a cell is one arm under one workload"
-    return f"{head}\n{diagnosis.text(chosen)}"
+    cells = a.cells[a.cells["arm"].isin([arm or item for item in a.cells["arm"]])]
+    cells = cells[cells["workload"].isin([workload or item for item in cells["workload"]])]
+    return f"{head}\n{diagnosis.text(chosen)}\n{platform_text(cells)}"
+
+
+def platform_text(cells: pd.DataFrame) -> str:
+    """Say which cells have evidence from the platform, and what it is, and why the others have none.
+
+    Parameters
+    ----------
+    cells
+        With the columns of `throttling.evidence.with_evidence`.
+    """
+    has = cells[cells["agrees"] != ""]
+    lines = [f"evidence from the platform: {len(has)} of {len(cells)} cells"]
+    for arm, load, words, agrees in has[["arm", "workload", "platform", "agrees"]].itertuples(index=False):
+        lines.append(f"  {arm}, {load}: {words} ({agrees} trials agree with the rate)")
+    for why, part in cells[cells["agrees"] == ""].groupby("platform", sort=False):
+        names = "; ".join(f"{arm}, {load}" for arm, load in part[["arm", "workload"]].itertuples(index=False))
+        lines.append(f"  {why}: {names}")
+    return "\n".join([*lines, *(f"  {note}" for note in dict.fromkeys(cells["platform_note"]) if note)])
 
 
 def protocol_of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from diskbook import figures
@@ -12,7 +13,7 @@ from diskbook.scenario.model import Workload
 from diskbook.show import sentences
 from diskbook.show.analysed import Analysed
 from diskbook.tables.vocabulary import Label, Verdict
-from diskbook.throttling import limits
+from diskbook.throttling import evidence, limits
 
 A = TypeVar("A")
 
@@ -54,7 +55,11 @@ def percentile_plot(a: Analysed) -> Picture:
 
 def iops_and_caps(a: Analysed) -> Picture:
     """Draw IOPS at each depth, with the limits in force."""
-    return figures.rates(a.trials, a.cells, a.looks, _panels(a), _cap_title(a), a.run.name)
+    picture = figures.rates(a.trials, a.cells, a.looks, _panels(a), _cap_title(a), a.run.name)
+    finer = evidence.grain_words(a.tables.metrics)
+    if not (finer and a.cells["evidence"].str.startswith(limits.BY_PLATFORM).any()):
+        return picture
+    return replace(picture, caption=f"{picture.caption} Caps are also known by metrics: {finer}.")
 
 
 def _shallowest(loads: Sequence[Workload]) -> tuple[int, list[str]]:

@@ -27,8 +27,9 @@ from diskbook.stats.gates.plan import Plan
 from diskbook.stats.protocol import Conformance
 from diskbook.store import plan as plans, tables as store_tables
 from diskbook.store.run import Run, open_run
+from diskbook.tables.totals import CELL
 from diskbook.tables.vocabulary import WITHHELD, Provenance
-from diskbook.throttling import evidence, platform as platform_metrics
+from diskbook.throttling import evidence, expected, platform as platform_metrics
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,9 @@ class Analysis:
             self._mismatches(),
             directions=directions,
             zone_redundant=self.scenario.zone_redundant_arms,
-            consumed_pct=platform_metrics.consumed_by_cell(self.trials, self.tables.metrics),
+            consumed_pct=platform_metrics.consumed_by_cell(
+                evidence.with_trials_for(self.trials, self.tables.evidence), self.tables.metrics
+            ),
             plan=self.plan,
             guest=self.tables.guest,
             conditioning=conditioning.of_arms(self.scenario, self.run.ledger()),
@@ -88,8 +91,16 @@ class Analysis:
         """Every arm x workload with its label: below cap or capped, by which limit, and the evidence."""
         items = self.scenario.arm
         on_demand = [item.name for item in items if self.scenario.disk_of(item).bursting]
+        alone = self.tables.evidence
+        made = set(alone.loc[alone["status"] != "failed", CELL].itertuples(index=False, name=None))
         return evidence.with_evidence(
-            self.compared.cells, self.trials, self.tables.metrics, on_demand, self.run.ledger()
+            self.compared.cells,
+            self.trials,
+            self.tables.metrics,
+            on_demand,
+            self.run.ledger(),
+            alone,
+            expected.reasons(self.scenario, made),
         )
 
     @cached_property

@@ -23,7 +23,7 @@ from diskbook.azure.operation import azure_message
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.base.units import span
 from diskbook.scenario.model import Scenario
-from diskbook.scenario.schedule import Block
+from diskbook.scenario.schedule import Block, PlannedTrial, offered
 from diskbook.store.run import Run
 
 DEFAULT_H, LEAST_H, LONGEST_H = 12.0, 0.1, 72.0
@@ -147,12 +147,13 @@ def check_fits(
     UsageError
         When it cannot; with the lifetime that would do.
     """
-    seconds = {item.name: item.ramp_s + item.runtime_s + _TOOL_START_S for item in scenario.workload}
+    listed = list(blocks)
     busy_s = {
-        (block.replicate, block.block): sum(seconds[trial.workload] for trial in block.trials)
-        for block in blocks
+        (block.replicate, block.block): sum(_trial_s(scenario, trial) for trial in block.trials)
+        for block in listed
     }
-    all_s = sum(busy_s.values()) + _waiting_s(manifest, scenario, busy_s)
+    compared = {key: busy_s[key] for key in ((b.replicate, b.block) for b in listed if not b.evidence)}
+    all_s = sum(busy_s.values()) + _waiting_s(manifest, scenario, compared)
     needed_h, lifetime_s = all_s / max(1, at_once) / 3600, lifetime(manifest).total_seconds()
     if needed_h * 3600 > lifetime_s:
         hours = round(needed_h * 1.25 + 1)
@@ -162,6 +163,11 @@ def check_fits(
             f"{span(lifetime_s)}: "
             + (f"give --expires {hours}" if hours <= LONGEST_H else "plan fewer blocks, or split the run")
         )
+
+
+def _trial_s(scenario: Scenario, trial: PlannedTrial) -> float:
+    load = offered(scenario, trial)
+    return load.ramp_s + load.runtime_s + _TOOL_START_S
 
 
 def _waiting_s(

@@ -25,8 +25,8 @@ from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Provenance
 
 GRAIN_S = 60
-EMULATED_GRAINS_S = (60, 10, 1)
-"""The emulator's metrics come at these; Azure's at a minute."""
+"""Azure's metrics come at this grain, and the emulator's unless its profile says `metrics_grain_s`."""
+NOTHING_NEEDED = "no metrics of the platform: no trial holds a whole minute, and Azure gives one a minute"
 WAIT_S = 300.0
 AGAIN_S = 20.0
 WINDOWS_A_CALL = 1440
@@ -52,13 +52,17 @@ def keep(run: Run, clients: Clients) -> None:
     """Fetch the metrics of all trials since the last time, and record what came of it.
 
     The answers are kept untouched as raw/metrics-<n>.json.gz; the ledger's line "metrics" names them, and its
-    status is "ok", "incomplete" (the last minutes had not arrived) or "failed", with the reason.
+    status is "ok", "incomplete" (the last minutes had not arrived), "none" (nothing was asked for, since no
+    trial is long enough) or "failed", with the reason.
     """
     request = unfetched(run.manifest, run.ledger())
     if request is None:
         return
     about = {"grain_s": request.grain_s, "machines": list(request.machines)}
     about |= {"from_utc": utc_text(request.start), "to_utc": utc_text(request.end)}
+    if not request.needed:
+        run.append("metrics", status="none", error=NOTHING_NEEDED, files=[], **about)
+        return
     try:
         monitor = _Monitor(clients, run.manifest["scenario"]["scenario"]["region"])
         missing = _wait(monitor, request)
@@ -91,11 +95,12 @@ def unfetched(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> Met
         return None
     scenario = manifest["scenario"]
     loads = {item["name"]: item for item in scenario["workload"]}
-    grain_s = _grain_s(manifest, min(item["runtime_s"] for item in loads.values()))
+    grain_s = int((manifest.get("emulator") or {}).get("metrics_grain_s", GRAIN_S))
     needed: dict[str, float] = {}
     for event in trials:
         begin = epoch(event["started_utc"]) + loads[event["workload"]].get("ramp_s", 0.0)
-        last = (begin + loads[event["workload"]]["runtime_s"]) // grain_s * grain_s - grain_s
+        runtime_s = event.get("evidence_s") or loads[event["workload"]]["runtime_s"]
+        last = (begin + runtime_s) // grain_s * grain_s - grain_s
         if event["status"] == "ok" and last >= begin:
             needed[event["machine_id"]] = max(last, needed.get(event["machine_id"], 0.0))
     return MetricsRequest(
@@ -116,13 +121,6 @@ def _current_machines(manifest: dict[str, Any]) -> set[str]:
 
 def _is_fetched(event: dict[str, Any]) -> bool:
     return event["event"] == "metrics" and event["status"] != "failed"
-
-
-def _grain_s(manifest: dict[str, Any], shortest_s: float) -> int:
-    """Azure's grain; on the emulator the longest of which two fit into the shortest trial."""
-    if manifest["provenance"] != Provenance.EMULATED:
-        return GRAIN_S
-    return next((grain for grain in EMULATED_GRAINS_S if 2 * grain <= shortest_s), EMULATED_GRAINS_S[-1])
 
 
 class _Monitor:

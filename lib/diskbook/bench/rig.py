@@ -38,6 +38,7 @@ class Rig:
     owners: dict[str, str] = field(default_factory=dict)  # of volumes, as far as it is known
     counted: dict[str, dict[str, Any]] = field(default_factory=dict)  # totals of clusters, if still so
     guests: dict[tuple[str, str], tuple[Connection, Device, dict[str, Any]]] = field(default_factory=dict)
+    warm: bool = False  # whether the files of fleets were written in this session
     rotating: bool = False  # whether a trial has left data that may still move between tiers
     _placed: dict[str, tuple[str, Device]] = field(default_factory=dict)
     _for_steps: dict[str, WindowsConnection] = field(default_factory=dict)

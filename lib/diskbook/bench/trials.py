@@ -36,7 +36,7 @@ _COUNTERS = (counters.KIND, (counters.KIND, ".counters.json"))
 
 
 def measure(rig: Rig, blocks: Iterable[schedule.Block]) -> None:
-    """Measure blocks in order, each whole and not before it is due (`bench.spacing`).
+    """Measure blocks in order, each whole and not before it is due (`bench.spacing`); evidence is so at once.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def measure(rig: Rig, blocks: Iterable[schedule.Block]) -> None:
     """
     for block in blocks:
         numbered = block.numbered(rig.number)
-        if not spacing.wait(rig, numbered):
+        if not block.evidence and not spacing.wait(rig, numbered):
             return
         if not _completed_by_orphaned_job(rig, numbered) and not _block(rig, numbered):
             return
@@ -58,11 +58,12 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
     Raises
     ------
     DiskbookError
-        When not one of its trials succeeded: what is broken would break the others too.
+        When not one of its trials succeeded: what is broken would break the others too. Evidence is done
+        without then: nothing that is compared needs it.
     """
     _prepare(rig, block)
     used, succeeded = rig.run.trial_names(), False
-    cycles = attachments.cycles(rig.scenario, block)
+    cycles = {} if block.evidence else attachments.cycles(rig.scenario, block)
     rig.run.append("block", replicate=rig.number, block=block.block, status="begun")
     for trial in block.trials:
         arm = rig.scenario.arm_named(trial.arm)
@@ -71,6 +72,8 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
         # A block cut short is repeated whole; what it left keeps its names.
         first = next(number for number in range(1, 1000) if trial.name(number) not in used)
         succeeded |= _try_trial(rig, trial, first)
+    if block.evidence:
+        return True
     if not succeeded:
         events = [event for event in rig.run.ledger() if event.get("replicate") == rig.number]
         raise DiskbookError(f"no trial of block {block.block} succeeded; the last one: {events[-1]['error']}")
@@ -82,13 +85,15 @@ def _prepare(rig: Rig, block: schedule.Block) -> None:
     """Have volumes idle before a block, all that fleets read on them written anew, and disks filled.
 
     Disks are attached and filled before the first block that measures them, so that they begin it alike.
+    Of blocks for evidence only the first one of a session has the files of fleets written.
     """
     places = attachments.places_before(rig.scenario, block)
     for disk, machine in [place for place in places if not precondition.is_done(rig, place[0])]:
         prefill(rig, disk, machine)
     volumes.idle(rig)
-    if fleets.warm_up(rig):
+    if not (block.evidence and rig.warm) and fleets.warm_up(rig):
         volumes.idle(rig)
+    rig.warm = True
 
 
 def _try_trial(rig: Rig, trial: schedule.PlannedTrial, first: int) -> bool:
@@ -107,7 +112,7 @@ def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
     if not missing:
         return missing is not None
     planned = missing[0]
-    arm, workload = rig.scenario.arm_named(planned.arm), rig.scenario.workload_named(planned.workload)
+    arm, workload = rig.scenario.arm_named(planned.arm), schedule.offered(rig.scenario, planned)
     if workload.is_fleet:
         return False  # its step answers to the client that asked, and to no other
     planned_s = workload.ramp_s + workload.runtime_s
@@ -135,7 +140,7 @@ def _device(rig: Rig, arm: Arm, load: Workload) -> Device:
 def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
     """Run one trial and record it. Returns whether it succeeded."""
     arm = rig.scenario.arm_named(planned.arm)
-    workload = rig.scenario.workload_named(planned.workload)
+    workload = schedule.offered(rig.scenario, planned)
     output, lost = {}, None
     device = _device(rig, arm, workload)
     job, times_utc = Job(()), (now_utc(), now_utc())
@@ -200,7 +205,7 @@ def _record(
 ) -> bool:
     """Keep the raw files of a trial and write its line of the ledger. Returns whether it succeeded."""
     arm = rig.scenario.arm_named(planned.arm)
-    workload = rig.scenario.workload_named(planned.workload)
+    workload = schedule.offered(rig.scenario, planned)
     name, tool = planned.name(attempt), _tool(rig, arm, workload)
     files = _keep(rig.run, name, output, tool)
     seen, error = (None, lost) if lost else _measured(tool, output, name, workload)
@@ -225,6 +230,7 @@ def _record(
         **({"owner": volumes.owner_for(rig, arm)} if arm.volume else {}),
         tool=tool.name,
         files=files,
+        **({"evidence_s": workload.runtime_s} if planned.evidence else {}),
         **{"lun": None, **(extra or {})},
     )
     return error is None

@@ -90,6 +90,8 @@ def tables(name: str) -> None:
 def why(name: str, arm: str | None, workload: str | None, by_protocol: bool) -> None:
     """Say for every cell of RUN whether it was throttled, by which limit, and what would help.
 
+    It also says which cells have evidence from the platform's metrics, and why others have none.
+
     With --protocol say for every comparison of RUN what it lacks of docs/protocol.md, and what would mend it.
     """
     from diskbook.analysis import diagnosis

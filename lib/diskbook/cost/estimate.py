@@ -16,7 +16,7 @@ from diskbook.reference import catalog, disk_options
 from diskbook.reference.prices import HOURS_A_MONTH, Meter, Price, PriceList
 from diskbook.scenario import schedule, volume_rules
 from diskbook.scenario.model import Arm, Disk, Scenario, Workload
-from diskbook.throttling import volume_bound, volume_setups
+from diskbook.throttling import expected, volume_bound, volume_setups
 
 MARGIN = 1.5
 """What a limit is held against: the expected cost times this.
@@ -120,7 +120,7 @@ def life_s(scenario: Scenario) -> float:
     On Azure replicates are created, measured and deleted at the same time.
     """
     single = scenario.model_copy(update={"design": scenario.design.model_copy(update={"replicates": 1})})
-    return schedule.seconds(single) + durations.around_s(single)
+    return schedule.seconds(single) + durations.around_s(single) + expected.seconds(scenario)
 
 
 def estimate(scenario: Scenario, prices: PriceList, expires_h: float, replicates: int = 0) -> Estimate:
@@ -243,11 +243,14 @@ def _flexible(disk: Disk) -> Iterator[Item]:
 
 def _use(scenario: Scenario) -> Iterator[Item]:
     """I/Os that are billed: at most as many as the load, the disk and the machine allow."""
+    alone = expected.of(scenario).cells if scenario.design.evidence_s else ()
     for arm, load in scenario.cells:
         disk = scenario.disk_of(arm)
         if disk.ephemeral:
             continue
         seconds = scenario.design.repeats * load.blocks * (load.ramp_s + load.runtime_s)
+        if (arm.name, load.name) in alone:
+            seconds += (load.ramp_s + scenario.design.evidence_s) / scenario.design.replicates
         if arm.volume:
             each, disks = _most_of_a_pool(scenario, arm, load)
             yield from _billed_ios(disk, each, disks * seconds)

@@ -14,7 +14,7 @@ from diskbook.reference.catalog import DiskLimits
 from diskbook.reference.disk_options import OPTIONS
 from diskbook.scenario import network_rules, volume_rules, volume_words
 from diskbook.scenario.model import Arm, Disk, Machine, Network, Scenario
-from diskbook.throttling import volume_bound, volume_setups
+from diskbook.throttling import expected, volume_bound, volume_setups
 
 WIDTH = 52
 UNITS = ("GiB", "IOP", "MB/")
@@ -265,12 +265,27 @@ def random_pass(scenario: Scenario, estimate: Estimate) -> list[str]:
     hours = sum(overwrite_s(scenario).values()) / 3600
     if not hours:
         return []
-    hourly = [(line, line.price) for line in estimate.lines if line.price and line.hours is not None]
-    usd = hours * sum(price.usd_per_hour * line.count for line, price in hourly)
     return [
-        f"  of it the random pass over the filled disks: about {usd:.2f} USD; "
+        f"  of it the random pass over the filled disks: about {hours * _hourly(estimate):.2f} USD; "
         "design.no_overwrite leaves it out, with its reason"
     ]
+
+
+def evidence(scenario: Scenario, estimate: Estimate) -> list[str]:
+    """What the trials for metrics of the platform are of that."""
+    hours = expected.seconds(scenario) / 3600
+    if not hours:
+        return []
+    return [
+        f"  of it the trials for evidence: about {hours * _hourly(estimate):.2f} USD; "
+        "design.evidence_s = 0 leaves them out"
+    ]
+
+
+def _hourly(estimate: Estimate) -> float:
+    """USD an hour of what stands, of all replicates."""
+    hourly = [(line, line.price) for line in estimate.lines if line.price and line.hours is not None]
+    return sum(price.usd_per_hour * line.count for line, price in hourly)
 
 
 def _row(line: Line) -> str:

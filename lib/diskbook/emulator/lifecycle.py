@@ -39,7 +39,8 @@ TRUTH_PATH, FAULTS_PATH, BLOCK_PATH = "/diskbook/truth", "/diskbook/faults", "/d
 class Connection:
     """All a client needs: where the control plane is, how to trust it and who may log in to machines.
 
-    `hours_between_blocks` is how far the noise clock is to be set on from block to block, by its profile.
+    `hours_between_blocks` is how far the noise clock is to be set on from block to block, `metrics_grain_s`
+    the grain of the platform's metrics, both by its profile.
     """
 
     name: str
@@ -55,7 +56,9 @@ class Connection:
     pid: int
     started: float
     folder: Path
-    hours_between_blocks: float = 0.0  # emulators started by an earlier version say nothing of it
+    # Emulators started by an earlier version say nothing of these.
+    hours_between_blocks: float = 0.0
+    metrics_grain_s: int = 60
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ WORDING = Wording(
         "tuple_type wander": "wander needs [[noise.wander]] rows with hours and sd, not {value}.",
         "multiple_of": "{at} must be a whole number, not {value}.",
         "string_type": "{at} must be a text, not {value}.",
+        "literal_error": "{at} must be {expected}, not {value}.",
     },
 )
 
@@ -215,7 +216,8 @@ class Profile:
     """A checked profile.
 
     `home_zone` is the zone ZRS disks answer from; None: drawn for each disk by the seed. `delays_s` overrides
-    the control plane's own times, by kind of operation. `drives` are by site.
+    the control plane's own times, by kind of operation. `drives` are by site. `metrics_grain_s` is the grain
+    of the platform's metrics: Azure's minute, or 1 s for trials that are short, which Azure does not have.
     """
 
     name: str
@@ -228,6 +230,7 @@ class Profile:
     network: Network = field(default_factory=Network)
     delays_s: Mapping[str, float] = field(default_factory=dict)
     home_zone: str | None = None
+    metrics_grain_s: int = 60
 
     def latency(self, site: str, sku: str, option: str, zone_relation: str, op: str) -> Latency:
         """Find a latency; what a site, option or zone relation does not say is inherited.
@@ -285,6 +288,7 @@ class _Document(BaseModel):
     model_config = _FIXED
 
     description: str = ""
+    metrics_grain_s: Literal[1, 60] = 60
     latency: Annotated[tuple[_Row, ...], Field(min_length=1)]
     control_plane: _ControlPlane = _ControlPlane()
     noise: Noise = Noise()
@@ -394,4 +398,5 @@ def parse_profile(document: Mapping[str, Any], name: str, where: str) -> Profile
         network=checked.network,
         delays_s=checked.control_plane.delays_s,
         home_zone=None if home == "seed" else home,
+        metrics_grain_s=checked.metrics_grain_s,
     )

@@ -142,6 +142,7 @@ def _control_plane(
         seed=config["seed"],
         faults=tuple(config["faults"]),
         public_addresses=profile.network.public_addresses,
+        metrics_grain_s=profile.metrics_grain_s,
     )
     address, port = listener.getsockname()
     ca, certificate, key = _certificates(folder / "tls", address)
@@ -284,6 +285,7 @@ def _connection(config: dict[str, Any], profile: Profile, listener: socket.socke
         "pid": os.getpid(),
         "started": time.time(),
         "hours_between_blocks": profile.noise.hours_between_blocks,
+        "metrics_grain_s": profile.metrics_grain_s,
     }
 
 

@@ -54,7 +54,13 @@ def sections(
     texts = [
         cost_text.created(scenario, estimate),
         cost_text.limits(scenario),
-        "\n".join([cost_text.cost(estimate, binding, cloud), *cost_text.random_pass(scenario, estimate)]),
+        "\n".join(
+            [
+                cost_text.cost(estimate, binding, cloud),
+                *cost_text.random_pass(scenario, estimate),
+                *cost_text.evidence(scenario, estimate),
+            ]
+        ),
     ]
     return texts + (_of_subscription(scenario, clients) if clients else [_quota(scenario)])
 

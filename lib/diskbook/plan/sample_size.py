@@ -15,6 +15,7 @@ from diskbook.scenario import schedule
 from diskbook.scenario.model import Comparison, Scenario
 from diskbook.stats import power
 from diskbook.stats.power import Spread
+from diskbook.throttling import expected
 
 BLOCKS = (2, 3, 5, 10)
 MOST_REPLICATES = 99
@@ -249,7 +250,8 @@ def _number(target: Target, family: int, sd: float, df: float, least: int) -> in
 def _need(scenario: Scenario, replicates: int, blocks: int) -> Need:
     changed = with_numbers(scenario, replicates, blocks)
     single = with_numbers(scenario, 1, blocks)
-    return Need(blocks, replicates, trials(changed), schedule.seconds(single) + around_s(single))
+    seconds = schedule.seconds(single) + around_s(single) + expected.seconds(changed)
+    return Need(blocks, replicates, trials(changed), seconds)
 
 
 def with_numbers(scenario: Scenario, replicates: int, blocks: int) -> Scenario:

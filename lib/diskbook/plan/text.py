@@ -17,11 +17,12 @@ from diskbook.reference import disk_options, noise
 from diskbook.reference.catalog import OWN_DISK
 from diskbook.reference.delays import DELAYS_S
 from diskbook.scenario import attachments, schedule, volume_words
-from diskbook.scenario.model import Arm, Scenario, Workload
+from diskbook.scenario.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.show import tool as show_tool
 from diskbook.stats import power, prior_runs
 from diskbook.stats.prior_runs import Prior
 from diskbook.tables.vocabulary import Provenance, Scope
+from diskbook.throttling import expected
 from diskbook.tools import registry
 from diskbook.tools.job import OVERWRITE_BLOCK_BYTES
 
@@ -224,8 +225,9 @@ def _load(item: Workload) -> str:
 
 def _time(scenario: Scenario) -> str:
     trials_s, replicates = schedule.seconds(scenario), scenario.design.replicates
-    around_s = sample_size.around_s(scenario)
-    total, waiting_s = duration(trials_s + replicates * around_s), schedule.waiting_s(scenario)
+    around_s, alone_s = sample_size.around_s(scenario), expected.seconds(scenario)
+    total = duration(trials_s + replicates * (around_s + alone_s))
+    waiting_s = schedule.waiting_s(scenario)
     hours = scenario.design.hours_between_blocks
     waits = f", {duration(waiting_s)} of waiting, blocks {hours:g} h apart" if waiting_s else ""
     if _is_own(scenario):
@@ -238,9 +240,25 @@ def _time(scenario: Scenario) -> str:
         f"{duration(around_s - waiting_s)} a replicate on Azure{waits}; {total} in all"
     )
     if replicates > 1:
-        text += f", {duration(trials_s / replicates + around_s)} with replicates in parallel"
+        text += f", {duration(trials_s / replicates + around_s + alone_s)} with replicates in parallel"
     text += "\n  (on the emulator trials take as long, the rest a small part of it)"
-    return "\n".join([text, *_attaches(scenario), *_calls(scenario, trials_s / replicates + around_s)])
+    calls = _calls(scenario, trials_s / replicates + around_s + alone_s)
+    return "\n".join([text, *_evidence_trials(scenario), *_attaches(scenario), *calls])
+
+
+def _evidence_trials(scenario: Scenario) -> list[str]:
+    """Say which cells are measured once more for the platform's metrics, or that Azure would give none."""
+    seconds, longest_s = scenario.design.evidence_s, max(load.runtime_s for load in scenario.workload)
+    if not seconds and longest_s < LEAST_EVIDENCE_S:
+        short = f"trials take {longest_s:g} s at most, so Azure, with one value a minute, would give none"
+        return [f"  no evidence trials for the platform's metrics: {short}"]
+    chosen = expected.of(scenario).cells
+    return [
+        f"  evidence trials for the platform's metrics, of which Azure has one a minute: {len(chosen)} of "
+        f"{len(scenario.cells)} cells, those that may sit on a limit, once for {seconds:g} s; last of all, "
+        "so that nothing lacks the credit that they draw, and in no comparison; about "
+        f"{duration(expected.seconds(scenario))} a replicate"
+    ] * bool(seconds)
 
 
 def _attaches(scenario: Scenario) -> list[str]:

@@ -29,4 +29,6 @@ DELAYS_S: Mapping[str, float] = {
     "storage-account": 20.0,
     "network-delete": 5.0,
     "group-delete": 60.0,
+    # Until a minute's metrics are there; Microsoft says "a few minutes" of them.
+    "metrics": 180.0,
 }

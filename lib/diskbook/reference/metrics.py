@@ -16,6 +16,8 @@ import isodate
 NAMESPACE = "Microsoft.Compute/virtualMachines"
 LUN = "LUN"
 """Dimension of the metrics of data disks; the machine's own have none."""
+GRAINS_S = (60, 300, 900, 1800, 3600, 21600, 43200, 86400)
+"""Grains that Azure serves, as it lists them where it refuses another (Azure/azure-libraries-for-net#495)."""
 RESOURCES_A_CALL = 50
 NAMES_A_CALL = 20
 

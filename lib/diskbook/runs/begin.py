@@ -109,7 +109,12 @@ def _emulator(folder: Path, scenario: Scenario, asked: Mapping[str, Any]) -> dic
     settings = {**defaults, **asked}
     profile = load_profile(settings["profile"])
     fleet_limits.check(profile, scenario)
-    return {**settings, "hours_between_blocks": profile.noise.hours_between_blocks, "own": True}
+    return {
+        **settings,
+        "hours_between_blocks": profile.noise.hours_between_blocks,
+        "metrics_grain_s": profile.metrics_grain_s,
+        "own": True,
+    }
 
 
 def _of_running(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,7 +128,8 @@ def _of_running(asked: Mapping[str, Any]) -> dict[str, Any]:
                 f"emulator {emulator.name} runs with {key} {settings[key]}, not {value}; leave that out, "
                 "or start another emulator"
             )
-    return {**settings, "hours_between_blocks": emulator.hours_between_blocks}
+    kept = ("hours_between_blocks", "metrics_grain_s")
+    return {**settings, **{key: getattr(emulator, key) for key in kept}}
 
 
 def _manifest(

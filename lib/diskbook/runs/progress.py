@@ -85,7 +85,8 @@ class Progress:
         elif sys.stdout.isatty():
             self._advance(what)
         else:
-            place = f"replicate {event['replicate']} block {event['block']}"
+            block = "evidence" if event.get("evidence_s") else f"block {event['block']}"
+            place = f"replicate {event['replicate']} {block}"
             self.say(f"  trial {self._done:>3}/{self._trials}  {place}  {what:<26} {event['seen']}")
 
     def _advance(self, what: str) -> None:

@@ -49,6 +49,8 @@ IMPORTED = "imported"
 """What stands for the article where results were imported."""
 NO_ARTICLE = "none"
 """And in a scenario of one's own, which is held against nobody's figures."""
+LEAST_EVIDENCE_S = 120.0
+"""A trial of that length holds a whole minute of the clock, whenever it begins."""
 _OF_SEVERAL_LINES = frozenset({"question", "verbatim"})
 
 
@@ -290,6 +292,8 @@ class Design(Record):
     `hours_between_blocks` is how long after the last block of a replicate began the next one may begin.
     `settle_s` passes between an attach and the first trial after it. After its fill a working set is written
     over once, in random order, unless `no_overwrite` says why not.
+    `evidence_s` is how long each cell that may sit on a limit is measured once more, at the end, for metrics
+    of the platform, which come one a minute; 0 for not at all (`throttling.expected`).
     """
 
     replicates: Annotated[int, Field(ge=1, le=99)] = 1
@@ -298,9 +302,20 @@ class Design(Record):
     looks: Annotated[tuple[Annotated[int, Field(ge=2, le=99)], ...], Field(strict=False)] = ()
     hours_between_blocks: Annotated[float, Field(ge=0, le=24, strict=False, allow_inf_nan=False)] = 0.0
     settle_s: Annotated[float, Field(ge=0, le=3600, strict=False, allow_inf_nan=False)] = 0.0
+    evidence_s: Annotated[float, Field(ge=0, le=3600, strict=False, allow_inf_nan=False)] = 0.0
     no_overwrite: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     # No run starts that is expected to cost more, with a margin; see diskbook.cost.budget.
     max_cost_usd: Annotated[float, Field(gt=0, strict=False, allow_inf_nan=False)] | None = None
+
+    @field_validator("evidence_s")
+    @classmethod
+    def _holds_a_minute(cls, value: float) -> float:
+        if 0 < value < LEAST_EVIDENCE_S:
+            raise ValueError(
+                f"a trial of {value:g} s may hold no whole minute of the platform's metrics; write "
+                f"{LEAST_EVIDENCE_S:g} or more, or 0 for no such trials"
+            )
+        return value
 
 
 class Comparison(Record):

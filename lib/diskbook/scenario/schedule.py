@@ -10,7 +10,7 @@ each of them. See the definitions in the README's glossary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,10 @@ from diskbook.scenario.model import Scenario, Workload
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """One trial to be run. Numbers count from 1; `position` counts within the block."""
+    """One trial to be run. Numbers count from 1; `position` counts within the block.
+
+    One for `evidence` is for metrics of the platform alone: no comparison, interval or figure has it.
+    """
 
     replicate: int
     block: int
@@ -28,6 +31,7 @@ class PlannedTrial:
     position: int
     arm: str
     workload: str
+    evidence: bool = False
 
     def name(self, attempt: int) -> str:
         """Identify the trial and its attempt; also the name of its raw files."""
@@ -37,11 +41,19 @@ class PlannedTrial:
 
 @dataclass(frozen=True)
 class Block:
-    """The unit of completion: a block that is cut short is repeated whole."""
+    """The unit of completion: a block that is cut short is repeated whole.
+
+    A trial for evidence is a block of its own, numbered after those that are compared.
+    """
 
     replicate: int
     block: int
     trials: tuple[PlannedTrial, ...]
+
+    @property
+    def evidence(self) -> bool:
+        """Whether it is there for metrics of the platform alone."""
+        return all(trial.evidence for trial in self.trials)
 
     def numbered(self, replicate: int) -> Block:
         """Return the same block as part of another replicate: the one that a resumed run measures it on."""
@@ -73,6 +85,37 @@ def plan(scenario: Scenario, *, balanced: bool = True) -> list[Block]:
         for replicate in replicates
         for block in range(1, last + 1)
     ]
+
+
+def evidence_blocks(scenario: Scenario, cells: Sequence[tuple[str, str]]) -> list[Block]:
+    """Plan one trial for evidence of each cell, after all others; replicates have the cells in turn.
+
+    Parameters
+    ----------
+    scenario
+        With `design.replicates`; without `design.evidence_s` there are none.
+    cells
+        Arm and workload of each (`throttling.expected`).
+    """
+    last = max((workload.blocks for workload in scenario.workload), default=0)
+    replicates = scenario.design.replicates
+    blocks = []
+    for number, (arm, workload) in enumerate(cells if scenario.design.evidence_s else ()):
+        turn, replicate = divmod(number, replicates)
+        trial = PlannedTrial(replicate + 1, last + 1 + turn, 1, 1, arm, workload, evidence=True)
+        blocks.append(Block(replicate + 1, last + 1 + turn, (trial,)))
+    return blocks
+
+
+def offered(scenario: Scenario, trial: PlannedTrial) -> Workload:
+    """Return the load of a trial: its workload, which one for evidence has for `design.evidence_s`."""
+    load = scenario.workload_named(trial.workload)
+    return for_evidence(load, scenario.design.evidence_s) if trial.evidence else load
+
+
+def for_evidence(load: Workload, seconds: float | None) -> Workload:
+    """Return a workload as a trial for evidence of so many seconds has it; as it is where there are none."""
+    return load if not seconds else load.model_copy(update={"runtime_s": float(seconds)})
 
 
 def _block(scenario: Scenario, replicate: int, block: int, balanced: bool) -> Block:

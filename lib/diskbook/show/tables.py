@@ -252,7 +252,11 @@ def _limited(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str])
             "Trials that agree": frame["agrees"],
         }
     )
-    caption = "What limited each cell: limit, credit, and the share consumed as the platform reports it"
+    has = int(frame["agrees"].ne("").sum())
+    caption = (
+        "What limited each cell: limit, credit, and the share consumed as the platform reports it; "
+        f"{has} of {len(frame)} cells have such evidence"
+    )
     if shown["Trials that agree"].eq("").all():
         shown = shown.drop(columns="Trials that agree")
     else:

@@ -60,6 +60,8 @@ def facts(scenario: Scenario, ledger: Iterable[Mapping[str, Any]]) -> list[tuple
     steps: dict[str, None] = {}
     for event in ledger:
         trial = event["event"] == "trial"
+        if event.get("evidence_s"):
+            continue
         written = [f"writes {event['content']}"] if event.get("content") else []
         if not trial and written:
             steps[f"{_STEPS[event['event']]} {event['content']}"] = None

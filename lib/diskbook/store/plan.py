@@ -16,6 +16,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.scenario import schedule
 from diskbook.scenario.schedule import Block, PlannedTrial
 from diskbook.store.run import Run
+from diskbook.throttling import expected
 
 FILE, SCHEMA = "plan.json", 1
 
@@ -49,8 +50,9 @@ def write(run: Run) -> None:
             "replicate": block.replicate,
             "block": block.block,
             "trials": [[trial.repeat, trial.arm, trial.workload] for trial in block.trials],
+            **({"evidence": True} if block.evidence else {}),
         }
-        for block in schedule.plan(run.scenario)
+        for block in [*schedule.plan(run.scenario), *expected.blocks(run.scenario)]
     ]
     content = {"schema": SCHEMA, "run": run.name, "scenario_sha256": _scenario_hash(run), "blocks": blocks}
     text = json.dumps(content, separators=(",", ":")) + "\n"
@@ -95,9 +97,9 @@ def remaining(run: Run, replicate: int) -> list[Block]:
 
 
 def progress(run: Run) -> Progress:
-    """How much of the plan is done, by the ledger."""
+    """How much of the plan is done, by the ledger; trials for evidence are no part of it."""
     complete = complete_blocks(run)
-    planned = {(block.replicate, block.block) for block in blocks_of(run)}
+    planned = {(block.replicate, block.block) for block in blocks_of(run) if not block.evidence}
     whole = Counter(replicate for replicate, _ in planned)
     done = Counter(replicate for replicate, _ in complete & planned)
     begun = [replicate for replicate in whole if done[replicate]]
@@ -132,7 +134,7 @@ def _read(run: Run) -> dict[str, Any] | None:
 def _block(row: dict[str, Any]) -> Block:
     replicate, block = row["replicate"], row["block"]
     trials = tuple(
-        PlannedTrial(replicate, block, repeat, position, arm, workload)
+        PlannedTrial(replicate, block, repeat, position, arm, workload, row.get("evidence", False))
         for position, (repeat, arm, workload) in enumerate(row["trials"], 1)
     )
     return Block(replicate, block, trials)

@@ -22,6 +22,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic
 from diskbook.base.units import MB
 from diskbook.reference.catalog import EPHEMERAL
+from diskbook.scenario import schedule
 from diskbook.scenario.model import Scenario, Workload
 from diskbook.store import attached, raw, raw_imported
 from diskbook.store.guests import Guests
@@ -38,7 +39,10 @@ __all__ = ["Tables", "build", "read", "tables_of", "validate", "write"]
 Event = Mapping[str, Any]
 Reader = Callable[[Event, Workload], Measurement]
 _ALWAYS = (schema.TRIALS, schema.BINS, schema.SERIES)
-_SOMETIMES = (schema.METRICS, schema.COUNTERS, schema.FLEET, schema.LOSSES, schema.GUEST)
+_SOMETIMES = (
+    *(schema.METRICS, schema.COUNTERS, schema.FLEET, schema.LOSSES, schema.GUEST),
+    schema.EVIDENCE,
+)
 _LIMITS = ("iops", "mb_s", "burst_iops", "burst_mb_s")
 
 
@@ -51,7 +55,8 @@ class Tables:
     and after each trial on one of its volumes; without rows where there is no cluster), `fleet` (a row a
     machine and direction of the trials that a fleet measured; without rows where none did), `losses` (a row a
     replicate, loss and volume; without rows where none were played), `guest` (a row a trial: what its machine
-    said of itself; without rows where none was asked).
+    said of itself; without rows where none was asked), `evidence` (a row a trial and direction of those that
+    were made for the platform's metrics alone; nothing of them is in any other table but `metrics`).
     """
 
     trials: pd.DataFrame
@@ -62,6 +67,7 @@ class Tables:
     fleet: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.FLEET))
     losses: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.LOSSES))
     guest: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.GUEST))
+    evidence: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.EVIDENCE))
 
 
 def build(run: Run) -> Tables:
@@ -101,32 +107,50 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
     """Compute the tables; `read_trial` gives the raw result of a finished trial."""
     events = list(ledger)
     complete, since = _complete(events), _attached(manifest, events)
-    trials: list[dict[str, Any]] = []
-    measured: list[tuple[str, Measurement]] = []
-    fleet: list[dict[str, Any]] = []
-    guests = Guests(manifest)
-    demands: dict[str, tuple[float, float, float]] = {}
+    rows = _Rows(guests := Guests(manifest))
     for number, event in enumerate(events, 1):
         guests.note(event)
         if event["event"] != "trial":
             continue
         workload, common = _described(manifest, event, number, number in complete)
         common |= {"durability": guests.durability(event, workload), **since[event["trial"]]}
-        if event["status"] != "ok":
-            trials.append({**common, "direction": "none"})
-            continue
-        result = read_trial(event, workload)
-        measured.append((event["trial"], result))
-        demands[event["trial"]] = _demand(result.directions, workload)
-        common["tool_version"] = result.version
-        held = _held(result, workload)
-        trials.extend({**common, **row, **held} for row in _rows(result.directions, workload))
-        fleet.extend(_machines(manifest["run"], event["trial"], result, workload))
-        guests.add(event, workload, result)
-    _add_credit(trials, manifest, events, demands)
-    table = volume_setups.with_limits(schema.from_rows(schema.TRIALS, trials), manifest)
-    machines, read = schema.from_rows(schema.FLEET, fleet), schema.from_rows(schema.GUEST, guests.rows)
-    return Tables(table, _bins(measured), _series(measured), fleet=machines, guest=read)
+        rows.add(event, workload, common, read_trial(event, workload) if event["status"] == "ok" else None)
+    _add_credit([*rows.trials, *rows.evidence], manifest, events, rows.demands)
+    table, alone = (
+        volume_setups.with_limits(schema.from_rows(kind, listed), manifest)
+        for kind, listed in ((schema.TRIALS, rows.trials), (schema.EVIDENCE, rows.evidence))
+    )
+    fleet, guest = schema.from_rows(schema.FLEET, rows.fleet), schema.from_rows(schema.GUEST, guests.rows)
+    measured = rows.measured
+    return Tables(table, _bins(measured), _series(measured), fleet=fleet, guest=guest, evidence=alone)
+
+
+@dataclass
+class _Rows:
+    """Rows of the tables, trial by trial; of one for evidence there are none but its own."""
+
+    guests: Guests
+    trials: list[dict[str, Any]] = field(default_factory=list)
+    evidence: list[dict[str, Any]] = field(default_factory=list)
+    measured: list[tuple[str, Measurement]] = field(default_factory=list)
+    fleet: list[dict[str, Any]] = field(default_factory=list)
+    demands: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+
+    def add(
+        self, event: Event, workload: Workload, common: Mapping[str, Any], result: Measurement | None
+    ) -> None:
+        """Take a trial; `result` is None where it failed."""
+        kept = self.evidence if event.get("evidence_s") else self.trials
+        if result is None:
+            kept.append({**common, "direction": "none"})
+            return
+        self.demands[event["trial"]] = _demand(result.directions, workload)
+        more = {"tool_version": result.version, **_held(result, workload)}
+        kept.extend({**common, **row, **more} for row in _rows(result.directions, workload))
+        if kept is self.trials:
+            self.measured.append((event["trial"], result))
+            self.fleet.extend(_machines(common["run"], event["trial"], result, workload))
+            self.guests.add(event, workload, result)
 
 
 def _attached(manifest: Mapping[str, Any], events: list[Event]) -> dict[str, dict[str, float | None]]:
@@ -165,7 +189,7 @@ def _counters(run: Run, ledger: Iterable[Event]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for event in ledger:
         entry = (event.get("files") or {}).get(counters.KIND) if event["event"] == "trial" else None
-        if not isinstance(entry, Mapping):
+        if not isinstance(entry, Mapping) or event.get("evidence_s"):
             continue
         try:
             document = json.loads(raw.read_bytes(run.folder, entry))
@@ -249,6 +273,7 @@ def _described(
     try:
         workloads = {item["name"]: item for item in manifest["scenario"]["workload"]}
         workload = Workload.model_validate(workloads[event["workload"]])
+        workload = schedule.for_evidence(workload, event.get("evidence_s"))
         return workload, _common(manifest, event, workload, complete)
     except KeyError as error:
         what = f"manifest.json or line {line} of ledger.jsonl lacks {error}"

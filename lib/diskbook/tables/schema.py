@@ -136,6 +136,11 @@ TRIALS = Table(
     remedy=_REBUILD,
 )
 
+EVIDENCE = replace(TRIALS, name="evidence")
+"""Trials made for metrics of the platform alone (`Design.evidence_s`), with the columns of `TRIALS`.
+
+A table of their own, so that nothing compares, draws or counts them by mistake."""
+
 BINS = Table(
     "bins",
     (

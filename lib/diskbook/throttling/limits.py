@@ -51,6 +51,8 @@ OVERSHOOT = 1.05
 CONSUMED = 99.0
 """Percentage of a limit from which on the platform's metric says that it is reached."""
 _MEDIANS = ["outstanding", "block_size_bytes", "iops", "mb_s", "lat_mean_ms", "share", "rate_offered"]
+BY_PLATFORM = "the platform reports"
+"""How evidence begins that the platform's metrics give."""
 KNEE_FACTOR = 2.0
 """Multiple of the depth that a rate needs at the unqueued latency, beyond which depth buys nothing."""
 
@@ -308,7 +310,7 @@ def _consumed(
 def _evidence(cell: Cell, cells: Sequence[Cell], consumed: float | None) -> str:
     """Say what corroborates that a cell sits on its limit; empty when nothing does."""
     if consumed is not None and consumed >= CONSUMED:
-        return f"the platform reports {consumed:.0f} % of the limit as consumed"
+        return f"{BY_PLATFORM} {consumed:.0f} % of the limit as consumed"
     if cell["flat"]:
         return "its one-second rate varies by less than 0.3 %"
     alike = ("arm", "kind", "block_size_bytes")

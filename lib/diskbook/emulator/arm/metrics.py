@@ -2,7 +2,8 @@
 
 From the REST specification (metrics:getBatch 2024-02-01, "Migrate to the getBatch API") and from Microsoft's
 list of metrics; not seen on the wire. Azure serves it at a regional host of its own, the emulator at its one
-address. What only the emulator does: grains of whole seconds below a minute, for trials that are short.
+address. What only the emulator does, and only where its profile says `metrics_grain_s`: grains of so many
+seconds, for trials that are short.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from diskbook.emulator.types import Activity, Json
 from diskbook.reference import metrics
 from diskbook.reference.metrics import LUN, Metric
 
-DELAY_S = 90.0  # metrics take a minute or two to arrive; plausible, not read
 MOST_WINDOWS = 20_000
 _LUNS = re.compile(rf"\b{LUN}\s+eq\s+'([^']*)'", re.IGNORECASE)
 
@@ -34,9 +34,9 @@ def get_batch(plane: ControlPlane, call: Call) -> Reply:
     """Answer the metrics of several machines."""
     metrics = _metrics(call)
     luns = _luns(call, metrics)
-    windows = _windows(call)
+    windows = _windows(call, plane.settings.metrics_grain_s)
     machines = [_machine(plane, resource_id) for resource_id in _resource_ids(call)]
-    arrived = time.time() - DELAY_S * plane.settings.time_scale
+    arrived = time.time() - plane.settings.delay_s("metrics") * plane.settings.time_scale
     activities = plane.backend.activity()
     values = [
         _of_machine(machine, metrics, luns, windows, activities, arrived, int(call.query.get("top", "10")))
@@ -71,12 +71,8 @@ def _luns(call: Call, metrics: Iterable[Metric]) -> set[str] | None:
     return luns or None
 
 
-def _windows(call: Call) -> Windows:
-    interval = call.query.get("interval", "PT1M")
-    try:
-        grain_s = metrics.grain_s(interval)
-    except ValueError:
-        raise bad_request(f"Interval '{interval}' is not supported.") from None
+def _windows(call: Call, least_s: int) -> Windows:
+    grain_s = _grain_s(call.query.get("interval", "PT1M"), least_s)
     try:
         start, end = (epoch(call.query[name]) for name in ("starttime", "endtime"))
     except (KeyError, ValueError):
@@ -86,6 +82,25 @@ def _windows(call: Call) -> Windows:
     if not 0 < count <= MOST_WINDOWS:
         raise bad_request("The time span has no window, or too many; ask for less at a time.")
     return Windows(first, grain_s, count)
+
+
+def _grain_s(interval: str, least_s: int) -> int:
+    """Read a grain; one that Azure does not serve is refused, unless the profile has it."""
+    try:
+        grain_s = metrics.grain_s(interval)
+    except ValueError:
+        raise bad_request(f"Interval '{interval}' is not supported.") from None
+    if grain_s not in (*metrics.GRAINS_S, least_s):
+        served = ",".join(_span(grain) for grain in metrics.GRAINS_S)
+        raise bad_request(f"Invalid time grain duration: {interval}, supported ones are: {served}")
+    return grain_s
+
+
+def _span(seconds: int) -> str:
+    """Write seconds as .NET does: "00:05:00", a day "1.00:00:00"."""
+    days, rest = divmod(seconds, 86400)
+    clock = f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
+    return f"{days}.{clock}" if days else clock
 
 
 def _resource_ids(call: Call) -> list[str]:

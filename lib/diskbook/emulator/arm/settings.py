@@ -29,8 +29,9 @@ class Settings:
     of the documented ones (by the tag `diskbook-site`), `quotas` gives cores by "cores" (region) or VM family
     (350 where nothing is said) and public addresses, `restrictions` are sizes that the subscription may not
     have, `role` is the account's (`access.ROLES`), `unregistered` are namespaces of providers that the
-    subscription has not registered, `seed` draws its mapping of logical to physical zones, `faults` are as in
-    `faults.py`. With `public_addresses` "refused" Azure Policy denies them (`company.py`).
+    subscription has not registered, `metrics_grain_s` is a grain of metrics that is served beside Azure's
+    own, `seed` draws its mapping of logical to physical zones, `faults` are as in `faults.py`. With
+    `public_addresses` "refused" Azure Policy denies them (`company.py`).
     """
 
     subscription_id: str
@@ -46,6 +47,7 @@ class Settings:
     role: str = "Contributor"
     unregistered: tuple[str, ...] = ()
     public_addresses: str = "allowed"
+    metrics_grain_s: int = 60
 
     def delay_s(self, kind: str) -> float:
         """Azure's time for an operation of this kind, in unscaled seconds."""

@@ -17,6 +17,7 @@ from diskbook.emulator.types import Json
 from diskbook.selftest.faults.scene import EMULATOR, OWN_PLACE, Scene, line_of
 from diskbook.store import plan as plans, tables
 from diskbook.store.run import Run
+from diskbook.throttling import evidence
 
 PATIENCE_S = 60.0  # what has lost its parent takes a moment to end
 
@@ -115,7 +116,8 @@ def _against_plan(run: Run, events: list[Json]) -> list[str]:
         for block in planned
         if (count := complete[block.replicate, block.block]) != 1
     ]
-    table = tables.build(run).trials
+    built = tables.build(run)
+    table = evidence.with_trials_for(built.trials, built.evidence)
     measured = Counter(
         (origin[row.replicate], row.block, row.position)
         for row in table[table.status == "ok"].drop_duplicates("trial").itertuples()

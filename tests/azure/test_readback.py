@@ -146,7 +146,7 @@ def test_a_machine_that_is_as_asked_is_recorded(maker: Maker) -> None:
         "os_disk_local": None,
         "os_disk_gib": 30,
         "interface_delete_option": "Delete",
-        "disk_controller": None,
+        "disk_controller": "SCSI",
         "security_type": None,
         "encryption_at_host": False,
         "ultra_ssd": False,

@@ -7,19 +7,28 @@ then on, by resumed runs as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from diskbook.azure import requests
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
 from diskbook.scenario.model import Scenario
+from diskbook.scenario.size_rules import NOTHING_KNOWN, Traits
 from diskbook.store.run import Run
 
 
-def versions(clients: Clients, run: Run, scenario: Scenario, region: str) -> dict[str, str]:
+def versions(
+    clients: Clients,
+    run: Run,
+    scenario: Scenario,
+    region: str,
+    traits: Mapping[str, Traits] = MappingProxyType({}),
+) -> dict[str, str]:
     """Return the version of each image that a run needs, by its name in `requests.IMAGES`.
 
-    Those that its manifest has are kept; others are asked for and written there.
+    Those that its manifest has are kept; others are asked for and written there. `traits` are those of the
+    sizes of its machines, by name.
 
     Raises
     ------
@@ -28,7 +37,10 @@ def versions(clients: Clients, run: Run, scenario: Scenario, region: str) -> dic
     """
     known: dict[str, str] = dict(run.manifest.get("images") or {})
     needed = {
-        requests.image_of(machine, pooled=scenario.is_pooled(machine.name)) for machine in scenario.machine
+        requests.image_of(
+            machine, traits.get(machine.size, NOTHING_KNOWN), pooled=scenario.is_pooled(machine.name)
+        )
+        for machine in scenario.machine
     }
     missing = sorted(needed - known.keys())
     if missing:

@@ -12,6 +12,7 @@ from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.operations import azure_time
 from diskbook.emulator.arm.state import Resource
 from diskbook.emulator.types import Json, VmSpec
+from diskbook.reference.catalog import SCSI
 
 SSH_PORT_TAG = "diskbook-ssh-port"
 DISK_DEFAULTS: Json = {"caching": "None", "toBeDetached": False, "deleteOption": "Detach"}
@@ -111,6 +112,7 @@ def spec_of(vm: Resource) -> VmSpec:
         local_os_gib=int(os_disk["diskSizeGB"]) if os_disk.get("diffDiskSettings") else None,
         tags=dict(vm.body.get("tags") or {}),
         image=str((vm.properties["storageProfile"].get("imageReference") or {}).get("sku", "")),
+        controller=str(vm.properties["storageProfile"].get("diskControllerType") or SCSI),
     )
 
 

@@ -29,7 +29,7 @@ done; true
 # that has azure-vm-utils): a data disk is namespace LUN + 2 of Azure's own NVMe controller. Read in
 # Azure/azure-vm-utils (doc/disk-identification.md, udev/80-azure-disk.rules), unverified here. Partitions
 # have a p in their names, the hidden paths of a multipath namespace a c.
-_NAMESPACES = f"""for b in /sys/class/block/nvme*n*; do
+NAMESPACES = f"""for b in /sys/class/block/nvme*n*; do
 case "${{b##*/}}" in *[pc]*) continue;; esac
 m=$(cat "$b/device/model" 2>/dev/null) || continue
 case "$m" in "{NVME_MODEL}"|"{NVME_MODEL} "*) ;; *) continue;; esac
@@ -57,7 +57,7 @@ _MARK = (
 
 def by_lun(connection: Connection) -> dict[int, Device]:
     """Disks that the machine sees now, by LUN; raises as `disks.by_lun` does."""
-    rows = [line.split() for line in connection.check(_LIST + _NAMESPACES).decode().splitlines()]
+    rows = [line.split() for line in connection.check(_LIST + NAMESPACES).decode().splitlines()]
     return devices(rows, connection.host.name)
 
 

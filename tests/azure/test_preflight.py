@@ -16,6 +16,7 @@ from diskbook.azure import clients, offers, preflight, sizes
 from diskbook.azure.offers import Offer, Region
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
+from diskbook.cost import text as cost_text
 from diskbook.emulator import lifecycle
 from diskbook.runs import stages
 from diskbook.scenario import size_rules
@@ -261,6 +262,8 @@ def test_a_size_of_no_table_is_what_azure_says_of_it() -> None:
         "Standard_D8xyz_v9 is in no table: Azure says 12,800 uncached IOPS and 290 MB/s; what it bursts to "
         "is not known"
     )
+    assert sizes.of_scenario(scenario, known) == [sizes.differences(new)]
+    assert "Standard_D8xyz_v9" in cost_text.limits(scenario) and "in no table" in cost_text.limits(scenario)
     silent = replace(new, capabilities={})
     assert set(sizes.limits(silent).values()) == {None}
     assert "its cells are labelled 'limit not known'" in sizes.differences(silent)

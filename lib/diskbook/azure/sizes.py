@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date, datetime
 
-from diskbook.azure.offers import Offer
+from diskbook.azure.offers import Offer, Region
 from diskbook.base.units import MB
 from diskbook.reference import catalog
 from diskbook.reference.catalog import SCSI
 from diskbook.scenario import size_rules
+from diskbook.scenario.model import Scenario
 from diskbook.scenario.size_rules import Traits
 
 DATE_FORMS = ("%m/%d/%Y", "%Y-%m-%d")
@@ -93,6 +94,12 @@ def differences(offer: Offer) -> str:
         return f"{offer.name} is in no table: {_figures(offer)}; what it bursts to is not known"
     apart = "; ".join(_apart(offer, size))
     return f"{offer.name}: {apart}; Azure's figures are used" if apart else ""
+
+
+def of_scenario(scenario: Scenario, here: Region) -> list[str]:
+    """Name where Azure and the table disagree on the sizes of a scenario, a line a size."""
+    names = dict.fromkeys(machine.size.lower() for machine in scenario.machine)
+    return [text for name in names if name in here.sizes and (text := differences(here.sizes[name]))]
 
 
 def _figures(offer: Offer) -> str:

@@ -158,11 +158,10 @@ def _chosen(
 
 def _machine_unknown(totals: pd.DataFrame) -> np.ndarray:
     """Trials whose disk has limits, and whose machine has none that is known: neither IOPS nor MB/s."""
-    disk, *machine = (
-        ~np.isnan(limit_values(totals, column))
-        for column in ("cap_disk_iops", "cap_vm_iops", "cap_vm_mb_s", "cap_vm_cached_iops")
-    )
-    return disk & ~np.logical_or.reduce(machine)
+    disk: np.ndarray = ~np.isnan(limit_values(totals, "cap_disk_iops"))
+    for column in ("cap_vm_iops", "cap_vm_mb_s", "cap_vm_cached_iops"):
+        disk &= np.isnan(limit_values(totals, column))
+    return disk
 
 
 def limit_values(totals: pd.DataFrame, column: str) -> np.ndarray:

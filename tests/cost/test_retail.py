@@ -57,7 +57,18 @@ def all_sizes() -> list[catalog.VmSize]:
     return sizes + [catalog.vm_size(size.substitute) for size in sizes if size.substitute]
 
 
-ALSO_PRICED = ("DS1_v2", "D4s_v3", "D4as_v5", "D2s_v5", "D4s_v5", "D8s_v5", "E4ads_v5", "E32s_v3", "B8ms")
+ALSO_PRICED = (
+    "DS1_v2",
+    "DS2_v2",
+    "D4s_v3",
+    "D4as_v5",
+    "D2s_v5",
+    "D4s_v5",
+    "D8s_v5",
+    "E4ads_v5",
+    "E32s_v3",
+    "B8ms",
+)
 ALSO_PRICED += ("D16s_v5", "D32s_v5", "E32s_v5", "L16s_v3", "E2as_v5", "E16as_v5")
 
 

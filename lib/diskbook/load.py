@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.validation import Wording, one_line, sentence
+from diskbook.reference.rules import UNKNOWN_SIZE
 from diskbook.scenario import (
     azure_rules,
     consistency,
@@ -54,7 +55,13 @@ def sampled() -> list[str]:
     return [name for name in names() if SAMPLE in _read(_find(name)).get("preset", {})]
 
 
-def load(scenario: str, preset: str = "standard", overrides: Mapping[str, Any] | None = None) -> Scenario:
+def load(
+    scenario: str,
+    preset: str = "standard",
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    asks_azure: bool = False,
+) -> Scenario:
     """Read a scenario, apply a preset and overrides, and check it whole.
 
     Parameters
@@ -66,6 +73,8 @@ def load(scenario: str, preset: str = "standard", overrides: Mapping[str, Any] |
     overrides
         Dotted keys and values that win over the preset, e.g. ``{"design.replicates": 2}``,
         ``{"workload.randwrite-qd1.blocks": 8}`` or ``{"all_workloads.runtime_s": 10}``.
+    asks_azure
+        Whether Azure is asked before anything is created: it then decides about sizes that no table has.
 
     Raises
     ------
@@ -74,12 +83,12 @@ def load(scenario: str, preset: str = "standard", overrides: Mapping[str, Any] |
     """
     path = _find(scenario)
     try:
-        return _load(path, preset, overrides or {})
+        return _load(path, preset, overrides or {}, asks_azure)
     except UsageError as error:
         raise UsageError(one_line(str(error))) from None
 
 
-def _load(path: Path, preset: str, overrides: Mapping[str, Any]) -> Scenario:
+def _load(path: Path, preset: str, overrides: Mapping[str, Any], asks_azure: bool) -> Scenario:
     raw = _read(path)
     _check_shape(raw, path.name)
     if "name" in raw:
@@ -95,7 +104,8 @@ def _load(path: Path, preset: str, overrides: Mapping[str, Any]) -> Scenario:
     applied = ("quick", SAMPLE) if preset == SAMPLE else (preset,)
     layers = {f"{path.name}: [preset.{name}]": presets.get(name, {}) for name in applied}
     _lay_over(raw, {**layers, "overrides": _nested(overrides)}, path.name)
-    return check(from_dict({"name": path.stem, "preset": preset, **raw}, path.name), path.name)
+    made = from_dict({"name": path.stem, "preset": preset, **raw}, path.name)
+    return check(made, path.name, asks_azure=asks_azure)
 
 
 def _check_shape(raw: Mapping[str, Any], where: str) -> None:
@@ -127,9 +137,12 @@ def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
     return scenario
 
 
-def check(scenario: Scenario, where: str) -> Scenario:
+def check(scenario: Scenario, where: str, *, asks_azure: bool = False) -> Scenario:
     """Hold a scenario against Azure's rules; raise UsageError with the first one it breaks."""
-    broken = [*azure_rules.check(scenario), *registry.check(scenario), *failover_rules.check(scenario)]
+    rules = azure_rules.check(scenario)
+    if asks_azure:
+        rules = [rule for rule in rules if rule.rule != UNKNOWN_SIZE]
+    broken = [*rules, *registry.check(scenario), *failover_rules.check(scenario)]
     broken += network_rules.check(scenario.network)
     if broken:
         more = f" ({len(broken) - 1} more rule(s) broken)" if len(broken) > 1 else ""

@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 from diskbook import load
-from diskbook.azure import clients, offers, preflight
+from diskbook.azure import clients, offers, preflight, sizes
 from diskbook.azure.offers import Offer, Region
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
+from diskbook.cost import text as cost_text
 from diskbook.emulator import lifecycle
 from diskbook.runs import stages
+from diskbook.scenario import size_rules
 from diskbook.scenario.model import Scenario
 from support import emulated
 from support.arm_plane import SUBSCRIPTION, TOKEN, World, world
@@ -45,8 +47,8 @@ def clients_at(plane: World) -> clients.Clients:
     return clients.Clients(cloud)
 
 
-def zone_disks(**overrides: Any) -> Scenario:
-    return load.load("zone-disks", "quick", overrides)
+def zone_disks(asks_azure: bool = False, **overrides: Any) -> Scenario:
+    return load.load("zone-disks", "quick", overrides, asks_azure=asks_azure)
 
 
 def test_nothing_stands_in_the_way_of_the_scenarios(plane: World) -> None:
@@ -96,8 +98,8 @@ def test_a_closed_region_names_similar_sizes_and_regions(plane: World) -> None:
     assert len(found) == 3  # one a machine
     assert found[0] == (
         "[[machine]] vm1: region westeurope does not offer this subscription Standard_D4as_v4; take "
-        "Standard_D4as_v5 or Standard_D4s_v3 or Standard_D4s_v5 instead, or region norwayeast or eastus or "
-        "westus2"
+        "Standard_D4as_v5 or Standard_D4ads_v5 or Standard_D4ds_v4 instead, or region norwayeast or eastus "
+        "or westus2"
     )
 
 
@@ -179,6 +181,112 @@ def test_a_retired_size_names_its_substitute() -> None:
     assert said(named, here)[0].endswith("take Standard_E8as_v4 or Standard_D8as_v4 instead")
     assert said(zone_disks(), region(zone_disks(), RetirementDateUtc="2027-05-01T00:00:00Z")) == []
     assert said(zone_disks(), region(zone_disks(), RetirementDateUtc="soon")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [("09/03/2024", date(2024, 9, 3)), ("2024-09-03T00:00:00Z", date(2024, 9, 3)), ("soon", None), ("", None),
+     ("09/03/2024 00:00:00", date(2024, 9, 3)), ("13/03/2024", None)],
+)  # fmt: skip
+def test_a_day_is_read_as_the_api_writes_it_and_as_iso(text: str, day: date | None) -> None:
+    """RetirementDateUtc has the month first."""
+    assert sizes.day_of(text) == day
+
+
+def test_a_date_that_cannot_be_read_is_the_tables() -> None:
+    unread = Offer("Standard_D4s_v3", "", "", frozenset(), True, {"RetirementDateUtc": "soon"})
+    assert sizes.retired_on("Standard_D4s_v3", unread) == date(2029, 11, 15)
+    listed = replace(unread, capabilities={"RetirementDateUtc": "09/03/2024"})
+    assert sizes.retired_on("Standard_D4s_v3", listed) == date(2024, 9, 3)
+    assert said(zone_disks(), region(zone_disks(), RetirementDateUtc="09/03/2026"))[0].startswith(
+        "[[machine]] vm1: Standard_D4as_v4 was retired on 2026-09-03; take "
+    )
+
+
+def test_the_emulated_list_writes_dates_and_controllers_as_azure_does(plane: World) -> None:
+    here = offers.sizes(clients_at(plane), "westeurope")
+    assert here["standard_d4s_v3"].capabilities["RetirementDateUtc"] == "11/15/2029"
+    assert "RetirementDateUtc" not in here["standard_d4as_v4"].capabilities
+    assert here["standard_e2bs_v5"].capabilities["DiskControllerTypes"] == "SCSI, NVMe"
+    assert here["standard_d2s_v6"].capabilities["DiskControllerTypes"] == "NVMe"
+    assert here["standard_d2s_v6"].capabilities["HyperVGenerations"] == "V2"
+    assert not any("Burst" in name for size in here.values() for name in size.capabilities)
+    assert not any(sizes.differences(size) for size in here.values())
+
+
+# What may stand in for a size
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("Standard_D8ps_v5", {}),  # Arm64 processors
+        ("Standard_D8s_v6", {}),  # an NVMe controller alone
+        ("Standard_D8xyz_v9", {}),  # of no table
+        ("Standard_D8as_v4", {"CpuArchitectureType": "Arm64"}),
+        ("Standard_D8as_v4", {"DiskControllerTypes": "NVMe"}),
+        ("Standard_D8as_v4", {"HyperVGenerations": "V1"}),
+    ],
+)
+def test_advice_names_no_size_that_would_be_refused_next(name: str, changes: dict[str, str]) -> None:
+    scenario = zone_disks()
+    here = region(scenario, MaxDataDiskCount="2")
+    larger = here.sizes["standard_d8as_v4"]
+    other = replace(larger, name=name, capabilities={**larger.capabilities, **changes})
+    offered = {"standard_d4as_v4": here.sizes["standard_d4as_v4"], name.lower(): other}
+    here = replace(here, sizes=offered)
+    assert said(scenario, here)[0].endswith("takes 2 data disks and the arms need 3; take another size")
+    documented = zone_disks(**{"machine.vm1.substitute": "Standard_D8as_v4"})
+    assert said(documented, here)[0].endswith("take another size")
+
+
+def test_a_size_with_nvme_alone_gets_advice_of_its_kind(plane: World) -> None:
+    plane.raw("PUT", "/diskbook/offer", json={})
+    machines = {f"machine.vm{number}.size": "Standard_D4s_v6" for number in (1, 2, 3)}
+    scenario = zone_disks(**machines)
+    here = offers.ask(clients_at(plane), "westeurope")
+    names = preflight.similar(scenario, scenario.machine[0], here, TODAY)
+    assert names and all(sizes.traits(name, None).controller == "NVMe" for name in names)
+
+
+def test_a_size_of_no_table_is_what_azure_says_of_it() -> None:
+    scenario = zone_disks(**{"machine.vm1.size": "Standard_D8xyz_v9"}, asks_azure=True)
+    here = region(scenario)
+    offered = {"UncachedDiskIOPS": "12800", "UncachedDiskBytesPerSecond": "290000000"}
+    capabilities = {**here.sizes["standard_d8as_v4"].capabilities, **offered}
+    new = replace(here.sizes["standard_d8as_v4"], name="Standard_D8xyz_v9", capabilities=capabilities)
+    known = replace(here, sizes={**here.sizes, "standard_d8xyz_v9": new})
+    assert said(scenario, known) == []
+    assert "region westeurope offers no Standard_D8xyz_v9" in said(scenario, here)[0]
+    assert sizes.differences(new) == (
+        "Standard_D8xyz_v9 is in no table: Azure says 12,800 uncached IOPS and 290 MB/s; what it bursts to "
+        "is not known"
+    )
+    assert sizes.of_scenario(scenario, known) == [sizes.differences(new)]
+    assert "Standard_D8xyz_v9" in cost_text.limits(scenario) and "in no table" in cost_text.limits(scenario)
+    silent = replace(new, capabilities={})
+    assert set(sizes.limits(silent).values()) == {None}
+    assert "its cells are labelled 'limit not known'" in sizes.differences(silent)
+
+
+def test_where_azure_and_the_table_differ_is_one_line() -> None:
+    rows = {"UncachedDiskIOPS": "6050", "UncachedDiskBytesPerSecond": "171000000", "MaxDataDiskCount": "8"}
+    offer = Offer(
+        "Standard_E2bs_v5", "", "", frozenset(), True, {**rows, "DiskControllerTypes": "NVMe, SCSI"}
+    )
+    assert sizes.differences(offer) == (
+        "Standard_E2bs_v5: Azure says 8 data disks, the table 4; Azure's figures are used"
+    )
+
+
+def test_windows_is_refused_where_its_disks_cannot_be_told() -> None:
+    scenario = volumes(**{"machine.single.size": "Standard_E32s_v5"})
+    offer = Offer("Standard_E32s_v5", "", "", frozenset(), True, {"DiskControllerTypes": "NVMe"})
+    traits = {"Standard_E32s_v5": sizes.traits("Standard_E32s_v5", offer)}
+    ((machine, why),) = size_rules.problems(scenario, traits)
+    assert machine == "single" and "documented in two ways" in why
+    with pytest.raises(DiskbookError, match="Standard_E32s_v6 has an NVMe disk controller alone"):
+        volumes(**{"machine.single.size": "Standard_E32s_v6"})
 
 
 def test_ultra_disks_go_where_the_size_takes_them(plane: World) -> None:

@@ -134,6 +134,26 @@ def test_the_requests_of_a_provision_are_counted(three: Run) -> None:
     assert counts["GET operations"] > 6
 
 
+def test_a_size_with_an_nvme_controller_alone_is_measured(shared: dict[str, Any]) -> None:
+    """Asked for, read back, its disk known by the namespace, filled and measured."""
+    overrides = {"machine.vm1.size": "Standard_D2s_v6"}
+    run = stages.begin("nvme", str(SCENARIOS / "tiny.toml"), "emulator", "quick", overrides, emulator=shared)
+    try:
+        stages.provision(run)
+        (row,) = run.manifest["replicates"]
+        machine = row["machines"]["vm1"]
+        assert machine["read_back"]["disk_controller"] == "NVMe" and "size_differs" not in machine
+        assert (machine["limits"]["iops"], machine["limits"]["burst_iops"]) == (3750.0, 40_000)
+        stages.benchmark(run)
+        (lun,) = {event["lun"] for event in run.ledger() if event["event"] == "trial"}
+        with Connection(Host(**machine["host"], private_key=run_key(run.folder))) as connection:
+            listed = json.loads(connection.check("diskbook-disks"))
+    finally:
+        stages.teardown(run)
+    assert {event["status"] for event in run.ledger() if event["event"] == "trial"} == {"ok"}
+    assert listed[str(lun)]["nvme"] == {"model": "MSFT NVMe Accelerator v1.0", "namespace": lun + 2}
+
+
 def test_what_was_complete_is_kept_when_a_machine_fails(shared: dict[str, Any]) -> None:
     run = _begin("half", shared, 2, **ULTRA, **SHARED)
     failed = {"operation_failed": {"code": "SkuNotAvailable", "message": "No room."}, "delay_s": 300}

@@ -15,7 +15,9 @@ from diskbook.azure.attach import Attachments
 from diskbook.azure.clients import Clients, Cloud
 from diskbook.azure.create import Maker, Place
 from diskbook.base.errors import DiskbookError
+from diskbook.reference import catalog
 from diskbook.reference.disk_options import OPTIONS, Option
+from diskbook.scenario import size_rules
 from diskbook.scenario.model import Disk, Machine
 from diskbook.store.run import Run
 from support import disk_options
@@ -146,7 +148,7 @@ def test_a_machine_that_is_as_asked_is_recorded(maker: Maker) -> None:
         "os_disk_local": None,
         "os_disk_gib": 30,
         "interface_delete_option": "Delete",
-        "disk_controller": None,
+        "disk_controller": "SCSI",
         "security_type": None,
         "encryption_at_host": False,
         "ultra_ssd": False,
@@ -203,6 +205,38 @@ def test_another_image_than_asked_for_is_told(maker: Maker) -> None:
     with pytest.raises(DiskbookError, match="image was to be Canonical:ubuntu-24_04-lts:minimal, but Azure"):
         readback.check_machine(MACHINE, body, made)
     assert entry["id"] == made.id.lower()
+
+
+@pytest.mark.parametrize(
+    ("size", "controller", "image"),
+    [
+        ("Standard_D4as_v4", None, "server"),
+        ("Standard_E2bs_v5", "SCSI", "server"),
+        ("Standard_D2s_v6", "NVMe", "server"),
+        ("Standard_D2ps_v5", None, "server-arm64"),
+    ],
+)
+def test_controller_and_image_are_asked_for_by_the_size(
+    size: str, controller: str | None, image: str
+) -> None:
+    body = requests.machine(
+        MACHINE.model_copy(update={"size": size}), "westeurope", {}, name="r1-vm1", nic_id="x", user="u",
+        public_key="k", host_key=requests.KeyPair("private", "public"), image_version="1.0.10",
+        traits=size_rules.documented(catalog.vm_size(size)),
+    )  # fmt: skip
+    profile = body["properties"]["storageProfile"]
+    assert (profile.get("diskControllerType"), profile["imageReference"]["sku"]) == (controller, image)
+
+
+def test_a_controller_that_the_size_has_not_is_refused(maker: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scsi(body: dict[str, Any]) -> None:
+        body["properties"]["storageProfile"]["diskControllerType"] = "SCSI"
+
+    spec = MACHINE.model_copy(update={"size": "Standard_D2s_v6"})
+    nic, size = _interface(maker, spec), limits.sizes(maker.clients, "westeurope", {spec.size})[spec.size]
+    _altered(monkeypatch, "machine", scsi)
+    with pytest.raises(DiskbookError, match="can't boot with DiskControllerTypes"):
+        maker.machine("r1-vm1", spec, nic, size, images={"linux": "1.0.10"})
 
 
 def test_accelerated_networking_is_asked_for_where_the_size_has_it(maker: Maker) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +16,7 @@ import pytest
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import MIB
 from diskbook.emulator import lifecycle
-from diskbook.machines import disks as machine_disks, disks_azure
+from diskbook.machines import disks as machine_disks, disks_azure, disks_emulated
 from diskbook.machines.device import Facts
 from diskbook.machines.nbd import Export
 from diskbook.machines.ssh import Connection, Host
@@ -148,6 +149,49 @@ def test_luns_come_from_both_kinds_of_links() -> None:
     rows[1][2] = "/dev/sdd"
     with pytest.raises(DiskbookError, match="/dev/sdc and /dev/sdd both claim to be LUN 0"):
         disks_azure.devices(rows, "vm1")
+
+
+def _namespace(folder: Path, name: str, model: str, number: int) -> None:
+    block = folder / "class" / "block" / name
+    (block / "device").mkdir(parents=True)
+    (block / "device" / "model").write_text(f"{model:<40}\n")
+    (block / "nsid").write_text(f"{number}\n")
+    (block / "size").write_text("2097152\n")
+
+
+@pytest.mark.emulator
+def test_disks_behind_an_nvme_controller_are_known_by_their_namespace(tmp_path: Path) -> None:
+    """As Linux shows them where no rules make links: OS disk, two data disks, local disk, partition, path."""
+    azure, local = "MSFT NVMe Accelerator v1.0", "Microsoft NVMe Direct Disk v2"
+    for name, model, number in (
+        ("nvme0n1", azure, 1), ("nvme0n1p1", azure, 1), ("nvme0n2", azure, 2), ("nvme0n6", azure, 6),
+        ("nvme0c0n2", azure, 2), ("nvme1n1", local, 1), ("nvme2n2", f"{azure}1", 2),
+    ):  # fmt: skip
+        _namespace(tmp_path, name, model, number)
+    script = disks_azure.NAMESPACES.replace("/sys/", f"{tmp_path}/")
+    text = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True).stdout
+    rows = [line.split() for line in text.splitlines()]
+    assert rows == [
+        ["0", "/dev/nvme0n2", "/dev/nvme0n2", str(2**30)],
+        ["4", *["/dev/nvme0n6"] * 2, str(2**30)],
+    ]
+    linked = [["0", "/dev/disk/azure/data/by-lun/0", "/dev/nvme0n2", str(2**30)], *rows]
+    found = disks_azure.devices(linked, "vm1")
+    assert {lun: device.target for lun, device in found.items()} == {
+        0: "/dev/disk/azure/data/by-lun/0",
+        4: "/dev/nvme0n6",
+    }
+    linked[0][2] = "/dev/nvme0n3"
+    with pytest.raises(DiskbookError, match="/dev/nvme0n3 and /dev/nvme0n2 both claim to be LUN 0"):
+        disks_azure.devices(linked, "vm1")
+
+
+def test_an_emulated_machine_with_nvme_tells_namespaces() -> None:
+    row = {"engine": "nbd", "uri": "nbd+unix:///a", "prefill_uri": "nbd+unix:///b", "size_bytes": 1024}
+    seen = {**row, "nvme": {"model": "MSFT NVMe Accelerator v1.0", "namespace": 5}}
+    assert list(disks_emulated.by_lun({"os": row, "3": seen, "0": row})) == [3, 0]
+    wrong = {**row, "nvme": {"model": "MSFT NVMe Accelerator v1.0", "namespace": 3}}
+    assert list(disks_emulated.by_lun({"3": wrong})) == [1]
 
 
 # --- emulated disks, through their exports

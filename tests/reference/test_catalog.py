@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from diskbook.reference import catalog
+from diskbook.reference.catalog import VmSize
 from diskbook.reference.prices import Meter, table
 
 
@@ -56,3 +59,46 @@ def test_three_nodes_of_the_substitute_by_the_hour() -> None:
     prices = table()["westeurope"]
     disks = 12 * prices[Meter("disk", "P30 LRS")].usd / 730
     assert 3 * prices[Meter("vm-windows", "Standard_D16s_v5")].usd + disks == pytest.approx(7.41, abs=0.005)
+
+
+def test_each_size_says_where_it_was_read_and_what_only_a_copy_says() -> None:
+    sizes = catalog.vm_sizes().values()
+    assert len(sizes) == 847
+    assert {key for size in sizes for key in size.source} == set(catalog.size_sources())
+    copied = catalog.known_by_copy(catalog.vm_size("Standard_D2s_v6"))
+    assert copied == ("family", "vcpus", "memory_gib", "max_nics", "architecture", "hyperv_generations")
+    bare = catalog.vm_size("Standard_E2bs_v6")  # in no row of Azure's that anybody took down
+    assert catalog.known_by_copy(bare) == () and bare.family == ""
+    assert all(
+        set(source.columns) <= set(VmSize.__annotations__) for source in catalog.size_sources().values()
+    )
+
+
+def test_sizes_are_possible() -> None:
+    for size in catalog.vm_sizes().values():
+        assert set(size.disk_controllers) <= {catalog.SCSI, catalog.NVME}
+        assert set(size.hyperv_generations) <= {"V1", "V2"} and size.architecture in ("x64", "Arm64")
+        assert not size.nvme_only or "V2" in size.hyperv_generations
+        assert not size.retires_on or date.fromisoformat(size.retires_on).year < 2100
+        for burst, base in (
+            (size.uncached_burst_iops, size.uncached_iops),
+            (size.uncached_burst_mb_s, size.uncached_mb_s),
+        ):
+            assert burst is None or burst >= base > 0
+
+
+def test_where_sources_differ_the_table_has_the_one_that_was_judged_right() -> None:
+    """A slip of the API's row, data disks that two copies of it have, a limit that was raised."""
+    assert catalog.vm_size("Standard_E2pds_v6").uncached_iops == 3_750
+    assert catalog.vm_size("Standard_E8-4s_v5").max_data_disks == 32
+    assert catalog.vm_size("Standard_D4s_v3").cached_mb_s == 64
+    assert catalog.flexible_skus()["PremiumV2_LRS"].mb_s_range(80_000) == (125, 2_000)
+    assert [catalog.region(name).premium_v2 for name in ("westus", "norwaywest")] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("D16ds_v6", "NvmeDisk"), ("E4ads_v5", "ResourceDisk"), ("L8s_v3", "ResourceDisk"), ("D2s_v6", None)],
+)
+def test_an_ephemeral_os_disk_lies_where_the_local_disks_are(name: str, place: str | None) -> None:
+    assert catalog.vm_size(f"Standard_{name}").placement(30) == place

@@ -74,7 +74,7 @@ def test_what_azure_takes_breaks_no_rule(disk: dict[str, Any]) -> None:
 DISK_RULES = [
     ("sku", "sku", {**P30, "sku": "Premium_GRS"}, LOCATION),
     ("sku-region", "sku", ZRS, "westus"),
-    ("sku-region", "sku", {**P30, "sku": "PremiumV2_LRS"}, "norwaywest"),
+    ("sku-region", "sku", {**P30, "sku": "UltraSSD_LRS"}, "norwaywest"),
     ("zrs-zone", "zone", {**ZRS, "zone": "1"}, LOCATION),
     ("zone", "zone", P30, "westus"),
     ("zone-required", "zone", {"name": "d", "sku": "PremiumV2_LRS", "size_gib": 1024}, LOCATION),
@@ -250,5 +250,5 @@ def test_a_disk_must_reach_the_machines_of_its_check() -> None:
 def zone_disks(**overrides: Any) -> Scenario:
     """The scenario of that name, held against the form but not yet against the rules."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(load, "check", lambda scenario, where: scenario)
+        patch.setattr(load, "check", lambda scenario, where, **_: scenario)
         return load.load("zone-disks", "quick", overrides)

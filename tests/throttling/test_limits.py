@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from diskbook.stats.gates.limits import cap_gate
 from diskbook.throttling import limits
 from support import synthetic
 
@@ -166,6 +167,22 @@ def test_the_platform_counts_a_burst_against_the_base_limit() -> None:
         cell = limits.label_cells(bursting, consumed_pct=consumed).set_index("arm").loc["lrs-z1"]
         assert (cell["limit"], cell["label"]) == ("cap_disk_burst_iops", label)
     assert cell["evidence"] == "the platform reports 101 % of the limit as consumed"
+
+
+def test_below_a_machine_without_known_limits_is_said() -> None:
+    """A size that Azure names no uncached limit of: the disk's limits alone tell nothing of the machine."""
+    deep = synthetic.tables(n_blocks=2, loads=(synthetic.READ,))[0]
+    unknown = dict.fromkeys([name for name in deep if name.startswith("cap_vm")], np.nan)
+    known, bare = limits.label_cells(deep), limits.label_cells(deep.assign(**unknown))
+    below = known["label"] == "below cap"
+    assert below.any() and set(bare.loc[below, "label"]) == {"limit not known"}
+    assert (bare.loc[~below, "label"] == known.loc[~below, "label"]).all()
+    assert list(bare.columns) == list(known.columns)
+    nothing = dict.fromkeys([name for name in deep if name.startswith("cap_")], np.nan)
+    assert "limit not known" not in set(limits.label_cells(deep.assign(**nothing))["label"])
+    gate = cap_gate(["a", "b"], bare[below].to_dict("records")[:1] * 2, ["", ""])
+    assert (gate.status, gate.decides) == ("not assessable", None)
+    assert gate.cause.startswith("no limit of the machine is known; at most ")
 
 
 def test_depth_that_just_suffices_is_no_evidence() -> None:

@@ -143,7 +143,8 @@ class Maker:
         body = requests.machine(
             spec, self.place.region, self.place.tags, name=name, nic_id=nic.id,
             user=self.clients.cloud.admin_user, public_key=public_key, host_key=host_key, os_disk=os_disk,
-            pooled=pooled, ultra=ultra, image_version=images[requests.image_of(spec, pooled=pooled)],
+            pooled=pooled, ultra=ultra, traits=size.traits,
+            image_version=images[requests.image_of(spec, size.traits, pooled=pooled)],
         )  # fmt: skip
         compute, group = self.clients.compute, self.place.group
         create = compute.virtual_machines.begin_create_or_update
@@ -179,6 +180,7 @@ class Maker:
             "logical_zone": spec.zone,
             "physical_zone": self.zones.get(spec.zone or ""),
             "limits": size.limits,
+            **({"size_differs": size.differs} if size.differs else {}),
             "read_back": readback.machine(made),
             "network": readback.interface(nic),
             # Where the others reach it; emulated machines have no network but this computer's own.

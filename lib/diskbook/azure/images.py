@@ -7,19 +7,28 @@ then on, by resumed runs as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from diskbook.azure import requests
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
 from diskbook.scenario.model import Scenario
+from diskbook.scenario.size_rules import NOTHING_KNOWN, Traits
 from diskbook.store.run import Run
 
 
-def versions(clients: Clients, run: Run, scenario: Scenario, region: str) -> dict[str, str]:
+def versions(
+    clients: Clients,
+    run: Run,
+    scenario: Scenario,
+    region: str,
+    traits: Mapping[str, Traits] = MappingProxyType({}),
+) -> dict[str, str]:
     """Return the version of each image that a run needs, by its name in `requests.IMAGES`.
 
-    Those that its manifest has are kept; others are asked for and written there.
+    Those that its manifest has are kept; others are asked for and written there. `traits` are those of the
+    sizes of its machines, by name.
 
     Raises
     ------
@@ -27,16 +36,21 @@ def versions(clients: Clients, run: Run, scenario: Scenario, region: str) -> dic
         When a region lists no version of an image.
     """
     known: dict[str, str] = dict(run.manifest.get("images") or {})
-    missing = sorted(needed(scenario) - known.keys())
+    missing = sorted(needed(scenario, traits) - known.keys())
     if missing:
         known |= {name: latest(clients, region, name) for name in missing}
         run.update_manifest(images=known)
     return known
 
 
-def needed(scenario: Scenario) -> set[str]:
+def needed(scenario: Scenario, traits: Mapping[str, Traits] = MappingProxyType({})) -> set[str]:
     """Names in `requests.IMAGES` of the images that a scenario's machines are made from."""
-    return {requests.image_of(item, pooled=scenario.is_pooled(item.name)) for item in scenario.machine}
+    return {
+        requests.image_of(
+            machine, traits.get(machine.size, NOTHING_KNOWN), pooled=scenario.is_pooled(machine.name)
+        )
+        for machine in scenario.machine
+    }
 
 
 def latest(clients: Clients, region: str, name: str) -> str:

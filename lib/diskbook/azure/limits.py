@@ -6,47 +6,54 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
+from diskbook.azure import offers, sizes as azure_sizes
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
-from diskbook.base.units import MB
-from diskbook.reference import catalog, disk_options
+from diskbook.reference import disk_options
 from diskbook.scenario.model import Disk
+from diskbook.scenario.size_rules import NOTHING_KNOWN, Traits
 
 
 @dataclass(frozen=True)
 class Size:
-    """What a VM size can do: its limits (as `sizes` says), and whether it takes accelerated networking."""
+    """What a VM size can do: its limits (as `sizes` says), and whether it takes accelerated networking.
+
+    `differs` says in one line where Azure and the table disagree on it, "" where they do not.
+    """
 
     limits: dict[str, float | None]
     accelerated_networking: bool
+    traits: Traits = NOTHING_KNOWN
+    differs: str = ""
 
 
 def sizes(clients: Clients, region: str, names: Set[str]) -> dict[str, Size]:
     """Limits of VM sizes: uncached, and cached ones for disks with a host cache.
 
     Base limits come from the API. Burst limits are not in resource SKUs: they come from the dated table
-    data/reference/vm-sizes.csv.
+    data/reference/vm-sizes.csv. Where the two disagree, it is said in one line a size.
 
     Returns
     -------
     dict
         By size. Limits are `iops`, `mb_s`, `burst_iops`, `burst_mb_s`, `cached_iops`, `cached_mb_s` (None
-        where there is none; MB are 10^6 bytes).
+        where there is none, or none is known; MB are 10^6 bytes).
 
     Raises
     ------
     DiskbookError
         When the region does not offer a size.
     """
-    by_size: dict[str, Size] = {}
-    for row in clients.compute.resource_skus.list(filter=f"location eq '{region}'"):
-        if row.resource_type == "virtualMachines" and row.name in names:
-            by_size[row.name] = _of_size(row)
-    missing = names - by_size.keys()
+    offered = offers.sizes(clients, region)
+    missing = {name for name in names if name.lower() not in offered}
     if missing:
         raise DiskbookError(
             f"region {region} does not offer {min(missing)}; choose another size or region in the scenario"
         )
+    by_size = {name: _of_size(offered[name.lower()]) for name in sorted(names)}
+    for size in by_size.values():
+        if size.differs:
+            clients.tell(size.differs)
     return by_size
 
 
@@ -61,19 +68,10 @@ def disk_limits(spec: Disk, resource: Any) -> dict[str, float | None]:
     }
 
 
-def _of_size(row: Any) -> Size:
-    capability = {item.name: item.value for item in row.capabilities or []}
-    documented = catalog.vm_sizes().get(row.name.lower())
-    limits = {
-        "iops": float(capability["UncachedDiskIOPS"]),
-        "mb_s": float(capability["UncachedDiskBytesPerSecond"]) / MB,
-        "burst_iops": documented.uncached_burst_iops if documented else None,
-        "burst_mb_s": documented.uncached_burst_mb_s if documented else None,
-        "cached_iops": _number(capability, "CombinedTempDiskAndCachedIOPS", 1),
-        "cached_mb_s": _number(capability, "CombinedTempDiskAndCachedReadBytesPerSecond", MB),
-    }
-    return Size(limits, capability.get("AcceleratedNetworkingEnabled") == "True")
-
-
-def _number(capability: dict[str, str], name: str, unit: float) -> float | None:
-    return float(capability[name]) / unit if name in capability else None
+def _of_size(offer: offers.Offer) -> Size:
+    return Size(
+        azure_sizes.limits(offer),
+        offer.has("AcceleratedNetworkingEnabled"),
+        azure_sizes.traits(offer.name, offer),
+        azure_sizes.differences(offer),
+    )

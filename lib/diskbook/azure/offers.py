@@ -6,7 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from azure.core.rest import HttpRequest
+
 from diskbook.azure.clients import Clients
+
+SKUS_API = "2021-07-01"
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -72,50 +77,75 @@ class Region:
 
 def ask(clients: Clients, region: str, quotas: bool = True) -> Region:
     """Ask the subscription what it may have in a region, and how much of its quotas is in use."""
-    rows = list(clients.compute.resource_skus.list(filter=f"location eq '{region}'"))
-    sizes = {row.name.lower(): _offer(row) for row in rows if row.resource_type == "virtualMachines"}
-    disks = [_offer(row) for row in rows if row.resource_type == "disks"]
+    rows = _listed(clients, region)
+    disks = [offer_of(row) for row in rows if row["resourceType"] == "disks"]
     listed = [*clients.compute.usage.list(region), *clients.network.usages.list(region)] if quotas else []
     return Region(
         region,
-        sizes,
+        _sizes(rows),
         {(offer.name, _tier(offer)): offer for offer in disks},
         {row.name.value: Quota(row.name.value, int(row.limit), int(row.current_value)) for row in listed},
     )
+
+
+def sizes(clients: Clients, region: str) -> dict[str, Offer]:
+    """Ask the subscription what VM sizes it may have in a region, by name in lower case."""
+    return _sizes(_listed(clients, region))
+
+
+def _listed(clients: Clients, region: str) -> list[Row]:
+    """Rows of a region as Azure sends them: of the thousand that there are, models take over a second."""
+    query = {"api-version": SKUS_API, "$filter": f"location eq '{region}'"}
+    url = f"/subscriptions/{clients.cloud.subscription}/providers/Microsoft.Compute/skus"
+    request = HttpRequest("GET", url, params=query)
+    rows: list[Row] = []
+    while True:
+        answer = clients.compute.send_request(request)
+        answer.raise_for_status()
+        page = answer.json()
+        rows += page.get("value") or []
+        if not page.get("nextLink"):
+            return rows
+        request = HttpRequest("GET", page["nextLink"])
+
+
+def _sizes(rows: Iterable[Row]) -> dict[str, Offer]:
+    machines = (offer_of(row) for row in rows if row["resourceType"] == "virtualMachines")
+    return {offer.name.lower(): offer for offer in machines}
 
 
 def _tier(offer: Offer) -> str:
     return "" if offer.name in ("PremiumV2_LRS", "UltraSSD_LRS") else offer.tier
 
 
-def _offer(row: Any) -> Offer:
-    place = (row.location_info or [None])[0]
-    closed, everywhere = _closed(row.restrictions or [])
-    details = (place.zone_details or []) if place else []
+def offer_of(row: Row) -> Offer:
+    """Read a row of the list of resource SKUs; what is not there, or null, is empty."""
+    place = (row.get("locationInfo") or [{}])[0]
+    closed, everywhere = _closed(row.get("restrictions") or [])
     ultra = {
         zone
-        for detail in details
-        if _values(detail.capabilities).get("UltraSSDAvailable") == "True"
-        for zone in detail.name or []
+        for detail in place.get("zoneDetails") or []
+        if _values(detail.get("capabilities")).get("UltraSSDAvailable") == "True"
+        for zone in detail.get("name") or detail.get("Name") or []
     }
-    zones = frozenset(place.zones or []) if place else frozenset()
     return Offer(
-        row.name, row.size or "", row.family or "", zones - closed, everywhere,
-        _values(row.capabilities), frozenset(ultra),
+        row["name"], row.get("size") or "", row.get("family") or "",
+        frozenset(place.get("zones") or []) - closed, everywhere,
+        _values(row.get("capabilities")), frozenset(ultra),
     )  # fmt: skip
 
 
-def _closed(restrictions: Iterable[Any]) -> tuple[frozenset[str], bool]:
+def _closed(restrictions: Iterable[Row]) -> tuple[frozenset[str], bool]:
     """Zones that are closed, and whether the region as a whole is open."""
     zones: set[str] = set()
     everywhere = True
     for restriction in restrictions:
-        if getattr(restriction.type, "value", restriction.type) == "Location":
+        if restriction.get("type") == "Location":
             everywhere = False
-        elif restriction.restriction_info is not None:
-            zones |= set(restriction.restriction_info.zones or [])
+        else:
+            zones |= set((restriction.get("restrictionInfo") or {}).get("zones") or [])
     return frozenset(zones), everywhere
 
 
-def _values(rows: Iterable[Any] | None) -> dict[str, str]:
-    return {row.name: row.value for row in rows or []}
+def _values(rows: Iterable[Row] | None) -> dict[str, str]:
+    return {row["name"]: row["value"] for row in rows or []}

@@ -6,16 +6,18 @@ that would do, a similar size, or fewer replicates.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import date
 from functools import cache
 
-from diskbook.azure import offers, private
+from diskbook.azure import offers, private, sizes as azure_sizes
 from diskbook.azure.clients import Clients
 from diskbook.azure.offers import Offer, Quota, Region
 from diskbook.reference import catalog
 from diskbook.reference.rules import ULTRA
+from diskbook.scenario import size_rules
 from diskbook.scenario.model import Disk, Machine, Scenario
 
 Elsewhere = Callable[[], list[Region]]
@@ -79,7 +81,7 @@ def _machine(
 ) -> Iterator[str]:
     where = f"[[machine]] {machine.name}"
     size = here.sizes.get(machine.size.lower())
-    retired = retired_on(machine.size, size)
+    retired = azure_sizes.retired_on(machine.size, size)
     if retired is not None and retired <= today:
         remedy = _other_sizes_text(scenario, machine, here, today)
         yield f"{where}: {machine.size} was retired on {retired}; {remedy}"
@@ -97,6 +99,10 @@ def _machine(
             f"{where}: {machine.size} cannot be had in zone {machine.zone} of {here.name}; {zones}{remedy}"
         )
     yield from _abilities(scenario, machine, size, where, here, today)
+    traits = {machine.size: azure_sizes.traits(machine.size, size)}
+    for name, why in size_rules.problems(scenario, traits):
+        if name == machine.name:
+            yield f"{where}: {why}; {_other_sizes_text(scenario, machine, here, today)}"
 
 
 def _abilities(
@@ -121,17 +127,6 @@ def disks_of(scenario: Scenario, machine: Machine) -> list[Disk]:
     """Disks that a machine is to have attached at some time, each as often as it has it."""
     counts = scenario.disks_of(machine.name)
     return [scenario.disk_named(name) for name, count in counts.items() for _ in range(count)]
-
-
-def retired_on(name: str, size: Offer | None) -> date | None:
-    """The day Azure stops, or stopped, a size: as the API says, else as the table does."""
-    listed = (size.capabilities.get("RetirementDateUtc") or "") if size else ""
-    documented = catalog.vm_sizes().get(name.lower())
-    text = listed[:10] or (documented.retires_on if documented else "")
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:  # the API writes what it likes
-        return None
 
 
 def _remedy(scenario: Scenario, machine: Machine, here: Region, elsewhere: Elsewhere, today: date) -> str:
@@ -162,9 +157,9 @@ def _other_sizes_text(scenario: Scenario, machine: Machine, here: Region, today:
 
 def _is_suitable(scenario: Scenario, machine: Machine, here: Region, name: str, today: date) -> bool:
     size = here.sizes.get(name.lower())
-    if size is None or not size.offered(machine.zone):
+    if size is None or not size.offered(machine.zone) or not _may_stand_in(machine, here, size):
         return False
-    retired = retired_on(name, size)
+    retired = azure_sizes.retired_on(name, size)
     disks = disks_of(scenario, machine)
     premium = any(disk.sku.startswith(("Premium", "Ultra")) for disk in disks)
     enough = size.number("MaxDataDiskCount") >= len(disks)
@@ -177,6 +172,18 @@ def _is_suitable(scenario: Scenario, machine: Machine, here: Region, name: str, 
         and (size.has("PremiumIO") or not premium)
         and (retired is None or retired > today)
     )
+
+
+def _may_stand_in(machine: Machine, here: Region, other: Offer) -> bool:
+    """Whether the workbook knows a size, and its image and way to find disks are those of the machine's.
+
+    A size that no image or table fits would be refused next.
+    """
+    if other.name.lower() not in catalog.vm_sizes():
+        return False
+    own = azure_sizes.traits(machine.size, here.sizes.get(machine.size.lower()))
+    traits = azure_sizes.traits(other.name, other)
+    return traits.stands_in_for(own) and size_rules.misfit(machine.os, traits) is None
 
 
 def similar(scenario: Scenario, machine: Machine, here: Region, today: date) -> list[str]:
@@ -197,8 +204,20 @@ def similar(scenario: Scenario, machine: Machine, here: Region, today: date) -> 
         and other.number("UncachedDiskIOPS") >= iops
         and _is_suitable(scenario, machine, here, other.name, today)
     ]
-    able.sort(key=lambda other: (other.number("vCPUs"), other.number("UncachedDiskIOPS"), other.name))
+    series = _series(machine.size)
+    able.sort(
+        key=lambda other: (
+            *(other.number(name) for name in ("vCPUs", "UncachedDiskIOPS")),
+            _series(other.name) != series,
+            other.name,
+        )
+    )
     return [other.name for other in able]
+
+
+def _series(size: str) -> str:
+    """Letters of a size but its version, e.g. "das" of Standard_D4as_v5."""
+    return re.sub(r"_v\d+$|[-\d]", "", size.lower().removeprefix("standard_"))
 
 
 def _letter(size: str) -> str:
@@ -249,7 +268,7 @@ def needed(scenario: Scenario, here: Region) -> Counter[str]:
             family, vcpus = documented.family, documented.vcpus
         else:
             continue
-        need.update({family: vcpus, CORES: vcpus})
+        need.update({family: vcpus, CORES: vcpus} if family else {CORES: vcpus})
     if not scenario.network.is_private:
         need.update({name: len(scenario.machine) for name in ADDRESSES})
     return need

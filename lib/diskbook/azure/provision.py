@@ -98,7 +98,7 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
     sizes = {machine.size for machine in scenario.machine}
     by_name = {
         "sizes": Step(lambda _: limits.sizes(maker.clients, maker.place.region, sizes)),
-        "images": Step(lambda _: images.versions(maker.clients, maker.run, scenario, maker.place.region)),
+        "images": Step(partial(_images, maker, scenario), ("sizes",)),
         "security group": Step(lambda _: maker.security_group()),
         "network": Step(lambda _: maker.network()),
     }
@@ -115,6 +115,11 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
             needs = (*needs, f"witness r{number}")
         by_name[f"replicate {number}"] = Step(partial(_entry, maker, scenario, number), needs)
     return by_name
+
+
+def _images(maker: Maker, scenario: Scenario, has: Mapping[str, Any]) -> dict[str, str]:
+    traits = {name: size.traits for name, size in has["sizes"].items()}
+    return images.versions(maker.clients, maker.run, scenario, maker.place.region, traits)
 
 
 def _disk(maker: Maker, spec: Disk, name: str, has: Mapping[str, Any]) -> dict[str, Any]:

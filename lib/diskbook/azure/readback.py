@@ -118,6 +118,8 @@ def check_machine(
         "interface_delete_option": "Delete",
         "ultra_ssd": "additionalCapabilities" in properties,
     }
+    if controller := properties["storageProfile"].get("diskControllerType"):
+        expected["disk_controller"] = controller
     if os_disk is not None:
         expected["os_disk_local"] = catalog.vm_size(asked.size).placement(os_disk.size_gib)
         expected["os_disk_gib"] = os_disk.size_gib

@@ -10,11 +10,13 @@ from diskbook.azure.keys import KeyPair, cloud_init
 from diskbook.reference import catalog
 from diskbook.reference.disk_options import OPTIONS
 from diskbook.scenario.model import Disk, Machine
+from diskbook.scenario.size_rules import ARM, NOTHING_KNOWN, Traits
 
 # Images are names of Azure's marketplace; the emulator takes any. Which version of one a run takes is decided
 # before its first machine (`images`): "latest" may change between two machines of a run.
 IMAGES = {
     "linux": {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server"},
+    "linux-arm64": {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server-arm64"},
     "windows": {
         "publisher": "MicrosoftWindowsServer",
         "offer": "WindowsServer",
@@ -34,8 +36,10 @@ SUBNET = "10.0.0.0/24"
 """Of all machines of a run, which the nodes of a cluster let through to each other."""
 
 
-def image_of(spec: Machine, *, pooled: bool = False) -> str:
-    """Name the image in `IMAGES` that a machine is made from."""
+def image_of(spec: Machine, traits: Traits = NOTHING_KNOWN, *, pooled: bool = False) -> str:
+    """Name the image in `IMAGES` that a machine is made from, by the processors of its size."""
+    if spec.os == "linux" and traits.architecture == ARM:
+        return "linux-arm64"
     return "storage-spaces" if pooled else spec.os
 
 
@@ -82,13 +86,15 @@ def machine(
     public_key: str,
     host_key: KeyPair,
     image_version: str,
+    traits: Traits = NOTHING_KNOWN,
     os_disk: Disk | None = None,
     pooled: bool = False,
     ultra: bool = False,
 ) -> dict[str, Any]:
     """Body that creates a machine which knows our key, and whose host key we know.
 
-    `image_version` is that of its image, the same for all machines of a run (`images.versions`).
+    `image_version` is that of its image, the same for all machines of a run (`images.versions`), `traits` are
+    those of its size.
     A Windows machine gets both from the script extension that follows (`windows.extension`). `os_disk` is
     its ephemeral OS disk; by default it gets an ordinary one. `pooled` says that its disks are a pool of
     Storage Spaces, for which it gets another image; `ultra` that it takes an Ultra disk at some time, which
@@ -103,9 +109,10 @@ def machine(
     properties: dict[str, Any] = {
         "hardwareProfile": {"vmSize": spec.size},
         "storageProfile": {
-            "imageReference": {**IMAGES[image_of(spec, pooled=pooled)], "version": image_version},
+            "imageReference": {**IMAGES[image_of(spec, traits, pooled=pooled)], "version": image_version},
             "osDisk": _os_disk(spec, os_disk),
             "dataDisks": [],
+            **({"diskControllerType": traits.controller} if traits.controller else {}),
         },
         "osProfile": profile,
         "networkProfile": {

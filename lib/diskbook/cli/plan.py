@@ -40,7 +40,8 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
     sources = plan_text.sources_of(
         options["pilot"], options["history"], options["sd_disk"], options["sd_run"]
     )
-    chosen = load.load(scenario, preset, dict(setting(text) for text in settings))
+    overrides = dict(setting(text) for text in settings)
+    chosen = load.load(scenario, preset, overrides, asks_azure=options["cloud"] == "azure")
     words = ["diskbook", "run", scenario, "--preset", preset]
     words += [word for text in settings for word in ("--set", text)]
     if options["expires"] is not None:

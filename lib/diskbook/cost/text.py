@@ -111,6 +111,10 @@ def limits(scenario: Scenario) -> str:
     rows = [(f"disk {disk.name}", _rates(disk_options.limits(disk))) for disk in scenario.data_disks]
     rows += [(f"local disk of {size.name}", _rates(local_limits(size))) for size in _local(scenario)]
     rows += [(size.name, _rates(machine_limits(size))) for size in dict.fromkeys(sizes) if size]
+    unknown = dict.fromkeys(
+        item.size for item in scenario.machine if item.size.lower() not in catalog.vm_sizes()
+    )
+    rows += [(name, "in no table: Azure says them when the run begins") for name in unknown]
     arms = [(arm.name, lowest(scenario, arm)) for arm in scenario.arm]
     return "\n".join(
         [

@@ -16,7 +16,17 @@ from azure.core.rest import HttpRequest
 from azure.core.settings import settings
 from azure.mgmt.core.tools import get_arm_endpoints
 
-from diskbook.azure import access, expiry, images, preflight, refusals, signin, ssh_source, subscription
+from diskbook.azure import (
+    access,
+    expiry,
+    images,
+    preflight,
+    refusals,
+    signin,
+    sizes,
+    ssh_source,
+    subscription,
+)
 from diskbook.azure.clients import Clients, Cloud
 from diskbook.base.errors import DiskbookError
 from diskbook.cloud import connect
@@ -191,7 +201,8 @@ def _providers(clients: Clients, scenario: Scenario) -> str:
 
 
 def _images(clients: Clients, scenario: Scenario) -> str:
-    names = sorted(images.needed(scenario))
+    traits = {machine.size: sizes.traits(machine.size, None) for machine in scenario.machine}
+    names = sorted(images.needed(scenario, traits))
     versions = [f"{name} {images.latest(clients, scenario.region, name)}" for name in names]
     return ", ".join(versions)
 

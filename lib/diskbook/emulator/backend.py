@@ -32,8 +32,8 @@ from diskbook.emulator.types import (
 )
 from diskbook.emulator.volume_host import VolumeHost
 from diskbook.emulator.volume_truth import of_volumes
-from diskbook.machines.disk_list import OS_DISK
-from diskbook.reference.catalog import EPHEMERAL
+from diskbook.machines.disk_list import FIRST_DATA_NAMESPACE, NVME_MODEL, OS_DISK
+from diskbook.reference.catalog import EPHEMERAL, NVME
 
 RESTART_S = 1.0
 """How long after a script asked for it a machine restarts; the script grants 5 s."""
@@ -390,6 +390,7 @@ class LocalBackend:
                 "unique_id": attachment.disk.unique_id,
                 "reservations": str(self._exports.reservations_path(attachment.disk.id).absolute()),
                 "nexus": attachment.number,
+                **self._namespace(vm_id, attachment.lun),
             }
             for attachment in self._book.attached_to(vm_id)
             if attachment.number in self._exports.running
@@ -399,6 +400,12 @@ class LocalBackend:
         machine.write_disks(disks)
         machine.write_volumes(self._host.shown(vm_id))
         self._save()
+
+    def _namespace(self, vm_id: str, lun: int) -> dict[str, Any]:
+        """How a machine with an NVMe controller sees a disk: as a namespace, with no word of a LUN."""
+        if lun == OS_LUN or self._record(vm_id).spec.controller != NVME:
+            return {}
+        return {"nvme": {"model": NVME_MODEL, "namespace": lun + FIRST_DATA_NAMESPACE}}
 
     def _save(self) -> None:
         save_book(self._book_path, self._book)

@@ -122,7 +122,7 @@ class VmSpec:
     """A virtual machine as the control plane hands it over.
 
     `custom_data` is decoded text (cloud-init), `local_os_gib` the size of an ephemeral OS disk, `image`
-    the SKU of its image.
+    the SKU of its image, `controller` how its disks are presented to it: SCSI or NVMe.
     """
 
     id: str
@@ -136,6 +136,7 @@ class VmSpec:
     local_os_gib: int | None = None
     tags: dict[str, str] = field(default_factory=dict)
     image: str = ""
+    controller: str = "SCSI"
 
 
 @dataclass(frozen=True)

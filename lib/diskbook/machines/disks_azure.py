@@ -11,6 +11,7 @@ from typing import Any
 
 from diskbook.base.errors import DiskbookError
 from diskbook.machines.device import MARK_BYTES, Device, Facts, data_at_edges
+from diskbook.machines.disk_list import FIRST_DATA_NAMESPACE, NVME_MODEL
 from diskbook.machines.ssh import Connection
 from diskbook.scenario.layout import MARK_ROOM
 
@@ -22,6 +23,18 @@ WHOLE = ("disk",)
 _LIST = """for d in /dev/disk/azure/scsi1/lun* /dev/disk/azure/data/by-lun/*; do
 [ -b "$d" ] && case "$d" in *-part*) ;; *) echo "${d##*/} $d $(readlink -f "$d") $(sudo -n blockdev \
 --getsize64 "$d")";; esac
+done; true
+"""
+# Where no rules make those links, as on Ubuntu 24.04 (Azure's page nvme-linux.md names 25.04 as the first
+# that has azure-vm-utils): a data disk is namespace LUN + 2 of Azure's own NVMe controller. Read in
+# Azure/azure-vm-utils (doc/disk-identification.md, udev/80-azure-disk.rules), unverified here. Partitions
+# have a p in their names, the hidden paths of a multipath namespace a c.
+NAMESPACES = f"""for b in /sys/class/block/nvme*n*; do
+case "${{b##*/}}" in *[pc]*) continue;; esac
+m=$(cat "$b/device/model" 2>/dev/null) || continue
+case "$m" in "{NVME_MODEL}"|"{NVME_MODEL} "*) ;; *) continue;; esac
+s=$(cat "$b/nsid") && [ "$s" -ge {FIRST_DATA_NAMESPACE} ] || continue
+d=/dev/${{b##*/}}; echo "$((s - {FIRST_DATA_NAMESPACE})) $d $d $(($(cat "$b/size") * 512))"
 done; true"""
 
 # What a machine knows of a block device: one line a fact, its name first.
@@ -44,12 +57,15 @@ _MARK = (
 
 def by_lun(connection: Connection) -> dict[int, Device]:
     """Disks that the machine sees now, by LUN; raises as `disks.by_lun` does."""
-    rows = [line.split() for line in connection.check(_LIST).decode().splitlines()]
+    rows = [line.split() for line in connection.check(_LIST + NAMESPACES).decode().splitlines()]
     return devices(rows, connection.host.name)
 
 
 def devices(rows: list[list[str]], machine: str) -> dict[int, Device]:
-    """Turn rows of LUN ("lun3" or "3"), link, device and bytes into devices; raises as `by_lun` does."""
+    """Turn rows of LUN ("lun3" or "3"), link, device and bytes into devices; raises as `by_lun` does.
+
+    A disk may have several rows: links, and the namespace of an NVMe controller, which have to agree.
+    """
     at_lun: dict[int, Device] = {}
     block_devices: dict[int, str] = {}
     for name, path, real, size in rows:

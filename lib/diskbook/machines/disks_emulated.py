@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from diskbook.machines.device import Device, Facts
-from diskbook.machines.disk_list import OS_DISK
+from diskbook.machines.disk_list import FIRST_DATA_NAMESPACE, NVME_MODEL, OS_DISK
 from diskbook.machines.ssh import Connection
 
 
@@ -22,7 +22,15 @@ def listing(connection: Connection) -> dict[str, Any] | None:
 
 def by_lun(rows: dict[str, Any]) -> dict[int, Device]:
     """Turn a listing into devices by LUN, without the OS disk."""
-    return {int(lun): device(row) for lun, row in rows.items() if lun != OS_DISK}
+    return {_lun(name, row): device(row) for name, row in rows.items() if name != OS_DISK}
+
+
+def _lun(name: str, row: dict[str, Any]) -> int:
+    """LUN of a disk; behind an NVMe controller it follows from the namespace, as on Azure."""
+    seen = row.get("nvme")
+    if seen is None or seen["model"] != NVME_MODEL:
+        return int(name)
+    return int(seen["namespace"]) - FIRST_DATA_NAMESPACE
 
 
 def device(row: dict[str, Any]) -> Device:

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from azure.core.exceptions import AzureError
 
-from diskbook.azure import expiry, offers, preflight, refusals, signin
+from diskbook.azure import expiry, offers, preflight, refusals, signin, sizes as azure_sizes
 from diskbook.azure.clients import Clients
 from diskbook.azure.offers import Quota, Region
 from diskbook.base.errors import DiskbookError
@@ -86,6 +86,7 @@ def _of_subscription(scenario: Scenario, clients: Clients) -> list[str]:
         replicates = scenario.design.replicates
         need: Sequence[tuple[Quota, int]] = preflight.quota_rows(scenario, here, replicates)
         problems = preflight.problems_of(clients, scenario, replicates, date.today())
+        differ = azure_sizes.of_scenario(scenario, here)
     except AzureError as error:
         raise DiskbookError(f"Azure cannot say what is free: {refusals.message(error)}") from error
     lines = [f"  {problem}" for problem in problems] or [
@@ -94,4 +95,9 @@ def _of_subscription(scenario: Scenario, clients: Clients) -> list[str]:
     return [
         cost_text.quota(need, []),
         "\n".join([f"what stands in the way ({identity}):", *lines]),
+        *(
+            ["\n".join(["where Azure and the table of sizes differ:", *(f"  {text}" for text in differ)])]
+            if differ
+            else []
+        ),
     ]

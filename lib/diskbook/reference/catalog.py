@@ -24,6 +24,10 @@ HOST_CACHE_UP_TO_GIB = 4095
 EPHEMERAL = "EphemeralOS"
 # What stands for a size and a SKU where machine and disk are the user's own: neither has a documented limit.
 OWN_HOST, OWN_DISK = "own-host", "own-disk"
+# A kind of source: what somebody else took down of Azure's API.
+COPY = "third party's copy"
+# Disk controllers: how managed disks are presented to a machine, in Azure's words.
+SCSI, NVME = "SCSI", "NVMe"
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,12 @@ class FlexibleSku:
 
 @dataclass(frozen=True)
 class VmSize:
-    """A VM size and its disk limits; MB are 10^6 bytes, None where no limit is known."""
+    """A VM size and its disk limits; MB are 10^6 bytes, None where no limit is known.
+
+    `disk_controllers` and `hyperv_generations` are empty where no page says them, `family` is where no row of
+    Azure's own was seen. `source` are keys of `size_sources`, which say what columns are known only from a
+    third party's copy of Azure's rows.
+    """
 
     name: str
     family: str
@@ -117,7 +126,7 @@ class VmSize:
     uncached_burst_mb_s: float | None
     cached_iops: int | None
     cached_mb_s: float | None
-    cache_gib: int
+    cache_gib: int | None
     local_gib: int
     max_nics: int
     premium_io: bool
@@ -125,21 +134,52 @@ class VmSize:
     accelerated_networking: bool
     ephemeral_os: bool
     architecture: str
+    disk_controllers: tuple[str, ...]
+    hyperv_generations: tuple[str, ...]
+    nvme_local: str
     retires_on: str
     substitute: str
-    source: str
+    source: tuple[str, ...]
     read_on: str
     note: str
 
+    @property
+    def nvme_only(self) -> bool:
+        """Whether its managed disks are NVMe namespaces, and nothing else."""
+        return self.disk_controllers == (NVME,)
+
+    @property
+    def os_disk_room_gib(self) -> dict[str, int]:
+        """Room for an ephemeral OS disk by its placement, the local disks first; empty where there is none.
+
+        Local disks that are NVMe are a placement of their own, and an OS disk may take several of them
+        (MicrosoftDocs/azure-compute-docs, articles/virtual-machines/ephemeral-os-disks.md of 2026-09-08).
+        """
+        if not self.ephemeral_os:
+            return {}
+        local = "NvmeDisk" if self.nvme_local and SCSI not in self.disk_controllers else "ResourceDisk"
+        return {local: self.local_gib, "CacheDisk": self.cache_gib or 0}
+
     def placement(self, size_gib: int) -> str | None:
-        """Where an ephemeral OS disk of a size can lie: on the local disk, in the host cache, or nowhere."""
-        if not self.ephemeral_os or size_gib > max(self.local_gib, self.cache_gib):
-            return None
-        return "ResourceDisk" if size_gib <= self.local_gib else "CacheDisk"
+        """Where an ephemeral OS disk of a size can lie: on local disks, in the host cache, or nowhere."""
+        return next((place for place, room in self.os_disk_room_gib.items() if size_gib <= room), None)
 
     def retired(self, today: date) -> bool:
         """Whether Azure has stopped the size by that day."""
         return bool(self.retires_on) and date.fromisoformat(self.retires_on) <= today
+
+
+@dataclass(frozen=True)
+class SizeSource:
+    """Where columns of the table of sizes were read; a page of a series, without columns, has all the others.
+
+    `kind` is "documentation", or "third party's copy" of what Azure's API says.
+    """
+
+    key: str
+    kind: str
+    columns: tuple[str, ...]
+    source: str
 
 
 @dataclass(frozen=True)
@@ -190,6 +230,18 @@ def flexible_skus() -> dict[str, FlexibleSku]:
 def vm_sizes() -> dict[str, VmSize]:
     """Read the VM sizes, by name in lower case."""
     return {size.name.lower(): size for size in _read(VmSize, "vm-sizes.csv")}
+
+
+@cache
+def size_sources() -> dict[str, SizeSource]:
+    """Read where the VM sizes were read, by the keys that their rows name."""
+    return {row.key: row for row in _read(SizeSource, "vm-size-sources.csv")}
+
+
+def known_by_copy(size: VmSize) -> tuple[str, ...]:
+    """Columns of a size that only a third party's copy of Azure's rows says, no page of Azure's."""
+    copies = (size_sources()[key] for key in size.source if size_sources()[key].kind == COPY)
+    return tuple(column for copy in copies for column in copy.columns)
 
 
 @cache

@@ -7,6 +7,7 @@ so the two cannot disagree.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -26,6 +27,8 @@ CACHED_SKUS = (*PREMIUM_SKUS, "StandardSSD_LRS", "StandardSSD_ZRS")
 # Azure lists UltraSSDAvailable by size, region and zone (resource SKUs). That these families have it nowhere
 # is inferred: lists of series that take Ultra disks do not name them.
 NO_ULTRA_FAMILIES = ("standardDSv2Family", "standardLSFamily", "standardBSFamily")
+UNKNOWN_SIZE = "vm-size"
+"""Rule of sizes that no table has: Azure itself may know them."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +91,14 @@ def machine_violations(vm: VmAsk, region: catalog.Region, today: date) -> list[V
     """Rules a machine by itself breaks in a region on a day (sizes retire)."""
     size = catalog.vm_sizes().get(vm.size.lower())
     if size is None:
-        known = ", ".join(item.name for item in catalog.vm_sizes().values())
-        return [Violation("vm-size", "size", f"there is no VM size '{vm.size}' in the table; take {known}")]
+        return [_size_unknown(vm.size), *_zone_exists(vm.zone, region)]
     violations = list(_zone_exists(vm.zone, region))
     if size.retired(today):
         violations.append(
             Violation(
                 "vm-size-retired",
                 "size",
-                f"{size.name} was retired on {size.retires_on}; take its substitute {size.substitute}",
+                f"{size.name} was retired on {size.retires_on}; take {_substitute(size)}",
             )
         )
     return violations
@@ -121,6 +123,22 @@ def ultra_violations(vm: VmAsk, region: catalog.Region) -> Iterator[Violation]:
         )
     if size is not None and not takes_ultra(size):
         yield Violation("ultra-size", "size", f"{size.name} takes no Ultra disks; take a size that does")
+
+
+def _size_unknown(name: str) -> Violation:
+    """A size without a row: it may be a slip of the pen, or one that only Azure knows."""
+    known = [item.name for item in catalog.vm_sizes().values()]
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    sentence = (
+        f"there is no VM size '{name}' in the table; {hint}where Azure offers it, sign in and use "
+        "--cloud azure, which takes its limits from Azure"
+    )
+    return Violation(UNKNOWN_SIZE, "size", sentence)
+
+
+def _substitute(size: catalog.VmSize) -> str:
+    return f"its substitute {size.substitute}" if size.substitute else "a newer size"
 
 
 def attach_violations(disk: DiskAsk, vm: VmAsk, cache: str = "None") -> list[Violation]:

@@ -71,7 +71,7 @@ def begin(
         raise UsageError(f"a subscription or an SSH source goes with --cloud azure, not with {cloud}")
     if inventory and cloud != "inventory":
         raise UsageError(f"hosts and a folder go with --cloud inventory, not with {cloud}")
-    loaded = load.load(scenario, preset, overrides)
+    loaded = load.load(scenario, preset, overrides, asks_azure=cloud == "azure")
     loaded = fit.as_own(loaded) if cloud == "inventory" else loaded
     file = Path(scenario) if load.is_file(scenario) else None
     beside.notebook(loaded, file)

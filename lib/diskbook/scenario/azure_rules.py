@@ -18,7 +18,7 @@ from diskbook.reference.rules import (
     machine_violations,
     ultra_violations,
 )
-from diskbook.scenario import ephemeral_rules, fleets, layout, volume_rules
+from diskbook.scenario import ephemeral_rules, fleets, layout, size_rules, volume_rules
 from diskbook.scenario.layout import MARK_ROOM
 from diskbook.scenario.model import Arm, Disk, Scenario, Workload
 
@@ -60,7 +60,7 @@ def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
         violations += _in("disk", name, disk_violations(ask, region))
     violations += [*_of_arms(scenario, asks, vms), *_of_pools(scenario, asks, vms)]
     violations += [*_of_checks(scenario, asks, vms), *_of_drills(scenario, asks, vms)]
-    violations += volume_rules.check(scenario)
+    violations += [*volume_rules.check(scenario), *size_rules.check(scenario)]
     return violations + _ephemeral(scenario) + _too_many_disks(scenario) + _working_sets(scenario)
 
 

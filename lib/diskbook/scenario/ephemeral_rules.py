@@ -54,9 +54,10 @@ def _on_machine(scenario: Scenario, disk: Disk, machine: Machine) -> Iterator[Pr
             yield disk.name, "sku", sentence + "a machine with an ephemeral OS disk cannot be"
     size = catalog.vm_sizes().get(machine.size.lower())
     if size is None:
-        return  # said of the machine
+        yield disk.name, "sku", f"the local disk of {machine.size} is in no table; take a size of the table"
+        return
     if size.placement(disk.size_gib) is None:
-        room = max(size.local_gib, size.cache_gib) if size.ephemeral_os else 0
+        room = max(size.os_disk_room_gib.values(), default=0)
         yield disk.name, "size_gib", _no_room(size.name, room, disk.size_gib)
     largest = max((load.working_set_gib for arm, load in scenario.cells if arm.disk == disk.name), default=0)
     if disk.size_gib < max(IMAGE_GIB, largest + SYSTEM_GIB):

@@ -264,6 +264,9 @@ def _limited(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str])
     return table(shown, caption) + footnotes(dict.fromkeys(filter(None, frame["platform_note"]), 1))
 
 
+_BELOW = [Label.BELOW_CAP, Label.LIMIT_NOT_KNOWN, Label.UNASSESSED]
+
+
 def percentiles(
     frame: pd.DataFrame, cells: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
 ) -> Html:
@@ -271,7 +274,7 @@ def percentiles(
 
     Cells of which nothing tells whether they wait in a queue are marked by a footnote.
     """
-    below = cells.loc[cells["label"].isin([Label.BELOW_CAP, Label.UNASSESSED]), ["arm", "workload", "label"]]
+    below = cells.loc[cells["label"].isin(_BELOW), ["arm", "workload", "label"]]
     frame = frame.merge(below, on=["arm", "workload"])
     notes: dict[str, int] = {}
     wide = frame.pivot_table(

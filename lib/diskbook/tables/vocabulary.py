@@ -46,6 +46,8 @@ class Label(StrEnum):
     """A queue makes half of its latency or more, and no limit of any table explains that."""
     UNASSESSED = "saturation not assessable"
     """Nothing shows whether its latency is the disk's or a queue's."""
+    LIMIT_NOT_KNOWN = "limit not known"
+    """Below the limits of its disk; what its machine lets through is in no table, nor does Azure say it."""
     NO_LIMIT_KNOWN = "no limit known"
     """Of published figures alone."""
     STATED = "stated"

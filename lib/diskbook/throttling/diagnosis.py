@@ -168,6 +168,11 @@ def _ordinary(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, 
     if row["limit_predicted"] == "":
         cause = f"no limit of this disk or machine is known; {_binds(row)}"
         return Finding(*name, Diagnosis.UNKNOWN, cause, _NAME_IT)
+    if row["label"] == Label.LIMIT_NOT_KNOWN:
+        cause = f"{_binds(row)}; {_nearest(row)}; no limit of the machine is known"
+        return Finding(
+            *name, Diagnosis.UNKNOWN, cause, "a size whose limits Azure names, or a lower rate beside it"
+        )
     if row["label"] == Label.UNASSESSED:
         cause = f"{_binds(row)}; {_nearest(row)}; {row['evidence']}"
         return Finding(*name, Diagnosis.UNKNOWN, cause, "the same load at queue depth 1 beside it would tell")

@@ -158,6 +158,14 @@ def _chosen(
     )
 
 
+def _machine_unknown(totals: pd.DataFrame) -> np.ndarray:
+    """Trials whose disk has limits, and whose machine has none that is known: neither IOPS nor MB/s."""
+    disk: np.ndarray = ~np.isnan(limit_values(totals, "cap_disk_iops"))
+    for column in ("cap_vm_iops", "cap_vm_mb_s", "cap_vm_cached_iops"):
+        disk &= np.isnan(limit_values(totals, column))
+    return disk
+
+
 def limit_values(totals: pd.DataFrame, column: str) -> np.ndarray:
     """Values of a limit, one a trial; NaN where it is not known or the table has no such column."""
     if column not in totals:
@@ -177,7 +185,8 @@ def label_cells(
     one-second rate must be flat, or the platform must report the limit as consumed. Without that the label
     is `near a cap`. A cell below every known limit is still `saturated, limit not known` where twice as many
     I/Os are in flight as its rate needs, and `saturation not assessable` where nothing tells (`saturation`);
-    `below cap` are the others.
+    `below cap` are the others, or
+    `limit not known` where the disk's limits are known and the machine's are not.
 
     Parameters
     ----------
@@ -208,6 +217,8 @@ def label_cells(
             evidence[place] = _evidence(cell, records, _consumed(cell, totals, consumed_pct or {}))
             labels[place] = Label.CAPPED if evidence[place] else Label.NEAR_A_CAP
     cells["label"], cells["evidence"] = labels, evidence
+    open_ = (cells.pop("n_unlimited") > 0) & (cells["label"] == Label.BELOW_CAP)
+    cells["label"] = cells["label"].mask(open_, Label.LIMIT_NOT_KNOWN)
     iops_limit = _limit_as_iops(cells)
     cells["predicted_lat_ms"] = 1000.0 * cells["outstanding"] / iops_limit.where(cells["n_on_limit"] > 0)
     cells["binds"] = [_binds(cell) for cell in cells.to_dict("records")]
@@ -255,6 +266,7 @@ def _cells(totals: pd.DataFrame) -> pd.DataFrame:
         "n_rate_kept": rate_kept(totals),
         "n_little_ok": little_ok(totals),
         "n_drained": totals["credit_state"] == CreditState.DRAINED,
+        "n_unlimited": _machine_unknown(totals),
     }
     cells = names.assign(
         **{name: np.bincount(code, which, len(names)).astype(int) for name, which in counts.items()},

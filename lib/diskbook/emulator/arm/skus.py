@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
+from datetime import date
+from functools import cache
 
 from diskbook.base.units import GIB, MB
 from diskbook.emulator.arm import access
@@ -30,10 +32,20 @@ def listing(plane: ControlPlane, call: Call) -> Reply:
     """List resource SKUs, of one location if the filter says so."""
     location = _LOCATION.search(call.query.get("$filter", ""))
     regions = [plane.region(location[1])] if location else list(catalog.regions().values())
-    rows = [row for region in regions for row in (*_vm_rows(region), *_disk_rows(region))]
-    for row in rows:
-        row["restrictions"] = list(_restrictions(plane, row))
-    return Reply(200, {"value": rows})
+    rows = [row for region in regions for row in _rows(region.name)]
+    closed = {restriction.sku for restriction in plane.settings.restrictions}
+    value = [
+        {**row, "restrictions": list(_restrictions(plane, row))} if row["name"] in closed else row
+        for row in rows
+    ]
+    return Reply(200, {"value": value})
+
+
+@cache
+def _rows(region: str) -> tuple[Json, ...]:
+    """All rows of a region, made once: nobody changes one."""
+    place = catalog.region(region)
+    return (*_vm_rows(place), *_disk_rows(place))
 
 
 def _restrictions(plane: ControlPlane, row: Json) -> Iterator[Json]:
@@ -71,6 +83,11 @@ def _vm_rows(region: catalog.Region) -> list[Json]:
     return [_vm_row(size, region) for size in catalog.vm_sizes().values()]
 
 
+def _day(retires_on: str) -> str | None:
+    """A day as the service writes it: month first."""
+    return f"{date.fromisoformat(retires_on):%m/%d/%Y}" if retires_on else None
+
+
 def _bytes(mb: float | None) -> int | None:
     return None if mb is None else round(mb * MB)
 
@@ -85,7 +102,8 @@ def _vm_row(size: catalog.VmSize, region: catalog.Region) -> Json:
             ("MemoryGB", f"{size.memory_gib:g}"),
             ("MaxDataDiskCount", size.max_data_disks),
             ("CpuArchitectureType", size.architecture),
-            ("HyperVGenerations", "V1,V2"),
+            ("HyperVGenerations", ",".join(size.hyperv_generations)),
+            ("DiskControllerTypes", ", ".join(size.disk_controllers) or None),
             ("PremiumIO", size.premium_io),
             ("CombinedTempDiskAndCachedIOPS", size.cached_iops),
             ("CombinedTempDiskAndCachedReadBytesPerSecond", _bytes(size.cached_mb_s)),
@@ -96,7 +114,7 @@ def _vm_row(size: catalog.VmSize, region: catalog.Region) -> Json:
             ("EphemeralOSDiskSupported", size.ephemeral_os),
             ("AcceleratedNetworkingEnabled", size.accelerated_networking),
             ("MaxNetworkInterfaces", size.max_nics),
-            ("RetirementDateUtc", size.retires_on or None),
+            ("RetirementDateUtc", _day(size.retires_on)),
             ("UltraSSDAvailable", (ultra and not region.zones) or None),
         ]
     )
@@ -190,7 +208,7 @@ def _flexible_row(sku: catalog.FlexibleSku, region: catalog.Region) -> Json:
 def usages(plane: ControlPlane, call: Call) -> Reply:
     """List quotas of cores with their use in a region."""
     region = plane.region(call.params["location"]).name
-    families = sorted({size.family for size in catalog.vm_sizes().values()})
+    families = sorted({size.family for size in catalog.vm_sizes().values() if size.family})
     names = {"cores": "Total Regional vCPUs"} | {family: f"{family} vCPUs" for family in families}
     rows = [
         {

@@ -13,6 +13,7 @@ from diskbook.emulator.arm.operations import azure_time
 from diskbook.emulator.arm.skus import IMAGE_VERSIONS
 from diskbook.emulator.arm.state import Resource, Store, shown
 from diskbook.emulator.types import Json, VmSpec
+from diskbook.reference.catalog import SCSI
 
 SSH_PORT_TAG = "diskbook-ssh-port"
 DISK_DEFAULTS: Json = {"caching": "None", "toBeDetached": False, "deleteOption": "Detach"}
@@ -134,6 +135,7 @@ def spec_of(vm: Resource) -> VmSpec:
         local_os_gib=int(os_disk["diskSizeGB"]) if os_disk.get("diffDiskSettings") else None,
         tags=dict(vm.body.get("tags") or {}),
         image=str((vm.properties["storageProfile"].get("imageReference") or {}).get("sku", "")),
+        controller=str(vm.properties["storageProfile"].get("diskControllerType") or SCSI),
     )
 
 

@@ -23,9 +23,10 @@ from diskbook.emulator.arm.vm_body import (
     spec_of,
     written,
 )
-from diskbook.emulator.arm.vm_rules import check_new_vm, check_resize, check_ultra
+from diskbook.emulator.arm.vm_rules import check_new_vm, check_resize, check_ultra, controller_of
 from diskbook.emulator.arm.windows_setup import check_profile
 from diskbook.emulator.types import Json, VmAddress
+from diskbook.reference import catalog
 from diskbook.reference.rules import VmAsk
 
 RETRY_AFTER_S = 10
@@ -60,6 +61,9 @@ def _create(plane: ControlPlane, call: Call) -> Reply:
     check_new_vm(plane, call.params["name"], call.body, region, plane.today)
     if is_windows(call.body):
         check_profile(call.params["name"], call.body)
+    size = catalog.vm_size(call.body["properties"]["hardwareProfile"]["vmSize"])
+    storage = call.body["properties"]["storageProfile"]
+    storage["diskControllerType"] = controller_of(storage, size)
     vm = new_body(
         plane.resource_id(call.group, VM, call.params["name"]), call.params["name"], call.body, region.name
     )

@@ -44,6 +44,10 @@ def cap_gate(arms: Sequence[str], labels: Sequence[Cell], words: Sequence[str]) 
     share = max(float(label["share"]) for label in labels)
     if math.isnan(share):
         return not_assessable(CAP, "no limit is known")
+    if any(label["label"] == Label.LIMIT_NOT_KNOWN for label in labels):
+        return not_assessable(
+            CAP, f"no limit of the machine is known; at most {100 * share:.0f} % of the disk's"
+        )
     return passed(CAP, f"at most {100 * share:.0f} % of any known limit")
 
 

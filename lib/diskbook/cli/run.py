@@ -42,6 +42,7 @@ def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> f
     callback=_hours,
     help="Machines shut themselves down after that; by default 12.",
 )
+@click.option("--record", is_flag=True, help="Keep each exchange with Azure, scrubbed, as arm.jsonl.gz.")
 @click.option("--keep", is_flag=True, help="Leave machines and disks standing at the end.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was cut short.")
 def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
@@ -54,7 +55,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     from diskbook.azure import expiry
     from diskbook.cloud import connect
     from diskbook.own_hosts import stage as own_hosts
-    from diskbook.runs import pipeline
+    from diskbook.runs import pipeline, record
     from diskbook.show import run as show_run
     from diskbook.tables.vocabulary import Provenance
 
@@ -67,6 +68,8 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     if options["expires"] is not None:
         folder.update_manifest(expires_h=options["expires"])
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
+    if options["record"]:
+        record.begin(folder)
     if options["max_cost_usd"] is not None:
         folder.update_manifest(max_cost_usd=options["max_cost_usd"])
     click.echo(show_run.target_text(folder.manifest))

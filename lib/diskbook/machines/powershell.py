@@ -99,8 +99,8 @@ if ($handle.IsInvalid) { throw "$name cannot be opened" }
 FACTS = (
     _OPEN
     + r"""
-$disk = Get-Disk -Number $p.number
-$stream = New-Object IO.FileStream($handle, 'Read', 1MB)
+$disk = Get-Disk -Number $p.number; $mib = 1MB
+$stream = New-Object IO.FileStream($handle, 'Read', $mib)
 function Read-At([long] $At, [int] $Count) {
     $bytes = New-Object byte[] $Count; $done = 0; [void]$stream.Seek($At, 'Begin')
     while ($done -lt $Count) { $done += $stream.Read($bytes, $done, $Count - $done) }
@@ -110,10 +110,10 @@ function Get-Digest([byte[]] $Bytes) {
     $sum = [Security.Cryptography.SHA256]::Create().ComputeHash($Bytes)
     [BitConverter]::ToString($sum).Replace("-", "").ToLower()
 }
-$last = Read-At ($disk.Size - 1MB) 1MB
+$last = Read-At ($disk.Size - $mib) $mib
 [pscustomobject]@{ style = "$($disk.PartitionStyle)"; partitions = $disk.NumberOfPartitions
     own = [bool]($disk.IsBoot -or $disk.IsSystem); serial = $disk.SerialNumber
-    head = Get-Digest (Read-At 0 1MB); tail = Get-Digest $last
+    head = Get-Digest (Read-At 0 $mib); tail = Get-Digest $last
     mark = [Convert]::ToBase64String($last[0..4095]) } | ConvertTo-Json -Compress
 """
 )

@@ -1,4 +1,4 @@
-"""What the record of a run knows from the start: whose names are replaced, and which words anybody may read."""
+"""What the record of a run knows from the start: whose names are replaced, and which words may stay."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     from diskbook.azure import expiry
     from diskbook.cloud import connect
     from diskbook.own_hosts import stage as own_hosts
-    from diskbook.runs import pipeline, record
+    from diskbook.runs import pipeline
     from diskbook.show import run as show_run
     from diskbook.tables.vocabulary import Provenance
 
@@ -68,10 +68,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     if options["expires"] is not None:
         folder.update_manifest(expires_h=options["expires"])
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
-    if options["record"]:
-        record.begin(folder)
-    if options["max_cost_usd"] is not None:
-        folder.update_manifest(max_cost_usd=options["max_cost_usd"])
+    _note(folder, options)
     click.echo(show_run.target_text(folder.manifest))
     if folder.manifest["provenance"] == Provenance.IMPORTED:
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
@@ -83,6 +80,16 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     ):
         if standing:
             click.echo(f"run {folder.name} {standing}; 'diskbook teardown {folder.name}' {how}")
+
+
+def _note(folder: Any, options: dict[str, Any]) -> None:
+    """Keep in the manifest what later stages go by: whether exchanges are recorded, and the cost's limit."""
+    from diskbook.runs import record
+
+    if options["record"]:
+        record.begin(folder)
+    if options["max_cost_usd"] is not None:
+        folder.update_manifest(max_cost_usd=options["max_cost_usd"])
 
 
 def _resumed(name: str, options: dict[str, Any]) -> Any:

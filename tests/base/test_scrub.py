@@ -170,8 +170,11 @@ JSON = st.recursive(
 def test_whatever_comes_is_scrubbed_and_scrubbing_again_changes_nothing(
     value: Any, text: str, content: bytes
 ) -> None:
-    scrubber = Scrubber(Pseudonyms(b"key"), WORDS)
-    once = scrubber.json({"properties": value, "message": text})
-    json.dumps([once, scrubber.body(content), scrubber.headers({text: text})])
+    scrubber, again = Scrubber(Pseudonyms(b"key"), WORDS), Scrubber(Pseudonyms(b"key"), WORDS)
+    body = scrubber.json({"properties": value, "id": text, "message": text})
+    assert again.json(body) == body
+    headers = scrubber.headers({text: text, "Location": text})
+    assert again.headers(headers) == headers
     url = scrubber.url(text)
-    assert isinstance(url, str) and isinstance(scrubber.prose(text), str)
+    assert again.url(url) == url
+    json.dumps([body, headers, url, scrubber.body(content)])

@@ -31,6 +31,7 @@ from support import SCENARIOS
 from support.emulated import leftovers
 
 PLANTED = ("S3cr3t/pass&word=", "AccountKey0123456789abcdef", "anna.s@contoso.example", "2a02:1234::beef")
+_LEAST = 5  # characters; a host may be called "vm"
 EMPTY: dict[str, Any] = {"resource_groups": [], "scenario": {"name": "none"}, "run": "r1", "schema": 1}
 
 
@@ -65,7 +66,7 @@ def _originals(sent: list[Any], run: Run) -> set[str]:
         found |= set(re.findall(secret, str(request.content or "")))
     for machine in run.manifest["replicates"][0]["machines"].values():
         found |= {machine["id"].rpartition("/")[2], machine["vm_id"]}
-    return found
+    return {text for text in found if len(text) >= _LEAST}
 
 
 @pytest.mark.emulator
@@ -101,7 +102,7 @@ def test_a_provisioning_run_is_recorded_and_nothing_of_it_is_told(monkeypatch: p
             assert spelling.casefold() not in written.casefold(), original
             assert spelling.casefold() not in text.casefold(), original
     rows = [json.loads(line) for line in written.splitlines()]
-    assert {"PUT", "GET", "POST", "DELETE"} <= {row["method"] for row in rows}
+    assert {"PUT", "GET", "DELETE"} <= {row["method"] for row in rows}
     assert "Microsoft.Compute/virtualMachines" in text and '"provisioningState": "Succeeded"' in text
     machine = next(row for row in rows if row["method"] == "PUT" and "/virtualMachines/" in row["url"])
     assert machine["body"]["properties"]["hardwareProfile"] == {"vmSize": "Standard_D4as_v4"}

@@ -134,10 +134,11 @@ def test_azures_daily_shutdown_never_comes_early(hours: float, at: str | None) -
 
 def test_linux_and_windows_are_told_the_time() -> None:
     config = yaml.safe_load(keys.cloud_init(keys.new_pair("vm"), "2026-11-21T01:40:00.250000+00:00"))
-    (timer, service) = config["write_files"]
+    (timer, service, _) = config["write_files"]
     assert "OnCalendar=2026-11-21 01:40:01 UTC\n" in timer["content"]
     assert "systemctl poweroff" in service["content"]
     assert ["systemctl", "enable", "--now", "diskbook-expiry.timer"] in config["runcmd"]
+    assert "systemctl mask --now apt-daily.timer" in config["runcmd"][-1][-1]
     script = windows.setup_script("2026-11-21T01:40:00+00:00")
     assert f"FromUnixTimeSeconds({datetime(2026, 11, 21, 1, 40, tzinfo=UTC).timestamp():.0f})" in script
     assert "shutdown.exe" in script and "shutdown.exe" not in windows.setup_script()

@@ -249,7 +249,6 @@ def test_a_name_is_no_id(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("203.0.113.7", "203.0.113.7/32"),
         (" 203.0.113.7/24 ", "203.0.113.0/24"),
-        ("2001:db8::1", "2001:db8::1/128"),
         ("172.32.0.1", "172.32.0.1/32"),
     ],
 )
@@ -263,11 +262,16 @@ def test_an_address_becomes_a_network(text: str, cidr: str) -> None:
         ("*", "would open the machines to everyone"),
         ("Internet", "would open the machines to everyone"),
         ("0.0.0.0/0", "would open the machines to everyone"),
-        ("::/0", "would open the machines to everyone"),
+        ("::/0", "is IPv6, and the machines have IPv4 addresses only"),
+        (
+            "2001:db8::1",
+            "2001:db8::1/128 is IPv6, and the machines have IPv4 addresses only, so nobody could get in",
+        ),
+        ("2001:db8::/48", "name your IPv4 address, for example"),
         ("128.0.0.0/1", "would open the machines to everyone"),
         ("10.1.2.3", "belongs to a private network and is never what Azure sees"),
         ("192.168.0.0/16", "belongs to a private network"),
-        ("fd00::1", "belongs to a private network"),
+        ("fd00::1", "is IPv6"),
         ("100.64.1.1", "belongs to the network within a provider"),
         ("127.0.0.1", "belongs to this machine itself"),
         ("169.254.1.1", "belongs to one link"),

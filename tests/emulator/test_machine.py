@@ -10,6 +10,7 @@ from pathlib import Path
 
 import paramiko
 import pytest
+import yaml
 
 from diskbook.azure import keys
 from diskbook.base.errors import UsageError
@@ -191,3 +192,18 @@ def test_user_data_without_keys_give_a_machine_its_own(lab: Lab) -> None:
     public = (lab.machine.folder / "host_ed25519.pub").read_text()
     with lab.client(public) as client:
         assert client.exec_command("echo here")[1].read() == b"here\n"
+
+
+def test_files_of_the_user_data_are_written_below_the_machines_own_root(lab: Lab) -> None:
+    text = yaml.safe_dump(
+        {"write_files": [{"path": path, "content": "x"} for path in ("/etc/a", "../../out", "/")]}
+    )
+    lab.machine.prepare(replace(lab.vm, custom_data=f"#cloud-config\n{text}"))
+    root = lab.machine.folder / "root"
+    assert [path.relative_to(root) for path in root.rglob("*") if path.is_file()] == [Path("etc/a")]
+    assert not list(lab.folder.rglob("out"))
+
+
+def test_nothing_updates_a_machine_while_it_is_measured(lab: Lab) -> None:
+    lab.machine.prepare(replace(lab.vm, custom_data=keys.cloud_init(keys.new_pair("vm"))))
+    assert 'APT::Periodic::Enable "0";' in (lab.machine.folder / "root" / keys.QUIET[1:]).read_text()

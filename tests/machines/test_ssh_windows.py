@@ -17,7 +17,7 @@ from diskbook.azure import keys
 from diskbook.base.errors import DiskbookError
 from diskbook.emulator.machine import Machine, login_user
 from diskbook.emulator.types import VmAddress, VmSpec
-from diskbook.machines import disks as machine_disks, disks_windows, windows_setup
+from diskbook.machines import disks as machine_disks, disks_windows, powershell, windows_setup
 from diskbook.machines.cluster import steps
 from diskbook.machines.cluster.steps import StepFailed
 from diskbook.machines.device import Device
@@ -224,6 +224,37 @@ def test_a_disk_is_found_by_lun_marked_and_measured(connection: WindowsConnectio
     result = diskspd.parse_output(text, "trial.xml", runtime_s=1)
     assert "emulated" in result.version
     assert result.directions["write"].iops > 0
+
+
+@pytest.mark.emulator
+@pytest.mark.usefixtures("disk")
+def test_the_temporary_disk_at_lun_1_is_no_data_disk(connection: WindowsConnection) -> None:
+    assert [(row["lun"], row["number"]) for row in connection.disks()] == [(3, 4)]
+
+
+BOOT = "Integrated : Bus 0 : Device 63667 : Function 30747 : Adapter 0 : Port 0 : Target 0 : LUN 0"
+DATA = "Integrated : Bus 0 : Device 63668 : Function 30747 : Adapter 1 : Port 0 : Target 0 : LUN 1"
+
+
+@pytest.mark.parametrize(
+    ("location", "partitions", "luns"),
+    [
+        (BOOT.replace("LUN 0", "LUN 1"), 1, [1]),  # generation 2, as Azure's agent leaves it
+        (BOOT.replace("LUN 0", "LUN 1"), 0, [1]),  # before the agent has formatted it
+        (DATA.replace("Adapter 1", "Adapter 2"), 1, [1]),  # generation 1: an adapter of its own
+        ("PCI Slot 1", 0, [1]),  # no LUN: a local NVMe disk
+        (DATA.replace("LUN 1", "LUN 11"), 0, [11, 1]),  # another data disk
+    ],
+)
+def test_data_disks_are_told_by_adapter_and_partitions(
+    location: str, partitions: int, luns: list[int]
+) -> None:
+    rows = [
+        {"number": 0, "location": BOOT, "own": True, "partitions": 4},
+        {"number": 1, "location": location, "own": False, "partitions": partitions},
+        {"number": 2, "location": DATA, "own": False, "partitions": 0},
+    ]
+    assert [row["lun"] for row in powershell.data_disks(rows)] == luns
 
 
 def test_two_disks_that_claim_one_lun_are_refused() -> None:

@@ -67,13 +67,17 @@ class Call:
 
 def mistakes(text: str) -> list[str]:
     """Return what is wrong with a script, each as line and sentence; empty when nothing is."""
-    nodes = _nodes(text)
-    broken = [node for node in nodes if node.type == "ERROR" or node.is_missing]
-    sentences = [f"line {node.start_point[0] + 1}: does not parse" for node in broken]
-    functions = dict(_functions(nodes))
+    sentences = syntax_errors(text)
+    functions = dict(_functions(_nodes(text)))
     for call in calls(text):
         sentences += [f"line {call.line}: {problem}" for problem in _problems(call, functions)]
     return sentences
+
+
+def syntax_errors(text: str) -> list[str]:
+    """Return where a script does not parse, each as line and sentence."""
+    broken = [node for node in _nodes(text) if node.type == "ERROR" or node.is_missing]
+    return [f"line {node.start_point[0] + 1}: does not parse" for node in broken]
 
 
 def calls(text: str) -> list[Call]:

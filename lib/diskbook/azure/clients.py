@@ -16,6 +16,7 @@ from azure.core.credentials import AccessToken, AccessTokenInfo
 from azure.core.rest import HttpRequest
 
 from diskbook.azure.polling import PollingPolicy
+from diskbook.azure.record import Recorder, RecordingTransport
 from diskbook.azure.retry import POLL_S, BoundedRetryPolicy, RequestCount, ScaledTransport, Tell
 from diskbook.tables.vocabulary import Provenance
 
@@ -69,11 +70,14 @@ class Clients:
         Which Azure.
     tell
         Takes a line for the user where a request has to wait; by default it is printed.
+    recorder
+        Records what is sent and answered, if the run is to be recorded.
     """
 
     cloud: Cloud
     tell: Tell = field(default=partial(print, flush=True), repr=False)
     _request_count: RequestCount = field(default_factory=RequestCount, repr=False)
+    recorder: Recorder | None = field(default=None, repr=False)
 
     @cached_property
     def compute(self) -> Any:
@@ -126,8 +130,9 @@ class Clients:
         cloud = self.cloud
         who = "Azure" if cloud.provenance == Provenance.AZURE else "Azure (emulated)"
         verify = str(cloud.ca) if cloud.ca else True
+        transport = partial(RecordingTransport, self.recorder) if self.recorder else ScaledTransport
         return {
-            "transport": ScaledTransport(cloud.time_scale, self._request_count, connection_verify=verify),
+            "transport": transport(cloud.time_scale, self._request_count, connection_verify=verify),
             "retry_policy": BoundedRetryPolicy(who, self.tell),
             "per_call_policies": [PollingPolicy()],
         }

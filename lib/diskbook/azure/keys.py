@@ -23,6 +23,14 @@ from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic, write_once
 from diskbook.tools import registry
 
+QUIET = "/etc/apt/apt.conf.d/99diskbook"
+# What apt.systemd.daily goes by (its own comments): 0 disables it, also where its timers come before they are
+# masked. Updates would fall into a measurement, as on Windows, where `windows.os_profile` turns them off.
+_QUIET_APT = 'APT::Periodic::Enable "0";\nAPT::Periodic::Unattended-Upgrade "0";\n'
+_LOUD = (
+    "apt-daily.timer apt-daily-upgrade.timer apt-daily.service apt-daily-upgrade.service unattended-upgrades"
+)
+
 
 @dataclass(frozen=True)
 class KeyPair:
@@ -86,16 +94,18 @@ def _pair_of(private: bytes, public: str) -> KeyPair:
 
 
 def cloud_init(host_key: KeyPair, expires_utc: str | None = None) -> str:
-    """cloud-init user data: give the machine its host key and its tools, and shut down when the run expires.
+    """cloud-init user data: host key and tools, no updates meanwhile, and a shutdown when the run expires.
 
-    The machine must not make keys of its own, or the client would not know it.
+    The machine must not make keys of its own, or the client would not know it: where `ssh_keys` are given,
+    cloud-init makes none (its module cc_ssh; an empty `ssh_genkeytypes` would violate its schema).
     """
+    timed = expiry.cloud_config(expires_utc) if expires_utc else {}
     config: dict[str, Any] = {
         "ssh_deletekeys": True,
-        "ssh_genkeytypes": [],
         "ssh_keys": {"ed25519_private": host_key.private, "ed25519_public": host_key.public},
         "package_update": True,
         "packages": [*registry.packages("linux"), "sg3-utils"],
-        **(expiry.cloud_config(expires_utc) if expires_utc else {}),
+        "write_files": [*timed.get("write_files", []), {"path": QUIET, "content": _QUIET_APT}],
+        "runcmd": [*timed.get("runcmd", []), ["sh", "-c", f"systemctl mask --now {_LOUD} || true"]],
     }
     return "#cloud-config\n" + yaml.safe_dump(config)

@@ -8,16 +8,16 @@ import os
 from diskbook.base.errors import UsageError
 
 VARIABLE = "DISKBOOK_SSH_SOURCE"
-_WIDEST = {4: 16, 6: 32}  # bits, by IP version: what one organisation has; wider is as good as everyone
+_WIDEST = 16  # bits: what one organisation has; wider is as good as everyone
 _EXAMPLE = 'for example "203.0.113.7" (your address as others see it)'
 _OPEN = f"would open the machines to everyone; name your address, {_EXAMPLE}"
 
 _NEVER_SEEN = {
-    "a private network": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
+    "a private network": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"),
     "the network within a provider": ("100.64.0.0/10",),
-    "this machine itself": ("127.0.0.0/8", "::1/128", "0.0.0.0/8", "::/128"),
-    "one link": ("169.254.0.0/16", "fe80::/10"),
-    "no single machine": ("224.0.0.0/4", "240.0.0.0/4", "ff00::/8"),
+    "this machine itself": ("127.0.0.0/8", "0.0.0.0/8"),
+    "one link": ("169.254.0.0/16",),
+    "no single machine": ("224.0.0.0/4", "240.0.0.0/4"),
 }
 
 
@@ -40,12 +40,12 @@ def find(given: str | None = None) -> str:
 
 
 def cidr(text: str, where: str = VARIABLE) -> str:
-    """Check one address or network, and return it as a CIDR; a bare address becomes /32 or /128.
+    """Check one address or network, and return it as a CIDR; a bare address becomes /32.
 
     Raises
     ------
     UsageError
-        When it is none, or would admit everyone or nobody.
+        When it is none, is IPv6, or would admit everyone or nobody.
     """
     if text.strip().lower() in ("*", "any", "internet"):
         raise UsageError(
@@ -55,7 +55,12 @@ def cidr(text: str, where: str = VARIABLE) -> str:
         network = ipaddress.ip_network(text.strip(), strict=False)
     except ValueError:
         raise UsageError(f"{where}: '{text}' is neither an address nor a network; write {_EXAMPLE}") from None
-    if network.prefixlen < _WIDEST[network.version]:
+    if network.version != 4:
+        raise UsageError(
+            f"{where}: {network} is IPv6, and the machines have IPv4 addresses only, so nobody could get in; "
+            f"name your IPv4 address, {_EXAMPLE}"
+        )
+    if network.prefixlen < _WIDEST:
         raise UsageError(
             f"{where}: {network} would open the machines to everyone; name your address, {_EXAMPLE}"
         )

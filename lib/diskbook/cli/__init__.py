@@ -24,6 +24,7 @@ COMMANDS = {
     "import": "diskbook.cli.results:import_",
     "list": "diskbook.cli.results:list_",
     "plan": "diskbook.cli.plan:plan",
+    "record": "diskbook.cli.results:record",
     "report": "diskbook.cli.results:report",
     "run": "diskbook.cli.run:run",
     "sample": "diskbook.cli.results:sample",

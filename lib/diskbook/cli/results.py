@@ -1,4 +1,4 @@
-"""What there is, and what runs have measured: `list`, `import`, `tables`, `why`, `figures`, `sample`."""
+"""What there is, and what runs measured: `list`, `import`, `tables`, `why`, `figures`, `record`, `sample`."""
 
 from __future__ import annotations
 
@@ -123,6 +123,19 @@ def report(name: str, file: str | None) -> None:
 
     outcome = pipeline.analyse(runs.open_run(name), file)
     click.echo(outcome.words)
+
+
+@click.command()
+@click.argument("name", metavar="RUN")
+def record(name: str) -> None:
+    """Pack what RUN recorded of Azure, with its manifest, into one file to send; list what was replaced.
+
+    The run must have been begun with --record, by you and here: only then are pseudonyms the same everywhere.
+    """
+    from diskbook.runs import record as runs_record
+    from diskbook.store import run as runs
+
+    click.echo(runs_record.pack(runs.open_run(name)).words)
 
 
 @click.command()

@@ -28,6 +28,7 @@ from diskbook.cli.options import expires, max_cost, setting
 @click.option("--emulator-seed", type=int, help="Seed of the emulator's noise; by default the design's.")
 @click.option("--time-scale", type=float, help="Scale of the emulator's delays; by default 0.01.")
 @expires
+@click.option("--record", is_flag=True, help="Keep each exchange with Azure, scrubbed, as arm.jsonl.gz.")
 @click.option("--keep", is_flag=True, help="Leave machines and disks standing, also where it fails.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was cut short.")
 def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
@@ -53,8 +54,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     if options["expires"] is not None:
         folder.update_manifest(expires_h=options["expires"])
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
-    if options["max_cost_usd"] is not None:
-        folder.update_manifest(max_cost_usd=options["max_cost_usd"])
+    _note(folder, options)
     click.echo(show_run.target_text(folder.manifest))
     if folder.manifest["provenance"] == Provenance.IMPORTED:
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
@@ -66,6 +66,16 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     ):
         if standing:
             click.echo(f"run {folder.name} {standing}; 'diskbook teardown {folder.name}' {how}")
+
+
+def _note(folder: Any, options: dict[str, Any]) -> None:
+    """Keep in the manifest what later stages go by: whether exchanges are recorded, and the cost's limit."""
+    from diskbook.runs import record
+
+    if options["record"]:
+        record.begin(folder)
+    if options["max_cost_usd"] is not None:
+        folder.update_manifest(max_cost_usd=options["max_cost_usd"])
 
 
 def _resumed(name: str, options: dict[str, Any]) -> Any:

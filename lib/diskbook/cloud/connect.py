@@ -15,6 +15,7 @@ from azure.mgmt.core.tools import get_arm_endpoints
 
 from diskbook.azure import private, signin, ssh_source, subscription
 from diskbook.azure.clients import Clients, Cloud, StaticToken
+from diskbook.azure.recording import recorder_of
 from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.emulator import lifecycle
 from diskbook.own_hosts import fit, hosts_file
@@ -187,7 +188,7 @@ def clients_of(run: Run, *, record: bool = True) -> Clients:
     run
         The run; its manifest must be this client's own word, since a sign-in goes where it leads.
     record
-        Waits that the user is told of go to its ledger as well.
+        Waits that the user is told of go to its ledger as well, and exchanges to its record if it has one.
 
     Raises
     ------
@@ -198,7 +199,8 @@ def clients_of(run: Run, *, record: bool = True) -> Clients:
     """
     run.check_signed()
     tell, name = _teller(run) if record else _say, emulator_name(run)
-    return Clients(_azure(_recorded(run.manifest)) if name is None else _emulator(name), tell)
+    cloud = _azure(_recorded(run.manifest)) if name is None else _emulator(name)
+    return Clients(cloud, tell, recorder=recorder_of(run) if record else None)
 
 
 def emulator_clients(name: str) -> Clients:

@@ -1,5 +1,5 @@
-"""What an emulated machine reads of cloud-init's user data: the host keys, which the client made, and when it
-is to shut itself down."""
+"""What an emulated machine reads of cloud-init's user data: the host keys, which the client made, the files
+that are written, and when it is to shut itself down."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def host_keys(custom_data: str) -> dict[str, tuple[str, str]]:
     Parameters
     ----------
     custom_data
-        The decoded user data. Everything but `ssh_keys` is ignored: an emulated machine installs nothing.
+        The decoded user data. Only `ssh_keys` is read here: an emulated machine installs nothing.
 
     Returns
     -------
@@ -45,16 +45,21 @@ def host_keys(custom_data: str) -> dict[str, tuple[str, str]]:
 
 def shutdown_at(custom_data: str) -> datetime | None:
     """Return when a timer of systemd in a ``#cloud-config`` text shuts the machine down; None without one."""
+    timers = [content for path, content in written_files(custom_data) if path.endswith(".timer")]
+    times = [match[1] for text in timers for match in _ON_CALENDAR.finditer(text)]
+    return min((datetime.fromisoformat(f"{time}+00:00") for time in times), default=None)
+
+
+def written_files(custom_data: str) -> list[tuple[str, str]]:
+    """Return path and content of each file that a ``#cloud-config`` text writes."""
     if not custom_data.lstrip().startswith("#cloud-config"):
-        return None
+        return []
     try:
         config = yaml.safe_load(custom_data)
     except yaml.YAMLError:
-        return None  # the machine's creation has told that
+        return []  # the machine's creation has told that
     files = (config.get("write_files") if isinstance(config, dict) else None) or []
-    timers = [str(file.get("content", "")) for file in files if str(file.get("path", "")).endswith(".timer")]
-    times = [match[1] for text in timers for match in _ON_CALENDAR.finditer(text)]
-    return min((datetime.fromisoformat(f"{time}+00:00") for time in times), default=None)
+    return [(str(file.get("path", "")), str(file.get("content", ""))) for file in files]
 
 
 def _pairs(keys: object) -> dict[str, tuple[str, str]]:

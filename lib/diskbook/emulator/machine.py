@@ -23,7 +23,7 @@ from typing import Any
 from diskbook.base.errors import UsageError
 from diskbook.base.files import write_atomic
 from diskbook.emulator import network, processes
-from diskbook.emulator.cloudinit import host_key_pair, host_keys, new_host_key
+from diskbook.emulator.cloudinit import host_key_pair, host_keys, new_host_key, written_files
 from diskbook.emulator.environment import FOLDER_VARIABLE
 from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.machines import nbd
@@ -171,6 +171,7 @@ class Machine:
             (self.folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._host_key_files():
             self._write_host_keys(host_keys(vm.custom_data) or new_host_key())
+            self._write_files(vm.custom_data)
         user = login_user()
         quoted = shlex.quote(str(self.folder))
         _write(self.folder / "authorized_keys", "\n".join(vm.authorized_keys) + "\n", 0o600)
@@ -188,6 +189,15 @@ class Machine:
             _write(self.folder / "bin" / program, call, 0o700)
         if not (self.folder / "disks.json").exists():
             self.write_disks({})
+
+    def _write_files(self, custom_data: str) -> None:
+        """Write the files of the user data below `root`, where they can be looked at."""
+        root = (self.folder / "root").resolve()
+        for name, content in written_files(custom_data):
+            path = (root / name.lstrip("/")).resolve()
+            if path.is_relative_to(root) and path != root:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _write(path, content, 0o600)
 
     def set_up(self, vm: VmSpec, host_key: str) -> None:
         """Replace the host key and the keys that may sign in, as a script on the machine would.

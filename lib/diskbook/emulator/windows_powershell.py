@@ -26,13 +26,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from diskbook.base.units import MIB
+from diskbook.base.units import GIB, MIB
 from diskbook.emulator import windows_steps
 from diskbook.machines.powershell import SCRIPTS
 
 Parameters = Mapping[str, Any]
 _STREAMS_S = 5.0  # a shell that has not begun by then does not begin
 _FACTS = "diskbook.emulator.windows_facts"
+_TEMPORARY = 99  # number of the temporary disk; 0 is the system's, others are their LUN and 1
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -147,16 +148,23 @@ def _end(_: Parameters) -> int:
 
 
 def _disks(_: Parameters) -> int:
-    rows = []
+    rows = [_drive(0, 0, 0, own=True, partitions=4), _drive(_TEMPORARY, 0, 1, partitions=1)]
     for lun, row in _own_disks().items():
-        drive = int(lun) + 1  # the system's own is drive 0
-        fill = {"prefill_target": f"#{drive}:fill", "style": "RAW"}
+        number = int(lun) + 1
         named = {"unique_id": row["unique_id"], "serial": row["unique_id"]}
-        rows.append({"lun": int(lun), "number": drive, "size_bytes": row["size_bytes"], **fill, **named})
-    # As ConvertTo-Json does: one object stands alone, none at all is nothing.
-    if rows:
-        print(json.dumps(rows if len(rows) > 1 else rows[0]))
+        fill = {"size_bytes": row["size_bytes"], "prefill_target": f"#{number}:fill"}
+        rows.append({**_drive(number, 1, int(lun)), **fill, **named})
+    print(json.dumps(rows))
     return 0
+
+
+def _drive(number: int, adapter: int, lun: int, *, own: bool = False, partitions: int = 0) -> dict[str, Any]:
+    """A drive as Get-Disk lists it: the system's, the temporary one at LUN 1 beside it, or a data disk."""
+    place = f"Integrated : Bus 0 : Device 63667 : Function 30747 : Adapter {adapter} : Port 0 : Target 0"
+    system = {"size_bytes": 127 * GIB, "style": "GPT" if partitions else "RAW", "unique_id": "", "serial": ""}
+    return {
+        "location": f"{place} : LUN {lun}", "number": number, "own": own, "partitions": partitions, **system
+    }  # fmt: skip
 
 
 def _own_disks() -> dict[str, dict[str, Any]]:

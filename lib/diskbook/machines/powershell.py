@@ -7,6 +7,8 @@ general knowledge of Windows and unverified there: the emulator answers these sc
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 START = r"""
@@ -73,13 +75,15 @@ foreach ($dir in Get-ChildItem $root) {
 Remove-Item -Recurse -Force $root
 """
 
-# Data disks of Azure are SCSI or NVMe; the system's disk and the temporary one are not ours.
+# All disks, the system's and the temporary one among them: `data_disks` tells which are ours.
 DISKS = r"""
-Get-Disk | Where-Object { -not $_.IsBoot -and -not $_.IsSystem -and $_.Location -match 'LUN (\d+)' } |
-    ForEach-Object { [pscustomobject]@{ lun = [int]$Matches[1]; number = $_.Number; size_bytes = $_.Size;
+Get-Disk | ForEach-Object { [pscustomobject]@{ location = $_.Location; number = $_.Number
+        size_bytes = $_.Size; own = [bool]($_.IsBoot -or $_.IsSystem); partitions = $_.NumberOfPartitions
         style = "$($_.PartitionStyle)"; unique_id = $_.UniqueId; serial = $_.SerialNumber } } |
     ConvertTo-Json -Compress
 """
+# A location: "Integrated : Bus 0 : Device 63667 : Function 30747 : Adapter 1 : Port 0 : Target 0 : LUN 0".
+_ADAPTER, _LUN = re.compile(r"^.*?\bAdapter \d+\b"), re.compile(r"\bLUN (\d+)\s*$")
 
 # .NET opens no devices by name, so the handle comes from Windows itself.
 _OPEN = r"""
@@ -95,8 +99,8 @@ if ($handle.IsInvalid) { throw "$name cannot be opened" }
 FACTS = (
     _OPEN
     + r"""
-$disk = Get-Disk -Number $p.number
-$stream = New-Object IO.FileStream($handle, 'Read', 1MB)
+$disk = Get-Disk -Number $p.number; $mib = 1MB
+$stream = New-Object IO.FileStream($handle, 'Read', $mib)
 function Read-At([long] $At, [int] $Count) {
     $bytes = New-Object byte[] $Count; $done = 0; [void]$stream.Seek($At, 'Begin')
     while ($done -lt $Count) { $done += $stream.Read($bytes, $done, $Count - $done) }
@@ -106,10 +110,10 @@ function Get-Digest([byte[]] $Bytes) {
     $sum = [Security.Cryptography.SHA256]::Create().ComputeHash($Bytes)
     [BitConverter]::ToString($sum).Replace("-", "").ToLower()
 }
-$last = Read-At ($disk.Size - 1MB) 1MB
+$last = Read-At ($disk.Size - $mib) $mib
 [pscustomobject]@{ style = "$($disk.PartitionStyle)"; partitions = $disk.NumberOfPartitions
     own = [bool]($disk.IsBoot -or $disk.IsSystem); serial = $disk.SerialNumber
-    head = Get-Digest (Read-At 0 1MB); tail = Get-Digest $last
+    head = Get-Digest (Read-At 0 $mib); tail = Get-Digest $last
     mark = [Convert]::ToBase64String($last[0..4095]) } | ConvertTo-Json -Compress
 """
 )
@@ -164,3 +168,28 @@ def script(which: str, /, **parameters: Any) -> str:
     """One of `SCRIPTS` with its parameters in front."""
     quoted = json.dumps(parameters, separators=(",", ":")).replace("'", "''")
     return f"$ErrorActionPreference = 'Stop'; $p = '{quoted}' | ConvertFrom-Json\n{SCRIPTS[which].strip()}\n"
+
+
+def data_disks(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Of all disks that `DISKS` lists, those that Azure attached as data disks, each with its `lun`.
+
+    A LUN is one of an adapter. Azure's temporary disk stands beside the system's disk on that disk's adapter,
+    often at LUN 1 (the driver of Kubernetes leaves that adapter out, too: azuredisk-csi-driver, issue 2661),
+    and has a partition where it stands elsewhere. A disk with partitions is nobody's to write over.
+    """
+    listed = list(rows)
+    own = {_adapter(row) for row in listed if row["own"]} - {None}
+    return [
+        {**row, "lun": int(lun[1])}
+        for row in listed
+        if not row["own"]
+        and not row["partitions"]
+        and _adapter(row) not in own
+        and (lun := _LUN.search(str(row["location"])))
+    ]
+
+
+def _adapter(row: Mapping[str, Any]) -> str | None:
+    """The adapter in a disk's location; None where it names none."""
+    named = _ADAPTER.search(str(row["location"]))
+    return named[0] if named else None

@@ -13,7 +13,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.machines import jobs
 from diskbook.machines.cluster import steps
 from diskbook.machines.jobs import JobLost
-from diskbook.machines.powershell import script
+from diskbook.machines.powershell import data_disks, script
 from diskbook.machines.ssh import Connection, Host, OnUnreachable, Output
 from diskbook.machines.windows_setup import powershell
 
@@ -124,13 +124,13 @@ class WindowsConnection(Connection):
         self._check("end")
 
     def disks(self) -> list[dict[str, Any]]:
-        """Data disks as the machine sees them: `lun`, `number` of the physical drive, `size_bytes`, `style`.
+        """Azure's data disks as the machine sees them: `lun`, `number` of the drive, `size_bytes`, `style`.
 
         Emulated machines add `prefill_target`.
         """
         text = self._check("disks").decode().strip()
         rows = json.loads(text) if text else []
-        return [rows] if isinstance(rows, dict) else list(rows)
+        return data_disks([rows] if isinstance(rows, dict) else rows)
 
     def disk_facts(self, number: int) -> dict[str, Any]:
         """Say what is on a physical drive: `style`, `partitions`, `own`, `head`, `tail`, `mark` (base64).

@@ -168,6 +168,24 @@ class Run:
             file.flush()
             os.fsync(file.fileno())
 
+    def append_bytes(self, name: str, content: bytes) -> None:
+        """Add to a file of the run folder that only grows, whole or not at all.
+
+        Raises
+        ------
+        DiskbookError
+            When there is no room, or the folder cannot be written.
+        """
+        with self._writing(), files.appending(self.folder / name) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            end = file.seek(0, os.SEEK_END)
+            try:
+                file.write(content)
+                file.flush()
+            except OSError:
+                os.ftruncate(file.fileno(), end)
+                raise
+
     def write_raw(self, name: str, content: bytes) -> dict[str, str]:
         """Keep a tool's output, gzipped, once.
 

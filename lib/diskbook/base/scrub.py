@@ -1,0 +1,370 @@
+"""Take everything out of an exchange with an API that could name somebody or open something.
+
+What is not known to be harmless is replaced, not the other way round: a value stays only where its key says
+that it is one of Azure's own words, and it has the form of one. All else becomes a pseudonym.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from diskbook.base import redact
+from diskbook.base.pseudonyms import GUID, Pseudonyms, is_pseudonym
+
+_MOST_BYTES = 64 * 1024**2  # of a packed body; what is larger is replaced whole
+_DEEPEST = 40
+
+_SECRET = re.compile(
+    r"pass(word|wd|phrase)|pwd|secret|token|credential|sas(ur[il])?$|keydata|(custom|user)_?data|protectedsettings"
+    r"|commandtoexecute|certificate|signature|authori[sz]ation|cookie|thumbprint|^(sig|keys?)$"
+    r"|(access|account|private|public|shared|storage|host|primary|secondary|api|client)[_-]?keys?",
+    re.IGNORECASE,
+)
+"""Keys of values that are secret, and of all that is within them."""
+_PROSE = re.compile(
+    r"message|(display)?(status|description)|localizedvalue|reason|question|title|label|words|text",
+    re.IGNORECASE,
+)
+_PLAIN = re.compile(
+    r"""
+    access(tier)? | aggregation(type)? | (private|public)?(ip)?(allocation(method)?|addressversion) | caching
+    | private(ipallocationmethod|ipaddressversion) | api-version | architecture | article | bypass | changed
+    | cache_?state | cloud | data | ioengine | physicalzone | quality | region(type|category)
+    | (reason|error)?code
+    | computemode | (create|delete|detach|copy)option | dataaccessauthmode
+    | default(action|value) | direction | diskcontrollertype(s)? | disk(state|type) | evictionpolicy
+    | (exact|typehandler)?version | family | hypervgeneration(s)? | interval | kind | level | location(s)?
+    | measure | metric | minimumtlsversion | model | namespace | (public)?network(accesspolicy|access) | offer
+    | os(state|type|version)? | pairing | (patch|assessment)mode | pattern | placement | power(state)?
+    | preset | priority | product | protocol | provenance | provisioningstate | publisher | (resource)?region
+    | registrationstate | resourcetype | schema | securitytype | site | (vm)?size(s)? | sku(name)? | stage
+    | state | storageaccounttype | system | targetresourcetype | tasktype | tier | time(grain|zoneid) | tool
+    | type | unit | usagename | values | zone(s)? | (source|destination)(portrange|addressprefix)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Keys of values that are Azure's words, or the workbook's."""
+_PLAIN_PARENTS = re.compile(
+    r"sku|capabilities|name|zonedetails|values|restrictions|metrics|costs|plan", re.IGNORECASE
+)
+"""Keys within which `name` and `value` are Azure's words too."""
+_PLAIN_VALUE = re.compile(
+    r"[*]|#?[A-Za-z]{1,40}\d{0,3}( [A-Za-z]{1,20}){0,5}|[A-Z]{1,3}\d{1,3}[a-z]{0,4}(_[A-Z]\w{0,8})?(_v\d)?"
+)
+"""A word, a few words, or the short name of a size such as DS1_v2."""
+_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?|P(T?\d+[DHMS])+")
+_NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,9}){0,2}%?")
+_WORD = re.compile(r"[A-Za-z]{1,40}")
+_HUMPS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LEAST_HUMP = 3.0  # letters, on the mean: "AttachDiskWhileBeingDetached" is words, "ZbQxKdLm" is not
+_SIZE = re.compile(r"(Standard|Premium|Basic|UltraSSD|StandardSSD|PremiumV2)_[A-Za-z]{1,6}[\w-]{0,30}")
+_FAMILY = re.compile(r"standard\w{1,24}Family", re.IGNORECASE)
+_ACTION = re.compile(r"[A-Za-z]{2,30}:[A-Za-z]{2,30}|v\d(\.\d)?")  # metrics:getBatch; v1.0
+_TYPE = re.compile(r"Microsoft(\.[A-Za-z]{2,30})+(/[A-Za-z]{2,40})*")
+_CODE = re.compile(
+    r"(PowerState|ProvisioningState|OSState|ReplicationState)/[A-Za-z]{2,30}(/[A-Za-z]{2,30})?"
+)
+_KEY = re.compile(r"[@$#]?[A-Za-z]{1,40}(_[A-Za-z]{1,40}){0,6}|@?odata\.[A-Za-z]{1,20}")
+_TAG = re.compile(r"diskbook(-[a-z]{2,20}){1,3}")
+_HEADER = re.compile(
+    r"x-ms-[a-z-]{1,60}|x-diskbook-[a-z]{1,20}|(content|transfer|retry|accept|user|set|cache|api|azure)-[a-z]{1,20}"
+    r"(-[a-z]{1,20})?|authorization|etag|location|server|date|accept|connection|expires|pragma|vary|via",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(
+    r"""'(?P<single>[^'\n]{1,400})'(?!\w)|"(?P<double>[^"\n]{1,400})"|(?P<word>[^\s'"<>(){}\[\]|,;]+)"""
+    r"|(?P<rest>.)",
+    re.DOTALL,
+)
+_ASSIGNED = re.compile(r"([A-Za-z_.-]{1,40})[=:](.+)", re.DOTALL)
+
+_HOSTS = re.compile(
+    r"(management|prices)\.azure\.com|management\.(usgovcloudapi\.net|chinacloudapi\.cn)|graph\.microsoft\.com"
+    r"|login\.microsoftonline\.com"
+)
+_DOMAIN = re.compile(
+    r"(?P<own>.+?)(?P<rest>(\.(blob|table|file|metrics))?\.((core\.windows|cloudapp\.azure)\.(net|com)"
+    r"|monitor\.azure\.com|azure\.com|microsoft\.com))"
+)
+_NAMED_WORDS = re.compile(r"publishers|artifacttypes|offers|skus|versions|providers|locations", re.IGNORECASE)
+"""Kinds of resources whose names are Azure's own."""
+_QUERY_WORDS = re.compile(
+    r"api-version|\$(filter|expand|select|top|orderby)|metricnames(pace)?|aggregation|interval|timespan"
+    r"|(start|end)time|includeextendedlocations|monitor",
+    re.IGNORECASE,
+)
+_HEADERS = {
+    "content-type": re.compile(r"[a-z]+/[a-z.+-]+(; ?[a-z-]+=\"?[a-z0-9.-]{1,20}\"?)*", re.IGNORECASE),
+    "content-encoding": re.compile(r"[a-z]{1,10}"),
+    "transfer-encoding": re.compile(r"[a-z]{1,10}"),
+    "cache-control": re.compile(r"[a-z, =0-9-]{1,60}"),
+    "content-length": re.compile(r"\d{1,12}"),
+    "retry-after": re.compile(r"\d{1,6}"),
+    "date": re.compile(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"),
+    "x-ms-error-code": re.compile(r"[A-Za-z]{1,60}"),
+    "x-ms-failure-cause": re.compile(r"[a-z-]{1,40}"),
+    "x-ms-ratelimit-remaining-resource": re.compile(r"(Microsoft\.\w{1,30}/\w{1,60};\d{1,9},? ?){1,20}"),
+    "x-diskbook-provenance": re.compile(r"[a-z]{1,20}"),
+    "api-supported-versions": re.compile(r"[\d, -]{1,200}(preview)?"),
+    "connection": re.compile(r"[a-z-]{1,20}", re.IGNORECASE),
+    "accept": re.compile(r"[a-z/*+., -]{1,60}"),
+}
+_COUNTS = re.compile(r"x-ms-(ratelimit-remaining|request-charge)[a-z-]*")
+_URL_HEADERS = frozenset({"location", "azure-asyncoperation", "operation-location"})
+
+
+class Scrubber:
+    """Scrubs exchanges, one after the other, with the same pseudonyms.
+
+    Parameters
+    ----------
+    names
+        The pseudonyms; they remember what was replaced.
+    vocabulary
+        Words that stay wherever they stand: regions, sizes, kinds of disks.
+    """
+
+    def __init__(self, names: Pseudonyms, vocabulary: Collection[str] = ()) -> None:
+        self.names = names
+        self._vocabulary = {word.casefold() for word in vocabulary}
+
+    # --- parts of an exchange
+
+    def headers(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Scrub headers: of those that are known the value's form decides, of all others the name stays."""
+        return {
+            name if _HEADER.fullmatch(name) else self.names.give(name, "a header"): self._header(
+                name.lower(), str(value)
+            )
+            for name, value in given.items()
+        }
+
+    def _header(self, name: str, value: str) -> str:
+        if name in _URL_HEADERS:
+            return self.url(value)
+        pattern = _HEADERS.get(name) or (_HEADERS["content-length"] if _COUNTS.fullmatch(name) else None)
+        if pattern and pattern.fullmatch(value):
+            return self.names.without_known(value)
+        return self._secret(value, name) if _SECRET.search(name) else self.names.give(value, name)
+
+    def body(self, content: bytes) -> Any:
+        """Scrub a body: JSON, packed or not; anything else is replaced whole."""
+        if not content:
+            return None
+        with contextlib.suppress(OSError, EOFError, ValueError, RecursionError):
+            return self.json(json.loads(_unpacked(content).decode("utf-8-sig")))
+        return self.names.give(content.decode("latin-1"), "a body that is not JSON")
+
+    def url(self, text: str) -> str:
+        """Scrub a URL or a resource's id: kinds of resources stay; names, hosts and parameters do not."""
+        try:
+            parts = urlsplit(text.strip())
+            port = f":{parts.port}" if parts.port else ""
+        except ValueError:
+            return self.names.give(text, "URL")
+        host = f"{parts.scheme}://{self._host(parts.hostname or '')}{port}" if parts.scheme else ""
+        query = "&".join(self._parameter(pair) for pair in parts.query.split("&") if pair)
+        path = self._objects(parts.path) if "core.windows.net" in host else self._path(parts.path)
+        return host + path + (f"?{query}" if query else "")
+
+    def json(self, value: Any, key: str = "", parent: str = "", secret: bool = False, depth: int = 0) -> Any:
+        """Scrub a value of JSON and all that is within it."""
+        if depth > _DEEPEST:
+            return self.names.give(json.dumps(value), "deeply nested")
+        secret = secret or bool(_SECRET.search(key))
+        if isinstance(value, Mapping):
+            tags = key.casefold() == "tags"
+            return {
+                self._tag(name) if tags else self._key(name): self.json(
+                    inner, "" if tags else name, key, secret, depth + 1
+                )
+                for name, inner in value.items()
+            }
+        if isinstance(value, list):
+            return [self.json(inner, key, parent, secret, depth + 1) for inner in value]
+        if secret and not isinstance(value, bool | None):
+            return self._secret(str(value), key)
+        return (
+            self._leaf(value, key.casefold(), parent.casefold(), depth) if isinstance(value, str) else value
+        )
+
+    # --- words
+
+    def prose(self, text: str) -> str:
+        """Scrub a sentence: words stay, and what is Azure's; names, ids, addresses, odd tokens do not."""
+        text = self.names.without_known(redact.hide(text))
+        return _TOKEN.sub(self._token, text)
+
+    def _token(self, match: re.Match[str]) -> str:
+        for mark, quoted in (("'", match["single"]), ('"', match["double"])):
+            if quoted is not None:
+                inner = self.prose(quoted) if " " in quoted else self._quoted(quoted)
+                return f"{mark}{inner}{mark}"
+        return match["rest"] if match["word"] is None else self._word(match["word"])
+
+    def _quoted(self, word: str) -> str:
+        """A quoted word: a name, unless it is Azure's."""
+        if self._is_azures(word):
+            return word
+        if word.startswith("/"):
+            return self.url(word)
+        return self.names.give(word, "a name in a message")
+
+    def _word(self, word: str) -> str:
+        bare = word.rstrip(".:!?")
+        end = word[len(bare) :]
+        assigned = _ASSIGNED.fullmatch(bare)
+        if "://" in bare or bare.startswith("/"):
+            return self.url(bare) + end
+        if assigned and not self._is_azures(bare):
+            return f"{self._word(assigned[1])}{bare[len(assigned[1])]}{self._quoted(assigned[2])}{end}"
+        if self._is_azures(bare) or (_is_word(bare) and not self._is_known(bare)):
+            return bare + end
+        return self.names.give(bare, "a name in a message") + end
+
+    def _is_azures(self, word: str) -> bool:
+        """Whether a word is one of Azure's own, a number, a time or no word at all."""
+        if not word or is_pseudonym(word) or word.casefold() in self._vocabulary:
+            return True
+        if GUID.search(word) or self._is_known(word):
+            return False
+        known = (_TIME, _NUMBER, _SIZE, _FAMILY, _TYPE)
+        return any(pattern.fullmatch(word) for pattern in known) or not re.search(r"\w", word)
+
+    def _is_known(self, word: str) -> bool:
+        """Whether a word, or a part of it, was replaced somewhere."""
+        words = {word, *re.split(r"[^A-Za-z0-9]+", word)}
+        return any(self.names.is_known(each) for each in words if each.casefold() not in self._vocabulary)
+
+    def _leaf(self, value: str, key: str, parent: str, depth: int) -> str:
+        """Scrub a text of JSON by the keys that it stands at."""
+        if not value or is_pseudonym(value):
+            return value
+        if value.lstrip()[:1] in ("{", "["):
+            with contextlib.suppress(ValueError, RecursionError):
+                return json.dumps(self.json(json.loads(value), key, parent, False, depth + 1))
+        if "://" in value or value.startswith("/"):
+            return self.url(value) if not re.search(r"\s", value) else self.prose(value)
+        if _PROSE.fullmatch(key):
+            return self.prose(value)
+        plain = _PLAIN.fullmatch(key) or (key in ("name", "value") and _PLAIN_PARENTS.fullmatch(parent))
+        if self._is_azures(value) or (plain and self._is_plain(value)):
+            return self.names.without_known(value)
+        return self._named(value, key) if key == "name" else self.names.give(value, key or "a tag")
+
+    def _is_plain(self, value: str) -> bool:
+        """Whether a value at a key for Azure's words has the form of one: words, with numbers after them."""
+        if self._is_known(value) or self.names.without_known(value) != value:
+            return False
+        if self._is_azures(value) or _CODE.fullmatch(value):
+            return True
+        words = [word.rstrip("0123456789") for word in value.lstrip("#").split(" ")]
+        return bool(_PLAIN_VALUE.fullmatch(value)) and ("_" in value or all(map(_is_word, words)))
+
+    def _key(self, name: str) -> str:
+        if "/" in name:
+            return self.url(name)
+        is_key = _KEY.fullmatch(name) and all(map(_is_word, re.split(r"[@$#._]+", name)))
+        if self._is_azures(name) or (is_key and not self._is_known(name)):
+            return name
+        return self.names.give(name, "a key")
+
+    def _tag(self, name: str) -> str:
+        return name if _TAG.fullmatch(name) else self.names.give(name, "a tag")
+
+    def _secret(self, value: str, kind: str) -> str:
+        self.names.keep_out(value, kind)
+        return self.names.give(value, kind)
+
+    # --- URLs
+
+    def _host(self, host: str) -> str:
+        if not host or is_pseudonym(host) or _HOSTS.fullmatch(host):
+            return host
+        domain = _DOMAIN.fullmatch(host)
+        if domain is None:
+            return self.names.give(host, "host")
+        own = domain["own"]
+        return (own if own in self._vocabulary else self.names.give(own, "host")) + domain["rest"]
+
+    def _path(self, path: str) -> str:
+        """Scrub a path of kinds and names, such as /subscriptions/ID/resourceGroups/NAME."""
+        kind = ""
+        clean: list[str] = []
+        for raw in path.split("/"):
+            segment = _decoded(raw)
+            if not segment:
+                clean.append(segment)
+            elif kind and kind != "providers":
+                clean.append(quote(self._name_in_path(segment, kind)))
+                kind = ""
+            else:
+                clean.append(quote(self._kind_in_path(segment), safe="$:"))
+                # A version such as v1.0, and a provider's namespace, are followed by a kind.
+                kind = (
+                    "" if kind == "providers" or re.fullmatch(r"v\d(\.\d)?", segment) else segment.casefold()
+                )
+        return "/".join(clean)
+
+    def _objects(self, path: str) -> str:
+        """Scrub a path of names alone, as in a storage account."""
+        return "/".join(quote(self.names.give(_decoded(name), "a storage path")) for name in path.split("/"))
+
+    def _kind_in_path(self, segment: str) -> str:
+        known = self._is_known(segment)
+        if not known and (_TYPE.fullmatch(segment) or _is_word(segment) or _ACTION.fullmatch(segment)):
+            return segment
+        return self.names.give(segment, "a part of a path")
+
+    def _name_in_path(self, segment: str, kind: str) -> str:
+        if is_pseudonym(segment) or segment.casefold() in self._vocabulary:
+            return segment
+        if _NAMED_WORDS.fullmatch(kind) and self._is_plain(segment):
+            return self.names.without_known(segment)
+        return self._named(segment, kind)
+
+    def _named(self, name: str, kind: str) -> str:
+        """Replace a name; a group's, and one that is no ordinary word, is then looked for in sentences."""
+        return self.names.give(name, kind, known=kind == "resourcegroups" or not _is_word(name))
+
+    def _parameter(self, pair: str) -> str:
+        name, equals, value = pair.partition("=")
+        name, value = _decoded(name), _decoded(value.replace("+", " "))
+        if _QUERY_WORDS.fullmatch(name):
+            return f"{quote(name, safe='$')}{equals}{quote(self.prose(value), safe='$:,-')}"
+        clean = self._key(name)
+        return f"{quote(clean, safe='$')}{equals}{quote(self._secret(value, f'parameter {clean}'), safe='')}"
+
+
+def _is_word(text: str) -> bool:
+    """Whether a text is a word, or several in the manner of programs; "" is."""
+    if not text:
+        return True
+    humps = _HUMPS.findall(text)
+    if not _WORD.fullmatch(text) or sum(map(len, humps)) != len(text):
+        return False
+    return len(humps) <= 2 or len(text) / len(humps) >= _LEAST_HUMP
+
+
+def _decoded(text: str) -> str:
+    """A part of a URL without its encoding, also where it was encoded twice."""
+    for _ in range(3):
+        text = unquote(text)
+    return text
+
+
+def _unpacked(content: bytes) -> bytes:
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+        inner = file.read(_MOST_BYTES + 1)
+    if len(inner) > _MOST_BYTES:
+        raise ValueError("too large")
+    return inner

@@ -1,0 +1,180 @@
+"""Scrubbing: nothing planted survives, what is Azure's stays, the same original has one pseudonym."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from diskbook.base.pseudonyms import GIVEN, Pseudonyms, is_pseudonym, spellings
+from diskbook.base.scrub import Scrubber
+
+WORDS = ("westeurope", "Standard_D4as_v4", "Premium_LRS", "ubuntu-24_04-lts")
+SUBSCRIPTION = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
+SECRETS = {
+    "password": 'Tr0ub4dor&3/xyz"quoted"',
+    "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJSUzI1NiJ9.eyJhdWQiOiJodHRwczovL21hbmFnZW1lbnQifQ.c2lnbmF0dXJl",
+    "storage key": "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYg==",
+    "ssh key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGZ5vYmFyYmF6cXV4Zm9v anna@laptop",
+    "private key": "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END -----",
+    "sas": "sv=2024-11-04&sig=c2lnbmF0dXJlLXdpdGgrcGx1cw%3D%3D",
+    "subscription": SUBSCRIPTION,
+    "tenant": "9B2D7A3C-0000-4F00-A000-123456789ABC",
+    "user": "anna.schmidt@contoso.example",
+    "host": "build-07.corp.contoso.example",
+    "address": "203.0.113.77",
+    "address 6": "2a02:1234:5678::beef",
+    "group": "contoso-secret-project-rg",
+    "operation": "MIIHpTCCBo2gAwIBAgITfwTYu0qbwU0Jo6gKugAEBNi7SjANBgkqhkiG9w0BAQsFADBEMRMw",
+}
+
+
+AZURE = "management.azure.com"
+
+
+def coded(text: str) -> str:
+    return quote(text, safe="")
+
+
+def b64(text: str, before: int = 0) -> str:
+    return base64.b64encode(b"pad"[:before] + text.encode() + b"tail").decode()
+
+
+# Where somebody may put a secret: each makes a scrubbed text of it.
+PLACES: dict[str, Callable[[Scrubber, str], Any]] = {
+    "secret field": lambda s, x: s.json({"osProfile": {"adminPassword": x, "customData": x}}),
+    "any field": lambda s, x: s.json({"properties": {"foo": x, "list": [x, {"bar": x}]}}),
+    "field for Azure's words": lambda s, x: s.json({"location": x, "code": x, "type": x, "status": x}),
+    "name within a sku": lambda s, x: s.json({"sku": {"name": x}, "capabilities": [{"value": x}]}),
+    "key of JSON": lambda s, x: s.json({"identities": {x: {"principalId": x}}}),
+    "tag": lambda s, x: s.json({"tags": {x: x, "diskbook-run": x}}),
+    "message": lambda s, x: s.json({"error": {"message": f"It failed: {x} is locked."}}),
+    "quoted message": lambda s, x: s.json({"error": {"message": f"The group '{x}' is not allowed."}}),
+    "assigned message": lambda s, x: s.json({"message": f"AccountKey={x};EndpointSuffix=core.windows.net"}),
+    "URL path": lambda s, x: s.url(f"https://{AZURE}/subscriptions/{x}/resourceGroups/{x}/foo/{x}"),
+    "encoded URL": lambda s, x: s.url(f"https://a.blob.core.windows.net/{coded(x)}?sig={quote_plus(x)}"),
+    "twice encoded URL": lambda s, x: s.url(f"/subscriptions/{coded(coded(x))}"),
+    "operation's signature": lambda s, x: s.url(f"https://{AZURE}/a/b?t={x}&c={x}&s={x}&h={x}"),
+    "URL's user": lambda s, x: s.url(f"https://{coded(x)}:{coded(x)}@{AZURE}/a"),
+    "URL's host": lambda s, x: s.url(f"https://{x}/a"),
+    "URL's filter": lambda s, x: s.url(f"https://graph.microsoft.com/v1.0/users?$filter=mail eq '{x}'"),
+    "URL's fragment": lambda s, x: s.url(f"https://{AZURE}/a#{x}"),
+    "header": lambda s, x: s.headers({"Authorization": f"Bearer {x}", "X-Any": x, "ETag": x}),
+    "header for Azure's words": lambda s, x: s.headers({"Retry-After": x, "x-ms-error-code": x}),
+    "header with a URL": lambda s, x: s.headers({"Location": f"https://{AZURE}/op/{quote(x)}?s={x}"}),
+    "name of a header": lambda s, x: s.headers({x: "1"}),
+    "packed body": lambda s, x: s.body(gzip.compress(json.dumps({"value": [{"id": x}]}).encode())),
+    "body of text": lambda s, x: s.body(f"<Error>{x}</Error>".encode()),
+    "JSON within JSON": lambda s, x: s.json({"message": json.dumps({"in": x}), "a": json.dumps([x])}),
+    "base64": lambda s, x: s.json({"v": b64(x), "message": f"data {b64(x)} end", "location": b64(x)}),
+    "base64, moved by 1": lambda s, x: s.json({"v": b64(x, 1), "message": b64(x, 1), "code": b64(x, 1)}),
+    "base64, moved by 2": lambda s, x: s.json({"v": b64(x, 2), "message": b64(x, 2), "code": b64(x, 2)}),
+}
+
+
+def survivors(text: str, secret: str) -> list[str]:
+    """Spellings of a secret that stand in a text."""
+    lines = [secret, *(line for line in secret.split("\n") if len(line) > 12 and "KEY-" not in line)]
+    return [each for line in lines for each in spellings(line) if each.casefold() in text.casefold()]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_nothing_planted_survives(place: str) -> None:
+    for kind, secret in SECRETS.items():
+        scrubber = Scrubber(Pseudonyms(b"key"), WORDS)
+        text = json.dumps(PLACES[place](scrubber, secret))
+        assert not survivors(text, secret), f"{kind} in {place}: {text}"
+
+
+def test_a_secret_of_ordinary_words_is_found_again_where_words_stay() -> None:
+    scrubber = Scrubber(Pseudonyms(b"key"), WORDS)
+    scrubber.json({"adminPassword": "correcthorse", "name": "vm-7"})
+    blob = base64.b64encode(b"xcorrecthorsey").decode()
+    text = scrubber.prose(f"correcthorse of vm-7, in {blob}, in hex {b'correcthorse'.hex()}, Correcthorse")
+    assert not survivors(text, "correcthorse") and "vm-7" not in text
+
+
+def test_what_is_azures_stays() -> None:
+    scrubber = Scrubber(Pseudonyms(b"key"), WORDS)
+    body = {
+        "name": "vm-1",
+        "location": "westeurope",
+        "type": "Microsoft.Compute/virtualMachines",
+        "sku": {"name": "Premium_LRS", "tier": "Premium"},
+        "zones": ["1"],
+        "properties": {
+            "provisioningState": "Succeeded",
+            "diskSizeGB": 64,
+            "timeCreated": "2026-11-22T20:24:58.2+00:00",
+            "statuses": [{"code": "PowerState/running", "displayStatus": "VM running"}],
+            "imageReference": {
+                "publisher": "Canonical",
+                "offer": "ubuntu-24_04-lts",
+                "version": "24.04.202611",
+            },
+        },
+    }
+    clean = scrubber.json(body)
+    assert is_pseudonym(clean.pop("name")) and body.pop("name")
+    assert clean == body
+    headers = {"Retry-After": "17", "x-ms-ratelimit-remaining-resource": "Microsoft.Compute/PutVM3Min;3"}
+    assert scrubber.headers(headers) == headers
+    message = (
+        "Allocation failed. Size 'Standard_D4as_v4' is not available in 'westeurope' (OperationNotAllowed)."
+    )
+    assert scrubber.prose(message) == message
+    url = scrubber.url(
+        f"/subscriptions/{SUBSCRIPTION}/resourceGroups/g1/providers/Microsoft.Compute/disks/d-1"
+    )
+    assert re.sub(GIVEN, "?", url) == "/subscriptions/?/resourceGroups/?/providers/Microsoft.Compute/disks/?"
+
+
+def test_the_same_original_has_the_same_pseudonym_under_one_key_alone() -> None:
+    first, second, other = (Scrubber(Pseudonyms(key)) for key in (b"key", b"key", b"other"))
+    url = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/Contoso-RG"
+    upper = first.url(url.upper().replace("SUBSCRIPTIONS", "subscriptions"))
+    assert first.url(url) == second.url(url) != other.url(url)
+    assert upper.lower() == first.url(url).lower() and upper != first.url(url)
+    named = first.json({"resourceGroup": "Contoso-RG"})["resourceGroup"]
+    assert named == first.url(url).rpartition("/")[2]
+    assert first.names.kinds[named] == "resourcegroups"
+
+
+def test_shapes_are_kept() -> None:
+    names = Pseudonyms(b"key")
+    net, address, other, link, guid = (
+        names.give(text, "") for text in ("10.0.0.0/24", "203.0.113.7", "2a02::1", "fe80::/64", SUBSCRIPTION)
+    )
+    assert re.fullmatch(r"198\.1[89]\.\d+\.\d+/24", net) and re.fullmatch(r"198\.1[89]\.\d+\.\d+", address)
+    assert other.startswith("2001:db8::") and link.startswith("2001:db8::") and link.endswith("/64")
+    assert guid.startswith("00000000-0000-4000-8000-")
+    assert all(map(is_pseudonym, (net, address, other, link, guid)))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=20), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(JSON, st.text(max_size=60), st.binary(max_size=60))
+def test_whatever_comes_is_scrubbed_and_scrubbing_again_changes_nothing(
+    value: Any, text: str, content: bytes
+) -> None:
+    scrubber, again = Scrubber(Pseudonyms(b"key"), WORDS), Scrubber(Pseudonyms(b"key"), WORDS)
+    body = scrubber.json({"properties": value, "id": text, "message": text})
+    assert again.json(body) == body
+    headers = scrubber.headers({text: text, "Location": text})
+    assert again.headers(headers) == headers
+    url = scrubber.url(text)
+    assert again.url(url) == url
+    json.dumps([body, headers, url, scrubber.body(content)])

@@ -67,10 +67,10 @@ def with_others(load: Load, directions: Mapping[str, Direction], flags: list[str
     asked = (load.threads or 1) * (depth or 1)
     if depth is None or not in_flight > _MORE * asked:
         return load
-    told = f"{in_flight:,.0f} I/Os were in flight (IOPS x latency) where its options make {asked:,}"
+    more = f"{in_flight:,.0f} I/Os were in flight (IOPS x latency) where its options make {asked:,}"
     threads = round(in_flight / depth)
     if abs(in_flight / depth / threads - 1) > _WHOLE:
-        flags.append(f"{told}: other jobs may be summed with it (group_reporting)")
+        flags.append(f"{more}: other jobs may be summed with it (group_reporting)")
         return load
-    flags.append(f"{told}: {threads} threads are taken for summed as one (group_reporting)")
+    flags.append(f"{more}: {threads} threads are taken for summed as one (group_reporting)")
     return replace(load, threads=threads)

@@ -14,6 +14,8 @@ from typing import Any
 from diskbook.base.units import NS_PER_MS, NS_PER_US
 from diskbook.tools.record import merge_bins, number, percentile_ns, pooled
 
+_BIN = 1.04
+"""Latencies of one bin of fio's histogram differ by less."""
 CAP_MS = 17_100.0
 """Greatest latency that fio's histogram tells apart (17.11 s)."""
 NOT_JOINED = "percentiles of several jobs cannot be joined and are left out (use json+)"
@@ -105,9 +107,8 @@ def join(parts: Sequence[Latency], flags: list[str]) -> dict[str, Any]:
         flags.append(COMPLETION)
     if most > CAP_MS:
         flags.append("latencies above 17.11 s: fio's percentiles end there")
-    if (
-        percentiles and max(percentiles.values()) > most * 1.04 + parts[0].step_ns / NS_PER_MS
-    ):  # a bin's width
+    above = most * _BIN + parts[0].step_ns / NS_PER_MS
+    if percentiles and max(percentiles.values()) > above:
         flags.append("a percentile lies above the largest latency")
     return {
         "lat_mean_ms": mean / NS_PER_MS,

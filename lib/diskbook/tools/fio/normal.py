@@ -432,8 +432,8 @@ def _latency(done: Done, ios: int) -> Latency | None:
     if of is None or not ios:
         return None
     spread = done.latencies[of]
-    told = next((name for name in ("lat", "clat", "sync") if done.percentiles.get(name)), of)
-    values = {rank: value / NS_PER_MS for rank, value in done.percentiles.get(told, {}).items()}
+    of_percentiles = next((name for name in ("lat", "clat", "sync") if done.percentiles.get(name)), of)
+    values = {rank: value / NS_PER_MS for rank, value in done.percentiles.get(of_percentiles, {}).items()}
     return Latency(
         samples=ios,
         mean_ns=spread.mean_ns,
@@ -442,7 +442,7 @@ def _latency(done: Done, ios: int) -> Latency | None:
         max_ns=spread.max_ns,
         bins={},
         percentiles_ms=values if any(values.values()) else {},
-        of="lat" if told == "sync" else told,
+        of="lat" if of_percentiles == "sync" else told,
         mean_of="lat" if of == "sync" else of,
         step_ns=2.0 * max(spread.unit_ns, NS_PER_US),
     )

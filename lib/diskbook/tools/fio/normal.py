@@ -442,7 +442,7 @@ def _latency(done: Done, ios: int) -> Latency | None:
         max_ns=spread.max_ns,
         bins={},
         percentiles_ms=values if any(values.values()) else {},
-        of="lat" if of_percentiles == "sync" else told,
+        of="lat" if of_percentiles == "sync" else of_percentiles,
         mean_of="lat" if of == "sync" else of,
         step_ns=2.0 * max(spread.unit_ns, NS_PER_US),
     )

@@ -62,7 +62,9 @@ def loaded(overrides: Any, monkeypatch: pytest.MonkeyPatch) -> Scenario:
     """The small scenario with overrides, as `load` holds it against the rules."""
     hand_over, seen = load.check, []
     monkeypatch.setattr(
-        load, "check", lambda scenario, where: hand_over(seen.append(scenario) or scenario, where)
+        load,
+        "check",
+        lambda scenario, where, **known: hand_over(seen.append(scenario) or scenario, where, **known),
     )
     with suppress(UsageError):
         load.load(SMALL, "quick", overrides)

@@ -123,9 +123,9 @@ DISKS = (
     ),
     Rule(
         "the region offers the disk SKU",
-        disk(**{**V2, "zones": None, "location": "norwaywest"}), disk(zones=None, location="norwaywest"),
-        400, "BadRequest", f"{V2_PAGE}; a recorded answer",
-        says="Disks with sku 'PremiumV2_LRS' are not available in this region.", quoted=True,
+        disk(**{**ZRS, "sku": "StandardSSD_ZRS", "location": "westus"}), disk(zones=None, location="westus"),
+        400, "BadRequest", f"{ZRS_PAGE}; a recorded answer",
+        says="Disks with sku 'StandardSSD_ZRS' are not available in this region.", quoted=True,
         known="sku-region", scenario={"scenario.region": "westus"},
     ),
     Rule(

@@ -94,6 +94,7 @@ def made_up_trials() -> tuple[pd.DataFrame, pd.DataFrame, list[Comparison]]:
         lat_mean_ms=latency,
         throughput_mb_s=1000 / latency * 4096 / MB,
         cap_disk_iops=5000.0,
+        cap_vm_iops=80_000.0,
     )
     items = [
         Comparison(arm=f"arm-{arm}", base_arm="arm-0", workload=f"load-{load}", pairing="same-machine")

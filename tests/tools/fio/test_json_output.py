@@ -504,3 +504,23 @@ def test_alike_jobs_that_are_summed_are_counted(latency_us: float, threads: int,
     assert job.load.threads == threads
     assert any("group_reporting" in item for item in job.flags) == (flag is not None)
     assert flag is None or any(item.startswith(flag) for item in job.flags)
+
+
+@pytest.mark.parametrize(("extra", "read"), [(14, True), (40, False)])
+def test_bytes_in_flight_at_the_end_of_a_ramp_are_no_other_job(extra: int, read: bool) -> None:
+    """fio counts them among the bytes, not among the I/Os: a fill of 31 I/Os at depth 16 has 45 blocks."""
+    ios, block, seconds = 31, 2**20, 0.5
+    size = (ios + extra) * block
+    part = {
+        "total_ios": ios, "io_bytes": size, "io_kbytes": size // 1024, "iops": ios / seconds,
+        "runtime": 1000 * seconds, "bw_min": 1,
+        "lat_ns": {"min": 1, "max": 9e8, "mean": 2.5e8, "stddev": 1, "N": ios},
+    }  # fmt: skip
+    options = {"rw": "write", "bs": "1m", "iodepth": "16", "ramp_time": "1s"}
+    job = {"jobname": "fill", "groupid": 0, "error": 0, "job options": options, "read": {}, "write": part}
+    text = json.dumps({"fio version": "fio-3.33", "jobs": [job]})
+    if read:
+        assert json_output.parse(text, "x").measurements[0].directions["write"].ios == ios
+    else:
+        with pytest.raises(UnusableError, match="other jobs were summed with it"):
+            json_output.parse(text, "x")

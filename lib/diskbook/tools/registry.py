@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from diskbook.base.errors import UsageError
+from diskbook.scenario.diskspd_line.arguments import parse
+from diskbook.scenario.diskspd_line.workload import check_runnable
 from diskbook.scenario.model import Scenario
 from diskbook.tools import diskspd, fio, vmfleet
 from diskbook.tools.protocol import Tool
@@ -55,6 +57,8 @@ def _of_cells(scenario: Scenario) -> Iterator[str]:
                 f'{workload.instances}; set tool = "{vmfleet.TOOL.name}", or leave instances out'
             )
         try:
+            if workload.verbatim is not None and not tool.fleet:
+                check_runnable(parse(workload.verbatim))
             tool.command(workload, tool.example, seed=1)
         except UsageError as error:
             yield f"[[workload]] {workload.name} on {arm.name}: {error}"

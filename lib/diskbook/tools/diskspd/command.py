@@ -16,7 +16,6 @@ from diskbook.base.errors import UsageError
 from diskbook.base.units import MB, MIB
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse
 from diskbook.scenario.diskspd_line.render import render
-from diskbook.scenario.diskspd_line.workload import check_runnable
 from diskbook.scenario.model import Workload
 from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.job import FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Job, Target
@@ -58,9 +57,7 @@ def command(workload: Workload, target: Target, *, seed: int = 1, offset: int = 
         For what DiskSpd, or the release that the machines have, cannot do.
     """
     if workload.verbatim is not None:
-        line = parse(workload.verbatim)
-        check_runnable(line)
-        return _verbatim(line, target)
+        return _verbatim(parse(workload.verbatim), target)
     asked = arguments_of(workload, target.target, seed=seed)
     if offset:
         asked = replace(asked, base_offset=offset, max_offset=offset + workload.working_set_bytes)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from diskbook.base.errors import UsageError
 from diskbook.scenario.diskspd_line.arguments import Arguments
-from diskbook.scenario.diskspd_line.workload import check_runnable
 
 # Only how threads are placed and woken, which fio leaves to the system.
 _LEFT_OUT = set("aneyvPIlfx")
@@ -32,7 +31,6 @@ def options(line: Arguments) -> list[str]:
     UsageError
         For what fio cannot do; names the argument.
     """
-    check_runnable(line)
     for what, asked in _cannot(line):
         if asked:
             raise UsageError(

@@ -44,6 +44,7 @@ format: setup ## put code and notebooks into the project's style, strip notebook
 	@$(BIN)/python -m diskbook.selftest.house
 	@$(BIN)/python -m diskbook.selftest.articles
 	@$(BIN)/python -m diskbook.selftest.protocol
+	@$(BIN)/python -m diskbook.selftest.formats
 	@$(BIN)/python -m diskbook.selftest.azure_rules
 
 coverage: setup ## check intervals against simulated truth, and plant hidden limits (4 minutes)

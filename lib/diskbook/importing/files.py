@@ -206,7 +206,8 @@ def _below(root: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             path = Path(folder) / name
-            if not name.startswith(".") and path.is_file():
+            # A link to nothing is told as a file that cannot be read; pipes and sockets are none.
+            if not name.startswith(".") and (path.is_file() or path.is_symlink()):
                 yield path
 
 

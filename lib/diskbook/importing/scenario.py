@@ -18,7 +18,6 @@ from diskbook.scenario.model import IMPORTED
 from diskbook.store import run as runs
 from diskbook.tables.vocabulary import Provenance
 from diskbook.tools import registry
-from diskbook.tools.diskspd.text import FOR_LINUX
 from diskbook.tools.record import Measurement
 
 UNKNOWN = "unknown"
@@ -161,7 +160,7 @@ def machine_of(entry: Described) -> str:
 
 
 def _system_of(entry: Described) -> str:
-    return "linux" if entry.version == FOR_LINUX else registry.TOOLS[entry.tool].system
+    return registry.TOOLS[entry.tool].system
 
 
 def blocks(entries: Sequence[Described]) -> list[list[Any]]:

@@ -1,8 +1,9 @@
-"""What `diskbook import` says: what was made of which files, what must be known, and what was left out."""
+"""What `diskbook import` says: the results first, then which files they are of, and what was left out."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -19,14 +20,20 @@ from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
 from diskbook.figures.export import export
 from diskbook.figures.style import Picture
-from diskbook.importing import run as importer
+from diskbook.importing import names, run as importer
 from diskbook.importing.scenario import Settings
-from diskbook.show import conformance
+from diskbook.show import conformance, html, sentences, tables
 from diskbook.store import run as runs, tables as store_tables
 from diskbook.store.run import Run
 from diskbook.tables import schema
+from diskbook.tables.vocabulary import Verdict
 
 _MOST_LINES = 40
+_MOST_VERDICTS = 5
+_LONGEST = {"arm": 24, "workload": 34}
+_WORDS = ("arm", "load", "label")
+"""Columns that are no numbers."""
+_NUMBER = re.compile(r"\d[\d.,]*")
 _MOST_PANELS = 4
 
 
@@ -70,22 +77,62 @@ def report(run: Run) -> Path:
 
 def text(made: importer.Imported) -> str:
     """Say what was imported."""
+    run = made.run
+    a = Analysis(run, run.scenario, run.manifest, store_tables.read(run.folder))
     arms = ", ".join(f"{name} ({count})" for name, count in made.arms.items())
     lines = [
-        f"run {made.run.name} (imported), folder {made.run.folder}",
+        f"run {run.name} (imported), folder {run.folder}",
+        *_verdicts(a),
+        *_listed("cells (medians)", _cells(a.cells)),
+        conformance.summary(a.protocol),
+        *_listed("know of them", _alike(made.flags)),
         f"{made.n_trials} measurements of {len(made.arms)} arms: {arms}",
-        *_listed("know of them", made.flags),
-        *_listed("not used", made.refused),
-        _by_protocol(made.run),
-        f"next: 'diskbook why {made.run.name}', or notebooks/{_notebook(made.run)} (--report runs it)",
+        *_listed("not used", _alike(made.refused)),
+        f"next: 'diskbook why {run.name}', or notebooks/{_notebook(run)} (--report runs it)",
     ]
     return "\n".join(lines)
 
 
-def _by_protocol(run: Run) -> str:
-    """Say what its comparisons are by the protocol: open, since nobody here watched the tool at work."""
-    a = Analysis(run, run.scenario, run.manifest, store_tables.read(run.folder))
-    return conformance.summary(a.protocol)
+def _verdicts(a: Analysis) -> list[str]:
+    """The first comparisons in a sentence each; decided ones before others."""
+    rows = sentences.chosen(a.comparisons).to_dict("records") if len(a.comparisons) else []
+    rows.sort(key=lambda row: Verdict.of(row["verdict"]) not in (Verdict.DIFFERENCE, Verdict.EQUIVALENT))
+    more = len(rows) - _MOST_VERDICTS
+    told_first = [f"imported: {sentences.sentence(row, a.scenario)}" for row in rows[:_MOST_VERDICTS]]
+    return told_first + ([f"and {more} comparisons more"] if more > 0 else [])
+
+
+def _cells(cells: pd.DataFrame) -> list[str]:
+    """Every cell in a line: what was measured, how often, and what it is worth."""
+    shown = pd.DataFrame(
+        {
+            "arm": [names.short(arm, _LONGEST["arm"]) for arm in cells["arm"]],
+            "load": [names.short(load, _LONGEST["workload"]) for load in cells["workload"]],
+            "n": cells["n_trials"].astype(str),
+            "IOPS": cells["iops"].map(html.figure),
+            "MB/s": cells["mb_s"].map(html.figure),
+            "mean, ms": cells["lat_mean_ms"].map(html.figure),
+            "label": [tables.label_words(row) for row in cells.to_dict("records")],
+        }
+    ).replace("nan", "")
+    rows = [tuple(map(str, shown)), *shown.itertuples(index=False, name=None)]
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    padded = [
+        [text.ljust(width) if column[0] in _WORDS else text.rjust(width) for text in column]
+        for column, width in zip(columns, widths, strict=True)
+    ]
+    return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
+
+
+def _alike(notes: Sequence[str]) -> list[str]:
+    """Sentences that differ in their numbers alone, once with how many there are."""
+    kinds: dict[str, list[str]] = {}
+    for note in notes:
+        kinds.setdefault(_NUMBER.sub("#", note), []).append(note)
+    return [
+        same[0] + (f"; and {len(same) - 1} more like it" if len(same) > 1 else "") for same in kinds.values()
+    ]
 
 
 def _notebook(run: Run) -> str:
@@ -114,7 +161,14 @@ def refused(manifest: Mapping[str, Any]) -> pd.DataFrame:
 def flags(ledger: Iterable[Mapping[str, Any]]) -> list[str]:
     """What must be known of the measurements, each with their number."""
     counts = Counter(flag for event in ledger if event["event"] == "trial" for flag in event.get("flags", ()))
-    return [f"{flag} ({n} measurement{'s' * (n != 1)})" for flag, n in counts.items()] or ["nothing"]
+    kinds: dict[str, list[str]] = {}
+    for flag in counts:
+        kinds.setdefault(_NUMBER.sub("#", flag), []).append(flag)
+    totals = [(same[0], len(same) - 1, sum(counts[flag] for flag in same)) for same in kinds.values()]
+    return [
+        f"{flag}{f', and {more} like it' * bool(more)} ({n} measurement{'s' * (n != 1)})"
+        for flag, more, n in totals
+    ] or ["nothing"]
 
 
 def tail(analysis: Analysis) -> Picture | None:

@@ -1,4 +1,4 @@
-"""How long large logs take to be read, beside pandas.read_csv, in one run: `make bench-import`.
+"""How long large logs and many files take, beside pandas and DuckDB, in one run: `make bench-import`.
 
 Ends with 1 when a task takes longer, or more memory, than it may. Inputs are made in a temporary folder; each
 reader runs in a process of its own, so that its memory can be told.
@@ -24,7 +24,8 @@ import numpy as np
 from diskbook.base.units import MB
 from diskbook.tools.fio import log_histogram, log_latency
 
-ROWS = 20_000_000
+ROWS, ROWS_OF_197_MB = 20_000_000, 7_300_000
+FILES = 10_000
 HOUR_S = 3600
 SEED = 1
 ROUNDS = 3
@@ -46,10 +47,14 @@ class Task:
 
 
 TASKS = (
-    Task("1 h of histogram log", "hour_clat_hist.1.log", "histogram", 0.4, None),
+    Task("1 h of histogram log", "hour_clat_hist.1.log", "histogram", 0.2, None),
     Task("  pandas.read_csv alone", "hour_clat_hist.1.log", "pandas_histogram", None, None),
+    Task("  DuckDB read_csv alone", "hour_clat_hist.1.log", "duckdb_histogram", None, None),
+    Task("latency log of 197 MB", "part_lat.1.log", "latency", 2.0, 1200.0),
+    Task("  pandas.read_csv alone", "part_lat.1.log", "pandas_latency", None, None),
+    Task("  DuckDB read_csv alone", "part_lat.1.log", "duckdb_latency", None, None),
     Task("20 million rows of latency log", "rows_lat.1.log", "latency", 3.5, 1200.0),
-    Task("  pandas.read_csv alone", "rows_lat.1.log", "pandas_latency", None, None),
+    Task("import of 10,000 JSON files", "json", "import", 15.0, 1200.0),
 )
 
 
@@ -65,6 +70,8 @@ def main() -> int:
         folder = Path(scratch)
         (folder / "hour_clat_hist.1.log").write_bytes(histogram_log())
         latency_log(folder / "rows_lat.1.log", ROWS)
+        latency_log(folder / "part_lat.1.log", ROWS_OF_197_MB)
+        json_files(folder / "json", FILES)
         return _all(folder)
 
 
@@ -81,11 +88,15 @@ def _all(folder: Path) -> int:
         limits = [f"{limit:.4g}" if limit else "" for limit in (task.most_s, task.most_mb)]
         verdict = "   missed" if late or large else ""
         print(
-            f"{task.name:<34}{path.stat().st_size / MB:>6.0f}{fastest['seconds']:>8.2f}{limits[0]:>9}"
+            f"{task.name:<34}{_bytes(path) / MB:>6.0f}{fastest['seconds']:>8.2f}{limits[0]:>9}"
             f"{fastest['cpu_s']:>8.2f}{fastest['peak_mb']:>9.0f}{limits[1]:>9}{verdict}"
         )
     print(f"\nbest of {ROUNDS}; seconds without the start of the process, peak with it")
     return 1 if missed else 0
+
+
+def _bytes(path: Path) -> int:
+    return sum(file.stat().st_size for file in path.iterdir()) if path.is_dir() else path.stat().st_size
 
 
 def _in_process(reader: str, path: Path) -> dict[str, float]:
@@ -139,6 +150,38 @@ def latency_log(path: Path, rows: int, seed: int = SEED) -> None:
             file.write(block.getvalue().replace(b",", b", "))
 
 
+def json_files(folder: Path, number: int) -> None:
+    """Make results of one load on two disks, as many small files of fio's JSON."""
+    folder.mkdir()
+    for place in range(number):
+        disk, latency_ns = ("sdc", "sdd")[place % 2], 1_900_000 + 37 * place
+        (folder / f"{disk}-{place:05d}.json").write_text(
+            json.dumps(_document(disk, place, latency_ns), indent=2)
+        )
+
+
+def _document(disk: str, place: int, latency_ns: int) -> dict[str, Any]:
+    """Write the JSON of one job, 30 s of random reads one after another."""
+    ios = round(30e9 / latency_ns)
+    spread = {"min": latency_ns // 2, "max": 9 * latency_ns, "mean": latency_ns, "stddev": 1e5, "N": ios}
+    part = {
+        "io_bytes": 4096 * ios, "io_kbytes": 4 * ios, "bw_bytes": 4096 * ios // 30, "bw": 4 * ios // 30,
+        "iops": ios / 30, "runtime": 30_000, "total_ios": ios, "short_ios": 0, "drop_ios": 0,
+        "slat_ns": spread, "clat_ns": {**spread, "percentile": {"50.000000": latency_ns}}, "lat_ns": spread,
+        "bw_min": 1, "bw_max": 9, "iops_mean": ios / 30, "iops_samples": 60,
+    }  # fmt: skip
+    nothing = {"total_ios": 0, "io_bytes": 0, "io_kbytes": 0, "iops": 0.0, "runtime": 0, "bw_min": 0}
+    job = {
+        "jobname": "read", "groupid": 0, "error": 0, "elapsed": 31, "read": part, "write": nothing,
+        "usr_cpu": 1.0, "sys_cpu": 2.0, "iodepth_level": {"1": 100.0},
+        "job options": {
+            "rw": "randread", "bs": "4k", "iodepth": "1", "ioengine": "libaio", "direct": "1",
+            "runtime": "30", "time_based": "", "filename": f"/dev/{disk}",
+        },
+    }  # fmt: skip
+    return {"fio version": "fio-3.33", "timestamp": 1_700_000_000 + 60 * place, "jobs": [job]}
+
+
 Reader = Callable[[Path], Any]
 
 
@@ -167,12 +210,31 @@ def _pandas_latency() -> Reader:
     return lambda path: pd.read_csv(path, header=None, names=names, usecols=names[:3])
 
 
+def _duckdb(columns: str) -> Reader:
+    import duckdb
+
+    query = f"SELECT {columns} FROM read_csv('{{}}', header=false, delim=', ', auto_detect=true)"
+    return lambda path: duckdb.execute(query.format(path)).fetchall()
+
+
+def _import() -> Reader:
+    from diskbook.importing import run as importer, text
+
+    def read(folder: Path) -> Any:
+        return text.text(importer.make([str(folder)], str(folder.parent / f"run-{time.time_ns()}")))
+
+    return read
+
+
 # Each imports what it needs first: that is not timed.
 READERS: dict[str, Callable[[], Reader]] = {
     "histogram": _histogram,
     "latency": _latency,
     "pandas_histogram": _pandas_histogram,
     "pandas_latency": _pandas_latency,
+    "duckdb_histogram": lambda: _duckdb("sum(column0)"),
+    "duckdb_latency": lambda: _duckdb("avg(column1)"),
+    "import": _import,
 }
 
 if __name__ == "__main__":

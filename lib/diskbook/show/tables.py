@@ -208,8 +208,9 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
             "Load": words[row["workload"]],
             "Trials": row["n_trials"],
             "IOPS": row["iops"],
+            "MB/s": row["mb_s"],
             "Latency, ms": _sent(row),
-            "Label": _label(row),
+            "Label": label_words(row),
             "Rate set by": row["binds"].partition(":")[0],
             "Outstanding / cap, ms": row["predicted_lat_ms"],
             "Evidence": mark(row["evidence"], notes),
@@ -233,7 +234,7 @@ def at_least(value: float) -> str:
     return f"≥ {figure(value)}"
 
 
-def _label(row: Mapping[Any, Any]) -> str:
+def label_words(row: Mapping[Any, Any]) -> str:
     """Label of a cell; one that is below a limit of which nothing is known says that."""
     unlimited = math.isnan(row["share"]) and row["label"] == Label.BELOW_CAP
     return "no limit is known" if unlimited else str(row["label"])

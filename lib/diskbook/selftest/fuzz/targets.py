@@ -26,6 +26,7 @@ from diskbook.tools.fio import (
     log_histogram,
     log_latency,
     logs_of_a_job as job_logs,
+    normal,
     terse,
 )
 from diskbook.tools.fio.logs_of_a_job import LogFile
@@ -70,6 +71,7 @@ def targets() -> list[Target]:
             lambda content: _check(log_histogram.summarise(content, "f")),
             "fio-logs/*_hist.*",
         ),
+        ("fio text", _text(normal.parse), "fio/json-and-normal.txt fio-2.16/json-normal.txt fio-text/*"),
         ("DiskSpd XML", _text(diskspd_xml.parse), "diskspd/*.xml"),
         ("DiskSpd text", _text(diskspd_text.parse), "diskspd/*.txt"),
         ("PerfKitBenchmarker", _text(perfkit.parse), "pkb/*"),

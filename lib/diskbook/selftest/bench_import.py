@@ -232,7 +232,7 @@ READERS: dict[str, Callable[[], Reader]] = {
     "latency": _latency,
     "pandas_histogram": _pandas_histogram,
     "pandas_latency": _pandas_latency,
-    "duckdb_histogram": lambda: _duckdb("sum(column0)"),
+    "duckdb_histogram": lambda: _duckdb("sum(COLUMNS(*))"),
     "duckdb_latency": lambda: _duckdb("avg(column1)"),
     "import": _import,
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
@@ -25,6 +26,35 @@ max_cost = click.option(
     metavar="USD",
     callback=_usd,
     help="Stop before anything is created if it is expected to cost more, with a margin; on Azure 50.",
+)
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _all(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, in the order given."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+limit_names = _all(
+    click.option(
+        "--disk-sku", help="What was measured, e.g. Premium_LRS; with --size-gib its limits are known."
+    ),
+    click.option("--size-gib", type=int, help="Size of the disk."),
+    click.option("--vm-size", help="The machine, e.g. Standard_D4as_v4: its limits are known then."),
+)
+limit_numbers = _all(
+    click.option("--vm-iops", type=float, help="Limit of the machine that no table has."),
+    click.option("--vm-mb-s", type=float, help="The same, in 10^6 bytes/s."),
+    click.option("--disk-iops", type=float, help="Limit of the disk that no table has."),
+    click.option("--disk-mb-s", type=float, help="The same, in 10^6 bytes/s."),
 )
 
 

@@ -56,6 +56,17 @@ def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple
     return {key: value for key, value in keys.items() if value is not None}, tuple(flags)
 
 
+def asked(load: Load) -> dict[str, float | None]:
+    """What a file tells of what was asked for, for the ledger; None where it does not."""
+    told = None if load.queue_depth is None or load.threads is None else load.threads * load.queue_depth
+    return {
+        "outstanding": None if told is None else told * (load.instances or 1),
+        "block_size": load.block_size_bytes,
+        "write_pct": load.write_pct,
+        "runtime_s": load.runtime_s,
+    }
+
+
 def name_of(keys: Mapping[str, Any], load: Load) -> str:
     """Name a workload by what it does, e.g. "randwrite-8k-t8-qd5"."""
     start = "rand" if keys["pattern"] == "random" else ""

@@ -21,7 +21,7 @@ from diskbook.figures.export import export
 from diskbook.figures.style import Picture
 from diskbook.importing import run as importer
 from diskbook.importing.scenario import Settings
-from diskbook.show import conformance
+from diskbook.show import conformance, doubts as show_doubts
 from diskbook.store import run as runs, tables as store_tables
 from diskbook.store.run import Run
 from diskbook.tables import schema
@@ -70,22 +70,18 @@ def report(run: Run) -> Path:
 
 def text(made: importer.Imported) -> str:
     """Say what was imported."""
+    a = Analysis(made.run, made.run.scenario, made.run.manifest, store_tables.read(made.run.folder))
     arms = ", ".join(f"{name} ({count})" for name, count in made.arms.items())
     lines = [
         f"run {made.run.name} (imported), folder {made.run.folder}",
+        *_listed(show_doubts.HEAD, show_doubts.sentences(a.compared.doubts, made.n_trials)),
         f"{made.n_trials} measurements of {len(made.arms)} arms: {arms}",
         *_listed("know of them", made.flags),
         *_listed("not used", made.refused),
-        _by_protocol(made.run),
+        conformance.summary(a.protocol),
         f"next: 'diskbook why {made.run.name}', or notebooks/{_notebook(made.run)} (--report runs it)",
     ]
     return "\n".join(lines)
-
-
-def _by_protocol(run: Run) -> str:
-    """Say what its comparisons are by the protocol: open, since nobody here watched the tool at work."""
-    a = Analysis(run, run.scenario, run.manifest, store_tables.read(run.folder))
-    return conformance.summary(a.protocol)
 
 
 def _notebook(run: Run) -> str:

@@ -14,8 +14,14 @@ NONE = dict.fromkeys(("iops", "mb_s", "burst_iops", "burst_mb_s"))
 
 
 def manifest(disk: dict[str, Any] = NONE, vm: dict[str, Any] = NONE, **named: Any) -> dict[str, Any]:
-    part = {"disks": {"a": {"sku": "unknown", "limits": disk}}, "machines": {"m": {"size": "unknown", "limits": vm}}}
-    return {"provenance": "imported", "imported": {"named": named}, "replicates": [part], "scenario": {"disk": []}}
+    disks = {"a": {"sku": "unknown", "limits": disk}}
+    machines = {"m": {"size": "unknown", "limits": vm}}
+    return {
+        "provenance": "imported",
+        "imported": {"named": named},
+        "replicates": [{"disks": disks, "machines": machines}],
+        "scenario": {"disk": []},
+    }
 
 
 def test_a_number_goes_before_a_table_and_keeps_only_a_burst_above_it() -> None:
@@ -35,17 +41,20 @@ def test_a_number_that_is_no_limit_is_refused(value: float) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (manifest(), "no limit of disk and machine is known; it lacks --disk-sku and --size-gib (or --disk-iops "
-         "and --disk-mb-s) and --vm-size (or --vm-iops and --vm-mb-s), which 'diskbook why' takes as well"),
+        (
+            manifest(),
+            "no limit of disk and machine is known; it lacks --disk-sku and --size-gib (or --disk-iops and "
+            "--disk-mb-s) and --vm-size (or --vm-iops and --vm-mb-s), which 'diskbook why' takes as well",
+        ),
         (manifest({"iops": 500.0}), "no limit of the machine is known; it lacks --vm-size (or"),
         (manifest({"iops": 500.0}, vm_size="Standard_X"), "it lacks --vm-iops and --vm-mb-s, which"),
         (manifest({}, {"iops": 500.0}), "no limit of the disk is known; it lacks --disk-sku and --size-gib"),
         (manifest({"iops": 500.0}, {"mb_s": 96.0}), ""),
     ],
-)  # fmt: skip
+)
 def test_what_is_lacking_is_one_line(given: dict[str, Any], words: str) -> None:
     line = named_limits.lacking(given)
-    assert line.startswith(words[:30]) and words in line and "\n" not in line
+    assert words in line and bool(line) == bool(words) and "\n" not in line
 
 
 def test_an_older_import_is_known_by_its_disk_and_machine() -> None:

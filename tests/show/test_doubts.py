@@ -19,7 +19,8 @@ ITEMS = [
 
 def test_each_kind_is_one_sentence_with_its_number_and_remedy() -> None:
     lines = doubts.sentences(ITEMS, 40)
-    assert len(lines) == 3 and lines[0].startswith("I/Os in flight, 1 of 40 measurements: a, w: 0.001 times. ")
+    assert len(lines) == 3
+    assert lines[0].startswith("I/Os in flight, 1 of 40 measurements: a, w: 0.001 times. ")
     assert lines[1].startswith("time, 5 of 40 measurements: a0, w: 0 s measured; a1, w: 1 s measured; ...")
     assert lines[2].startswith("equal rates over depths, 1 cell: a, w: 1 and 128")
     assert all("What helps: " in line for line in lines)

@@ -21,7 +21,8 @@ def row(direction: str = "read", **changed: object) -> dict[str, object]:
     """One direction of a trial at 4,000 IOPS with 32 in flight, as a table of trials has it."""
     told: dict[str, object] = {
         "trial": "t", "arm": "a", "workload": "w", "direction": direction, "status": "ok", "replicate": 1,
-        "block": 1, "position": 1, "repeat": 1, "outstanding": 32, "block_size_bytes": 4096, "runtime_s": 30.0,
+        "block": 1, "position": 1, "repeat": 1, "outstanding": 32, "block_size_bytes": 4096,
+        "runtime_s": 30.0,
         "iops": 4000.0, "lat_mean_ms": 8.0, "lat_p50_ms": 7.0, "lat_p99_ms": 20.0, "rate_offered": math.nan,
         "credit_state": "none",
     } | changed  # fmt: skip
@@ -39,7 +40,6 @@ def kinds(rows: list[dict[str, object]], asked: Asked = DEEP) -> list[Kind]:
 
 
 # Each case: what is wrong, its kind, and the nearest that is not wrong.
-MIX = {"iops": 2800.0}, {"iops": 1200.0}
 CASES = {
     "microseconds taken for milliseconds": (Kind.IN_FLIGHT, [row(lat_mean_ms=8000.0, lat_p50_ms=7000.0, lat_p99_ms=2e4)], [row(lat_mean_ms=8.2)], DEEP),
     "nanoseconds taken for microseconds": (Kind.IN_FLIGHT, [row(lat_mean_ms=0.008, lat_p50_ms=0.007, lat_p99_ms=0.02)], [row(lat_mean_ms=7.8)], DEEP),
@@ -55,7 +55,7 @@ CASES = {
     "twice the time": (Kind.TIME, [row(runtime_s=60.0)], [row(runtime_s=31.0)], DEEP),
     "p99 below the mean": (Kind.TAIL, [row(lat_p99_ms=7.0, lat_p50_ms=6.0)], [row(lat_p99_ms=8.0, lat_p50_ms=8.0)], DEEP),
     "p50 of a thousand times the mean": (Kind.MEDIAN, [row(lat_p50_ms=7000.0, lat_p99_ms=9000.0)], [row(lat_p50_ms=13.0)], DEEP),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("kind", "wrong", "right", "asked"), CASES.values(), ids=CASES)
@@ -68,7 +68,7 @@ def test_what_cannot_be_is_flagged_and_its_plausible_neighbour_is_not(kind, wron
 
 
 def test_what_is_not_told_is_held_against_nothing() -> None:
-    wrong = [row(lat_mean_ms=8000.0, lat_p50_ms=7000.0, lat_p99_ms=2e4, runtime_s=1.0, throughput_mb_s=math.nan)]
+    wrong = [row(lat_mean_ms=8e3, lat_p50_ms=7e3, lat_p99_ms=2e4, runtime_s=1.0, throughput_mb_s=math.nan)]
     assert kinds(wrong, Asked()) == []
     assert plausibility.doubts(pd.DataFrame(wrong), {}) == []
     assert kinds([row(lat_mean_ms=math.nan, lat_p50_ms=math.nan, lat_p99_ms=math.nan)]) == []
@@ -100,9 +100,8 @@ def test_failed_trials_and_remarks() -> None:
 
 def test_words_tell_numbers_and_what_it_may_be() -> None:
     (doubt,) = found([row(lat_mean_ms=0.008, lat_p50_ms=0.007, lat_p99_ms=0.02)])
-    assert doubt.words == (
-        "IOPS x mean latency is 0.001 times the 32 outstanding: latencies have a wrong unit, or the queue was idle"
-    )
+    assert doubt.words.startswith("IOPS x mean latency is 0.001 times the 32 outstanding: ")
+    assert doubt.words.endswith("latencies have a wrong unit, or the queue was idle")
     assert doubt.grave and doubt.trial == "t" and "unit" in doubt.kind.remedy
 
 
@@ -111,9 +110,9 @@ def test_words_tell_numbers_and_what_it_may_be() -> None:
 
 def sweep(*rates: float, depths: tuple[int, ...] = (1, 8, 128), **caps: float) -> pd.DataFrame:
     rows = [
-        row(trial=f"t{n}", workload=f"qd{depth}", outstanding=depth, iops=rate, lat_mean_ms=1000 * depth / rate)
-        | caps
-        for n, (depth, rate) in enumerate(zip(depths, rates, strict=True))
+        row(trial=f"t{depth}", workload=f"qd{depth}", outstanding=depth, iops=rate)
+        | {"lat_mean_ms": 1000 * depth / rate, **caps}
+        for depth, rate in zip(depths, rates, strict=False)
     ]
     return limits.label_cells(pd.DataFrame(rows))
 

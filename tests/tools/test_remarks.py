@@ -14,7 +14,7 @@ SOURCES = "".join(path.read_text("utf-8") for path in Path(diskbook.tools.__path
                   if path.name != "remarks.py")  # fmt: skip
 
 
-@pytest.mark.parametrize("phrase", [*remarks.PACED, *remarks.DOUBTFUL])
+@pytest.mark.parametrize("phrase", [*remarks.PACED, remarks.ABOUT_DEPTH, *remarks.DOUBTFUL])
 def test_a_phrase_that_decides_is_one_that_a_reader_writes(phrase: str) -> None:
     assert phrase in SOURCES
 

@@ -38,5 +38,5 @@ def _of_workload(item: Workload) -> Asked:
 def _of_files(event: Mapping[str, Any]) -> Asked:
     """What the files of an imported trial tell; nothing is held against one of an older import."""
     flags = event.get("flags") or ()
-    told = event["imported"].get("asked") or {}
-    return Asked(**told, paced=remarks.is_paced(flags), doubts=remarks.doubtful(flags))
+    numbers = event["imported"].get("asked") or {}
+    return Asked(**numbers, paced=remarks.is_paced(flags), doubts=remarks.doubtful(flags))

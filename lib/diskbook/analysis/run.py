@@ -229,7 +229,7 @@ def analyse(run: str | Path | Run, scenario_file: Path | None = None) -> Analysi
 
 
 def analyse_with(run: str, manifest: Mapping[str, Any]) -> Analysis:
-    """Analyse a run with another manifest than its own, e.g. with limits that somebody names; nothing is kept.
+    """Analyse a run with another manifest than its own, e.g. with other limits; nothing of it is kept.
 
     Raises
     ------

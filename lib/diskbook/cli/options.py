@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -29,13 +29,13 @@ max_cost = click.option(
 )
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator = Callable[[Any], Any]
 
 
-def _all(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def _all(*options: Decorator) -> Decorator:
     """Several options as one decorator, in the order given."""
 
-    def decorate(command: Command) -> Command:
+    def decorate(command: Any) -> Any:
         for option in reversed(options):
             command = option(command)
         return command

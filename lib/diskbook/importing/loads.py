@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from diskbook.base.units import GIB, KIB, MIB
+from diskbook.tools import remarks
 from diskbook.tools.record import Direction, Load, Measurement
 
 _SECTOR = 512
@@ -56,11 +57,14 @@ def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple
     return {key: value for key, value in keys.items() if value is not None}, tuple(flags)
 
 
-def asked(load: Load) -> dict[str, float | None]:
-    """What a file tells of what was asked for, for the ledger; None where it does not."""
-    told = None if load.queue_depth is None or load.threads is None else load.threads * load.queue_depth
+def asked(measurement: Measurement) -> dict[str, float | None]:
+    """What a file tells of what was asked for, for the ledger; None where it does not, or within a factor."""
+    load = measurement.load
+    about = any(remark.startswith(remarks.ABOUT_DEPTH) for remark in measurement.flags)
+    unknown = load.queue_depth is None or load.threads is None or about
+    each = None if unknown else (load.threads or 1) * (load.queue_depth or 1)
     return {
-        "outstanding": None if told is None else told * (load.instances or 1),
+        "outstanding": None if each is None else each * (load.instances or 1),
         "block_size": load.block_size_bytes,
         "write_pct": load.write_pct,
         "runtime_s": load.runtime_s,

@@ -103,7 +103,7 @@ def _append(run: Run, entry: Entry, block: int, position: int, kept: dict[Path, 
             "old": entry.old,
             "interval_s": entry.measurement.log_interval_s,
             "block_size": entry.measurement.load.block_size_bytes,
-            "asked": loads.asked(entry.measurement.load),
+            "asked": loads.asked(entry.measurement),
         },
     )
 

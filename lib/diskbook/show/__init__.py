@@ -7,8 +7,8 @@ from importlib import import_module
 _NAMES = {
     "analysis": (
         "answer", "attachments", "capped", "cells", "comparisons", "doubts", "environment", "figure",
-        "files", "findings", "gates", "gates_in_words", "more_measuring", "noise_floor", "operations", "over_time",
-        "percentile_ratios", "percentiles", "protocol", "published", "strata",
+        "files", "findings", "gates", "gates_in_words", "more_measuring", "noise_floor", "operations",
+        "over_time", "percentile_ratios", "percentiles", "protocol", "published", "strata",
     ),
     "guest_table": ("guests",),
     "html": ("Html", "banner", "recorded", "table"),

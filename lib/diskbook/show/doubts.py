@@ -1,4 +1,4 @@
-"""What speaks against the numbers of a run, in words: one sentence a kind, with how often, where and what to do."""
+"""What speaks against the numbers of a run: a sentence a kind, with how often, where and what to do."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ def sentences(items: Sequence[Doubt], n_trials: int) -> list[str]:
     return [_sentence(kind, of_kind, n_trials) for kind, of_kind in _by_kind(items).items()]
 
 
-def section(items: Sequence[Doubt], n_trials: int, labels: Mapping[str, str], words: Mapping[str, str]) -> Html:
+def section(
+    items: Sequence[Doubt], n_trials: int, labels: Mapping[str, str], words: Mapping[str, str]
+) -> Html:
     """Show what speaks against the numbers, at the top of a report; folded, each cell."""
     if not items:
-        agreed = f"The numbers of all {n_trials:,} measurements agree with each other and with what was asked for."
+        whose = "the measurement" if n_trials == 1 else f"all {n_trials:,} measurements"
+        agreed = f"The numbers of {whose} agree with each other and with what was asked for."
         return Html(f'<p class="plausible">{agreed}</p>')
-    listed = "".join(f"<li>{escaped(capital(words_))}</li>" for words_ in sentences(items, n_trials))
-    head = '<div class="doubts" role="note"><p><b>{capital(HEAD)} below.</b></p>'
+    listed = "".join(f"<li>{escaped(capital(line))}</li>" for line in sentences(items, n_trials))
+    head = f'<div class="doubts" role="note"><p><b>{capital(HEAD)} below.</b></p>'
     folded = f"<details><summary>Cell by cell</summary>{_cells(items, labels, words)}</details>"
     return Html(f"{head}<ul>{listed}</ul></div>{folded}")
 

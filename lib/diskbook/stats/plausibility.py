@@ -22,11 +22,11 @@ FEW_IN_FLIGHT, MANY_IN_FLIGHT = 0.5, 1.3
 """Share of the outstanding I/Os that may be in flight by Little's law: below, the queue was idle, or latency
 has a wrong unit; above, more was outstanding than is told."""
 SHARE = 0.05
-"""By how much the share of writes may differ from the one asked for, and four standard deviations of chance."""
+"""By how much the share of writes may differ from that asked for, and four standard deviations of chance."""
 STRAY = 0.01
 """The same of a load that only reads or only writes."""
 BYTES = 0.25
-"""By how much bytes an I/O may differ; after a ramp tools count those in flight at its end (`tools.record`)."""
+"""By how much bytes an I/O may differ; after a ramp a tool counts those in flight at its end as well."""
 SHORT, LONG, LONG_S = 0.9, 1.25, 2.0
 """Part of the time asked for below which a trial was cut short, and what it may take longer."""
 RATE = 0.05
@@ -65,7 +65,7 @@ _REMEDIES = {
         "the tool leaves idle measures the tool"
     ),
     Kind.MEDIAN: "look at the unit of the percentiles, and whether they and the mean are of the same I/Os",
-    Kind.WRITES: "look at the options of the tool: reads and writes that were not asked for are in these numbers",
+    Kind.WRITES: "look at the options of the tool: I/Os that were not asked for are in these numbers",
     Kind.BYTES: "look at the options of the tool: other jobs, or another block size, are in these numbers",
     Kind.RATE: "offer a lower rate or more depth: as it is, this was a closed loop",
     Kind.TIME: "measure again for the whole time (fio: time_based), or say what ended it",
@@ -129,7 +129,7 @@ def doubts(trials: pd.DataFrame, asked: Mapping[str, Asked]) -> list[Doubt]:
     """
     facts = _facts(trials, asked)
     return [
-        Doubt(str(row["arm"]), str(row["workload"]), look.kind, look.words(row), look.grave, str(row["trial"]))
+        Doubt(row["arm"], row["workload"], look.kind, look.words(row), look.grave, row["trial"])
         for look in _LOOKS
         for row in facts[look.far(facts)].to_dict("records")
     ]
@@ -205,9 +205,9 @@ def _in_flight(facts: pd.DataFrame) -> pd.Series:
 def _in_flight_words(row: Row) -> str:
     share = row["in_flight"] / row["asked_outstanding"]
     why = "more was outstanding than is told" if share > 1 else "the queue was idle"
+    outstanding = f"{row['asked_outstanding']:,.0f} outstanding"
     return (
-        f"IOPS x mean latency is {_multiple(share)} the {row['asked_outstanding']:,.0f} outstanding: latencies "
-        f"have a wrong unit, or {why}"
+        f"IOPS x mean latency is {_multiple(share)} the {outstanding}: latencies have a wrong unit, or {why}"
     )
 
 
@@ -237,8 +237,8 @@ def _rate(facts: pd.DataFrame) -> pd.Series:
 
 
 def _time(facts: pd.DataFrame) -> pd.Series:
-    seconds, wanted = facts["runtime_s"], facts["asked_runtime_s"]
-    return (seconds < SHORT * wanted) | (seconds > LONG * wanted + LONG_S)
+    seconds, asked_s = facts["runtime_s"], facts["asked_runtime_s"]
+    return (seconds < SHORT * asked_s) | (seconds > LONG * asked_s + LONG_S)
 
 
 _LOOKS = (
@@ -278,7 +278,9 @@ _LOOKS = (
         lambda row: f"p99 is {_multiple(row['p99_of_mean'])} the mean",
     ),
     _Look(
-        Kind.REMARK, lambda facts: facts["doubts"].map(bool).astype(bool), lambda row: "; ".join(row["doubts"])
+        Kind.REMARK,
+        lambda facts: facts["doubts"].map(bool).astype(bool),
+        lambda row: "; ".join(row["doubts"]),
     ),
 )
 

@@ -416,8 +416,8 @@ POINTS = (
     Point(
         16,
         "queues",
-        "The tool kept its own queue full, its numbers agree with each other and with what was asked for, and "
-        "no limit that is not known makes another queue.",
+        "The tool kept its own queue full, its numbers agree with each other and with what was asked for, "
+        "and no limit that is not known makes another queue.",
         "measure the same load at queue depth 1 as well; give the machine more CPU or lower the load",
         (limits.SATURATION, data.LITTLE, PLAUSIBLE),
     ),

@@ -182,7 +182,8 @@ def _queue(row: Mapping[Any, Any]) -> str:
     """Say what shows a queue of a cell whose limit no table names, and what may be behind it."""
     known = f"; {_nearest(row)}" if row["limit_predicted"] else ""
     latency = f"its {row['lat_mean_ms']:.3g} ms are those of a queue, not of the disk"
-    return f"{_binds(row)}{known}; {row['evidence']}; {latency}. Suspects: {_SUSPECTS}{_round_limit(row)}"
+    evidence = "; ".join(dict.fromkeys(filter(None, [row["evidence"], row.get("one_rate", "")])))
+    return f"{_binds(row)}{known}; {evidence}; {latency}. Suspects: {_SUSPECTS}{_round_limit(row)}"
 
 
 def _round_limit(row: Mapping[Any, Any]) -> str:

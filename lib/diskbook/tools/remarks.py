@@ -17,6 +17,8 @@ PACED = (
     "it synced after every",
 )
 """Fewer I/Os than asked for may have been in flight: pauses, a rate, syncs, or a target of latency."""
+ABOUT_DEPTH = "the depth is between"
+"""The depth is known within a factor of two."""
 DOUBTFUL = (
     CACHED,
     "no I/O went to",

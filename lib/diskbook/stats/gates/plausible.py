@@ -42,4 +42,5 @@ def _words(arm: str, doubts: Sequence[Doubt]) -> str:
     """The first doubt of each kind, with the number of trials."""
     counts = Counter(doubt.kind for doubt in doubts)
     first = {doubt.kind: doubt for doubt in reversed(doubts)}
-    return f"{arm}: " + ", ".join(f"{first[kind].words} ({n} trial{'s' * (n != 1)})" for kind, n in counts.items())
+    parts = [f"{first[kind].words} ({n} trial{'s' * (n != 1)})" for kind, n in counts.items()]
+    return f"{arm}: {', '.join(parts)}"

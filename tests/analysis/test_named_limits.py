@@ -34,7 +34,7 @@ def test_a_number_goes_before_a_table_and_keeps_only_a_burst_above_it() -> None:
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_number_that_is_no_limit_is_refused(value: float) -> None:
-    with pytest.raises(UsageError, match="--vm-iops .*: a limit is more than 0"):
+    with pytest.raises(UsageError, match=r"--vm-iops .*: a limit is more than 0"):
         named_limits.in_force({"disk": dict(NONE), "vm": dict(NONE)}, Named(vm_iops=value))
 
 

@@ -14,7 +14,7 @@ from diskbook.analysis.run import analyse
 from diskbook.importing import run as importer, text as import_text
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
-from diskbook.show.doubts import HEAD
+from diskbook.show.doubt_words import HEAD
 from support.fio_documents import entry, write
 
 
@@ -28,19 +28,51 @@ def doubts(made: Imported) -> list[str]:
 
 CLONES = [entry(iops=1000.0)] * 4
 WRONG = {
-    "latencies a thousand times too long": ([entry(mean_ms=8000.0)], {}, "I/Os in flight: IOPS x mean latency is 1,000 times"),
-    "latencies a thousand times too short": ([entry(mean_ms=0.008)], {}, "I/Os in flight: IOPS x mean latency is 0.001 times"),
+    "latencies a thousand times too long": (
+        [entry(mean_ms=8000.0)],
+        {},
+        "I/Os in flight: IOPS x mean latency is 1,000 times",
+    ),
+    "latencies a thousand times too short": (
+        [entry(mean_ms=0.008)],
+        {},
+        "I/Os in flight: IOPS x mean latency is 0.001 times",
+    ),
     "an idle queue": ([entry(mean_ms=2.0)], {}, "the queue was idle"),
-    "one clone of four, with a depth that fits it": ([entry(iops=1000.0)], {"numjobs": "4", "iodepth": "8"}, "as many I/Os were in flight as 1 of 4 clones"),
+    "one clone of four, with a depth that fits it": (
+        [entry(iops=1000.0)],
+        {"numjobs": "4", "iodepth": "8"},
+        "as many I/Os were in flight as 1 of 4 clones",
+    ),
     "three clones of four": (CLONES[:3], {"numjobs": "4", "iodepth": "8"}, "some clones are missing: 3 of 4"),
-    "writes in a load of reads": ([entry(iops=2000.0, written=0.3)] * 2, {"numjobs": "2", "iodepth": "16"}, "share of writes: 0 % writes were asked for, 30 %"),
-    "another mix": ([entry(iops=2000.0, written=0.3)] * 2, {"rw": "randrw", "rwmixread": "30", "numjobs": "2", "iodepth": "16"}, "share of writes: 70 % writes were asked for, 30 %"),
-    "blocks of another size": ([entry(iops=2000.0, block=16384)] * 2, {"numjobs": "2", "iodepth": "16"}, "bytes an I/O: 4,096 bytes an I/O were asked for, 16,384"),
+    "writes in a load of reads": (
+        [entry(iops=2000.0, written=0.3)] * 2,
+        {"numjobs": "2", "iodepth": "16"},
+        "share of writes: 0 % writes were asked for, 30 %",
+    ),
+    "another mix": (
+        [entry(iops=2000.0, written=0.3)] * 2,
+        {"rw": "randrw", "rwmixread": "30", "numjobs": "2", "iodepth": "16"},
+        "share of writes: 70 % writes were asked for, 30 %",
+    ),
+    "blocks of another size": (
+        [entry(iops=2000.0, block=16384)] * 2,
+        {"numjobs": "2", "iodepth": "16"},
+        "bytes an I/O: 4,096 bytes an I/O were asked for, 16,384",
+    ),
     "a third of the time": ([entry(runtime_s=10.0)], {}, "time: 30 s were asked for, 10 s measured"),
     "p99 below the mean": ([entry(p50=0.5, p99=0.7)], {}, "p99 below the mean: p99 is 0.7 times"),
     "p50 far above the mean": ([entry(p50=900.0, p99=950.0)], {}, "p50 above the mean: p50 is 900 times"),
-    "a rate with too much in flight": ([entry(mean_ms=12.0)], {"rate_iops": "4000"}, "I/Os in flight: IOPS x mean latency is 1.5 times"),
-    "a rate that was not kept": ([entry(iops=3000.0)], {"rate_iops": "4000"}, "rate kept: 3,000 of the 4,000"),
+    "a rate with too much in flight": (
+        [entry(mean_ms=12.0)],
+        {"rate_iops": "4000"},
+        "I/Os in flight: IOPS x mean latency is 1.5 times",
+    ),
+    "a rate that was not kept": (
+        [entry(iops=3000.0)],
+        {"rate_iops": "4000"},
+        "rate kept: 3,000 of the 4,000",
+    ),
 }
 RIGHT = {
     "a closed loop": ([entry()], {}),

@@ -27,7 +27,6 @@ def row(direction: str = "read", **changed: object) -> dict[str, object]:
         "credit_state": "none",
     } | changed  # fmt: skip
     told.setdefault("ios", told["iops"] * told["runtime_s"])  # type: ignore[operator]
-    told.setdefault("throughput_mb_s", told["iops"] * 4096 / 1e6)  # type: ignore[operator]
     return told
 
 
@@ -41,20 +40,64 @@ def kinds(rows: list[dict[str, object]], asked: Asked = DEEP) -> list[Kind]:
 
 # Each case: what is wrong, its kind, and the nearest that is not wrong.
 CASES = {
-    "microseconds taken for milliseconds": (Kind.IN_FLIGHT, [row(lat_mean_ms=8000.0, lat_p50_ms=7000.0, lat_p99_ms=2e4)], [row(lat_mean_ms=8.2)], DEEP),
-    "nanoseconds taken for microseconds": (Kind.IN_FLIGHT, [row(lat_mean_ms=0.008, lat_p50_ms=0.007, lat_p99_ms=0.02)], [row(lat_mean_ms=7.8)], DEEP),
+    "microseconds taken for milliseconds": (
+        Kind.IN_FLIGHT,
+        [row(lat_mean_ms=8000.0, lat_p50_ms=7000.0, lat_p99_ms=2e4)],
+        [row(lat_mean_ms=8.2)],
+        DEEP,
+    ),
+    "nanoseconds taken for microseconds": (
+        Kind.IN_FLIGHT,
+        [row(lat_mean_ms=0.008, lat_p50_ms=0.007, lat_p99_ms=0.02)],
+        [row(lat_mean_ms=7.8)],
+        DEEP,
+    ),
     "an idle queue": (Kind.IN_FLIGHT, [row(iops=1950.0)], [row(iops=2050.0)], DEEP),
-    "more in flight than there are jobs": (Kind.IN_FLIGHT, [row(iops=4000.0, lat_mean_ms=1.32, lat_p50_ms=1.0)], [row(iops=4000.0, lat_mean_ms=1.28, lat_p50_ms=1.0)], SYNCHRONOUS),
-    "a rate with more in flight than may be": (Kind.IN_FLIGHT, [row(iops=4000.0, rate_offered=4000.0, lat_mean_ms=11.0)], [row(iops=4000.0, rate_offered=4000.0, lat_mean_ms=0.4, lat_p50_ms=0.3)], DEEP),
-    "pauses with more in flight than may be": (Kind.IN_FLIGHT, [row(lat_mean_ms=11.0)], [row(lat_mean_ms=0.4, lat_p50_ms=0.3)], PACED),
+    "more in flight than there are jobs": (
+        Kind.IN_FLIGHT,
+        [row(iops=4000.0, lat_mean_ms=1.32, lat_p50_ms=1.0)],
+        [row(iops=4000.0, lat_mean_ms=1.28, lat_p50_ms=1.0)],
+        SYNCHRONOUS,
+    ),
+    "a rate with more in flight than may be": (
+        Kind.IN_FLIGHT,
+        [row(iops=4000.0, rate_offered=4000.0, lat_mean_ms=11.0)],
+        [row(iops=4000.0, rate_offered=4000.0, lat_mean_ms=0.4, lat_p50_ms=0.3)],
+        DEEP,
+    ),
+    "pauses with more in flight than may be": (
+        Kind.IN_FLIGHT,
+        [row(lat_mean_ms=11.0)],
+        [row(lat_mean_ms=0.4, lat_p50_ms=0.3)],
+        PACED,
+    ),
     "a rate that was not kept": (Kind.RATE, [row(rate_offered=5000.0)], [row(rate_offered=4010.0)], DEEP),
-    "reads that nobody asked for": (Kind.WRITES, [row(iops=2800.0), row("write", iops=1200.0)], [row(iops=2800.0), row("write", iops=1200.0)], DEEP),
-    "half the writes asked for": (Kind.WRITES, [row(iops=3400.0), row("write", iops=600.0)], [row(iops=2900.0), row("write", iops=1100.0)], MIXED),
-    "blocks of twice the size": (Kind.BYTES, [row(throughput_mb_s=32.768)], [row(throughput_mb_s=18.0)], DEEP),
+    "reads that nobody asked for": (
+        Kind.WRITES,
+        [row(iops=2800.0), row("write", iops=1200.0)],
+        [row(iops=2800.0), row("write", iops=1200.0)],
+        DEEP,
+    ),
+    "half the writes asked for": (
+        Kind.WRITES,
+        [row(iops=3400.0), row("write", iops=600.0)],
+        [row(iops=2900.0), row("write", iops=1100.0)],
+        MIXED,
+    ),
     "a third of the time": (Kind.TIME, [row(runtime_s=10.0)], [row(runtime_s=27.5)], DEEP),
     "twice the time": (Kind.TIME, [row(runtime_s=60.0)], [row(runtime_s=31.0)], DEEP),
-    "p99 below the mean": (Kind.TAIL, [row(lat_p99_ms=7.0, lat_p50_ms=6.0)], [row(lat_p99_ms=8.0, lat_p50_ms=8.0)], DEEP),
-    "p50 of a thousand times the mean": (Kind.MEDIAN, [row(lat_p50_ms=7000.0, lat_p99_ms=9000.0)], [row(lat_p50_ms=13.0)], DEEP),
+    "p99 below the mean": (
+        Kind.TAIL,
+        [row(lat_p99_ms=7.0, lat_p50_ms=6.0)],
+        [row(lat_p99_ms=8.0, lat_p50_ms=8.0)],
+        DEEP,
+    ),
+    "p50 of a thousand times the mean": (
+        Kind.MEDIAN,
+        [row(lat_p50_ms=7000.0, lat_p99_ms=9000.0)],
+        [row(lat_p50_ms=13.0)],
+        DEEP,
+    ),
 }
 
 
@@ -68,7 +111,7 @@ def test_what_cannot_be_is_flagged_and_its_plausible_neighbour_is_not(kind, wron
 
 
 def test_what_is_not_told_is_held_against_nothing() -> None:
-    wrong = [row(lat_mean_ms=8e3, lat_p50_ms=7e3, lat_p99_ms=2e4, runtime_s=1.0, throughput_mb_s=math.nan)]
+    wrong = [row(lat_mean_ms=8e3, lat_p50_ms=7e3, lat_p99_ms=2e4, runtime_s=1.0)]
     assert kinds(wrong, Asked()) == []
     assert plausibility.doubts(pd.DataFrame(wrong), {}) == []
     assert kinds([row(lat_mean_ms=math.nan, lat_p50_ms=math.nan, lat_p99_ms=math.nan)]) == []
@@ -81,15 +124,20 @@ def test_a_few_ios_may_be_of_another_mix_by_chance() -> None:
 
 
 def test_what_was_in_flight_as_a_ramp_ended_is_among_the_bytes() -> None:
-    few = row(iops=500.0, ios=150.0, runtime_s=0.3, lat_mean_ms=60.0, throughput_mb_s=500 * 4096 * 1.4 / 1e6)
-    assert kinds([few], Asked(outstanding=32, block_size=4096)) == []
-    assert kinds([few | {"ios": 15000.0}], Asked(outstanding=32, block_size=4096)) == [Kind.BYTES]
+    asked = Asked(outstanding=32, block_size=4096, bytes_an_io=1.4 * 4096)
+    assert kinds([row(iops=500.0, lat_mean_ms=60.0, lat_p99_ms=90.0, ios=150.0)], asked) == []
+    assert kinds([row(iops=500.0, lat_mean_ms=60.0, lat_p99_ms=90.0, ios=15000.0)], asked) == [Kind.BYTES]
 
 
 def test_a_queue_that_drains_at_the_end_is_no_doubt() -> None:
     long = row(iops=40.0, lat_mean_ms=1100.0, lat_p50_ms=900.0, lat_p99_ms=2000.0, runtime_s=1.0, ios=40.0)
     assert kinds([long], Asked(outstanding=32)) == []
     assert kinds([long | {"runtime_s": 100.0}], Asked(outstanding=32)) == [Kind.IN_FLIGHT]
+
+
+def test_blocks_of_another_size() -> None:
+    assert kinds([row()], Asked(block_size=4096, bytes_an_io=8192.0)) == [Kind.BYTES]
+    assert kinds([row()], Asked(block_size=4096, bytes_an_io=4500.0)) == []
 
 
 def test_failed_trials_and_remarks() -> None:

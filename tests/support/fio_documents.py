@@ -37,6 +37,7 @@ def _direction(
     percentile = {"50.000000": round(mean * p50), "99.000000": round(mean * p99)}
     return {
         "io_bytes": ios * block,
+        "io_kbytes": ios * block // 1024,
         "bw_bytes": round(iops * block),
         "iops": iops,
         "runtime": round(runtime_s * 1000),

@@ -6,7 +6,7 @@ from diskbook.analysis import named_limits
 from diskbook.analysis.named_limits import Limits, Named
 from diskbook.analysis.run import Analysis, analyse, analyse_with
 from diskbook.base.errors import UsageError, unknown
-from diskbook.show import conformance, doubts, facts
+from diskbook.show import conformance, doubt_words, facts
 from diskbook.show.analysed import Analysed
 from diskbook.stats.protocol import Conformance
 from diskbook.store.run import open_run
@@ -40,9 +40,9 @@ def of_run(
     on_demand = [item.name for item in a.scenario.arm if a.scenario.disk_of(item).bursting]
     findings = diagnosis.findings(a.trials, a.tables.series, a.cells, on_demand)
     for kind, value in (("arm", arm), ("workload", workload)):
-        known = sorted({getattr(finding, kind) for finding in findings})
-        if value is not None and value not in known:
-            raise unknown(kind, value, known, f"run {a.run.name}")
+        names = sorted({getattr(finding, kind) for finding in findings})
+        if value is not None and value not in names:
+            raise unknown(kind, value, names, f"run {a.run.name}")
     chosen = [
         finding for finding in findings if arm in (None, finding.arm) and workload in (None, finding.workload)
     ]
@@ -65,8 +65,8 @@ def _analysed(name: str, given: Named, known: Limits | None) -> Analysis:
 def _doubted(a: Analysed, places: set[tuple[str, str]]) -> list[str]:
     """What speaks against the numbers of these cells, a line a kind; nothing where nothing does."""
     of_places = [doubt for doubt in a.compared.doubts if (doubt.arm, doubt.workload) in places]
-    lines = doubts.sentences(of_places, facts.n_trials(a))
-    return [f"{doubts.HEAD}:", *(f"  {line}" for line in lines)] if lines else []
+    lines = doubt_words.sentences(of_places, facts.n_trials(a))
+    return [f"{doubt_words.HEAD}:", *(f"  {line}" for line in lines)] if lines else []
 
 
 def protocol_of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:

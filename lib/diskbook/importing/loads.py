@@ -58,8 +58,9 @@ def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple
 
 
 def asked(measurement: Measurement) -> dict[str, float | None]:
-    """What a file tells of what was asked for, for the ledger; None where it does not, or within a factor."""
+    """What a file tells of what was asked for, and of bytes done an I/O; None where it does not."""
     load = measurement.load
+    size = _bytes_per_io(list(measurement.directions.values()))
     about = any(remark.startswith(remarks.ABOUT_DEPTH) for remark in measurement.flags)
     unknown = load.queue_depth is None or load.threads is None or about
     each = None if unknown else (load.threads or 1) * (load.queue_depth or 1)
@@ -68,6 +69,7 @@ def asked(measurement: Measurement) -> dict[str, float | None]:
         "block_size": load.block_size_bytes,
         "write_pct": load.write_pct,
         "runtime_s": load.runtime_s,
+        "bytes_an_io": size if math.isfinite(size) else None,
     }
 
 

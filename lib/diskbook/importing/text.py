@@ -21,7 +21,7 @@ from diskbook.figures.export import export
 from diskbook.figures.style import Picture
 from diskbook.importing import run as importer
 from diskbook.importing.scenario import Settings
-from diskbook.show import conformance, doubts as show_doubts
+from diskbook.show import conformance, doubt_words
 from diskbook.store import run as runs, tables as store_tables
 from diskbook.store.run import Run
 from diskbook.tables import schema
@@ -74,7 +74,7 @@ def text(made: importer.Imported) -> str:
     arms = ", ".join(f"{name} ({count})" for name, count in made.arms.items())
     lines = [
         f"run {made.run.name} (imported), folder {made.run.folder}",
-        *_listed(show_doubts.HEAD, show_doubts.sentences(a.compared.doubts, made.n_trials)),
+        *_listed(doubt_words.HEAD, doubt_words.sentences(a.compared.doubts, made.n_trials)),
         f"{made.n_trials} measurements of {len(made.arms)} arms: {arms}",
         *_listed("know of them", made.flags),
         *_listed("not used", made.refused),

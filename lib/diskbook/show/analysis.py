@@ -7,7 +7,7 @@ from pathlib import Path
 
 from diskbook import figures
 from diskbook.figures import Picture
-from diskbook.show import answers, conformance, doubts as show_doubts, drift, facts, html, sentences, tables
+from diskbook.show import answers, conformance, doubt_words, drift, facts, html, sentences, tables
 from diskbook.show.analysed import Analysed
 from diskbook.show.html import Html
 
@@ -19,7 +19,7 @@ def figure(picture: Picture) -> Html:
 
 def doubts(a: Analysed) -> Html:
     """Say what speaks against the numbers of any measurement, or that nothing does: above all others."""
-    return show_doubts.section(a.compared.doubts, facts.n_trials(a), a.labels, a.words)
+    return doubt_words.section(a.compared.doubts, facts.n_trials(a), a.labels, a.words)
 
 
 def answer(a: Analysed) -> Html:

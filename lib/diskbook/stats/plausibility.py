@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.base.units import MB
 from diskbook.tables.totals import CELL, measured_rows, trial_totals
 
 FEW_IN_FLIGHT, MANY_IN_FLIGHT = 0.5, 1.3
@@ -79,6 +78,8 @@ _REMEDIES = {
         "else the tool ignored the depth"
     ),
 }
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a trial was asked to do, as far as it is told; None where it is not.
@@ -87,6 +88,8 @@ class Asked:
     ----------
     outstanding, block_size, write_pct, runtime_s
         I/Os in flight of all jobs, bytes, share of writes in %, seconds.
+    bytes_an_io
+        What was done by the tool's own count; tables of a run have IOPS x block size.
     paced
         Whether pauses, syncs or a target of latency hold it back: fewer may be in flight then.
     doubts
@@ -97,11 +100,12 @@ class Asked:
     block_size: float | None = None
     write_pct: float | None = None
     runtime_s: float | None = None
+    bytes_an_io: float | None = None
     paced: bool = False
     doubts: tuple[str, ...] = ()
 
 
-_NUMBERS = ("outstanding", "block_size", "write_pct", "runtime_s")
+_NUMBERS = ("outstanding", "block_size", "write_pct", "runtime_s", "bytes_an_io")
 _NOTHING = Asked()
 
 
@@ -154,10 +158,9 @@ def _facts(trials: pd.DataFrame, asked: Mapping[str, Asked]) -> pd.DataFrame:
     totals = trial_totals(trials)
     names = ["trial", *CELL, "in_flight", "iops", "lat_mean_ms", "rate_offered", "runtime_s"]
     done = trials[(trials["status"] == "ok") & trials["direction"].isin(["read", "write"])]
-    done = done.assign(**{name: np.nan for name in ("ios", "throughput_mb_s") if name not in done})
-    numbers = done.assign(bytes_s=done["throughput_mb_s"] * MB)
-    numbers["written_iops"] = numbers["iops"].where(done["direction"] == "write", 0.0)
-    by_trial = numbers.groupby("trial", sort=False)[["ios", "iops", "written_iops", "bytes_s"]]
+    numbers = done.assign(written_iops=done["iops"].where(done["direction"] == "write", 0.0))
+    numbers = numbers if "ios" in numbers else numbers.assign(ios=np.nan)
+    by_trial = numbers.groupby("trial", sort=False)[["ios", "iops", "written_iops"]]
     whole = by_trial.count().eq(by_trial.size(), axis=0)  # a number that is missing makes the sum missing
     sums = by_trial.sum().where(whole).rename(columns={"iops": "done_iops"})
     facts = totals[names].join(sums, on="trial").join(_farthest_percentiles(trials), on="trial")
@@ -213,23 +216,25 @@ def _in_flight_words(row: Row) -> str:
 
 def _writes(facts: pd.DataFrame) -> pd.Series:
     part = facts["asked_write_pct"] / 100
-    chance = 4 * np.sqrt(part * (1 - part) / facts["ios"].clip(lower=1.0).fillna(1.0))
+    chance = 4 * (part * (1 - part) / facts["ios"].clip(lower=1.0).fillna(1.0)) ** 0.5
     bound = (SHARE + chance).where((part > 0) & (part < 1), STRAY)
-    return (_written(facts) - part).abs() > bound
+    return (facts["written_iops"] / facts["done_iops"] - part).abs() > bound
 
 
-def _written(facts: Any) -> Any:
-    return facts["written_iops"] / facts["done_iops"]
+def _writes_words(row: Row) -> str:
+    done = 100 * row["written_iops"] / row["done_iops"]
+    return f"{row['asked_write_pct']:.0f} % writes were asked for, {done:.0f} % were done"
 
 
 def _bytes(facts: pd.DataFrame) -> pd.Series:
     at_end_of_ramp = (facts["asked_outstanding"] / facts["ios"].where(facts["ios"] > 0)).fillna(0.0)
-    size = _size(facts).where(facts["bytes_s"] > 0)
-    return (size / facts["asked_block_size"] - 1).abs() > BYTES + at_end_of_ramp
+    off: pd.Series = (facts["asked_bytes_an_io"] / facts["asked_block_size"] - 1).abs()
+    return off > BYTES + at_end_of_ramp
 
 
-def _size(facts: Any) -> Any:
-    return facts["bytes_s"] / facts["done_iops"]
+def _bytes_words(row: Row) -> str:
+    block, done = row["asked_block_size"], row["asked_bytes_an_io"]
+    return f"{block:,.0f} bytes an I/O were asked for, {done:,.0f} done"
 
 
 def _rate(facts: pd.DataFrame) -> pd.Series:
@@ -248,20 +253,8 @@ _LOOKS = (
         lambda facts: facts["p50_of_mean"] > ABOVE_MEAN,
         lambda row: f"p50 is {_multiple(row['p50_of_mean'])} the mean, and more than twice it there is none",
     ),
-    _Look(
-        Kind.WRITES,
-        _writes,
-        lambda row: (
-            f"{row['asked_write_pct']:.0f} % writes were asked for, {100 * _written(row):.0f} % were done"
-        ),
-        True,
-    ),
-    _Look(
-        Kind.BYTES,
-        _bytes,
-        lambda row: f"{row['asked_block_size']:,.0f} bytes an I/O were asked for, {_size(row):,.0f} done",
-        True,
-    ),
+    _Look(Kind.WRITES, _writes, _writes_words, True),
+    _Look(Kind.BYTES, _bytes, _bytes_words, True),
     _Look(
         Kind.RATE,
         _rate,

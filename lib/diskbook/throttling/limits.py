@@ -239,6 +239,11 @@ def _binds(cell: Mapping[Any, Any]) -> str:
         return f"the offered rate of {cell['rate_offered']:,.0f}/s"
     if cell["n_paced"] == cell["n_trials"]:
         return "the tool's own pauses, syncs or target of latency"
+    return _concurrency(cell)
+
+
+def _concurrency(cell: Mapping[Any, Any]) -> str:
+    """Say whether a closed loop runs as fast as its own I/Os in flight let it, where something shows that."""
     if cell["n_little_ok"] < cell["n_trials"] or not cell["iops"] > 0:
         return "not known: the queue was not kept full, or the offered rate not reached"
     if cell["one_rate"]:

@@ -47,9 +47,7 @@ def test_what_spoils_a_comparison_and_what_only_warns(kind, grave, metric, verdi
 def test_each_kind_is_said_once_with_its_number() -> None:
     many = [doubt(Kind.TIME, "30 s were asked for, 10 s measured")] * 3 + [doubt(Kind.TAIL, "p99 is low")]
     result = plausible_gate(ARMS, [many, []], "iops")
-    assert result.cause == (
-        "zrs-z1: 30 s were asked for, 10 s measured (3 trials), p99 is low (1 trial)"
-    )
+    assert result.cause == ("zrs-z1: 30 s were asked for, 10 s measured (3 trials), p99 is low (1 trial)")
     assert plausible_gate(ARMS, [[], []], "iops").status == "passed"
 
 
@@ -57,9 +55,9 @@ def test_a_run_is_judged_by_what_its_trials_were_asked() -> None:
     trials, _, series = synthetic.tables(loads=(synthetic.WRITE,), n_replicates=2, n_blocks=3)
     good = compare(trials, [WRITE], series, {}, asked=asked(trials))
     assert gate(good, PLAUSIBLE)["status"] == "passed" and not good.doubts
-    other = compare(trials, [WRITE], series, {}, asked=asked(trials, block_size=8192.0))
+    other = compare(trials, [WRITE], series, {}, asked=asked(trials, bytes_an_io=8192.0))
     assert set(other.table["verdict"]) == {"invalid"}
-    assert "8,192 bytes an I/O" in gate(other, PLAUSIBLE)["cause"]
+    assert "4,096 bytes an I/O were asked for, 8,192 done" in gate(other, PLAUSIBLE)["cause"]
     assert {item.kind for item in other.doubts} == {Kind.BYTES}
 
 

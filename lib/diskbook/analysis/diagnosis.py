@@ -4,36 +4,58 @@ from __future__ import annotations
 
 import pandas as pd
 
-from diskbook.analysis.run import analyse
+from diskbook.analysis import named_limits
+from diskbook.analysis.named_limits import Limits, Named
+from diskbook.analysis.run import Analysis, analyse, analyse_with
 from diskbook.base.errors import UsageError, unknown
-from diskbook.show import conformance
+from diskbook.show import conformance, doubt_words, facts
 from diskbook.show.analysed import Analysed
 from diskbook.stats.protocol import Conformance
+from diskbook.store.run import open_run
 from diskbook.throttling import diagnosis
 
+NO_LIMITS = Named()
 
-def of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:
+
+def of_run(
+    name: str,
+    arm: str | None = None,
+    workload: str | None = None,
+    given: Named = NO_LIMITS,
+    known: Limits | None = None,
+) -> str:
     """Findings of a run in words, of one arm or workload where they are named.
+
+    Parameters
+    ----------
+    name, arm, workload
+        Of a run, and of the cells to tell of; None for all.
+    given, known
+        What is said of disk and machine for this answer, and the limits that follow from it.
 
     Raises
     ------
     UsageError
         When there is no such run, arm or workload.
     """
-    a = analyse(name)
+    a = _analysed(name, given, known)
     on_demand = [item.name for item in a.scenario.arm if a.scenario.disk_of(item).bursting]
     findings = diagnosis.findings(a.trials, a.tables.series, a.cells, on_demand)
     for kind, value in (("arm", arm), ("workload", workload)):
-        known = sorted({getattr(finding, kind) for finding in findings})
-        if value is not None and value not in known:
-            raise unknown(kind, value, known, f"run {a.run.name}")
+        names = sorted({getattr(finding, kind) for finding in findings})
+        if value is not None and value not in names:
+            raise unknown(kind, value, names, f"run {a.run.name}")
     chosen = [
         finding for finding in findings if arm in (None, finding.arm) and workload in (None, finding.workload)
     ]
-    head = f"{a.provenance}: run {a.run.name}; a cell is one arm under one workload"
-    cells = a.cells[a.cells["arm"].isin([arm or item for item in a.cells["arm"]])]
-    cells = cells[cells["workload"].isin([workload or item for item in cells["workload"]])]
-    return f"{head}\n{diagnosis.text(chosen)}\n{platform_text(cells)}"
+    places = {(finding.arm, finding.workload) for finding in chosen}
+    cells = a.cells[[place in places for place in zip(a.cells["arm"], a.cells["workload"], strict=True)]]
+    lines = [
+        f"{a.provenance}: run {a.run.name}; a cell is one arm under one workload",
+        *named_limits.head(a.manifest, given),
+        *_doubted(a, places),
+    ]
+    return "\n".join([*lines, diagnosis.text(chosen), platform_text(cells)])
 
 
 def platform_text(cells: pd.DataFrame) -> str:
@@ -52,6 +74,20 @@ def platform_text(cells: pd.DataFrame) -> str:
         names = "; ".join(f"{arm}, {load}" for arm, load in part[["arm", "workload"]].itertuples(index=False))
         lines.append(f"  {why}: {names}")
     return "\n".join([*lines, *(f"  {note}" for note in dict.fromkeys(cells["platform_note"]) if note)])
+
+
+def _analysed(name: str, given: Named, known: Limits | None) -> Analysis:
+    """The run's analysis, with limits for this answer alone where any are given."""
+    if known is None or not given.given:
+        return analyse(name)
+    return analyse_with(name, named_limits.with_limits(open_run(name).manifest, known, given))
+
+
+def _doubted(a: Analysed, places: set[tuple[str, str]]) -> list[str]:
+    """What speaks against the numbers of these cells, a line a kind; nothing where nothing does."""
+    of_places = [doubt for doubt in a.compared.doubts if (doubt.arm, doubt.workload) in places]
+    lines = doubt_words.sentences(of_places, facts.n_trials(a))
+    return [f"{doubt_words.HEAD}:", *(f"  {line}" for line in lines)] if lines else []
 
 
 def protocol_of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:

@@ -13,7 +13,13 @@ import numpy as np
 import pandas as pd
 
 from diskbook import figures
-from diskbook.analysis import beside, conditioning, pictures as run_pictures, protocol as run_protocol
+from diskbook.analysis import (
+    asked,
+    beside,
+    conditioning,
+    pictures as run_pictures,
+    protocol as run_protocol,
+)
 from diskbook.analysis.published import compared as published_compared, figures as published
 from diskbook.cost import replicate
 from diskbook.figures import ArmLook, Picture
@@ -69,6 +75,7 @@ class Analysis:
             plan=self.plan,
             guest=self.tables.guest,
             conditioning=conditioning.of_arms(self.scenario, self.run.ledger()),
+            asked=asked.by_trial(self.trials, self.scenario, self.run.ledger()),
         )
 
     @property
@@ -230,6 +237,18 @@ def analyse(run: str | Path | Run, scenario_file: Path | None = None) -> Analysi
     """
     opened = run if isinstance(run, Run) else open_run(run)
     return Analysis(opened, opened.scenario, opened.manifest, store_tables.rebuilt(opened), scenario_file)
+
+
+def analyse_with(run: str, manifest: Mapping[str, Any]) -> Analysis:
+    """Analyse a run with another manifest than its own, e.g. with other limits; nothing of it is kept.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        When there is no such run, its raw results are not there, or its folder is damaged.
+    """
+    opened = open_run(run)
+    return Analysis(opened, opened.scenario, manifest, store_tables.build(opened, manifest))
 
 
 def _directions(item: Workload) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -41,6 +42,35 @@ expires = click.option(
     metavar="HOURS",
     callback=_hours,
     help="Machines shut themselves down after that; by default 12.",
+)
+
+
+Decorator = Callable[[Any], Any]
+
+
+def _all(*options: Decorator) -> Decorator:
+    """Several options as one decorator, in the order given."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+limit_names = _all(
+    click.option(
+        "--disk-sku", help="What was measured, e.g. Premium_LRS; with --size-gib its limits are known."
+    ),
+    click.option("--size-gib", type=int, help="Size of the disk."),
+    click.option("--vm-size", help="The machine, e.g. Standard_D4as_v4: its limits are known then."),
+)
+limit_numbers = _all(
+    click.option("--vm-iops", type=float, help="Limit of the machine that no table has."),
+    click.option("--vm-mb-s", type=float, help="The same, in 10^6 bytes/s."),
+    click.option("--disk-iops", type=float, help="Limit of the disk that no table has."),
+    click.option("--disk-mb-s", type=float, help="The same, in 10^6 bytes/s."),
 )
 
 

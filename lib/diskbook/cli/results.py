@@ -9,6 +9,7 @@ import click
 
 from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
+from diskbook.cli.options import limit_names, limit_numbers
 
 
 @click.command(name="list")
@@ -35,14 +36,13 @@ _IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "impor
 @click.option("--arms-by", default="auto", show_default=True, help="folder, file, target or auto.")
 @click.option("--base", metavar="ARM", help="Arm that the others are compared to; by default the first.")
 @click.option("--same-machine", is_flag=True, help="All arms were measured on one machine: it cancels then.")
-@click.option("--disk-sku", help="What was measured, e.g. Premium_LRS; with --size-gib its limits are known.")
-@click.option("--size-gib", type=int, help="Size of the disk.")
-@click.option("--vm-size", help="The machine, e.g. Standard_D4as_v4: its limits are known then.")
+@limit_names
 @click.option(
     "--analysis", default="imported", show_default=True, help="Scenario whose notebook analyses it."
 )
 @click.option("--report", is_flag=True, help="Run the analysis notebook, too, and make report.html.")
 @click.option("--dataset", metavar="NAME", help="azure-vm-noise-2024: recompute the tables of real noise.")
+@limit_numbers
 def import_(
     paths: tuple[str, ...], name: str | None, report: bool, dataset: str | None, **options: Any
 ) -> None:
@@ -87,13 +87,24 @@ def tables(name: str) -> None:
 @click.option("--arm", metavar="NAME", help="Only this arm.")
 @click.option("--workload", metavar="NAME", help="Only this workload.")
 @click.option("--protocol", "by_protocol", is_flag=True, help="What each comparison lacks to be closed.")
-def why(name: str, arm: str | None, workload: str | None, by_protocol: bool) -> None:
+@limit_names
+@limit_numbers
+def why(name: str, arm: str | None, workload: str | None, by_protocol: bool, **limits: Any) -> None:
     """Say for every cell of RUN whether it was throttled, by which limit, and what would help.
 
     It also says which cells have evidence from the platform's metrics, and why others have none.
+    Limits of a disk or machine that an import lacks can be named; they hold for this answer alone.
 
     With --protocol say for every comparison of RUN what it lacks of docs/protocol.md, and what would mend it.
     """
+    given = {name: value for name, value in limits.items() if value is not None}
+    if given and by_protocol:
+        raise UsageError("--protocol is about comparisons: leave the limits out, or import again with them")
+    if given:
+        from diskbook.importing import why as import_why
+
+        click.echo(import_why.of_run(name, arm, workload, given))
+        return
     from diskbook.analysis import diagnosis
 
     say = diagnosis.protocol_of_run if by_protocol else diagnosis.of_run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -61,7 +62,8 @@ def kind_of(cell: Mapping[Any, Any]) -> tuple[str, str]:
         kind = "burst" if "burst" in limit else whose
         words = f"{whose}+" if kind == "burst" else {"network": "net"}.get(whose, whose)
         return kind, words + "?" * (cell["label"] == Label.NEAR_A_CAP)
-    return ("open", "?") if cell["label"] == Label.UNASSESSED else ("loop", "N/L")
+    unlimited = math.isnan(cell.get("share", 1.0)) and str(cell["binds"]).startswith("not known")
+    return ("open", "?") if unlimited or cell["label"] == Label.UNASSESSED else ("loop", "N/L")
 
 
 def binding(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from diskbook.base.units import GIB, KIB, MIB
+from diskbook.tools import remarks
 from diskbook.tools.record import Direction, Load, Measurement
 
 _SECTOR = 512
@@ -54,6 +55,22 @@ def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple
         "runtime_s": _runtime_s(measurement),
     }
     return {key: value for key, value in keys.items() if value is not None}, tuple(flags)
+
+
+def asked(measurement: Measurement) -> dict[str, float | None]:
+    """What a file tells of what was asked for, and of bytes done an I/O; None where it does not."""
+    load = measurement.load
+    size = _bytes_per_io(list(measurement.directions.values()))
+    about = any(remark.startswith(remarks.ABOUT_DEPTH) for remark in measurement.flags)
+    unknown = load.queue_depth is None or load.threads is None or about
+    each = None if unknown else (load.threads or 1) * (load.queue_depth or 1)
+    return {
+        "outstanding": None if each is None else each * (load.instances or 1),
+        "block_size": load.block_size_bytes,
+        "write_pct": load.write_pct,
+        "runtime_s": load.runtime_s,
+        "bytes_an_io": size if math.isfinite(size) else None,
+    }
 
 
 def name_of(keys: Mapping[str, Any], load: Load) -> str:

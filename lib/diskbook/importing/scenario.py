@@ -9,6 +9,8 @@ from importlib import metadata
 from itertools import groupby
 from typing import Any, Protocol
 
+from diskbook.analysis import named_limits
+from diskbook.analysis.named_limits import Named
 from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.visible import visible
@@ -43,6 +45,8 @@ class Settings:
         Disk and machine that were measured, whose documented limits are then in force; None where unknown.
     analysis
         Scenario whose notebook analyses the results, for those that were measured as it does.
+    vm_iops, vm_mb_s, disk_iops, disk_mb_s
+        Limits that no table has, or that go before those of a table.
     """
 
     arms_by: str = "auto"
@@ -52,6 +56,10 @@ class Settings:
     size_gib: int | None = None
     vm_size: str | None = None
     analysis: str = ARTICLE
+    vm_iops: float | None = None
+    vm_mb_s: float | None = None
+    disk_iops: float | None = None
+    disk_mb_s: float | None = None
 
 
 class Described(Protocol):
@@ -104,7 +112,7 @@ def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
             "cached_iops": size.cached_iops,
             "cached_mb_s": size.cached_mb_s,
         }
-    return known
+    return named_limits.in_force(known, Named.of(settings))
 
 
 def _check_names(settings: Settings) -> None:

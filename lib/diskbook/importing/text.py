@@ -22,7 +22,7 @@ from diskbook.figures.export import export
 from diskbook.figures.style import Picture
 from diskbook.importing import names, run as importer
 from diskbook.importing.scenario import Settings
-from diskbook.show import conformance, html, sentences, tables
+from diskbook.show import conformance, doubt_words, html, sentences, tables
 from diskbook.store import run as runs, tables as store_tables
 from diskbook.store.run import Run
 from diskbook.tables import schema
@@ -82,6 +82,7 @@ def text(made: importer.Imported) -> str:
     arms = ", ".join(f"{name} ({count})" for name, count in made.arms.items())
     lines = [
         f"run {run.name} (imported), folder {run.folder}",
+        *_listed(doubt_words.HEAD, doubt_words.sentences(a.compared.doubts, made.n_trials)),
         *_verdicts(a),
         *_listed("cells (medians)", _cells(a.cells)),
         conformance.summary(a.protocol),

@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from diskbook import load
+from diskbook.analysis.named_limits import Named
 from diskbook.base.files import replacing
-from diskbook.importing import files as import_files, names as import_names, scenario as import_scenario
+from diskbook.importing import (
+    files as import_files,
+    loads,
+    names as import_names,
+    scenario as import_scenario,
+)
 from diskbook.importing.files import Source
 from diskbook.importing.pairing import Entry
 from diskbook.importing.scenario import Settings
@@ -49,6 +55,7 @@ def write(
     load.from_dict(scenario, run.name)
     manifest = import_scenario.manifest(run.name, scenario, arms, settings, limits)
     manifest["imported"] = {"paths": paths, "files": _files(entries, kept), "refused": refused}
+    manifest["imported"]["named"] = Named.of(settings).given
     run.write_manifest(manifest)
     run.append("begin", scenario=scenario["name"], preset=scenario["preset"], cloud="none")
     for number, block in enumerate(import_scenario.blocks(entries), 1):
@@ -96,6 +103,7 @@ def _append(run: Run, entry: Entry, block: int, position: int, kept: dict[Path, 
             "old": entry.old,
             "interval_s": entry.measurement.log_interval_s,
             "block_size": entry.measurement.load.block_size_bytes,
+            "asked": loads.asked(entry.measurement),
         },
     )
 

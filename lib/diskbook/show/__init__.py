@@ -6,9 +6,9 @@ from importlib import import_module
 
 _NAMES = {
     "analysis": (
-        "answer", "attachments", "capped", "cells", "comparisons", "environment", "figure", "files",
-        "findings", "gates", "gates_in_words", "more_measuring", "noise_floor", "operations", "over_time",
-        "percentile_ratios", "percentiles", "protocol", "published", "strata",
+        "answer", "attachments", "capped", "cells", "comparisons", "doubts", "environment", "figure",
+        "files", "findings", "gates", "gates_in_words", "more_measuring", "noise_floor", "operations",
+        "over_time", "percentile_ratios", "percentiles", "protocol", "published", "strata",
     ),
     "guest_table": ("guests",),
     "html": ("Html", "banner", "recorded", "table"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from diskbook import figures
 from diskbook.figures import Picture
-from diskbook.show import answers, conformance, drift, facts, html, sentences, tables
+from diskbook.show import answers, conformance, doubt_words, drift, facts, html, sentences, tables
 from diskbook.show.analysed import Analysed
 from diskbook.show.html import Html
 
@@ -15,6 +15,11 @@ from diskbook.show.html import Html
 def figure(picture: Picture) -> Html:
     """Show a figure with its caption and its alt text."""
     return Html(figures.html(picture))
+
+
+def doubts(a: Analysed) -> Html:
+    """Say what speaks against the numbers of any measurement, or that nothing does: above all others."""
+    return doubt_words.section(a.compared.doubts, facts.n_trials(a), a.labels, a.words)
 
 
 def answer(a: Analysed) -> Html:

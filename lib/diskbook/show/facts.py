@@ -38,6 +38,11 @@ def findings(a: Analysed) -> pd.DataFrame:
     return table.assign(**{"As expected": table["As expected"].map({True: "yes", False: "no"})})
 
 
+def n_trials(a: Analysed) -> int:
+    """Finished trials of the run."""
+    return int(a.trials.loc[a.trials["status"] == "ok", "trial"].nunique())
+
+
 def operations(a: Analysed) -> pd.DataFrame:
     """Times of control-plane operations, in seconds."""
     rows = [event for event in a.run.ledger() if event["event"] == "operation"]

@@ -8,7 +8,7 @@ import pandas as pd
 from diskbook.stats.stationarity import rate_changed
 from diskbook.tables import held_rate
 from diskbook.tables.series import Samples, falls, samples
-from diskbook.tables.totals import little_error, little_ok, measured_rows, trial_totals
+from diskbook.tables.totals import little_error, little_ok, measured_rows, paced, trial_totals
 from diskbook.throttling import limits
 from diskbook.throttling.limits import cell_codes
 
@@ -23,6 +23,7 @@ SETS = {
 
 _COUNTED = (
     "rated",
+    "paced",
     "rate_bad",
     "windows_low",
     "windows_unknown",
@@ -57,7 +58,8 @@ def cell_checks(
     -------
     pandas.DataFrame
         Index (arm, workload). Counts of trials (`n_trials`, `n_failed`, `n_lost` without a later success,
-        `n_repeated` with one, of `n_places` planned, `n_repeated_rows`), `n_rated` with an offered rate and
+        `n_repeated` with one, of `n_places` planned, `n_repeated_rows`), `n_paced` that the tool itself held
+        back without a rate (`totals.paced`), `n_rated` with an offered rate and
         `rate_worst` (achieved / offered - 1), `n_rate_bad`, windows of the rate (`window_worst`,
         `windows_low_share`: see `held_rate.windows`; `n_windows_low` trials that have low ones,
         `n_windows_unknown` without any, `n_lower` whose latencies are lower bounds), of the others
@@ -116,18 +118,21 @@ def interleaving(trials: pd.DataFrame, totals: pd.DataFrame | None = None) -> Pl
 def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
     """Add to every trial what was found of it."""
     rated, ok = totals["rate_offered"].notna(), little_ok(totals)
+    held_back = paced(totals) & ~rated
+    closed = ~rated & ~held_back
     windows = {name: _number(totals, name) for name in ("rate_window_worst", "rate_windows_low_share")}
     judged = totals.assign(
         **windows,
         rated=rated,
+        paced=held_back,
         rate_bad=rated & ~ok,
         windows_low=rated & (windows["rate_windows_low_share"] > 0),
         windows_unknown=rated & windows["rate_windows_low_share"].isna(),
         lower=rated & _number(totals, held_rate.INTENDED["lat_mean_ms"]).isna(),
-        little_bad=~rated & ~ok & totals["in_flight"].notna(),
-        little_unknown=~rated & totals["in_flight"].isna(),
+        little_bad=closed & ~ok & totals["in_flight"].notna(),
+        little_unknown=closed & totals["in_flight"].isna(),
         rate_error=totals["iops"] / totals["rate_offered"] - 1.0,
-        little_error=little_error(totals).where(~rated),
+        little_error=little_error(totals).where(closed),
         above_base=_above_base(totals),
     )
     if not parts:

@@ -20,6 +20,7 @@ from diskbook.stats.gates.state import Conditioning
 from diskbook.stats.gates.tool import TOOL
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import OutlierCounts
+from diskbook.stats.plausibility import Asked, Doubt, one_rate
 from diskbook.stats.view import Named, Pair, View, by_stratum
 from diskbook.tables.schema import COMPARISONS, GATES, STRATA
 from diskbook.tables.vocabulary import GateStatus, Scope, Verdict
@@ -43,12 +44,15 @@ class Compared:
         Labelled cells (`limits.label_cells`), with `nearest_zone` (inferred from latency, "" where unknown).
     strata
         General estimate of each stratum, where replicates of a comparison differ (`schema.STRATA`).
+    doubts
+        What speaks against the numbers of trials and cells, compared or not (`stats.plausibility`).
     """
 
     table: pd.DataFrame
     gates: pd.DataFrame
     cells: pd.DataFrame
     strata: pd.DataFrame
+    doubts: tuple[Doubt, ...] = ()
 
 
 def compare(
@@ -63,6 +67,7 @@ def compare(
     plan: Plan | None = None,
     guest: pd.DataFrame | None = None,
     conditioning: Mapping[str, Conditioning] | None = None,
+    asked: Mapping[str, Asked] | None = None,
 ) -> Compared:
     """Compare arms as the scenario named them.
 
@@ -89,6 +94,8 @@ def compare(
         What the machines said of themselves (`schema.GUEST`); None where nobody asked.
     conditioning
         What was done to the disks of each arm before they were measured; None where nobody says.
+    asked
+        What each trial was asked to do, by its name; None where nobody says.
 
     Returns
     -------
@@ -106,6 +113,7 @@ def compare(
         plan,
         guest,
         conditioning,
+        asked,
     )
     alpha = plan.alpha if plan else verdicts.ALPHA
     level = 1 - alpha if level is None else level
@@ -123,7 +131,8 @@ def compare(
         drafts += [general, these]
     gate_table = pd.DataFrame(gate_rows, columns=GATES.names).drop_duplicates(ignore_index=True)
     strata_table = pd.DataFrame(strata_rows, columns=STRATA.names)
-    return Compared(_judged(drafts, view.provenance, alpha), gate_table, view.cells, strata_table)
+    doubts = (*view.doubts, *one_rate(view.cells))
+    return Compared(_judged(drafts, view.provenance, alpha), gate_table, view.cells, strata_table, doubts)
 
 
 class _Numbers(NamedTuple):

@@ -19,6 +19,7 @@ from diskbook.stats.compare import FEW_REPLICATES
 from diskbook.stats.gates import data, design, limits, plan, tool
 from diskbook.stats.gates.attachment import ATTACHMENT
 from diskbook.stats.gates.guest import GUEST
+from diskbook.stats.gates.plausible import PLAUSIBLE
 from diskbook.stats.gates.state import STATE
 from diskbook.tables import schema
 from diskbook.tables.vocabulary import GateStatus, Provenance
@@ -415,9 +416,10 @@ POINTS = (
     Point(
         16,
         "queues",
-        "The tool kept its own queue full, and no limit that is not known makes another one.",
+        "The tool kept its own queue full, its numbers agree with each other and with what was asked for, "
+        "and no limit that is not known makes another queue.",
         "measure the same load at queue depth 1 as well; give the machine more CPU or lower the load",
-        (limits.SATURATION, data.LITTLE),
+        (limits.SATURATION, data.LITTLE, PLAUSIBLE),
     ),
     Point(
         17,

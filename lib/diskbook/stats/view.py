@@ -8,10 +8,21 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from diskbook.stats import cell_checks, drift, guests, intervals, losses, outliers, ratios, strata
+from diskbook.stats import (
+    cell_checks,
+    drift,
+    guests,
+    intervals,
+    losses,
+    outliers,
+    plausibility,
+    ratios,
+    strata,
+)
 from diskbook.stats.gates import Gate, attachment, data, design, limits as limit_gates, state, tool
 from diskbook.stats.gates.guest import guest_gate
 from diskbook.stats.gates.plan import Plan, plan_gate
+from diskbook.stats.gates.plausible import plausible_gate
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.strata import Strata
@@ -53,9 +64,14 @@ class View:
         plan: Plan | None = None,
         guest: pd.DataFrame | None = None,
         conditioning: Mapping[str, state.Conditioning] | None = None,
+        asked: Mapping[str, plausibility.Asked] | None = None,
     ) -> None:
         self.rows = measured_rows(trials)
         totals, parts = trial_totals(trials, self.rows), samples(series)
+        held_back = [trial for trial, of_trial in (asked or {}).items() if of_trial.paced]
+        totals["paced"] = totals["trial"].isin(held_back)
+        self.doubts = plausibility.doubts(trials, asked or {})
+        self._doubts = plausibility.by_cell(self.doubts)
         self.mismatches, self.plan, self.conditioning = mismatches, plan, conditioning or {}
         self.cells = limits.label_cells(trials, parts, consumed_pct, totals)
         self.labels = _by_cell(self.cells)
@@ -154,16 +170,18 @@ class View:
         bad = self.grid(item.metric).bad
         replicates = int(there.any(axis=-1).sum())
         planned = self._planned[keys[0]] | self._planned[keys[1]]
+        little = data.little_gate(cells)
         return [
             first,
             plan_gate(self.plan),
             design.settings_gate(arms, self.mismatches),
             data.values_gate(sum(bad.get((*key, direction), 0) for key in keys), item.metric),
-            data.little_gate(cells),
+            little,
             data.rate_gate(cells, self.provenance),
             limit_gates.cap_gate(arms, labels, [_limit(label) for label in labels]),
             limit_gates.saturation_gate(arms, labels),
             limit_gates.credit_gate(cells),
+            plausible_gate(arms, [self._doubts_of(key, little) for key in keys], item.metric),
             data.stationarity_gate(cells),
             design.order_gate(self.places, item.arm, item.base_arm, item.workload),
             data.losses_gate(cells, int(there.sum()), int(planned.sum())),
@@ -180,6 +198,11 @@ class View:
             design.nearest_gate(self.strata(item), replicates),
             design.pairing_gate(item.pairing, cells, replicates),
         ]
+
+    def _doubts_of(self, cell: tuple[str, str], little: Gate) -> list[plausibility.Doubt]:
+        """Doubts of a cell, without those that the gate on Little's law tells already."""
+        told = {plausibility.Kind.IN_FLIGHT} if little.status is GateStatus.FAILED else set()
+        return [doubt for doubt in self._doubts.get(cell, ()) if doubt.kind not in told]
 
     def _state_gate(self, item: Named, direction: str, log_ratios: np.ndarray) -> Gate:
         """Slopes over the blocks that both arms have, of each arm and of their ratio."""

@@ -70,18 +70,25 @@ class Tables:
     evidence: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.EVIDENCE))
 
 
-def build(run: Run) -> Tables:
+def build(run: Run, changed: Mapping[str, Any] | None = None) -> Tables:
     """Rebuild the tables of a run from its manifest, ledger and raw files.
 
     Trials of a block that was not completed have the status incomplete_block; a failed attempt keeps one
     row with direction "none", its error and no numbers.
+
+    Parameters
+    ----------
+    run
+        The run folder.
+    changed
+        Manifest to use in place of the run's own, e.g. with other limits.
 
     Raises
     ------
     DiskbookError
         Manifest or ledger lack something, or a raw file is missing, changed or unreadable; the file is named.
     """
-    manifest, ledger = run.manifest, run.ledger()
+    manifest, ledger = changed or run.manifest, run.ledger()
 
     def read_trial(event: Event, workload: Workload) -> Measurement:
         if "imported" in event:

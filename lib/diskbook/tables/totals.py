@@ -137,6 +137,11 @@ def rate_kept(totals: pd.DataFrame) -> pd.Series:
     return on_rate & (totals["in_flight"] < RATE_HEADROOM * totals["outstanding"])
 
 
+def paced(totals: pd.DataFrame) -> pd.Series:
+    """Whether pauses, syncs or a target of latency held a trial back (column `paced`, where anybody says)."""
+    return totals["paced"].eq(True) if "paced" in totals else pd.Series(False, index=totals.index)
+
+
 def little_ok(totals: pd.DataFrame) -> pd.Series:
     """Say for each trial whether it kept its queue full, or kept its rate where a rate was offered."""
     closed = np.abs(little_error(totals).to_numpy()) <= little_tolerance(totals).to_numpy()

@@ -43,7 +43,10 @@ _CREDIT = (
     "a larger disk or Premium SSD v2: this is the burst already, and it lasts only as long as its credit"
 )
 _ON_DEMAND = "Premium SSD v2 with a higher limit: this is on-demand bursting already"
-_NAME_IT = "the limits of disk and machine: 'diskbook import' takes --disk-sku, --size-gib and --vm-size"
+_NAME_IT = (
+    "the limits of disk and machine: 'diskbook import' and 'diskbook why' take --disk-sku, --size-gib and "
+    "--vm-size"
+)
 _FIND_IT = (
     "for a latency, queue depth 1 or a held rate well below this one; to find the limit, another disk beside "
     "it (a limit of host or account holds both together) and the platform's own metrics"
@@ -167,6 +170,7 @@ def _ordinary(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, 
         return Finding(*name, Diagnosis.SATURATED, _queue(row), remedy)
     if row["limit_predicted"] == "":
         cause = f"no limit of this disk or machine is known; {_binds(row)}"
+        cause += f"; {row['one_rate']}" if row.get("one_rate") else ""
         return Finding(*name, Diagnosis.UNKNOWN, cause, _NAME_IT)
     if row["label"] == Label.LIMIT_NOT_KNOWN:
         cause = f"{_binds(row)}; {_nearest(row)}; no limit of the machine is known"
@@ -183,7 +187,8 @@ def _queue(row: Mapping[Any, Any]) -> str:
     """Say what shows a queue of a cell whose limit no table names, and what may be behind it."""
     known = f"; {_nearest(row)}" if row["limit_predicted"] else ""
     latency = f"its {row['lat_mean_ms']:.3g} ms are those of a queue, not of the disk"
-    return f"{_binds(row)}{known}; {row['evidence']}; {latency}. Suspects: {_SUSPECTS}{_round_limit(row)}"
+    evidence = "; ".join(dict.fromkeys(filter(None, [row["evidence"], row.get("one_rate", "")])))
+    return f"{_binds(row)}{known}; {evidence}; {latency}. Suspects: {_SUSPECTS}{_round_limit(row)}"
 
 
 def _round_limit(row: Mapping[Any, Any]) -> str:

@@ -21,6 +21,7 @@ from diskbook.tables.totals import (
     little_ok,
     little_tolerance,
     measured_rows,
+    paced,
     rate_kept,
     trial_totals,
 )
@@ -53,6 +54,8 @@ CONSUMED = 99.0
 _MEDIANS = ["outstanding", "block_size_bytes", "iops", "mb_s", "lat_mean_ms", "share", "rate_offered"]
 BY_PLATFORM = "the platform reports"
 """How evidence begins that the platform's metrics give."""
+GROWN = 1.1
+"""Multiple of a rate from which on a deeper load is said to give more."""
 KNEE_FACTOR = 2.0
 """Multiple of the depth that a rate needs at the unqueued latency, beyond which depth buys nothing."""
 
@@ -201,15 +204,16 @@ def label_cells(
     -------
     pandas.DataFrame
         One row a cell: `arm, workload, n_trials, n_on_limit, outstanding, iops, mb_s, lat_mean_ms, label,
-        limit, limit_value, share, evidence, in_flight, needed, predicted_lat_ms, binds`; `needed` are the
-        I/Os in flight that the rate needs by the latency of a single one; `binds` says what sets the rate.
+        limit, limit_value, share, evidence, in_flight, needed, one_rate, predicted_lat_ms, binds`; `needed`
+        are the I/Os in flight that the rate needs by the latency of a single one; `one_rate` names the depths
+        that give one rate; `binds` says what sets the rate, and only what something shows.
     """
     totals = trial_totals(trials) if totals is None else totals
     totals = totals.join(binding_limit(totals))
     totals["flat"] = totals["trial"].isin(flat_trials(series))
     cells = _cells(totals)
     queues = saturation.judge(totals, cell_codes(totals)[0], cells)
-    cells = cells.join(queues[["in_flight", "needed"]])
+    cells = cells.join(queues[["in_flight", "needed", "one_rate"]])
     labels = queues["saturation"].where(queues["saturation"] != "", Label.BELOW_CAP).tolist()
     evidence, records = queues["queue"].tolist(), cells.to_dict("records")
     for place, cell in enumerate(records):
@@ -221,7 +225,11 @@ def label_cells(
     cells["label"] = cells["label"].mask(open_, Label.LIMIT_NOT_KNOWN)
     iops_limit = _limit_as_iops(cells)
     cells["predicted_lat_ms"] = 1000.0 * cells["outstanding"] / iops_limit.where(cells["n_on_limit"] > 0)
-    cells["binds"] = [_binds(cell) for cell in cells.to_dict("records")]
+    grows = _grows(cells)
+    cells["binds"] = [
+        _binds({**cell, "grows": of_cell})
+        for cell, of_cell in zip(cells.to_dict("records"), grows, strict=True)
+    ]
     return cells
 
 
@@ -235,17 +243,44 @@ def _binds(cell: Mapping[Any, Any]) -> str:
     """Say what sets the rate of a cell: a limit, the rate offered, or the tool's own concurrency.
 
     A closed loop below every limit runs at threads x queue depth / latency: more of either gives more rate,
-    until a limit is reached, and the rate says nothing that the latency does not.
+    until a limit is reached, and the rate says nothing that the latency does not. Where no limit is known,
+    only a rate that grows with depth shows that.
     """
     if cell["label"] in (Label.CAPPED, Label.NEAR_A_CAP, Label.SATURATED):
         return _holds(cell)
     if cell["n_rate_kept"] == cell["n_trials"]:
         return f"the offered rate of {cell['rate_offered']:,.0f}/s"
+    if cell["n_paced"] == cell["n_trials"]:
+        return "the tool's own pauses, syncs or target of latency"
+    return _concurrency(cell)
+
+
+def _concurrency(cell: Mapping[Any, Any]) -> str:
+    """Say whether a closed loop runs as fast as its own I/Os in flight let it, where something shows that."""
     if cell["n_little_ok"] < cell["n_trials"] or not cell["iops"] > 0:
         return "not known: the queue was not kept full, or the offered rate not reached"
-    if cell["label"] == Label.UNASSESSED:
+    if cell["one_rate"]:
+        return "not known, likely a cap that nobody named"
+    if cell["label"] == Label.UNASSESSED or (np.isnan(cell["share"]) and not cell["grows"]):
         return "not known: the tool's own concurrency, or a limit that no table names"
     return f"the tool's own concurrency: {cell['outstanding']:.0f} outstanding / {cell['lat_mean_ms']:.2f} ms"
+
+
+def _grows(cells: pd.DataFrame) -> np.ndarray:
+    """Whether each cell's rate shows that depth sets it: a deeper one has more, or it needs all its I/Os.
+
+    The rate of a cell on a cap is that of every deeper one; a rate near to that of as many single I/Os has
+    grown with depth so far.
+    """
+    alike = cells.groupby(["arm", "kind", "block_size_bytes"], sort=False, dropna=False).indices.values()
+    depth, rate = (cells[name].to_numpy(float) for name in ("outstanding", "iops"))
+    grown = (cells["in_flight"] < saturation.CLEAR * cells["needed"]).to_numpy(bool, copy=True)
+    for places in alike:
+        order = places[np.argsort(depth[places], kind="stable")]
+        most = np.append(np.maximum.accumulate(np.nan_to_num(rate[order])[::-1])[::-1], 0.0)
+        deeper = np.searchsorted(depth[order], depth[order], side="right")
+        grown[order] |= most[deeper] > GROWN * rate[order]
+    return grown
 
 
 def _holds(cell: Mapping[Any, Any]) -> str:
@@ -267,6 +302,7 @@ def _cells(totals: pd.DataFrame) -> pd.DataFrame:
         "n_little_ok": little_ok(totals),
         "n_drained": totals["credit_state"] == CreditState.DRAINED,
         "n_unlimited": _machine_unknown(totals),
+        "n_paced": paced(totals),
     }
     cells = names.assign(
         **{name: np.bincount(code, which, len(names)).astype(int) for name, which in counts.items()},

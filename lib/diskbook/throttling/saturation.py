@@ -86,6 +86,7 @@ class _Finding:
     label: str
     why: str
     needed: float = np.nan
+    one_rate: bool = False
 
 
 def judge(totals: pd.DataFrame, code: np.ndarray, cells: pd.DataFrame) -> pd.DataFrame:
@@ -104,18 +105,21 @@ def judge(totals: pd.DataFrame, code: np.ndarray, cells: pd.DataFrame) -> pd.Dat
     -------
     pandas.DataFrame
         Index as `cells`; `saturation` (`Label.SATURATED`, `Label.UNASSESSED` or ""), `queue` (why; "" for
-        neither), `in_flight`, and `needed`: the I/Os that the rate needs in flight (NaN where no shallow
-        cell tells).
+        neither), `in_flight`, `needed`: the I/Os that the rate needs in flight (NaN where no shallow
+        cell tells), and `one_rate`: the depths that give one rate, in words ("" where none do).
     """
-    labels, words = [""] * len(cells), [""] * len(cells)
+    labels, words, one_rate = ([""] * len(cells) for _ in range(3))
     needed = np.full(len(cells), np.nan)
     arrays = _arrays(totals, code, cells)
     for finding in _findings(arrays):
         place = finding.place
+        if finding.one_rate:
+            one_rate[place] = one_rate[place] or finding.why
         if labels[place] != Label.SATURATED:
             labels[place], words[place] = finding.label, finding.why
             needed[place] = np.fmax(needed[place], finding.needed)
     columns = {"saturation": labels, "queue": words, "in_flight": arrays.in_flight, "needed": needed}
+    columns["one_rate"] = one_rate
     return pd.DataFrame(columns, index=cells.index)
 
 
@@ -143,7 +147,7 @@ def _groups(cells: pd.DataFrame, names: list[str]) -> list[np.ndarray]:
 def _arrays(totals: pd.DataFrame, code: np.ndarray, cells: pd.DataFrame) -> _Cells:
     """Take from trials and cells what is judged by; a latency that is missing follows from a full queue."""
     outstanding, iops = (cells[name].to_numpy(float) for name in ("outstanding", "iops"))
-    closed = cells["rate_offered"].isna().to_numpy()
+    closed = cells["rate_offered"].isna().to_numpy() & (cells["n_paced"] == 0).to_numpy()
     rate, latency = (totals[name].to_numpy(float) for name in ("iops", "lat_mean_ms"))
     with np.errstate(all="ignore"):
         full = np.where(closed[code], 1000.0 * outstanding[code] / rate, np.nan)
@@ -249,10 +253,11 @@ def _over_depths(cells: _Cells, group: np.ndarray) -> Iterator[_Finding]:
         if _no_more(cells, shallow, deep):
             depths = " and ".join(f"{cells.outstanding[place]:.0f}" for place in (shallow, deep))
             rates = " and ".join(f"{cells.iops[place]:,.0f}" for place in (shallow, deep))
-            why = f"{depths} outstanding give one rate ({rates} IOPS)"
-            yield _Finding(deep, Label.SATURATED, why)
+            why = f"{depths} outstanding give one rate ({rates} IOPS): likely a cap that nobody named"
+            yield _Finding(deep, Label.SATURATED, why, one_rate=True)
             single = cells.outstanding[shallow] == 1
-            yield _Finding(shallow, Label.UNASSESSED if single else Label.SATURATED, why)
+            label = Label.UNASSESSED if single else Label.SATURATED
+            yield _Finding(shallow, label, why, one_rate=True)
 
 
 def _no_more(cells: _Cells, shallow: int, deep: int) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from diskbook.base.units import percent
-from diskbook.stats import intervals, losses, memory, stationarity, verdicts
+from diskbook.stats import intervals, losses, memory, plausibility, stationarity, verdicts
 from diskbook.stats.gates import Cell, Gate, failed, farthest, not_assessable, passed, worst_words
 from diskbook.stats.outliers import MIN_BLOCKS, MIN_REPLICATES, OUTLIER_SD, OutlierCounts
 from diskbook.stats.ratios import Estimate
@@ -36,10 +36,13 @@ def data_gate(arm: str, base_arm: str, workload: str, counts: Sequence[int]) -> 
 def little_gate(cells: Sequence[Cell]) -> Gate:
     """Little's law, closed loop: the I/Os in flight must be the outstanding ones."""
     bad, unknown = _sum(cells, "n_little_bad"), sum(int(cell.get("n_little_unknown", 0)) for cell in cells)
-    of = _sum(cells, "n_trials") - _sum(cells, "n_rated")
+    paced = sum(int(cell.get("n_paced", 0)) for cell in cells)
+    of = _sum(cells, "n_trials") - _sum(cells, "n_rated") - paced
     if not of:
-        return passed(LITTLE, "every trial was rate-limited, none a closed loop")
-    worst = worst_words(farthest(cell["little_worst"] for cell in cells), 1)
+        held = "held back by the tool itself" if paced else "rate-limited"
+        return passed(LITTLE, f"every trial was {held}, none a closed loop")
+    error = farthest(cell["little_worst"] for cell in cells)
+    worst = worst_words(error, 1)
     if not bad and unknown:
         cause = f"no latency was measured in {unknown} of {of} trials: the queue may not have been full"
         return not_assessable(LITTLE, cause, "measure latencies as well (DiskSpd: -L)")
@@ -47,7 +50,8 @@ def little_gate(cells: Sequence[Cell]) -> Gate:
         return passed(LITTLE, f"IOPS x latency is the number outstanding in all {of} trials ({worst})")
     cause = f"IOPS x latency is not the number outstanding in {bad} of {of} trials ({worst})"
     remedy = "the tool did not keep its queue full; give the machine more CPU or lower the load, and repeat"
-    return failed(LITTLE, cause, remedy)
+    far = 1 + error < plausibility.FEW_IN_FLIGHT or 1 + error > plausibility.MANY_IN_FLIGHT
+    return failed(LITTLE, cause, plausibility.Kind.IN_FLIGHT.remedy if far else remedy)
 
 
 def rate_gate(cells: Sequence[Cell], provenance: str = "") -> Gate:

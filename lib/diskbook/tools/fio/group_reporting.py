@@ -19,6 +19,8 @@ _OTHER_SIZE = 0.25
 """By how much bytes an I/O must differ from the block size; after a ramp they may by a tenth."""
 _MORE = 1.3
 _WHOLE = 0.1
+_MOST_THREADS = 64
+"""More are no sum of jobs but a latency of another unit."""
 _NOT_TOLD = "other jobs were summed with it (group_reporting), and what each of them did is not told"
 
 
@@ -77,8 +79,32 @@ def with_others(load: Load, directions: Mapping[str, Direction], flags: list[str
         return load
     more = f"{in_flight:,.0f} I/Os were in flight (IOPS x latency) where its options make {asked:,}"
     threads = round(in_flight / depth)
-    if abs(in_flight / depth / threads - 1) > _WHOLE:
+    if abs(in_flight / depth / threads - 1) > _WHOLE or threads > _MOST_THREADS:
         flags.append(f"{more}: other jobs may be summed with it (group_reporting)")
         return load
     flags.append(f"{more}: {threads} threads are taken for summed as one (group_reporting)")
     return replace(load, threads=threads)
+
+
+def lacking(entries: int, options: Mapping[str, Any], load: Load, directions: Mapping[str, Direction]) -> str:
+    """Say that clones of a job are missing; empty where all are there, or nothing shows that one is not.
+
+    Parameters
+    ----------
+    entries
+        Entries of the file that are clones of this job.
+    options, load, directions
+        What they ask for, and what was done.
+    """
+    clones, depth = load.threads or 1, load.queue_depth
+    if entries > 1:
+        few = "group_reporting" not in options and entries < clones
+        return f"some clones are missing: {entries} of {clones} are in the file" if few else ""
+    if clones < _MORE or not depth or load.rate is not None:
+        return ""
+    in_flight = sum(
+        part.iops * part.lat_mean_ms / 1000 for name, part in directions.items() if name != "sync"
+    )
+    if abs(in_flight / depth - 1) > _WHOLE:
+        return ""
+    return f"some clones are missing: as many I/Os were in flight as 1 of {clones} clones has"

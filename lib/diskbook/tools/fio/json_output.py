@@ -240,6 +240,8 @@ def _measurement(job: _Job, document: Document) -> Measurement:
 def _load(job: _Job, directions: Mapping[str, Direction], flags: list[str]) -> Load:
     """What was asked for; ValueError where its entry sums unlike jobs up."""
     load = fio_options.load(job.options, len(job.entries), _alone_pct(job.entries), flags)
+    if words := group_reporting.lacking(len(job.entries), job.options, load, directions):
+        flags.append(words)
     if len(job.entries) > 1:
         return load
     group_reporting.check(job.options, load, directions)

@@ -70,6 +70,8 @@ def load(options: Options, jobs: int, alone_pct: float, flags: list[str]) -> Loa
         flags.append("the file does not repeat the options: depth, threads and block size are not known")
         return Load(threads=jobs if jobs > 1 else None)
     pattern, write_pct = _access(options, flags)
+    if seconds(str(options.get("latency_target", "0"))):
+        flags.append("the depth was steered by a target of latency")
     threads = max(jobs, whole(options, "numjobs", 1) or 1)
     block = _block(options, flags)
     return Load(

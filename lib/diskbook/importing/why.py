@@ -1,0 +1,34 @@
+"""`diskbook why` of an import: the limits that follow from what is said of its disk and machine then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from diskbook.analysis import diagnosis
+from diskbook.analysis.named_limits import Named
+from diskbook.base.errors import UsageError
+from diskbook.importing import scenario
+from diskbook.importing.scenario import Settings
+from diskbook.store.run import open_run
+from diskbook.tables.vocabulary import Provenance
+
+
+def of_run(name: str, arm: str | None, workload: str | None, options: Mapping[str, Any]) -> str:
+    """Say what throttled an imported run, with limits of a disk or machine that are named for this answer.
+
+    What was named at the import holds besides, as far as it is not named anew.
+
+    Raises
+    ------
+    UsageError
+        When there is no such run, arm or workload, it was not imported, or an option names nothing.
+    """
+    manifest, given = open_run(name).manifest, Named(**options)
+    if manifest["provenance"] != Provenance.IMPORTED:
+        raise UsageError(
+            f"run {name} was not imported: its limits are those that were read back; leave {given.words} out"
+        )
+    together = given.beside(Named.of_manifest(manifest))
+    known = scenario.limits(Settings(**together.given))
+    return diagnosis.of_run(name, arm, workload, given, known)

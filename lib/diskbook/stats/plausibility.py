@@ -1,0 +1,291 @@
+"""Whether a measurement's numbers can be true together, and are of what was asked for.
+
+Little's law ties rate, latency and I/Os in flight, whatever the disk: far from it a unit was misread, or the
+queue was idle. What was done is held against what was asked for: share of writes, bytes an I/O, time, rate.
+Percentiles are held against the mean: by Markov's inequality a median is at most twice it. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from diskbook.tables.totals import CELL, measured_rows, trial_totals
+
+FEW_IN_FLIGHT, MANY_IN_FLIGHT = 0.5, 1.3
+"""Share of the outstanding I/Os that may be in flight by Little's law: below, the queue was idle, or latency
+has a wrong unit; above, more was outstanding than is told."""
+SHARE = 0.05
+"""By how much the share of writes may differ from that asked for, and four standard deviations of chance."""
+STRAY = 0.01
+"""The same of a load that only reads or only writes."""
+BYTES = 0.25
+"""By how much bytes an I/O may differ; after a ramp a tool counts those in flight at its end as well."""
+SHORT, LONG, LONG_S = 0.9, 1.25, 2.0
+"""Part of the time asked for below which a trial was cut short, and what it may take longer."""
+RATE = 0.05
+BELOW_MEAN = 0.95
+"""Part of the mean that p99 has to reach; bins of histograms are 2 % wide, those of logs up to 4 %."""
+ABOVE_MEAN = 2.1
+"""Multiple of the mean above which there is no p50: half of the I/Os alone would make a higher mean."""
+
+
+Row = Mapping[Any, Any]
+"""One trial of `_facts`."""
+
+
+class Kind(StrEnum):
+    """What is doubted, from what spoils a number to what may have a reason."""
+
+    IN_FLIGHT = "I/Os in flight"
+    MEDIAN = "p50 above the mean"
+    WRITES = "share of writes"
+    BYTES = "bytes an I/O"
+    RATE = "rate kept"
+    TIME = "time"
+    TAIL = "p99 below the mean"
+    REMARK = "remarks of the reader"
+    DEPTHS = "equal rates over depths"
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return _REMEDIES[self]
+
+
+_REMEDIES = {
+    Kind.IN_FLIGHT: (
+        "look at the raw file for the unit of its latencies, the depth and the number of jobs; a queue that "
+        "the tool leaves idle measures the tool"
+    ),
+    Kind.MEDIAN: "look at the unit of the percentiles, and whether they and the mean are of the same I/Os",
+    Kind.WRITES: "look at the options of the tool: I/Os that were not asked for are in these numbers",
+    Kind.BYTES: "look at the options of the tool: other jobs, or another block size, are in these numbers",
+    Kind.RATE: "offer a lower rate or more depth: as it is, this was a closed loop",
+    Kind.TIME: "measure again for the whole time (fio: time_based), or say what ended it",
+    Kind.TAIL: (
+        "look at the largest latency: few I/Os of seconds do this, else mean and percentiles are not of the "
+        "same I/Os"
+    ),
+    Kind.REMARK: "look at the raw file, and measure again what is not whole",
+    Kind.DEPTHS: (
+        "name the limits of disk and machine ('diskbook why' takes --disk-sku, --size-gib and --vm-size); "
+        "else the tool ignored the depth"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a trial was asked to do, as far as it is told; None where it is not.
+
+    Attributes
+    ----------
+    outstanding, block_size, write_pct, runtime_s
+        I/Os in flight of all jobs, bytes, share of writes in %, seconds.
+    bytes_an_io
+        What was done by the tool's own count; tables of a run have IOPS x block size.
+    paced
+        Whether pauses, syncs or a target of latency hold it back: fewer may be in flight then.
+    doubts
+        Remarks of the reader that make its numbers doubtful.
+    """
+
+    outstanding: float | None = None
+    block_size: float | None = None
+    write_pct: float | None = None
+    runtime_s: float | None = None
+    bytes_an_io: float | None = None
+    paced: bool = False
+    doubts: tuple[str, ...] = ()
+
+
+_NUMBERS = ("outstanding", "block_size", "write_pct", "runtime_s", "bytes_an_io")
+_NOTHING = Asked()
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What speaks against the numbers of one trial, in words; `grave` where none of them can be compared."""
+
+    arm: str
+    workload: str
+    kind: Kind
+    words: str
+    grave: bool = False
+    trial: str = ""
+
+
+def doubts(trials: pd.DataFrame, asked: Mapping[str, Asked]) -> list[Doubt]:
+    """Look at every finished trial; return what speaks against its numbers, kind by kind.
+
+    Parameters
+    ----------
+    trials
+        Table of a run.
+    asked
+        What each trial was asked to do, by its name; nothing is held against one that is not there.
+    """
+    facts = _facts(trials, asked)
+    return [
+        Doubt(row["arm"], row["workload"], look.kind, look.words(row), look.grave, row["trial"])
+        for look in _LOOKS
+        for row in facts[look.far(facts)].to_dict("records")
+    ]
+
+
+def one_rate(cells: pd.DataFrame) -> list[Doubt]:
+    """Cells of which another depth gives the same rate, and no limit that was named explains it.
+
+    Parameters
+    ----------
+    cells
+        From `limits.label_cells`.
+    """
+    if "one_rate" not in cells:
+        return []
+    rows = cells[(cells["one_rate"] != "") & (cells["n_on_limit"] == 0)].to_dict("records")
+    return [Doubt(str(row["arm"]), str(row["workload"]), Kind.DEPTHS, str(row["one_rate"])) for row in rows]
+
+
+def _facts(trials: pd.DataFrame, asked: Mapping[str, Asked]) -> pd.DataFrame:
+    """One row a finished trial: totals, what each direction did, percentiles, and what was asked for."""
+    totals = trial_totals(trials)
+    names = ["trial", *CELL, "in_flight", "iops", "lat_mean_ms", "rate_offered", "runtime_s"]
+    done = trials[(trials["status"] == "ok") & trials["direction"].isin(["read", "write"])]
+    numbers = done.assign(written_iops=done["iops"].where(done["direction"] == "write", 0.0))
+    numbers = numbers if "ios" in numbers else numbers.assign(ios=np.nan)
+    by_trial = numbers.groupby("trial", sort=False)[["ios", "iops", "written_iops"]]
+    whole = by_trial.count().eq(by_trial.size(), axis=0)  # a number that is missing makes the sum missing
+    sums = by_trial.sum().where(whole).rename(columns={"iops": "done_iops"})
+    facts = totals[names].join(sums, on="trial").join(_farthest_percentiles(trials), on="trial")
+    known = [asked.get(trial, _NOTHING) for trial in facts["trial"]]
+    numbers_asked = {f"asked_{name}": [getattr(item, name) for item in known] for name in _NUMBERS}
+    held = pd.Series([item.paced for item in known], index=facts.index, dtype=bool)
+    return facts.assign(
+        **{name: np.array(values, dtype=float) for name, values in numbers_asked.items()},
+        doubts=pd.Series([item.doubts for item in known], index=facts.index, dtype=object),
+        held_back=held | facts["rate_offered"].notna(),
+    )
+
+
+def _farthest_percentiles(trials: pd.DataFrame) -> pd.DataFrame:
+    """By trial, p50 and p99 as multiples of the mean of the same direction: the greatest and the least."""
+    rows = measured_rows(trials)
+    columns = {"p50_of_mean": "lat_p50_ms", "p99_of_mean": "lat_p99_ms"}
+    mean = rows["lat_mean_ms"].where(rows["lat_mean_ms"] > 0)
+    parts = pd.DataFrame(
+        {name: rows[column] / mean if column in rows else np.nan for name, column in columns.items()},
+        index=rows.index,
+    )
+    by_trial = parts.groupby(rows["trial"], sort=False)
+    return by_trial.agg({"p50_of_mean": "max", "p99_of_mean": "min"})
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One check: which trials are far off, in words why, and whether that spoils every comparison."""
+
+    kind: Kind
+    far: Callable[[pd.DataFrame], pd.Series]
+    words: Callable[[Row], str]
+    grave: bool = False
+
+
+def _in_flight(facts: pd.DataFrame) -> pd.Series:
+    """IOPS x mean latency is far from what was outstanding; of what was held back only far above it."""
+    share = facts["in_flight"] / facts["asked_outstanding"]
+    drain = facts["lat_mean_ms"] / 1000 / facts["runtime_s"].where(facts["runtime_s"] > 0)
+    many = share > MANY_IN_FLIGHT + drain.fillna(0.0)
+    return many | ((share < FEW_IN_FLIGHT) & ~facts["held_back"])
+
+
+def _in_flight_words(row: Row) -> str:
+    share = row["in_flight"] / row["asked_outstanding"]
+    why = "more was outstanding than is told" if share > 1 else "the queue was idle"
+    outstanding = f"{row['asked_outstanding']:,.0f} outstanding"
+    return (
+        f"IOPS x mean latency is {_multiple(share)} the {outstanding}: latencies have a wrong unit, or {why}"
+    )
+
+
+def _writes(facts: pd.DataFrame) -> pd.Series:
+    part = facts["asked_write_pct"] / 100
+    chance = 4 * (part * (1 - part) / facts["ios"].clip(lower=1.0).fillna(1.0)) ** 0.5
+    bound = (SHARE + chance).where((part > 0) & (part < 1), STRAY)
+    return (facts["written_iops"] / facts["done_iops"] - part).abs() > bound
+
+
+def _writes_words(row: Row) -> str:
+    done = 100 * row["written_iops"] / row["done_iops"]
+    return f"{row['asked_write_pct']:.0f} % writes were asked for, {done:.0f} % were done"
+
+
+def _bytes(facts: pd.DataFrame) -> pd.Series:
+    at_end_of_ramp = (facts["asked_outstanding"] / facts["ios"].where(facts["ios"] > 0)).fillna(0.0)
+    off: pd.Series = (facts["asked_bytes_an_io"] / facts["asked_block_size"] - 1).abs()
+    return off > BYTES + at_end_of_ramp
+
+
+def _bytes_words(row: Row) -> str:
+    block, done = row["asked_block_size"], row["asked_bytes_an_io"]
+    return f"{block:,.0f} bytes an I/O were asked for, {done:,.0f} done"
+
+
+def _rate(facts: pd.DataFrame) -> pd.Series:
+    return (facts["iops"] / facts["rate_offered"].where(facts["rate_offered"] > 0) - 1).abs() > RATE
+
+
+def _time(facts: pd.DataFrame) -> pd.Series:
+    seconds, asked_s = facts["runtime_s"], facts["asked_runtime_s"]
+    return (seconds < SHORT * asked_s) | (seconds > LONG * asked_s + LONG_S)
+
+
+_LOOKS = (
+    _Look(Kind.IN_FLIGHT, _in_flight, _in_flight_words, True),
+    _Look(
+        Kind.MEDIAN,
+        lambda facts: facts["p50_of_mean"] > ABOVE_MEAN,
+        lambda row: f"p50 is {_multiple(row['p50_of_mean'])} the mean, and more than twice it there is none",
+    ),
+    _Look(Kind.WRITES, _writes, _writes_words, True),
+    _Look(Kind.BYTES, _bytes, _bytes_words, True),
+    _Look(
+        Kind.RATE,
+        _rate,
+        lambda row: f"{row['iops']:,.0f} of the {row['rate_offered']:,.0f} IOPS asked for were done",
+    ),
+    _Look(
+        Kind.TIME,
+        _time,
+        lambda row: f"{row['asked_runtime_s']:,.4g} s were asked for, {row['runtime_s']:,.4g} s measured",
+    ),
+    _Look(
+        Kind.TAIL,
+        lambda facts: facts["p99_of_mean"] < BELOW_MEAN,
+        lambda row: f"p99 is {_multiple(row['p99_of_mean'])} the mean",
+    ),
+    _Look(
+        Kind.REMARK,
+        lambda facts: facts["doubts"].map(bool).astype(bool),
+        lambda row: "; ".join(row["doubts"]),
+    ),
+)
+
+
+def _multiple(value: float) -> str:
+    """Word a multiple with two digits, e.g. "0.0010 times"."""
+    return f"{value:,.0f} times" if value >= 10 else f"{value:.2g} times"
+
+
+def by_cell(items: Iterable[Doubt]) -> dict[tuple[str, str], list[Doubt]]:
+    """Doubts of each cell."""
+    cells: dict[tuple[str, str], list[Doubt]] = {}
+    for item in items:
+        cells.setdefault((item.arm, item.workload), []).append(item)
+    return cells

@@ -1,0 +1,29 @@
+"""What readers' remarks mean: every phrase that decides something is one that a reader writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import diskbook.tools
+from diskbook.tools import remarks
+from diskbook.tools.record import CACHED
+
+SOURCES = "".join(path.read_text("utf-8") for path in Path(diskbook.tools.__path__[0]).rglob("*.py")
+                  if path.name != "remarks.py")  # fmt: skip
+
+
+@pytest.mark.parametrize("phrase", [*remarks.PACED, remarks.ABOUT_DEPTH, *remarks.DOUBTFUL])
+def test_a_phrase_that_decides_is_one_that_a_reader_writes(phrase: str) -> None:
+    assert phrase in SOURCES
+
+
+def test_pauses_are_told_from_other_remarks() -> None:
+    assert remarks.is_paced(["no latencies were recorded", "pauses (-j) limited the rate"])
+    assert not remarks.is_paced(["latencies are completion latencies", CACHED])
+
+
+def test_doubts_are_told_from_what_a_reader_must_only_know() -> None:
+    told = ("latencies are completion latencies", CACHED, "reads are cut off and left out")
+    assert remarks.doubtful(told) == told[1:]

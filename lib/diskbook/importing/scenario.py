@@ -134,14 +134,14 @@ def _check_names(settings: Settings) -> None:
 
 def _check_scenario(settings: Settings) -> None:
     """What a scenario says already is not to be said twice."""
-    said = {
+    named = {
         "--base": settings.base,
         "--same-machine": settings.same_machine,
         "--disk-sku": settings.disk_sku,
         "--vm-size": settings.vm_size,
         "--analysis": settings.analysis != ARTICLE,
     }
-    if settings.scenario and (twice := [option for option, value in said.items() if value]):
+    if settings.scenario and (twice := [option for option, value in named.items() if value]):
         raise UsageError(
             f"--scenario {settings.scenario} names comparisons, disks and machines: leave {twice[0]} out"
         )
@@ -178,14 +178,15 @@ def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Sett
             for name, words in arms.items()
         ],
         "workload": workloads,
-        "design": {
-            "replicates": max(entry.replicate for entry in entries),
-            "repeats": min(max(entry.repeat for entry in entries), 10),
-            "seed": 1,
-        },
+        "design": _design(entries),
         "comparison": _comparisons(entries, list(arms), workloads, settings),
         "check": [],
     }
+
+
+def _design(entries: Sequence[Described]) -> dict[str, int]:
+    repeats = min(max(entry.repeat for entry in entries), 10)
+    return {"replicates": max(entry.replicate for entry in entries), "repeats": repeats, "seed": 1}
 
 
 def machine_of(entry: Described) -> str:

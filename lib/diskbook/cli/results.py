@@ -40,13 +40,28 @@ _IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "impor
 @click.option(
     "--analysis", default="imported", show_default=True, help="Scenario whose notebook analyses it."
 )
+@click.option("--layout", metavar="PATTERN", help='What paths mean, e.g. "{arm}/{replicate}/{load}*".')
+@click.option(
+    "--scenario", metavar="NAME", help="Map arms and loads onto this scenario; its notebook applies."
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Say what would be imported: arms, loads, repeats; write nothing."
+)
 @click.option("--report", is_flag=True, help="Run the analysis notebook, too, and make report.html.")
 @click.option("--dataset", metavar="NAME", help="azure-vm-noise-2024: recompute the tables of real noise.")
 @limit_numbers
 def import_(
-    paths: tuple[str, ...], name: str | None, report: bool, dataset: str | None, **options: Any
+    paths: tuple[str, ...],
+    name: str | None,
+    report: bool,
+    dataset: str | None,
+    dry_run: bool,
+    **options: Any,
 ) -> None:
     """Make a run of results of fio and DiskSpd, also of bench_fio, VMFleet and PerfKitBenchmarker.
+
+    An arm is a full target: folder, host, path or device; sessions of measuring are its blocks. The fields of
+    --layout are arm, replicate, block, session and load; * and {_} mean nothing.
 
     With --dataset PATH is the folder of a public data set, and the tables of data/reference that were made
     from it are computed anew.
@@ -54,7 +69,7 @@ def import_(
     if dataset is not None:
         from diskbook.importing import azure_noise
 
-        if report or options != {**dict.fromkeys(options), **_IMPORT_DEFAULTS}:
+        if report or dry_run or options != {**dict.fromkeys(options), **_IMPORT_DEFAULTS}:
             raise UsageError(
                 "--dataset recomputes tables and makes no run; of the options it takes --name only"
             )
@@ -62,7 +77,10 @@ def import_(
         return
     from diskbook.importing import text as import_text
 
-    run, words = import_text.run(paths, name, options)
+    if dry_run:
+        click.echo(import_text.dry_run(paths, name, options))
+        return
+    run, words = import_text.run(paths, name, options, click.echo)
     click.echo(words)
     if report:
         click.echo(f"report: {import_text.report(run)}")

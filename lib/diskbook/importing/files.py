@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import io
 import os
-import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import BinaryIO
 from diskbook.base import unpack
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.base.visible import visible
+from diskbook.importing.layout import middles, natural
 from diskbook.tools import formats
 from diskbook.tools.fio import logs_of_a_job as job_logs
 from diskbook.tools.fio.logs_of_a_job import LogFile
@@ -130,12 +131,15 @@ def walk(paths: Iterable[str | Path]) -> list[Source]:
 
 
 def _labels(roots: list[Path]) -> dict[Path, str]:
-    """What tells the paths apart: nothing for one, their names, or all of them where names are alike."""
+    """What tells the paths apart: nothing for one, their names, or what differs where names are alike."""
     if len(set(roots)) == 1:
         return {roots[0]: ""}
     names = {root: root.stem if root.is_file() else root.resolve().name for root in roots}
-    counts = list(names.values())
-    return {root: name if counts.count(name) == 1 else str(root) for root, name in names.items()}
+    counts = Counter(names.values())
+    differ = middles([str(root) for root, name in names.items() if counts[name] > 1])
+    labels = {root: differ.get(str(root), name) for root, name in names.items()}
+    counts = Counter(labels.values())
+    return {root: label if counts[label] == 1 else str(root) for root, label in labels.items()}
 
 
 def sort(sources: Iterable[Source]) -> Sorted:
@@ -213,8 +217,7 @@ def _below(root: Path) -> Iterator[Path]:
 
 def _natural(path: Path) -> list[tuple[int, int, str]]:
     """Sort "job.2" before "job.10"."""
-    parts = re.split(r"([0-9]{1,18})", str(path))
-    return [(1, int(part), "") if number % 2 else (0, 0, part) for number, part in enumerate(parts)]
+    return natural(str(path))
 
 
 def bytes_of(stream: BinaryIO) -> Iterator[bytes]:

@@ -1,13 +1,15 @@
-"""Arms and names of imported results: folder, device or machine, kept apart by tool and version."""
+"""Names of imported results: as scripts name files, of fleets, of targets, and as a scenario allows."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import PureWindowsPath
 
 from diskbook.importing.files import Source
+from diskbook.importing.layout import middles
 from diskbook.tools.record import Measurement
 from diskbook.tools.vmfleet import names as vmfleet_names
 
@@ -20,34 +22,12 @@ _NUMBERED = re.compile(r"-\d{1,4}$")
 _VMFLEET_FILE = re.compile(r"^result-(?:(?:baseline|qos\d+)-)?(?P<machine>.+)\.xml$", re.IGNORECASE)
 
 
-def arm_words(source: Source, measurement: Measurement, tool: str, way: str) -> str:
-    """Name what was measured, in words.
-
-    By "auto" it is the device's folder for bench_fio; for a fleet of VMFleet its folder, its volumes where
-    they are named and the word of its sweep; for one of its machines alone that machine; else folder and
-    target. A path that names a file stands for itself.
-    """
-    if measurement.instances:
-        return _of_fleet(source, measurement, way) or _own(source)
-    target = target_words(measurement.target)
-    own = _own(source)
-    if source.named and way != "target":
-        return source.label or own
-    if way == "target":
-        return target or own
-    if way == "file":
-        return "/".join((*source.place, source.stem))
-    if way == "folder":
-        return "/".join(source.place) or own
-    return _auto(source, tool, target) or own
-
-
-def _own(source: Source) -> str:
+def own(source: Source) -> str:
     """What names a source where nothing else does."""
     return source.stem if source.named else source.root.resolve().name
 
 
-def _of_fleet(source: Source, measurement: Measurement, way: str) -> str:
+def of_fleet(source: Source, measurement: Measurement, way: str) -> str:
     """Name what a fleet measured; a zip has its trial's name for a word, which tells no arms apart."""
     named = vmfleet_names.cell_and_machine(source.name)
     folder = (source.path.parent.name,) if source.named else source.place
@@ -67,9 +47,11 @@ def _kinds(volumes: Iterable[str]) -> str:
     return "+".join(dict.fromkeys(kinds))
 
 
-def _auto(source: Source, tool: str, target: str) -> str:
-    by_script = _SCRIPTS.get(tool, lambda _: None)(source)
-    return by_script or "/".join(filter(None, (*source.place, target)))
+def by_script(source: Source, tool: str) -> str | None:
+    """Name the arm as scripts that run a tool name its files: bench_fio, VMFleet; None for any other file."""
+    if source.named:
+        return None
+    return _SCRIPTS.get(tool, lambda _: None)(source)
 
 
 def _by_bench_fio(source: Source) -> str | None:
@@ -95,10 +77,38 @@ def _device_folder(source: Source) -> str:
     return parts[-1] if parts else "device"
 
 
-def target_words(target: str) -> str:
+def target_of_script(words: str, target: str, tool: str) -> str:
+    """What of a target tells arms apart where bench_fio's folder names the device, or VMFleet's file a VM.
+
+    A target of the folder's name counts in full, another stands behind the folder; of DiskSpd's files on a
+    machine their folders count, since every load of a sweep has files of its own.
+    """
+    if tool == "diskspd":
+        parents = (str(PureWindowsPath(path).parent) for path in target.split(" + "))
+        return "+".join(dict.fromkeys(parents))
+    return target if last_part(target) == words.rsplit("/", 1)[-1] else ""
+
+
+def target_names(targets: Iterable[str]) -> dict[str, str]:
+    """Name targets shortly, each by another name: the last part of a path, else what differs between paths.
+
+    `/mnt/premium/fio.test` and `/mnt/standard/fio.test` are "premium" and "standard", `/dev/sdc` is "sdc".
+    """
+    by_last: dict[str, list[str]] = {}
+    for target in dict.fromkeys(targets):
+        by_last.setdefault(last_part(target), []).append(target)
+    by_target = {target: last for last, alike in by_last.items() for target in alike}
+    for alike in by_last.values():
+        if len(alike) > 1:
+            by_target |= middles(alike)
+    counts = Counter(by_target.values())
+    return {target: text if counts[text] == 1 else target for target, text in by_target.items()}
+
+
+def last_part(target: str) -> str:
     """Last part of a path or URI; several targets joined."""
     paths = target.split(" + ")
-    return "+".join(dict.fromkeys(PureWindowsPath(path.rstrip("/\\")).name for path in paths if path))
+    return "+".join(dict.fromkeys(PureWindowsPath(path.rstrip("/\\")).name or path for path in paths if path))
 
 
 def slugs(words: Iterable[str], fallback: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from diskbook.base.units import NS_PER_US, utc_text
 from diskbook.base.visible import visible
 from diskbook.importing import files as import_files, fleets, loads
 from diskbook.importing.files import Sorted, Source
+from diskbook.importing.layout import Meaning
 from diskbook.store.raw_imported import with_logs
 from diskbook.tools import fio, registry, vmfleet
 from diskbook.tools.fio import log_unit, logs_of_a_job as job_logs
@@ -24,7 +25,9 @@ UNKNOWN = "unknown"
 class Entry:
     """One measurement on its way into the run: where it is from, and what it becomes.
 
-    `machines` are the files of a fleet, by machine; `source` is then the first of them.
+    `machines` are the files of a fleet, by machine; `source` is then the first of them. `meaning` is what its
+    path says; replicate, block and repeat are its place in the design (`importing.repeats`).
+    `taken_version` is a version that its file does not tell, and others of its arm do.
     """
 
     source: Source
@@ -36,6 +39,12 @@ class Entry:
     machines: dict[str, Source] = field(default_factory=dict)
     workload: dict[str, Any] = field(default_factory=dict)
     arm: str = ""
+    format: str = ""
+    meaning: Meaning = field(default_factory=Meaning)
+    taken_version: str = ""
+    replicate: int = 1
+    block: int = 1
+    repeat: int = 1
     logs_unit_ns: int | None = None
 
     @property
@@ -86,7 +95,7 @@ def _entries(files: Sorted) -> list[Entry]:
     """All measurements, with the logs that belong to them, and those that logs alone tell."""
     joined, alone = fleets.split(files.results, files.refused)
     entries = [
-        Entry(source, measurement, parsed.tool, parsed.version, part)
+        Entry(source, measurement, parsed.tool, parsed.version, part, format=parsed.format)
         for source, parsed in alone
         for part, measurement in enumerate(parsed.measurements)
     ]

@@ -8,32 +8,54 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from diskbook import load
+from diskbook.analysis.named_limits import Named
 from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.base.visible import is_visible, visible
-from diskbook.importing import files as import_files, names as import_names, pairing, scenario, write
+from diskbook.importing import arms, files as import_files, layout, mapping, pairing, repeats, scenario, write
 from diskbook.importing.files import Sorted
 from diskbook.importing.pairing import Entry
 from diskbook.importing.scenario import Settings
+from diskbook.scenario.model import Scenario
 from diskbook.store import run as runs, tables
 from diskbook.store.run import Run
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What was made: the run, its trials, what was refused and what must be known, one sentence each."""
+    """What was made: the run, its trials, what was refused and what must be known, one sentence each.
+
+    `reading` says how paths were read.
+    """
 
     run: Run
     n_trials: int
     arms: dict[str, int]
     refused: tuple[str, ...]
     flags: tuple[str, ...]
+    reading: tuple[str, ...] = ()
 
 
-def make(paths: Sequence[str], name: str, settings: Settings | None = None) -> Imported:
-    """Import files and folders into a new run.
+@dataclass(frozen=True)
+class Planned:
+    """An import before anything of it is written: its measurements with their places, and the scenario."""
+
+    name: str
+    entries: list[Entry]
+    arms: dict[str, str]
+    scenario: dict[str, Any]
+    manifest: dict[str, Any]
+    refused: tuple[str, ...]
+    flags: tuple[str, ...]
+    reading: tuple[str, ...]
+
+
+def plan(paths: Sequence[str], name: str, settings: Settings | None = None) -> Planned:
+    """Read files and folders, and say what arms, loads and repeats they hold; nothing is written.
 
     Parameters
     ----------
@@ -44,6 +66,71 @@ def make(paths: Sequence[str], name: str, settings: Settings | None = None) -> I
     settings
         How to tell arms apart, and what is known of disk and machine.
 
+    Raises
+    ------
+    UsageError
+        For a path, name or setting that does not fit.
+    DiskbookError
+        When nothing can be used; the sentence has the first reason.
+    """
+    chosen = settings or Settings()
+    limits = scenario.limits(chosen)
+    target = load.load(chosen.scenario) if chosen.scenario else None
+    pattern = layout.parse(chosen.layout) if chosen.layout else None
+    _check_name(name)
+    files = import_files.sort(import_files.walk(paths))
+    entries = pairing.collect(files)
+    _check_any(entries, files.refused)
+    named = arms.name(entries, chosen.arms_by, pattern, files.refused)
+    _check_any(entries, files.refused)
+    words, reading = _arranged(entries, named, target, files.refused)
+    if chosen.base is not None and chosen.base not in words:
+        raise unknown("arm", chosen.base, words)
+    document = mapping.document(target, entries) if target else scenario.derive(entries, words, chosen)
+    resources = mapping.resources(target) if target else scenario.resources(document, chosen, limits)
+    load.from_dict(document, name)
+    manifest = scenario.manifest(runs.folder_of(name).name, document, *resources)
+    manifest["imported"] = {
+        "paths": [visible(str(path)) for path in paths],
+        "refused": files.refused,
+        "named": Named.of(chosen).given,
+        "reading": [visible(sentence) for sentence in reading],
+        "arms": _targets(entries, words),
+    }
+    flags = _told(files, entries)
+    return Planned(name, entries, words, document, manifest, tuple(files.refused), flags, reading)
+
+
+def _arranged(
+    entries: list[Entry], named: arms.Named, target: Scenario | None, refused: list[str]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Give entries their loads, replicates and blocks; return the arms' words, and how paths were read."""
+    scenario.name_workloads(entries)
+    repeats.drop_doubles(entries, refused)
+    words, reading = named.words, named.sentences
+    if target:
+        words, mapped = mapping.onto(target, entries, words, refused)
+        reading += mapped
+    repeats.add_flags(entries, repeats.assign(entries))
+    repeats.flag_unlike(entries)
+    return words, reading
+
+
+def make(
+    paths: Sequence[str],
+    name: str,
+    settings: Settings | None = None,
+    show: Callable[[Planned], None] = lambda _: None,
+) -> Imported:
+    """Import files and folders into a new run.
+
+    Parameters
+    ----------
+    paths, name, settings
+        As for `plan`.
+    show
+        Called with what is planned, before anything is written.
+
     Returns
     -------
     Imported
@@ -51,39 +138,49 @@ def make(paths: Sequence[str], name: str, settings: Settings | None = None) -> I
 
     Raises
     ------
-    UsageError
-        For a path, name or setting that does not fit, before anything is written.
-    DiskbookError
-        When nothing can be used; the sentence has the first reason.
+    UsageError, DiskbookError
+        See `plan`; and when the run cannot be written.
     """
-    chosen = settings or Settings()
-    limits = scenario.limits(chosen)
+    planned = plan(paths, name, settings)
+    show(planned)
+    try:
+        run = runs.create(name)
+        with _whole_or_not_at_all(run):
+            write.write(run, planned.entries, planned.scenario, planned.manifest)
+            tables.write(tables.build(run), run.folder)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise DiskbookError(f"cannot write to {runs.folder_of(name)}: {why}; nothing was imported") from None
+    entries = planned.entries
+    counts = {arm: sum(entry.arm == arm for entry in entries) for arm in planned.arms}
+    return Imported(run, len(entries), counts, planned.refused, planned.flags, planned.reading)
+
+
+def _check_name(name: str) -> None:
     if not is_visible(name):
         raise UsageError(
             f"a run cannot be called {name}; choose another --name, in UTF-8, without control characters"
         )
     if runs.folder_of(name).exists():
         raise UsageError(f"run {name} exists already; choose another --name")
-    files = import_files.sort(import_files.walk(paths))
-    entries = pairing.collect(files)
+
+
+def _check_any(entries: Sequence[Entry], refused: Sequence[str]) -> None:
+    """Raise with the first reason when nothing is left."""
     if not entries:
-        first = files.refused[0] if files.refused else "there are no files"
-        more = f" (and {len(files.refused) - 1} more)" if len(files.refused) > 1 else ""
+        first = refused[0] if refused else "there are no files"
+        more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
         raise DiskbookError(f"nothing can be imported: {first}{more}")
-    arms = _name_arms(entries, chosen)
-    if chosen.base is not None and chosen.base not in arms:
-        raise unknown("arm", chosen.base, arms)
-    try:
-        run = runs.create(name)
-        with _whole_or_not_at_all(run):
-            named = [visible(str(path)) for path in paths]
-            write.write(run, entries, arms, files.refused, chosen, limits, named)
-            tables.write(tables.build(run), run.folder)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise DiskbookError(f"cannot write to {runs.folder_of(name)}: {why}; nothing was imported") from None
-    counts = {arm: sum(entry.arm == arm for entry in entries) for arm in arms}
-    return Imported(run, len(entries), counts, tuple(files.refused), _told(files, entries))
+
+
+def _targets(entries: Sequence[Entry], words: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """What each arm is in full, for the manifest: its words, targets and hosts."""
+    rows: dict[str, dict[str, Any]] = {}
+    for arm, text in words.items():
+        of_arm = [entry.measurement for entry in entries if entry.arm == arm]
+        targets, hosts = ({getattr(item, name) for item in of_arm} - {""} for name in ("target", "host"))
+        rows[arm] = {"words": visible(text), "targets": sorted(targets), "hosts": sorted(hosts)}
+    return rows
 
 
 @contextlib.contextmanager
@@ -94,26 +191,6 @@ def _whole_or_not_at_all(run: Run) -> Iterator[None]:
     except BaseException:
         shutil.rmtree(run.folder)
         raise
-
-
-def _name_arms(entries: list[Entry], settings: Settings) -> dict[str, str]:
-    """Give every entry its arm; return the arms' names with their words.
-
-    What one arm would pool is kept apart: tools, versions, and hosts.
-    """
-    for entry in entries:
-        entry.arm = import_names.arm_words(entry.source, entry.measurement, entry.tool, settings.arms_by)
-    for describe in (lambda entry: f"{entry.tool} {entry.version}", lambda entry: entry.measurement.host):
-        kinds: dict[str, set[str]] = {}
-        for entry in entries:
-            kinds.setdefault(entry.arm, set()).add(describe(entry))
-        for entry in entries:
-            if len(kinds[entry.arm]) > 1:
-                entry.arm = f"{entry.arm} {describe(entry)}".strip()
-    names = import_names.slugs(sorted({entry.arm for entry in entries}), "arm")
-    for entry in entries:
-        entry.arm = names[entry.arm]
-    return {name: words for words, name in names.items()}
 
 
 def _told(inputs: Sorted, entries: Iterable[Entry]) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from itertools import groupby
 from typing import Any, Protocol
 
 from diskbook.analysis import named_limits
@@ -15,6 +14,7 @@ from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.visible import visible
 from diskbook.importing import loads, names as import_names
+from diskbook.importing.layout import Meaning
 from diskbook.reference import catalog
 from diskbook.scenario.model import IMPORTED
 from diskbook.store import run as runs
@@ -24,7 +24,7 @@ from diskbook.tools.record import Measurement
 
 UNKNOWN = "unknown"
 ARTICLE = IMPORTED
-_NO_LIMITS: dict[str, float | None] = dict.fromkeys(("iops", "mb_s", "burst_iops", "burst_mb_s"))
+NO_LIMITS: dict[str, float | None] = dict.fromkeys(("iops", "mb_s", "burst_iops", "burst_mb_s"))
 _MOST_COMPARISONS = 200
 _MACHINE_OF_SYSTEM = {"linux": "client", "windows": "windows-client"}
 
@@ -47,6 +47,10 @@ class Settings:
         Scenario whose notebook analyses the results, for those that were measured as it does.
     vm_iops, vm_mb_s, disk_iops, disk_mb_s
         Limits that no table has, or that go before those of a table.
+    layout
+        What the parts of a path mean (`importing.layout`); None to guess.
+    scenario
+        Scenario onto which arms and loads are mapped (`importing.mapping`), whose notebook and claims apply.
     """
 
     arms_by: str = "auto"
@@ -60,6 +64,8 @@ class Settings:
     vm_mb_s: float | None = None
     disk_iops: float | None = None
     disk_mb_s: float | None = None
+    layout: str | None = None
+    scenario: str | None = None
 
 
 class Described(Protocol):
@@ -70,6 +76,10 @@ class Described(Protocol):
     version: str
     arm: str
     workload: dict[str, Any]
+    meaning: Meaning
+    replicate: int
+    block: int
+    repeat: int
 
     @property
     def started(self) -> str:
@@ -85,34 +95,38 @@ def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
         For a setting that names nothing.
     """
     _check_names(settings)
+    _check_scenario(settings)
     if (settings.disk_sku is None) != (settings.size_gib is None):
         raise UsageError("--disk-sku and --size-gib go together: the limits of a disk follow from both")
-    known = {"disk": dict(_NO_LIMITS), "vm": dict(_NO_LIMITS)}
+    known = {"disk": dict(NO_LIMITS), "vm": dict(NO_LIMITS)}
     if settings.disk_sku is not None and settings.size_gib is not None:
         if settings.disk_sku not in catalog.sku_names():
             raise unknown("disk SKU", settings.disk_sku, catalog.sku_names())
         if settings.size_gib < 1:
             raise UsageError(f"--size-gib {settings.size_gib}: a disk has 1 GiB or more")
-        disk = catalog.disk_limits(settings.disk_sku, settings.size_gib)
-        known["disk"] = {
-            "iops": disk.iops,
-            "mb_s": disk.mb_s,
-            "burst_iops": disk.burst_iops,
-            "burst_mb_s": disk.burst_mb_s,
-        }
+        known["disk"] = of_disk(catalog.disk_limits(settings.disk_sku, settings.size_gib))
     if settings.vm_size is not None:
         size = catalog.vm_sizes().get(settings.vm_size.lower())
         if size is None:
             raise unknown("VM size", settings.vm_size, [item.name for item in catalog.vm_sizes().values()])
-        known["vm"] = {
-            "iops": size.uncached_iops,
-            "mb_s": size.uncached_mb_s,
-            "burst_iops": size.uncached_burst_iops,
-            "burst_mb_s": size.uncached_burst_mb_s,
-            "cached_iops": size.cached_iops,
-            "cached_mb_s": size.cached_mb_s,
-        }
+        known["vm"] = of_vm(size)
     return named_limits.in_force(known, Named.of(settings))
+
+
+def of_disk(disk: catalog.DiskLimits) -> dict[str, float | None]:
+    """Limits of a disk, as a manifest has them."""
+    return {name: getattr(disk, name) for name in NO_LIMITS}
+
+
+def of_vm(size: catalog.VmSize | None) -> dict[str, float | None]:
+    """Limits of a VM size, as a manifest has them; None where the size is not known."""
+    if size is None:
+        return dict(NO_LIMITS)
+    return {
+        **{name: getattr(size, f"uncached_{name}") for name in NO_LIMITS},
+        "cached_iops": size.cached_iops,
+        "cached_mb_s": size.cached_mb_s,
+    }
 
 
 def _check_names(settings: Settings) -> None:
@@ -125,15 +139,30 @@ def _check_names(settings: Settings) -> None:
         raise unknown("analysis", settings.analysis, analyses)
 
 
+def _check_scenario(settings: Settings) -> None:
+    """What a scenario says already is not to be said twice."""
+    named = {
+        "--base": settings.base,
+        "--same-machine": settings.same_machine,
+        "--disk-sku": settings.disk_sku,
+        "--vm-size": settings.vm_size,
+        "--analysis": settings.analysis != ARTICLE,
+    }
+    if settings.scenario and (twice := [option for option, value in named.items() if value]):
+        raise UsageError(
+            f"--scenario {settings.scenario} names comparisons, disks and machines: leave {twice[0]} out"
+        )
+
+
 def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Settings) -> dict[str, Any]:
-    """Make the scenario, as a manifest records it; entries get the names of their workloads.
+    """Make the scenario, as a manifest records it, of entries whose workloads are named.
 
     Raises
     ------
     UsageError
         When the arms are said to share a machine, and their files name several.
     """
-    workloads = _workloads(entries)
+    workloads = _with_arms(entries)
     tools = {entry.arm: machine_of(entry) for entry in entries}
     known = {"sku": settings.disk_sku or UNKNOWN, "size_gib": settings.size_gib or 1}
     return {
@@ -156,10 +185,15 @@ def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Sett
             for name, words in arms.items()
         ],
         "workload": workloads,
-        "design": {"replicates": 1, "repeats": 1, "seed": 1},
+        "design": _design(entries),
         "comparison": _comparisons(entries, list(arms), workloads, settings),
         "check": [],
     }
+
+
+def _design(entries: Sequence[Described]) -> dict[str, int]:
+    repeats = min(max(entry.repeat for entry in entries), 10)
+    return {"replicates": max(entry.replicate for entry in entries), "repeats": repeats, "seed": 1}
 
 
 def machine_of(entry: Described) -> str:
@@ -171,31 +205,30 @@ def _system_of(entry: Described) -> str:
     return registry.TOOLS[entry.tool].system
 
 
-def blocks(entries: Sequence[Described]) -> list[list[Any]]:
-    """Order by time; the first measurement of every cell makes the first block, the second the next."""
-    seen: dict[tuple[str, str], int] = {}
-    numbered = []
-    for entry in sorted(entries, key=lambda entry: (entry.started, entry.arm)):
-        cell = entry.arm, entry.workload["name"]
-        seen[cell] = seen.get(cell, 0) + 1
-        numbered.append((seen[cell], entry))
-    numbered.sort(key=lambda pair: pair[0])
-    return [[entry for _, entry in group] for _, group in groupby(numbered, key=lambda pair: pair[0])]
+def blocks(entries: Sequence[Described]) -> dict[tuple[int, int], list[Any]]:
+    """Entries of every replicate and block, in order of time."""
+    groups: dict[tuple[int, int], list[Any]] = {}
+    for entry in sorted(entries, key=lambda entry: (entry.replicate, entry.block, entry.started, entry.arm)):
+        groups.setdefault((entry.replicate, entry.block), []).append(entry)
+    return groups
+
+
+def resources(
+    scenario: Mapping[str, Any], settings: Settings, known: Mapping[str, dict[str, float | None]]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Machines and disks of the run, for the manifest: which they were, is seldom told."""
+    machine = {"id": UNKNOWN, "size": settings.vm_size or UNKNOWN, "limits": known["vm"]}
+    disk = {"id": UNKNOWN, "sku": settings.disk_sku or UNKNOWN, "limits": known["disk"]}
+    machines, disks = (
+        {item["name"]: row for item in scenario[kind]} for kind, row in (("machine", machine), ("disk", disk))
+    )
+    return machines, disks
 
 
 def manifest(
-    name: str,
-    scenario: dict[str, Any],
-    arms: Mapping[str, str],
-    settings: Settings,
-    known: Mapping[str, dict[str, float | None]],
+    name: str, scenario: dict[str, Any], machines: Mapping[str, Any], disks: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Make the manifest of the run."""
-    machine = {"id": UNKNOWN, "size": settings.vm_size or UNKNOWN, "limits": known["vm"]}
-    disks = {
-        arm: {"id": UNKNOWN, "sku": settings.disk_sku or UNKNOWN, "limits": known["disk"]} for arm in arms
-    }
-    machines = {item["name"]: machine for item in scenario["machine"]}
     return {
         "schema": runs.SCHEMA,
         "run": name,
@@ -210,35 +243,39 @@ def manifest(
         "versions": {"python": platform.python_version(), "diskbook": metadata.version("diskbook")},
         "zone_map": {},
         "resource_groups": [],
-        "replicates": [{"replicate": 1, "machines": machines, "disks": disks}],
+        "replicates": [
+            {"replicate": number, "machines": machines, "disks": disks}
+            for number in range(1, scenario["design"]["replicates"] + 1)
+        ],
     }
 
 
-def _workloads(entries: Sequence[Described]) -> list[dict[str, Any]]:
-    """One for every load; loads that differ in their file's size or in a rate alone are told apart, too."""
-    by_load: dict[tuple[Any, ...], dict[str, Any]] = {}
+def name_workloads(entries: Sequence[Described]) -> None:
+    """Name every load; those that differ in their file's size, a rate or the user's word are told apart."""
+    by_load: dict[tuple[Any, ...], str] = {}
     names: dict[str, int] = {}
     for entry in entries:
         asked = {key: value for key, value in entry.workload.items() if key not in ("ramp_s", "runtime_s")}
         key = (
             *sorted((name, str(value)) for name, value in asked.items()),
             entry.measurement.load.queue_depth,
+            entry.meaning.load,
         )
         if key not in by_load:
             name = loads.name_of(entry.workload, entry.measurement.load)[:36]
             names[name] = names.get(name, 0) + 1
-            unique = name if names[name] == 1 else f"{name}-{names[name]}"
-            by_load[key] = {"name": unique, **entry.workload, "arms": [], "blocks": 1}
-        row = by_load[key]
-        row["arms"] = sorted({*row["arms"], entry.arm})
-        entry.workload = {**entry.workload, "name": row["name"]}
-    for row in by_load.values():
-        counts = [
-            sum(entry.workload["name"] == row["name"] and entry.arm == arm for entry in entries)
-            for arm in row["arms"]
-        ]
-        row["blocks"] = min(max(counts), 1000)
-    return list(by_load.values())
+            by_load[key] = name if names[name] == 1 else f"{name}-{names[name]}"
+        entry.workload = {**entry.workload, "name": by_load[key]}
+
+
+def _with_arms(entries: Sequence[Described]) -> list[dict[str, Any]]:
+    """A workload for every load, with its arms and number of blocks."""
+    by_name: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        row = by_name.setdefault(entry.workload["name"], {**entry.workload, "arms": set(), "blocks": 1})
+        row["arms"].add(entry.arm)
+        row["blocks"] = min(max(row["blocks"], entry.block), 1000)
+    return [{**row, "arms": sorted(row["arms"])} for row in by_name.values()]
 
 
 def _comparisons(

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
 from diskbook.figures.export import export
 from diskbook.figures.style import Picture
-from diskbook.importing import names, run as importer
+from diskbook.importing import names, preview, run as importer
 from diskbook.importing.scenario import Settings
 from diskbook.show import conformance, doubt_words, html, sentences, tables
 from diskbook.store import run as runs, tables as store_tables
@@ -37,16 +37,37 @@ _NUMBER = re.compile(r"\d[\d.,]*")
 _MOST_PANELS = 4
 
 
-def run(files: Sequence[str], name: str | None, options: Mapping[str, Any]) -> tuple[Run, str]:
-    """Import; return the run, and what came of it in words.
+def run(
+    files: Sequence[str],
+    name: str | None,
+    options: Mapping[str, Any],
+    show: Callable[[str], None] = lambda _: None,
+) -> tuple[Run, str]:
+    """Import; return the run, and what came of it in words; `show` is told how paths are read beforehand.
 
     Raises
     ------
     UsageError, DiskbookError
         See `importer.make`.
     """
-    made = importer.make(files, name or runs.new_name("imported"), Settings(**options))
+
+    def before(planned: importer.Planned) -> None:
+        if sentences := preview.reading(planned):
+            show(sentences)
+
+    made = importer.make(files, name or runs.new_name("imported"), Settings(**options), before)
     return made.run, text(made)
+
+
+def dry_run(files: Sequence[str], name: str | None, options: Mapping[str, Any]) -> str:
+    """Say what would be imported, as arms x loads x repeats; nothing is written.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        See `importer.plan`.
+    """
+    return preview.words(importer.plan(files, name or runs.new_name("imported"), Settings(**options)))
 
 
 def report(run: Run) -> Path:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from diskbook import load
-from diskbook.analysis.named_limits import Named
 from diskbook.base.files import replacing
 from diskbook.importing import (
     files as import_files,
@@ -18,54 +17,41 @@ from diskbook.importing import (
 )
 from diskbook.importing.files import Source
 from diskbook.importing.pairing import Entry
-from diskbook.importing.scenario import Settings
 from diskbook.store.run import Run
 from diskbook.tools import registry
 
 _FAST = 1  # of gzip: a large log is packed ten times as fast, and little larger
 
 
-def write(
-    run: Run,
-    entries: list[Entry],
-    arms: dict[str, str],
-    refused: list[str],
-    settings: Settings,
-    limits: dict[str, dict[str, float | None]],
-    paths: list[str],
-) -> None:
+def write(run: Run, entries: list[Entry], scenario: dict[str, Any], manifest: dict[str, Any]) -> None:
     """Keep the files, then write manifest and ledger.
 
     Parameters
     ----------
     run
         A new run.
-    entries, arms, refused
-        What was read, the arms' names with their words, and what was not used.
-    settings, limits, paths
-        As the user gave them, and what follows from them (see `import_scenario.limits`).
-
-    Raises
-    ------
-    UsageError
-        When the scenario derived is none.
+    entries
+        What was read.
+    scenario
+        As the manifest records it.
+    manifest
+        With what is known of the import already; the files are added to it.
     """
     kept = _keep(run, entries)
-    scenario = import_scenario.derive(entries, arms, settings)
-    load.from_dict(scenario, run.name)
-    manifest = import_scenario.manifest(run.name, scenario, arms, settings, limits)
-    manifest["imported"] = {"paths": paths, "files": _files(entries, kept), "refused": refused}
-    manifest["imported"]["named"] = Named.of(settings).given
+    manifest["imported"]["files"] = _files(entries, kept)
     run.write_manifest(manifest)
     run.append("begin", scenario=scenario["name"], preset=scenario["preset"], cloud="none")
-    for number, block in enumerate(import_scenario.blocks(entries), 1):
+    arms = {item["name"]: item for item in scenario["arm"]}
+    for (replicate, number), block in import_scenario.blocks(entries).items():
         for position, entry in enumerate(block, 1):
-            _append(run, entry, number, position, kept)
-        run.append("block", replicate=1, block=number, status="complete")
+            _append(run, entry, position, kept, arms[entry.arm])
+        run.append("block", replicate=replicate, block=number, status="complete")
     run.append("stage", stage="benchmark")
 
 
-def _append(run: Run, entry: Entry, block: int, position: int, kept: dict[Path, dict[str, str]]) -> None:
+def _append(
+    run: Run, entry: Entry, position: int, kept: dict[Path, dict[str, str]], arm: Mapping[str, Any]
+) -> None:
     # Long: a line of the ledger, key by key.
     logs = {kind: [f"log-{kind}-{n}" for n in range(1, len(files) + 1)] for kind, files in entry.logs.items()}
     files = {registry.IMPORTED: kept[entry.source.path]}
@@ -77,17 +63,17 @@ def _append(run: Run, entry: Entry, block: int, position: int, kept: dict[Path, 
     started = entry.started
     run.append(
         "trial",
-        trial=f"r1-b{block:03d}-p{position:03d}-{entry.arm}",
+        trial=f"r{entry.replicate}-b{entry.block:03d}-p{position:03d}-{entry.arm}",
         workload=entry.workload["name"],
         arm=entry.arm,
-        replicate=1,
-        block=block,
-        repeat=1,
+        replicate=entry.replicate,
+        block=entry.block,
+        repeat=entry.repeat,
         position=position,
         attempt=1,
-        machine=import_scenario.machine_of(entry),
+        machine=arm["machine"],
         machine_id=entry.measurement.host or "unknown",
-        disk=entry.arm,
+        disk=arm["disk"],
         disk_id=entry.measurement.target or "unknown",
         tool=entry.tool,
         status="ok",
@@ -96,10 +82,16 @@ def _append(run: Run, entry: Entry, block: int, position: int, kept: dict[Path, 
         ended_utc=started,
         files=files,
         flags=list(entry.measurement.flags),
+        **(
+            {"volume": arm["volume"], "owner": arm.get("owner") or arm["machine"]}
+            if arm.get("volume")
+            else {}
+        ),
         imported={
             "part": entry.part,
             "logs": logs,
             **({"machines": machines} if machines else {}),
+            **({"version": entry.taken_version} if entry.taken_version else {}),
             "old": entry.old,
             "interval_s": entry.measurement.log_interval_s,
             "block_size": entry.measurement.load.block_size_bytes,

@@ -62,7 +62,7 @@ def read_trial(folder: Path, event: Mapping[str, Any]) -> Measurement:
                 "imported; import it again"
             )
         measurement, version = parsed.measurements[settings_kept["part"]], parsed.version
-    return replace(with_logs(measurement, job_log), version=version)
+    return replace(with_logs(measurement, job_log), version=settings_kept.get("version", version))
 
 
 def _fleet(folder: Path, event: Mapping[str, Any]) -> Measurement:

@@ -133,6 +133,7 @@ def _measurement(match: re.Match[str], part: str, asked: str, run: str) -> Measu
         directions=directions,
         started_utc=_started(run),
         flags=tuple(flags),
+        host=_host(run),
     )
 
 
@@ -227,6 +228,12 @@ def _percentile(text: str) -> float | None:
         return round(100 - 10.0 ** (2 - int(nines[1])), 9)
     order = re.fullmatch(r"(\d{1,2})th", text)
     return float(order[1]) if order else None
+
+
+def _host(run: str) -> str:
+    """Machine that measured; versions before 2.0.18 print none."""
+    name = re.search(r"computer name:[ \t]*(\S{1,80})", run)
+    return name[1] if name else ""
 
 
 def _started(run: str) -> str | None:

@@ -1,0 +1,69 @@
+"""What an import would make, before it is written: how paths were read, and arms x loads x repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from diskbook.base.visible import visible
+from diskbook.importing.pairing import Entry
+from diskbook.importing.run import Planned
+
+_MOST_LINES = 60
+
+
+def reading(planned: Planned) -> str:
+    """Say how paths were read; empty where they say nothing but what the files are."""
+    return "\n".join(map(visible, planned.reading))
+
+
+def words(planned: Planned) -> str:
+    """Say what would be imported: arms in full, their loads, and how often each was measured."""
+    entries = planned.entries
+    loads = {entry.workload["name"] for entry in entries}
+    lines = [
+        *map(visible, planned.reading),
+        f"{_counted(len(entries), 'measurement')} would be {_counted(len(planned.arms), 'arm')} x "
+        f"{_counted(len(loads), 'load')}:",
+        *_first([line for arm in planned.arms for line in _of_arm(planned, arm)]),
+        *_listed("know of them", planned.flags),
+        *_listed("not used", planned.refused),
+        "nothing was written (--dry-run)",
+    ]
+    return "\n".join(lines)
+
+
+def _of_arm(planned: Planned, arm: str) -> list[str]:
+    """An arm with its targets and hosts, and a line for each of its loads."""
+    full = planned.manifest["imported"]["arms"][arm]
+    where = [", ".join(full[kind]) for kind in ("hosts", "targets") if full[kind]]
+    by_load: dict[str, list[Entry]] = {}
+    for entry in planned.entries:
+        if entry.arm == arm:
+            by_load.setdefault(entry.workload["name"], []).append(entry)
+    return [
+        f"  {arm}: {' '.join(where) or full['words']}",
+        *(f"    {load}: {_times(of_cell)}" for load, of_cell in by_load.items()),
+    ]
+
+
+def _times(of_cell: Sequence[Entry]) -> str:
+    """How often a cell was measured, e.g. "6 = 1 replicate x 2 blocks x 3 repeats"."""
+    blocks: dict[int, set[int]] = {}
+    for entry in of_cell:
+        blocks.setdefault(entry.replicate, set()).add(entry.block)
+    repeats = max(entry.repeat for entry in of_cell)
+    parts = ((len(blocks), "replicate"), (max(map(len, blocks.values())), "block"), (repeats, "repeat"))
+    return f"{len(of_cell)} = " + " x ".join(_counted(*part) for part in parts)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _first(lines: Sequence[str]) -> list[str]:
+    more = [f"  and {len(lines) - _MOST_LINES} lines more"] if len(lines) > _MOST_LINES else []
+    return [*lines[:_MOST_LINES], *more]
+
+
+def _listed(head: str, sentences: Sequence[str]) -> list[str]:
+    return [f"{head}:", *_first([f"  {sentence}" for sentence in sentences])] if sentences else []

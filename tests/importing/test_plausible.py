@@ -22,10 +22,6 @@ def imported(tmp_path: Path, *files: Path, **settings: Any) -> Imported:
     return importer.make([str(path) for path in files], f"{tmp_path}/run", Settings(**settings))
 
 
-def doubts(made: Imported) -> list[str]:
-    return [f"{doubt.kind}: {doubt.words}" for doubt in analyse(made.run).compared.doubts]
-
-
 CLONES = [entry(iops=1000.0)] * 4
 WRONG = {
     "latencies a thousand times too long": (
@@ -90,15 +86,29 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize(("jobs", "options", "words"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_named(tmp_path: Path, jobs, options, words) -> None:
-    made = imported(tmp_path, write(tmp_path / "x.json", *jobs, **options))
-    assert any(words in doubt for doubt in doubts(made)), doubts(made)
+@pytest.fixture(scope="module")
+def by_case(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """Doubts of every case, each an arm of one import."""
+    folder = tmp_path_factory.mktemp("cases")
+    cases = {**WRONG, **RIGHT}
+    for number, (jobs, options, *_) in enumerate(cases.values()):
+        write(folder / "in" / f"case-{number}.json", *jobs, stamp=1_700_000_000 + 100 * number, **options)
+    made = importer.make([str(folder / "in")], f"{folder}/run", Settings(arms_by="file"))
+    by_arm: dict[str, list[str]] = {f"case-{number}": [] for number in range(len(cases))}
+    for doubt in analyse(made.run).compared.doubts:
+        by_arm[doubt.arm].append(f"{doubt.kind}: {doubt.words}")
+    return dict(zip(cases, by_arm.values(), strict=True))
 
 
-@pytest.mark.parametrize(("jobs", "options"), RIGHT.values(), ids=RIGHT)
-def test_what_only_looks_odd_is_not(tmp_path: Path, jobs, options) -> None:
-    assert doubts(imported(tmp_path, write(tmp_path / "x.json", *jobs, **options))) == []
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_named(by_case: dict[str, list[str]], case: str) -> None:
+    words = WRONG[case][2]
+    assert any(words in doubt for doubt in by_case[case]), by_case[case]
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_what_only_looks_odd_is_not(by_case: dict[str, list[str]], case: str) -> None:
+    assert by_case[case] == []
 
 
 def test_doubts_come_first_wherever_a_run_is_shown(tmp_path: Path) -> None:
@@ -108,6 +118,7 @@ def test_doubts_come_first_wherever_a_run_is_shown(tmp_path: Path) -> None:
     assert HEAD in "\n".join(diagnosis.of_run(str(made.run.folder)).splitlines()[:3])
     page = show.doubts(analyse(made.run))
     assert "Look at these before any number below" in page and "wrong unit" in page
+    assert "own concurrency" not in diagnosis.of_run(str(made.run.folder))
 
 
 def test_a_sound_import_says_nothing_first_and_its_report_that_all_agrees(tmp_path: Path) -> None:

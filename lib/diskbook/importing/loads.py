@@ -60,7 +60,7 @@ def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple
 def asked(measurement: Measurement) -> dict[str, float | None]:
     """What a file tells of what was asked for, and of bytes done an I/O; None where it does not."""
     load = measurement.load
-    size = _bytes_per_io(list(measurement.directions.values()))
+    size = _bytes_counted(list(measurement.directions.values()))
     about = any(remark.startswith(remarks.ABOUT_DEPTH) for remark in measurement.flags)
     unknown = load.queue_depth is None or load.threads is None or about
     each = None if unknown else (load.threads or 1) * (load.queue_depth or 1)
@@ -127,6 +127,15 @@ def _bytes_per_io(parts: list[Direction]) -> float:
     known = [part for part in parts if part.iops > 0 and part.bw_bytes > 0]
     total = sum(part.iops for part in known)
     return sum(part.bw_bytes for part in known) / total if total else math.nan
+
+
+def _bytes_counted(parts: list[Direction]) -> float:
+    """Bytes an I/O by the tool's own counts; by its rates where it counts none."""
+    counted = [part for part in parts if part.bw_bytes > 0 and part.ios > 0 and part.runtime_ms > 0]
+    if not counted:
+        return _bytes_per_io(parts)
+    total = sum(part.bw_bytes * part.runtime_ms / 1000 for part in counted)
+    return total / sum(part.ios for part in counted)
 
 
 def _write_pct(measurement: Measurement) -> int:

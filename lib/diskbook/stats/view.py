@@ -201,8 +201,8 @@ class View:
 
     def _doubts_of(self, cell: tuple[str, str], little: Gate) -> list[plausibility.Doubt]:
         """Doubts of a cell, without those that the gate on Little's law tells already."""
-        told = {plausibility.Kind.IN_FLIGHT} if little.status is GateStatus.FAILED else set()
-        return [doubt for doubt in self._doubts.get(cell, ()) if doubt.kind not in told]
+        by_little = {plausibility.Kind.IN_FLIGHT} if little.status is GateStatus.FAILED else set()
+        return [doubt for doubt in self._doubts.get(cell, ()) if doubt.kind not in by_little]
 
     def _state_gate(self, item: Named, direction: str, log_ratios: np.ndarray) -> Gate:
         """Slopes over the blocks that both arms have, of each arm and of their ratio."""

@@ -14,6 +14,8 @@ from diskbook.base.units import MB
 LITTLE_TOLERANCE = 0.01
 CLIENT_MS = 0.02
 """Time a client may take for itself between two operations; seen with fio: 2 to 10 microseconds."""
+MOST_CLIENT = 0.5
+"""Share of the time that a client may take at most; more is a latency of a wrong unit."""
 RATE_TOLERANCE = 0.005
 RATE_HEADROOM = 0.9
 """Share of the depth that a rate-limited trial may have in flight; above it, it was a closed loop."""
@@ -125,7 +127,8 @@ def little_tolerance(totals: pd.DataFrame) -> pd.Series:
     microseconds each are allowed for (1.5 % at 1.3 ms, nothing to speak of in a queue).
     """
     drain = totals["lat_mean_ms"] / 1000.0 / totals["runtime_s"].where(totals["runtime_s"] > 0)
-    return LITTLE_TOLERANCE + drain + CLIENT_MS * totals["operations"] / totals["lat_mean_ms"]
+    client = (CLIENT_MS * totals["operations"] / totals["lat_mean_ms"]).clip(upper=MOST_CLIENT)
+    return LITTLE_TOLERANCE + drain + client
 
 
 def rate_kept(totals: pd.DataFrame) -> pd.Series:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from diskbook.base.units import MB
+from diskbook.importing import run as importer, text
 from diskbook.tools.fio import log_histogram, log_latency
 
 ROWS, ROWS_OF_197_MB = 20_000_000, 7_300_000
@@ -218,8 +219,6 @@ def _duckdb(columns: str) -> Reader:
 
 
 def _import() -> Reader:
-    from diskbook.importing import run as importer, text
-
     def read(folder: Path) -> Any:
         return text.text(importer.make([str(folder)], str(folder.parent / f"run-{time.time_ns()}")))
 

@@ -7,11 +7,11 @@ held against what was asked for. Compute only, no I/O.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from diskbook.tools.record import Direction, Load
+from diskbook.tools.record import Direction, Load, Measurement
 
 _STRAY = 0.01
 """Part of all I/Os that another direction must have."""
@@ -19,6 +19,7 @@ _OTHER_SIZE = 0.25
 """By how much bytes an I/O must differ from the block size; after a ramp they may by a tenth."""
 _MORE = 1.3
 _WHOLE = 0.1
+_TOGETHER = "it ran at the same time as other jobs of the file"
 _NOT_TOLD = "other jobs were summed with it (group_reporting), and what each of them did is not told"
 
 
@@ -82,3 +83,14 @@ def with_others(load: Load, directions: Mapping[str, Direction], flags: list[str
         return load
     flags.append(f"{more}: {threads} threads are taken for summed as one (group_reporting)")
     return replace(load, threads=threads)
+
+
+def told_of_others(grouped: Sequence[tuple[str, Measurement]]) -> list[Measurement]:
+    """Flag the measurements, each with the group it is of, that ran at the same time as others."""
+    groups = [group for group, _ in grouped]
+    return [
+        replace(measurement, flags=(*measurement.flags, _TOGETHER))
+        if groups.count(group) > 1
+        else measurement
+        for group, measurement in grouped
+    ]

@@ -123,6 +123,11 @@ def _is_fetched(event: dict[str, Any]) -> bool:
     return event["event"] == "metrics" and event["status"] != "failed"
 
 
+def host_of(region: str) -> str:
+    """Address of the metrics of a region's machines, in Azure's own cloud."""
+    return f"https://{region}.metrics.monitor.azure.com"
+
+
 class _Monitor:
     """The SDK's client of one region, which also hands out its answers as they came."""
 
@@ -132,7 +137,7 @@ class _Monitor:
         cloud = clients.cloud
         if cloud.endpoint is not None and cloud.provenance != Provenance.EMULATED:
             raise DiskbookError(f"no host of metrics is known for the cloud at {cloud.endpoint}")
-        endpoint = cloud.endpoint or f"https://{region}.metrics.monitor.azure.com"
+        endpoint = cloud.endpoint or host_of(region)
         self.time_scale = cloud.time_scale
         self.tell = clients.tell
         self._client = MetricsClient(endpoint, cloud.credential, **clients.options())

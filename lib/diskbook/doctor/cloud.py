@@ -20,6 +20,7 @@ from diskbook.azure import (
     access,
     expiry,
     images,
+    monitor,
     preflight,
     refusals,
     signin,
@@ -105,7 +106,7 @@ def _hosts(clients: Clients, scenario: Scenario) -> list[tuple[str, str]]:
             ("sign-in service", authority if authority.startswith("https://") else f"https://{authority}")
         )
     if own is None:
-        hosts.append(("metrics", f"https://{scenario.region}.metrics.monitor.azure.com"))
+        hosts.append(("metrics", monitor.host_of(scenario.region)))
     return hosts
 
 

@@ -83,10 +83,18 @@ def target_of_script(words: str, target: str, tool: str) -> str:
     A target of the folder's name counts in full, another stands behind the folder; of DiskSpd's files on a
     machine their folders count, since every load of a sweep has files of its own.
     """
-    if tool == "diskspd":
-        parents = (str(PureWindowsPath(path).parent) for path in target.split(" + "))
-        return "+".join(dict.fromkeys(parents))
+    return _TARGETS_OF_SCRIPTS[tool](words, target)
+
+
+def _of_bench_fio(words: str, target: str) -> str:
     return target if last_part(target) == words.rsplit("/", 1)[-1] else ""
+
+
+def _of_vmfleet(_: str, target: str) -> str:
+    return "+".join(dict.fromkeys(str(PureWindowsPath(path).parent) for path in target.split(" + ")))
+
+
+_TARGETS_OF_SCRIPTS: dict[str, Callable[[str, str], str]] = {"fio": _of_bench_fio, "diskspd": _of_vmfleet}
 
 
 def target_names(targets: Iterable[str]) -> dict[str, str]:

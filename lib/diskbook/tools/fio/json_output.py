@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from diskbook.base.units import utc_text
@@ -180,12 +180,7 @@ def _measurements(document: Document, problems: list[str]) -> list[Measurement]:
             grouped.append((job.group, _measurement(job, document)))
         except ValueError as error:
             problems.append(f"job '{job.name}' cannot be used: {error}")
-    groups = [group for group, _ in grouped]
-    together = "it ran at the same time as other jobs of the file"
-    return [
-        replace(measurement, flags=(*measurement.flags, together)) if groups.count(group) > 1 else measurement
-        for group, measurement in grouped
-    ]
+    return group_reporting.told_of_others(grouped)
 
 
 def _jobs(document: Document) -> list[_Job]:

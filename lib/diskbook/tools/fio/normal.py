@@ -14,7 +14,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from diskbook.base.units import NS_PER_MS, NS_PER_US, utc_text
-from diskbook.tools.fio import latency as fio_latency, libaio_syncs, options as fio_options, terse
+from diskbook.tools.fio import (
+    group_reporting,
+    latency as fio_latency,
+    libaio_syncs,
+    options as fio_options,
+    terse,
+)
 from diskbook.tools.fio.latency import Latency
 from diskbook.tools.fio.normal_text import Done, Report, Run, Start, runs
 from diskbook.tools.record import CACHED, SHORTEST, Direction, Load, Measurement, Parsed, UnusableError
@@ -129,12 +135,7 @@ def _measurements(run: Run, problems: list[str]) -> list[Measurement]:
                 grouped.append((job.reports[0].group, measured))
             except ValueError as error:
                 problems.append(f"job '{job.name}' cannot be used: {error}")
-    groups = [group for group, _ in grouped]
-    together = "it ran at the same time as other jobs of the file"
-    return [
-        replace(measurement, flags=(*measurement.flags, together)) if groups.count(group) > 1 else measurement
-        for group, measurement in grouped
-    ]
+    return group_reporting.told_of_others(grouped)
 
 
 # Which reports are one job

@@ -1,0 +1,31 @@
+"""Ratios and differences have one form everywhere."""
+
+from __future__ import annotations
+
+import math
+
+from diskbook.base import quantities
+
+
+def test_a_ratio_is_a_factor_with_its_interval_and_level() -> None:
+    assert quantities.ratio(2.518, 2.449, 2.6) == "2.52 times, 95 % CI 2.45 to 2.60"
+    assert quantities.ratio(0.98, 0.9, 1.05, 0.975) == "0.98 times, 97.5 % CI 0.90 to 1.05"
+    assert quantities.ratio(132.4, 99.994, 150.2) == "132 times, 95 % CI 99.99 to 150"
+
+
+def test_a_ratio_without_interval_stands_alone() -> None:
+    assert quantities.ratio(1.5) == "1.50 times"
+
+
+def test_a_difference_has_its_sign_and_the_digits_that_its_size_needs() -> None:
+    assert quantities.difference_ms(2.15, 2.02, 2.31) == "+2.15 ms, 2.02 to 2.31"
+    assert quantities.difference_ms(-0.042, -0.05, -0.03) == "-0.042 ms, -0.050 to -0.030"
+    assert quantities.difference_ms(21.5) == "+21.5 ms"
+
+
+def test_both_are_said_where_both_are_known() -> None:
+    times, none = (2.52, 2.45, 2.6), (math.nan, math.nan, math.nan)
+    assert quantities.ratio_and_difference(times, (2.1, 2.0, 2.3)) == (
+        "2.52 times, 95 % CI 2.45 to 2.60; +2.10 ms, 2.00 to 2.30"
+    )
+    assert quantities.ratio_and_difference(times, none) == "2.52 times, 95 % CI 2.45 to 2.60"

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from diskbook.base.pseudonyms import GIVEN, Pseudonyms, is_pseudonym, spellings
 from diskbook.base.scrub import Scrubber
@@ -167,6 +167,7 @@ JSON = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(JSON, st.text(max_size=60), st.binary(max_size=60))
+@example({"?/": None}, "a?://b", b"")
 def test_whatever_comes_is_scrubbed_and_scrubbing_again_changes_nothing(
     value: Any, text: str, content: bytes
 ) -> None:

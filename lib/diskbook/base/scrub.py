@@ -83,7 +83,9 @@ _TOKEN = re.compile(
     r"|(?P<rest>.)",
     re.DOTALL,
 )
-_ASSIGNED = re.compile(r"([A-Za-z_.-]{1,40})[=:](.+)", re.DOTALL)
+_ADDRESS = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*://")
+"""How a URL and a resource's id begin. What has a slash further on only is neither, and is replaced whole."""
+_ASSIGNED = re.compile(r"([A-Za-z_.-]{1,40}|[Xx]-[\dA-Fa-f]{10})[=:](.+)", re.DOTALL)
 
 _HOSTS = re.compile(
     r"(management|prices)\.azure\.com|management\.(usgovcloudapi\.net|chinacloudapi\.cn)|graph\.microsoft\.com"
@@ -164,8 +166,11 @@ class Scrubber:
 
     def url(self, text: str) -> str:
         """Scrub a URL or a resource's id: kinds of resources stay; names, hosts and parameters do not."""
+        text = text.strip()
+        if not _ADDRESS.match(text):
+            return self.names.give(text, "URL") if text and not is_pseudonym(text) else text
         try:
-            parts = urlsplit(text.strip())
+            parts = urlsplit(re.sub(r"^[/\s]+", "/", text))
             port = f":{parts.port}" if parts.port else ""
         except ValueError:
             return self.names.give(text, "URL")
@@ -221,7 +226,7 @@ class Scrubber:
         bare = word.rstrip(".:!?")
         end = word[len(bare) :]
         assigned = _ASSIGNED.fullmatch(bare)
-        if "://" in bare or bare.startswith("/"):
+        if _ADDRESS.match(bare):
             return self.url(bare) + end
         if assigned and not self._is_azures(bare):
             return f"{self._word(assigned[1])}{bare[len(assigned[1])]}{self._quoted(assigned[2])}{end}"
@@ -250,7 +255,7 @@ class Scrubber:
         if value.lstrip()[:1] in ("{", "["):
             with contextlib.suppress(ValueError, RecursionError):
                 return json.dumps(self.json(json.loads(value), key, parent, False, depth + 1))
-        if "://" in value or value.startswith("/"):
+        if _ADDRESS.match(value):
             return self.url(value) if not re.search(r"\s", value) else self.prose(value)
         if _PROSE.fullmatch(key):
             return self.prose(value)
@@ -269,7 +274,7 @@ class Scrubber:
         return bool(_PLAIN_VALUE.fullmatch(value)) and ("_" in value or all(map(_is_word, words)))
 
     def _key(self, name: str) -> str:
-        if "/" in name:
+        if _ADDRESS.match(name):
             return self.url(name)
         is_key = _KEY.fullmatch(name) and all(map(_is_word, re.split(r"[@$#._]+", name)))
         if self._is_azures(name) or (is_key and not self._is_known(name)):
@@ -290,7 +295,7 @@ class Scrubber:
             return host
         domain = _DOMAIN.fullmatch(host)
         if domain is None:
-            return self.names.give(host, "host")
+            return self.names.give(host, "host").lower()
         own = domain["own"]
         return (own if own in self._vocabulary else self.names.give(own, "host")) + domain["rest"]
 

@@ -73,8 +73,8 @@ def asked(measurement: Measurement) -> dict[str, float | None]:
     }
 
 
-def name_of(keys: Mapping[str, Any], load: Load) -> str:
-    """Name a workload by what it does, e.g. "randwrite-8k-t8-qd5"."""
+def name_of(keys: Mapping[str, Any], load: Load, *, cached: bool = False) -> str:
+    """Name a workload by what it does, e.g. "randwrite-8k-t8-qd5"; `cached` is one through a file cache."""
     start = "rand" if keys["pattern"] == "random" else ""
     mix = {0: "read", 100: "write"}.get(keys["write_pct"], f"rw{keys['write_pct']}")
     size = keys["block_size"]
@@ -90,7 +90,15 @@ def name_of(keys: Mapping[str, Any], load: Load) -> str:
         parts.append(f"r{keys['rate']:.0f}")
     if keys.get("sync"):
         parts.append(keys["sync"])
+    if cached:
+        parts.append("cached")
     return "-".join(parts)
+
+
+def target_size(keys: Mapping[str, Any]) -> str:
+    """Name the size of a target, e.g. "100g", "512m"."""
+    gib = float(keys["working_set_gib"])
+    return f"{gib:.4g}g".replace(".", "-") if gib >= 1 else f"{max(round(gib * 1024), 1)}m"
 
 
 def _concurrency(load: Load, flags: list[str]) -> tuple[int, int]:

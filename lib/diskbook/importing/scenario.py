@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -20,12 +21,13 @@ from diskbook.scenario.model import IMPORTED
 from diskbook.store import run as runs
 from diskbook.tables.vocabulary import Provenance
 from diskbook.tools import registry
-from diskbook.tools.record import Measurement
+from diskbook.tools.record import CACHED, Measurement
 
 UNKNOWN = "unknown"
 ARTICLE = IMPORTED
 NO_LIMITS: dict[str, float | None] = dict.fromkeys(("iops", "mb_s", "burst_iops", "burst_mb_s"))
 _MOST_COMPARISONS = 200
+_LONGEST_NAME = 36
 _MACHINE_OF_SYSTEM = {"linux": "client", "windows": "windows-client"}
 
 
@@ -251,21 +253,38 @@ def manifest(
 
 
 def name_workloads(entries: Sequence[Described]) -> None:
-    """Name every load; those that differ in their file's size, a rate or the user's word are told apart."""
-    by_load: dict[tuple[Any, ...], str] = {}
-    names: dict[str, int] = {}
-    for entry in entries:
-        asked = {key: value for key, value in entry.workload.items() if key not in ("ramp_s", "runtime_s")}
-        key = (
-            *sorted((name, str(value)) for name, value in asked.items()),
-            entry.measurement.load.queue_depth,
-            entry.meaning.load,
-        )
-        if key not in by_load:
-            name = loads.name_of(entry.workload, entry.measurement.load)[:36]
-            names[name] = names.get(name, 0) + 1
-            by_load[key] = name if names[name] == 1 else f"{name}-{names[name]}"
-        entry.workload = {**entry.workload, "name": by_load[key]}
+    """Name every load by what was done; where that is alike, by the target's size, then by a number."""
+    loads_of: dict[str, dict[tuple[Any, ...], str]] = {}
+    keyed = [(*_load_key(entry), entry) for entry in entries]
+    for name, key, entry in keyed:
+        loads_of.setdefault(name, {}).setdefault(key, loads.target_size(entry.workload))
+    names = {
+        (name, key): own
+        for name, sizes in loads_of.items()
+        for key, own in zip(sizes, _apart(name, list(sizes.values())), strict=True)
+    }
+    for name, key, entry in keyed:
+        entry.workload = {**entry.workload, "name": names[name, key]}
+
+
+def _load_key(entry: Described) -> tuple[str, tuple[Any, ...]]:
+    """Name of a load by what was done, and all that tells it from others."""
+    asked = {key: value for key, value in entry.workload.items() if key not in ("ramp_s", "runtime_s")}
+    load, is_cached = entry.measurement.load, CACHED in entry.measurement.flags
+    key = *sorted((name, str(value)) for name, value in asked.items()), load.queue_depth, is_cached
+    return loads.name_of(entry.workload, load, cached=is_cached), (*key, entry.meaning.load)
+
+
+def _apart(name: str, sizes: Sequence[str]) -> list[str]:
+    """Names for loads of one name, with the size of the target where it differs, and a number where not."""
+    own = [f"{name[: _LONGEST_NAME - len(size) - 1]}-{size}" for size in sizes]
+    if len(set(sizes)) == 1:
+        own = [name[:_LONGEST_NAME]] * len(sizes)
+    seen = Counter[str]()
+    for place, text in enumerate(own):
+        seen[text] += 1
+        own[place] = text if seen[text] == 1 else f"{text}-{seen[text]}"
+    return own
 
 
 def _with_arms(entries: Sequence[Described]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from diskbook.base.units import percent
 from diskbook.figures.style import label
 from diskbook.reference import noise
 from diskbook.scenario.model import Scenario, Workload
+from diskbook.show import load_names
 from diskbook.show.analysed import ReplicateCost
 from diskbook.show.tool import BOTH_ARMS
 from diskbook.stats import power
@@ -32,8 +33,9 @@ METRIC_WORDS = {
 
 
 def workload_words(scenario: Scenario, plain: Collection[str] = ()) -> dict[str, str]:
-    """Every workload in words, e.g. "4K random write, depth 1"; `plain` are those that did plain writes."""
-    return {item.name: _workload(item, plain=item.name in plain) for item in scenario.workload}
+    """Every workload in words, e.g. "4K random write, depth 1", no two alike; `plain` did plain writes."""
+    words = {item.name: _workload(item, plain=item.name in plain) for item in scenario.workload}
+    return load_names.apart(words, scenario.workload)
 
 
 def load_words(item: Workload, *, plain: bool = False) -> str:

@@ -261,7 +261,8 @@ def _concurrency(cell: Mapping[Any, Any]) -> str:
         return "not known: the queue was not kept full, or the offered rate not reached"
     if cell["one_rate"]:
         return "not known, likely a cap that nobody named"
-    if cell["label"] == Label.UNASSESSED or (np.isnan(cell["share"]) and not cell["grows"]):
+    unlimited = np.isnan(cell["share"]) or cell["label"] == Label.LIMIT_NOT_KNOWN
+    if cell["label"] == Label.UNASSESSED or (unlimited and not cell["grows"]):
         return "not known: the tool's own concurrency, or a limit that no table names"
     return f"the tool's own concurrency: {cell['outstanding']:.0f} outstanding / {cell['lat_mean_ms']:.2f} ms"
 

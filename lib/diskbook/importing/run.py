@@ -97,8 +97,16 @@ def plan(paths: Sequence[str], name: str, settings: Settings | None = None) -> P
         "reading": [visible(sentence) for sentence in reading],
         "arms": _targets(entries, words),
     }
-    flags = _told(files, entries)
+    flags = (*_of_size(chosen), *_told(files, entries))
     return Planned(name, entries, words, document, manifest, tuple(files.refused), flags, reading)
+
+
+def _of_size(settings: Settings) -> tuple[str, ...]:
+    """Say that the machine's size is in no table; nothing else of an import depends on it."""
+    error = scenario.no_such_size(settings.vm_size)
+    named = settings.vm_iops or settings.vm_mb_s
+    remedy = "" if named else ": name them by --vm-iops and --vm-mb-s, or correct it in 'diskbook why'"
+    return (f"{error} The machine's limits are not taken from it{remedy}",) if error else ()
 
 
 def _arranged(

@@ -91,6 +91,8 @@ class Described(Protocol):
 def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
     """Documented limits of disk and machine, as a manifest has them; None where not known.
 
+    A machine of a size that no table has (`no_such_size`) is no mistake: its limits are not known.
+
     Raises
     ------
     UsageError
@@ -107,12 +109,15 @@ def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
         if settings.size_gib < 1:
             raise UsageError(f"--size-gib {settings.size_gib}: a disk has 1 GiB or more")
         known["disk"] = of_disk(catalog.disk_limits(settings.disk_sku, settings.size_gib))
-    if settings.vm_size is not None:
-        size = catalog.vm_sizes().get(settings.vm_size.lower())
-        if size is None:
-            raise unknown("VM size", settings.vm_size, [item.name for item in catalog.vm_sizes().values()])
-        known["vm"] = of_vm(size)
+    known["vm"] = of_vm(catalog.vm_sizes().get((settings.vm_size or "").lower()))
     return named_limits.in_force(known, Named.of(settings))
+
+
+def no_such_size(size: str | None) -> UsageError | None:
+    """Error for a VM size that no table has, with the nearest; None where it is known, or not named."""
+    if size is None or size.lower() in catalog.vm_sizes():
+        return None
+    return unknown("VM size", size, [item.name for item in catalog.vm_sizes().values()])
 
 
 def of_disk(disk: catalog.DiskLimits) -> dict[str, float | None]:

@@ -29,6 +29,8 @@ def of_run(name: str, arm: str | None, workload: str | None, options: Mapping[st
         raise UsageError(
             f"run {name} was not imported: its limits are those that were read back; leave {given.words} out"
         )
+    if error := scenario.no_such_size(given.vm_size):
+        raise error
     together = given.beside(Named.of_manifest(manifest))
     known = scenario.limits(Settings(**together.given))
     return diagnosis.of_run(name, arm, workload, given, known)

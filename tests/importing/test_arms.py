@@ -261,10 +261,43 @@ def test_replicates_have_an_interval_for_disks_like_these(tmp_path: Path) -> Non
 
 
 def test_a_load_of_the_layout_tells_files_apart(tmp_path: Path) -> None:
-    for number, name in enumerate(("before", "after")):
+    for number, name in enumerate(("x", "y")):
         write(tmp_path / "in" / "lrs" / f"{name}_1", "fio-json", "3.36", Result(iops=5000 + number))
     assert len(cells(plan(tmp_path / "in", layout="{arm}/{load}*"))) == 2
     assert len(cells(plan(tmp_path / "in"))) == 1
+
+
+def test_names_of_files_tell_arms_of_a_target_apart(tmp_path: Path) -> None:
+    for number in range(3):
+        for name, iops in (("lrs", 5000), ("zrs", 3000)):
+            began = later(minutes=10 * number)
+            write(tmp_path / "in" / f"{name}_{number}", "fio-json", "3.36", Result(iops=iops, began=began))
+    planned = plan(tmp_path / "in")
+    assert list(planned.arms.values()) == ["lrs", "zrs"] and len(cells(planned)) == 2
+    assert planned.reading[0].startswith("arms guessed from names of files: lrs, zrs (--layout")
+    assert len(plan(tmp_path / "in", arms_by="target").arms) == 1
+
+
+@pytest.mark.parametrize(
+    "stems",
+    [
+        ("run1", "run2"),
+        ("fio-1", "result-2"),
+        ("2024-05-01", "2024-05-02"),
+        ("a", "b"),
+        ("disk", "test_json"),
+    ],
+)
+def test_what_any_result_is_called_tells_no_arms(tmp_path: Path, stems: tuple[str, str]) -> None:
+    for number, stem in enumerate(stems):
+        write(tmp_path / "in" / stem, "fio-json", "3.36", Result(began=later(minutes=number)))
+    assert len(plan(tmp_path / "in").arms) == 1
+
+
+def test_words_that_stand_for_loads_tell_no_arms(tmp_path: Path) -> None:
+    write(tmp_path / "in" / "shallow", "fio-json", "3.36", Result(depth=1))
+    write(tmp_path / "in" / "deep", "fio-json", "3.36", Result(depth=32))
+    assert len(plan(tmp_path / "in").arms) == 1
 
 
 def test_a_path_that_does_not_fit_is_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from diskbook.base.visible import visible
-from diskbook.importing import layout as layouts, loads, names
+from diskbook.importing import file_words, layout as layouts, loads, names
 from diskbook.importing.files import Source
 from diskbook.importing.layout import Layout, Meaning
 from diskbook.importing.pairing import UNKNOWN, Entry
@@ -89,11 +89,30 @@ def _guessed(entries: list[Entry], way: str) -> tuple[str, ...]:
     meanings, patterns = layouts.guess(paths)
     for entry, meaning in zip(places, meanings, strict=True):
         entry.meaning = meaning
-    if all(pattern == "{load}*" for pattern in patterns):
-        return ()
-    return (
-        f"layout guessed from names: {' and '.join(patterns)} (--layout says otherwise, --dry-run shows)",
-    )
+    words = _by_file_names(places)
+    if words and patterns == ("{load}*",):
+        return (f"arms guessed from names of files: {words} ({_OTHERWISE})",)
+    if words or any(pattern != "{load}*" for pattern in patterns):
+        named = f", and arms from names of files: {words}" if words else ""
+        return (f"layout guessed from names: {' and '.join(patterns)}{named} ({_OTHERWISE})",)
+    return ()
+
+
+_OTHERWISE = "--layout says otherwise, --dry-run shows"
+
+
+def _by_file_names(entries: Sequence[Entry]) -> str:
+    """Add to arms of one target what names of files tell of them; return the words that do."""
+    of_arm = [(entry.meaning.arm, entry.measurement.target, entry.measurement.host) for entry in entries]
+    places = [
+        file_words.Place(arm, entry.source.name, _load(entry))
+        for arm, entry in zip(of_arm, entries, strict=True)
+    ]
+    words = file_words.guess(places)
+    for entry, text in zip(entries, words, strict=True):
+        if text:
+            entry.meaning = replace(entry.meaning, arm=(*entry.meaning.arm, text))
+    return ", ".join(visible(text) for text in sorted(set(words) - {""}))
 
 
 def _load(entry: Entry) -> str:

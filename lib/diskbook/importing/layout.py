@@ -131,14 +131,24 @@ def split_token(text: str) -> tuple[str, str]:
 
 def without_tokens(name: str) -> str:
     """Take endings, dates and numbers of runs from a file's name."""
-    stem = _ENDINGS.sub("", name)
+    stem = without_ending(name)
     rest, token = split_token(stem)
     return (rest if token else _END_NUMBER.sub("", stem)) or stem
 
 
+def without_ending(name: str) -> str:
+    """Take the endings of results from a file's name."""
+    return _ENDINGS.sub("", name)
+
+
 def token_of_file(name: str) -> str:
     """Date or number of a run in a file's name; empty where there is none."""
-    return split_token(_ENDINGS.sub("", name))[1]
+    return split_token(without_ending(name))[1]
+
+
+def is_load(name: str) -> bool:
+    """Whether a name begins as that of a load: "randread-4k", "qd32"."""
+    return _OF_LOAD.match(name) is not None
 
 
 def second_of(words: str) -> float | None:

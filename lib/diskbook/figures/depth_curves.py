@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from diskbook.base.units import KIB
+from diskbook.figures.equal_axes import equal_x, equal_y
 from diskbook.figures.style import FAINT, INK, RC, WIDTH_IN, ArmLook, Picture, decorate
 from diskbook.tables.vocabulary import Provenance
 
@@ -83,6 +84,10 @@ def depth_curves(
     with mpl.rc_context(RC):
         for (rate, latency), place in zip(axes, places, strict=False):
             _panels(rate, latency, place, (data, caps, knees), {arm: looks[arm] for arm in arms}, queue_depth)
+        for unit in {place.unit for place in places}:
+            equal_y([rate for (rate, _), place in zip(axes, places, strict=False) if place.unit == unit])
+        equal_y([latency for _, latency in axes[: len(places)]])
+        equal_x(list(axes.flat)[: 2 * len(places)])
         for bottom in axes[-1]:
             bottom.set_xlabel(f"threads of {queue_depth} outstanding" if queue_depth > 1 else IN_FLIGHT)
         _legend(key, [looks[arm] for arm in arms])

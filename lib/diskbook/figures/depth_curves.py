@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from diskbook.base.units import KIB
+from diskbook.figures import interval_bars
 from diskbook.figures.equal_axes import equal_x, equal_y
 from diskbook.figures.style import FAINT, INK, RC, WIDTH_IN, ArmLook, Picture, decorate
 from diskbook.tables.vocabulary import Provenance
@@ -167,7 +168,7 @@ def _limits(axes: Axes, caps: pd.DataFrame, place: Curve, looks: Mapping[str, Ar
 def _curve(axes: Axes, rows: pd.DataFrame, column: str, look: ArmLook) -> None:
     by_depth = rows.groupby("threads")[column]
     medians = by_depth.median()
-    axes.vlines(medians.index, by_depth.min(), by_depth.max(), color=look.colour, linewidth=2.2, alpha=0.6)
+    interval_bars.upright(axes, medians.index, by_depth.min(), by_depth.max())
     threads = medians.index.to_numpy(float)
     for place in range(len(threads) - 1):
         if threads[place + 1] <= WIDE * threads[place]:

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from diskbook import figures
-from diskbook.figures import credit
+from diskbook.figures.credit import whole_intervals
 from diskbook.figures.equal_axes import equal_x, equal_y
 from diskbook.figures.style import ArmLook
 
@@ -48,5 +48,5 @@ def test_strips_of_several_loads_have_one_axis() -> None:
 def test_the_last_interval_of_a_trial_is_left_out() -> None:
     series = pd.DataFrame({"trial": ["t", "t", "t", "u", "u"], "second": [0.1, 0.2, 0.3, 0.1, 0.2],
                            "iops": [2300.0, 2300.0, 1300.0, 2300.0, 900.0]})  # fmt: skip
-    kept = credit.whole_intervals(series)
+    kept = whole_intervals(series)
     assert kept["iops"].tolist() == [2300.0] * 3

@@ -10,8 +10,9 @@ from diskbook.figures.capacity import capacity
 
 
 def test_intervals_are_drawn_over_marks() -> None:
-    rows = [{"arm": arm, "label": arm, "write_pct": 0, "capacity_pct": share, "most_pct": share, "bound": 1.0,
-             "ratio": 1.0, "low": 0.99, "high": 1.01} for arm, share in (("a", 25.0), ("b", 50.0))]  # fmt: skip
+    rows = [{"arm": arm, "label": arm, "write_pct": 0, "capacity_pct": share, "most_pct": share,
+             "bound": 1.0, "ratio": 1.0, "low": 0.99, "high": 1.01}
+            for arm, share in (("a", 25.0), ("b", 50.0))]  # fmt: skip
     (axes,) = capacity(pd.DataFrame(rows), "A title", "run", "azure").figure.axes
     (marks,) = [line for line in axes.lines if line.get_marker() == "o"]
     assert len(axes.collections) == 2

@@ -18,7 +18,8 @@ from diskbook import figures
 from diskbook.analysis.run import Analysis, analyse
 from diskbook.figures import Picture
 from diskbook.figures.export import as_png, as_svg, data_hash
-from diskbook.figures.forest import rows as forest_rows, set_ticks, value_words
+from diskbook.figures.forest import rows as forest_rows, value_words
+from diskbook.figures.ratio_axis import set_ticks
 from diskbook.figures.style import GREY
 from diskbook.show import tables as show_tables
 from support import synthetic
@@ -191,7 +192,7 @@ def test_forest_rows_are_sorted_by_family_and_ratio(emulated: Analysis) -> None:
 def test_ticks_of_a_wide_axis_do_not_meet(reach: float, names: list[str]) -> None:
     axes = Figure().subplots()
     axes.set_xscale("log", base=2)
-    set_ticks(axes, reach)
+    set_ticks(axes, -reach, reach)
     assert [label.get_text() for label in axes.get_xticklabels()] == names
 
 

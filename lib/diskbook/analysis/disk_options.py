@@ -124,7 +124,8 @@ def burst(a: Analysis) -> Picture:
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
     """Figures of this analysis, in the order of the notebook."""
-    return (rates(a), access(a), a.ratios, burst(a))
+    load_curve = (a.load_curve,) if a.load_curve else ()
+    return (rates(a), access(a), *load_curve, a.ratios, burst(a))
 
 
 def unusable(a: Analysis) -> list[str]:

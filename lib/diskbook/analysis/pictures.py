@@ -13,7 +13,7 @@ from diskbook.scenario.model import Workload
 from diskbook.show import sentences
 from diskbook.show.analysed import Analysed
 from diskbook.tables.vocabulary import Label, Verdict
-from diskbook.throttling import evidence, limits
+from diskbook.throttling import evidence, limits, load_curves
 
 A = TypeVar("A")
 
@@ -60,6 +60,15 @@ def iops_and_caps(a: Analysed) -> Picture:
     if not (finer and a.cells["evidence"].str.startswith(limits.BY_PLATFORM).any()):
         return picture
     return replace(picture, caption=f"{picture.caption} Caps are also known by metrics: {finer}.")
+
+
+def load_curve(a: Analysed) -> Picture | None:
+    """Draw latency against the rates that were held; None where no arm has three of one kind of load."""
+    held = [item.name for item in a.scenario.workload if item.rate]
+    kinds = {name: a.words[name].partition(", depth")[0] for name in held}
+    on_demand = [item.name for item in a.scenario.arm if a.scenario.disk_of(item).bursting]
+    points = load_curves.points(a.trials, kinds, on_demand)
+    return figures.load_curve(points, a.looks, a.run.name, a.provenance) if len(points) else None
 
 
 def _shallowest(loads: Sequence[Workload]) -> tuple[int, list[str]]:

@@ -196,6 +196,11 @@ class Analysis:
         """IOPS at each depth, with the limits in force."""
         return run_pictures.iops_and_caps(self)
 
+    @cached_property
+    def load_curve(self) -> Picture | None:
+        """Latency against the rates that were held, where there are three of one load or more."""
+        return run_pictures.load_curve(self)
+
     def _mismatches(self) -> dict[str, str] | None:
         """Settings were compared when they were read back; a mismatch would have stopped the run."""
         replicates = self.manifest["replicates"]

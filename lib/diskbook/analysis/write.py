@@ -35,4 +35,8 @@ def figures_of(a: Analysis) -> tuple[Picture, ...]:
     They are those that its module draws in `pictures(a)`, where it has one.
     """
     draw = getattr(a.module, "pictures", None)
-    return draw(a) if callable(draw) else (a.ratios, a.all_trials, a.percentile_plot, a.iops_and_caps)
+    if callable(draw):
+        pictures: tuple[Picture, ...] = draw(a)
+        return pictures
+    curve = (a.load_curve,) if a.load_curve else ()
+    return (a.ratios, a.all_trials, a.percentile_plot, a.iops_and_caps, *curve)

@@ -9,6 +9,7 @@ from diskbook.figures.export import export, html
 from diskbook.figures.failover import drill
 from diskbook.figures.fleet import fleet
 from diskbook.figures.forest import forest
+from diskbook.figures.load_curve import load_curve
 from diskbook.figures.loss_matrix import loss_matrix
 from diskbook.figures.percentiles import tail
 from diskbook.figures.predicted import drives
@@ -32,6 +33,7 @@ __all__ = [
     "fleet",
     "forest",
     "html",
+    "load_curve",
     "looks",
     "loss_matrix",
     "rates",

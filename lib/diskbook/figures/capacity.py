@@ -6,6 +6,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diskbook.figures import interval_bars
 from diskbook.figures.style import (
     BLUE,
     FAINT,
@@ -62,7 +63,7 @@ def _marks(axes: Axes, rows: pd.DataFrame, shift: float, place: int, share: floa
     places = rows["capacity_pct"] + shift
     for at, bound in zip(places, rows["bound"], strict=True):
         axes.plot([at - 0.4, at + 0.4], [bound, bound], color=INK, linewidth=1.4, zorder=1)
-    axes.vlines(places, rows["low"].astype(float), rows["high"].astype(float), color=colour, linewidth=1.6)
+    interval_bars.upright(axes, places, rows["low"].astype(float), rows["high"].astype(float))
     words = {0: "reads", 100: "writes"}.get(int(share), f"{share:g} % writes")
     axes.plot(
         places,

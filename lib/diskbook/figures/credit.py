@@ -38,7 +38,7 @@ def credit(
         Name of the run.
     """
     totals = limits.trial_totals(trials[trials["workload"] == workload])
-    kept = series[series["trial"].isin(totals["trial"])]
+    kept = whole_intervals(series[series["trial"].isin(totals["trial"])])
     data = kept.groupby(["trial", "second"])["iops"].sum().reset_index()
     data = data.merge(totals[["trial", "arm"]], on="trial")
     fell = diagnose(kept)
@@ -63,6 +63,11 @@ def credit(
     number = f"{len(totals)} trial{'s' * (len(totals) != 1)}"
     alt = f"Line of {'emulated ' if emulated else ''}IOPS over the seconds of {number}: {finding}."
     return Picture("burst-credit", title, caption, alt, figure, data, provenance, run)
+
+
+def whole_intervals(series: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the last interval of each trial: its end cuts it short, which would be drawn as a fall."""
+    return series[series["second"] < series.groupby("trial")["second"].transform("max")]
 
 
 def _frame(axes: Axes, data: pd.DataFrame, totals: pd.DataFrame) -> None:

@@ -12,6 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from diskbook.base.units import KIB
+from diskbook.figures import interval_bars
+from diskbook.figures.equal_axes import equal_x, equal_y
 from diskbook.figures.style import FAINT, INK, RC, WIDTH_IN, ArmLook, Picture, decorate
 from diskbook.tables.vocabulary import Provenance
 
@@ -83,6 +85,10 @@ def depth_curves(
     with mpl.rc_context(RC):
         for (rate, latency), place in zip(axes, places, strict=False):
             _panels(rate, latency, place, (data, caps, knees), {arm: looks[arm] for arm in arms}, queue_depth)
+        for unit in {place.unit for place in places}:
+            equal_y([rate for (rate, _), place in zip(axes, places, strict=False) if place.unit == unit])
+        equal_y([latency for _, latency in axes[: len(places)]])
+        equal_x(list(axes.flat)[: 2 * len(places)])
         for bottom in axes[-1]:
             bottom.set_xlabel(f"threads of {queue_depth} outstanding" if queue_depth > 1 else IN_FLIGHT)
         _legend(key, [looks[arm] for arm in arms])
@@ -162,7 +168,7 @@ def _limits(axes: Axes, caps: pd.DataFrame, place: Curve, looks: Mapping[str, Ar
 def _curve(axes: Axes, rows: pd.DataFrame, column: str, look: ArmLook) -> None:
     by_depth = rows.groupby("threads")[column]
     medians = by_depth.median()
-    axes.vlines(medians.index, by_depth.min(), by_depth.max(), color=look.colour, linewidth=2.2, alpha=0.6)
+    interval_bars.upright(axes, medians.index, by_depth.min(), by_depth.max())
     threads = medians.index.to_numpy(float)
     for place in range(len(threads) - 1):
         if threads[place + 1] <= WIDE * threads[place]:

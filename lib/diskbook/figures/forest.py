@@ -1,28 +1,45 @@
-"""Forest plot: the ratio of every comparison with its interval, on a log2 axis around 1."""
+"""Forest plot: the ratio of every comparison with its interval, on log2 axes that fit the data.
+
+Ratios that lie more than 4 times apart are in panels of their own, and no mark is wider than its interval.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
+from diskbook.figures import ratio_axis
 from diskbook.figures.style import FAINT, GREY, INK, RC, ArmLook, Picture, decorate, new_figure
 from diskbook.stats.gates.design import unpaired
 from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 
 FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
-ROW_IN, TALL_ROW_IN, HEAD_IN = 0.40, 0.55, 1.7
+ROW_IN, TALL_ROW_IN, HEAD_IN, PANEL_IN = 0.40, 0.55, 1.7, 0.55
 LONGEST = 56
 """Letters of two arms that stand in one line; longer ones would leave no room for the intervals."""
 MACHINES = "the machines may differ as well"
-STEPS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Distances between ticks, in powers of two."""
-WIDE = 2.0
-"""Ticks that far apart have long names, so there is room for one on each side only."""
+APART = " Each panel has an axis of its own: its ratios lie within 4 times of each other."
+MARK_PT = 5.0
+LEAST_MARK_PT = 1.5
+"""A mark that would have to be smaller, so as not to hide its interval, is left out."""
+FILLED = 0.6
+"""Part of an interval that its mark may cover; a diamond is 1.4 times as wide as its size says."""
+
+
+class Bar(NamedTuple):
+    """What is drawn of a ratio: its mark, and the ends of its interval."""
+
+    axes: Axes
+    mark: Line2D
+    low: float
+    high: float
 
 
 def forest(
@@ -44,23 +61,64 @@ def forest(
         Name of the run.
     """
     data = rows(table)
-    lines = _layout(data)
+    panels = [_layout(part) for part in _panels(data)]
     tall = any(_label(row, looks, words).count("\n") > 1 for row in _records(data))
-    figure, (axes,) = new_figure(HEAD_IN + (TALL_ROW_IN if tall else ROW_IN) * len(lines))
+    number = sum(len(lines) for lines in panels)
+    height = HEAD_IN + (TALL_ROW_IN if tall else ROW_IN) * number + PANEL_IN * (len(panels) - 1)
+    figure, drawn = new_figure(height, len(panels), height_ratios=[len(lines) + 0.2 for lines in panels])
     provenance = "+".join(sorted(set(table["provenance"])))
+    bars = []
     with mpl.rc_context(RC):
-        for place, line in enumerate(lines):
-            if not isinstance(line, str):
-                _row(axes, place, line, looks)
-        _axis(axes, data, lines, looks, words)
+        for axes, lines in zip(drawn, panels, strict=True):
+            records = [(place, line) for place, line in enumerate(lines) if not isinstance(line, str)]
+            bars += [bar for place, line in records for bar in _row(axes, place, line, looks)]
+            _axis(axes, lines, looks, words)
+        drawn[-1].set_xlabel(f"Ratio of mean total latency (log2 scale{'s' * (len(panels) > 1)})")
     scope = _scope_words(data)
     alone = any(_unpaired(row) for row in _records(_drawn(data)))
     why = "the interval covers 1" + f", or {MACHINES}" * alone
-    note = f"{_interval_words(data, scope)}. Open grey diamond: {why}."
+    note = f"{_interval_words(data, scope)}. Open grey diamond: {why}.{APART * (len(panels) > 1)}"
     decorate(figure, title, note, provenance)
+    _fit(figure, drawn, bars)
     return Picture(
         "ratios", title, _caption(data, looks, words, note), _alt(data), figure, data, provenance, run
     )
+
+
+def _panels(data: pd.DataFrame) -> list[pd.DataFrame]:
+    """Rows by panel, each with ratios within 4 times of each other; that of the first row comes first.
+
+    What is refused stands beside the first of its family, or last.
+    """
+    known = _drawn(data)
+    groups = ratio_axis.groups(known["ratio"].tolist())
+    if len(groups) < 2:
+        return [data]
+    panel_of = {known.index[place]: number for number, group in enumerate(groups) for place in group}
+    order = list(dict.fromkeys(panel_of[index] for index in known.index))
+    first = {family: panel_of[index] for index, family in known["family"][::-1].items()}
+    panel = [panel_of.get(index, first.get(data["family"][index], order[-1])) for index in data.index]
+    return [data[np.array(panel) == number] for number in order]
+
+
+def _fit(figure: Figure, panels: Sequence[Axes], bars: Sequence[Bar]) -> None:
+    """Give ticks and marks the room that there is, once it is known how wide the axes are."""
+    figure.draw_without_rendering()
+    for axes in panels:
+        low, high = np.log2(axes.get_xlim())
+        ratio_axis.set_ticks(axes, low, high, _width_pt(axes))
+    for bar in bars:
+        low, high = np.log2(bar.axes.get_xlim())
+        wide = _width_pt(bar.axes) * np.log2(bar.high / bar.low) / (high - low)
+        size = min(MARK_PT, FILLED * (wide - bar.mark.get_markeredgewidth()))
+        bar.mark.set_markersize(size)
+        bar.mark.set_visible(size >= LEAST_MARK_PT)
+
+
+def _width_pt(axes: Axes) -> float:
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return float(axes.get_position().width * figure.get_size_inches()[0] * 72)
 
 
 def rows(table: pd.DataFrame) -> pd.DataFrame:
@@ -84,7 +142,8 @@ def _layout(data: pd.DataFrame) -> list[Any]:
     return lines
 
 
-def _row(axes: Axes, place: int, row: dict[str, Any], looks: Mapping[str, ArmLook]) -> None:
+def _row(axes: Axes, place: int, row: dict[str, Any], looks: Mapping[str, ArmLook]) -> list[Bar]:
+    """Draw a row; return its mark with the interval, where it has one."""
     right = axes.get_yaxis_transform()
     if np.isnan(row["ratio"]) or row["verdict"] in WITHHELD:
         box = {"facecolor": "white", "edgecolor": "none", "pad": 2.0}
@@ -93,7 +152,7 @@ def _row(axes: Axes, place: int, row: dict[str, Any], looks: Mapping[str, ArmLoo
         axes.text(
             1.02, place, "refused", transform=right, va="center", fontsize=10, color=GREY, style="italic"
         )
-        return
+        return []
     look, covers = looks[row["arm"]], not np.isnan(row["ci_low"]) and row["ci_low"] <= 1 <= row["ci_high"]
     nothing_found = covers or _unpaired(row) or row["verdict"] == Verdict.INTERIM
     colour = GREY if nothing_found else look.colour
@@ -102,9 +161,10 @@ def _row(axes: Axes, place: int, row: dict[str, Any], looks: Mapping[str, ArmLoo
         axes.plot(ends, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
         axes.plot(ends, [place, place], linestyle="none", marker="|", color=colour, markersize=11)
     open_diamond = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": GREY}
-    marks = open_diamond if nothing_found else look.marks(5)
-    axes.plot([row["ratio"]], [place], **{**marks, "linestyle": "none", "markersize": 5})
+    marks = open_diamond if nothing_found else look.marks(MARK_PT)
+    (mark,) = axes.plot([row["ratio"]], [place], **{**marks, "linestyle": "none", "markersize": MARK_PT})
     axes.text(1.02, place, value_words(row), transform=right, va="center", fontsize=10, color=INK)
+    return [] if np.isnan(row["ci_low"]) else [Bar(axes, mark, row["ci_low"], row["ci_high"])]
 
 
 def _unpaired(row: Mapping[str, Any]) -> bool:
@@ -136,31 +196,19 @@ def short(ratio: float) -> str:
     return f"{ratio:.{3 if ratio < 0.1 else 2}f}"
 
 
-def set_ticks(axes: Axes, reach: float) -> None:
-    """Set the ticks of a log axis that reaches as many powers of two to either side of 1."""
-    step = next((step for step in STEPS if reach / step <= (2.6 if step < WIDE else 1.9)), STEPS[-1])
-    powers = np.arange(-np.floor(reach / step), np.floor(reach / step) + 1) * step
-    axes.set_xticks(2.0**powers, [_tick(power, step) for power in powers])
-    axes.set_xticks([], minor=True)
-
-
-def _tick(power: float, step: float) -> str:
-    """Name a power of two: "1/16×", "2×"; with digits where steps are less than a doubling."""
-    if step >= 1:
-        return f"1/{2.0**-power:.0f}×" if power < 0 else f"{2.0**power:.0f}×"
-    return f"{2.0**power:.2g}×" if step >= 0.5 else f"{2.0**power:.2f}×"
-
-
-def _axis(
-    axes: Axes, data: pd.DataFrame, lines: list[Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]
-) -> None:
-    drawn = data[~data["verdict"].isin(WITHHELD)]
-    edges = np.concatenate([drawn[name].dropna().to_numpy(float) for name in ("ratio", "ci_low", "ci_high")])
-    reach = max(1.2 * float(np.abs(np.log2(edges)).max()) if len(edges) else 1.0, 0.12)
+def _axis(axes: Axes, lines: list[Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]) -> None:
+    rows = [line for line in lines if not isinstance(line, str) and line["verdict"] not in WITHHELD]
+    edges = [row[name] for row in rows for name in ("ratio", "ci_low", "ci_high")]
+    low, high = ratio_axis.span([edge for edge in edges if not np.isnan(edge)])
     axes.set_xscale("log", base=2)
-    axes.set_xlim(2.0**-reach, 2.0**reach)
-    set_ticks(axes, reach)
-    axes.axvline(1.0, color=INK, linewidth=1, zorder=0)
+    axes.set_xlim(2.0**low, 2.0**high)
+    ratio_axis.set_ticks(axes, low, high)
+    if low <= 0 <= high:
+        axes.axvline(1.0, color=INK, linewidth=1, zorder=0)
+    else:
+        below = high < 0
+        where, side, name = (0.99, "right", "1× →") if below else (0.01, "left", "← 1×")
+        axes.text(where, 0, name, transform=axes.get_yaxis_transform(), ha=side, va="center", fontsize=10)
     axes.grid(axis="x", color=FAINT, linewidth=0.7, zorder=-1)
     axes.set_axisbelow(True)
     labels = [line if isinstance(line, str) else _label(line, looks, words) for line in lines]
@@ -169,7 +217,6 @@ def _axis(
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel("Ratio of mean total latency (log2 scale)")
 
 
 def _label(row: Mapping[str, Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import blended_transform_factory
 
+from diskbook.figures import interval_bars
 from diskbook.figures.style import (
     BLUE,
     FAINT,
@@ -86,7 +87,7 @@ def apart(data: pd.DataFrame, source: str, provenance: str) -> Picture:
         for number, ((size, region), rows) in enumerate(data.groupby(["size", "region"], sort=True)):
             look, shift = _look((str(size), str(region))), 1.04 ** (number - 1.5)
             at = rows["hours"] * shift
-            axes.vlines(at, rows["ci_low_log"], rows["ci_high_log"], color=look.colour, linewidth=1.3)
+            interval_bars.upright(axes, at, rows["ci_low_log"], rows["ci_high_log"])
             axes.plot(at, rows["sd_log"], **{**look.marks(5), "linestyle": look.line}, color=look.colour)
         axes.set_xscale("log")
         hours = sorted(set(data["hours"]))
@@ -142,7 +143,7 @@ def _dots(axes: Axes, data: pd.DataFrame, column: str, names: Sequence[str]) -> 
         step = (cells.index(cell) - (len(cells) - 1) / 2) * 0.17 if cell in cells else 0.0
         place, look = names.index(row[column]) + step, _look(cell)
         ends = [max(row[name], LEAST_DRAWN) for name in ("ci_low_log", "ci_high_log")]
-        axes.plot(ends, [place, place], color=look.colour, linewidth=1.3, solid_capstyle="butt")
+        interval_bars.level(axes, [place], ends[:1], ends[1:])
         axes.plot([max(row["sd_log"], LEAST_DRAWN)], [place], **look.marks(5))
     axes.set_ylim(len(names) - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)

@@ -39,7 +39,7 @@ def tail(
     figure, panels = new_figure(1.2 + 2.75 * len(workloads), len(workloads))
     with mpl.rc_context(RC):
         for axes, workload in zip(panels, workloads, strict=True):
-            _panel(axes, data[data["workload"] == workload], looks)
+            _panel(axes, data[data["workload"] == workload], looks, data)
             start = f" ({starts[workload]})" if workload in starts else ""
             axes.set_title(words.get(workload, workload) + start, loc="left", fontsize=11)
     note = "Merged histograms of all finished trials; a line ends where fewer than 10 I/Os lie beyond."
@@ -82,7 +82,8 @@ def _curve(workload: str, arm: str, group: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _panel(axes: Axes, data: pd.DataFrame, looks: Mapping[str, ArmLook]) -> None:
+def _panel(axes: Axes, data: pd.DataFrame, looks: Mapping[str, ArmLook], every: pd.DataFrame) -> None:
+    """Draw a panel; its axes are those of all panels, which are compared."""
     axes.set_yscale("log")
     ends: list[tuple[float, float, str]] = []
     for arm in (arm for arm in looks if arm in set(data["arm"])):
@@ -92,11 +93,11 @@ def _panel(axes: Axes, data: pd.DataFrame, looks: Mapping[str, ArmLook]) -> None
         marks = {**look.marks(5), "linestyle": look.line, "color": look.colour, "linewidth": 1.8}
         axes.plot(x, y, **marks, markevery=(0, POINTS // 4), label=look.label)
         ends.append((float(x[-1]), float(y[-1]), arm))
-    furthest = max((x for x, _, _ in ends), default=3.0)
+    furthest = float(-np.log10(1 - every["quantile"].max())) if len(every) else 3.0
     shown = [quantile for quantile in TICKS if -np.log10(1 - quantile) <= furthest + 0.05]
     axes.set_xticks([-np.log10(1 - quantile) for quantile in shown], [TICKS[quantile] for quantile in shown])
     axes.set_xlim(np.log10(2) - 0.03, furthest + 0.03)
-    _latency_ticks(axes, data["lat_ms"])
+    _latency_ticks(axes, every["lat_ms"])
     axes.grid(color=FAINT, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.set_xlabel("Percentile of I/Os (nines axis)")

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diskbook.figures.equal_axes import equal_x
 from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
 from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
@@ -48,6 +49,8 @@ def drives(
         for axes, (workload, (kind, words)) in zip(drawn, panels.items(), strict=True):
             _panel(axes, data[data["workload"] == workload], arms, looks, kind)
             axes.set_title(words, loc="left", fontsize=11)
+        for unit in UNITS:
+            equal_x([axes for axes, (kind, _) in zip(drawn, panels.values(), strict=True) if kind == unit])
     note = "Each mark is one trial; black bars: the lowest of all limits in force, or outstanding / latency."
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)

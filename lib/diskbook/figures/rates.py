@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diskbook.figures.equal_axes import equal_x
 from diskbook.figures.style import GREY, INK, RC, ArmLook, Picture, decorate, new_figure
 from diskbook.tables.vocabulary import Label, Provenance
 from diskbook.throttling import limits
@@ -53,6 +54,7 @@ def rates(
         for axes, (name, workloads) in zip(drawn, panels.items(), strict=True):
             _panel(axes, data[data["workload"].isin(workloads)], arms, looks, _queues(cells, workloads))
             axes.set_title(name, loc="left", fontsize=11)
+        equal_x(drawn)
     shown = cells[cells["workload"].isin(loads)]
     note = "Each mark is one trial; numbers are queue depths; dotted lines are the limits in force."
     provenance = "+".join(sorted(set(trials["provenance"])))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diskbook.figures.equal_axes import equal_x
 from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
 from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
@@ -48,6 +49,7 @@ def strip(
             panel(axes, data[data["workload"] == workload], arms, looks)
             axes.set_xlabel("Mean total latency of a trial, ms")
             axes.set_title(words.get(workload, workload), loc="left", fontsize=11)
+        equal_x(panels)
     note = _note(data, trials)
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)

@@ -212,9 +212,9 @@ def write(analysis: Analysis) -> list[Path]:
     path = analysis.run.folder / "comparisons.csv"
     checked = schema.validate(schema.COMPARISONS, analysis.comparisons)
     analysis.run.write(path.name, checked.to_csv(index=False, float_format="%.10g"))
-    picture = tail(analysis)
+    pictures = [picture for picture in (tail(analysis), analysis.load_curve) if picture]
     return [
         path,
         protocol.write(analysis),
-        *(export(picture, analysis.run.folder / "figures") if picture else []),
+        *(path for picture in pictures for path in export(picture, analysis.run.folder / "figures")),
     ]

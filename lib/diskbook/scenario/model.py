@@ -41,7 +41,8 @@ def block_bytes(text: Any) -> Any:
     return int(number) * _SIZES[unit]
 
 
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
+LONGEST_NAME = 40
+Name = Annotated[str, Field(pattern=rf"^[a-z][a-z0-9-]{{0,{LONGEST_NAME - 1}}}$")]
 # Azure's own names of regions, sizes, SKUs and errors: they get into addresses and requests.
 AzureName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 Zone = Literal["1", "2", "3"]
@@ -209,10 +210,12 @@ class Arm(Record):
 class Workload(Record):
     """A load, offered to all arms or to those named in `arms`.
 
-    `rate` is the total in IOPS, `blocks` the number of blocks it is measured in, `series_s` the grain of
-    the series kept. `region` is the part of the disk: what was filled, or what nobody wrote to before;
-    `data` what is written, random or such that it compresses. `cache_state` is what a host cache holds at the
-    start: nothing of the working set, or all that fits. `ioengine` is fio's, for block devices and files.
+    `rate` is the total in IOPS; `rate_of_cap` are shares of each arm's cap, of which each becomes a load
+    at that rate when the file is read (`scenario.load_curves`). `blocks` is the number of blocks it is
+    measured in, `series_s` the grain of the series kept. `region` is the part of the disk: what was
+    filled, or what nobody wrote to before; `data` what is written, random or such that it compresses.
+    `cache_state` is what a host cache holds at the start: nothing of the working set, or all that fits.
+    `ioengine` is fio's, for block devices and files.
     `instances` are the machines of a fleet, all together: each has `threads`, `queue_depth`
     and a file of `working_set_gib` of its own, and they are spread evenly over the arm's volumes; a single
     one, of `tool` "vmfleet", has the first of them. `tool` is "any" for the usual one of the arm's machine:
@@ -232,6 +235,8 @@ class Workload(Record):
     queue_depth: Annotated[int, Field(ge=1, le=1024)] = 1
     instances: Annotated[int, Field(ge=1, le=4096)] = 1
     rate: Annotated[float, Field(gt=0, le=1e7, strict=False)] | None = None
+    # Not part of a manifest, which has the loads that it became.
+    rate_of_cap: Annotated[tuple[float, ...], Field(strict=False, max_length=20, exclude=True)] = ()
     sync: Literal["fdatasync", "dsync"] | None = None
     working_set_gib: Annotated[float, Field(gt=0, le=65536, strict=False)] = 1.0
     ramp_s: Annotated[float, Field(ge=0, le=86400, strict=False)] = 0.0
@@ -243,6 +248,16 @@ class Workload(Record):
     data: Literal["random", "compressible"] = "random"
     cache_state: Literal["any", "cold", "warm"] = "any"
     ioengine: Literal["libaio", "io_uring"] = "libaio"
+
+    @field_validator("rate_of_cap", mode="before")
+    @classmethod
+    def _are_shares(cls, value: Any) -> Any:
+        numbers = isinstance(value, list | tuple) and all(type(item) in (int, float) for item in value)
+        if not numbers or list(value) != sorted({share for share in value if 0 < share <= 1}):
+            raise ValueError(
+                "write shares of a cap that grow, above 0 and at most 1, for example [0.1, 0.5, 0.9]"
+            )
+        return value
 
     @model_validator(mode="before")
     @classmethod

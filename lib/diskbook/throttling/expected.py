@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from diskbook.base.units import MB
 from diskbook.reference import catalog
-from diskbook.reference.catalog import OWN_DISK
-from diskbook.scenario import schedule
+from diskbook.scenario import caps, schedule
 from diskbook.scenario.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.scenario.schedule import Block
 from diskbook.throttling import volume_bound, volume_setups
@@ -124,7 +123,7 @@ def _limits(
     scenario: Scenario, arm: Arm, load: Workload, setups: Mapping[str, volume_bound.Setup]
 ) -> Iterator[tuple[Limit, float]]:
     """Base limits of a cell, as IOPS of its block size."""
-    values = _of_volume(setups[arm.name], load) if arm.volume else _of_disk(scenario, arm)
+    values = _of_volume(setups[arm.name], load) if arm.volume else caps.of_disk(scenario, arm)
     for limit in _BASE:
         value = values.get(limit.column)
         if value is not None and value > 0:
@@ -133,25 +132,6 @@ def _limits(
 
 def _of_volume(setup: volume_bound.Setup, load: Workload) -> Mapping[str, float | None]:
     return {**volume_bound.caps(setup, volume_bound.Load(load.block_size_bytes, load.write_pct / 100))}
-
-
-def _of_disk(scenario: Scenario, arm: Arm) -> Mapping[str, float | None]:
-    """Limits of an arm's disk and machine; a disk of the user's own has none that is known."""
-    disk = scenario.disk_named(arm.disk)
-    size = catalog.vm_sizes().get(scenario.machine_named(arm.machine).size.lower())
-    if disk.sku == OWN_DISK:
-        return {}
-    cached = disk.ephemeral or disk.cache != "None"
-    values: dict[str, float | None] = {}
-    if size is not None and cached:
-        values |= {"cap_vm_cached_iops": size.cached_iops, "cap_vm_cached_mb_s": size.cached_mb_s}
-    if disk.ephemeral:
-        return values
-    own = volume_setups.disk_rates(disk)
-    values |= {"cap_disk_iops": own.iops, "cap_disk_mb_s": own.mb_s}
-    if size is not None:
-        values |= {"cap_vm_iops": size.uncached_iops, "cap_vm_mb_s": size.uncached_mb_s}
-    return values
 
 
 def _most(scenario: Scenario, reached: Mapping[Cell, Reach | None]) -> dict[tuple[str, str], Cell]:

@@ -71,9 +71,16 @@ def platform_text(cells: pd.DataFrame) -> str:
     for arm, load, words, agrees in has[["arm", "workload", "platform", "agrees"]].itertuples(index=False):
         lines.append(f"  {arm}, {load}: {words} ({agrees} trials agree with the rate)")
     for why, part in cells[cells["agrees"] == ""].groupby("platform", sort=False):
-        names = "; ".join(f"{arm}, {load}" for arm, load in part[["arm", "workload"]].itertuples(index=False))
-        lines.append(f"  {why}: {names}")
+        lines.append(f"  {why}: {_named(part, len(cells))}")
     return "\n".join([*lines, *(f"  {note}" for note in dict.fromkeys(cells["platform_note"]) if note)])
+
+
+def _named(part: pd.DataFrame, of: int) -> str:
+    """Cells by their names, the loads of an arm together; "all of them" where that is what they are."""
+    if len(part) == of > 1:
+        return "all of them"
+    by_arm = part.groupby("arm", sort=False)["workload"]
+    return "; ".join(f"{arm}: {', '.join(loads)}" for arm, loads in by_arm)
 
 
 def _analysed(name: str, given: Named, known: Limits | None) -> Analysis:

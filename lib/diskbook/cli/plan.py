@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from diskbook.cli.options import expires, max_cost, setting
+from diskbook.cli.output import show
 
 
 @click.command()
@@ -59,4 +60,4 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
             limit=options["max_cost_usd"],
             expires_h=options["expires"],
         )
-    click.echo(plan_text.plan_text(chosen, target, sources, shlex.join(words), creation))
+    show(plan_text.plan_text(chosen, target, sources, shlex.join(words), creation))

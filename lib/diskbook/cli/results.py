@@ -10,6 +10,7 @@ import click
 from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
 from diskbook.cli.options import limit_names, limit_numbers
+from diskbook.cli.output import show
 
 
 @click.command(name="list")
@@ -121,12 +122,12 @@ def why(name: str, arm: str | None, workload: str | None, by_protocol: bool, **l
     if given:
         from diskbook.importing import why as import_why
 
-        click.echo(import_why.of_run(name, arm, workload, given))
+        show(import_why.of_run(name, arm, workload, given))
         return
     from diskbook.analysis import diagnosis
 
     say = diagnosis.protocol_of_run if by_protocol else diagnosis.of_run
-    click.echo(say(name, arm, workload))
+    show(say(name, arm, workload))
 
 
 @click.command()

@@ -38,6 +38,11 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     file then analyse the run. They are code, and run as such; name the file again with --resume.
     """
     from diskbook import load
+
+    if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
+        raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
+    if resume and _is_finished(resume):
+        return
     from diskbook.azure import expiry
     from diskbook.cloud import connect
     from diskbook.own_hosts import stage as own_hosts
@@ -45,8 +50,6 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     from diskbook.show import run as show_run
     from diskbook.tables.vocabulary import Provenance
 
-    if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
-        raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
     folder = _resumed(resume, options) if resume else _begin(str(scenario), options, azure)
     folder.check_signed()
@@ -66,6 +69,18 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     ):
         if standing:
             click.echo(f"run {folder.name} {standing}; 'diskbook teardown {folder.name}' {how}")
+
+
+def _is_finished(name: str) -> bool:
+    """Say so of a run that has come to its end, before what a run needs is imported."""
+    from diskbook.runs import finished
+    from diskbook.store import run as runs
+
+    folder = runs.open_run(name)
+    if not finished.since(folder):
+        return False
+    click.echo(finished.words(folder))
+    return True
 
 
 def _note(folder: Any, options: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What `plan` and `why` print on a terminal of 80 columns: no line over it, tables with their numbers in columns."""
+"""What `plan` and `why` print on a terminal of 80 columns: no line over it, no table torn."""
 
 from __future__ import annotations
 

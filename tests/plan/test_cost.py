@@ -161,7 +161,7 @@ def test_live_prices_without_an_account(
 
 def test_offline_sections_need_no_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
     identity_endpoint.forget(monkeypatch)
-    assert len(plan_cost.sections(load.load("zone-disks"))) == 4
+    assert len(plan_cost.creation(load.load("zone-disks")).sections) == 4
 
 
 def test_a_plan_of_volumes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,8 +74,8 @@ def notebook(scenario: Scenario, file: Path | None) -> Path:
 def check_notebook(run: Run, name: str) -> None:
     """Make sure that a notebook of the workbook is the one that analyses a run.
 
-    Scenarios that share a notebook name it (`analysis`), imports as well; `imported` reads any import. A scenario
-    of one's own has a notebook that the workbook has not, and may have copied any.
+    Scenarios that share a notebook name it (`analysis`), imports as well; `imported` reads any import. A
+    scenario of one's own has a notebook that the workbook has not, and may have copied any.
 
     Raises
     ------

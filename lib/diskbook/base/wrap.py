@@ -29,8 +29,8 @@ def terminal_width() -> int:
 def wrapped(text: str, width: int = WIDTH) -> str:
     """Break the lines of a text that are longer than `width` between words.
 
-    What follows stands below the text of a row ("name  text"), else two columns further in than its line. A word
-    that is longer than a line stays whole, so that paths and commands can be copied.
+    What follows stands below the text of a row ("name  text"), else two columns further in than its line. A
+    word that is longer than a line stays whole, so that paths and commands can be copied.
     """
     return "\n".join(_line(line, width) for line in text.split("\n"))
 

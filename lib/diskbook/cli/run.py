@@ -7,13 +7,34 @@ from typing import Any
 import click
 
 from diskbook.base.errors import UsageError
+from diskbook.cli import complete
+from diskbook.cli.examples import examples
 from diskbook.cli.options import expires, max_cost, setting
 
 
-@click.command()
-@click.argument("scenario", required=False)
-@click.option("--cloud", default="emulator", show_default=True, help="emulator, azure or inventory.")
-@click.option("--preset", default="quick", show_default=True, help="quick, standard or full.")
+@click.command(
+    epilog=examples(
+        "diskbook run zone-disks",
+        "diskbook run zone-disks --preset standard --name my-run --set design.replicates=5",
+        "diskbook run local-disk --cloud inventory --folder .",
+        "diskbook run --resume my-run",
+    )
+)
+@click.argument("scenario", required=False, shell_complete=complete.scenarios)
+@click.option(
+    "--cloud",
+    default="emulator",
+    show_default=True,
+    shell_complete=complete.clouds,
+    help="emulator, azure or inventory.",
+)
+@click.option(
+    "--preset",
+    shell_complete=complete.presets,
+    default="quick",
+    show_default=True,
+    help="quick, standard or full.",
+)
 @click.option("--name", help="Name of the run; by default scenario, time and four digits.")
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, e.g. design.replicates=2."
@@ -24,13 +45,19 @@ from diskbook.cli.options import expires, max_cost, setting
 @click.option("--folder", metavar="PATH", help="Inventory without a file: measure in this folder, here.")
 @max_cost
 @click.option("--emulator", "emulator_name", metavar="NAME", help="Use this running emulator.")
-@click.option("--emulator-profile", help="The truth that the emulator plays; by default 'default'.")
+@click.option(
+    "--emulator-profile",
+    shell_complete=complete.profiles,
+    help="The truth that the emulator plays; by default 'default'.",
+)
 @click.option("--emulator-seed", type=int, help="Seed of the emulator's noise; by default the design's.")
 @click.option("--time-scale", type=float, help="Scale of the emulator's delays; by default 0.01.")
 @expires
 @click.option("--record", is_flag=True, help="Keep each exchange with Azure, scrubbed, as arm.jsonl.gz.")
 @click.option("--keep", is_flag=True, help="Leave machines and disks standing, also where it fails.")
-@click.option("--resume", metavar="RUN", help="Go on with a run that was cut short.")
+@click.option(
+    "--resume", metavar="RUN", shell_complete=complete.runs, help="Go on with a run that was cut short."
+)
 def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
     """Run SCENARIO: provision, benchmark, analyse, tear down.
 

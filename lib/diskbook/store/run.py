@@ -42,7 +42,7 @@ def now_utc() -> str:
 
 def runs_root() -> Path:
     """Folder that holds the runs: $DISKBOOK_RUNS, else data/runs of the clone."""
-    return Path(os.environ.get("DISKBOOK_RUNS", paths.RUNS))
+    return paths.runs_root()
 
 
 def folder_of(name: str | Path) -> Path:

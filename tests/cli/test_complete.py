@@ -1,4 +1,4 @@
-"""Completion: names of scenarios, runs and figures by click's protocol, in a real bash, and without pandas."""
+"""Completion: scenarios, runs and figures by click's protocol, in a real bash, without pandas."""
 
 from __future__ import annotations
 

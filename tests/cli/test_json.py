@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -37,10 +38,9 @@ def test_a_command_prints_its_record(record: type[documents.Document]) -> None:
     assert record.model_validate(content).model_dump(mode="json") == content
 
 
-def test_an_import_prints_its_record(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_prints_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "read.json").write_text(fio_documents.EXAMPLE)
+    fio_documents.write(tmp_path / "a" / "read.json", fio_documents.entry())
     for more in (("--dry-run",), ("--name", "mine")):
         content = printed(("import", str(tmp_path / "a"), *more))
         assert content["n_measurements"] == sum(content["arms"].values()) > 0

@@ -15,7 +15,7 @@ from diskbook.cli.options import expires, max_cost, setting
 @click.command(
     epilog=examples(
         "diskbook run zone-disks",
-        "diskbook run zone-disks --preset standard --name my-run --set design.replicates=5",
+        "diskbook run zone-disks --preset standard --name second --set design.replicates=5",
         "diskbook run local-disk --cloud inventory --folder .",
         "diskbook run --resume my-run",
     )

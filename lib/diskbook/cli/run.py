@@ -64,12 +64,9 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     SCENARIO is a name, or DIR/NAME.toml: a notebook 3-analyse-NAME.ipynb and a module NAME.py beside that
     file then analyse the run. They are code, and run as such; name the file again with --resume.
     """
-    from diskbook import load
-
-    if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
-        raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
-    if resume and _is_finished(resume):
+    if resume and (scenario is None or scenario.endswith(".toml")) and _is_finished(resume, scenario):
         return
+    from diskbook import load
     from diskbook.azure import expiry
     from diskbook.cloud import connect
     from diskbook.own_hosts import stage as own_hosts
@@ -77,6 +74,8 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     from diskbook.show import run as show_run
     from diskbook.tables.vocabulary import Provenance
 
+    if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
+        raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
     folder = _resumed(resume, options) if resume else _begin(str(scenario), options, azure)
     folder.check_signed()
@@ -98,16 +97,15 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
             click.echo(f"run {folder.name} {standing}; 'diskbook teardown {folder.name}' {how}")
 
 
-def _is_finished(name: str) -> bool:
+def _is_finished(name: str, file: str | None) -> bool:
     """Say so of a run that has come to its end, before what a run needs is imported."""
     from diskbook.runs import finished
-    from diskbook.store import run as runs
 
-    folder = runs.open_run(name)
-    if not finished.since(folder):
-        return False
-    click.echo(finished.words(folder))
-    return True
+    folder = finished.folder_of(name)
+    when = finished.since(folder, file_named=file is not None)
+    if when:
+        click.echo(finished.words(folder, when))
+    return bool(when)
 
 
 def _note(folder: Any, options: dict[str, Any]) -> None:

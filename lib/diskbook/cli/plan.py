@@ -63,7 +63,7 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     Also how many replicates and blocks it needs for a wanted precision or power.
     """
     from diskbook import load
-    from diskbook.plan import cost as plan_cost, document as plan_document, own as own_plan, text as plan_text
+    from diskbook.plan import document as plan_document, own as own_plan, text as plan_text
 
     target = plan_text.target_of(options["half_width"], options["power"], options["effect"])
     sources = plan_text.sources_of(
@@ -81,17 +81,24 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
         estimate = None
         words += ["--cloud", "inventory", *(f"--{key}={value}" for key, value in asked.items())]
     else:
-        creation = plan_cost.creation(
-            chosen,
-            options["cloud"],
-            subscription=options["subscription"],
-            live=options["live_prices"],
-            limit=options["max_cost_usd"],
-            expires_h=options["expires"],
-        )
+        creation = _creation(chosen, options)
         sections, estimate = creation.sections, creation.estimate
     text = plan_text.plan_text(chosen, target, sources, shlex.join(words), sections)
     if as_json:
         show_json(plan_document.document(chosen, target, sources, estimate, text))
     else:
         show(text)
+
+
+def _creation(chosen: Any, options: dict[str, Any]) -> Any:
+    """What would be created, of the options of a run."""
+    from diskbook.plan import cost as plan_cost
+
+    return plan_cost.creation(
+        chosen,
+        options["cloud"],
+        subscription=options["subscription"],
+        live=options["live_prices"],
+        limit=options["max_cost_usd"],
+        expires_h=options["expires"],
+    )

@@ -67,9 +67,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     if resume and (scenario is None or scenario.endswith(".toml")) and _is_finished(resume, scenario):
         return
     from diskbook import load
-    from diskbook.azure import expiry
     from diskbook.cloud import connect
-    from diskbook.own_hosts import stage as own_hosts
     from diskbook.runs import pipeline
     from diskbook.show import run as show_run
     from diskbook.tables.vocabulary import Provenance
@@ -89,6 +87,14 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
     outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
     click.echo(outcome.words)
+    _say_standing(folder)
+
+
+def _say_standing(folder: Any) -> None:
+    """Say what of a run stands after it, and how it goes."""
+    from diskbook.azure import expiry
+    from diskbook.own_hosts import stage as own_hosts
+
     for standing, how in (
         (own_hosts.standing_text(folder.manifest), "removes that"),
         (expiry.uptime_text(folder.manifest), "deletes its machines"),

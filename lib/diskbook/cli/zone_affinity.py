@@ -17,7 +17,7 @@ from diskbook.cli.examples import examples
     name="zone-affinity",
     epilog=examples(
         "diskbook zone-affinity --device /dev/sdc --zone 1 --learn zones.json",
-        "diskbook zone-affinity --device /dev/sdc --baseline zones.json --state state.json --json",
+        "diskbook zone-affinity --device /dev/sdc --near-ms 1.2 --far-ms 2.5 --json",
     ),
 )
 @click.option("--device", required=True, help="Block device or file that the workload uses, where it runs.")

@@ -177,7 +177,7 @@ def test_limits_given_to_why_hold_for_that_answer_alone(tmp_path: Path) -> None:
     kept = {path.name: path.read_bytes() for path in made.run.folder.iterdir() if path.is_file()}
     name = str(made.run.folder)
     limits = ["--disk-sku", "Premium_LRS", "--size-gib", "1024", "--vm-mb-s", "96"]
-    done = CliRunner().invoke(cli.cli, ["why", name, *limits])
+    done = CliRunner(env={"COLUMNS": "1000"}).invoke(cli.cli, ["why", name, *limits])
     assert done.exit_code == 0, done.output
     assert "--disk-sku Premium_LRS --size-gib 1024 --vm-mb-s 96, for this answer alone" in done.output
     assert "disk limit of 5,000 IOPS" in done.output and "it lacks" not in done.output

@@ -232,7 +232,8 @@ def made(runs: Path, name: str, replicates: int = 3, **options: Any) -> Run:
 
 
 def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
-    """What `diskbook plan` prints."""
+    """What `diskbook plan` prints, in lines as long as they are written."""
+    monkeypatch.setenv("COLUMNS", "1000")
     monkeypatch.setattr(sys, "argv", ["diskbook", "plan", *words])
     with pytest.raises(SystemExit) as ended:
         main()

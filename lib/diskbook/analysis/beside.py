@@ -20,6 +20,7 @@ from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.scenario.model import Scenario
 from diskbook.store.run import Run
+from diskbook.tables.vocabulary import Provenance
 
 VARIABLE = "DISKBOOK_SCENARIO_FILE"
 """Environment variable by which a command tells the notebooks that it executes which file the user named."""
@@ -67,6 +68,30 @@ def notebook(scenario: Scenario, file: Path | None) -> Path:
     raise UsageError(
         f"scenario {scenario.name}: there is no notebook {name} {beside}in notebooks/ to analyse it; "
         f'name another in [scenario], for example analysis = "{known[-1]}"'
+    )
+
+
+def check_notebook(run: Run, name: str) -> None:
+    """Make sure that a notebook of the workbook is the one that analyses a run.
+
+    Scenarios that share a notebook name it (`analysis`), imports as well; `imported` reads any import. A
+    scenario of one's own has a notebook that the workbook has not, and may have copied any.
+
+    Raises
+    ------
+    UsageError
+        When it analyses runs of another scenario; the sentence names the right one.
+    """
+    scenario, imported = run.scenario, run.manifest["provenance"] == Provenance.IMPORTED
+    named = scenario.analysis_notebook
+    if named == name or not (paths.NOTEBOOKS / f"{named}.ipynb").is_file():
+        return
+    if imported and name == "3-analyse-imported":
+        return
+    again = f", or import it again with --analysis {name.removeprefix('3-analyse-')}" if imported else ""
+    raise UsageError(
+        f"run {run.name} is of scenario {scenario.name}, which {name}.ipynb does not analyse: open "
+        f"notebooks/{named}.ipynb{again}"
     )
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import pandas as pd
 
 from diskbook.analysis import named_limits
@@ -10,21 +14,71 @@ from diskbook.analysis.run import Analysis, analyse, analyse_with
 from diskbook.base.errors import UsageError, unknown
 from diskbook.show import conformance, doubt_words, facts
 from diskbook.show.analysed import Analysed
-from diskbook.stats.protocol import Conformance
+from diskbook.show.documents import CellRow, ComparisonRow, PointRow, Protocol, Why
+from diskbook.stats.protocol import Conformance, Finding
 from diskbook.store.run import open_run
 from diskbook.throttling import diagnosis
 
 NO_LIMITS = Named()
 
 
-def of_run(
+@dataclass(frozen=True)
+class Diagnosed:
+    """What holds the cells of a run: findings by verdict, their cells, and what speaks against these."""
+
+    analysis: Analysis
+    findings: Sequence[diagnosis.Finding]
+    cells: pd.DataFrame
+    doubts: Sequence[str]
+    given: Named
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        a = self.analysis
+        lines = [
+            f"{a.provenance}: run {a.run.name}; a cell is one arm under one workload",
+            *named_limits.head(a.manifest, self.given),
+            *([f"{doubt_words.HEAD}:", *(f"  {line}" for line in self.doubts)] if self.doubts else []),
+        ]
+        return "\n".join([*lines, diagnosis.text(list(self.findings)), platform_text(self.cells)])
+
+    @property
+    def document(self) -> Why:
+        """For programs."""
+        cells = {(row["arm"], row["workload"]): row for row in self.cells.to_dict("records")}
+        rows = [_cell_row(item, cells[item.arm, item.workload]) for item in self.findings]
+        name, provenance = self.analysis.run.name, self.analysis.provenance
+        return Why(run=name, provenance=provenance, doubts=list(self.doubts), cells=rows)
+
+
+def _cell_row(item: diagnosis.Finding, cell: Mapping[Hashable, Any]) -> CellRow:
+    return CellRow(
+        arm=item.arm,
+        workload=item.workload,
+        verdict=item.verdict,
+        cause=item.cause,
+        remedy=item.remedy,
+        iops=float(cell["iops"]),
+        mb_s=float(cell["mb_s"]),
+        lat_mean_ms=float(cell["lat_mean_ms"]),
+        platform=str(cell["platform"]),
+    )
+
+
+def of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:
+    """Findings of a run in words; see `diagnosed`."""
+    return diagnosed(name, arm, workload).text
+
+
+def diagnosed(
     name: str,
     arm: str | None = None,
     workload: str | None = None,
     given: Named = NO_LIMITS,
     known: Limits | None = None,
-) -> str:
-    """Findings of a run in words, of one arm or workload where they are named.
+) -> Diagnosed:
+    """Findings of a run, of one arm or workload where they are named.
 
     Parameters
     ----------
@@ -50,12 +104,7 @@ def of_run(
     ]
     places = {(finding.arm, finding.workload) for finding in chosen}
     cells = a.cells[[place in places for place in zip(a.cells["arm"], a.cells["workload"], strict=True)]]
-    lines = [
-        f"{a.provenance}: run {a.run.name}; a cell is one arm under one workload",
-        *named_limits.head(a.manifest, given),
-        *_doubted(a, places),
-    ]
-    return "\n".join([*lines, diagnosis.text(chosen), platform_text(cells)])
+    return Diagnosed(a, chosen, cells, _doubted(a, places), given)
 
 
 def platform_text(cells: pd.DataFrame) -> str:
@@ -71,9 +120,16 @@ def platform_text(cells: pd.DataFrame) -> str:
     for arm, load, words, agrees in has[["arm", "workload", "platform", "agrees"]].itertuples(index=False):
         lines.append(f"  {arm}, {load}: {words} ({agrees} trials agree with the rate)")
     for why, part in cells[cells["agrees"] == ""].groupby("platform", sort=False):
-        names = "; ".join(f"{arm}, {load}" for arm, load in part[["arm", "workload"]].itertuples(index=False))
-        lines.append(f"  {why}: {names}")
+        lines.append(f"  {why}: {_named(part, len(cells))}")
     return "\n".join([*lines, *(f"  {note}" for note in dict.fromkeys(cells["platform_note"]) if note)])
+
+
+def _named(part: pd.DataFrame, of: int) -> str:
+    """Cells by their names, the loads of an arm together; "all of them" where that is what they are."""
+    if len(part) == of > 1:
+        return "all of them"
+    by_arm = part.groupby("arm", sort=False)["workload"]
+    return "; ".join(f"{arm}: {', '.join(loads)}" for arm, loads in by_arm)
 
 
 def _analysed(name: str, given: Named, known: Limits | None) -> Analysis:
@@ -83,11 +139,10 @@ def _analysed(name: str, given: Named, known: Limits | None) -> Analysis:
     return analyse_with(name, named_limits.with_limits(open_run(name).manifest, known, given))
 
 
-def _doubted(a: Analysed, places: set[tuple[str, str]]) -> list[str]:
-    """What speaks against the numbers of these cells, a line a kind; nothing where nothing does."""
+def _doubted(a: Analysed, places: Collection[tuple[str, str]]) -> list[str]:
+    """What speaks against the numbers of these cells, a sentence a kind; nothing where nothing does."""
     of_places = [doubt for doubt in a.compared.doubts if (doubt.arm, doubt.workload) in places]
-    lines = doubt_words.sentences(of_places, facts.n_trials(a))
-    return [f"{doubt_words.HEAD}:", *(f"  {line}" for line in lines)] if lines else []
+    return doubt_words.sentences(of_places, facts.n_trials(a))
 
 
 def protocol_of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:
@@ -103,6 +158,36 @@ def protocol_of_run(name: str, arm: str | None = None, workload: str | None = No
 
 def protocol_text(a: Analysed, arm: str | None = None, workload: str | None = None) -> str:
     """What the comparisons of an analysed run lack of the protocol; see `protocol_of_run`."""
+    chosen = _comparisons(a, arm, workload)
+    lines = [f"run {a.run.name}, {conformance.counted(chosen)}", f"points: {conformance.PAGE}"]
+    return "\n\n".join(filter(None, ["\n".join(lines), conformance.text(chosen)]))
+
+
+def protocol_document(name: str, arm: str | None = None, workload: str | None = None) -> Protocol:
+    """The same for programs; see `protocol_of_run`."""
+    a = analyse(name)
+    rows = [
+        ComparisonRow(
+            arm=item.arm,
+            base_arm=item.base_arm,
+            workload=item.workload,
+            metric=item.metric,
+            family=item.family,
+            closed=item.is_closed,
+            missing=[_point(lacking) for lacking in item.missing],
+        )
+        for item in _comparisons(a, arm, workload)
+    ]
+    return Protocol(run=a.run.name, provenance=a.provenance, comparisons=rows)
+
+
+def _point(lacking: Finding) -> PointRow:
+    point, answer = lacking.point, lacking.answer
+    return PointRow(number=point.number, name=point.name, why=answer.why, remedy=answer.remedy)
+
+
+def _comparisons(a: Analysed, arm: str | None, workload: str | None) -> list[Conformance]:
+    """Comparisons of an analysed run, of one arm or workload where they are named."""
     where = f"run {a.run.name} (its comparisons)"
     chosen = [
         item for item in a.protocol if workload in (None, item.workload) and arm in (None, *_arms(item))
@@ -113,8 +198,7 @@ def protocol_text(a: Analysed, arm: str | None = None, workload: str | None = No
             if value is not None and value not in known:
                 raise unknown(kind, value, known, where)
         raise UsageError(f"{where}: none of {arm} with {workload}; leave --arm or --workload out")
-    lines = [f"run {a.run.name}, {conformance.counted(chosen)}", f"points: {conformance.PAGE}"]
-    return "\n\n".join(filter(None, ["\n".join(lines), conformance.text(chosen)]))
+    return chosen
 
 
 def _arms(item: Conformance) -> set[str]:

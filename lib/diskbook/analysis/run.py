@@ -223,7 +223,9 @@ class Analysis:
         )
 
 
-def analyse(run: str | Path | Run, scenario_file: Path | None = None) -> Analysis:
+def analyse(
+    run: str | Path | Run, scenario_file: Path | None = None, *, notebook: str | None = None
+) -> Analysis:
     """Open a run and rebuild its tables from raw, which also checks every raw file against its hash.
 
     A run that was handed on without its raw folder is read from its tables.
@@ -234,13 +236,17 @@ def analyse(run: str | Path | Run, scenario_file: Path | None = None) -> Analysi
         Name or folder of a run.
     scenario_file
         The scenario's file as the user named it, for what lies beside it (`beside.module`).
+    notebook
+        Name of the notebook that asks, which has to be that of the run's scenario.
 
     Raises
     ------
     UsageError, DiskbookError
-        When there is no such run, or its folder is damaged.
+        When there is no such run, its folder is damaged, or another notebook analyses it.
     """
     opened = run if isinstance(run, Run) else open_run(run)
+    if notebook is not None:
+        beside.check_notebook(opened, notebook)
     return Analysis(opened, opened.scenario, opened.manifest, store_tables.rebuilt(opened), scenario_file)
 
 

@@ -12,11 +12,15 @@ import json
 import os
 import secrets
 import stat
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from diskbook.base import files
 from diskbook.base.errors import DiskbookError
 
+SIGNATURE = "signature"
+"""Key of a run's manifest: this client's, over all other keys."""
 _SECRET, _LOCK = "secret", "lock"
 _SECRET_BYTES = 32
 _PATIENCE_S = 10.0
@@ -56,6 +60,17 @@ def is_signed(signature: object, purpose: str, *parts: str) -> bool:
     if secret is None or not isinstance(signature, str):
         return False
     return hmac.compare_digest(signature.encode(), _signature(secret, purpose, parts).encode())
+
+
+def is_signed_manifest(manifest: Mapping[str, Any], name: str) -> bool:
+    """Whether this client wrote a manifest as it stands, for a run of that name."""
+    return is_signed(manifest.get(SIGNATURE), *manifest_words(manifest)) and manifest["run"] == name
+
+
+def manifest_words(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    """What a manifest's signature is for, and over."""
+    content = {key: value for key, value in manifest.items() if key != SIGNATURE}
+    return "manifest", json.dumps(content, sort_keys=True)
 
 
 def _signature(secret: bytes, purpose: str, parts: tuple[str, ...]) -> str:

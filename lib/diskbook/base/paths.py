@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -13,3 +14,8 @@ REFERENCE = DATA / "reference"
 RUNS = DATA / "runs"
 FIGURES = ROOT / "figures"
 CACHE = ROOT / ".tools" / "cache"  # what can be made again: the compiled plugin, matplotlib's list of fonts
+
+
+def runs_root() -> Path:
+    """Folder that holds the runs: $DISKBOOK_RUNS, else data/runs of the clone."""
+    return Path(os.environ.get("DISKBOOK_RUNS", RUNS))

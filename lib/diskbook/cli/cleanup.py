@@ -6,9 +6,13 @@ import sys
 
 import click
 
+from diskbook.cli import complete
+from diskbook.cli.examples import examples
+from diskbook.cli.output import json_option, progress_apart, show_json
 
-@click.command()
-@click.argument("name", metavar="RUN")
+
+@click.command(epilog=examples("diskbook teardown my-run"))
+@click.argument("name", metavar="RUN", shell_complete=complete.runs)
 def teardown(name: str) -> None:
     """Delete whatever RUN has left standing."""
     from diskbook.base.errors import DiskbookError
@@ -25,12 +29,17 @@ def teardown(name: str) -> None:
     click.echo("nothing of this run is left standing")
 
 
-@click.command()
+@click.command(
+    epilog=examples("diskbook sweep", "diskbook sweep --cloud emulator --json", "diskbook sweep --delete")
+)
 @click.option("--cloud", help="emulator or azure; by default both, Azure where a subscription is named.")
 @click.option("--emulator", "emulator_name", metavar="NAME", help="Look at this emulator only.")
 @click.option("--group", metavar="NAME", help="Look at this resource group only, also one made elsewhere.")
 @click.option("--delete", is_flag=True, help="Delete what the list says goes. Nothing is asked.")
-def sweep(cloud: str | None, emulator_name: str | None, group: str | None, delete: bool) -> None:
+@json_option
+def sweep(
+    cloud: str | None, emulator_name: str | None, group: str | None, delete: bool, as_json: bool
+) -> None:
     """List, or delete, what runs have left: resource groups past their expiry or without a live run.
 
     A group goes only if its tags are those of a run and signed by you on this computer, and all in it is
@@ -44,6 +53,11 @@ def sweep(cloud: str | None, emulator_name: str | None, group: str | None, delet
     from diskbook.runs import sweep as sweep_runs, sweep_text
 
     leftovers = sweep_runs.find(cloud, emulator_name, group)
+    if as_json:
+        with progress_apart(as_json):
+            failed = sweep_runs.remove(leftovers, click.echo) if delete else []
+        show_json(sweep_text.document(leftovers, failed))
+        sys.exit(3 if failed or (leftovers.goes and not delete) else 0)
     click.echo(sweep_text.text_of(leftovers))
     if not leftovers.goes:
         return

@@ -8,11 +8,14 @@ from typing import Any
 import click
 
 from diskbook.base.errors import UsageError
+from diskbook.cli import complete
+from diskbook.cli.examples import examples
 from diskbook.cli.options import expires, max_cost, setting
+from diskbook.cli.output import json_option
 
 
-@click.command()
-@click.argument("scenario", default="zone-disks")
+@click.command(epilog=examples("diskbook doctor", "diskbook doctor local-disk --json"))
+@click.argument("scenario", default="zone-disks", shell_complete=complete.scenarios)
 @click.option("--cloud", help="azure; without it this machine is looked at, for runs on the emulator.")
 @click.option("--preset", default="quick", show_default=True, help="quick, standard or full.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as of run.")
@@ -20,7 +23,7 @@ from diskbook.cli.options import expires, max_cost, setting
 @click.option("--ssh-source", metavar="CIDR", help="Azure: from where the machines would let in SSH.")
 @max_cost
 @expires
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def doctor(scenario: str, cloud: str | None, settings: tuple[str, ...], **options: Any) -> None:
     """Look whether all is there that a run of SCENARIO (zone-disks) needs. Nothing is created.
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import click
 
+from diskbook.cli import complete
+from diskbook.cli.examples import examples
 from diskbook.cli.groups import SuggestingGroup
+from diskbook.cli.output import json_option, show_json
 
 
 @click.group(cls=SuggestingGroup)
@@ -15,9 +18,17 @@ def emulator() -> None:
     """Start, list and stop emulators by hand."""
 
 
-@emulator.command()
+@emulator.command(
+    epilog=examples("diskbook emulator start", "diskbook emulator start noisy --profile azure-noise-2024")
+)
 @click.argument("name", default="default")
-@click.option("--profile", default="default", show_default=True, help="The truth that the emulator plays.")
+@click.option(
+    "--profile",
+    default="default",
+    show_default=True,
+    shell_complete=complete.profiles,
+    help="The truth that the emulator plays.",
+)
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of its noise.")
 @click.option("--time-scale", type=float, default=0.01, show_default=True, help="Scale of Azure's delays.")
 @click.option("--faults", type=click.Path(exists=True, dir_okay=False), help="JSON list of faults to inject.")
@@ -32,19 +43,29 @@ def start(name: str, profile: str, seed: int, time_scale: float, faults: str | N
         click.echo(line)
 
 
-@emulator.command()
-def status() -> None:
+@emulator.command(epilog=examples("diskbook emulator status", "diskbook emulator status --json"))
+@json_option
+def status(as_json: bool) -> None:
     """List the emulators of this user."""
     from diskbook.emulator import lifecycle
 
     rows = lifecycle.status()
+    if as_json:
+        from diskbook.show.documents import EmulatorRow, Emulators
+
+        listed = [
+            EmulatorRow(name=row.name, state=row.state, profile=row.profile, endpoint=row.endpoint or "")
+            for row in rows
+        ]
+        show_json(Emulators(emulators=listed))
+        return
     for row in rows:
         click.echo(f"{row.name}  {row.state}  {row.profile}  {row.endpoint or ''}")
     if not rows:
         click.echo("no emulator runs")
 
 
-@emulator.command()
+@emulator.command(epilog=examples("diskbook emulator stop", "diskbook emulator stop noisy --keep-state"))
 @click.argument("name", default="default")
 @click.option("--keep-state", is_flag=True, help="Keep its folder, so that a later start goes on with it.")
 def stop(name: str, keep_state: bool) -> None:

@@ -7,34 +7,63 @@ from typing import Any
 
 import click
 
+from diskbook.cli import complete
+from diskbook.cli.examples import examples
 from diskbook.cli.options import expires, max_cost, setting
+from diskbook.cli.output import json_option, show, show_json
 
 
-@click.command()
-@click.argument("scenario")
-@click.option("--preset", default="quick", show_default=True, help="quick, standard or full.")
+@click.command(
+    epilog=examples(
+        "diskbook plan zone-disks",
+        "diskbook plan zone-disks --preset standard --half-width 2%",
+        "diskbook plan zone-disks --effect 5% --pilot sample-zone-disks",
+        "diskbook plan local-disk --cloud inventory --json",
+    )
+)
+@click.argument("scenario", shell_complete=complete.scenarios)
+@click.option(
+    "--preset",
+    shell_complete=complete.presets,
+    default="quick",
+    show_default=True,
+    help="quick, standard or full.",
+)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as of run.")
 @click.option("--half-width", metavar="PERCENT", help="Wanted half-width of the interval, e.g. 1.5%.")
 @click.option("--effect", metavar="PERCENT", help="Difference to be found, e.g. 2%.")
 @click.option("--power", metavar="PERCENT", help="Probability of finding it; by default 80%.")
-@click.option("--pilot", metavar="RUN", help="Take the spread from this run.")
+@click.option("--pilot", metavar="RUN", shell_complete=complete.runs, help="Take the spread from this run.")
 @click.option("--sd-disk", metavar="PERCENT", help="Assumed s.d. between disk pairs; else as published.")
 @click.option("--sd-run", metavar="PERCENT", help="Assumed s.d. of one tool run; else as published.")
-@click.option("--history", metavar="RUN", multiple=True, help="Earlier runs of the same cells.")
-@click.option("--cloud", default="emulator", show_default=True, help="azure also asks the subscription.")
+@click.option(
+    "--history",
+    metavar="RUN",
+    multiple=True,
+    shell_complete=complete.runs,
+    help="Earlier runs of the same cells.",
+)
+@click.option(
+    "--cloud",
+    default="emulator",
+    show_default=True,
+    shell_complete=complete.clouds,
+    help="azure also asks the subscription.",
+)
 @click.option("--hosts", metavar="FILE", help="Inventory: the file that names hosts.")
 @click.option("--folder", metavar="PATH", help="Inventory without a file: a folder of this machine.")
 @click.option("--subscription", metavar="ID", help="Azure: ask this subscription, not the environment's.")
 @click.option("--live-prices", is_flag=True, help="Ask Azure's price list, which needs no account.")
 @max_cost
 @expires
-def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) -> None:
+@json_option
+def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Show the design of SCENARIO, its time, limits, price and quota. Nothing is made.
 
     Also how many replicates and blocks it needs for a wanted precision or power.
     """
     from diskbook import load
-    from diskbook.plan import cost as plan_cost, own as own_plan, text as plan_text
+    from diskbook.plan import document as plan_document, own as own_plan, text as plan_text
 
     target = plan_text.target_of(options["half_width"], options["power"], options["effect"])
     sources = plan_text.sources_of(
@@ -48,15 +77,28 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
         words += ["--expires", f"{options['expires']:g}"]
     if options["cloud"] == "inventory":
         asked = {key: options[key] for key in ("hosts", "folder") if options[key] is not None}
-        chosen, creation = own_plan.sections(chosen, asked)
+        chosen, sections = own_plan.sections(chosen, asked)
+        estimate = None
         words += ["--cloud", "inventory", *(f"--{key}={value}" for key, value in asked.items())]
     else:
-        creation = plan_cost.sections(
-            chosen,
-            options["cloud"],
-            subscription=options["subscription"],
-            live=options["live_prices"],
-            limit=options["max_cost_usd"],
-            expires_h=options["expires"],
-        )
-    click.echo(plan_text.plan_text(chosen, target, sources, shlex.join(words), creation))
+        creation = _creation(chosen, options)
+        sections, estimate = creation.sections, creation.estimate
+    text = plan_text.plan_text(chosen, target, sources, shlex.join(words), sections)
+    if as_json:
+        show_json(plan_document.document(chosen, target, sources, estimate, text))
+    else:
+        show(text)
+
+
+def _creation(chosen: Any, options: dict[str, Any]) -> Any:
+    """What would be created, of the options of a run."""
+    from diskbook.plan import cost as plan_cost
+
+    return plan_cost.creation(
+        chosen,
+        options["cloud"],
+        subscription=options["subscription"],
+        live=options["live_prices"],
+        limit=options["max_cost_usd"],
+        expires_h=options["expires"],
+    )

@@ -9,28 +9,35 @@ import click
 
 from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
+from diskbook.cli import complete
+from diskbook.cli.examples import examples
 from diskbook.cli.options import limit_names, limit_numbers
+from diskbook.cli.output import json_option, progress_apart, show, show_json
 
 
-@click.command(name="list")
-def list_() -> None:
-    """List scenarios, emulator profiles and runs."""
-    from diskbook import load
+@click.command(name="list", epilog=examples("diskbook list", "diskbook list --json"))
+@json_option
+def list_(as_json: bool) -> None:
+    """List scenarios, emulator profiles, and runs with their date, answer and report."""
     from diskbook.runs import overview
 
-    click.echo("scenarios: " + ", ".join(load.names()))
-    click.echo("emulator profiles: " + ", ".join(sorted(path.stem for path in paths.PROFILES.glob("*.toml"))))
-    table = overview.runs_table()
-    click.echo("runs:" if len(table) else "runs: none")
-    for name, row in table.iterrows():
-        standing = f"  {row.standing}" if row.standing else ""
-        click.echo(f"  {name}  {row.provenance}  {row.state}{standing}")
+    if as_json:
+        show_json(overview.document())
+    else:
+        show(overview.text())
 
 
 _IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "imported"}
 
 
-@click.command(name="import")
+@click.command(
+    name="import",
+    epilog=examples(
+        "diskbook import results --dry-run",
+        "diskbook import results --name bought --disk-sku Premium_LRS --size-gib 1024",
+        'diskbook import results --layout "results/{arm}/{load}*" --json',
+    ),
+)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--name", help="Name of the run; by default imported, time and four digits.")
 @click.option("--arms-by", default="auto", show_default=True, help="folder, file, target or auto.")
@@ -38,11 +45,18 @@ _IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "impor
 @click.option("--same-machine", is_flag=True, help="All arms were measured on one machine: it cancels then.")
 @limit_names
 @click.option(
-    "--analysis", default="imported", show_default=True, help="Scenario whose notebook analyses it."
+    "--analysis",
+    default="imported",
+    show_default=True,
+    shell_complete=complete.scenarios,
+    help="Scenario whose notebook analyses it.",
 )
 @click.option("--layout", metavar="PATTERN", help='What paths mean, e.g. "{arm}/{replicate}/{load}*".')
 @click.option(
-    "--scenario", metavar="NAME", help="Map arms and loads onto this scenario; its notebook applies."
+    "--scenario",
+    metavar="NAME",
+    shell_complete=complete.scenarios,
+    help="Map arms and loads onto this scenario; its notebook applies.",
 )
 @click.option(
     "--dry-run", is_flag=True, help="Say what would be imported: arms, loads, repeats; write nothing."
@@ -50,12 +64,14 @@ _IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "impor
 @click.option("--report", is_flag=True, help="Run the analysis notebook, too, and make report.html.")
 @click.option("--dataset", metavar="NAME", help="azure-vm-noise-2024: recompute the tables of real noise.")
 @limit_numbers
+@json_option
 def import_(
     paths: tuple[str, ...],
     name: str | None,
     report: bool,
     dataset: str | None,
     dry_run: bool,
+    as_json: bool,
     **options: Any,
 ) -> None:
     """Make a run of results of fio and DiskSpd, also of bench_fio, VMFleet and PerfKitBenchmarker.
@@ -69,45 +85,71 @@ def import_(
     if dataset is not None:
         from diskbook.importing import azure_noise
 
-        if report or dry_run or options != {**dict.fromkeys(options), **_IMPORT_DEFAULTS}:
+        if report or dry_run or as_json or options != {**dict.fromkeys(options), **_IMPORT_DEFAULTS}:
             raise UsageError(
                 "--dataset recomputes tables and makes no run; of the options it takes --name only"
             )
         click.echo(azure_noise.run(paths, dataset, name))
         return
-    from diskbook.importing import text as import_text
+    from diskbook.importing import preview, text as import_text
 
     if dry_run:
-        click.echo(import_text.dry_run(paths, name, options))
+        planned = import_text.dry_run(paths, name, options)
+        if as_json:
+            show_json(import_text.planned_document(planned))
+        else:
+            click.echo(preview.words(planned))
         return
-    run, words = import_text.run(paths, name, options, click.echo)
-    click.echo(words)
-    if report:
-        click.echo(f"report: {import_text.report(run)}")
+    with progress_apart(as_json):
+        made = import_text.run(paths, name, options, click.echo)
+        if not as_json:
+            click.echo(import_text.text(made))
+        page = import_text.report(made.run) if report else None
+    if as_json:
+        show_json(import_text.document(made, page))
+    elif page:
+        click.echo(f"report: {page}")
 
 
-@click.command()
-@click.argument("name", metavar="RUN")
-def tables(name: str) -> None:
+@click.command(epilog=examples("diskbook tables my-run", "diskbook tables my-run --json"))
+@click.argument("name", metavar="RUN", shell_complete=complete.runs)
+@json_option
+def tables(name: str, as_json: bool) -> None:
     """Rebuild the tables of RUN from its raw results."""
     from diskbook.store import run as runs, tables as store_tables
 
     folder = runs.open_run(name)
     built = store_tables.build(folder)
     store_tables.write(built, folder.folder)
+    if as_json:
+        from diskbook.show import documents
+
+        rows = {"n_trials": len(built.trials), "n_bins": len(built.bins), "n_series": len(built.series)}
+        show_json(documents.Tables(run=folder.name, **rows))
+        return
     click.echo(
         f"{len(built.trials)} rows of trials, {len(built.bins)} of bins, {len(built.series)} of series"
     )
 
 
-@click.command()
-@click.argument("name", metavar="RUN")
+@click.command(
+    epilog=examples(
+        "diskbook why sample-zone-disks",
+        "diskbook why sample-zone-disks --arm zrs-z2 --json",
+        "diskbook why --protocol sample-zone-disks",
+        "diskbook why bought --vm-size Standard_D4as_v4 --disk-iops 5000",
+    )
+)
+@click.argument("name", metavar="RUN", shell_complete=complete.runs)
 @click.option("--arm", metavar="NAME", help="Only this arm.")
 @click.option("--workload", metavar="NAME", help="Only this workload.")
 @click.option("--protocol", "by_protocol", is_flag=True, help="What each comparison lacks to be closed.")
 @limit_names
 @limit_numbers
-def why(name: str, arm: str | None, workload: str | None, by_protocol: bool, **limits: Any) -> None:
+@json_option
+def why(
+    name: str, arm: str | None, workload: str | None, by_protocol: bool, as_json: bool, **limits: Any
+) -> None:
     """Say for every cell of RUN whether it was throttled, by which limit, and what would help.
 
     It also says which cells have evidence from the platform's metrics, and why others have none.
@@ -118,19 +160,28 @@ def why(name: str, arm: str | None, workload: str | None, by_protocol: bool, **l
     given = {name: value for name, value in limits.items() if value is not None}
     if given and by_protocol:
         raise UsageError("--protocol is about comparisons: leave the limits out, or import again with them")
+    from diskbook.analysis import diagnosis
+
+    if by_protocol:
+        if as_json:
+            show_json(diagnosis.protocol_document(name, arm, workload))
+        else:
+            show(diagnosis.protocol_of_run(name, arm, workload))
+        return
     if given:
         from diskbook.importing import why as import_why
 
-        click.echo(import_why.of_run(name, arm, workload, given))
-        return
-    from diskbook.analysis import diagnosis
+        diagnosed = import_why.of_run(name, arm, workload, given)
+    else:
+        diagnosed = diagnosis.diagnosed(name, arm, workload)
+    if as_json:
+        show_json(diagnosed.document)
+    else:
+        show(diagnosed.text)
 
-    say = diagnosis.protocol_of_run if by_protocol else diagnosis.of_run
-    click.echo(say(name, arm, workload))
 
-
-@click.command()
-@click.argument("name", metavar="RUN")
+@click.command(epilog=examples("diskbook figures sample-zone-disks"))
+@click.argument("name", metavar="RUN", shell_complete=complete.runs)
 @click.option("--scenario", "file", type=Path, metavar="FILE", help="The scenario's file, of your own.")
 def figures(name: str, file: Path | None) -> None:
     """Export the figures of RUN to figures/<scenario>, replacing those that are there."""
@@ -142,20 +193,25 @@ def figures(name: str, file: Path | None) -> None:
         click.echo(path)
 
 
-@click.command()
-@click.argument("name", metavar="RUN")
+@click.command(epilog=examples("diskbook report my-run", "diskbook report my-run --json"))
+@click.argument("name", metavar="RUN", shell_complete=complete.runs)
 @click.option("--scenario", "file", metavar="FILE", help="The scenario's file, of your own.")
-def report(name: str, file: str | None) -> None:
+@json_option
+def report(name: str, file: str | None, as_json: bool) -> None:
     """Analyse RUN again, also one of a colleague, and write its report. Asks no cloud and no machine."""
     from diskbook.runs import pipeline
     from diskbook.store import run as runs
 
-    outcome = pipeline.analyse(runs.open_run(name), file)
-    click.echo(outcome.words)
+    with progress_apart(as_json):
+        outcome = pipeline.analyse(runs.open_run(name), file)
+    if as_json:
+        show_json(pipeline.document(outcome))
+    else:
+        click.echo(outcome.words)
 
 
-@click.command()
-@click.argument("name", metavar="RUN")
+@click.command(epilog=examples("diskbook record recorded"))
+@click.argument("name", metavar="RUN", shell_complete=complete.runs)
 def record(name: str) -> None:
     """Pack what RUN recorded of Azure, with its manifest, into one file to send; list what was replaced.
 
@@ -167,8 +223,8 @@ def record(name: str) -> None:
     click.echo(runs_record.pack(runs.open_run(name)).words)
 
 
-@click.command()
-@click.argument("scenarios", nargs=-1)
+@click.command(epilog=examples("diskbook sample zone-disks"))
+@click.argument("scenarios", nargs=-1, shell_complete=complete.samples)
 def sample(scenarios: tuple[str, ...]) -> None:
     """Make the sample runs of SCENARIOS (default: all) and their figures again, on the emulator."""
     from diskbook import load

@@ -7,13 +7,34 @@ from typing import Any
 import click
 
 from diskbook.base.errors import UsageError
+from diskbook.cli import complete
+from diskbook.cli.examples import examples
 from diskbook.cli.options import expires, max_cost, setting
 
 
-@click.command()
-@click.argument("scenario", required=False)
-@click.option("--cloud", default="emulator", show_default=True, help="emulator, azure or inventory.")
-@click.option("--preset", default="quick", show_default=True, help="quick, standard or full.")
+@click.command(
+    epilog=examples(
+        "diskbook run zone-disks",
+        "diskbook run zone-disks --preset standard --name second --set design.replicates=5",
+        "diskbook run local-disk --cloud inventory --folder .",
+        "diskbook run --resume my-run",
+    )
+)
+@click.argument("scenario", required=False, shell_complete=complete.scenarios)
+@click.option(
+    "--cloud",
+    default="emulator",
+    show_default=True,
+    shell_complete=complete.clouds,
+    help="emulator, azure or inventory.",
+)
+@click.option(
+    "--preset",
+    shell_complete=complete.presets,
+    default="quick",
+    show_default=True,
+    help="quick, standard or full.",
+)
 @click.option("--name", help="Name of the run; by default scenario, time and four digits.")
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, e.g. design.replicates=2."
@@ -24,23 +45,29 @@ from diskbook.cli.options import expires, max_cost, setting
 @click.option("--folder", metavar="PATH", help="Inventory without a file: measure in this folder, here.")
 @max_cost
 @click.option("--emulator", "emulator_name", metavar="NAME", help="Use this running emulator.")
-@click.option("--emulator-profile", help="The truth that the emulator plays; by default 'default'.")
+@click.option(
+    "--emulator-profile",
+    shell_complete=complete.profiles,
+    help="The truth that the emulator plays; by default 'default'.",
+)
 @click.option("--emulator-seed", type=int, help="Seed of the emulator's noise; by default the design's.")
 @click.option("--time-scale", type=float, help="Scale of the emulator's delays; by default 0.01.")
 @expires
 @click.option("--record", is_flag=True, help="Keep each exchange with Azure, scrubbed, as arm.jsonl.gz.")
 @click.option("--keep", is_flag=True, help="Leave machines and disks standing, also where it fails.")
-@click.option("--resume", metavar="RUN", help="Go on with a run that was cut short.")
+@click.option(
+    "--resume", metavar="RUN", shell_complete=complete.runs, help="Go on with a run that was cut short."
+)
 def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
     """Run SCENARIO: provision, benchmark, analyse, tear down.
 
     SCENARIO is a name, or DIR/NAME.toml: a notebook 3-analyse-NAME.ipynb and a module NAME.py beside that
     file then analyse the run. They are code, and run as such; name the file again with --resume.
     """
+    if resume and (scenario is None or scenario.endswith(".toml")) and _is_finished(resume, scenario):
+        return
     from diskbook import load
-    from diskbook.azure import expiry
     from diskbook.cloud import connect
-    from diskbook.own_hosts import stage as own_hosts
     from diskbook.runs import pipeline
     from diskbook.show import run as show_run
     from diskbook.tables.vocabulary import Provenance
@@ -60,12 +87,31 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
     outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
     click.echo(outcome.words)
+    _say_standing(folder)
+
+
+def _say_standing(folder: Any) -> None:
+    """Say what of a run stands after it, and how it goes."""
+    from diskbook.azure import expiry
+    from diskbook.own_hosts import stage as own_hosts
+
     for standing, how in (
         (own_hosts.standing_text(folder.manifest), "removes that"),
         (expiry.uptime_text(folder.manifest), "deletes its machines"),
     ):
         if standing:
             click.echo(f"run {folder.name} {standing}; 'diskbook teardown {folder.name}' {how}")
+
+
+def _is_finished(name: str, file: str | None) -> bool:
+    """Say so of a run that has come to its end, before what a run needs is imported."""
+    from diskbook.runs import finished
+
+    folder = finished.folder_of(name)
+    when = finished.since(folder, file_named=file is not None)
+    if when:
+        click.echo(finished.words(folder, when))
+    return bool(when)
 
 
 def _note(folder: Any, options: dict[str, Any]) -> None:

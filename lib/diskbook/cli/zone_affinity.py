@@ -9,13 +9,26 @@ from typing import Any
 import click
 
 from diskbook.base.errors import UsageError
+from diskbook.cli import complete
+from diskbook.cli.examples import examples
 
 
-@click.command(name="zone-affinity")
+@click.command(
+    name="zone-affinity",
+    epilog=examples(
+        "diskbook zone-affinity --device /dev/sdc --zone 1 --learn zones.json",
+        "diskbook zone-affinity --device /dev/sdc --near-ms 1.2 --far-ms 2.5 --json",
+    ),
+)
 @click.option("--device", required=True, help="Block device or file that the workload uses, where it runs.")
 @click.option("--zone", default="", help="Zone of the machine that reads.")
 @click.option("--learn", metavar="FILE", help="Keep in FILE what reads from --zone take; no verdict.")
-@click.option("--baseline", metavar="FILE|RUN", help="FILE of --learn, or a run that read such a disk.")
+@click.option(
+    "--baseline",
+    metavar="FILE|RUN",
+    shell_complete=complete.runs,
+    help="FILE of --learn, or a run that read such a disk.",
+)
 @click.option("--disk", metavar="NAME", help="Name of the disk in that run, if it has several.")
 @click.option("--near-ms", type=float, help="In place of a baseline: read latency from the nearest zone.")
 @click.option("--far-ms", type=float, help="And from the nearest of the others.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -16,7 +17,8 @@ from diskbook.scenario import network_rules, volume_rules, volume_words
 from diskbook.scenario.model import Arm, Disk, Machine, Network, Scenario
 from diskbook.throttling import expected, volume_bound, volume_setups
 
-WIDTH = 52
+WIDTH = 38
+"""Columns of what is paid for: with the numbers after it a row has 80."""
 UNITS = ("GiB", "IOP", "MB/")
 """Beginnings of what is counted in a unit of its own."""
 
@@ -239,9 +241,9 @@ def _limit_text(limit: tuple[float, str]) -> str:
 def cost(estimate: Estimate, limit: float | None, cloud: str) -> str:
     """The cost as a table, with its source, its worst case and the limit."""
     what = "cost" if cloud == "azure" else "cost, if it ran on Azure (on the emulator it costs nothing)"
-    head = f"  {'':<{WIDTH}}{'USD each':>18}{'hours':>7}{'expected':>10}{'at worst':>10}"
+    head = f"  {'':<{WIDTH}}{'USD each':>14}{'hours':>6}{'expected':>10}{'at worst':>10}"
     rows = [_row(line) for line in estimate.lines]
-    total = f"  {'in all, USD':<{WIDTH + 25}}{estimate.usd:>10.2f}{estimate.worst_usd:>10.2f}"
+    total = f"  {'in all, USD':<{WIDTH + 20}}{estimate.usd:>10.2f}{estimate.worst_usd:>10.2f}"
     notes = [f"  prices: {estimate.source}", *(f"  {note}" for note in estimate.notes)]
     guessed = sorted(
         {line.what for line in estimate.lines if line.price and line.price.quality == "inferred"}
@@ -258,8 +260,8 @@ def _worst(estimate: Estimate) -> list[str]:
     """What a run costs that is never torn down: until it expires, and each day after that."""
     return [
         f"  at worst: never torn down, it costs {estimate.worst_usd:.2f} USD until it expires after "
-        f"{round(estimate.worst_hours, 1):g} h, and then",
-        f"  {estimate.usd_a_day_after:.2f} USD a day for what expiry does not end, until "
+        f"{round(estimate.worst_hours, 1):g} h, and then "
+        f"{estimate.usd_a_day_after:.2f} USD a day for what expiry does not end, until "
         "'diskbook sweep --delete'. Without outgoing traffic, taxes and discounts",
     ]
 
@@ -296,7 +298,9 @@ def _row(line: Line) -> str:
     what = f"{line.count:,.0f} {line.what}" if line.what[:3] in UNITS else f"{line.count:,.0f} x {line.what}"
     each = "unknown" if line.price is None else f"{line.price.usd:.6g}{_per(line.price.unit)}"
     hours = "" if line.hours is None else f"{line.hours:.1f}"
-    return f"  {what:<{WIDTH}}{each:>18}{hours:>7}{_usd(line.usd):>10}{_usd(line.worst_usd):>10}"
+    numbers = f"{each:>14}{hours:>6}{_usd(line.usd):>10}{_usd(line.worst_usd):>10}"
+    first, *rest = textwrap.wrap(what, WIDTH - 1, subsequent_indent="  ", break_long_words=False)
+    return "\n".join([f"  {first:<{WIDTH}}{numbers}", *(f"  {text}" for text in rest)])
 
 
 def _per(unit: str) -> str:

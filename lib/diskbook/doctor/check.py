@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 
 from azure.core.exceptions import AzureError
 
 from diskbook.azure import refusals
 from diskbook.base.errors import DiskbookError
+from diskbook.show.documents import CheckRow, Doctor
 
 
 class State(StrEnum):
@@ -61,5 +61,5 @@ def text_of(subject: str, checks: Sequence[Check]) -> str:
 
 def json_of(subject: str, checks: Sequence[Check]) -> str:
     """The same for programs."""
-    document = {"of": subject, "ok": all_ok(checks), "checks": [asdict(check) for check in checks]}
-    return json.dumps(document, indent=1)
+    rows = [CheckRow(name=check.name, state=check.state, text=check.text) for check in checks]
+    return Doctor(of=subject, ok=all_ok(checks), checks=rows).text

@@ -22,7 +22,7 @@ from diskbook.figures.export import export
 from diskbook.figures.style import Picture
 from diskbook.importing import names, preview, run as importer
 from diskbook.importing.scenario import Settings
-from diskbook.show import conformance, doubt_words, html, sentences, tables
+from diskbook.show import conformance, documents, doubt_words, html, sentences, tables
 from diskbook.store import run as runs, tables as store_tables
 from diskbook.store.run import Run
 from diskbook.tables import schema
@@ -42,8 +42,8 @@ def run(
     name: str | None,
     options: Mapping[str, Any],
     show: Callable[[str], None] = lambda _: None,
-) -> tuple[Run, str]:
-    """Import; return the run, and what came of it in words; `show` is told how paths are read beforehand.
+) -> importer.Imported:
+    """Import; `show` is told how paths are read beforehand. What came of it is said by `text`.
 
     Raises
     ------
@@ -55,19 +55,47 @@ def run(
         if sentences := preview.reading(planned):
             show(sentences)
 
-    made = importer.make(files, name or runs.new_name("imported"), Settings(**options), before)
-    return made.run, text(made)
+    return importer.make(files, name or runs.new_name("imported"), Settings(**options), before)
 
 
-def dry_run(files: Sequence[str], name: str | None, options: Mapping[str, Any]) -> str:
-    """Say what would be imported, as arms x loads x repeats; nothing is written.
+def dry_run(files: Sequence[str], name: str | None, options: Mapping[str, Any]) -> importer.Planned:
+    """Find what would be imported; nothing is written. `preview.words` says it, `planned_document` as well.
 
     Raises
     ------
     UsageError, DiskbookError
         See `importer.plan`.
     """
-    return preview.words(importer.plan(files, name or runs.new_name("imported"), Settings(**options)))
+    return importer.plan(files, name or runs.new_name("imported"), Settings(**options))
+
+
+def planned_document(planned: importer.Planned) -> documents.Import:
+    """What would be imported, for programs."""
+    arms = Counter(entry.arm for entry in planned.entries)
+    return documents.Import(
+        run=planned.name,
+        written=False,
+        arms={arm: arms[arm] for arm in planned.arms},
+        n_measurements=len(planned.entries),
+        remarks=list(planned.flags),
+        not_used=list(planned.refused),
+        paths_read_as=list(planned.reading),
+        report="",
+    )
+
+
+def document(made: importer.Imported, page: Path | None = None) -> documents.Import:
+    """What was imported, for programs; `page` is the report, where one was made."""
+    return documents.Import(
+        run=made.run.name,
+        written=True,
+        arms=dict(made.arms),
+        n_measurements=made.n_trials,
+        remarks=list(made.flags),
+        not_used=list(made.refused),
+        paths_read_as=list(made.reading),
+        report=str(page or ""),
+    )
 
 
 def report(run: Run) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from diskbook.analysis import diagnosis
+from diskbook.analysis.diagnosis import Diagnosed
 from diskbook.analysis.named_limits import Named
 from diskbook.base.errors import UsageError
 from diskbook.importing import scenario
@@ -14,7 +15,7 @@ from diskbook.store.run import open_run
 from diskbook.tables.vocabulary import Provenance
 
 
-def of_run(name: str, arm: str | None, workload: str | None, options: Mapping[str, Any]) -> str:
+def of_run(name: str, arm: str | None, workload: str | None, options: Mapping[str, Any]) -> Diagnosed:
     """Say what throttled an imported run, with limits of a disk or machine that are named for this answer.
 
     What was named at the import holds besides, as far as it is not named anew.
@@ -33,4 +34,4 @@ def of_run(name: str, arm: str | None, workload: str | None, options: Mapping[st
         raise error
     together = given.beside(Named.of_manifest(manifest))
     known = scenario.limits(Settings(**together.given))
-    return diagnosis.of_run(name, arm, workload, given, known)
+    return diagnosis.diagnosed(name, arm, workload, given, known)

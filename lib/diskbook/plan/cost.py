@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 
 from azure.core.exceptions import AzureError
@@ -13,10 +14,19 @@ from diskbook.azure.offers import Quota, Region
 from diskbook.base.errors import DiskbookError
 from diskbook.cloud import connect
 from diskbook.cost import budget, retail, text as cost_text
+from diskbook.cost.estimate import Estimate
 from diskbook.scenario.model import Scenario
 
 
-def sections(
+@dataclass(frozen=True)
+class Creation:
+    """What would be created: its sections of the plan, and what it costs."""
+
+    sections: list[str]
+    estimate: Estimate
+
+
+def creation(
     scenario: Scenario,
     cloud: str = "emulator",
     *,
@@ -24,8 +34,8 @@ def sections(
     live: bool = False,
     limit: float | None = None,
     expires_h: float | None = None,
-) -> list[str]:
-    """Sections of the plan: what would be created, limits, cost, quota, and what stands in the way.
+) -> Creation:
+    """Say what would be created, with its limits, cost and quota, and what stands in the way.
 
     Parameters
     ----------
@@ -62,7 +72,8 @@ def sections(
             ]
         ),
     ]
-    return texts + (_of_subscription(scenario, clients) if clients else [_quota(scenario)])
+    texts += _of_subscription(scenario, clients) if clients else [_quota(scenario)]
+    return Creation(texts, estimate)
 
 
 def _quota(scenario: Scenario) -> str:

@@ -64,7 +64,7 @@ def plan_text(
     parts = ["\n".join([_design(scenario), *unjudged]), _time(scenario), *creation]
     if any(item.family == "headline" for item in scenario.comparison) or target.anything:
         family = len(sample_size.headline(scenario))
-        known, notes = _evidence(scenario, sources)
+        known, notes = evidence(scenario, sources)
         parts.append(
             _now(scenario, known, notes + _slow_pairs(scenario, known, target, family), family, target)
         )
@@ -78,7 +78,14 @@ def plan_text(
     return "\n\n".join(parts)
 
 
-def _evidence(scenario: Scenario, sources: Sources) -> tuple[list[Evidence], list[str]]:
+def evidence(scenario: Scenario, sources: Sources) -> tuple[list[Evidence], list[str]]:
+    """The spread of the headline comparisons, and what has to be known of it.
+
+    Raises
+    ------
+    UsageError
+        When the sources contradict each other, or the pilot supports no comparison.
+    """
     pilot = sources.pilot
     if pilot is None:
         return sample_size.from_assumed(scenario, sources.sd_disk, sources.sd_run), [UNKNOWN_DISKS]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 
 from diskbook import load
+from diskbook.analysis import report as reports
 from diskbook.azure import expiry
+from diskbook.base import paths
+from diskbook.base.errors import DiskbookError
 from diskbook.own_hosts import stage as own_hosts
+from diskbook.show.documents import Overview, RunRow, ScenarioRow
 from diskbook.store import run as runs
+from diskbook.store.run import Run
 
 
 def scenarios() -> pd.DataFrame:
@@ -30,20 +37,82 @@ def scenarios() -> pd.DataFrame:
 
 
 def runs_table() -> pd.DataFrame:
-    """Runs in the run folder: scenario, preset, provenance, whether all is measured, what still stands."""
-    rows = []
-    for path in sorted(runs.runs_root().glob("*/manifest.json")):
-        run = runs.Run(path.parent)
-        manifest = run.manifest
-        rows.append(
-            {
-                "run": run.name,
-                "scenario": manifest["scenario"]["name"],
-                "preset": manifest["preset"],
-                "provenance": manifest["provenance"],
-                "state": "measured" if run.done("benchmark") else "unfinished",
-                "standing": expiry.uptime_text(manifest) or own_hosts.standing_text(manifest),
-            }
+    """Runs in the run folder: what they are of, whether all is measured, the answer, what still stands."""
+    rows = [row.model_dump() for row in run_rows()]
+    return pd.DataFrame(rows, columns=list(RunRow.model_fields)).set_index("run")
+
+
+def run_rows() -> list[RunRow]:
+    """Runs in the run folder, by name."""
+    return [_run_row(Run(path.parent)) for path in sorted(runs.runs_root().glob("*/manifest.json"))]
+
+
+def document() -> Overview:
+    """What there is, for programs."""
+    rows = [
+        ScenarioRow(
+            scenario=str(name),
+            question=row["question"],
+            n_arms=row["arms"],
+            n_workloads=row["workloads"],
+            region=row["region"],
         )
-    columns = ["run", "scenario", "preset", "provenance", "state", "standing"]
-    return pd.DataFrame(rows, columns=columns).set_index("run")
+        for name, row in scenarios().to_dict("index").items()
+    ]
+    return Overview(scenarios=rows, profiles=profiles(), runs=run_rows())
+
+
+def text() -> str:
+    """What there is: scenarios, profiles, and each run with its date, answer and report."""
+    rows = run_rows()
+    return "\n".join(
+        [
+            f"scenarios: {', '.join(load.names())}",
+            f"emulator profiles: {', '.join(profiles())}",
+            "runs:" if rows else "runs: none",
+            *(line for row in rows for line in _lines(row)),
+        ]
+    )
+
+
+def profiles() -> list[str]:
+    """Names of the emulator's profiles."""
+    return sorted(path.stem for path in paths.PROFILES.glob("*.toml"))
+
+
+def _lines(row: RunRow) -> list[str]:
+    first = f"  {row.run}  {row.provenance}  {row.state}  {row.begun_utc[:10]}"
+    return [
+        f"{first}  {row.standing}" if row.standing else first,
+        *([f"    {row.answer}"] if row.answer else []),
+        *([f"    report: {row.report}"] if row.report else []),
+    ]
+
+
+def _run_row(run: Run) -> RunRow:
+    manifest, report = run.manifest, run.folder / "report.html"
+    return RunRow(
+        run=run.name,
+        scenario=manifest["scenario"]["name"],
+        preset=manifest["preset"],
+        provenance=manifest["provenance"],
+        state="measured" if run.done("benchmark") else "unfinished",
+        begun_utc=manifest["created_utc"],
+        answer=_answer(run),
+        report=_place(report) if report.is_file() else "",
+        standing=expiry.uptime_text(manifest) or own_hosts.standing_text(manifest),
+    )
+
+
+def _place(path: Path) -> str:
+    """A path as short as it can be copied from the folder one is in."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _answer(run: Run) -> str:
+    """Answer of a run; "" where it has not been analysed, or what that left is damaged."""
+    try:
+        return reports.headline(run)
+    except DiskbookError:
+        return ""

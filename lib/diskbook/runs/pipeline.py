@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import psutil
 
 from diskbook import load
@@ -26,8 +27,11 @@ from diskbook.cloud import emulator as own_emulator
 from diskbook.runs import leftovers, stages
 from diskbook.runs.execute_notebook import EXIT_USER_ERROR
 from diskbook.runs.progress import Progress
+from diskbook.show import documents
 from diskbook.store import plan as plans, session
 from diskbook.store.run import Run
+
+TEXTS = [name for name, field in documents.Judged.model_fields.items() if field.annotation is str]
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,21 @@ class Outcome:
         """Last words of a command."""
         answer = [self.headline, self.protocol] if self.protocol else [self.headline]
         return "\n".join(["", *answer, "", f"report: {self.report}"])
+
+
+def document(outcome: Outcome) -> documents.Report:
+    """What a run ended in, for programs."""
+    table = pd.read_csv(outcome.run.folder / "comparisons.csv")
+    table[TEXTS] = table[TEXTS].fillna("")
+    rows = table[list(documents.Judged.model_fields)].to_dict("records")
+    return documents.Report(
+        run=outcome.run.name,
+        provenance=outcome.run.manifest["provenance"],
+        answer=outcome.headline,
+        protocol=outcome.protocol,
+        report=str(outcome.report),
+        comparisons=[documents.Judged.model_validate(row) for row in rows],
+    )
 
 
 def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Outcome:

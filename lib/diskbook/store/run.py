@@ -30,7 +30,7 @@ from diskbook.scenario.model import Scenario
 SCHEMA = 1
 HEADLINE_FILE = "headline.txt"
 """Answer of a run in one sentence, where its analysis has one besides its comparisons."""
-SIGNATURE = "signature"  # key of the manifest: this client's, over all other keys
+SIGNATURE = client.SIGNATURE
 _replicates = threading.Lock()
 _CUT = "...cut short"  # ends a ledger line that was not written whole
 
@@ -42,7 +42,7 @@ def now_utc() -> str:
 
 def runs_root() -> Path:
     """Folder that holds the runs: $DISKBOOK_RUNS, else data/runs of the clone."""
-    return Path(os.environ.get("DISKBOOK_RUNS", paths.RUNS))
+    return paths.runs_root()
 
 
 def folder_of(name: str | Path) -> Path:
@@ -93,9 +93,7 @@ class Run:
     @property
     def is_signed(self) -> bool:
         """Whether this client wrote the manifest as it stands, for a run of this name."""
-        manifest = self.manifest
-        signed = client.is_signed(manifest.get(SIGNATURE), *_signed_words(manifest))
-        return signed and manifest["run"] == self.name
+        return client.is_signed_manifest(self.manifest, self.name)
 
     def check_signed(self) -> None:
         """Make sure that the manifest is this client's own word, before anything is done on it.
@@ -116,7 +114,7 @@ class Run:
         """Replace the manifest as a whole: a new one is signed, one that was not signed stays so."""
         content = {key: value for key, value in manifest.items() if key != SIGNATURE}
         if not (self.folder / "manifest.json").exists() or self.is_signed:
-            content[SIGNATURE] = client.sign(*_signed_words(content))
+            content[SIGNATURE] = client.sign(*client.manifest_words(content))
         self.write("manifest.json", json.dumps(content, indent=1, sort_keys=False) + "\n")
 
     def write(self, name: str, content: str | bytes) -> None:
@@ -300,12 +298,6 @@ def check_no_links(folder: Path) -> None:
 def new_name(scenario: str) -> str:
     """Name for a new run: scenario, UTC time, and four random digits against collisions."""
     return f"{scenario}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
-
-
-def _signed_words(manifest: dict[str, Any]) -> tuple[str, str]:
-    """What a manifest's signature is for, and over."""
-    content = {key: value for key, value in manifest.items() if key != SIGNATURE}
-    return "manifest", json.dumps(content, sort_keys=True)
 
 
 def _event(path: Path, number: int, line: str, lines: list[str]) -> dict[str, Any] | None:

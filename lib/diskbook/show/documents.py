@@ -1,0 +1,302 @@
+"""What commands print with --json: one record each, whose keys stay; docs/json.md lists them.
+
+Units stand in the names (`_s`, `_ms`, `_iops`, `_mb_s`, `_usd`), times are ISO 8601 in UTC. A key may be
+added; where one goes or means something else, the number behind the command's name in `schema` goes up.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+def _number(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+Number = Annotated[float | None, BeforeValidator(_number)]
+"""A number, or null where there is none; JSON has no NaN."""
+
+
+class Record(BaseModel):
+    """Keys and values of a part of a document."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Document(Record):
+    """All that a command prints."""
+
+    COMMAND: ClassVar[str]
+    VERSION: ClassVar[int] = 1
+
+    @property
+    def text(self) -> str:
+        """The document as JSON text."""
+        content = {"schema": f"diskbook/{self.COMMAND}/{self.VERSION}", **self.model_dump(mode="json")}
+        return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+class ScenarioRow(Record):
+    """A scenario that comes with the workbook."""
+
+    scenario: str
+    question: str = Field(description="what its runs answer")
+    n_arms: int
+    n_workloads: int
+    region: str
+
+
+class RunRow(Record):
+    """A run in the run folder."""
+
+    run: str
+    scenario: str
+    preset: str
+    provenance: str = Field(description="azure, emulated, inventory, imported")
+    state: str = Field(description="measured or unfinished")
+    begun_utc: str
+    answer: str = Field(description='the answer in a sentence; "" before the analysis')
+    report: str = Field(description='path of report.html; "" where there is none')
+    standing: str = Field(description='what stands, and until when; "" where nothing does')
+
+
+class Overview(Document):
+    """Scenarios, emulator profiles and runs."""
+
+    COMMAND: ClassVar[str] = "list"
+
+    scenarios: list[ScenarioRow]
+    profiles: list[str] = Field(description="of the emulator")
+    runs: list[RunRow]
+
+
+class CellRow(Record):
+    """What holds one arm under one workload."""
+
+    arm: str
+    workload: str
+    verdict: str = Field(
+        description="throttled, credit ran out, saturated, limit not known, perhaps, unknown, not throttled"
+    )
+    cause: str
+    remedy: str = Field(description='"" where there is none')
+    iops: Number = Field(description="median of the trials")
+    mb_s: Number = Field(description="median, in 10^6 bytes/s")
+    lat_mean_ms: Number = Field(description="mean latency, median of the trials")
+    platform: str = Field(description="evidence of the platform's metrics, or why there is none")
+
+
+class Why(Document):
+    """What throttles the cells of a run."""
+
+    COMMAND: ClassVar[str] = "why"
+
+    run: str
+    provenance: str
+    doubts: list[str] = Field(description="what speaks against the numbers, a sentence each")
+    cells: list[CellRow]
+
+
+class PointRow(Record):
+    """A point of the protocol that a comparison lacks."""
+
+    number: int
+    name: str
+    why: str
+    remedy: str
+
+
+class ComparisonRow(Record):
+    """A comparison, judged by the protocol."""
+
+    arm: str
+    base_arm: str
+    workload: str
+    metric: str
+    family: str
+    closed: bool
+    missing: list[PointRow]
+
+
+class Protocol(Document):
+    """What the comparisons of a run lack of docs/protocol.md."""
+
+    COMMAND: ClassVar[str] = "why-protocol"
+
+    run: str
+    provenance: str
+    comparisons: list[ComparisonRow]
+
+
+class Judged(Record):
+    """A row of comparisons.csv: a ratio, in one scope."""
+
+    arm: str
+    base_arm: str
+    workload: str
+    direction: str
+    metric: str
+    scope: str
+    family: str
+    ratio: Number
+    ci_low: Number
+    ci_high: Number
+    level: Number = Field(description="of the interval, 0.95 for 95 %")
+    p_adjusted: Number
+    diff_ms: Number
+    diff_low_ms: Number
+    diff_high_ms: Number
+    n_replicates: int
+    n_blocks: int
+    verdict: str
+
+
+class Report(Document):
+    """The analysed run: its answer, its comparisons, its report."""
+
+    COMMAND: ClassVar[str] = "report"
+
+    run: str
+    provenance: str
+    answer: str
+    protocol: str = Field(description='whether the headline comparisons are closed; "" where none is named')
+    report: str = Field(description="path of report.html")
+    comparisons: list[Judged]
+
+
+class Tables(Document):
+    """Tables that were rebuilt, with their number of rows."""
+
+    COMMAND: ClassVar[str] = "tables"
+
+    run: str
+    n_trials: int = Field(description="rows of trials")
+    n_bins: int = Field(description="rows of bins")
+    n_series: int = Field(description="rows of series")
+
+
+class Import(Document):
+    """What was imported, or would be."""
+
+    COMMAND: ClassVar[str] = "import"
+
+    run: str
+    written: bool = Field(description="false with --dry-run")
+    arms: dict[str, int] = Field(description="measurements of each arm")
+    n_measurements: int
+    remarks: list[str] = Field(description="what must be known of the measurements")
+    not_used: list[str] = Field(description="what was left out, and why")
+    paths_read_as: list[str] = Field(description="how paths were read")
+    report: str = Field(description='path of report.html, with --report; else ""')
+
+
+class GroupRow(Record):
+    """A resource group that a run has left, or that only looks so."""
+
+    cloud: str
+    group: str
+    run: str = Field(description='"" where its tags are not those of a run')
+    expires_utc: str
+    holds: str
+    state: str
+    goes: bool = Field(description="whether --delete deletes it")
+
+
+class LeftoverRow(Record):
+    """Something left on this computer."""
+
+    what: str
+    goes: bool
+
+
+class Sweep(Document):
+    """What runs have left; with --delete before it is deleted."""
+
+    COMMAND: ClassVar[str] = "sweep"
+
+    groups: list[GroupRow]
+    here: list[LeftoverRow]
+    notes: list[str] = Field(description="what could not be looked at")
+    n_to_go: int
+    not_deleted: list[str] = Field(description="with --delete: what was left, and why")
+
+
+class EmulatorRow(Record):
+    """An emulator of this user."""
+
+    name: str
+    state: str = Field(description="running, kept or dead")
+    profile: str
+    endpoint: str = Field(description='"" unless it runs')
+
+
+class Emulators(Document):
+    """The emulators of this user."""
+
+    COMMAND: ClassVar[str] = "emulator-status"
+
+    emulators: list[EmulatorRow]
+
+
+class CheckRow(Record):
+    """What a run needs, and whether it is there."""
+
+    name: str
+    state: str = Field(description="ok, fails or not asked")
+    text: str = Field(description="what was seen, or what is wrong with its remedy")
+
+
+class Doctor(Document):
+    """Whether all is there that a run needs."""
+
+    COMMAND: ClassVar[str] = "doctor"
+
+    of: str = Field(description="what was looked at: scenario, preset and place")
+    ok: bool
+    checks: list[CheckRow]
+
+
+class CostRow(Record):
+    """Something that a run is billed for, all replicates."""
+
+    what: str
+    count: Number
+    hours: Number = Field(description="null where it is billed by use")
+    expected_usd: Number = Field(description="null where no price is known")
+    at_worst_usd: Number = Field(description="never torn down, until it expires")
+
+
+class NeedRow(Record):
+    """One way to reach the precision or power that was asked for, for disks like these."""
+
+    n_blocks: int
+    n_replicates: int
+    n_trials: int
+    total_s: float
+
+
+class Plan(Document):
+    """What a run would be: design, time, price, and how many replicates it needs."""
+
+    COMMAND: ClassVar[str] = "plan"
+
+    scenario: str
+    preset: str
+    region: str
+    n_replicates: int
+    n_trials: int
+    trials_s: float = Field(description="time of all trials")
+    around_s: float = Field(description="machines, disks, fill, moves and teardown of a replicate, on Azure")
+    expected_usd: Number = Field(description="null for hosts of one's own, which cost nothing there")
+    at_worst_usd: Number
+    prices: str = Field(description="where they are from")
+    costs: list[CostRow]
+    needs: list[NeedRow] = Field(description="with --half-width or --effect; else empty")
+    words: str = Field(description="all that the command prints without --json")
+
+
+DOCUMENTS = (Overview, Plan, Doctor, Why, Protocol, Report, Tables, Import, Sweep, Emulators)

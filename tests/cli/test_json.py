@@ -1,0 +1,61 @@
+"""What --json prints: one document a command, as its record and docs/json.md have it, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from diskbook import cli
+from diskbook.selftest import documents as page
+from diskbook.show import documents
+from support import fio_documents
+
+WHY = ("why", "sample-zone-disks", "--arm", "zrs-z2")
+ASKED = {
+    documents.Overview: ("list",),
+    documents.Plan: ("plan", "zone-disks", "--half-width", "2%"),
+    documents.Why: WHY,
+    documents.Protocol: ("why", "--protocol", "sample-zone-disks"),
+    documents.Emulators: ("emulator", "status"),
+}
+"""The others are asked for by tests/cli/test_examples.py."""
+
+
+def printed(words: Sequence[str]) -> dict:
+    done = CliRunner().invoke(cli.cli, [*words, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("record", ASKED)
+def test_a_command_prints_its_record(record: type[documents.Document]) -> None:
+    content = printed(ASKED[record])
+    assert content.pop("schema") == f"diskbook/{record.COMMAND}/{record.VERSION}"
+    assert record.model_validate(content).model_dump(mode="json") == content
+
+
+def test_an_import_prints_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
+    fio_documents.write(tmp_path / "a" / "read.json", fio_documents.entry())
+    for more in (("--dry-run",), ("--name", "mine")):
+        content = printed(("import", str(tmp_path / "a"), *more))
+        assert content["n_measurements"] == sum(content["arms"].values()) > 0
+        assert content["written"] is (more[0] == "--name")
+
+
+def test_a_number_that_there_is_not_is_null() -> None:
+    row = documents.CostRow(what="x", count=1.0, hours=float("nan"), expected_usd=None, at_worst_usd=2.0)
+    assert row.hours is None
+
+
+def test_an_error_stays_a_sentence() -> None:
+    done = CliRunner().invoke(cli.cli, ["why", "sample-zone-disk", "--json"])
+    assert done.stdout == "" and "did you mean 'sample-zone-disks'" in str(done.exception)
+
+
+def test_the_page_is_current() -> None:
+    assert page.PAGE.read_text("utf-8") == page.page()

@@ -191,10 +191,9 @@ def for_two_runs(
     alpha
         Level at which it is judged.
     """
-    n = max(least, 2)
-    if math.isfinite(df):  # as Stein's, with twice the variance
-        quantiles = _t(1 - alpha, df) + _t(2 * power - 1, df)
-        n = max(n, _at_least(2 * (quantiles * sd / math.log1p(effect)) ** 2))
+    # As Stein's, with twice the variance; with an assumed spread that is the least that it can be.
+    quantiles = _t(1 - alpha, df) + _t(2 * power - 1, df)
+    n = max(least, 2, _at_least(2 * (quantiles * sd / math.log1p(effect)) ** 2))
     while power_of_two_runs(sd, effect, n, alpha) < power:
         n += 1
     return n
@@ -214,6 +213,6 @@ def power_of_two_runs(sd: float, effect: float, n: int, alpha: float = ALPHA) ->
     tail = special.fdtr(freedom, freedom, np.minimum(share, 1 - share) / np.maximum(share, 1 - share))
     welch = freedom / (share**2 + (1 - share) ** 2)
     df = np.where(2 * tail < UNLIKE_P, welch, 2 * freedom)
-    # SciPy's noncentral t gives NaN beyond a noncentrality of 36; held at 30, power is understated, if at all.
+    # SciPy's noncentral t gives NaN beyond a noncentrality of 36; held at 30, power is understated at most.
     noncentrality = min(math.log1p(effect) / (sd * math.sqrt(2 / n)), 30.0)
     return float(1 - special.nctdtr(2 * freedom, noncentrality, quantile(1 - alpha, df)).mean())

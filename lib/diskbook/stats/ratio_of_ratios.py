@@ -1,9 +1,9 @@
 """Two runs of one comparison: the ratio of their ratios, and the spread of such ratios over several runs.
 
 The unit is the replicate, as within a run: a run enters with the mean of its replicates' log ratios, its
-standard error and its degrees of freedom (`stats.intervals`), so that every function here takes simulated runs
-and real ones alike. Runs of one scenario spread alike, so their variances are pooled; where an F-test at a
-lenient level says that they do not, Welch's interval holds if it is the wider one. Simulated with equal
+standard error and its degrees of freedom (`stats.intervals`), so that every function here takes simulated
+runs and real ones alike. Runs of one scenario spread alike, so their variances are pooled; where an F-test
+at a lenient level says that they do not, Welch's interval holds if it is the wider one. Simulated with equal
 variances and 2 to 10 replicates in each run, 4 to 5 % of pairs with one truth show a difference (Welch's
 alone 2 to 10 %).
 """

@@ -16,6 +16,7 @@ from diskbook.cli.options import expires, max_cost, setting
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as of run.")
 @click.option("--half-width", metavar="PERCENT", help="Wanted half-width of the interval, e.g. 1.5%.")
 @click.option("--effect", metavar="PERCENT", help="Difference to be found, e.g. 2%.")
+@click.option("--between-runs", metavar="PERCENT", help="Ratio of ratios of two runs to find, e.g. 10%.")
 @click.option("--power", metavar="PERCENT", help="Probability of finding it; by default 80%.")
 @click.option("--pilot", metavar="RUN", help="Take the spread from this run.")
 @click.option("--sd-disk", metavar="PERCENT", help="Assumed s.d. between disk pairs; else as published.")
@@ -36,7 +37,9 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], **options: Any) 
     from diskbook import load
     from diskbook.plan import cost as plan_cost, own as own_plan, text as plan_text
 
-    target = plan_text.target_of(options["half_width"], options["power"], options["effect"])
+    target = plan_text.target_of(
+        *(options[name] for name in ("half_width", "power", "effect", "between_runs"))
+    )
     sources = plan_text.sources_of(
         options["pilot"], options["history"], options["sd_disk"], options["sd_run"]
     )

@@ -75,7 +75,7 @@ class Beside:
         chosen = headline or self.pairs
         keys = list(dict.fromkeys(pair.key for pair in chosen))
         rows = [row for key in keys for row in self._drawn(key)]
-        spreads = {self.words(item.key): item.words for item in self.spreads if item.key in keys}
+        spreads = {self.words(item.key): item.brief for item in self.spreads if item.key in keys}
         names = {item.letter: item.name for item in self.runs}
         differing = len({pair.key for pair in chosen if pair.verdict is Verdict.DIFFERENCE})
         return runs_forest(

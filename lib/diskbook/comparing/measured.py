@@ -71,7 +71,9 @@ def read(names: Sequence[str]) -> tuple[Measured, ...]:
         or when emulated ones stand beside measured ones.
     """
     if len(names) < 2:
-        raise UsageError("compare needs two runs or more: diskbook compare RUN RUN")
+        raise UsageError(
+            "compare needs two runs or more: diskbook compare RUN RUN, or `runs` of the notebook"
+        )
     opened = [open_run(name) for name in names]
     folders = [run.folder.resolve() for run in opened]
     twice = next(

@@ -14,6 +14,7 @@ from diskbook.comparing import asked
 from diskbook.comparing.measured import Measured
 from diskbook.stats import intervals, power, ratio_of_ratios, verdicts
 from diskbook.stats.intervals import Interval
+from diskbook.stats.strata import UNCLEAR
 from diskbook.tables.vocabulary import WITHHELD, Scope, Verdict
 
 Row = Mapping[Any, Any]
@@ -31,6 +32,8 @@ class Pair:
         The runs' letters.
     ratios
         Of the runs, as their analyses have them (rows of comparisons.csv in the scope).
+    strata
+        In which zone the disks of each run answer, where that is known (`_stratum`).
     estimate
         Log of the ratio of ratios, other / first; NaN where there is none.
     p, p_adjusted
@@ -48,6 +51,7 @@ class Pair:
     other: str
     ratios: tuple[Row, Row]
     scope: Scope
+    strata: tuple[str, str]
     estimate: Interval = _NAN
     level: float = intervals.LEVEL
     p: float = math.nan
@@ -153,10 +157,10 @@ def _pair(first: Measured, other: Measured, key: tuple[str, ...]) -> Pair:
     several = all(int(rows[Scope.THESE]["n_replicates"]) > 1 for rows in tables)
     scope = Scope.LIKE_THESE if several else Scope.THESE
     rows = tables[0][scope], tables[1][scope]
+    strata = _stratum(first, rows[0]), _stratum(other, rows[1])
     item = next(asked.matching(first.scenario, key))
-    draft = Pair(
-        key, item.family, item.margin, first.letter, other.letter, rows, scope, level=float(rows[1]["level"])
-    )
+    draft = Pair(key, item.family, item.margin, first.letter, other.letter, rows, scope, strata)
+    draft = replace(draft, level=float(rows[1]["level"]))
     if refusals := _refusals(draft):
         return replace(draft, notes=refusals)
     return _estimated(draft, [estimate_of(row) for row in rows])
@@ -167,6 +171,26 @@ def _scopes(item: Measured, key: tuple[str, ...]) -> dict[str, Row]:
     table = item.comparisons
     chosen = table[(table[list(asked.KEY)] == list(key)).all(axis=1)]
     return {row["scope"]: row for row in chosen.to_dict("records")}
+
+
+def _stratum(item: Measured, row: Row) -> str:
+    """Where zone-redundant disks of a comparison answer, seen from its machines; empty where none is clear.
+
+    Names of zones are those of a region, so that "their own zone" is the same in all of them.
+    """
+    zones = {zone for zone in row["nearest_zone"].split("+") if zone not in ("", UNCLEAR)}
+    if not zones:
+        return ""
+    names = {item.scenario.arm_named(row[role]).machine for role in ("arm", "base_arm")}
+    entries = [
+        replicate.get("machines", {}).get(name) or {}
+        for replicate in item.manifest["replicates"]
+        for name in names
+    ]
+    places = {str(entry["physical_zone"]) for entry in entries if entry.get("physical_zone")}
+    if zones == places:
+        return "their own zone"
+    return f"{' and '.join(sorted(zones))}, to machines in {' and '.join(sorted(places)) or 'no zone'}"
 
 
 def _refusals(draft: Pair) -> tuple[str, ...]:
@@ -211,11 +235,9 @@ def _unjudged(draft: Pair) -> tuple[str, ...]:
         judged_by_gates = row["verdict"] == Verdict.INCONCLUSIVE and math.isnan(row["p_adjusted"])
         if math.isnan(row["ci_low"]) or judged_by_gates:
             return (f"{letter}: {row['warnings'] or 'no interval'}",)
-    zones = [row["nearest_zone"] for _, row in rows]
-    if zones[0] != zones[1]:
+    if all(draft.strata) and draft.strata[0] != draft.strata[1]:
         where = " and ".join(
-            f"from {zone or 'several zones'} in {letter}"
-            for zone, letter in zip(zones, (draft.first, draft.other), strict=True)
+            f"from {zone} in {letter}" for zone, (letter, _) in zip(draft.strata, rows, strict=True)
         )
         return (
             f"zone-redundant disks answer {where}: zones are strata, which are never mixed; repeat the run, "

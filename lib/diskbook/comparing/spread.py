@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diskbook.base.units import percent
 from diskbook.comparing.pairs import Pair, estimate_of
-from diskbook.stats import ratio_of_ratios
+from diskbook.stats import ratio_of_ratios, verdicts
 from diskbook.stats.ratio_of_ratios import Spread
 from diskbook.tables.vocabulary import Scope
 
@@ -28,20 +27,24 @@ class BetweenRuns:
 
     @property
     def words(self) -> str:
-        """The spread in words."""
-        sd, low, high = (_percent(value) for value in self.spread[:3])
-        words = f"s.d. between {self.spread.n_runs} runs {sd}, 95 % CI {low} to {high}"
+        """The spread in words, and what it may be due to."""
         if self.has_disks:
-            return f"{words}: that of their disks is in it, since runs have one replicate"
-        if self.spread.p < 0.05:
-            return f"{words}: more than their replicates explain (p {self.spread.p:.2g})"
-        return f"{words}: no more than their replicates explain (p {self.spread.p:.2g})"
+            return f"{self.brief}: that of their disks is in it, since runs have one replicate"
+        p = "<0.001" if self.spread.p < 0.001 else f"{self.spread.p:.2g}"
+        how_much = "more" if self.spread.p < verdicts.ALPHA else "no more"
+        return f"{self.brief}: {how_much} than their replicates explain (p {p})"
+
+    @property
+    def brief(self) -> str:
+        """The spread alone: "s.d. between 4 runs 9.8 %, 95 % CI 5.3 to 42 %"."""
+        sd, low, high = (_percent(value) for value in self.spread[:3])
+        return f"s.d. between {self.spread.n_runs} runs {sd} %, 95 % CI {low} to {high} %"
 
 
 def _percent(log_sd: float) -> str:
-    """A standard deviation of logs in percent, with two digits."""
-    share = math.expm1(log_sd)
-    return percent(share, ".2g" if share < 0.1 else ".0f")
+    """A standard deviation of logs in percent, with two digits, without its unit."""
+    share = 100 * math.expm1(log_sd)
+    return f"{share:.2g}" if share < 10 else f"{share:.0f}"
 
 
 def between(pairs: Sequence[Pair]) -> Iterator[BetweenRuns]:

@@ -14,7 +14,7 @@ from diskbook.comparing import changed
 from diskbook.comparing.compared import Beside
 from diskbook.comparing.fail_over import Outcome
 from diskbook.comparing.pairs import Pair, Row
-from diskbook.show.html import Html, table
+from diskbook.show.html import Html, escaped, table
 from diskbook.show.tables import footnotes, mark
 from diskbook.tables.vocabulary import Scope, Verdict
 
@@ -143,6 +143,29 @@ def html(beside: Beside) -> Html:
     notes: dict[str, int] = {}
     caption = f"Ratios of ratios, each run against {beside.runs[0].name} ({beside.provenance})"
     return Html(table(shown(beside, notes), caption) + footnotes(notes))
+
+
+def changes(beside: Beside) -> Html:
+    """Show what changed, or that nothing did."""
+    frame = changes_table(beside)
+    note = f"<p>{escaped(beside.copies)}.</p>" if beside.copies else ""
+    if frame.empty:
+        return Html(f"{note}<p>Nothing that the manifests tell.</p>")
+    return Html(note + table(frame, f"What changed ({beside.provenance})"))
+
+
+def spreads(beside: Beside) -> Html:
+    """Show the spread between runs, or why there is none."""
+    frame = spreads_table(beside)
+    if frame.empty:
+        return Html("<p>A spread between runs needs three that have an interval of one comparison.</p>")
+    return table(frame, f"Spread between runs ({beside.provenance})")
+
+
+def left_out(beside: Beside) -> Html:
+    """Show what was not compared, or that all was."""
+    frame = left_out_table(beside)
+    return Html("<p>Nothing.</p>") if frame.empty else table(frame, "Not compared")
 
 
 def markdown(beside: Beside, outcome: Outcome | None = None) -> str:

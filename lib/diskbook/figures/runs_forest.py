@@ -17,7 +17,7 @@ from diskbook.figures.style import BLUE, FAINT, GREY, INK, RC, VERMILLION, Pictu
 from diskbook.tables.vocabulary import Provenance
 
 ROW_IN, HEAD_IN, LINE_IN = 0.34, 1.5, 0.2
-NAME_CHARACTERS, HEADING_CHARACTERS = 30, 88
+NAME_CHARACTERS, HEADING_CHARACTERS = 30, 70
 LEAST_REACH = 0.04
 """Logs that the axis reaches beyond what is drawn at least."""
 
@@ -91,7 +91,7 @@ def _row(axes: Axes, place: int, row: Mapping[Any, Any]) -> None:
         axes.text(1.02, place, "refused", transform=right, va="center", fontsize=10, color=GREY)
         return
     colour = VERMILLION if row["differs"] else BLUE
-    marks = {"marker": "s", "markerfacecolor": colour} if row["differs"] else {"marker": "o"}
+    marks: dict[str, Any] = {"marker": "s", "markerfacecolor": colour} if row["differs"] else {"marker": "o"}
     if not np.isnan(row["ci_low"]):
         ends = [row["ci_low"], row["ci_high"]]
         axes.plot(ends, [place, place], color=colour, linewidth=2, solid_capstyle="butt")

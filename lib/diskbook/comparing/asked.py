@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from diskbook.analysis import cell
-from diskbook.comparing.measured import Measured
+from diskbook.comparing.measured import KEY, Measured
 from diskbook.scenario.model import Comparison, Scenario, Workload
 from diskbook.show import sentences
 
-KEY = ("arm", "base_arm", "workload", "direction", "metric")
-"""Columns that name a comparison in one direction."""
 HOW = frozenset({"tool", "working_set_gib", "ramp_s", "runtime_s", "blocks", "ioengine"})
 """Fields of a workload that are how it is measured, not what is asked; they stand among what changed."""
 _ARMS = frozenset(

@@ -17,6 +17,8 @@ from diskbook.store.run import Run, open_run
 from diskbook.tables import schema
 from diskbook.tables.vocabulary import Provenance
 
+KEY = ("arm", "base_arm", "workload", "direction", "metric")
+"""Columns that name a comparison in one direction."""
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NUMBERS = [column.name for column in schema.COMPARISONS.columns if column.dtype == "float64"]
 _ALONE = (Provenance.EMULATED, Provenance.INVENTORY)
@@ -54,6 +56,14 @@ class Measured:
     def scenario(self) -> Scenario:
         """Its scenario, as it was run."""
         return self.run.scenario
+
+    @cached_property
+    def rows(self) -> dict[tuple[str, ...], dict[str, Mapping[Any, Any]]]:
+        """Rows of its comparisons by key (`KEY`) and scope, in their order."""
+        rows: dict[tuple[str, ...], dict[str, Mapping[Any, Any]]] = {}
+        for row in self.comparisons.to_dict("records"):
+            rows.setdefault(tuple(str(row[name]) for name in KEY), {})[row["scope"]] = row
+        return rows
 
     @cached_property
     def trials(self) -> tuple[Mapping[str, Any], ...]:

@@ -95,7 +95,7 @@ def pair(runs: Sequence[Measured]) -> Paired:
     """
     pairs: list[Pair] = []
     left_out: list[LeftOut] = []
-    first, questions = runs[0], {key: asked.of(runs[0], row) for key, row in _rows(runs[0])}
+    first, questions = runs[0], {key: asked.of(runs[0], row) for key, row in _any_scope(runs[0])}
     for other in runs[1:]:
         same, apart = _matched(first, other, questions)
         pairs += [_pair(first, other, key) for key in same]
@@ -113,17 +113,17 @@ def estimate_of(row: Row) -> Interval:
     return Interval(*map(np.asarray, (mean, low, high, (high - low) / 2 / t, df)))
 
 
-def _rows(item: Measured) -> Iterator[tuple[tuple[str, ...], Row]]:
-    """Comparisons of a run with a row of each, in its order."""
-    for row in item.comparisons.drop_duplicates(list(asked.KEY)).to_dict("records"):
-        yield tuple(str(row[name]) for name in asked.KEY), row
+def _any_scope(item: Measured) -> Iterator[tuple[tuple[str, ...], Row]]:
+    """Comparisons of a run, each with a row of either scope."""
+    for key, scopes in item.rows.items():
+        yield key, next(iter(scopes.values()))
 
 
 def _matched(
     first: Measured, other: Measured, questions: Mapping[tuple[str, ...], Mapping[str, Any]]
 ) -> tuple[list[tuple[str, ...]], list[LeftOut]]:
     """Comparisons that two runs have in common, in the order of the first, and those that they have not."""
-    there, apart = dict(_rows(other)), []
+    there, apart = dict(_any_scope(other)), []
     same = []
     for key, question in questions.items():
         if key not in there:
@@ -153,7 +153,7 @@ def label(key: Sequence[str]) -> str:
 
 def _pair(first: Measured, other: Measured, key: tuple[str, ...]) -> Pair:
     """One comparison in two runs, before p-values are adjusted."""
-    tables = [_scopes(item, key) for item in (first, other)]
+    tables = [item.rows[key] for item in (first, other)]
     several = all(int(rows[Scope.THESE]["n_replicates"]) > 1 for rows in tables)
     scope = Scope.LIKE_THESE if several else Scope.THESE
     rows = tables[0][scope], tables[1][scope]
@@ -164,13 +164,6 @@ def _pair(first: Measured, other: Measured, key: tuple[str, ...]) -> Pair:
     if refusals := _refusals(draft):
         return replace(draft, notes=refusals)
     return _estimated(draft, [estimate_of(row) for row in rows])
-
-
-def _scopes(item: Measured, key: tuple[str, ...]) -> dict[str, Row]:
-    """Rows of one comparison by scope."""
-    table = item.comparisons
-    chosen = table[(table[list(asked.KEY)] == list(key)).all(axis=1)]
-    return {row["scope"]: row for row in chosen.to_dict("records")}
 
 
 def _stratum(item: Measured, row: Row) -> str:

@@ -620,3 +620,13 @@ def test_planning_writes_nothing(
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     said(capsys, monkeypatch, "zone-disks", "--half-width", "2%", "--pilot", "pilot", "--history", "pilot")
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_two_runs_are_planned_at_the_level_at_which_they_are_compared() -> None:
+    scenario = load.load("zone-disks", "quick")
+    known = sample_size.from_assumed(scenario, 0.08, None)
+    ways = sample_size.for_two_runs(scenario, known, sample_size.Target(between_runs=0.1))
+    sd, alpha = known[0].spread.sd_replicate(3), 0.05 * 0.8 / 3
+    number = next(need.replicates for need in ways if need.blocks == 3)
+    assert power.power_of_two_runs(sd, 0.1, number, alpha) >= 0.8
+    assert power.power_of_two_runs(sd, 0.1, number - 1, alpha) < 0.8

@@ -18,7 +18,16 @@ from diskbook.base import paths
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 ANALYSES = {load.load(name).analysis_notebook for name in load.names()} | {"3-analyse-imported"}
-WANTED = {"0-overview", "1-provision", "2-benchmark", "4-teardown", "5-compare", "7-real-noise", *ANALYSES}
+WANTED = {
+    "0-overview",
+    "1-provision",
+    "2-benchmark",
+    "4-teardown",
+    "5-compare",
+    "6-compare-runs",
+    "7-real-noise",
+    *ANALYSES,
+}
 EXTRA_KEYS = ["metadata.papermill", "cell.metadata.papermill", "cell.metadata.execution"]
 
 

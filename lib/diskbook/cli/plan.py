@@ -32,6 +32,7 @@ from diskbook.cli.output import json_option, show, show_json
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as of run.")
 @click.option("--half-width", metavar="PERCENT", help="Wanted half-width of the interval, e.g. 1.5%.")
 @click.option("--effect", metavar="PERCENT", help="Difference to be found, e.g. 2%.")
+@click.option("--between-runs", metavar="PERCENT", help="Ratio of ratios of two runs to find, e.g. 10%.")
 @click.option("--power", metavar="PERCENT", help="Probability of finding it; by default 80%.")
 @click.option("--pilot", metavar="RUN", shell_complete=complete.runs, help="Take the spread from this run.")
 @click.option("--sd-disk", metavar="PERCENT", help="Assumed s.d. between disk pairs; else as published.")
@@ -65,7 +66,9 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     from diskbook import load
     from diskbook.plan import document as plan_document, own as own_plan, text as plan_text
 
-    target = plan_text.target_of(options["half_width"], options["power"], options["effect"])
+    target = plan_text.target_of(
+        *(options[name] for name in ("half_width", "power", "effect", "between_runs"))
+    )
     sources = plan_text.sources_of(
         options["pilot"], options["history"], options["sd_disk"], options["sd_run"]
     )

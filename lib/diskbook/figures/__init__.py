@@ -16,6 +16,7 @@ from diskbook.figures.predicted import drives
 from diskbook.figures.published import shares
 from diskbook.figures.rates import rates
 from diskbook.figures.ratio_map import ratio_map
+from diskbook.figures.runs_forest import runs_forest
 from diskbook.figures.strip import strip
 from diskbook.figures.style import ArmLook, Picture, looks
 
@@ -38,6 +39,7 @@ __all__ = [
     "loss_matrix",
     "rates",
     "ratio_map",
+    "runs_forest",
     "shares",
     "strip",
     "tail",

@@ -13,7 +13,7 @@ from diskbook.cost.durations import around_s
 from diskbook.reference import noise
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Comparison, Scenario
-from diskbook.stats import power
+from diskbook.stats import power, ratio_of_ratios
 from diskbook.stats.power import Spread
 from diskbook.throttling import expected
 
@@ -24,17 +24,23 @@ SPREADS = {
     False: ("separate-machines-core", "separate-machines-with-slow-pairs"),
 }
 """Quantities of `data/reference/azure-noise-planning.csv`, by whether a comparison stays on one machine."""
+LEAST_POWER = 0.8
+"""Power that is planned for where none is named."""
 LEAST_PAIRS = 5
 """Replicates that public measurements ask for at least: of fewer one slow pair of disks decides."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Precision or power that a run is to reach; relative (0.015 is 1.5 %), None where not asked for."""
+    """Precision or power that a run is to reach; relative (0.015 is 1.5 %), None where not asked for.
+
+    `between_runs` is how far the ratio of the ratios of two such runs is from 1.
+    """
 
     half_width: float | None = None
     effect: float | None = None
     power: float | None = None
+    between_runs: float | None = None
 
     @property
     def anything(self) -> bool:
@@ -224,6 +230,32 @@ def needs(scenario: Scenario, evidence: Iterable[Evidence], target: Target, fami
         )
         ways.append(_need(scenario, replicates, number))
     return Needs(_need(scenario, 1, blocks), tuple(ways))
+
+
+def for_two_runs(scenario: Scenario, evidence: Iterable[Evidence], target: Target) -> tuple[Need, ...]:
+    """Replicates of each of two runs that find a ratio of ratios, one way for each number of blocks.
+
+    At the level of the hardest headline comparison of a pair (`ratio_of_ratios.alpha_of_headline`).
+    """
+    known = list(evidence)
+    families = [item.family == "headline" for item in scenario.comparison]
+    alpha = ratio_of_ratios.alpha_of_headline(sum(families), len(families) - sum(families))
+    effect, chance = target.between_runs or 0.0, target.power or LEAST_POWER
+    ways = []
+    for blocks in sorted({*BLOCKS, planned_blocks(scenario)} - {1}):
+        numbers = (
+            power.for_two_runs(
+                item.spread.sd_replicate(blocks),
+                effect,
+                chance,
+                item.spread.df_disk,
+                item.least_replicates,
+                alpha,
+            )
+            for item in known
+        )
+        ways.append(_need(scenario, max(numbers), blocks))
+    return tuple(ways)
 
 
 def replicates_with_slow_pairs(

@@ -62,7 +62,11 @@ def plan_text(
     """
     unjudged = single_ios.missing(scenario)
     parts = ["\n".join([_design(scenario), *unjudged]), _time(scenario), *creation]
-    if any(item.family == "headline" for item in scenario.comparison) or target.anything:
+    if (
+        any(item.family == "headline" for item in scenario.comparison)
+        or target.anything
+        or target.between_runs
+    ):
         family = len(sample_size.headline(scenario))
         known, notes = evidence(scenario, sources)
         parts.append(
@@ -73,6 +77,10 @@ def plan_text(
             table = _needs(scenario, needs, target, family)
             parts.append(f"{table}\n{_command(scenario, needs.cheapest, command)}")
             parts.append(FIXED)
+        if target.between_runs is not None:
+            parts.append(
+                _two_runs(scenario, sample_size.for_two_runs(scenario, known, target), target, command)
+            )
     if sources.history:
         parts.append(_history(scenario, sources.history, target))
     return "\n\n".join(parts)
@@ -349,6 +357,20 @@ def _needs(scenario: Scenario, needs: Needs, target: Target, family: int) -> str
     return "\n".join(lines)
 
 
+def _two_runs(scenario: Scenario, ways: Sequence[Need], target: Target, command: str) -> str:
+    """How large each of two runs must be for their comparison."""
+    ratio, chance = 1 + (target.between_runs or 0.0), target.power or sample_size.LEAST_POWER
+    cheapest = min(ways, key=lambda need: (need.total_s, need.replicates))
+    lines = [
+        f"needed of each of two runs, to find a ratio of their ratios of {ratio:g} with {percent(chance)} "
+        "power (diskbook compare, disks like these):",
+        "    blocks  replicates  trials  one after another  in parallel",
+        *(f"    {_row(need)}" for need in ways),
+        _command(scenario, cheapest, command),
+    ]
+    return "\n".join(lines)
+
+
 def _needed_of_these(scenario: Scenario, need: Need) -> list[str]:
     """Blocks for these disks; none for arms on two machines, which blocks never tell apart."""
     alone = {sample_size.is_on_one_machine(scenario, item) for item in sample_size.headline(scenario)}
@@ -410,20 +432,24 @@ def _saving(n: int, prior: Prior, target: Target) -> str:
     return f"{n} replicates: ±{percent(with_it)} instead of ±{percent(plain)}{enough}, {covers}"
 
 
-def target_of(half_width: str | None, chance: str | None, effect: str | None) -> Target:
-    """Read --half-width, --power and --effect.
+def target_of(
+    half_width: str | None, chance: str | None, effect: str | None, between_runs: str | None = None
+) -> Target:
+    """Read --half-width, --power, --effect and --between-runs.
 
     Raises
     ------
     UsageError
         When one is no percentage, or a power has no effect to find.
     """
-    if chance is not None and effect is None:
+    if chance is not None and effect is None and between_runs is None:
         raise UsageError("--power needs the difference to find; add for example --effect 2%")
     width = None if half_width is None else parse_percent(half_width, "--half-width")
-    if effect is None:
+    between = None if between_runs is None else parse_percent(between_runs, "--between-runs")
+    if effect is None and between is None:
         return Target(width)
-    return Target(width, parse_percent(effect, "--effect"), parse_percent(chance or "80%", "--power"))
+    found_by = parse_percent(chance or "80%", "--power")
+    return Target(width, None if effect is None else parse_percent(effect, "--effect"), found_by, between)
 
 
 def sources_of(

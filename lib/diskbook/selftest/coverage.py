@@ -29,6 +29,7 @@ from diskbook.selftest import (
     coverage_noise,
     coverage_percentiles,
     coverage_rule,
+    coverage_runs,
     coverage_stationarity,
 )
 from diskbook.selftest.coverage_cells import Condition, Methods, Row
@@ -61,6 +62,7 @@ PARTS = {
     "stationarity": Part(coverage_stationarity, 1_000, 200),
     "noise of real machines": Part(coverage_noise, 4_000, 500),
     "knees": Part(coverage_knee, 4_000, 2_000),
+    "runs beside runs": Part(coverage_runs, 4_000, 500),
 }
 
 LEGEND = """\

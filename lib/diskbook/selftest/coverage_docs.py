@@ -15,6 +15,7 @@ from diskbook.selftest import (
     coverage_knee,
     coverage_noise,
     coverage_percentiles,
+    coverage_runs,
     coverage_stationarity,
 )
 from diskbook.selftest.coverage_rule import OFTEN_REFUSED
@@ -120,6 +121,31 @@ def of_knees(rows: Iterable[coverage_knee.Row]) -> Iterator[Line]:
         yield Line(name, "knee, these disks", [row.coverage for row in judged], refused, [], "; ".join(words))
 
 
+def of_runs(rows: Iterable[coverage_runs.Row]) -> Iterator[Line]:
+    """A line a condition of runs beside runs, over their sizes."""
+    listed = list(rows)
+    for name in dict.fromkeys(row.cell.name for row in listed):
+        here = [row for row in listed if row.cell.name == name]
+        claim = "spread between runs" if math.isnan(here[0].shown) else "ratio of ratios, disks like these"
+        yield Line(name, claim, [row.coverage for row in here], [], [], _words_of_runs(here))
+
+
+def _words_of_runs(rows: Sequence[coverage_runs.Row]) -> str:
+    cell = rows[0].cell
+    words = ["FAILED"] * any(row.is_off for row in rows)
+    if cell.planted:
+        size = f"{cell.first} replicates, as plan names"
+        return "; ".join([*words, f"found in {_range([row.shown for row in rows])} % with {size}"])
+    if not math.isnan(cell.spread):
+        return "; ".join(words)
+    words.append(f"a difference is shown in {_range([row.shown for row in rows])} % of pairs")
+    if not cell.unlike:
+        words.append(f"of seven comparisons, in {_range([row.family for row in rows])} %")
+    if any(row.is_known_limit for row in rows):
+        words.append(f"known limit: {coverage_runs.KNOWN_LIMIT}")
+    return "; ".join(words)
+
+
 def table(lines: Iterable[Line]) -> str:
     """Lines as a Markdown table."""
     rows = [HEADS, tuple("---" for _ in HEADS)]
@@ -160,6 +186,7 @@ def write(
     stationarity: Iterable[coverage_stationarity.Row],
     noise: Iterable[coverage_noise.Row],
     knees: Iterable[coverage_knee.Row],
+    runs: Iterable[coverage_runs.Row],
 ) -> None:
     """Put tables into a document, between its two marks.
 
@@ -175,6 +202,7 @@ def write(
         "Percentile ratios": table(of_percentiles(percentiles)),
         "The gate of stationarity": of_stationarity(stationarity),
         "Knees of curves over depths": table(of_knees(knees)),
+        "Runs beside runs": table(of_runs(runs)),
     }
     text = "\n\n".join(f"### {head}\n\n{body}" for head, body in tables.items())
     files.write_atomic(path, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")

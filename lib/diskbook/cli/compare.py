@@ -1,0 +1,49 @@
+"""`diskbook compare`: runs beside runs."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from diskbook.base.errors import UsageError
+from diskbook.base.units import parse_percent
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
+@click.option("--fail-over", metavar="PERCENT", help="End with 3 when one is worse by more, e.g. 5%.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the numbers as CSV.")
+def compare(
+    runs: tuple[str, ...], fail_over: str | None, as_json: bool, as_markdown: bool, as_csv: bool
+) -> None:
+    """Hold runs against the first of them: what changed, and the ratio of their ratios.
+
+    A row a comparison: each run's ratio, the ratio of ratios with its interval, and a verdict; ~ where
+    nothing can be told, with a footnote on what would help.
+
+    With --fail-over 5% it ends with 0 when no interval lies wholly on the worse side of 5 % (latency up, rate
+    down), with 3 when one does, and with 4 when a headline comparison cannot be told; 1 and 2 are errors.
+
+    \b
+    diskbook compare sample-zone-disks tonight
+    diskbook compare --fail-over 5% --json last-week tonight
+    """
+    from diskbook.comparing import compared, fail_over as limits, tables, text
+
+    if as_json + as_markdown + as_csv > 1:
+        raise UsageError("--json, --md and --csv are one choice: give one of them")
+    share = None if fail_over is None else parse_percent(fail_over, "--fail-over", most=1000.0)
+    beside = compared.compare(runs)
+    outcome = None if share is None else limits.judge(beside, share)
+    if as_csv:
+        click.echo(tables.csv(beside), nl=False)
+        if outcome:
+            click.echo(outcome.words, err=True)
+    else:
+        write = tables.as_json if as_json else tables.markdown if as_markdown else text.text
+        click.echo(write(beside, outcome))
+    if outcome:
+        sys.exit(outcome.exit_code)

@@ -59,6 +59,9 @@ class LocalEngine:
         How many there are.
     """
 
+    program = ("-m", "diskbook.batch.work")
+    """What each process is; it takes the item as JSON."""
+
     def __init__(self, folder: Path, jobs: int | None = None, cores: int | None = None) -> None:
         self.lanes = jobs or JOBS
         self._logs = folder / "logs"
@@ -75,7 +78,7 @@ class LocalEngine:
         """Start a run, or go on with it."""
         self._logs.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"name": item.name, "asked": asdict(item.asked), "limit_usd": limit_usd})
-        command = [sys.executable, "-m", "diskbook.batch.work", text]
+        command = [sys.executable, *self.program, text]
         if shutil.which("setpriv"):  # Linux: it tears down and ends even if the batch is killed
             command = ["setpriv", "--pdeathsig", "TERM", *command]
         log = self._logs / f"{item.name}.log"

@@ -36,7 +36,7 @@ class _File(BaseModel):
 
     matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
     include: list[dict[str, Any]] = Field(default_factory=list)
-    exclude: Annotated[list[dict[str, Any]], Field()] = Field(default_factory=list)
+    exclude: list[dict[str, Any]] = Field(default_factory=list)
     max_cost_usd: Annotated[float, Field(gt=0, strict=False, allow_inf_nan=False)] | None = None
     jobs: Annotated[int, Field(ge=1)] | None = None
 
@@ -60,6 +60,7 @@ def read(path: Path) -> Matrix:
         With one sentence naming file, key and remedy.
     """
     raw = _raw(path)
+    _check_quotes(raw, path.name)
     try:
         file = _File.model_validate(raw)
     except ValidationError as error:
@@ -87,7 +88,7 @@ def _raw(path: Path) -> dict[str, Any]:
 def _rows(file: _File, where: str) -> Iterator[Mapping[str, Any]]:
     """Every combination that is not excluded, then what is included."""
     for key in file.matrix:
-        _check_key(key, f"{where}: [matrix]", file.matrix)
+        _check_key(key, f"{where}: [matrix]")
     number = math.prod(len(values) for values in file.matrix.values()) if file.matrix else 0
     if number + len(file.include) > MOST:
         raise UsageError(f"{where}: that is {number + len(file.include):,} runs, of at most {MOST:,}")
@@ -102,7 +103,7 @@ def _rows(file: _File, where: str) -> Iterator[Mapping[str, Any]]:
         yield from (row for row in combinations if not any(_matches(row, entry) for entry in excluded))
     for n, entry in enumerate(file.include, 1):
         for key in entry:
-            _check_key(key, f"{where}: [[include]] {n}", entry)
+            _check_key(key, f"{where}: [[include]] {n}")
         yield entry
 
 
@@ -120,17 +121,23 @@ def _matches(row: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
     return all(row[key] == value for key, value in entry.items())
 
 
-def _check_key(key: str, place: str, table: Mapping[str, Any]) -> None:
+def _check_key(key: str, place: str) -> None:
     """Raise UsageError for a key that is neither one of ours nor dotted."""
-    if isinstance(table[key], Mapping) or any(isinstance(value, Mapping) for value in _listed(table[key])):
-        inner = next(iter(table[key]), "...") if isinstance(table[key], Mapping) else "..."
-        raise UsageError(f'{place}: write a key with a point in quotes, "{key}.{inner}" = ...')
     if key not in KEYS and "." not in key:
         raise unknown("key", key, KEYS, f'{place} (keys of --set have a point, such as "design.replicates")')
 
 
-def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else ()
+def _check_quotes(raw: Mapping[str, Any], where: str) -> None:
+    """Raise UsageError for a key with a point that TOML has taken for a table with a key in it."""
+    for name in ("matrix", "include", "exclude"):
+        tables = raw.get(name, [])
+        for table in tables if isinstance(tables, list) else [tables]:
+            for key, value in table.items() if isinstance(table, Mapping) else ():
+                if isinstance(value, Mapping):
+                    inner = next(iter(value), "...")
+                    raise UsageError(
+                        f'{where}: {name}: write a key with a point in quotes, "{key}.{inner}" = ...'
+                    )
 
 
 def _varying(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -79,6 +79,7 @@ def _drop_unbegun(folder: Path) -> None:
 def main(text: str) -> int:
     """Run the item of a JSON text; return the exit status, its reason being the last line that is printed."""
     content: Mapping[str, Any] = json.loads(text)
+    print(f"{runs.now_utc()[:19]}Z {content['name']}", flush=True)  # a log may be of several sessions
     try:
         outcome = run_item(content["name"], Asked(**content["asked"]), content["limit_usd"])
     except DiskbookError as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from diskbook.base import paths
 from diskbook.base.errors import UsageError
 from diskbook.batch import matrix
 from diskbook.batch.matrix import Matrix
@@ -107,3 +109,10 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path, text: str, words: str) ->
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no file"):
         matrix.read(tmp_path / "none.toml")
+
+
+def test_the_file_of_the_document_is_one(tmp_path: Path) -> None:
+    match = re.search(r"```toml\n(.*?)```", (paths.ROOT / "docs" / "batch.md").read_text("utf-8"), re.S)
+    assert match
+    asked = read(tmp_path, match[1])
+    assert (len(asked.items), asked.max_cost_usd, asked.jobs) == (2 * 2 * 3 - 2 + 1, 40.0, 6)

@@ -70,6 +70,8 @@ def test_page_and_data_say_what_came_of_each_run_and_link_the_reports(batch: Bat
     assert "EMULATED" in page and "its disk &lt;broke&gt;" in page and "<script" not in page
     links = re.findall(r'href="([^"]+)"', page)
     assert links == [f"../{batch.rows[0].item.name}/report.html"]
+    mixed = {**data, "rows": [*data["rows"], {**data["rows"][0], "provenance": "azure"}]}
+    assert "SOME RUNS ARE EMULATED" in summary.page(mixed)
     assert all((folder / link).is_file() for link in links)
     assert "diskbook teardown" in page
 

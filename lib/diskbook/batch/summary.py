@@ -23,6 +23,7 @@ from diskbook.tables.vocabulary import Provenance
 
 PAGE, DATA = "index.html", "summary.json"
 SCHEMA = 1
+_SOME_EMULATED = "SOME RUNS ARE EMULATED, as their rows say. Their numbers say nothing about Azure."
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent),
     autoescape=True,
@@ -92,10 +93,18 @@ def page(data: Mapping[str, Any]) -> str:
         data=data,
         counts=counts(data),
         style=reports.STYLE,
-        banner=show_html.EMULATED if any(Provenance.EMULATED in kind for kind in kinds) else "",
+        banner=_banner(kinds - {""}),
         visible=visible,
         duration=duration,
     )
+
+
+def _banner(kinds: set[str]) -> str:
+    """What the page says on every screen where anything is emulated."""
+    emulated = {kind for kind in kinds if Provenance.EMULATED in kind}
+    if not emulated:
+        return ""
+    return show_html.EMULATED if emulated == kinds else _SOME_EMULATED
 
 
 def counts(data: Mapping[str, Any]) -> str:

@@ -97,7 +97,7 @@ def test_what_was_not_needed_of_a_reservation_serves_the_next() -> None:
 
 def test_a_run_that_is_gone_on_with_may_cost_what_it_has_cost_as_well() -> None:
     engine, asked = Played(), items(1)
-    engine.states = {asked[0].name: Standing(State.CUT, 1, 2.0, True)}
+    engine.states = {asked[0].name: Standing(State.CUT, 1, 0.5, True, 2.0)}
     play(engine, asked, 20.0, priced(3.0))
     assert engine.starts == [(asked[0].name, 3.0 + 2.0 * 1.5)]
 

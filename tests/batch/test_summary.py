@@ -29,7 +29,7 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Batch:
     batch.rows[0].state, batch.rows[0].seconds = "finished", 75.0
     batch.rows[0].standing = Standing(State.FINISHED, 0, 0.5, True, provenance="emulated")
     batch.rows[1].state, batch.rows[1].reason = "failed", "its disk <broke>"
-    batch.rows[1].standing = Standing(State.CUT, 1, 0.25, True, "stands until noon", "emulated")
+    batch.rows[1].standing = Standing(State.CUT, 1, 0.25, True, 0.25, "stands until noon", "emulated")
     batch.purse.settle(asked[0].name, 0.5)
     batch.purse.settle(asked[1].name, 0.25)
     return batch

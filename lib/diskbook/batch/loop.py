@@ -40,6 +40,7 @@ class Row:
     seconds: float = 0.0
     kills: int = 0
     begun: float | None = None
+    answer: str = ""
     is_stopping: bool = False
     task: Task | None = field(default=None, repr=False)
 
@@ -148,7 +149,7 @@ class Batch:
             if row.state == WAITING and self._may_start(row, tell):
                 # The run holds its own estimates, with the margin, against it: earlier sessions count too.
                 limit = None if self.purse.limit is None else row.price.limit_usd
-                before = row.standing.spent_usd * MARGIN
+                before = row.standing.estimated_usd * MARGIN
                 row.task = self.engine.start(row.item, None if limit is None else limit + before)
                 row.state, row.begun = RUNNING, time.monotonic()
                 tell("goes on" if row.standing.state == State.CUT else "starts", row)

@@ -39,8 +39,10 @@ class Standing:
         How many planned replicates are not complete: sets of machines to be paid for.
     spent_usd
         Cost of the machines made so far, by its own estimates and clocks (`spent_usd`).
+    estimated_usd
+        What they were expected to cost, which the run holds against its limit.
     created
-        Whether machines or disks were ever made.
+        Whether anything was ever created: what forbids a run (no sign-in, no quota) is seen before that.
     left
         What still stands, in words.
     """
@@ -49,6 +51,7 @@ class Standing:
     replicates_left: int
     spent_usd: float = 0.0
     created: bool = False
+    estimated_usd: float = 0.0
     left: str = ""
     provenance: str = ""
 
@@ -75,7 +78,8 @@ def of(item: Item) -> Standing:
         State.FINISHED if is_done else State.CUT,
         _replicates_left(run),
         spent_usd(manifest),
-        bool(manifest["replicates"]),
+        bool(manifest["resource_groups"] or manifest["replicates"]),
+        math.fsum(row["expected_usd"] for row in manifest.get("cost", [])),
         left,
         manifest["provenance"],
     )

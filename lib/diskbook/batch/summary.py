@@ -16,7 +16,7 @@ from diskbook.base.files import write_atomic
 from diskbook.base.units import duration
 from diskbook.base.visible import visible
 from diskbook.batch import standing as standings
-from diskbook.batch.loop import CUT, FAILED, FINISHED, SKIPPED, UNPAID, WAITING, Batch, Row
+from diskbook.batch.loop import CUT, FAILED, FINISHED, RUNNING, SKIPPED, UNPAID, WAITING, Batch, Row
 from diskbook.batch.matrix import Matrix
 from diskbook.show import html as show_html
 from diskbook.tables.vocabulary import Provenance
@@ -42,7 +42,7 @@ def content(matrix: Matrix, batch: Batch, folder: Path) -> dict[str, Any]:
         "runs": len(batch.rows),
         "finished": batch.count(FINISHED),
         "failed": batch.count(FAILED, SKIPPED),
-        "left": batch.count(WAITING, CUT, UNPAID, "running"),
+        "left": batch.count(WAITING, CUT, UNPAID, RUNNING),
         "limit_usd": batch.purse.limit,
         "spent_usd": round(batch.purse.spent, 4),
         "rows": [_row(row, folder) for row in batch.rows],
@@ -51,10 +51,12 @@ def content(matrix: Matrix, batch: Batch, folder: Path) -> dict[str, Any]:
 
 def _row(row: Row, folder: Path) -> dict[str, Any]:
     asked, done = row.item.asked, row.state == FINISHED
+    if done and not row.answer:  # read once: the page is written anew with each ending
+        row.answer = standings.answer_of(row.item)
     return {
         "run": row.item.name,
         "label": row.item.label,
-        "scenario": asked.scenario if row.item.scenario.name in asked.scenario else row.item.scenario.name,
+        "scenario": row.item.scenario.name,
         "preset": asked.preset,
         "cloud": asked.cloud,
         "emulator_profile": asked.emulator_profile,
@@ -63,7 +65,7 @@ def _row(row: Row, folder: Path) -> dict[str, Any]:
         "provenance": row.standing.provenance,
         "state": row.state,
         "reason": row.reason,
-        "answer": standings.answer_of(row.item) if done else "",
+        "answer": row.answer,
         "report": _link(standings.report_of(row.item), folder) if done else None,
         "log": _link(folder / "logs" / f"{row.item.name}.log", folder),
         "still_stands": row.standing.left,

@@ -47,7 +47,8 @@ def run_item(name: str, asked: Asked, limit_usd: float | None = None) -> pipelin
     run = stages.begin(name, asked.scenario, asked.cloud, asked.preset, asked.settings, emulator)
     run.check_signed()
     if limit_usd is not None:
-        run.update_manifest(max_cost_usd=limit_usd)
+        own = run.scenario.design.max_cost_usd
+        run.update_manifest(max_cost_usd=limit_usd if own is None else min(own, limit_usd))
     return pipeline.execute(run, scenario=asked.scenario)
 
 

@@ -46,6 +46,7 @@ __all__ = ["plane"]
 # A long one that begins last keeps all others waiting.
 LONGEST_FIRST = (
     "tests/whole/test_platform_minute.py",
+    "tests/whole/test_batch.py",
     "tests/runs/test_pipeline.py::test_a_run_from_nothing_to_the_report_and_again",
     "tests/selftest/faults/test_table.py::test_one_of_its_runs",
     "tests/bench/test_trials.py",

@@ -18,6 +18,7 @@ from diskbook.base.visible import guard
 from diskbook.cli.groups import LazyGroup
 
 COMMANDS = {
+    "batch": "diskbook.cli.batch:batch",
     "compare": "diskbook.cli.compare:compare",
     "doctor": "diskbook.cli.doctor:doctor",
     "emulator": "diskbook.cli.emulator:emulator",

@@ -1,0 +1,139 @@
+"""A batch from its file to its outcome: one process at a time holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from diskbook.base import files
+from diskbook.base.errors import DiskbookError
+from diskbook.base.units import duration
+from diskbook.batch import price as prices, summary
+from diskbook.batch.local import LocalEngine
+from diskbook.batch.loop import FAILED, FINISHED, Batch, Row
+from diskbook.batch.matrix import Matrix
+from diskbook.batch.progress import Table
+from diskbook.cost import budget
+from diskbook.cost.estimate import MARGIN
+from diskbook.store import run as runs
+
+
+def folder_of(matrix: Matrix) -> Path:
+    """Folder of a batch, beside its runs: page, data and logs. It has no manifest, so it is no run."""
+    return runs.runs_root() / f"batch-{matrix.name}"
+
+
+def limit_of(matrix: Matrix) -> float | None:
+    """The limit that binds all runs together: the file's, or on Azure the usual one of a run."""
+    if matrix.max_cost_usd is not None:
+        return matrix.max_cost_usd
+    on_azure = any(item.cloud == "azure" for item in matrix.items)
+    return budget.DEFAULT_LIMIT_USD if on_azure else None
+
+
+def batch_of(matrix: Matrix, *, ask: bool) -> Batch:
+    """Look how far each run is, and price what is left; `ask` says whether Azure's price list is asked."""
+    limit = limit_of(matrix)
+    engine = LocalEngine(folder_of(matrix), matrix.jobs)
+    return Batch(matrix.items, engine, limit, prices.pricing(matrix.items, limit, ask=ask))
+
+
+def run(matrix: Matrix, stream: TextIO) -> dict[str, Any]:
+    """Run a batch, or the rest of it; return its outcome as `summary.content` has it.
+
+    Raises
+    ------
+    DiskbookError
+        When another process runs it, or its folder cannot be written.
+    """
+    folder = folder_of(matrix)
+    folder.mkdir(parents=True, exist_ok=True)
+    busy = DiskbookError(f"batch {matrix.name} is being run by another process; wait for it, or end it")
+    with files.locked(folder / ".lock", busy):
+        batch = batch_of(matrix, ask=True)
+        print(_beginning(matrix, batch), file=stream, flush=True)
+        table = Table(batch, stream)
+
+        def tell(event: str, row: Row) -> None:
+            table.tell(event, row)
+            if event:
+                summary.write(matrix, batch, folder)
+
+        try:
+            batch.run(tell)
+        finally:
+            table.close()
+        return summary.write(matrix, batch, folder)
+
+
+def _beginning(matrix: Matrix, batch: Batch) -> str:
+    limit = (
+        "no spending limit" if batch.purse.limit is None else f"at most {batch.purse.limit:.2f} USD in all"
+    )
+    done = f", {batch.count(FINISHED)} finished before" if batch.count(FINISHED) else ""
+    return (
+        f"batch {matrix.name}: {len(batch.rows)} runs{done}; at most {batch.engine.lanes} at once, {limit}; "
+        f"folder {folder_of(matrix)}"
+    )
+
+
+def dry_run(matrix: Matrix) -> tuple[str, dict[str, Any]]:
+    """Price a whole batch, by the dated table and without a network; in words, and as data."""
+    batch = batch_of(matrix, ask=False)
+    rows = [_plan_row(row) for row in batch.rows]
+    expected = sum(row["expected_usd"] for row in rows)
+    most = expected * MARGIN + batch.purse.spent
+    data = {
+        "batch": matrix.name,
+        "runs": rows,
+        "expected_usd": round(expected, 4),
+        "spent_usd": round(batch.purse.spent, 4),
+        "limit_usd": batch.purse.limit,
+        "fits": batch.purse.limit is None or most <= batch.purse.limit,
+        "seconds": round(batch.left_s, 1),
+    }
+    return "\n".join([*_plan_lines(batch.rows), "", _total(batch, data, most)]), data
+
+
+def _plan_row(row: Row) -> dict[str, Any]:
+    return {
+        "run": row.item.name,
+        "label": row.item.label,
+        "state": row.state if row.state in (FINISHED, FAILED) else str(row.standing.state),
+        "reason": row.reason,
+        "expected_usd": round(row.price.expected_usd, 4),
+        "seconds": round(row.price.seconds, 1),
+        "prices": row.price.source,
+    }
+
+
+def _plan_lines(rows: Sequence[Row]) -> list[str]:
+    lines = [f"{'state':<10}  {'USD':>8}  {'time':>8}  run"]
+    for row in rows:
+        made = _plan_row(row)
+        time = "-" if made["state"] == FINISHED else duration(made["seconds"])
+        why = f": {made['reason']}" if made["reason"] else ""
+        numbers = f"{made['state']:<10}  {made['expected_usd']:>8.2f}  {time:>8}"
+        lines.append(f"{numbers}  {made['run']}  {made['label']}{why}")
+    return lines
+
+
+def _total(batch: Batch, data: dict[str, Any], most: float) -> str:
+    limit = batch.purse.limit
+    lines = [
+        f"{len(batch.rows)} runs, {batch.count(FINISHED)} of them finished; {data['expected_usd']:.2f} USD "
+        f"expected for the rest, after {data['spent_usd']:.2f} USD spent; about {duration(data['seconds'])} "
+        "if one runs after the other"
+    ]
+    sources = dict.fromkeys(row["prices"] for row in data["runs"] if row["prices"])
+    lines += [f"prices: {'; '.join(sources)}"] if sources else []
+    if limit is None:
+        lines.append("no spending limit: these runs create nothing on Azure, whose prices these are")
+    else:
+        holds = "holds" if data["fits"] else "stops the batch before its last run; raise max_cost_usd"
+        lines.append(
+            f"with a margin of {100 * (MARGIN - 1):.0f} % that is up to {most:.2f} USD; the limit of "
+            f"{limit:.2f} USD {holds}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,112 @@
+"""Runs of a batch on this machine: each a process of its own, which ends when the batch's does."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from diskbook.batch.engine import Ending
+from diskbook.batch.item import Item
+from diskbook.runs import stages
+
+JOBS = 4
+"""Runs at once where the file of the batch names no number."""
+
+
+class LocalTask:
+    """A run in a process of its own."""
+
+    def __init__(self, item: Item, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.item = item
+        self._process = process
+        self._log = log
+
+    @property
+    def pid(self) -> int:
+        """Number of its process."""
+        return self._process.pid
+
+    def ending(self) -> Ending | None:
+        """How it ended; None while it goes on."""
+        status = self._process.poll()
+        return None if status is None else Ending(status, _last_line(self._log))
+
+    def stop(self) -> None:
+        """Ask it to tear down and end."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.terminate()
+
+
+class LocalEngine:
+    """Starts processes here, as many at once as `jobs` and the processor's cores allow.
+
+    A run on Azure takes none of the cores. An emulated one takes two for each replicate that is measured at
+    once (`stages.at_once`), and one on hosts of the user's own takes all: nothing may disturb it.
+
+    Parameters
+    ----------
+    folder
+        For the logs, one a run.
+    jobs
+        How many runs at most at once.
+    cores
+        How many there are.
+    """
+
+    program = ("-m", "diskbook.batch.work")
+    """What each process is; it takes the item as JSON."""
+
+    def __init__(self, folder: Path, jobs: int | None = None, cores: int | None = None) -> None:
+        self.lanes = jobs or JOBS
+        self._logs = folder / "logs"
+        self._slots = max(1, (cores or os.cpu_count() or 1) // 2)
+        self._tasks: list[LocalTask] = []
+
+    def has_room(self, item: Item) -> bool:
+        """Whether it would start that run at once."""
+        self._tasks = [task for task in self._tasks if task.ending() is None]
+        taken = sum(self._share(task.item) for task in self._tasks)
+        return len(self._tasks) < self.lanes and taken + self._share(item) <= self._slots
+
+    def start(self, item: Item, limit_usd: float | None) -> LocalTask:
+        """Start a run, or go on with it."""
+        self._logs.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"name": item.name, "asked": asdict(item.asked), "limit_usd": limit_usd})
+        command = [sys.executable, *self.program, text]
+        if shutil.which("setpriv"):  # Linux: it tears down and ends even if the batch is killed
+            command = ["setpriv", "--pdeathsig", "TERM", *command]
+        log = self._logs / f"{item.name}.log"
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C comes to the batch alone, which ends its runs in order
+            )
+        self._tasks.append(LocalTask(item, process, log))
+        return self._tasks[-1]
+
+    def _share(self, item: Item) -> int:
+        """Pairs of cores that a run takes."""
+        if item.cloud == "azure":
+            return 0
+        replicates = item.scenario.design.replicates
+        return (
+            self._slots
+            if item.cloud == "inventory"
+            else min(self._slots, stages.at_once("emulator", replicates))
+        )
+
+
+def _last_line(log: Path) -> str:
+    with contextlib.suppress(OSError):
+        lines = log.read_text("utf-8", errors="replace").strip().splitlines()
+        return lines[-1].strip() if lines else ""
+    return ""

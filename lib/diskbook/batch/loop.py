@@ -1,0 +1,228 @@
+"""The loop of a batch: starts what there is room and money for, takes down what ended, and ends cleanly."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from diskbook.base.errors import DiskbookError
+from diskbook.batch import standing as standings
+from diskbook.batch.engine import Ending, Engine, Task
+from diskbook.batch.item import Item
+from diskbook.batch.price import Price, Pricing
+from diskbook.batch.purse import Purse
+from diskbook.batch.reasons import Failure, Reasons
+from diskbook.batch.standing import Standing, State
+from diskbook.cost.estimate import MARGIN
+
+POLL_S = 0.1
+KILLED_TWICE = 2
+"""A run that was killed is gone on with once: memory may have run out, or somebody meant another process."""
+
+FAILED, SKIPPED, UNPAID, WAITING, RUNNING = "failed", "not tried", "over limit", "waiting", "running"
+FINISHED = str(State.FINISHED)
+CUT = str(State.CUT)
+
+
+@dataclass
+class Row:
+    """How one run of the batch stands: its state in a word, why, and what it takes and took."""
+
+    item: Item
+    standing: Standing
+    price: Price
+    state: str = WAITING
+    reason: str = ""
+    seconds: float = 0.0
+    kills: int = 0
+    begun: float | None = None
+    answer: str = ""
+    is_stopping: bool = False
+    task: Task | None = field(default=None, repr=False)
+
+
+Tell = Callable[[str, Row], None]
+
+
+class Batch:
+    """Runs the items of a batch.
+
+    Parameters
+    ----------
+    items
+        What to run, in order.
+    engine
+        Where.
+    limit_usd
+        For all together; None where nothing binds.
+    price
+        What is still to be paid for one of them (`price.pricing`).
+    tell
+        Is told of each start and ending, and with "" of each look around.
+    look
+        How far an item is, by default read from its folder.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        engine: Engine,
+        limit_usd: float | None,
+        price: Pricing,
+        look: Callable[[Item], Standing] = standings.of,
+    ) -> None:
+        self.engine, self._price, self._look = engine, price, look
+        self.rows = [self._row(item) for item in items]
+        self.purse = Purse(limit_usd, {row.item.name: row.standing.spent_usd for row in self.rows})
+        self._reasons = Reasons()
+        self._stopped: int | None = None
+
+    def run(self, tell: Tell) -> None:
+        """Run all that can be run; after SIGINT, SIGTERM or SIGHUP end what runs, and return."""
+        with self._signals():
+            while True:
+                self._collect(tell)
+                if self._stopped is None:
+                    self._start(tell)
+                else:
+                    self._end_all()
+                if not self._running:
+                    break
+                tell("", self._running[0])
+                time.sleep(POLL_S)
+
+    @property
+    def stopped(self) -> int | None:
+        """The signal that ended it early."""
+        return self._stopped
+
+    @property
+    def exit_code(self) -> int:
+        """0 all finished, 1 some failed, 3 stopped with runs left: by a signal, or by the limit."""
+        states = {row.state for row in self.rows}
+        if states & {WAITING, CUT, UNPAID}:
+            return 3
+        return 1 if states & {FAILED, SKIPPED} else 0
+
+    def count(self, *states: str) -> int:
+        """How many runs are in one of these states."""
+        return sum(row.state in states for row in self.rows)
+
+    @property
+    def left_s(self) -> float:
+        """Time that is left, roughly: planned times, corrected by how long the finished ones took."""
+        ended = [row for row in self.rows if row.seconds and row.state == FINISHED]
+        planned = sum(row.price.seconds for row in ended)
+        pace = sum(row.seconds for row in ended) / planned if planned else 1.0
+        now = time.monotonic()
+        left = [row.price.seconds * pace for row in self.rows if row.state == WAITING]
+        under_way = [
+            max(0.0, row.price.seconds * pace - (now - row.begun))
+            for row in self.rows
+            if row.state == RUNNING and row.begun is not None
+        ]
+        lanes = max(1, len(under_way))
+        return max([(sum(left) + sum(under_way)) / lanes, *under_way])
+
+    # --- one look around
+
+    @property
+    def _running(self) -> list[Row]:
+        return [row for row in self.rows if row.task is not None]
+
+    def _row(self, item: Item) -> Row:
+        try:
+            standing = self._look(item)
+        except DiskbookError as error:  # a damaged folder is that run's failure alone
+            nothing = Standing(State.NEW, 0)
+            return Row(item, nothing, Price(0.0, 0.0, 0.0), FAILED, str(error))
+        state = FINISHED if standing.state == State.FINISHED else WAITING
+        return Row(item, standing, self._price(item, standing), state)
+
+    def _start(self, tell: Tell) -> None:
+        """Start waiting runs in order, while there is room; what is too dear lets cheaper ones pass."""
+        for row in self.rows:
+            if row.state == WAITING and self._may_start(row, tell):
+                # The run holds its own estimates, with the margin, against it: earlier sessions count too.
+                limit = None if self.purse.limit is None else row.price.limit_usd
+                before = row.standing.estimated_usd * MARGIN
+                row.task = self.engine.start(row.item, None if limit is None else limit + before)
+                row.state, row.begun = RUNNING, time.monotonic()
+                tell("goes on" if row.standing.state == State.CUT else "starts", row)
+
+    def _may_start(self, row: Row, tell: Tell) -> bool:
+        like = self._reasons.against(row.item)
+        if like is not None:
+            row.state, row.reason = SKIPPED, f"it would fail as {like.item.name} did: {like.sentence}"
+            tell(SKIPPED, row)
+            return False
+        if not self.purse.could_ever(row.price.limit_usd):
+            row.state = UNPAID
+            row.reason = (
+                f"it may take {row.price.limit_usd:.2f} USD, and of the limit of {self.purse.limit:g} USD "
+                f"{max(0.0, self.purse.free + self.purse.reserved):.2f} are left"
+            )
+            tell(UNPAID, row)
+            return False
+        return self.engine.has_room(row.item) and self.purse.reserve(row.item.name, row.price.limit_usd)
+
+    def _end_all(self) -> None:
+        """Ask each run once to tear down and end."""
+        for row in self._running:
+            if row.task is not None and not row.is_stopping:
+                row.is_stopping = True
+                row.task.stop()
+
+    def _collect(self, tell: Tell) -> None:
+        for row in self._running:
+            ending = row.task.ending() if row.task else None
+            if ending is not None:
+                row.task = None
+                self._settle(row, ending)
+                tell("killed" if row.state == WAITING else row.state, row)
+
+    def _settle(self, row: Row, ending: Ending) -> None:
+        """Take down how a run ended, by its folder first: only that is evidence."""
+        row.seconds += time.monotonic() - (row.begun or time.monotonic())
+        try:
+            row.standing = self._look(row.item)
+        except DiskbookError as error:
+            ending = Ending(1, str(error))
+        self.purse.settle(row.item.name, row.standing.spent_usd)
+        if ending.status == 0 and row.standing.state == State.FINISHED:
+            row.state, row.reason = FINISHED, ""
+            return
+        row.price = self._price(row.item, row.standing)
+        if self._stopped is not None:
+            row.state, row.reason = CUT, ""
+        elif ending.status < 0 or ending.status > 128:
+            self._killed(row, ending)
+        else:
+            row.state, row.reason = FAILED, ending.words
+            self._reasons.add(Failure(row.item, ending.words, row.standing.created))
+
+    def _killed(self, row: Row, ending: Ending) -> None:
+        """A run was ended by somebody else: it goes on once."""
+        number = -ending.status if ending.status < 0 else ending.status - 128
+        row.kills += 1
+        row.reason = f"it was ended by {signal.Signals(number).name}"
+        row.state = WAITING if row.kills < KILLED_TWICE else FAILED
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Have signals end the batch at the next look around; a second one changes nothing."""
+
+        def stop(number: int, frame: Any) -> None:
+            self._stopped = self._stopped or number
+
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        before = {number: signal.signal(number, stop) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, earlier in before.items():
+                signal.signal(number, earlier)

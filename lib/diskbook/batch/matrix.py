@@ -1,0 +1,170 @@
+"""The file of a batch: lists of scenarios and settings, every combination of which is a run."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from diskbook import load
+from diskbook.base.errors import UsageError, unknown
+from diskbook.base.validation import Wording, one_line, sentence
+from diskbook.batch.item import Asked, Item, item_of
+
+KEYS = ("scenario", "preset", "cloud", "emulator_profile")
+"""Keys of a matrix by name; all others are those of `--set`, which have a point in them."""
+MOST = 10_000
+"""Runs of a batch; more of them are a slip of the pen."""
+_WORDING = Wording(
+    row="[[{kind}]] {number}",
+    sentences={
+        "list_type": "{place}: {key} = {value} is no list; write for example {key} = [{value}]",
+        "too_short": "{place}: {key} is an empty list; name at least one value, or leave the key out",
+        "dict_type matrix": "write [matrix], a table of lists, once",
+    },
+)
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
+    include: list[dict[str, Any]] = Field(default_factory=list)
+    exclude: list[dict[str, Any]] = Field(default_factory=list)
+    max_cost_usd: Annotated[float, Field(gt=0, strict=False, allow_inf_nan=False)] | None = None
+    jobs: Annotated[int, Field(ge=1)] | None = None
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A batch as its file asks for it: its runs, each once, and the limits of all together."""
+
+    name: str
+    items: tuple[Item, ...]
+    max_cost_usd: float | None = None
+    jobs: int | None = None
+
+
+def read(path: Path) -> Matrix:
+    """Read the file of a batch and check every run of it; nothing is begun.
+
+    Raises
+    ------
+    UsageError
+        With one sentence naming file, key and remedy.
+    """
+    raw = _raw(path)
+    _check_quotes(raw, path.name)
+    try:
+        file = _File.model_validate(raw)
+    except ValidationError as error:
+        raise UsageError(one_line(f"{path.name}: {sentence(error, _File, raw, _WORDING)}")) from None
+    rows = list(_rows(file, path.name))
+    if not rows:
+        raise UsageError(f"{path.name}: it asks for no run; write [matrix] with scenario = [...]")
+    varying = _varying(rows)
+    # What is asked twice in other words is one run.
+    items = {item.name: item for row in rows for item in [_item(row, varying, path)]}
+    return Matrix(path.stem, tuple(items.values()), file.max_cost_usd, file.jobs)
+
+
+def _raw(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}; name a TOML file with a table [matrix]") from None
+    except OSError as error:
+        raise UsageError(f"{path}: this cannot be read: {error.strerror or error}") from None
+    except (RecursionError, ValueError) as error:
+        raise UsageError(one_line(f"{path.name}: this is not valid TOML: {error}")) from None
+
+
+def _rows(file: _File, where: str) -> Iterator[Mapping[str, Any]]:
+    """Every combination that is not excluded, then what is included."""
+    for key in file.matrix:
+        _check_key(key, f"{where}: [matrix]")
+    number = math.prod(len(values) for values in file.matrix.values()) if file.matrix else 0
+    if number + len(file.include) > MOST:
+        raise UsageError(f"{where}: that is {number + len(file.include):,} runs, of at most {MOST:,}")
+    combinations = [
+        dict(zip(file.matrix, values, strict=True)) for values in itertools.product(*file.matrix.values())
+    ]
+    excluded = [_excluded(entry, n, file, where) for n, entry in enumerate(file.exclude, 1)]
+    for n, entry in enumerate(excluded, 1):
+        if not any(_matches(row, entry) for row in combinations):
+            raise UsageError(f"{where}: [[exclude]] {n} leaves no run out: no combination has these values")
+    if file.matrix:
+        yield from (row for row in combinations if not any(_matches(row, entry) for entry in excluded))
+    for n, entry in enumerate(file.include, 1):
+        for key in entry:
+            _check_key(key, f"{where}: [[include]] {n}")
+        yield entry
+
+
+def _excluded(entry: Mapping[str, Any], number: int, file: _File, where: str) -> Mapping[str, Any]:
+    place = f"{where}: [[exclude]] {number}"
+    if not entry:
+        raise UsageError(f"{place}: it has no key, so it would leave out every run")
+    for key in entry:
+        if key not in file.matrix:
+            raise unknown("key of [matrix]", key, file.matrix, place)
+    return entry
+
+
+def _matches(row: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    return all(row[key] == value for key, value in entry.items())
+
+
+def _check_key(key: str, place: str) -> None:
+    """Raise UsageError for a key that is neither one of ours nor dotted."""
+    if key not in KEYS and "." not in key:
+        raise unknown("key", key, KEYS, f'{place} (keys of --set have a point, such as "design.replicates")')
+
+
+def _check_quotes(raw: Mapping[str, Any], where: str) -> None:
+    """Raise UsageError for a key with a point that TOML has taken for a table with a key in it."""
+    for name in ("matrix", "include", "exclude"):
+        tables = raw.get(name, [])
+        for table in tables if isinstance(tables, list) else [tables]:
+            for key, value in table.items() if isinstance(table, Mapping) else ():
+                if isinstance(value, Mapping):
+                    inner = next(iter(value), "...")
+                    raise UsageError(
+                        f'{where}: {name}: write a key with a point in quotes, "{key}.{inner}" = ...'
+                    )
+
+
+def _varying(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Keys that not all runs have alike, in the order of the file."""
+    keys = dict.fromkeys(key for row in rows for key in row)
+    return [key for key in keys if len({repr(row.get(key)) for row in rows}) > 1]
+
+
+def _item(row: Mapping[str, Any], varying: Sequence[str], path: Path) -> Item:
+    label = " ".join(_words(key, row[key]) for key in varying if key in row) or str(row.get("scenario", ""))
+    try:
+        return item_of(_asked(row, path.parent), label)
+    except UsageError as error:
+        raise UsageError(one_line(f"{path.name}: run '{label}': {error}")) from None
+
+
+def _words(key: str, value: Any) -> str:
+    return str(value) if key in KEYS else f"{key}={value}"
+
+
+def _asked(row: Mapping[str, Any], folder: Path) -> Asked:
+    names = {key: row[key] for key in KEYS if key in row}
+    for key, value in names.items():
+        if not isinstance(value, str):
+            raise UsageError(f"{key} = {value!r} is no name; write it in quotes, each run has one")
+    if "scenario" not in names:
+        raise UsageError("it names no scenario; write scenario = ... in [matrix], and in each [[include]]")
+    if load.is_file(names["scenario"]):  # from where the matrix lies, wherever it is called from
+        names["scenario"] = str((folder / names["scenario"]).resolve())
+    return Asked(**names, settings={key: value for key, value in row.items() if key not in KEYS})

@@ -1,0 +1,98 @@
+"""What the runs of a batch are expected to cost and to take, before they start."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from diskbook.azure import expiry
+from diskbook.base.errors import UsageError
+from diskbook.batch.item import Item
+from diskbook.batch.standing import Standing, State
+from diskbook.cloud import connect
+from diskbook.cost import budget, estimate as cost_estimate, retail
+from diskbook.cost.estimate import MARGIN
+from diskbook.reference.prices import Meter, PriceList
+from diskbook.scenario import schedule
+from diskbook.scenario.model import Scenario
+from diskbook.throttling import expected
+
+AROUND_S = 40.0
+"""Roughly what a run takes besides its machines' time: four notebooks, and on the emulator its set-up."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """What is still to be paid and waited for.
+
+    Attributes
+    ----------
+    expected_usd, seconds
+        Of what is left of the run.
+    limit_usd
+        What is reserved for it: its expected cost with the margin of `cost.MARGIN`.
+    """
+
+    expected_usd: float
+    limit_usd: float
+    seconds: float
+    source: str = ""
+
+
+Pricing = Callable[[Item, Standing], Price]
+
+
+def pricing(items: Sequence[Item], limit: float | None, *, ask: bool) -> Pricing:
+    """Return the function that prices a run of a batch.
+
+    Parameters
+    ----------
+    limit
+        Of the whole batch: with one, everything must have a price.
+    ask
+        Ask Azure's price list, as the runs themselves will; else the dated table, which needs no network.
+    """
+    on_azure = any(item.cloud == "azure" for item in items)
+    live = budget.price_source(connect.azure_clients().cloud) if ask and on_azure else None
+
+    @functools.cache  # of many runs most have the same machines and disks
+    def prices(region: str, meters: tuple[Meter, ...], asked: retail.Endpoint | None) -> PriceList:
+        return retail.look_up(region, meters, asked, date.today())
+
+    def price(item: Item, standing: Standing) -> Price:
+        if standing.state == State.FINISHED:
+            return Price(0.0, 0.0, 0.0)
+        if item.cloud == "inventory":
+            return Price(0.0, 0.0, _seconds(item, 1), str(budget.NOTHING["of"]))
+        asked = (live if item.cloud == "azure" else None) or retail.endpoint()
+        replicates = standing.replicates_left
+        if not replicates:
+            return Price(0.0, 0.0, AROUND_S)
+        listed = prices(item.scenario.region, tuple(cost_estimate.meters(item.scenario)), asked)
+        life = timedelta(hours=expiry.DEFAULT_H).total_seconds() / 3600
+        made = cost_estimate.estimate(item.scenario, listed, life, replicates)
+        if limit is not None and made.unpriced:
+            raise UsageError(f"run {item.name}: {budget.too_dear(made, limit)}")
+        return Price(made.usd, _up(made.usd * MARGIN), _seconds(item, replicates), made.source)
+
+    return price
+
+
+def _up(usd: float) -> float:
+    """Whole cents, rounded up, so that a run's own estimate fits what is reserved for it."""
+    return math.ceil(round(100 * usd, 6)) / 100
+
+
+def _seconds(item: Item, replicates: int) -> float:
+    """How long a run is expected to take. Emulated replicates have little around their trials."""
+    if item.cloud == "azure":  # its replicates are measured side by side
+        return cost_estimate.life_s(item.scenario) + AROUND_S
+    share = replicates / item.scenario.design.replicates
+    return AROUND_S + share * _measuring_s(item.scenario)
+
+
+def _measuring_s(scenario: Scenario) -> float:
+    return schedule.seconds(scenario) + expected.seconds(scenario)

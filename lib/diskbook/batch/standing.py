@@ -1,0 +1,141 @@
+"""How far each run of a batch is, and what it has cost, by its folder: a batch keeps no books of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from diskbook.analysis import report as reports
+from diskbook.azure import expiry
+from diskbook.base.errors import DiskbookError
+from diskbook.base.units import epoch
+from diskbook.batch.item import Item, name_of_manifest
+from diskbook.own_hosts import stage as own_hosts
+from diskbook.runs import stages
+from diskbook.store import plan as plans, run as runs
+from diskbook.store.run import Run
+from diskbook.tables.vocabulary import Provenance
+
+
+class State(StrEnum):
+    """How far a run is."""
+
+    NEW = "new"
+    CUT = "cut short"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a run's folder says.
+
+    Attributes
+    ----------
+    replicates_left
+        How many planned replicates are not complete: sets of machines to be paid for.
+    spent_usd
+        Cost of the machines made so far, by its own estimates and clocks (`spent_usd`).
+    estimated_usd
+        What they were expected to cost, which the run holds against its limit.
+    created
+        Whether anything was ever created: what forbids a run (no sign-in, no quota) is seen before that.
+    left
+        What still stands, in words.
+    """
+
+    state: State
+    replicates_left: int
+    spent_usd: float = 0.0
+    created: bool = False
+    estimated_usd: float = 0.0
+    left: str = ""
+    provenance: str = ""
+
+
+def of(item: Item) -> Standing:
+    """Look at the folder of a run.
+
+    Raises
+    ------
+    DiskbookError
+        When the folder holds another run than the name says, or is damaged.
+    """
+    run = run_of(item)
+    if not (run.folder / "manifest.json").exists():
+        return Standing(State.NEW, item.scenario.design.replicates)
+    manifest = run.manifest
+    if name_of_manifest(manifest) != item.name:
+        raise DiskbookError(
+            f"{run.folder} holds another run than its name says; move it away, and start the batch again"
+        )
+    left = expiry.uptime_text(manifest) or own_hosts.standing_text(manifest)
+    is_done = stages.finished(run) and report_of(item).exists() and not left
+    return Standing(
+        State.FINISHED if is_done else State.CUT,
+        _replicates_left(run),
+        spent_usd(manifest),
+        bool(manifest["resource_groups"] or manifest["replicates"]),
+        math.fsum(row["expected_usd"] for row in manifest.get("cost", [])),
+        left,
+        manifest["provenance"],
+    )
+
+
+def _replicates_left(run: Run) -> int:
+    """Replicates that are not complete; at least one while anything is left, such as a failover test."""
+    if stages.finished(run):
+        return 0
+    return max(1, sum(bool(plans.remaining(run, number)) for number in stages.origins(run.scenario)))
+
+
+def run_of(item: Item) -> Run:
+    """The run of an item, whether or not it has begun."""
+    return Run(runs.folder_of(item.name))
+
+
+def report_of(item: Item) -> Path:
+    """Where the report of a run is, once it has one."""
+    return run_of(item).folder / "report.html"
+
+
+def answer_of(item: Item) -> str:
+    """Answer of a finished run in one sentence; empty where it cannot be read."""
+    try:
+        return reports.headline(run_of(item))
+    except DiskbookError:
+        return ""
+
+
+def spent_usd(manifest: Mapping[str, Any]) -> float:
+    """What the machines of a run have cost, or would have on Azure where they were emulated, in USD.
+
+    On Azure by the time that they stood, at the prices of the run's own estimate; what still stands costs
+    what it may until it expires. Emulated machines stand for another time than real ones would, so their
+    estimate counts.
+    """
+    ended = sorted(epoch(row["deleted_utc"]) for row in manifest["resource_groups"] if row["deleted_utc"])
+    billed = manifest["provenance"] == Provenance.AZURE
+    return math.fsum(
+        _by_clock(row, ended) if billed else row["expected_usd"] for row in manifest.get("cost", [])
+    )
+
+
+def _by_clock(row: Mapping[str, Any], ended: list[float]) -> float:
+    """Cost of one set of machines, from its estimate to the first deletion after it."""
+    made = epoch(row["utc"])
+    deleted = next((time for time in ended if time >= made), None)
+    if deleted is None:
+        return float(row["worst_usd"])
+    return math.fsum(_line(line, (deleted - made) / 3600) for line in row["rows"])
+
+
+def _line(line: Mapping[str, Any], hours: float) -> float:
+    usd, planned = line["usd"] or 0.0, line["hours"]
+    if not planned:  # billed by use
+        return float(usd)
+    begun = float(planned).is_integer()  # disks and addresses are billed by the begun hour
+    return float(usd) / planned * (math.ceil(hours) if begun else hours)

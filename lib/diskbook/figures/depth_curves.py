@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from diskbook.base.units import KIB
-from diskbook.figures.style import FAINT, INK, RC, WIDTH_IN, ArmLook, Picture, decorate
+from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, width_in
 from diskbook.tables.vocabulary import Provenance
 
 LARGE = 32 * KIB
@@ -100,7 +100,7 @@ def depth_curves(
 def _grid(rows: int) -> tuple[Figure, Axes, np.ndarray]:
     """A figure with room for a key above rows of two panels."""
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(WIDTH_IN, 2.1 + 1.75 * rows), layout="constrained")
+        figure = Figure(figsize=(width_in(), 2.1 + 1.75 * rows), layout="constrained")
         grid = figure.add_gridspec(rows + 1, 2, height_ratios=[0.3, *[1.0] * rows])
         panels = [[figure.add_subplot(grid[row + 1, column]) for column in range(2)] for row in range(rows)]
         # Last, and without a frame: what `decorate` writes into panels does not belong to it.

@@ -7,6 +7,9 @@ apart in greyscale, so marker and line style carry the distinction too.
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +24,14 @@ from diskbook.scenario import volume_words
 from diskbook.scenario.model import Arm, Scenario
 from diskbook.tables.vocabulary import Provenance
 
-WIDTH_IN = 7.2
+WIDTH_PX = 720
+"""Width of a figure on a page, unless it is drawn for another."""
+NARROW_PX = 390
+"""Width of a phone, for which figures are drawn again."""
+_NARROW_BELOW_PX = 520
+_PX_PER_IN, _PX_PER_IN_NARROW = 100, 84
+"""Pixels to the inch: letters of 10 points are 13.9 px high, and 11.7 px on a phone, where room is scarce."""
+_WIDTH_PX: ContextVar[int] = ContextVar("width_px", default=WIDTH_PX)
 _IN_PANELS = {Provenance.EMULATED: "EMULATED, not Azure", Provenance.INVENTORY: "OWN DISK, not Azure"}
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 PURPLE_DARK = "#8A2F66"
@@ -165,10 +175,40 @@ def _ordinal(position: int) -> str:
     return ("first", "second", "third", "fourth")[position] if position < 4 else f"{position + 1}th"
 
 
+@contextmanager
+def drawn_at(width_px: int) -> Iterator[None]:
+    """Draw figures for a width in pixels while this is entered: `width_in()` and `is_narrow()` follow it."""
+    token = _WIDTH_PX.set(width_px)
+    try:
+        yield
+    finally:
+        _WIDTH_PX.reset(token)
+
+
+def width_px() -> int:
+    """Width in pixels that figures are drawn for now."""
+    return _WIDTH_PX.get()
+
+
+def is_narrow() -> bool:
+    """Whether figures are drawn for a phone now: labels above rows, legends below, one column of panels."""
+    return width_px() < _NARROW_BELOW_PX
+
+
+def px_per_in(pixels: int) -> int:
+    """Pixels to the inch of a figure drawn for a width."""
+    return _PX_PER_IN_NARROW if pixels < _NARROW_BELOW_PX else _PX_PER_IN
+
+
+def width_in() -> float:
+    """Width in inches of a figure drawn now; use it instead of a number of inches."""
+    return width_px() / px_per_in(width_px())
+
+
 def new_figure(height_in: float, panels: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
     """Make a figure of the one width, with panels below each other."""
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
+        figure = Figure(figsize=(width_in(), height_in), layout="constrained")
         axes = figure.subplots(panels, 1, squeeze=False, **options)
     return figure, [row[0] for row in axes]
 

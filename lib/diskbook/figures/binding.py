@@ -24,6 +24,7 @@ from diskbook.figures.style import (
     Picture,
     decorate,
     new_figure,
+    redrawable,
 )
 from diskbook.tables.vocabulary import Label, Provenance
 
@@ -66,6 +67,7 @@ def kind_of(cell: Mapping[Any, Any]) -> tuple[str, str]:
     return ("open", "?") if unlimited or cell["label"] == Label.UNASSESSED else ("loop", "N/L")
 
 
+@redrawable
 def binding(
     cells: pd.DataFrame, looks: Mapping[str, ArmLook], queue_depth: int, title: str, run: str, provenance: str
 ) -> Picture:

@@ -18,6 +18,7 @@ from diskbook.figures.style import (
     Picture,
     decorate,
     new_figure,
+    redrawable,
 )
 from diskbook.tables.vocabulary import Provenance
 
@@ -30,6 +31,7 @@ APART = 0.5
 """Points of capacity that marks of one kind stand apart."""
 
 
+@redrawable
 def capacity(points: pd.DataFrame, title: str, run: str, provenance: str) -> Picture:
     """Draw ratios to the two-way mirror over usable capacity, a mark a share of writes.
 

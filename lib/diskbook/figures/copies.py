@@ -7,7 +7,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from diskbook.figures.style import BLUE, FAINT, GREY, INK, RC, VERMILLION, Picture, decorate, new_figure
+from diskbook.figures.style import (
+    BLUE,
+    FAINT,
+    GREY,
+    INK,
+    RC,
+    VERMILLION,
+    Picture,
+    decorate,
+    new_figure,
+    redrawable,
+)
 from diskbook.tables.vocabulary import Provenance
 
 PARITY = "P"
@@ -19,6 +30,7 @@ EMULATED = "This is the layout that the emulator plays; which drive a real slab 
 BY_RULE = "This is drawn from the rules of each kind; which drive a real slab lies on, nobody tells."
 
 
+@redrawable
 def copies(places: pd.DataFrame, by_rule: bool, title: str, run: str, provenance: str) -> Picture:
     """Draw where a few stretches of each kind of volume lie, a panel a kind or tier.
 

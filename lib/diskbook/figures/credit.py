@@ -8,12 +8,13 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import FAINT, GREY, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import FAINT, GREY, INK, RC, ArmLook, Picture, decorate, new_figure, redrawable
 from diskbook.tables.series import diagnose
 from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
 
 
+@redrawable
 def credit(
     trials: pd.DataFrame,
     series: pd.DataFrame,

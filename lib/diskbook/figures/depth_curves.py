@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from diskbook.base.units import KIB
-from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, width_in
+from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, redrawable, width_in
 from diskbook.tables.vocabulary import Provenance
 
 LARGE = 32 * KIB
@@ -51,6 +51,7 @@ class Curve(NamedTuple):
         return "mb_s" if self.block_size_bytes >= LARGE else "iops"
 
 
+@redrawable
 def depth_curves(
     totals: pd.DataFrame,
     caps: pd.DataFrame,

@@ -20,6 +20,7 @@ from diskbook.figures.style import (
     Picture,
     decorate,
     new_figure,
+    redrawable,
 )
 from diskbook.tables.vocabulary import Provenance
 
@@ -44,6 +45,7 @@ EMULATED = (
 )
 
 
+@redrawable
 def drill(
     steps: pd.DataFrame,
     names: Mapping[tuple[int, str], str],

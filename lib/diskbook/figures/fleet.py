@@ -8,7 +8,7 @@ import matplotlib as mpl
 import pandas as pd
 
 from diskbook.figures.strip import panel
-from diskbook.figures.style import INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import INK, RC, ArmLook, Picture, decorate, new_figure, redrawable
 from diskbook.tables.vocabulary import Provenance
 
 NOTE = (
@@ -19,6 +19,7 @@ LEAST_RANGE = 10.0
 """Percent on each side of the mean that the axis has at least."""
 
 
+@redrawable
 def fleet(
     machines: pd.DataFrame,
     looks: Mapping[str, ArmLook],

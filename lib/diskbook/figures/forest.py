@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import FAINT, GREY, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import FAINT, GREY, INK, RC, ArmLook, Picture, decorate, new_figure, redrawable
 from diskbook.stats.gates.design import unpaired
 from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 
@@ -25,6 +25,7 @@ WIDE = 2.0
 """Ticks that far apart have long names, so there is room for one on each side only."""
 
 
+@redrawable
 def forest(
     table: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], title: str, run: str
 ) -> Picture:

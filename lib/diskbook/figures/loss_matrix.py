@@ -23,6 +23,7 @@ from diskbook.figures.style import (
     Picture,
     decorate,
     new_figure,
+    redrawable,
 )
 from diskbook.tables.vocabulary import Provenance
 
@@ -45,6 +46,7 @@ _LOOKS = {"yes": (BLUE, "online"), "no": (VERMILLION, "offline")}
 _ONLINE = {"yes": "online", "no": "offline"}
 
 
+@redrawable
 def loss_matrix(
     cells: pd.DataFrame, lost: Mapping[str, str], title: str, run: str, provenance: str
 ) -> Picture:

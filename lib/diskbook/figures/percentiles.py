@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure, redrawable
 from diskbook.stats import percentiles
 from diskbook.tables import held_rate
 from diskbook.tables.totals import measured_rows
@@ -19,6 +19,7 @@ TICKS = {0.5: "p50", 0.9: "p90", 0.99: "p99", 0.999: "p99.9", 0.9999: "p99.99", 
 POINTS = 160
 
 
+@redrawable
 def tail(
     bins: pd.DataFrame,
     trials: pd.DataFrame,

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure, redrawable
 from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
 
 UNITS = {"iops": ("iops", "predicted_iops", "IOPS"), "mb_s": ("mb_s", "predicted_mb_s", "MB/s (10^6 bytes)")}
 
 
+@redrawable
 def drives(
     trials: pd.DataFrame,
     predictions: pd.DataFrame,

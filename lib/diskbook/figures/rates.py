@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import GREY, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import GREY, INK, RC, ArmLook, Picture, decorate, new_figure, redrawable
 from diskbook.tables.vocabulary import Label, Provenance
 from diskbook.throttling import limits
 
@@ -19,6 +19,7 @@ HEAD = 0.62
 """Room for the name of a limit, in rows."""
 
 
+@redrawable
 def rates(
     trials: pd.DataFrame,
     cells: pd.DataFrame,

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.patches import Rectangle
 
-from diskbook.figures.style import FAINT, GREY, INK, RC, Picture, decorate, new_figure
+from diskbook.figures.style import FAINT, GREY, INK, RC, Picture, decorate, new_figure, redrawable
 from diskbook.tables.vocabulary import Provenance
 
 NOTE = (
@@ -38,6 +38,7 @@ class Across(NamedTuple):
 THREADS = Across()
 
 
+@redrawable
 def ratio_map(
     panels: Mapping[str, pd.DataFrame],
     what: str,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure, redrawable
 from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
 
@@ -17,6 +17,7 @@ SPREAD = 0.52
 """Height that the blocks of an arm take, of the distance between arms."""
 
 
+@redrawable
 def strip(
     trials: pd.DataFrame,
     looks: Mapping[str, ArmLook],

@@ -6,12 +6,13 @@ apart in greyscale, so marker and line style carry the distinction too.
 
 from __future__ import annotations
 
+import functools
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ParamSpec
 
 import matplotlib as mpl
 import pandas as pd
@@ -31,12 +32,16 @@ NARROW_PX = 390
 _NARROW_BELOW_PX = 520
 _PX_PER_IN, _PX_PER_IN_NARROW = 100, 84
 """Pixels to the inch: letters of 10 points are 13.9 px high, and 11.7 px on a phone, where room is scarce."""
+P = ParamSpec("P")
 _WIDTH_PX: ContextVar[int] = ContextVar("width_px", default=WIDTH_PX)
 _IN_PANELS = {Provenance.EMULATED: "EMULATED, not Azure", Provenance.INVENTORY: "OWN DISK, not Azure"}
+_OWN = "Own hardware, not Azure."
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 PURPLE_DARK = "#8A2F66"
 """Dark enough for text on white (7:1)."""
-GREY, INK, FAINT = "#6B6B6B", "#222222", "#D9D9D9"
+GREY, INK, FAINT, GROUND = "#6B6B6B", "#222222", "#D9D9D9", "#FFFFFF"
+ON_COLOUR = "#FEFEFE"
+"""Letters and hatches on a filled cell; on a dark page, where cells are pale, they are dark (`themes`)."""
 TITLE_CHARACTERS = 62
 
 RC: Any = {
@@ -55,8 +60,8 @@ RC: Any = {
     "ytick.labelcolor": INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "figure.facecolor": "white",
-    "axes.facecolor": "white",
+    "figure.facecolor": GROUND,
+    "axes.facecolor": GROUND,
     "svg.fonttype": "path",
     "svg.hashsalt": "diskbook",
     "path.simplify": False,
@@ -77,7 +82,7 @@ class ArmLook:
 
     def marks(self, size: float = 6) -> dict[str, Any]:
         """Keyword arguments for `Axes.plot`, markers only."""
-        face = self.colour if self.filled else "white"
+        face = self.colour if self.filled else GROUND
         return {
             "linestyle": "none",
             "marker": self.marker,
@@ -92,7 +97,9 @@ class ArmLook:
 class Picture:
     """A finished figure with what a reader needs beside it.
 
-    `data` holds the numbers drawn; captions and alt text are written from them.
+    `data` holds the numbers drawn; all words are written from them. `caption` has one or two sentences,
+    `alt` says in one what is seen, `description` has all numbers in words. `again` draws it once more, for
+    the width that is set then (`drawn_at`).
     """
 
     slug: str
@@ -103,13 +110,44 @@ class Picture:
     data: pd.DataFrame
     provenance: str
     run: str
+    description: str = ""
+    again: Callable[[], Picture] | None = field(default=None, repr=False, compare=False)
+
+    def at(self, pixels: int) -> Picture:
+        """Draw it again for a width in pixels, with the same words and numbers.
+
+        A figure that knows no way to be drawn again (one of somebody's own module) stays as it is.
+        """
+        if self.again is None or pixels == self.width_px:
+            return self
+        with drawn_at(pixels):
+            return replace(self, figure=self.again().figure)
+
+    @property
+    def width_px(self) -> int:
+        """Width in pixels that it was drawn for."""
+        inches = float(self.figure.get_size_inches()[0])
+        narrow = round(inches * _PX_PER_IN_NARROW)
+        return narrow if narrow < _NARROW_BELOW_PX else round(inches * _PX_PER_IN)
 
     def __post_init__(self) -> None:
         # SVG and JSON cannot hold control characters, nor what is not UTF-8.
-        if Provenance.INVENTORY in self.provenance:
-            object.__setattr__(self, "caption", f"Own hardware, not Azure. {self.caption}")
-        for name in ("title", "caption", "alt", "run"):
+        if Provenance.INVENTORY in self.provenance and not self.caption.startswith(_OWN):
+            object.__setattr__(self, "caption", f"{_OWN} {self.caption}")
+        if not self.description:
+            object.__setattr__(self, "description", self.caption)
+        for name in ("title", "caption", "alt", "run", "description"):
             object.__setattr__(self, name, visible(getattr(self, name)))
+
+
+def redrawable(draw: Callable[P, Picture]) -> Callable[P, Picture]:
+    """Let what a function draws be drawn again, for another width."""
+
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Picture:
+        return replace(draw(*args, **kwargs), again=functools.partial(draw, *args, **kwargs))
+
+    return drawn
 
 
 # Marker, line and fill of the first, second, third ... arm of a kind. The first is fixed everywhere.

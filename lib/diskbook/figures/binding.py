@@ -17,6 +17,7 @@ from diskbook.figures.style import (
     FAINT,
     GREY,
     INK,
+    ON_COLOUR,
     PURPLE_DARK,
     RC,
     VERMILLION,
@@ -29,11 +30,11 @@ from diskbook.figures.style import (
 from diskbook.tables.vocabulary import Label, Provenance
 
 KINDS: Mapping[str, tuple[str, str, str]] = {
-    "disk": (BLUE, "white", ""),
-    "VM": (VERMILLION, "white", "//"),
-    "burst": (PURPLE_DARK, "white", ".."),
-    "network": ("#005A46", "white", "xx"),
-    "unknown": (GREY, "white", "\\\\"),
+    "disk": (BLUE, ON_COLOUR, ""),
+    "VM": (VERMILLION, ON_COLOUR, "//"),
+    "burst": (PURPLE_DARK, ON_COLOUR, ".."),
+    "network": ("#005A46", ON_COLOUR, "xx"),
+    "unknown": (GREY, ON_COLOUR, "\\\\"),
     "loop": ("white", INK, ""),
     "open": (FAINT, INK, ""),
 }
@@ -143,7 +144,7 @@ def _row(axes: Axes, row: float, cells: pd.DataFrame, depths: list[float]) -> No
         axes.add_patch(box)
         if hatch:
             axes.add_patch(Rectangle((place - 0.47, row - 0.43), 0.94, 0.86, fill=False, hatch=hatch,
-                                     edgecolor="white", linewidth=0, alpha=0.25))  # fmt: skip
+                                     edgecolor=ON_COLOUR, linewidth=0, alpha=0.25))  # fmt: skip
         axes.text(place, row, words, ha="center", va="center", fontsize=10, color=ink)
 
 

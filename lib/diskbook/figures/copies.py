@@ -12,6 +12,7 @@ from diskbook.figures.style import (
     FAINT,
     GREY,
     INK,
+    ON_COLOUR,
     RC,
     VERMILLION,
     Picture,
@@ -24,7 +25,7 @@ from diskbook.tables.vocabulary import Provenance
 PARITY = "P"
 """What a place of parity is called; data have the letters of their column."""
 COLUMNS = ("panel", "node", "drive", "band", "holds")
-_DATA = ((BLUE, "white"), ("#CFE6F5", INK), ("#56B4E9", INK), ("#0B3C5D", "white"))
+_DATA = ((BLUE, ON_COLOUR), ("#CFE6F5", INK), ("#56B4E9", INK), ("#0B3C5D", ON_COLOUR))
 _GAP = 0.8  # between nodes, in drives
 EMULATED = "This is the layout that the emulator plays; which drive a real slab lies on, nobody tells."
 BY_RULE = "This is drawn from the rules of each kind; which drive a real slab lies on, nobody tells."

@@ -17,6 +17,7 @@ from diskbook.figures.style import (
     FAINT,
     GREY,
     INK,
+    ON_COLOUR,
     PURPLE_DARK,
     RC,
     VERMILLION,
@@ -111,7 +112,7 @@ def _cell(axes: Axes, place: tuple[int, int], row: Mapping[Any, Any]) -> None:
     if not math.isnan(row["resync_s"]):
         lines.append(f"{row['resync_s']:.3g} s")
     text = "\n".join(lines)
-    axes.text(across, down, text, ha="center", va="center", fontsize=10, color="white", linespacing=1.15)
+    axes.text(across, down, text, ha="center", va="center", fontsize=10, color=ON_COLOUR, linespacing=1.15)
 
 
 def _by_rule(

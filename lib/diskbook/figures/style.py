@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -42,7 +42,10 @@ PURPLE_DARK = "#8A2F66"
 GREY, INK, FAINT, GROUND = "#6B6B6B", "#222222", "#D9D9D9", "#FFFFFF"
 ON_COLOUR = "#FEFEFE"
 """Letters and hatches on a filled cell; on a dark page, where cells are pale, they are dark (`themes`)."""
-TITLE_CHARACTERS = 62
+TITLE_CHARACTERS, NOTE_CHARACTERS = 62, 100
+"""Letters of a line of the title and of the note, at the usual width."""
+ROW_CHARACTERS, LABEL_CHARACTERS = 18, 44
+"""Letters of a line in the name of a row and of an axis, on a phone."""
 
 RC: Any = {
     "font.family": "DejaVu Sans",
@@ -259,16 +262,57 @@ def decorate(figure: Figure, title: str, note: str, provenance: str) -> None:
     """
     with mpl.rc_context(RC):
         figure.suptitle(wrap(title), x=0.01, ha="left", fontsize=12, fontweight="bold")
-        lines = textwrap.wrap(note, 100)
+        lines = textwrap.wrap(note, _characters(NOTE_CHARACTERS))
         figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=10, color=GREY)
+        if is_narrow():
+            for axes in figure.axes:
+                _narrow(axes)
         for kind, words in _IN_PANELS.items():
             if kind in provenance:
                 _say(figure, words, kind)
 
 
+def _characters(wide: int) -> int:
+    """Characters of a line, where so many fit into the usual width."""
+    return int(wide * width_in() * _PX_PER_IN / WIDTH_PX)
+
+
+def _narrow(axes: Axes) -> None:
+    """Fit a panel to a phone: its title above what `_say` writes, names of rows and axes wrapped."""
+    title = axes.get_title(loc="left")
+    if title:
+        lines = textwrap.wrap(title, _characters(TITLE_CHARACTERS))
+        axes.set_title("\n".join(lines), loc="left", fontsize=11, pad=19)
+    axes.set_xlabel("\n".join(textwrap.wrap(axes.get_xlabel(), LABEL_CHARACTERS)))
+    if isinstance(axes.yaxis.get_major_formatter(), mpl.ticker.FixedFormatter):
+        labels = [label.get_text() for label in axes.get_yticklabels()]
+        axes.set_yticks(axes.get_yticks(), [_wrapped(label, ROW_CHARACTERS) for label in labels])
+
+
+def _wrapped(text: str, characters: int) -> str:
+    return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, characters) or [""])
+
+
 def wrap(title: str) -> str:
     """Break a title so that it does not run off the figure."""
-    return "\n".join(textwrap.wrap(title, TITLE_CHARACTERS))
+    return "\n".join(textwrap.wrap(title, _characters(TITLE_CHARACTERS)))
+
+
+def legend_below(axes: Axes, handles: Sequence[Any], labels: Sequence[str], columns: int = 2) -> None:
+    """Set the key below a panel and the name of its axis, where there is room on a phone."""
+    axes.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        ncols=columns,
+        frameon=False,
+        fontsize=10,
+        handlelength=3,
+        columnspacing=1.2,
+        borderpad=0,
+        borderaxespad=4.2,
+    )
 
 
 def _say(figure: Figure, words: str, kind: str) -> None:

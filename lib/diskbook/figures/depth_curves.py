@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from diskbook.base.units import KIB
-from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, redrawable, width_in
+from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, is_narrow, redrawable, width_in
 from diskbook.tables.vocabulary import Provenance
 
 LARGE = 32 * KIB
@@ -99,13 +99,16 @@ def depth_curves(
 
 
 def _grid(rows: int) -> tuple[Figure, Axes, np.ndarray]:
-    """A figure with room for a key above rows of two panels."""
+    """A figure with room for a key above rows of two panels, which are below each other on a phone."""
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(width_in(), 2.1 + 1.75 * rows), layout="constrained")
-        grid = figure.add_gridspec(rows + 1, 2, height_ratios=[0.3, *[1.0] * rows])
-        panels = [[figure.add_subplot(grid[row + 1, column]) for column in range(2)] for row in range(rows)]
+        across = 1 if is_narrow() else 2
+        below, key = 2 * rows // across, 0.5 if is_narrow() else 0.3
+        figure = Figure(figsize=(width_in(), 2.1 + 1.75 * below), layout="constrained")
+        grid = figure.add_gridspec(below + 1, across, height_ratios=[key, *[1.0] * below])
+        places = [divmod(place, across) for place in range(2 * rows)]
+        panels = [figure.add_subplot(grid[row + 1, column]) for row, column in places]
         # Last, and without a frame: what `decorate` writes into panels does not belong to it.
-        return figure, figure.add_subplot(grid[0, :], frameon=False), np.array(panels)
+        return figure, figure.add_subplot(grid[0, :], frameon=False), np.reshape(panels, (rows, 2))
 
 
 def _panels(
@@ -188,8 +191,8 @@ def _legend(key: Axes, looks: Sequence[ArmLook]) -> None:
     ]
     key.set_axis_off()
     if handles:
-        key.legend(handles, [look.label for look in looks], loc="center left", ncols=2, frameon=False,
-                   fontsize=10, handlelength=3.2, borderaxespad=0)  # fmt: skip
+        key.legend(handles, [look.label for look in looks], loc="center left", frameon=False,
+                   fontsize=10, handlelength=3.2, borderaxespad=0, ncols=1 if is_narrow() else 2)  # fmt: skip
 
 
 def _of(table: pd.DataFrame, place: Curve) -> pd.DataFrame:

@@ -245,5 +245,6 @@ def _settle(figure: Figure) -> None:
         for text in figure.findobj(Text):  # those that somebody made without `RC`, in a module of their own
             text.set_parse_math(False)
         FigureCanvasAgg(figure)
-        engine.execute(figure)
+        for _ in range(2):  # the first time moves what the second goes by
+            engine.execute(figure)
         figure.set_layout_engine("none")

@@ -19,6 +19,8 @@ from diskbook.figures.style import (
     VERMILLION,
     Picture,
     decorate,
+    is_narrow,
+    legend_below,
     new_figure,
     redrawable,
 )
@@ -78,7 +80,12 @@ def drill(
         if len(steps):
             # Below the axis and its label: by the height of the axes, so that more bars move it no further.
             below = -0.62 / (0.55 * len(names) + 0.1)
-            axes.legend(loc="upper center", bbox_to_anchor=(0.3, below), ncols=3, frameon=False, fontsize=10)
+            if is_narrow():
+                legend_below(axes, *axes.get_legend_handles_labels())
+            else:
+                axes.legend(
+                    loc="upper center", bbox_to_anchor=(0.3, below), ncols=3, frameon=False, fontsize=10
+                )
     finding = _finding(ends, names)
     emulated = Provenance.EMULATED in provenance
     note = f"{NOTE} {EMULATED}" if emulated else NOTE

@@ -10,12 +10,24 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import FAINT, GREY, INK, RC, ArmLook, Picture, decorate, new_figure, redrawable
+from diskbook.figures.style import (
+    FAINT,
+    GREY,
+    INK,
+    RC,
+    ArmLook,
+    Picture,
+    decorate,
+    is_narrow,
+    new_figure,
+    redrawable,
+    rows_above,
+)
 from diskbook.stats.gates.design import unpaired
 from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 
 FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
-ROW_IN, TALL_ROW_IN, HEAD_IN = 0.40, 0.55, 1.7
+ROW_IN, TALL_ROW_IN, NARROW_ROW_IN, HEAD_IN = 0.40, 0.55, 0.70, 1.7
 LONGEST = 56
 """Letters of two arms that stand in one line; longer ones would leave no room for the intervals."""
 MACHINES = "the machines may differ as well"
@@ -47,7 +59,7 @@ def forest(
     data = rows(table)
     lines = _layout(data)
     tall = any(_label(row, looks, words).count("\n") > 1 for row in _records(data))
-    figure, (axes,) = new_figure(HEAD_IN + (TALL_ROW_IN if tall else ROW_IN) * len(lines))
+    figure, (axes,) = new_figure(HEAD_IN + _row_in(tall) * len(lines))
     provenance = "+".join(sorted(set(table["provenance"])))
     with mpl.rc_context(RC):
         for place, line in enumerate(lines):
@@ -62,6 +74,11 @@ def forest(
     return Picture(
         "ratios", title, _caption(data, looks, words, note), _alt(data), figure, data, provenance, run
     )
+
+
+def _row_in(tall: bool) -> float:
+    """Height of a row: on a phone its name is above it."""
+    return NARROW_ROW_IN if is_narrow() else TALL_ROW_IN if tall else ROW_IN
 
 
 def rows(table: pd.DataFrame) -> pd.DataFrame:
@@ -170,6 +187,8 @@ def _axis(
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.spines["left"].set_visible(False)
+    if is_narrow():
+        rows_above(axes)
     axes.set_xlabel("Ratio of mean total latency (log2 scale)")
 
 

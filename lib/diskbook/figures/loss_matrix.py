@@ -23,8 +23,10 @@ from diskbook.figures.style import (
     VERMILLION,
     Picture,
     decorate,
+    is_narrow,
     new_figure,
     redrawable,
+    rows_above,
 )
 from diskbook.tables.vocabulary import Provenance
 
@@ -43,6 +45,8 @@ NOTE = (
     "back), and seconds until all volumes were whole. Hatched: not played, told by copies and pool quorum "
     "alone. Framed twice: what was played contradicts that."
 )
+ABOVE = 0.24
+"""Part of a row that its name takes on a phone, above the cells."""
 _LOOKS = {"yes": (BLUE, "online"), "no": (VERMILLION, "offline")}
 _ONLINE = {"yes": "online", "no": "offline"}
 
@@ -65,7 +69,7 @@ def loss_matrix(
         Its finding, name of the run, and where what was played comes from.
     """
     kinds = list(dict.fromkeys(cells["kind"]))
-    figure, (axes,) = new_figure(2.5 + 0.72 * max(1, len(kinds)))
+    figure, (axes,) = new_figure(2.5 + (1.0 if is_narrow() else 0.72) * max(1, len(kinds)))
     with mpl.rc_context(RC):
         for row in cells.to_dict("records"):
             _cell(axes, (list(lost).index(row["lost"]), kinds.index(row["kind"])), row)
@@ -85,7 +89,7 @@ def _blocks(verified: int, written: int) -> str:
 
 
 def _frame(axes: Axes, kinds: list[str], lost: list[str]) -> None:
-    wrapped = [textwrap.fill(words, 12) for words in lost]
+    wrapped = [textwrap.fill(words, 9 if is_narrow() else 12) for words in lost]
     axes.set_xticks(range(len(lost)), wrapped)
     axes.set_yticks(range(len(kinds)), [kind.replace(", ", ",\n") for kind in kinds])
     axes.tick_params(length=0)
@@ -93,11 +97,14 @@ def _frame(axes: Axes, kinds: list[str], lost: list[str]) -> None:
     axes.set_ylim(max(1, len(kinds)) - 0.45, -0.55)
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
+    if is_narrow():
+        rows_above(axes, 1)
 
 
 def _cell(axes: Axes, place: tuple[int, int], row: Mapping[Any, Any]) -> None:
-    across, down = place
-    corner, size = (across - 0.47, down - 0.45), (0.94, 0.9)
+    across, down = place[0], place[1] + ABOVE / 2 * is_narrow()
+    half = 0.45 - ABOVE / 2 * is_narrow()
+    corner, size = (across - 0.47, down - half), (0.94, 2 * half)
     shown = row["online"] or row["expected"]
     colour, words = _LOOKS.get(shown, (FAINT, "?"))
     if not row["online"]:
@@ -105,7 +112,7 @@ def _cell(axes: Axes, place: tuple[int, int], row: Mapping[Any, Any]) -> None:
         return
     axes.add_patch(Rectangle(corner, *size, facecolor=colour, edgecolor=INK, linewidth=0.6))
     if row["expected"] and row["online"] != row["expected"]:
-        inner, narrow = (across - 0.42, down - 0.40), (0.84, 0.8)
+        inner, narrow = (across - 0.42, down - half + 0.05), (0.84, 2 * half - 0.1)
         axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=PURPLE_DARK, linewidth=2.5))
         axes.add_patch(Rectangle(inner, *narrow, fill=False, edgecolor="white", linewidth=1.5))
     lines = [words, _blocks(int(row["blocks_verified"]), int(row["blocks_written"]))]

@@ -9,7 +9,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure, redrawable
+from diskbook.figures.style import (
+    FAINT,
+    INK,
+    RC,
+    ArmLook,
+    Picture,
+    decorate,
+    is_narrow,
+    new_figure,
+    redrawable,
+)
 from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
 
@@ -44,7 +54,8 @@ def drives(
     data = totals.loc[totals["workload"].isin(list(panels)), ["workload", "arm", "trial", "iops", "mb_s"]]
     data = data.merge(predictions[["arm", "workload", "predicted_iops", "predicted_mb_s", "by"]])
     arms = [arm for arm in looks if arm in set(data["arm"])]
-    figure, drawn = new_figure(1.2 + len(panels) * (0.8 + 0.27 * len(arms)), len(panels))
+    row_in = 0.36 if is_narrow() else 0.27
+    figure, drawn = new_figure(1.2 + len(panels) * (0.8 + row_in * len(arms)), len(panels))
     with mpl.rc_context(RC):
         for axes, (workload, (kind, words)) in zip(drawn, panels.items(), strict=True):
             _panel(axes, data[data["workload"] == workload], arms, looks, kind)

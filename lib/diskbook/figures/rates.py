@@ -9,7 +9,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import GREY, INK, RC, ArmLook, Picture, decorate, new_figure, redrawable
+from diskbook.figures.style import (
+    GREY,
+    INK,
+    RC,
+    ArmLook,
+    Picture,
+    decorate,
+    is_narrow,
+    new_figure,
+    redrawable,
+)
 from diskbook.tables.vocabulary import Label, Provenance
 from diskbook.throttling import limits
 
@@ -88,7 +98,7 @@ def _panel(
             _depth(axes, rows["iops"], place, f"{outstanding:.0f}", (arm, outstanding) in queues)
     lines = _lines(data, highest)
     _draw_lines(axes, lines)
-    axes.set_xlim(0, max([1.1 * highest, *(1.04 * value for value, _ in lines)]))
+    axes.set_xlim(0, max([(1.2 if is_narrow() else 1.1) * highest, *(1.04 * value for value, _ in lines)]))
     axes.set_yticks(range(len(arms)), [looks[arm].label for arm in arms])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(arms) - 0.4, -0.6 - HEAD * len(lines))

@@ -18,6 +18,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
 from diskbook.base.visible import visible
 from diskbook.reference.catalog import EPHEMERAL
@@ -44,8 +45,12 @@ ON_COLOUR = "#FEFEFE"
 """Letters and hatches on a filled cell; on a dark page, where cells are pale, they are dark (`themes`)."""
 TITLE_CHARACTERS, NOTE_CHARACTERS = 62, 100
 """Letters of a line of the title and of the note, at the usual width."""
-ROW_CHARACTERS, LABEL_CHARACTERS = 18, 44
-"""Letters of a line in the name of a row and of an axis, on a phone."""
+ROW_CHARACTERS, LABEL_CHARACTERS, TITLE_CHARACTERS_NARROW, NOTE_CHARACTERS_NARROW = 24, 32, 44, 58
+"""Letters of a line in the name of a row, of an axis or panel, and in the title, on a phone."""
+_BELOW_IN = 0.72
+"""Room for the numbers and the name of an axis, above a key."""
+_MORE_IN, _MORE_PER_PANEL_IN = 0.4, 0.3
+"""Height that a title on more lines, and a panel's, need on a phone."""
 
 RC: Any = {
     "font.family": "DejaVu Sans",
@@ -247,7 +252,8 @@ def width_in() -> float:
 
 
 def new_figure(height_in: float, panels: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
-    """Make a figure of the one width, with panels below each other."""
+    """Make a figure of the width asked for, with panels below each other."""
+    height_in += (_MORE_IN + _MORE_PER_PANEL_IN * panels) * is_narrow()
     with mpl.rc_context(RC):
         figure = Figure(figsize=(width_in(), height_in), layout="constrained")
         axes = figure.subplots(panels, 1, squeeze=False, **options)
@@ -262,7 +268,7 @@ def decorate(figure: Figure, title: str, note: str, provenance: str) -> None:
     """
     with mpl.rc_context(RC):
         figure.suptitle(wrap(title), x=0.01, ha="left", fontsize=12, fontweight="bold")
-        lines = textwrap.wrap(note, _characters(NOTE_CHARACTERS))
+        lines = textwrap.wrap(note, NOTE_CHARACTERS_NARROW if is_narrow() else _characters(NOTE_CHARACTERS))
         figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=10, color=GREY)
         if is_narrow():
             for axes in figure.axes:
@@ -281,10 +287,9 @@ def _narrow(axes: Axes) -> None:
     """Fit a panel to a phone: its title above what `_say` writes, names of rows and axes wrapped."""
     title = axes.get_title(loc="left")
     if title:
-        lines = textwrap.wrap(title, _characters(TITLE_CHARACTERS))
-        axes.set_title("\n".join(lines), loc="left", fontsize=11, pad=19)
-    axes.set_xlabel("\n".join(textwrap.wrap(axes.get_xlabel(), LABEL_CHARACTERS)))
-    if isinstance(axes.yaxis.get_major_formatter(), mpl.ticker.FixedFormatter):
+        axes.set_title(_wrapped(title, LABEL_CHARACTERS), loc="left", fontsize=11, pad=19)
+    axes.set_xlabel(_wrapped(axes.get_xlabel(), LABEL_CHARACTERS))
+    if isinstance(axes.yaxis.get_major_locator(), mpl.ticker.FixedLocator):
         labels = [label.get_text() for label in axes.get_yticklabels()]
         axes.set_yticks(axes.get_yticks(), [_wrapped(label, ROW_CHARACTERS) for label in labels])
 
@@ -295,23 +300,40 @@ def _wrapped(text: str, characters: int) -> str:
 
 def wrap(title: str) -> str:
     """Break a title so that it does not run off the figure."""
-    return "\n".join(textwrap.wrap(title, _characters(TITLE_CHARACTERS)))
+    return _wrapped(title, TITLE_CHARACTERS_NARROW if is_narrow() else _characters(TITLE_CHARACTERS))
+
+
+def rows_above(axes: Axes, lines: int = 2) -> None:
+    """Write the name of each row above it, on so many lines, in place of beside it."""
+    for place, tick in zip(axes.get_yticks(), axes.yaxis.get_major_ticks(), strict=True):
+        name = tick.label1.get_text().replace("/\n", "/ ")
+        name = name if lines > 1 else name.replace(",\n", ", ").replace("\n", ", ")
+        text = axes.text(
+            0, place - 0.36 - 0.15 * lines, name, va="top", fontsize=10, transform=axes.get_yaxis_transform()
+        )
+        text.set_fontweight(tick.label1.get_fontweight())
+        text.set_in_layout(False)  # it may be wider than the panel
+    axes.set_yticks([])
 
 
 def legend_below(axes: Axes, handles: Sequence[Any], labels: Sequence[str], columns: int = 2) -> None:
-    """Set the key below a panel and the name of its axis, where there is room on a phone."""
+    """Set the key below a panel and the name of its axis, from the left edge on: room that a phone has."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    below = ScaledTranslation(0, -_BELOW_IN, figure.dpi_scale_trans)
     axes.legend(
         handles,
         labels,
         loc="upper left",
-        bbox_to_anchor=(0, 0),
+        bbox_to_anchor=(0.01, 0),
+        bbox_transform=blended_transform_factory(figure.transFigure, axes.transAxes) + below,
         ncols=columns,
         frameon=False,
         fontsize=10,
         handlelength=3,
         columnspacing=1.2,
         borderpad=0,
-        borderaxespad=4.2,
+        borderaxespad=0,
     )
 
 

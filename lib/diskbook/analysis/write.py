@@ -61,7 +61,7 @@ def export_figures(
 
 
 def folder_of_figures(run: Run) -> Path:
-    """Name the folder that figures of a run are exported to: figures/<run>, of a sample figures/<scenario>."""
+    """Name the folder of a run's figures: figures/<run>, of a committed sample figures/<scenario>."""
     scenario = run.scenario.name
     return paths.FIGURES / (scenario if run.name == f"sample-{scenario}" else run.name)
 

@@ -23,6 +23,7 @@ from diskbook.figures.style import (
     VERMILLION,
     ArmLook,
     Picture,
+    brief,
     decorate,
     new_figure,
     redrawable,
@@ -93,9 +94,10 @@ def binding(
     decorate(figure, title, NOTE, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(cells)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {NOTE}"
+    caption = brief(provenance, f"{finding} {NOTE}")
     alt = f"Grid of {'emulated ' if emulated else ''}cells by curve and threads, showing: {finding}"
-    return Picture("which-limit-binds", title, caption, alt, figure, data, provenance, run)
+    short = brief(provenance, finding)
+    return Picture("which-limit-binds", title, short, alt, figure, data, provenance, run, caption)
 
 
 def _heights(cells: pd.DataFrame, arms: list[str]) -> dict[tuple[str, str, int], float]:

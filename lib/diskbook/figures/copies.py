@@ -16,6 +16,7 @@ from diskbook.figures.style import (
     RC,
     VERMILLION,
     Picture,
+    brief,
     decorate,
     new_figure,
     redrawable,
@@ -61,7 +62,10 @@ def copies(places: pd.DataFrame, by_rule: bool, title: str, run: str, provenance
     grids = "Grids of emulated drives" if emulated else "Grids of drives"
     alt = f"{grids} by node, with the data that each holds, showing: {title}."
     data = places[list(COLUMNS)].reset_index(drop=True)
-    return Picture("copies", title, f"{emulated}{title}. {note}", alt, figure, data, provenance, run)
+    description = f"{emulated}{title}. {note}"
+    return Picture(
+        "copies", title, brief(provenance, f"{title}."), alt, figure, data, provenance, run, description
+    )
 
 
 def _panel(axes: Axes, rows: pd.DataFrame) -> None:

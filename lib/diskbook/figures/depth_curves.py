@@ -12,7 +12,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from diskbook.base.units import KIB
-from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, is_narrow, redrawable, width_in
+from diskbook.figures.style import (
+    FAINT,
+    INK,
+    RC,
+    ArmLook,
+    Picture,
+    brief,
+    decorate,
+    is_narrow,
+    redrawable,
+    width_in,
+)
 from diskbook.tables.vocabulary import Provenance
 
 LARGE = 32 * KIB
@@ -92,10 +103,13 @@ def depth_curves(
     decorate(figure, title, note, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(knees, looks, queue_depth)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
+    caption = brief(provenance, f"{finding} {note}")
     over = "threads" if queue_depth > 1 else IN_FLIGHT
     alt = f"Line plots of {'emulated ' if emulated else ''}rate and latency over {over}, showing: {finding}"
-    return Picture("depth-curves", title, caption, alt, figure, data, provenance, run)
+    short = brief(
+        provenance, f"Rate and latency of {len(data)} trials over {over}, with the limits in force."
+    )
+    return Picture("depth-curves", title, short, alt, figure, data, provenance, run, caption)
 
 
 def _grid(rows: int) -> tuple[Figure, Axes, np.ndarray]:
@@ -108,7 +122,7 @@ def _grid(rows: int) -> tuple[Figure, Axes, np.ndarray]:
         places = [divmod(place, across) for place in range(2 * rows)]
         panels = [figure.add_subplot(grid[row + 1, column]) for row, column in places]
         # Last, and without a frame: what `decorate` writes into panels does not belong to it.
-        return figure, figure.add_subplot(grid[0, :], frameon=False), np.reshape(panels, (rows, 2))
+        return figure, figure.add_subplot(grid[0, :], frameon=False), np.array(panels).reshape(rows, 2)
 
 
 def _panels(

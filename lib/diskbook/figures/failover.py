@@ -18,6 +18,7 @@ from diskbook.figures.style import (
     RC,
     VERMILLION,
     Picture,
+    brief,
     decorate,
     is_narrow,
     legend_below,
@@ -90,9 +91,12 @@ def drill(
     emulated = Provenance.EMULATED in provenance
     note = f"{NOTE} {EMULATED}" if emulated else NOTE
     decorate(figure, finding, note, provenance)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding}. {note}"
+    caption = brief(provenance, f"{finding}. {note}")
     alt = f"Bars of {'emulated ' if emulated else ''}times of zone drills by step, showing: {finding}."
-    return Picture("drills", finding, caption, alt, figure, steps.reset_index(drop=True), provenance, run)
+    short = brief(provenance, f"{finding}.")
+    return Picture(
+        "drills", finding, short, alt, figure, steps.reset_index(drop=True), provenance, run, caption
+    )
 
 
 def _frame(axes: Axes, ends: pd.Series, labels: list[str]) -> None:

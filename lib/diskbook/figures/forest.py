@@ -17,6 +17,7 @@ from diskbook.figures.style import (
     RC,
     ArmLook,
     Picture,
+    brief,
     decorate,
     is_narrow,
     new_figure,
@@ -71,9 +72,9 @@ def forest(
     why = "the interval covers 1" + f", or {MACHINES}" * alone
     note = f"{_interval_words(data, scope)}. Open grey diamond: {why}."
     decorate(figure, title, note, provenance)
-    return Picture(
-        "ratios", title, _caption(data, looks, words, note), _alt(data), figure, data, provenance, run
-    )
+    description = _description(data, looks, words, note)
+    caption = brief(provenance, _caption(data))
+    return Picture("ratios", title, caption, _alt(data), figure, data, provenance, run, description)
 
 
 def _row_in(tall: bool) -> float:
@@ -223,7 +224,20 @@ def _interval_words(data: pd.DataFrame, scope: str) -> str:
     return f"Bars: {level:.3g} % intervals ({method}), scope: {scope}; {number}"
 
 
-def _caption(data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], note: str) -> str:
+def _caption(data: pd.DataFrame) -> str:
+    shown = _drawn(data)
+    known = shown[shown["ci_low"].notna()]
+    if shown.empty:
+        return "No ratio of mean total latency to show."
+    level = f" with {100 * known['level'].iloc[0]:.3g} % intervals" if len(known) else ", without intervals"
+    refused = f"; {len(data) - len(shown)} refused" if len(data) > len(shown) else ""
+    ratios = f"{len(shown)} ratio{'s' * (len(shown) != 1)} of mean total latency{level}"
+    return f"{ratios}{refused}; at 1 there is no difference."
+
+
+def _description(
+    data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], note: str
+) -> str:
     shown = _drawn(data)
     parts = [
         f"{_in_one_line(_label(row, looks, words))}: {value_words(row)}"

@@ -22,6 +22,7 @@ from diskbook.figures.style import (
     RC,
     VERMILLION,
     Picture,
+    brief,
     decorate,
     is_narrow,
     new_figure,
@@ -77,10 +78,11 @@ def loss_matrix(
     decorate(figure, title, NOTE, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(cells)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {NOTE}"
+    caption = brief(provenance, f"{finding} {NOTE}")
     alt = f"Grid of {'emulated ' if emulated else ''}volumes by what they lost, showing: {finding}"
     data = cells[list(COLUMNS)].reset_index(drop=True)
-    return Picture("loss-matrix", title, caption, alt, figure, data, provenance, run)
+    short = brief(provenance, _outcome(cells))
+    return Picture("loss-matrix", title, short, alt, figure, data, provenance, run, caption)
 
 
 def _blocks(verified: int, written: int) -> str:
@@ -135,6 +137,11 @@ def _by_rule(
     axes.add_patch(Rectangle(corner, *size, fill=False, hatch="////", edgecolor=colour, linewidth=0))
     behind = {"facecolor": "white", "edgecolor": "none", "pad": 2.0}
     axes.text(*place, words, ha="center", va="center", fontsize=10, color=INK, bbox=behind)
+
+
+def _outcome(cells: pd.DataFrame) -> str:
+    """Say in one sentence how many were played, and what became of acknowledged blocks."""
+    return _finding(cells).rpartition(". ")[2]
 
 
 def _finding(cells: pd.DataFrame) -> str:

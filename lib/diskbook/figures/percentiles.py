@@ -15,6 +15,7 @@ from diskbook.figures.style import (
     RC,
     ArmLook,
     Picture,
+    brief,
     decorate,
     is_narrow,
     legend_below,
@@ -62,7 +63,10 @@ def tail(
     finding = _finding(data, looks, {**words, **named}, workloads)
     kind = f"Percentile plot of {'emulated ' if emulated else ''}latency by arm on a nines axis"
     alt = f"{kind}, showing {finding}"
-    return Picture("percentiles", title, f"{emulated}{finding} {note}", alt, figure, data, provenance, run)
+    arms = data["arm"].nunique()
+    short = brief(provenance, f"Percentiles of total latency of {arms} arms, as far as 10 I/Os lie beyond.")
+    description = f"{emulated}{finding} {note}"
+    return Picture("percentiles", title, short, alt, figure, data, provenance, run, description)
 
 
 def curves(merged: pd.DataFrame, workloads: Sequence[str]) -> pd.DataFrame:

@@ -56,7 +56,7 @@ class _Context(GraphicsContextBase):
 
     def set_foreground(self, fg: Any, isRGBA: bool = False) -> None:
         # Setting an alpha sets the same colour again, which is in its theme by then.
-        super().set_foreground(fg if fg is self._rgb else _painted(fg, self._theme), isRGBA=True)
+        super().set_foreground(fg if fg is self.get_rgb() else _painted(fg, self._theme), isRGBA=True)
 
     def set_hatch_color(self, hatch_color: Any) -> None:
         super().set_hatch_color(_painted(hatch_color, self._theme))

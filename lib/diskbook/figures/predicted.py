@@ -15,6 +15,7 @@ from diskbook.figures.style import (
     RC,
     ArmLook,
     Picture,
+    brief,
     decorate,
     is_narrow,
     new_figure,
@@ -65,11 +66,15 @@ def drives(
     decorate(figure, title, note, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(data, panels, looks)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
+    caption = brief(provenance, f"{finding} {note}")
     alt = (
         f"Dot plot of {'emulated ' if emulated else ''}rates by arm with predicted limits, showing: {finding}"
     )
-    return Picture("drives", title, caption, alt, figure, data.reset_index(drop=True), provenance, run)
+    short = brief(
+        provenance,
+        f"Rates of {data['trial'].nunique()} trials of {len(arms)} arms; bars are limits in force.",
+    )
+    return Picture("drives", title, short, alt, figure, data.reset_index(drop=True), provenance, run, caption)
 
 
 def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, ArmLook], kind: str) -> None:

@@ -15,6 +15,7 @@ from diskbook.figures.style import (
     RC,
     ArmLook,
     Picture,
+    brief,
     decorate,
     is_narrow,
     new_figure,
@@ -70,10 +71,13 @@ def rates(
     decorate(figure, title, note, provenance)
     finding = _finding(data, shown)
     emulated = Provenance.EMULATED in provenance
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
+    caption = brief(provenance, f"{finding} {note}")
     kind = f"Dot plot of {'emulated ' if emulated else ''}IOPS by arm and queue depth with limit lines"
     alt = f"{kind}, showing: {finding}"
-    return Picture("iops-and-caps", title, caption, alt, figure, data, provenance, run)
+    short = brief(
+        provenance, f"IOPS of {data['trial'].nunique()} trials by arm and queue depth; {_capped(shown)}."
+    )
+    return Picture("iops-and-caps", title, short, alt, figure, data, provenance, run, caption)
 
 
 def _queues(cells: pd.DataFrame, workloads: Sequence[str]) -> set[tuple[str, float]]:
@@ -148,6 +152,15 @@ def _lines(data: pd.DataFrame, highest: float) -> list[tuple[float, str]]:
             values = data[limit.column].dropna().astype(float).unique()
             near += [(float(value), limit.name) for value in values if 0 < value <= NEAR * highest]
     return sorted(set(near))
+
+
+def _capped(cells: pd.DataFrame) -> str:
+    number = int((cells["label"] == Label.CAPPED).sum())
+    return (
+        f"{number} cell{'s' * (number != 1)} sit{'s' * (number == 1)} on a cap"
+        if number
+        else "none sits on a cap"
+    )
 
 
 def _finding(data: pd.DataFrame, cells: pd.DataFrame) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure, redrawable
+from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, brief, decorate, new_figure, redrawable
 from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
 
@@ -60,7 +60,10 @@ def strip(
         f"Dot strip of {len(data)} {made}trials by arm in "
         f"{number}, showing mean latency: {_medians(data, looks, words, workloads[:1])}"
     )
-    return Picture("all-trials", title, caption, alt, figure, data, provenance, run)
+    words_of = f"Mean total latency of {len(data)} trials by arm, in {number}; black lines are medians."
+    return Picture(
+        "all-trials", title, brief(provenance, words_of), alt, figure, data, provenance, run, caption
+    )
 
 
 def _note(data: pd.DataFrame, trials: pd.DataFrame) -> str:

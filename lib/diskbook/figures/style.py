@@ -36,6 +36,7 @@ _PX_PER_IN, _PX_PER_IN_NARROW = 100, 84
 P = ParamSpec("P")
 _WIDTH_PX: ContextVar[int] = ContextVar("width_px", default=WIDTH_PX)
 _IN_PANELS = {Provenance.EMULATED: "EMULATED, not Azure", Provenance.INVENTORY: "OWN DISK, not Azure"}
+_EMULATED = "Emulated, not measured on Azure."
 _OWN = "Own hardware, not Azure."
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 PURPLE_DARK = "#8A2F66"
@@ -156,6 +157,11 @@ def redrawable(draw: Callable[P, Picture]) -> Callable[P, Picture]:
         return replace(draw(*args, **kwargs), again=functools.partial(draw, *args, **kwargs))
 
     return drawn
+
+
+def brief(provenance: str, sentence: str) -> str:
+    """Write a caption: one sentence on what is shown, after the one that says that it is emulated."""
+    return f"{_EMULATED} {sentence}" if Provenance.EMULATED in provenance else sentence
 
 
 # Marker, line and fill of the first, second, third ... arm of a kind. The first is fixed everywhere.

@@ -74,8 +74,8 @@ def test_the_end_of_the_burst_is_found_where_it_was_planted(a: Analysis) -> None
     state = a.trials.loc[a.trials["workload"] == "burst-until-dry", "credit_state"]
     assert set(state) == {"drained"}
     picture = disk_options.burst(a)
-    assert "(1 : 1,000)" in picture.caption and "1.8 s in place of 30 minutes" in picture.caption
-    assert "Emulated" in picture.caption and len(picture.data) > 30
+    assert "(1 : 1,000)" in picture.description and "1.8 s in place of 30 minutes" in picture.description
+    assert "Emulated" in picture.description and len(picture.data) > 30
 
 
 @pytest.mark.measures

@@ -94,7 +94,8 @@ def test_the_notebook_writes_what_it_says(run: Run) -> None:
     assert list(table.columns) == [column.name for column in schema.COMPARISONS.columns] and len(table) == 22
     slugs = {"ratios", "all-trials", "percentiles", "iops-and-caps"}
     names = {path.name for path in (run.folder / "figures").iterdir()}
-    assert names == {f"{slug}{end}" for slug in slugs for end in (".svg", "@2x.png", ".json")}
+    ends = (".svg", "@2x.png", ".json", ".md", ".html", ".caption.txt", ".description.txt", ".csv")
+    assert names == {f"{slug}{end}" for slug in slugs for end in ends}
 
 
 def test_the_report_is_one_page_in_the_order_of_reading(page: str) -> None:

@@ -32,10 +32,10 @@ def test_every_drive_has_a_box_and_parity_is_hatched() -> None:
 
 
 def test_words_say_whether_it_is_a_layout_or_a_rule() -> None:
-    assert "the layout that the emulator plays" in drawn().caption
-    assert drawn().caption.startswith("Emulated") and "nobody tells" in drawn().caption
+    assert "the layout that the emulator plays" in drawn().description
+    assert drawn().description.startswith("Emulated") and "nobody tells" in drawn().description
     ruled = drawn(by_rule=True, provenance="azure")
-    assert "drawn from the rules" in ruled.caption and not ruled.caption.startswith("Emulated")
+    assert "drawn from the rules" in ruled.description and not ruled.description.startswith("Emulated")
 
 
 def test_the_same_places_give_the_same_bytes_and_none_is_no_error() -> None:

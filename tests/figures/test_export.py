@@ -24,6 +24,7 @@ from diskbook.figures.style import GREY
 from diskbook.show import tables as show_tables
 from support import synthetic
 
+ENDS = (".svg", "@2x.png", ".json", ".md", ".html", ".caption.txt", ".description.txt", ".csv")
 PLOTS = ("ratios", "all_trials", "percentile_plot", "iops_and_caps")
 
 
@@ -47,7 +48,7 @@ def test_exported_twice_gives_the_same_bytes(folder: Path, tmp_path: Path, name:
     first = figures.export(picture(analyse(folder), name), tmp_path / "a")
     second = figures.export(picture(analyse(folder), name), tmp_path / "b")
     slug = first[0].stem
-    assert [path.name for path in first] == [f"{slug}.svg", f"{slug}@2x.png", f"{slug}.json"]
+    assert {path.name for path in first} == {f"{slug}{end}" for end in ENDS}
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
 
@@ -107,12 +108,21 @@ def test_png_is_twice_the_page_width(emulated: Analysis, tmp_path: Path) -> None
 
 def test_the_sidecar_holds_words_and_hash(emulated: Analysis, tmp_path: Path) -> None:
     facts = json.loads(figures.export(emulated.ratios, tmp_path)[2].read_text())
-    assert set(facts) == {"slug", "title", "caption", "alt", "data_sha256", "run", "provenance"}
+    assert set(facts) == {
+        "slug",
+        "title",
+        "caption",
+        "alt",
+        "description",
+        "data_sha256",
+        "run",
+        "provenance",
+    }
     assert facts["data_sha256"] == data_hash(emulated.ratios.data)
     ratio = emulated.comparisons.query("workload == 'randwrite-qd1' and scope == 'these disks'").iloc[0][
         "ratio"
     ]
-    assert f"{ratio:.2f}×" in facts["caption"] and f"{ratio:.2f} times" in facts["title"]
+    assert f"{ratio:.2f}×" in facts["description"] and f"{ratio:.2f} times" in facts["title"]
 
 
 def test_a_title_claims_no_difference_that_was_not_found(tmp_path: Path) -> None:
@@ -133,7 +143,7 @@ def test_the_hash_follows_the_data(emulated: Analysis) -> None:
 def test_capped_rows_show_no_number(emulated: Analysis) -> None:
     texts = [text.get_text() for text in emulated.ratios.figure.axes[0].texts]
     assert texts.count("refused") == 2 and texts.count("no latency ratio: on a cap") == 2
-    assert "2 comparisons refused" in emulated.ratios.caption
+    assert "2 comparisons refused" in emulated.ratios.description
 
 
 def test_a_ratio_of_two_machines_is_drawn_as_one_that_covers_1(emulated: Analysis) -> None:
@@ -144,10 +154,10 @@ def test_a_ratio_of_two_machines_is_drawn_as_one_that_covers_1(emulated: Analysi
     paired = draw(row)
     colours = [one.figure.axes[0].lines[0].get_color() for one in (paired, alone)]
     assert row["ci_low"].iloc[0] > 1 and colours == [emulated.looks[row["arm"].iloc[0]].colour, GREY]
-    assert "inconclusive, since the machines may differ as well" in alone.caption
-    assert "covers 1, or the machines may differ as well" in alone.caption
+    assert "inconclusive, since the machines may differ as well" in alone.description
+    assert "covers 1, or the machines may differ as well" in alone.description
     assert "1 of the ratios can tell nothing" in alone.alt
-    assert "machines may differ" not in paired.caption + paired.alt
+    assert "machines may differ" not in paired.description + paired.alt
     refused = draw(row.assign(pairing="replicate", verdict="inconclusive", ratio=np.nan, ci_low=np.nan))
     texts = [text.get_text() for text in refused.figure.axes[0].texts]
     assert "one replicate: machines may differ" in texts
@@ -158,12 +168,14 @@ def test_the_nearest_zone_that_replicates_share_is_part_of_the_scope(emulated: A
     draw = partial(figures.forest, looks=emulated.looks, words=emulated.words, title="t", run="r")
     zoned = rows["arm"].str.startswith("zrs")
     near = draw(rows.assign(nearest_zone=np.where(zoned, "az2", "")))
-    assert "scope: disks like these, zone-redundant ones nearest to az2;" in near.caption
-    assert near.caption.count("disks like these whose nearest zone is az2") == rows["ratio"][zoned].count()
+    assert "scope: disks like these, zone-redundant ones nearest to az2;" in near.description
+    assert (
+        near.description.count("disks like these whose nearest zone is az2") == rows["ratio"][zoned].count()
+    )
     both = draw(rows.assign(nearest_zone=np.where(zoned, "az2", "az3")))
-    assert "scope: disks like these, zone-redundant ones by their nearest zone;" in both.caption
+    assert "scope: disks like these, zone-redundant ones by their nearest zone;" in both.description
     older = draw(rows.drop(columns="nearest_zone"))
-    assert "scope: disks like these;" in older.caption and "nearest" not in older.caption
+    assert "scope: disks like these;" in older.description and "nearest" not in older.description
     general = emulated.comparisons["scope"] == "disks like these"
     told = emulated.comparisons.assign(nearest_zone=np.where(general, "az2", ""))
     table = show_tables.comparisons(told, emulated.words, emulated.labels)
@@ -233,8 +245,10 @@ def test_lrs_is_a_solid_blue_circle_and_zrs_a_dashed_vermillion_square(emulated:
 def test_html_has_alt_text_and_caption(emulated: Analysis) -> None:
     markup = figures.html(emulated.ratios)
     assert (
-        markup.startswith('<figure id="ratios"><img alt="Forest plot of 9 emulated')
-        and "<figcaption>" in markup
+        markup.startswith('<figure id="ratios"><picture><source media="(max-width:480px)" srcset="data:')
+        and '<img alt="Forest plot of 9 emulated' in markup
+        and "<figcaption>Emulated" in markup
+        and '<details class="description"><summary>In words</summary>' in markup
     )
 
 

@@ -77,7 +77,7 @@ def test_the_planted_rise_is_what_is_drawn_and_said() -> None:
     assert "p99 becomes 14.8 to 21.0 times as long" in picture.title
     assert (
         "p50 1.01 and p99 1.33 ms at 10 % of the disk limit of 5,000 IOPS, 1.90 and 28.00 ms at 90 %"
-        in picture.caption
+        in picture.description
     )
 
 
@@ -89,14 +89,14 @@ def test_panels_have_one_axis_of_latency() -> None:
 def test_rates_without_a_cap_are_drawn_in_iops() -> None:
     picture = drawn(trials(capped=False))
     assert picture.figure.axes[0].get_xlabel() == "IOPS held; no cap is known"
-    assert "ms at 500 IOPS" in picture.caption
+    assert "ms at 500 IOPS" in picture.description
 
 
 def test_a_rate_that_was_not_held_is_marked() -> None:
     table = trials()
     table.loc[table["workload"] == "w-0.9-a", "iops"] *= 0.9
-    assert "Crosses: the rate was not held." in drawn(table).caption
-    assert "Crosses" not in drawn(trials()).caption
+    assert "Crosses: the rate was not held." in drawn(table).description
+    assert "Crosses" not in drawn(trials()).description
 
 
 def test_reads_and_writes_of_a_mixed_load_are_curves_of_their_own() -> None:

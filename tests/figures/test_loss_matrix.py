@@ -39,7 +39,7 @@ def test_a_cell_that_was_played_has_its_outcome_blocks_and_time() -> None:
     assert [to_hex(patch.get_facecolor()).upper() for patch in patches(picture)] == [BLUE, VERMILLION]
     assert not any(patch.get_hatch() for patch in patches(picture))
     assert "mirror, 2 nodes: drive online, node offline" in picture.alt
-    assert "no acknowledged block was lost; the rule says the same of all" in picture.caption
+    assert "no acknowledged block was lost; the rule says the same of all" in picture.description
 
 
 def test_what_was_not_played_is_hatched_and_what_failed_says_so() -> None:
@@ -47,18 +47,18 @@ def test_what_was_not_played_is_hatched_and_what_failed_says_so() -> None:
     (axes,) = picture.figure.axes
     assert [patch.get_hatch() for patch in patches(picture) if patch.get_hatch()] == ["////", "////"]
     assert {"failed", "online"} <= {text.get_text() for text in axes.texts}
-    assert "No loss was played to its end" in picture.caption
+    assert "No loss was played to its end" in picture.description
 
 
 def test_where_played_and_rule_disagree_the_cell_is_framed_and_counted() -> None:
     picture = drawn(PLAYED, WRONG)
     framed = [patch for patch in patches(picture) if to_hex(patch.get_edgecolor()) == PURPLE_DARK.lower()]
     assert len(framed) == 1
-    assert "1 acknowledged blocks were lost; 1 cells contradict the rule" in picture.caption
+    assert "1 acknowledged blocks were lost; 1 cells contradict the rule" in picture.description
 
 
 def test_words_say_what_is_emulated_and_bytes_are_the_same() -> None:
-    assert drawn(PLAYED).caption.startswith("Emulated") and "emulated" in drawn(PLAYED).alt
-    assert not drawn(PLAYED, provenance="azure").caption.startswith("Emulated")
+    assert drawn(PLAYED).description.startswith("Emulated") and "emulated" in drawn(PLAYED).alt
+    assert not drawn(PLAYED, provenance="azure").description.startswith("Emulated")
     assert as_svg(drawn(PLAYED, RULED)) == as_svg(drawn(PLAYED, RULED))
     assert drawn().data.empty

@@ -83,7 +83,7 @@ def test_panels_hold_ratios_that_can_be_read_together() -> None:
     ends = [tuple(axes.get_xlim()) for axes in picture.figure.axes]
     assert [low < 1 < high for low, high in ends] == [True, False, False]
     arrows = [[text.get_text() for text in axes.texts].count("1× →") for axes in picture.figure.axes]
-    assert arrows == [0, 1, 1] and "Each panel has an axis of its own" in picture.caption
+    assert arrows == [0, 1, 1] and "Each panel has an axis of its own" in picture.description
     assert len(picture.data) == 4 and len(drawn(1.0, 0.5).figure.axes) == 1
 
 

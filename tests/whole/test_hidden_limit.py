@@ -70,5 +70,5 @@ def test_why_names_the_saturation_and_no_limit(hidden: Analysis) -> None:
 
 def test_the_answer_and_the_figure_say_so(hidden: Analysis) -> None:
     assert "a limit that is not known sets the rate" in hidden.iops_and_caps.title
-    assert "12 cells saturated by a limit that is not known" in hidden.iops_and_caps.caption
-    assert "refused" in hidden.ratios.caption
+    assert "12 cells saturated by a limit that is not known" in hidden.iops_and_caps.description
+    assert "refused" in hidden.ratios.description

@@ -59,7 +59,7 @@ def iops_and_caps(a: Analysed) -> Picture:
     finer = evidence.grain_words(a.tables.metrics)
     if not (finer and a.cells["evidence"].str.startswith(limits.BY_PLATFORM).any()):
         return picture
-    return replace(picture, caption=f"{picture.caption} Caps are also known by metrics: {finer}.")
+    return replace(picture, description=f"{picture.description} Caps are also known by metrics: {finer}.")
 
 
 def load_curve(a: Analysed) -> Picture | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from diskbook import figures
 from diskbook.analysis import protocol
 from diskbook.analysis.run import Analysis
+from diskbook.base import paths
+from diskbook.base.errors import unknown
 from diskbook.base.files import write_atomic
-from diskbook.figures import Picture
-from diskbook.store.run import HEADLINE_FILE
+from diskbook.figures import USUAL, Look, Picture
+from diskbook.store.run import HEADLINE_FILE, Run
 from diskbook.tables import schema
 
 
@@ -24,9 +27,43 @@ def results(a: Analysis) -> list[Path]:
     return [path, protocol.write(a), *export_figures(a, a.run.folder / "figures")]
 
 
-def export_figures(a: Analysis, target: Path) -> list[Path]:
-    """Write all figures into a folder: SVG, PNG at twice the size, and words; return their paths."""
-    return [path for picture in figures_of(a) for path in figures.export(picture, target)]
+def export_figures(
+    a: Analysis, target: Path, look: Look = USUAL, only: Sequence[str] = (), *, force: bool = True
+) -> list[Path]:
+    """Write figures into a folder, with words, numbers and snippets (`figures.export`); return their paths.
+
+    Parameters
+    ----------
+    a
+        Analysis of a run.
+    target
+        The folder; it is made.
+    look
+        Width, theme, and whether letters stay text.
+    only
+        Names of the figures wanted; all by default.
+    force
+        Write over figures of another run.
+
+    Raises
+    ------
+    UsageError
+        When there is no figure of such a name, or figures of another run are there and are to stay.
+    """
+    drawn = {picture.slug: picture for picture in figures_of(a)}
+    for name in only:
+        if name not in drawn:
+            raise unknown("figure", name, drawn)
+    chosen = [picture for name, picture in drawn.items() if not only or name in only]
+    if not force:
+        figures.refuse_others(chosen, target, look)
+    return [path for picture in chosen for path in figures.export(picture, target, look)]
+
+
+def folder_of_figures(run: Run) -> Path:
+    """Name the folder of a run's figures: figures/<run>, of a committed sample figures/<scenario>."""
+    scenario = run.scenario.name
+    return paths.FIGURES / (scenario if run.name == f"sample-{scenario}" else run.name)
 
 
 def figures_of(a: Analysis) -> tuple[Picture, ...]:

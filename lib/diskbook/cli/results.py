@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from diskbook.base import paths
 from diskbook.base.errors import UsageError, unknown
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
@@ -183,13 +182,53 @@ def why(
 @click.command(epilog=examples("diskbook figures sample-zone-disks"))
 @click.argument("name", metavar="RUN", shell_complete=complete.runs)
 @click.option("--scenario", "file", type=Path, metavar="FILE", help="The scenario's file, of your own.")
-def figures(name: str, file: Path | None) -> None:
-    """Export the figures of RUN to figures/<scenario>, replacing those that are there."""
-    from diskbook.runs import samples
+@click.option(
+    "--out",
+    type=Path,
+    metavar="DIR",
+    help="Folder; by default figures/<run>, of a sample figures/<scenario>.",
+)
+@click.option("--only", multiple=True, metavar="NAME", help="Only this figure, e.g. ratios; may be repeated.")
+@click.option(
+    "--width",
+    type=click.IntRange(300, 2400),
+    default=720,
+    show_default=True,
+    metavar="PX",
+    help="Draw it for this width, 300 to 2400 pixels; below 520 as for a phone.",
+)
+@click.option(
+    "--theme",
+    type=click.Choice(["auto", "light", "dark", "print"]),
+    default="auto",
+    show_default=True,
+    help="auto: light, and dark where the page that it is shown on is. print: for journals, black on white, "
+    "colours whose greys differ, PNG of 400 dots to the inch.",
+)
+@click.option(
+    "--svg-text", is_flag=True, help="Keep text as text in the SVG: it takes the reader's own font."
+)
+@click.option("--force", is_flag=True, help="Write over figures of another run.")
+def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...], **look: Any) -> None:
+    """Export the figures of RUN: SVG, PNG, caption, long description, numbers, and snippets to paste.
+
+    Beside <figure>.svg and <figure>@2x.png there are .caption.txt, .description.txt, .csv, .md and .html.
+
+    \b
+    diskbook figures sample-zone-disks
+    diskbook figures sample-zone-disks --out blog --only ratios --width 390
+    diskbook figures sample-zone-disks --out paper --theme print --svg-text
+    """
+    from diskbook.analysis import beside, write
+    from diskbook.analysis.run import analyse
+    from diskbook.figures import Look
     from diskbook.store import run as runs
 
-    folder = runs.open_run(name)
-    for path in samples.export_figures(folder, paths.FIGURES / folder.manifest["scenario"]["name"], file):
+    run = runs.open_run(name)
+    asked = Look(look["width"], look["theme"], look["svg_text"])
+    named = beside.check_file(run, file) if file else None
+    target = out or write.folder_of_figures(run)
+    for path in write.export_figures(analyse(run, named), target, asked, only, force=look["force"]):
         click.echo(path)
 
 

@@ -5,7 +5,7 @@ from diskbook.figures.capacity import capacity
 from diskbook.figures.copies import copies
 from diskbook.figures.credit import credit
 from diskbook.figures.depth_curves import depth_curves
-from diskbook.figures.export import export, html
+from diskbook.figures.export import USUAL, Look, export, html, refuse_others
 from diskbook.figures.failover import drill
 from diskbook.figures.fleet import fleet
 from diskbook.figures.forest import forest
@@ -21,7 +21,9 @@ from diskbook.figures.strip import strip
 from diskbook.figures.style import ArmLook, Picture, looks
 
 __all__ = [
+    "USUAL",
     "ArmLook",
+    "Look",
     "Picture",
     "binding",
     "capacity",
@@ -39,6 +41,7 @@ __all__ = [
     "loss_matrix",
     "rates",
     "ratio_map",
+    "refuse_others",
     "runs_forest",
     "shares",
     "strip",

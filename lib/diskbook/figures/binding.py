@@ -17,22 +17,25 @@ from diskbook.figures.style import (
     FAINT,
     GREY,
     INK,
+    ON_COLOUR,
     PURPLE_DARK,
     RC,
     VERMILLION,
     ArmLook,
     Picture,
+    brief,
     decorate,
     new_figure,
+    redrawable,
 )
 from diskbook.tables.vocabulary import Label, Provenance
 
 KINDS: Mapping[str, tuple[str, str, str]] = {
-    "disk": (BLUE, "white", ""),
-    "VM": (VERMILLION, "white", "//"),
-    "burst": (PURPLE_DARK, "white", ".."),
-    "network": ("#005A46", "white", "xx"),
-    "unknown": (GREY, "white", "\\\\"),
+    "disk": (BLUE, ON_COLOUR, ""),
+    "VM": (VERMILLION, ON_COLOUR, "//"),
+    "burst": (PURPLE_DARK, ON_COLOUR, ".."),
+    "network": ("#005A46", ON_COLOUR, "xx"),
+    "unknown": (GREY, ON_COLOUR, "\\\\"),
     "loop": ("white", INK, ""),
     "open": (FAINT, INK, ""),
 }
@@ -66,6 +69,7 @@ def kind_of(cell: Mapping[Any, Any]) -> tuple[str, str]:
     return ("open", "?") if unlimited or cell["label"] == Label.UNASSESSED else ("loop", "N/L")
 
 
+@redrawable
 def binding(
     cells: pd.DataFrame, looks: Mapping[str, ArmLook], queue_depth: int, title: str, run: str, provenance: str
 ) -> Picture:
@@ -90,9 +94,10 @@ def binding(
     decorate(figure, title, NOTE, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(cells)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {NOTE}"
+    caption = brief(provenance, f"{finding} {NOTE}")
     alt = f"Grid of {'emulated ' if emulated else ''}cells by curve and threads, showing: {finding}"
-    return Picture("which-limit-binds", title, caption, alt, figure, data, provenance, run)
+    short = brief(provenance, finding)
+    return Picture("which-limit-binds", title, short, alt, figure, data, provenance, run, caption)
 
 
 def _heights(cells: pd.DataFrame, arms: list[str]) -> dict[tuple[str, str, int], float]:
@@ -141,7 +146,7 @@ def _row(axes: Axes, row: float, cells: pd.DataFrame, depths: list[float]) -> No
         axes.add_patch(box)
         if hatch:
             axes.add_patch(Rectangle((place - 0.47, row - 0.43), 0.94, 0.86, fill=False, hatch=hatch,
-                                     edgecolor="white", linewidth=0, alpha=0.25))  # fmt: skip
+                                     edgecolor=ON_COLOUR, linewidth=0, alpha=0.25))  # fmt: skip
         axes.text(place, row, words, ha="center", va="center", fontsize=10, color=ink)
 
 

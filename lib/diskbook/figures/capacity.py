@@ -17,8 +17,10 @@ from diskbook.figures.style import (
     RC,
     VERMILLION,
     Picture,
+    brief,
     decorate,
     new_figure,
+    redrawable,
 )
 from diskbook.tables.vocabulary import Provenance
 
@@ -31,6 +33,7 @@ APART = 0.5
 """Points of capacity that marks of one kind stand apart."""
 
 
+@redrawable
 def capacity(points: pd.DataFrame, title: str, run: str, provenance: str) -> Picture:
     """Draw ratios to the two-way mirror over usable capacity, a mark a share of writes.
 
@@ -52,10 +55,16 @@ def capacity(points: pd.DataFrame, title: str, run: str, provenance: str) -> Pic
     decorate(figure, title, NOTE, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(points)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {NOTE}"
+    caption = brief(provenance, f"{finding} {NOTE}")
     made = "emulated " if emulated else ""
     alt = f"Dot plot of {made}rates over usable capacity by kind of volume, showing: {finding}"
-    return Picture("capacity", title, caption, alt, figure, points.reset_index(drop=True), provenance, run)
+    short = brief(
+        provenance,
+        f"IOPS of {points['arm'].nunique()} kinds of volume over what of their drives can be used.",
+    )
+    return Picture(
+        "capacity", title, short, alt, figure, points.reset_index(drop=True), provenance, run, caption
+    )
 
 
 def _marks(axes: Axes, rows: pd.DataFrame, shift: float, place: int, share: float) -> None:

@@ -7,18 +7,32 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from diskbook.figures.style import BLUE, FAINT, GREY, INK, RC, VERMILLION, Picture, decorate, new_figure
+from diskbook.figures.style import (
+    BLUE,
+    FAINT,
+    GREY,
+    INK,
+    ON_COLOUR,
+    RC,
+    VERMILLION,
+    Picture,
+    brief,
+    decorate,
+    new_figure,
+    redrawable,
+)
 from diskbook.tables.vocabulary import Provenance
 
 PARITY = "P"
 """What a place of parity is called; data have the letters of their column."""
 COLUMNS = ("panel", "node", "drive", "band", "holds")
-_DATA = ((BLUE, "white"), ("#CFE6F5", INK), ("#56B4E9", INK), ("#0B3C5D", "white"))
+_DATA = ((BLUE, ON_COLOUR), ("#CFE6F5", INK), ("#56B4E9", INK), ("#0B3C5D", ON_COLOUR))
 _GAP = 0.8  # between nodes, in drives
 EMULATED = "This is the layout that the emulator plays; which drive a real slab lies on, nobody tells."
 BY_RULE = "This is drawn from the rules of each kind; which drive a real slab lies on, nobody tells."
 
 
+@redrawable
 def copies(places: pd.DataFrame, by_rule: bool, title: str, run: str, provenance: str) -> Picture:
     """Draw where a few stretches of each kind of volume lie, a panel a kind or tier.
 
@@ -48,7 +62,10 @@ def copies(places: pd.DataFrame, by_rule: bool, title: str, run: str, provenance
     grids = "Grids of emulated drives" if emulated else "Grids of drives"
     alt = f"{grids} by node, with the data that each holds, showing: {title}."
     data = places[list(COLUMNS)].reset_index(drop=True)
-    return Picture("copies", title, f"{emulated}{title}. {note}", alt, figure, data, provenance, run)
+    description = f"{emulated}{title}. {note}"
+    return Picture(
+        "copies", title, brief(provenance, f"{title}."), alt, figure, data, provenance, run, description
+    )
 
 
 def _panel(axes: Axes, rows: pd.DataFrame) -> None:

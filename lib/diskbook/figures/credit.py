@@ -8,12 +8,24 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import FAINT, GREY, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import (
+    FAINT,
+    GREY,
+    INK,
+    RC,
+    ArmLook,
+    Picture,
+    brief,
+    decorate,
+    new_figure,
+    redrawable,
+)
 from diskbook.tables.series import diagnose
 from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
 
 
+@redrawable
 def credit(
     trials: pd.DataFrame,
     series: pd.DataFrame,
@@ -62,7 +74,8 @@ def credit(
     caption = f"{emulated}{arms}: {finding}. {note}"
     number = f"{len(totals)} trial{'s' * (len(totals) != 1)}"
     alt = f"Line of {'emulated ' if emulated else ''}IOPS over the seconds of {number}: {finding}."
-    return Picture("burst-credit", title, caption, alt, figure, data, provenance, run)
+    short = brief(provenance, f"{arms}: {finding}.")
+    return Picture("burst-credit", title, short, alt, figure, data, provenance, run, caption)
 
 
 def whole_intervals(series: pd.DataFrame) -> pd.DataFrame:

@@ -14,7 +14,18 @@ from matplotlib.figure import Figure
 from diskbook.base.units import KIB
 from diskbook.figures import interval_bars
 from diskbook.figures.equal_axes import equal_x, equal_y
-from diskbook.figures.style import FAINT, INK, RC, WIDTH_IN, ArmLook, Picture, decorate
+from diskbook.figures.style import (
+    FAINT,
+    INK,
+    RC,
+    ArmLook,
+    Picture,
+    brief,
+    decorate,
+    is_narrow,
+    redrawable,
+    width_in,
+)
 from diskbook.tables.vocabulary import Provenance
 
 LARGE = 32 * KIB
@@ -53,6 +64,7 @@ class Curve(NamedTuple):
         return "mb_s" if self.block_size_bytes >= LARGE else "iops"
 
 
+@redrawable
 def depth_curves(
     totals: pd.DataFrame,
     caps: pd.DataFrame,
@@ -97,20 +109,26 @@ def depth_curves(
     decorate(figure, title, note, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(knees, looks, queue_depth)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
+    caption = brief(provenance, f"{finding} {note}")
     over = "threads" if queue_depth > 1 else IN_FLIGHT
     alt = f"Line plots of {'emulated ' if emulated else ''}rate and latency over {over}, showing: {finding}"
-    return Picture("depth-curves", title, caption, alt, figure, data, provenance, run)
+    short = brief(
+        provenance, f"Rate and latency of {len(data)} trials over {over}, with the limits in force."
+    )
+    return Picture("depth-curves", title, short, alt, figure, data, provenance, run, caption)
 
 
 def _grid(rows: int) -> tuple[Figure, Axes, np.ndarray]:
-    """A figure with room for a key above rows of two panels."""
+    """A figure with room for a key above rows of two panels, which are below each other on a phone."""
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(WIDTH_IN, 2.1 + 1.75 * rows), layout="constrained")
-        grid = figure.add_gridspec(rows + 1, 2, height_ratios=[0.3, *[1.0] * rows])
-        panels = [[figure.add_subplot(grid[row + 1, column]) for column in range(2)] for row in range(rows)]
+        across = 1 if is_narrow() else 2
+        below, key = 2 * rows // across, 0.5 if is_narrow() else 0.3
+        figure = Figure(figsize=(width_in(), 2.1 + 1.75 * below), layout="constrained")
+        grid = figure.add_gridspec(below + 1, across, height_ratios=[key, *[1.0] * below])
+        places = [divmod(place, across) for place in range(2 * rows)]
+        panels = [figure.add_subplot(grid[row + 1, column]) for row, column in places]
         # Last, and without a frame: what `decorate` writes into panels does not belong to it.
-        return figure, figure.add_subplot(grid[0, :], frameon=False), np.array(panels)
+        return figure, figure.add_subplot(grid[0, :], frameon=False), np.array(panels).reshape(rows, 2)
 
 
 def _panels(
@@ -193,8 +211,8 @@ def _legend(key: Axes, looks: Sequence[ArmLook]) -> None:
     ]
     key.set_axis_off()
     if handles:
-        key.legend(handles, [look.label for look in looks], loc="center left", ncols=2, frameon=False,
-                   fontsize=10, handlelength=3.2, borderaxespad=0)  # fmt: skip
+        key.legend(handles, [look.label for look in looks], loc="center left", frameon=False,
+                   fontsize=10, handlelength=3.2, borderaxespad=0, ncols=1 if is_narrow() else 2)  # fmt: skip
 
 
 def _of(table: pd.DataFrame, place: Curve) -> pd.DataFrame:

@@ -1,53 +1,96 @@
-"""Export of figures: SVG, PNG at twice the size, and a sidecar; the same data give the same bytes."""
+"""Export of figures: pictures, words, numbers and snippets to paste; the same data give the same bytes."""
 
 from __future__ import annotations
 
 import hashlib
 import html as markup
-import io
 import json
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 import matplotlib as mpl
 import pandas as pd
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.text import Text
 
 from diskbook import __version__
+from diskbook.base.errors import UsageError
 from diskbook.base.files import write_atomic
-from diskbook.figures.style import RC, Picture
+from diskbook.base.visible import visible
+from diskbook.figures import png, svg
+from diskbook.figures.style import NARROW_PX, RC, WIDTH_PX, Picture, px_per_in
+from diskbook.figures.themes import Theme
 
-DPI = 100
-_RENDERED: WeakKeyDictionary[Figure, bytes] = WeakKeyDictionary()
+PHONE_PX = 480
+"""Width of a page up to which a figure is shown as drawn for a phone."""
+_RENDERED: WeakKeyDictionary[Figure, dict[tuple[Theme, bool], bytes]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a figure is exported: width in pixels, theme, and whether letters of an SVG stay text."""
+
+    width_px: int = WIDTH_PX
+    theme: Theme = "auto"
+    text: bool = False
+
+    @property
+    def suffix(self) -> str:
+        """What is added to names of files, so that looks lie beside each other; nothing for the usual one."""
+        width = f"-{self.width_px}px" if self.width_px != WIDTH_PX else ""
+        theme = f"-{self.theme}" if self.theme != "auto" else ""
+        return width + theme + "-text" * self.text
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of a PNG to each of the page: 2, and 4 on paper, which is 400 to the inch at 720."""
+        return 4 if self.theme == "print" else 2
+
+
+USUAL = Look()
+
+
+def data_csv(data: pd.DataFrame) -> bytes:
+    """The numbers drawn, as CSV with full precision."""
+    return data.to_csv(index=False, lineterminator="\n").encode()
 
 
 def data_hash(data: pd.DataFrame) -> str:
-    """SHA-256 of the numbers drawn, as CSV with full precision."""
-    return hashlib.sha256(data.to_csv(index=False).encode()).hexdigest()
+    """SHA-256 of the numbers drawn, which is that of their CSV."""
+    return hashlib.sha256(data_csv(data)).hexdigest()
 
 
-def as_svg(picture: Picture) -> bytes:
-    """Render as SVG, with text as paths, so that it looks the same without our fonts. Rendered once."""
-    if picture.figure not in _RENDERED:
-        _RENDERED[picture.figure] = _compact(_render(picture, "svg", {"Date": None, **_metadata(picture)}))
-    return _RENDERED[picture.figure]
+def as_svg(picture: Picture, theme: Theme = "auto", text: bool = False) -> bytes:
+    """Render as SVG, with letters as outlines unless text is asked for. Rendered once."""
+    kept = _RENDERED.setdefault(picture.figure, {})
+    if (theme, text) not in kept:
+        _settle(picture.figure)
+        kept[theme, text] = svg.render(picture.figure, _metadata(picture), picture.width_px, theme, text)
+    return kept[theme, text]
 
 
-def as_png(picture: Picture) -> bytes:
-    """Render as PNG at twice the size of the page."""
-    return _render(picture, "png", {"Software": f"diskbook {__version__}", **_metadata(picture)})
+def as_png(picture: Picture, theme: Theme = "light", pixels: int = 2) -> bytes:
+    """Render as PNG with so many pixels to each of the page; twice as many by default."""
+    _settle(picture.figure)
+    dpi = pixels * px_per_in(picture.width_px)
+    software = {"Software": f"diskbook {__version__}"}
+    return png.render(picture.figure, software | _metadata(picture), dpi, theme)
 
 
 def sidecar(picture: Picture) -> str:
-    """Caption, alt text, data hash, run and provenance as JSON."""
+    """Words, data hash, run and provenance as JSON."""
     facts = {
         "slug": picture.slug,
         "title": picture.title,
         "caption": picture.caption,
         "alt": picture.alt,
+        "description": picture.description,
         "data_sha256": data_hash(picture.data),
         "run": picture.run,
         "provenance": picture.provenance,
@@ -55,43 +98,132 @@ def sidecar(picture: Picture) -> str:
     return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
 
 
-def export(picture: Picture, folder: Path) -> list[Path]:
-    """Write <slug>.svg, <slug>@2x.png and <slug>.json into a folder; return their paths."""
+def export(picture: Picture, folder: Path, look: Look = USUAL) -> list[Path]:
+    """Write a figure into a folder; return the paths.
+
+    These are <slug>.svg and <slug>@2x.png, with what the look adds to their names, snippets to paste as
+    <slug>.md and <slug>.html, its words as <slug>.caption.txt and <slug>.description.txt, its numbers as
+    <slug>.csv, and all facts as <slug>.json.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    contents = {
-        f"{picture.slug}.svg": as_svg(picture),
-        f"{picture.slug}@2x.png": as_png(picture),
-        f"{picture.slug}.json": sidecar(picture).encode(),
-    }
-    for name, content in contents.items():
+    for name, content in _contents(picture.at(look.width_px), look).items():
         write_atomic(folder / name, content)
-    return [folder / name for name in contents]
+    return [folder / name for name in _names(picture.slug, look)]
+
+
+def refuse_others(pictures: Iterable[Picture], folder: Path, look: Look = USUAL) -> None:
+    """Refuse to write over figures of another run, told by the run that their <slug>.json names.
+
+    Raises
+    ------
+    UsageError
+        When a file is there that is not of the same run, or of no run that is known.
+    """
+    for picture in pictures:
+        there = [name for name in _names(picture.slug, look) if (folder / name).exists()]
+        owner = _owner(folder / f"{picture.slug}.json")
+        if there and owner != picture.run:
+            whose = f"is of run {owner}" if owner else "is of no run that is known"
+            raise UsageError(
+                f"{folder / there[0]} {whose}, not of {picture.run}: name another folder with --out, or "
+                "replace it with --force"
+            )
 
 
 def html(picture: Picture) -> str:
-    """Figure as self-contained HTML with alt text and caption, for a notebook's output."""
-    alt, caption = markup.escape(picture.alt, quote=True), markup.escape(picture.caption)
+    """Figure as self-contained HTML, drawn again for phones; its long description is folded."""
+    narrow = picture.at(NARROW_PX)
+    source = (
+        f'<source media="(max-width:{PHONE_PX}px)" srcset="{_address(as_svg(narrow))}">'
+        if narrow is not picture
+        else ""
+    )
+    image = f'<img alt="{_quoted(picture.alt)}" src="{_address(as_svg(picture))}">'
     return (
-        f'<figure id="{picture.slug}"><img alt="{alt}" src="{_address(as_svg(picture))}">'
-        f"<figcaption>{caption}</figcaption></figure>"
+        f'<figure id="{picture.slug}"><picture>{source}{image}</picture>'
+        f"<figcaption>{_quoted(picture.caption)}{_folded(picture)}</figcaption></figure>"
     )
 
 
-def _compact(svg: bytes) -> bytes:
-    """Take out what nobody sees: indentation, long names of glyphs, digits below a hundredth of a point.
-
-    Together a quarter of what Matplotlib writes. The metadata stay as they are.
-    """
-    head, end, drawing = re.sub(rb"\s*\n\s*", b" ", svg).partition(b"</metadata>")
-    drawing = drawing.replace(b"DejaVuSans-Bold-", b"b").replace(b"DejaVuSans-", b"g")
-    short = re.sub(rb"(?<!scale\()(?<![\d.])\d+\.\d{3,}", lambda number: b"%.2f" % float(number[0]), drawing)
-    return head + end + short
+def _folded(picture: Picture) -> str:
+    if picture.description == picture.caption:
+        return ""
+    words = _quoted(picture.description)
+    return f'<details class="description"><summary>In words</summary><p>{words}</p></details>'
 
 
-def _address(svg: bytes) -> str:
-    """The figure as an address: percent-encoded, which takes a fifth less room than base64."""
-    quoted = svg.decode().replace("'", "&#39;").replace('"', "'")
-    address = quote(quoted, safe=" ~()*!.'/:;,?@=+$-_")
+def _names(slug: str, look: Look) -> tuple[str, ...]:
+    looks = f"{slug}{look.suffix}"
+    return (
+        f"{looks}.svg",
+        f"{looks}@{look.pixels}x.png",
+        f"{slug}.json",
+        f"{looks}.md",
+        f"{looks}.html",
+        f"{slug}.caption.txt",
+        f"{slug}.description.txt",
+        f"{slug}.csv",
+    )
+
+
+def _contents(picture: Picture, look: Look) -> Mapping[str, bytes]:
+    light: Theme = "light" if look.theme == "auto" else look.theme
+    drawing = as_svg(picture, look.theme, look.text)
+    contents = (
+        drawing,
+        as_png(picture, light, look.pixels),
+        sidecar(picture).encode(),
+        _markdown(picture, look).encode(),
+        _page(picture, look, drawing).encode(),
+        f"{picture.caption}\n".encode(),
+        f"{picture.description}\n".encode(),
+        data_csv(picture.data),
+    )
+    return dict(zip(_names(picture.slug, look), contents, strict=True))
+
+
+def _markdown(picture: Picture, look: Look) -> str:
+    """A snippet for Markdown; the paths are those beside it."""
+    name = f"{picture.slug}{look.suffix}.svg"
+    alt, caption = _unmarked(picture.alt), _unmarked(picture.caption)
+    return f"![{alt}]({name})\n\n*{caption}* [Numbers]({picture.slug}.csv)\n"
+
+
+def _page(picture: Picture, look: Look, drawing: bytes) -> str:
+    """A snippet for HTML; the paths are those beside it."""
+    name = f"{picture.slug}{look.suffix}.svg"
+    size = re.search(rb'width="\d+" height="\d+"', drawing)
+    return (
+        f"<figure>\n"
+        f'  <img src="{name}" {size[0].decode() if size else ""} style="max-width:100%;height:auto"\n'
+        f'       alt="{_quoted(picture.alt)}">\n'
+        f'  <figcaption>{_quoted(picture.caption)} <a href="{picture.slug}.csv">Numbers</a></figcaption>\n'
+        f"</figure>\n"
+    )
+
+
+def _unmarked(text: str) -> str:
+    """Text whose characters mean nothing in Markdown."""
+    return re.sub(r"([\\`*_\[\]<>#|~!])", r"\\\1", text.replace("\n", " "))
+
+
+def _quoted(text: str) -> str:
+    return markup.escape(text, quote=True)
+
+
+def _owner(path: Path) -> str:
+    """Run that a sidecar names; empty where there is none, or it is damaged."""
+    try:
+        run = json.loads(path.read_text("utf-8"))["run"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return visible(str(run))
+
+
+def _address(drawing: bytes) -> str:
+    """The figure as an address: percent-encoded, which takes less room than base64, and without spaces."""
+    quoted = drawing.decode().replace("xlink:href", "href").replace("'", "&#39;").replace('"', "'")
+    address = quote(quoted, safe="~()*!.'/:;,?@=+$-_[]{}")
     # Names of XML vocabularies, not addresses: who searches a page for what it loads finds nothing.
     return "data:image/svg+xml," + address.replace("http://", "http%3A//")
 
@@ -104,13 +236,15 @@ def _metadata(picture: Picture) -> dict[str, str]:
     }
 
 
-def _render(picture: Picture, form: str, metadata: dict[str, str | None]) -> bytes:
-    buffer = io.BytesIO()
-    # Identifiers in an SVG are hashed from the salt, which `RC` fixes.
+def _settle(figure: Figure) -> None:
+    """Lay a figure out, once for all forms that it is rendered in."""
+    engine = figure.get_layout_engine()
+    if engine is None or isinstance(engine, PlaceHolderLayoutEngine):
+        return
     with mpl.rc_context(RC):
-        for text in picture.figure.findobj(
-            Text
-        ):  # those that somebody made without `RC`, in a module of their own
+        for text in figure.findobj(Text):  # those that somebody made without `RC`, in a module of their own
             text.set_parse_math(False)
-        picture.figure.savefig(buffer, format=form, dpi=2 * DPI, metadata=metadata)
-    return buffer.getvalue()
+        FigureCanvasAgg(figure)
+        for _ in range(2):  # the first time moves what the second goes by
+            engine.execute(figure)
+        figure.set_layout_engine("none")

@@ -18,8 +18,12 @@ from diskbook.figures.style import (
     RC,
     VERMILLION,
     Picture,
+    brief,
     decorate,
+    is_narrow,
+    legend_below,
     new_figure,
+    redrawable,
 )
 from diskbook.tables.vocabulary import Provenance
 
@@ -44,6 +48,7 @@ EMULATED = (
 )
 
 
+@redrawable
 def drill(
     steps: pd.DataFrame,
     names: Mapping[tuple[int, str], str],
@@ -76,14 +81,22 @@ def drill(
         if len(steps):
             # Below the axis and its label: by the height of the axes, so that more bars move it no further.
             below = -0.62 / (0.55 * len(names) + 0.1)
-            axes.legend(loc="upper center", bbox_to_anchor=(0.3, below), ncols=3, frameon=False, fontsize=10)
+            if is_narrow():
+                legend_below(axes, *axes.get_legend_handles_labels())
+            else:
+                axes.legend(
+                    loc="upper center", bbox_to_anchor=(0.3, below), ncols=3, frameon=False, fontsize=10
+                )
     finding = _finding(ends, names)
     emulated = Provenance.EMULATED in provenance
     note = f"{NOTE} {EMULATED}" if emulated else NOTE
     decorate(figure, finding, note, provenance)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding}. {note}"
+    caption = brief(provenance, f"{finding}. {note}")
     alt = f"Bars of {'emulated ' if emulated else ''}times of zone drills by step, showing: {finding}."
-    return Picture("drills", finding, caption, alt, figure, steps.reset_index(drop=True), provenance, run)
+    short = brief(provenance, f"{finding}.")
+    return Picture(
+        "drills", finding, short, alt, figure, steps.reset_index(drop=True), provenance, run, caption
+    )
 
 
 def _frame(axes: Axes, ends: pd.Series, labels: list[str]) -> None:

@@ -8,7 +8,7 @@ import matplotlib as mpl
 import pandas as pd
 
 from diskbook.figures.strip import panel
-from diskbook.figures.style import INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import INK, RC, ArmLook, Picture, brief, decorate, new_figure, redrawable
 from diskbook.tables.vocabulary import Provenance
 
 NOTE = (
@@ -19,6 +19,7 @@ LEAST_RANGE = 10.0
 """Percent on each side of the mean that the axis has at least."""
 
 
+@redrawable
 def fleet(
     machines: pd.DataFrame,
     looks: Mapping[str, ArmLook],
@@ -56,10 +57,13 @@ def fleet(
     decorate(figure, title, NOTE, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(data, looks)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {NOTE}"
+    caption = brief(provenance, f"{finding} {NOTE}")
     made = "emulated " if emulated else ""
     alt = f"Dot strip of {made}rates of {data['vm'].nunique()} machines by arm, showing: {finding}"
-    return Picture("fleet", title, caption, alt, figure, data, provenance, run)
+    short = brief(
+        provenance, f"IOPS of {data['vm'].nunique()} machines, in percent of the mean of each trial."
+    )
+    return Picture("fleet", title, short, alt, figure, data, provenance, run, caption)
 
 
 def _finding(data: pd.DataFrame, looks: Mapping[str, ArmLook]) -> str:

@@ -16,12 +16,25 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from diskbook.figures import ratio_axis
-from diskbook.figures.style import FAINT, GREY, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import (
+    FAINT,
+    GREY,
+    INK,
+    RC,
+    ArmLook,
+    Picture,
+    brief,
+    decorate,
+    is_narrow,
+    new_figure,
+    redrawable,
+    rows_above,
+)
 from diskbook.stats.gates.design import unpaired
 from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 
 FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
-ROW_IN, TALL_ROW_IN, HEAD_IN, PANEL_IN = 0.40, 0.55, 1.7, 0.55
+ROW_IN, TALL_ROW_IN, NARROW_ROW_IN, HEAD_IN, PANEL_IN = 0.40, 0.55, 0.70, 1.7, 0.55
 LONGEST = 56
 """Letters of two arms that stand in one line; longer ones would leave no room for the intervals."""
 MACHINES = "the machines may differ as well"
@@ -42,6 +55,7 @@ class Bar(NamedTuple):
     high: float
 
 
+@redrawable
 def forest(
     table: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], title: str, run: str
 ) -> Picture:
@@ -64,7 +78,7 @@ def forest(
     panels = [_layout(part) for part in _panels(data)]
     tall = any(_label(row, looks, words).count("\n") > 1 for row in _records(data))
     number = sum(len(lines) for lines in panels)
-    height = HEAD_IN + (TALL_ROW_IN if tall else ROW_IN) * number + PANEL_IN * (len(panels) - 1)
+    height = HEAD_IN + _row_in(tall) * number + PANEL_IN * (len(panels) - 1)
     figure, drawn = new_figure(height, len(panels), height_ratios=[len(lines) + 0.2 for lines in panels])
     provenance = "+".join(sorted(set(table["provenance"])))
     bars = []
@@ -80,9 +94,14 @@ def forest(
     note = f"{_interval_words(data, scope)}. Open grey diamond: {why}.{APART * (len(panels) > 1)}"
     decorate(figure, title, note, provenance)
     _fit(figure, drawn, bars)
-    return Picture(
-        "ratios", title, _caption(data, looks, words, note), _alt(data), figure, data, provenance, run
-    )
+    description = _description(data, looks, words, note)
+    caption = brief(provenance, _caption(data))
+    return Picture("ratios", title, caption, _alt(data), figure, data, provenance, run, description)
+
+
+def _row_in(tall: bool) -> float:
+    """Height of a row: on a phone its name is above it."""
+    return NARROW_ROW_IN if is_narrow() else TALL_ROW_IN if tall else ROW_IN
 
 
 def _panels(data: pd.DataFrame) -> list[pd.DataFrame]:
@@ -217,6 +236,8 @@ def _axis(axes: Axes, lines: list[Any], looks: Mapping[str, ArmLook], words: Map
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.spines["left"].set_visible(False)
+    if is_narrow():
+        rows_above(axes)
 
 
 def _label(row: Mapping[str, Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]) -> str:
@@ -250,7 +271,20 @@ def _interval_words(data: pd.DataFrame, scope: str) -> str:
     return f"Bars: {level:.3g} % intervals ({method}), scope: {scope}; {number}"
 
 
-def _caption(data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], note: str) -> str:
+def _caption(data: pd.DataFrame) -> str:
+    shown = _drawn(data)
+    known = shown[shown["ci_low"].notna()]
+    if shown.empty:
+        return "No ratio of mean total latency to show."
+    level = f" with {100 * known['level'].iloc[0]:.3g} % intervals" if len(known) else ", without intervals"
+    refused = f"; {len(data) - len(shown)} refused" if len(data) > len(shown) else ""
+    ratios = f"{len(shown)} ratio{'s' * (len(shown) != 1)} of mean total latency{level}"
+    return f"{ratios}{refused}; at 1 there is no difference."
+
+
+def _description(
+    data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], note: str
+) -> str:
     shown = _drawn(data)
     parts = [
         f"{_in_one_line(_label(row, looks, words))}: {value_words(row)}"

@@ -10,7 +10,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import (
+    FAINT,
+    GROUND,
+    INK,
+    RC,
+    ArmLook,
+    Picture,
+    brief,
+    decorate,
+    new_figure,
+    redrawable,
+)
 from diskbook.tables.vocabulary import Provenance
 
 MOST_PANELS = 8
@@ -30,6 +41,7 @@ FROM_SENT = "Where latencies count from when an I/O was sent, they are lower bou
 NOT_KEPT = "Crosses: the rate was not held."
 
 
+@redrawable
 def load_curve(points: pd.DataFrame, looks: Mapping[str, ArmLook], run: str, provenance: str) -> Picture:
     """Draw latency against the rate that was held, a panel a load and arm.
 
@@ -56,9 +68,11 @@ def load_curve(points: pd.DataFrame, looks: Mapping[str, ArmLook], run: str, pro
     note, title = _note(points, len(every) - len(curves)), _title(points)
     decorate(figure, title, note, provenance)
     emulated = Provenance.EMULATED in provenance
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
+    shown = f"{len(curves)} curve{'s' * (len(curves) > 1)}"
+    caption = brief(provenance, f"Median and 99th percentile of latency against the rate held, {shown}.")
+    description = f"{finding} {note}"
     alt = f"Line plots of {'emulated ' if emulated else ''}latency against the rate held, showing: {finding}"
-    return Picture("load-curve", title, caption, alt, figure, points, provenance, run)
+    return Picture("load-curve", title, caption, alt, figure, points, provenance, run, description)
 
 
 def _of(points: pd.DataFrame, kind: str, arm: str) -> pd.DataFrame:
@@ -78,7 +92,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, look: ArmLook) -> None:
         axes.plot(medians["iops"], medians[column], color=look.colour, linestyle=line, linewidth=1.8)
         for kept, marker in ((True, "o"), (False, "x")):
             some = rows[rows["kept"] == kept]
-            face = look.colour if filled or not kept else "white"
+            face = look.colour if filled or not kept else GROUND
             axes.plot(some["iops"], some[column], linestyle="none", marker=marker, markersize=4.5,
                       markerfacecolor=face, markeredgecolor=look.colour, markeredgewidth=1.1)  # fmt: skip
         end = medians.iloc[-1]
@@ -102,7 +116,7 @@ def _rates(axes: Axes, rows: pd.DataFrame, cap: float) -> None:
     axes.axvline(cap, color=INK, linestyle=":", linewidth=1.4)
     axes.annotate(rows["cap_words"].iloc[0], (cap, 1.0), (-5, -8), xycoords=("data", "axes fraction"),
                   textcoords="offset points", ha="right", va="center", fontsize=10, color=INK,
-                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0})  # fmt: skip
+                  bbox={"facecolor": GROUND, "edgecolor": "none", "pad": 1.0})  # fmt: skip
     places = _with_room(axes, [*(rate for rate in rates if rate < cap), cap])
     axes.set_xticks(places, [f"{100 * rate / cap:.0f} %\n{rate:,.0f}" for rate in places])
     axes.set_xlabel("Rate held, of the cap and in IOPS")

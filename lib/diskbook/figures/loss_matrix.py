@@ -17,12 +17,17 @@ from diskbook.figures.style import (
     FAINT,
     GREY,
     INK,
+    ON_COLOUR,
     PURPLE_DARK,
     RC,
     VERMILLION,
     Picture,
+    brief,
     decorate,
+    is_narrow,
     new_figure,
+    redrawable,
+    rows_above,
 )
 from diskbook.tables.vocabulary import Provenance
 
@@ -41,10 +46,13 @@ NOTE = (
     "back), and seconds until all volumes were whole. Hatched: not played, told by copies and pool quorum "
     "alone. Framed twice: what was played contradicts that."
 )
+ABOVE = 0.24
+"""Part of a row that its name takes on a phone, above the cells."""
 _LOOKS = {"yes": (BLUE, "online"), "no": (VERMILLION, "offline")}
 _ONLINE = {"yes": "online", "no": "offline"}
 
 
+@redrawable
 def loss_matrix(
     cells: pd.DataFrame, lost: Mapping[str, str], title: str, run: str, provenance: str
 ) -> Picture:
@@ -62,7 +70,7 @@ def loss_matrix(
         Its finding, name of the run, and where what was played comes from.
     """
     kinds = list(dict.fromkeys(cells["kind"]))
-    figure, (axes,) = new_figure(2.5 + 0.72 * max(1, len(kinds)))
+    figure, (axes,) = new_figure(2.5 + (1.0 if is_narrow() else 0.72) * max(1, len(kinds)))
     with mpl.rc_context(RC):
         for row in cells.to_dict("records"):
             _cell(axes, (list(lost).index(row["lost"]), kinds.index(row["kind"])), row)
@@ -70,10 +78,11 @@ def loss_matrix(
     decorate(figure, title, NOTE, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(cells)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {NOTE}"
+    caption = brief(provenance, f"{finding} {NOTE}")
     alt = f"Grid of {'emulated ' if emulated else ''}volumes by what they lost, showing: {finding}"
     data = cells[list(COLUMNS)].reset_index(drop=True)
-    return Picture("loss-matrix", title, caption, alt, figure, data, provenance, run)
+    short = brief(provenance, _outcome(cells))
+    return Picture("loss-matrix", title, short, alt, figure, data, provenance, run, caption)
 
 
 def _blocks(verified: int, written: int) -> str:
@@ -82,7 +91,7 @@ def _blocks(verified: int, written: int) -> str:
 
 
 def _frame(axes: Axes, kinds: list[str], lost: list[str]) -> None:
-    wrapped = [textwrap.fill(words, 12) for words in lost]
+    wrapped = [textwrap.fill(words, 9 if is_narrow() else 12) for words in lost]
     axes.set_xticks(range(len(lost)), wrapped)
     axes.set_yticks(range(len(kinds)), [kind.replace(", ", ",\n") for kind in kinds])
     axes.tick_params(length=0)
@@ -90,11 +99,14 @@ def _frame(axes: Axes, kinds: list[str], lost: list[str]) -> None:
     axes.set_ylim(max(1, len(kinds)) - 0.45, -0.55)
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
+    if is_narrow():
+        rows_above(axes, 1)
 
 
 def _cell(axes: Axes, place: tuple[int, int], row: Mapping[Any, Any]) -> None:
-    across, down = place
-    corner, size = (across - 0.47, down - 0.45), (0.94, 0.9)
+    across, down = place[0], place[1] + ABOVE / 2 * is_narrow()
+    half = 0.45 - ABOVE / 2 * is_narrow()
+    corner, size = (across - 0.47, down - half), (0.94, 2 * half)
     shown = row["online"] or row["expected"]
     colour, words = _LOOKS.get(shown, (FAINT, "?"))
     if not row["online"]:
@@ -102,14 +114,14 @@ def _cell(axes: Axes, place: tuple[int, int], row: Mapping[Any, Any]) -> None:
         return
     axes.add_patch(Rectangle(corner, *size, facecolor=colour, edgecolor=INK, linewidth=0.6))
     if row["expected"] and row["online"] != row["expected"]:
-        inner, narrow = (across - 0.42, down - 0.40), (0.84, 0.8)
+        inner, narrow = (across - 0.42, down - half + 0.05), (0.84, 2 * half - 0.1)
         axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=PURPLE_DARK, linewidth=2.5))
         axes.add_patch(Rectangle(inner, *narrow, fill=False, edgecolor="white", linewidth=1.5))
     lines = [words, _blocks(int(row["blocks_verified"]), int(row["blocks_written"]))]
     if not math.isnan(row["resync_s"]):
         lines.append(f"{row['resync_s']:.3g} s")
     text = "\n".join(lines)
-    axes.text(across, down, text, ha="center", va="center", fontsize=10, color="white", linespacing=1.15)
+    axes.text(across, down, text, ha="center", va="center", fontsize=10, color=ON_COLOUR, linespacing=1.15)
 
 
 def _by_rule(
@@ -125,6 +137,11 @@ def _by_rule(
     axes.add_patch(Rectangle(corner, *size, fill=False, hatch="////", edgecolor=colour, linewidth=0))
     behind = {"facecolor": "white", "edgecolor": "none", "pad": 2.0}
     axes.text(*place, words, ha="center", va="center", fontsize=10, color=INK, bbox=behind)
+
+
+def _outcome(cells: pd.DataFrame) -> str:
+    """Say in one sentence how many were played, and what became of acknowledged blocks."""
+    return _finding(cells).rpartition(". ")[2]
 
 
 def _finding(cells: pd.DataFrame) -> str:

@@ -23,6 +23,7 @@ from diskbook.figures.style import (
     Picture,
     decorate,
     new_figure,
+    redrawable,
 )
 from diskbook.reference import noise
 
@@ -46,6 +47,7 @@ LEAST_DRAWN = 1e-4
 """What varies less is drawn there: it is below the printed resolution of the rates."""
 
 
+@redrawable
 def spreads(data: pd.DataFrame, source: str, provenance: str) -> Picture:
     """Draw the components of the latency-bound cells with their intervals, one row each.
 
@@ -79,6 +81,7 @@ def spreads(data: pd.DataFrame, source: str, provenance: str) -> Picture:
     )
 
 
+@redrawable
 def apart(data: pd.DataFrame, source: str, provenance: str) -> Picture:
     """Draw how far two runs of one machine lie apart, against the hours between them."""
     data = data[data["component"] == "apart"].sort_values(["size", "region", "hours"]).reset_index(drop=True)
@@ -113,6 +116,7 @@ def apart(data: pd.DataFrame, source: str, provenance: str) -> Picture:
     )
 
 
+@redrawable
 def caps(data: pd.DataFrame, source: str, provenance: str) -> Picture:
     """Draw how much single runs vary in every cell: what varies by less than 0.2 % is a limit."""
     data = data[data["component"] == "run"].reset_index(drop=True)

@@ -9,7 +9,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import (
+    FAINT,
+    INK,
+    RC,
+    ArmLook,
+    Picture,
+    brief,
+    decorate,
+    is_narrow,
+    legend_below,
+    new_figure,
+    redrawable,
+)
 from diskbook.stats import percentiles
 from diskbook.tables import held_rate
 from diskbook.tables.totals import measured_rows
@@ -19,6 +31,7 @@ TICKS = {0.5: "p50", 0.9: "p90", 0.99: "p99", 0.999: "p99.9", 0.9999: "p99.99", 
 POINTS = 160
 
 
+@redrawable
 def tail(
     bins: pd.DataFrame,
     trials: pd.DataFrame,
@@ -36,7 +49,7 @@ def tail(
     """
     starts = held_rate.starts(measured_rows(trials))
     data = curves(percentiles.merge(bins, trials), workloads)
-    figure, panels = new_figure(1.2 + 2.75 * len(workloads), len(workloads))
+    figure, panels = new_figure(1.2 + (3.4 if is_narrow() else 2.75) * len(workloads), len(workloads))
     with mpl.rc_context(RC):
         for axes, workload in zip(panels, workloads, strict=True):
             _panel(axes, data[data["workload"] == workload], looks, data)
@@ -50,7 +63,10 @@ def tail(
     finding = _finding(data, looks, {**words, **named}, workloads)
     kind = f"Percentile plot of {'emulated ' if emulated else ''}latency by arm on a nines axis"
     alt = f"{kind}, showing {finding}"
-    return Picture("percentiles", title, f"{emulated}{finding} {note}", alt, figure, data, provenance, run)
+    arms = data["arm"].nunique()
+    short = brief(provenance, f"Percentiles of total latency of {arms} arms, as far as 10 I/Os lie beyond.")
+    description = f"{emulated}{finding} {note}"
+    return Picture("percentiles", title, short, alt, figure, data, provenance, run, description)
 
 
 def curves(merged: pd.DataFrame, workloads: Sequence[str]) -> pd.DataFrame:
@@ -117,7 +133,10 @@ def _latency_ticks(axes: Axes, lat_ms: pd.Series) -> None:
 
 
 def _labels(axes: Axes, ends: list[tuple[float, float, str]], looks: Mapping[str, ArmLook]) -> None:
-    """Name each line right of the plot, at its end, moved apart where ends are close."""
+    """Name each line right of the plot, at its end, moved apart where ends are close; on a phone below."""
+    if is_narrow():
+        legend_below(axes, axes.get_lines(), [looks[arm].label for _, _, arm in ends])
+        return
     low, high = (float(np.log(value)) for value in axes.get_ylim())
     order = sorted(ends, key=lambda end: end[1])
     heights = apart([(float(np.log(y)) - low) / (high - low) for _, y, _ in order], 0.1)

@@ -10,13 +10,25 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diskbook.figures.equal_axes import equal_x
-from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import (
+    FAINT,
+    INK,
+    RC,
+    ArmLook,
+    Picture,
+    brief,
+    decorate,
+    is_narrow,
+    new_figure,
+    redrawable,
+)
 from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
 
 UNITS = {"iops": ("iops", "predicted_iops", "IOPS"), "mb_s": ("mb_s", "predicted_mb_s", "MB/s (10^6 bytes)")}
 
 
+@redrawable
 def drives(
     trials: pd.DataFrame,
     predictions: pd.DataFrame,
@@ -44,7 +56,8 @@ def drives(
     data = totals.loc[totals["workload"].isin(list(panels)), ["workload", "arm", "trial", "iops", "mb_s"]]
     data = data.merge(predictions[["arm", "workload", "predicted_iops", "predicted_mb_s", "by"]])
     arms = [arm for arm in looks if arm in set(data["arm"])]
-    figure, drawn = new_figure(1.2 + len(panels) * (0.8 + 0.27 * len(arms)), len(panels))
+    row_in = 0.36 if is_narrow() else 0.27
+    figure, drawn = new_figure(1.2 + len(panels) * (0.8 + row_in * len(arms)), len(panels))
     with mpl.rc_context(RC):
         for axes, (workload, (kind, words)) in zip(drawn, panels.items(), strict=True):
             _panel(axes, data[data["workload"] == workload], arms, looks, kind)
@@ -56,11 +69,15 @@ def drives(
     decorate(figure, title, note, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(data, panels, looks)
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
+    caption = brief(provenance, f"{finding} {note}")
     alt = (
         f"Dot plot of {'emulated ' if emulated else ''}rates by arm with predicted limits, showing: {finding}"
     )
-    return Picture("drives", title, caption, alt, figure, data.reset_index(drop=True), provenance, run)
+    short = brief(
+        provenance,
+        f"Rates of {data['trial'].nunique()} trials of {len(arms)} arms; bars are limits in force.",
+    )
+    return Picture("drives", title, short, alt, figure, data.reset_index(drop=True), provenance, run, caption)
 
 
 def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, ArmLook], kind: str) -> None:

@@ -7,7 +7,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.figures.style import BLUE, FAINT, INK, RC, VERMILLION, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import (
+    BLUE,
+    FAINT,
+    INK,
+    RC,
+    VERMILLION,
+    ArmLook,
+    Picture,
+    decorate,
+    new_figure,
+    redrawable,
+)
 from diskbook.tables.vocabulary import Label, Provenance
 from diskbook.throttling import limits
 
@@ -17,6 +28,7 @@ SPREAD = 0.56
 """Height that the figures of an article take, of the distance between articles."""
 
 
+@redrawable
 def shares(assessed: pd.DataFrame) -> Picture:
     """Draw each published figure at its share of the limit it sits on, or of the nearest one.
 

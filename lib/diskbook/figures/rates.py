@@ -10,7 +10,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diskbook.figures.equal_axes import equal_x
-from diskbook.figures.style import GREY, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import (
+    GREY,
+    INK,
+    RC,
+    ArmLook,
+    Picture,
+    brief,
+    decorate,
+    is_narrow,
+    new_figure,
+    redrawable,
+)
 from diskbook.tables.vocabulary import Label, Provenance
 from diskbook.throttling import limits
 
@@ -20,6 +31,7 @@ HEAD = 0.62
 """Room for the name of a limit, in rows."""
 
 
+@redrawable
 def rates(
     trials: pd.DataFrame,
     cells: pd.DataFrame,
@@ -61,10 +73,13 @@ def rates(
     decorate(figure, title, note, provenance)
     finding = _finding(data, shown)
     emulated = Provenance.EMULATED in provenance
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
+    caption = brief(provenance, f"{finding} {note}")
     kind = f"Dot plot of {'emulated ' if emulated else ''}IOPS by arm and queue depth with limit lines"
     alt = f"{kind}, showing: {finding}"
-    return Picture("iops-and-caps", title, caption, alt, figure, data, provenance, run)
+    short = brief(
+        provenance, f"IOPS of {data['trial'].nunique()} trials by arm and queue depth; {_capped(shown)}."
+    )
+    return Picture("iops-and-caps", title, short, alt, figure, data, provenance, run, caption)
 
 
 def _queues(cells: pd.DataFrame, workloads: Sequence[str]) -> set[tuple[str, float]]:
@@ -89,7 +104,7 @@ def _panel(
             _depth(axes, rows["iops"], place, f"{outstanding:.0f}", (arm, outstanding) in queues)
     lines = _lines(data, highest)
     _draw_lines(axes, lines)
-    axes.set_xlim(0, max([1.1 * highest, *(1.04 * value for value, _ in lines)]))
+    axes.set_xlim(0, max([(1.2 if is_narrow() else 1.1) * highest, *(1.04 * value for value, _ in lines)]))
     axes.set_yticks(range(len(arms)), [looks[arm].label for arm in arms])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(arms) - 0.4, -0.6 - HEAD * len(lines))
@@ -139,6 +154,15 @@ def _lines(data: pd.DataFrame, highest: float) -> list[tuple[float, str]]:
             values = data[limit.column].dropna().astype(float).unique()
             near += [(float(value), limit.name) for value in values if 0 < value <= NEAR * highest]
     return sorted(set(near))
+
+
+def _capped(cells: pd.DataFrame) -> str:
+    number = int((cells["label"] == Label.CAPPED).sum())
+    return (
+        f"{number} cell{'s' * (number != 1)} sit{'s' * (number == 1)} on a cap"
+        if number
+        else "none sits on a cap"
+    )
 
 
 def _finding(data: pd.DataFrame, cells: pd.DataFrame) -> str:

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.patches import Rectangle
 
-from diskbook.figures.style import FAINT, GREY, INK, RC, Picture, decorate, new_figure
+from diskbook.figures.style import FAINT, GREY, INK, RC, Picture, brief, decorate, new_figure, redrawable
 from diskbook.tables.vocabulary import Provenance
 
 NOTE = (
@@ -38,6 +38,7 @@ class Across(NamedTuple):
 THREADS = Across()
 
 
+@redrawable
 def ratio_map(
     panels: Mapping[str, pd.DataFrame],
     what: str,
@@ -76,10 +77,11 @@ def ratio_map(
     decorate(figure, title, note, provenance)
     emulated = Provenance.EMULATED in provenance
     finding = " ".join(_finding(name, frame) for name, frame in panels.items())
-    caption = f"{'Emulated, not measured on Azure. ' if emulated else ''}{finding} {note}"
+    caption = brief(provenance, f"{finding} {note}")
     made = "emulated " if emulated else ""
     alt = f"Heat maps of {made}IOPS ratios by load and {across.label}, showing: {finding}"
-    return Picture(slug, title, caption, alt, figure, every, provenance, run)
+    short = brief(provenance, f"IOPS of {what}, by load and {across.label}: {_limited(every)}.")
+    return Picture(slug, title, short, alt, figure, every, provenance, run, caption)
 
 
 def _panel(
@@ -122,6 +124,11 @@ def _cell(
         corner[0] + 0.48, corner[1] + 0.45, f"{ratio:.2f}", ha="center", va="center", fontsize=10, color=INK,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.85},
     )  # fmt: skip
+
+
+def _limited(cells: pd.DataFrame) -> str:
+    known = cells[cells["ratio"].notna()]
+    return f"{int(known['capped'].sum())} of {len(known)} cells sit on a limit"
 
 
 def _finding(name: str, frame: pd.DataFrame) -> str:

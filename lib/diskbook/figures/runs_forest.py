@@ -13,8 +13,19 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from diskbook.base import quantities
-from diskbook.figures.style import BLUE, FAINT, GREY, INK, RC, VERMILLION, Picture, decorate, new_figure
-from diskbook.tables.vocabulary import Provenance
+from diskbook.figures.style import (
+    BLUE,
+    FAINT,
+    GREY,
+    INK,
+    RC,
+    VERMILLION,
+    Picture,
+    brief,
+    decorate,
+    new_figure,
+    redrawable,
+)
 
 ROW_IN, HEAD_IN, LINE_IN = 0.34, 1.5, 0.2
 NAME_CHARACTERS, HEADING_CHARACTERS = 30, 70
@@ -22,6 +33,7 @@ LEAST_REACH = 0.04
 """Logs that the axis reaches beyond what is drawn at least."""
 
 
+@redrawable
 def runs_forest(
     rows: Sequence[Mapping[str, Any]],
     spreads: Mapping[str, str],
@@ -57,9 +69,11 @@ def runs_forest(
         panels[-1].set_xlabel("Ratio (log axis)")
     note = _note(data)
     decorate(figure, title, note, provenance)
-    caption, alt = _caption(groups, spreads, names, provenance, note), _alt(groups, names, title)
+    rows_of = f"{len(groups)} comparison{'s' * (len(groups) > 1)}"
+    caption = brief(provenance, f"Ratios of {rows_of} in {len(names)} runs, the first run above.")
+    description, alt = _description(groups, spreads, names, note), _alt(groups, names, title)
     run = " ".join(names.values())
-    return Picture("runs", title, caption, alt, figure, data, provenance, run)
+    return Picture("runs", title, caption, alt, figure, data, provenance, run, description)
 
 
 def _heading(name: str, spreads: Mapping[str, str]) -> str:
@@ -139,12 +153,8 @@ def _note(data: pd.DataFrame) -> str:
     )
 
 
-def _caption(
-    groups: Mapping[str, pd.DataFrame],
-    spreads: Mapping[str, str],
-    names: Mapping[str, str],
-    provenance: str,
-    note: str,
+def _description(
+    groups: Mapping[str, pd.DataFrame], spreads: Mapping[str, str], names: Mapping[str, str], note: str
 ) -> str:
     parts = []
     for name, group in groups.items():
@@ -153,8 +163,7 @@ def _caption(
             for row in group.to_dict("records")
         )
         parts.append(f"{name}: {values}" + (f" ({spreads[name]})" if name in spreads else ""))
-    emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
-    return f"{emulated}{'. '.join(parts)}. {note}"
+    return f"{'. '.join(parts)}. {note}"
 
 
 def _alt(groups: Mapping[str, pd.DataFrame], names: Mapping[str, str], title: str) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diskbook.figures.equal_axes import equal_x
-from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, decorate, new_figure
+from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, brief, decorate, new_figure, redrawable
 from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
 
@@ -18,6 +18,7 @@ SPREAD = 0.52
 """Height that the blocks of an arm take, of the distance between arms."""
 
 
+@redrawable
 def strip(
     trials: pd.DataFrame,
     looks: Mapping[str, ArmLook],
@@ -61,7 +62,10 @@ def strip(
         f"Dot strip of {len(data)} {made}trials by arm in "
         f"{number}, showing mean latency: {_medians(data, looks, words, workloads[:1])}"
     )
-    return Picture("all-trials", title, caption, alt, figure, data, provenance, run)
+    words_of = f"Mean total latency of {len(data)} trials by arm, in {number}; black lines are medians."
+    return Picture(
+        "all-trials", title, brief(provenance, words_of), alt, figure, data, provenance, run, caption
+    )
 
 
 def _note(data: pd.DataFrame, trials: pd.DataFrame) -> str:

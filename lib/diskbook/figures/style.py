@@ -6,14 +6,19 @@ apart in greyscale, so marker and line style carry the distinction too.
 
 from __future__ import annotations
 
+import functools
 import textwrap
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ParamSpec
 
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
 from diskbook.base.visible import visible
 from diskbook.reference.catalog import EPHEMERAL
@@ -21,13 +26,32 @@ from diskbook.scenario import volume_words
 from diskbook.scenario.model import Arm, Scenario
 from diskbook.tables.vocabulary import Provenance
 
-WIDTH_IN = 7.2
+WIDTH_PX = 720
+"""Width of a figure on a page, unless it is drawn for another."""
+NARROW_PX = 390
+"""Width of a phone, for which figures are drawn again."""
+_NARROW_BELOW_PX = 520
+_PX_PER_IN, _PX_PER_IN_NARROW = 100, 84
+"""Pixels to the inch: letters of 10 points are 13.9 px high, and 11.7 px on a phone, where room is scarce."""
+P = ParamSpec("P")
+_WIDTH_PX: ContextVar[int] = ContextVar("width_px", default=WIDTH_PX)
 _IN_PANELS = {Provenance.EMULATED: "EMULATED, not Azure", Provenance.INVENTORY: "OWN DISK, not Azure"}
+_EMULATED = "Emulated, not measured on Azure."
+_OWN = "Own hardware, not Azure."
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 PURPLE_DARK = "#8A2F66"
 """Dark enough for text on white (7:1)."""
-GREY, INK, FAINT = "#6B6B6B", "#222222", "#D9D9D9"
-TITLE_CHARACTERS = 62
+GREY, INK, FAINT, GROUND = "#6B6B6B", "#222222", "#D9D9D9", "#FFFFFF"
+ON_COLOUR = "#FEFEFE"
+"""Letters and hatches on a filled cell; on a dark page, where cells are pale, they are dark (`themes`)."""
+TITLE_CHARACTERS, NOTE_CHARACTERS = 62, 100
+"""Letters of a line of the title and of the note, at the usual width."""
+ROW_CHARACTERS, LABEL_CHARACTERS, TITLE_CHARACTERS_NARROW, NOTE_CHARACTERS_NARROW = 24, 32, 44, 58
+"""Letters of a line in the name of a row, of an axis or panel, and in the title, on a phone."""
+_BELOW_IN = 0.72
+"""Room for the numbers and the name of an axis, above a key."""
+_MORE_IN, _MORE_PER_PANEL_IN = 0.4, 0.3
+"""Height that a title on more lines, and a panel's, need on a phone."""
 
 RC: Any = {
     "font.family": "DejaVu Sans",
@@ -45,8 +69,8 @@ RC: Any = {
     "ytick.labelcolor": INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "figure.facecolor": "white",
-    "axes.facecolor": "white",
+    "figure.facecolor": GROUND,
+    "axes.facecolor": GROUND,
     "svg.fonttype": "path",
     "svg.hashsalt": "diskbook",
     "path.simplify": False,
@@ -67,7 +91,7 @@ class ArmLook:
 
     def marks(self, size: float = 6) -> dict[str, Any]:
         """Keyword arguments for `Axes.plot`, markers only."""
-        face = self.colour if self.filled else "white"
+        face = self.colour if self.filled else GROUND
         return {
             "linestyle": "none",
             "marker": self.marker,
@@ -82,7 +106,9 @@ class ArmLook:
 class Picture:
     """A finished figure with what a reader needs beside it.
 
-    `data` holds the numbers drawn; captions and alt text are written from them.
+    `data` holds the numbers drawn; all words are written from them. `caption` has one or two sentences,
+    `alt` says in one what is seen, `description` has all numbers in words. `again` draws it once more, for
+    the width that is set then (`drawn_at`).
     """
 
     slug: str
@@ -93,13 +119,49 @@ class Picture:
     data: pd.DataFrame
     provenance: str
     run: str
+    description: str = ""
+    again: Callable[[], Picture] | None = field(default=None, repr=False, compare=False)
+
+    def at(self, pixels: int) -> Picture:
+        """Draw it again for a width in pixels, with the same words and numbers.
+
+        A figure that knows no way to be drawn again (one of somebody's own module) stays as it is.
+        """
+        if self.again is None or pixels == self.width_px:
+            return self
+        with drawn_at(pixels):
+            return replace(self, figure=self.again().figure)
+
+    @property
+    def width_px(self) -> int:
+        """Width in pixels that it was drawn for."""
+        inches = float(self.figure.get_size_inches()[0])
+        narrow = round(inches * _PX_PER_IN_NARROW)
+        return narrow if narrow < _NARROW_BELOW_PX else round(inches * _PX_PER_IN)
 
     def __post_init__(self) -> None:
         # SVG and JSON cannot hold control characters, nor what is not UTF-8.
-        if Provenance.INVENTORY in self.provenance:
-            object.__setattr__(self, "caption", f"Own hardware, not Azure. {self.caption}")
-        for name in ("title", "caption", "alt", "run"):
+        if Provenance.INVENTORY in self.provenance and not self.caption.startswith(_OWN):
+            object.__setattr__(self, "caption", f"{_OWN} {self.caption}")
+        if not self.description:
+            object.__setattr__(self, "description", self.caption)
+        for name in ("title", "caption", "alt", "run", "description"):
             object.__setattr__(self, name, visible(getattr(self, name)))
+
+
+def redrawable(draw: Callable[P, Picture]) -> Callable[P, Picture]:
+    """Let what a function draws be drawn again, for another width."""
+
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Picture:
+        return replace(draw(*args, **kwargs), again=functools.partial(draw, *args, **kwargs))
+
+    return drawn
+
+
+def brief(provenance: str, sentence: str) -> str:
+    """Write a caption: one sentence on what is shown, after the one that says that it is emulated."""
+    return f"{_EMULATED} {sentence}" if Provenance.EMULATED in provenance else sentence
 
 
 # Marker, line and fill of the first, second, third ... arm of a kind. The first is fixed everywhere.
@@ -165,10 +227,41 @@ def _ordinal(position: int) -> str:
     return ("first", "second", "third", "fourth")[position] if position < 4 else f"{position + 1}th"
 
 
+@contextmanager
+def drawn_at(width_px: int) -> Iterator[None]:
+    """Draw figures for a width in pixels while this is entered: `width_in()` and `is_narrow()` follow it."""
+    token = _WIDTH_PX.set(width_px)
+    try:
+        yield
+    finally:
+        _WIDTH_PX.reset(token)
+
+
+def width_px() -> int:
+    """Width in pixels that figures are drawn for now."""
+    return _WIDTH_PX.get()
+
+
+def is_narrow() -> bool:
+    """Whether figures are drawn for a phone now: labels above rows, legends below, one column of panels."""
+    return width_px() < _NARROW_BELOW_PX
+
+
+def px_per_in(pixels: int) -> int:
+    """Pixels to the inch of a figure drawn for a width."""
+    return _PX_PER_IN_NARROW if pixels < _NARROW_BELOW_PX else _PX_PER_IN
+
+
+def width_in() -> float:
+    """Width in inches of a figure drawn now; use it instead of a number of inches."""
+    return width_px() / px_per_in(width_px())
+
+
 def new_figure(height_in: float, panels: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
-    """Make a figure of the one width, with panels below each other."""
+    """Make a figure of the width asked for, with panels below each other."""
+    height_in += (_MORE_IN + _MORE_PER_PANEL_IN * panels) * is_narrow()
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
+        figure = Figure(figsize=(width_in(), height_in), layout="constrained")
         axes = figure.subplots(panels, 1, squeeze=False, **options)
     return figure, [row[0] for row in axes]
 
@@ -181,16 +274,73 @@ def decorate(figure: Figure, title: str, note: str, provenance: str) -> None:
     """
     with mpl.rc_context(RC):
         figure.suptitle(wrap(title), x=0.01, ha="left", fontsize=12, fontweight="bold")
-        lines = textwrap.wrap(note, 100)
+        lines = textwrap.wrap(note, NOTE_CHARACTERS_NARROW if is_narrow() else _characters(NOTE_CHARACTERS))
         figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=10, color=GREY)
+        if is_narrow():
+            for axes in figure.axes:
+                _narrow(axes)
         for kind, words in _IN_PANELS.items():
             if kind in provenance:
                 _say(figure, words, kind)
 
 
+def _characters(wide: int) -> int:
+    """Characters of a line, where so many fit into the usual width."""
+    return int(wide * width_in() * _PX_PER_IN / WIDTH_PX)
+
+
+def _narrow(axes: Axes) -> None:
+    """Fit a panel to a phone: its title above what `_say` writes, names of rows and axes wrapped."""
+    title = axes.get_title(loc="left")
+    if title:
+        axes.set_title(_wrapped(title, LABEL_CHARACTERS), loc="left", fontsize=11, pad=19)
+    axes.set_xlabel(_wrapped(axes.get_xlabel(), LABEL_CHARACTERS))
+    if isinstance(axes.yaxis.get_major_locator(), mpl.ticker.FixedLocator):
+        labels = [label.get_text() for label in axes.get_yticklabels()]
+        axes.set_yticks(axes.get_yticks(), [_wrapped(label, ROW_CHARACTERS) for label in labels])
+
+
+def _wrapped(text: str, characters: int) -> str:
+    return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, characters) or [""])
+
+
 def wrap(title: str) -> str:
     """Break a title so that it does not run off the figure."""
-    return "\n".join(textwrap.wrap(title, TITLE_CHARACTERS))
+    return _wrapped(title, TITLE_CHARACTERS_NARROW if is_narrow() else _characters(TITLE_CHARACTERS))
+
+
+def rows_above(axes: Axes, lines: int = 2) -> None:
+    """Write the name of each row above it, on so many lines, in place of beside it."""
+    for place, tick in zip(axes.get_yticks(), axes.yaxis.get_major_ticks(), strict=True):
+        name = tick.label1.get_text().replace("/\n", "/ ")
+        name = name if lines > 1 else name.replace(",\n", ", ").replace("\n", ", ")
+        text = axes.text(
+            0, place - 0.36 - 0.15 * lines, name, va="top", fontsize=10, transform=axes.get_yaxis_transform()
+        )
+        text.set_fontweight(tick.label1.get_fontweight())
+        text.set_in_layout(False)  # it may be wider than the panel
+    axes.set_yticks([])
+
+
+def legend_below(axes: Axes, handles: Sequence[Any], labels: Sequence[str], columns: int = 2) -> None:
+    """Set the key below a panel and the name of its axis, from the left edge on: room that a phone has."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    below = ScaledTranslation(0, -_BELOW_IN, figure.dpi_scale_trans)
+    axes.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(0.01, 0),
+        bbox_transform=blended_transform_factory(figure.transFigure, axes.transAxes) + below,
+        ncols=columns,
+        frameon=False,
+        fontsize=10,
+        handlelength=3,
+        columnspacing=1.2,
+        borderpad=0,
+        borderaxespad=0,
+    )
 
 
 def _say(figure: Figure, words: str, kind: str) -> None:

@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from diskbook import load
-from diskbook.analysis import beside, write
+from diskbook.analysis import write
 from diskbook.analysis.run import analyse
-from diskbook.base import paths
 from diskbook.base.errors import Stopped
 from diskbook.runs import pipeline, stages
 from diskbook.store import run as runs
-from diskbook.store.run import Run
 
 
 def make(scenario: str) -> pipeline.Outcome:
@@ -26,7 +24,7 @@ def make(scenario: str) -> pipeline.Outcome:
     with _set_aside(target):
         run = stages.begin(target.name, scenario, "emulator", load.SAMPLE)
         outcome = pipeline.execute(run)
-    export_figures(run, paths.FIGURES / scenario)
+    write.export_figures(analyse(run), write.folder_of_figures(run))
     return outcome
 
 
@@ -46,9 +44,3 @@ def _set_aside(target: Path) -> Iterator[None]:
             old.rename(target)
         raise
     shutil.rmtree(old, ignore_errors=True)
-
-
-def export_figures(run: Run, target: Path, scenario_file: Path | None = None) -> list[Path]:
-    """Write the figures of a run's analysis into a folder: SVG, PNG at twice the size, and words."""
-    named = beside.check_file(run, scenario_file) if scenario_file else None
-    return write.export_figures(analyse(run, named), target)

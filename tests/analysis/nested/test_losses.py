@@ -122,7 +122,7 @@ def test_pictures_of_runs_with_and_without_losses(rows: list[dict[str, Any]]) ->
 def test_copies_come_from_the_layout_that_was_told_and_else_from_the_rule() -> None:
     ruled = losses.arrangements(made([]))
     assert all(arrangement.by_rule for arrangement in ruled.values())
-    assert "drawn from the rules" in losses.copies_picture(made([])).caption
+    assert "drawn from the rules" in losses.copies_picture(made([])).description
     told = {"nodes": [0] * 4 + [1] * 4, "tiers": [{"parity": False, "members": [[[3, 2], [7, 6]]]}]}
     entries = {"mirror": {"layout": told}, "nested": {}}
     a = made([], manifest={"replicates": [{"volumes": entries}]})

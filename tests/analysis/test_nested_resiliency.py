@@ -120,7 +120,9 @@ def test_the_data_set_inside_the_tier_is_a_nested_mirror(whole: Analysis) -> Non
     assert inside["ratio"] / nested_mirror["ratio"] == pytest.approx(1.0, abs=0.05)
     rows = tiers.ratios(whole).query("block_size_bytes == 4096").set_index("kind")["ratio"]
     assert rows["write"] == pytest.approx(2.0, abs=0.05) and rows["read"] == pytest.approx(1.0, abs=0.02)
-    assert any("4K write: inside the mirror tier 2.0" in line for line in tiers.words(whole))
+    assert any(
+        "4K write: IOPS inside the mirror tier, to those outside: 2.0" in line for line in tiers.words(whole)
+    )
     table = tiers.sets_table(whole).set_index("Arm")
     assert table["Data set"].to_dict() == {"MAP": "outside", "MAP inside": "inside"}
 

@@ -68,7 +68,7 @@ def test_reads_are_answered_where_it_was_planted(whole: Analysis) -> None:
     assert known["share"].to_numpy() == pytest.approx(whole_truth().local_share, abs=0.03)
     table = wire.table(whole).set_index(["Arm", "Load"])
     assert table.loc[("S2D, 3 nodes", "4K write"), "Owner sends"] == pytest.approx(2.04)
-    assert "60 % of reads itself" in wire.words(whole)[0]
+    assert "share of reads that the owner answers itself: 60 %" in wire.words(whole)[0]
 
 
 def test_eight_disks_do_no_more_for_one_thread(whole: Analysis) -> None:

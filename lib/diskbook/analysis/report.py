@@ -14,7 +14,7 @@ from diskbook.analysis import protocol as run_protocol
 from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic
 from diskbook.base.visible import visible
-from diskbook.show import conformance, html as show_html, sentences
+from diskbook.show import conformance, headlines, html as show_html
 from diskbook.store.run import HEADLINE_FILE, Run
 from diskbook.tables.vocabulary import Provenance
 
@@ -77,7 +77,7 @@ def headline(run: Run) -> str:
     own = run.folder / HEADLINE_FILE
     if own.exists() and not (comparisons["family"] == "headline").any():
         return visible(own.read_text("utf-8").strip())
-    return sentences.headline(comparisons, run.scenario)
+    return headlines.headline(comparisons, run.scenario)
 
 
 def protocol(run: Run) -> str:

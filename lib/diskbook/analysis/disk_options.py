@@ -107,12 +107,12 @@ def _bought(a: Analysis, arm: Arm, price: pd.Series) -> dict[str, Any]:
     return {
         "Drive": a.labels[arm.name].partition(" (")[0],
         "Option": option_words(a.scenario.disk_of(arm)),
-        "4K writes, IOPS": round(rate["iops"]),
+        "4K writes, IOPS": rate["iops"],
         "Set by": rate["binds"] or rate["label"],
         "4K read at depth 1, ms": single["lat_mean_ms"],
         "By": _sets_latency(single, a.scenario.disk_of(arm)),
         "USD a month": price["USD a month"],
-        "For, lasting": f"{price['IOPS that last']:,.0f} IOPS",
+        "For IOPS that last": price["IOPS that last"],
     }
 
 

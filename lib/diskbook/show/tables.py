@@ -44,7 +44,7 @@ def answer(items: Sequence[str], standings: Sequence[str] = ()) -> Html:
     notes = [f'<p class="protocol">{escaped(capital(words))}.</p>' for words in standings]
     lines = zip_longest(items or ["nothing to answer with"], notes, fillvalue="")
     rows = "".join(f"<li>{escaped(capital(item))}.{note}</li>" for item, note in lines)
-    return Html(f'<ol class="answer">{rows}</ol>')
+    return Html(f'<ol class="headlines">{rows}</ol>')
 
 
 def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, str]) -> Html:

@@ -44,6 +44,21 @@ def interval(low: float, high: float, level: float = 0.95) -> str:
     return _interval(low, high, level, _digits(low, low, high))
 
 
+def with_interval(words: str, low: float, high: float, form: str = ".1f", level: float = 0.95) -> str:
+    """Add an interval to a number in words: "+0.3 % a block, 95 % CI -1.6 to +2.3"; nothing without one.
+
+    Parameters
+    ----------
+    words
+        The number with its unit.
+    low, high, level
+        Its interval, in that unit.
+    form
+        Format of its ends.
+    """
+    return words if math.isnan(low) else f"{words}, {100 * level:.3g} % CI {low:{form}} to {high:{form}}"
+
+
 def share(value: float, low: float = math.nan, high: float = math.nan, level: float = 0.95) -> str:
     """Write a share of a whole in percent with its interval: "25 %, 95 % CI 20 to 30 %"."""
     words = f"{100 * value:.0f} %"

@@ -10,7 +10,7 @@ import pytest
 
 from diskbook import load
 from diskbook.scenario.model import Scenario
-from diskbook.show import headlines
+from diskbook.show import headlines, sentences
 from diskbook.store import plan as plans
 from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Scope, Verdict
@@ -83,6 +83,17 @@ def test_a_first_one_without_a_ratio_gives_its_first_reason_alone(verdict: str) 
     words = answer(planted(verdict, verdict, verdict, warnings="both arms sit on a limit; measure again"))
     assert words.startswith("emulated: inconclusive: no ratio for the write latency at queue depth 1 of ZRS")
     assert f"({verdict}): both arms sit on a limit; none of the 3" in words and "again" not in words
+
+
+def test_a_reason_is_not_cut_within_brackets() -> None:
+    warnings = "busy (steal over 1 %; see the table): measure again; and more"
+    assert (
+        sentences.first_reason({"warnings": warnings})
+        == "busy (steal over 1 %; see the table): measure again"
+    )
+    assert [sentences.first_reason({"warnings": text}) for text in ("", "a (b; c", "(a (b); c); d")] == [
+        "", "a (b", "(a (b)"
+    ]  # fmt: skip
 
 
 def test_a_single_headline_counts_no_others() -> None:

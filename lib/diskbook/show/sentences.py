@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -26,6 +27,8 @@ from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict, in_
 Row = Mapping[Any, Any]
 SO = ", so that latency"
 """Where the reason of a rate on a limit goes on to its latency (`gates.limits`)."""
+_FIRST = re.compile(r"(?:\([^()]*\)|(?!; ).)*")
+"""Text up to a semicolon that stands in no brackets."""
 METRIC_WORDS = {
     "lat_p50_ms": "median latency",
     "lat_p99_ms": "99th percentile of latency",
@@ -178,8 +181,8 @@ def _reasons(row: Row, *, brief: bool) -> str:
 
 
 def first_reason(row: Row) -> str:
-    """The first of the reasons that a comparison carries; empty without any."""
-    return str(row["warnings"]).partition("; ")[0]
+    """The first of the reasons that a comparison carries, brackets kept whole; empty without any."""
+    return str(_FIRST.match(str(row["warnings"]))[0])  # type: ignore[index]  # it matches any text
 
 
 def _of_limits(row: Row, scenario: Scenario, *, brief: bool = False) -> str:

@@ -43,7 +43,7 @@ def answer(items: Sequence[str], standings: Sequence[str] = ()) -> Html:
     """List the headline comparisons in their order, each with what it is by the protocol."""
     notes = [f'<p class="protocol">{escaped(capital(words))}.</p>' for words in standings]
     lines = zip_longest(items or ["nothing to answer with"], notes, fillvalue="")
-    rows = "".join(f"<li>{escaped(capital(item))}.{note}</li>" for item, note in lines)
+    rows = "".join(f"<li><p>{escaped(capital(item))}.</p>{note}</li>" for item, note in lines)
     return Html(f'<ol class="headlines">{rows}</ol>')
 
 

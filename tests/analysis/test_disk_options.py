@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def test_the_end_of_the_burst_is_found_where_it_was_planted(a: Analysis) -> None
 @pytest.mark.measures
 def test_words_and_costs(a: Analysis) -> None:
     said = disk_options.label_claim(a)
-    assert "F 1.92 against G 2.19 ms (-12 %), but L 2.02 against H 1.02 ms (+98 %)" in said[0]
+    assert "F 1.92 against G 2.19 ms (0.88 times), but L 2.02 against H 1.02 ms (1.98 times)" in said[0]
     assert len(said) == 2 and said[1].startswith("emulated: ")
     assert disk_options.unusable(a) == ["every disk's limit lies within its machine's"]
     assert "drained 1" in disk_options.credit_words(a)[0]
@@ -101,6 +102,34 @@ def sample() -> Analysis:
     folder = open_run(paths.RUNS / "sample-disk-options")
     scenario = load.from_dict(folder.manifest["scenario"], "manifest.json")
     return Analysis(folder, scenario, folder.manifest, tables.read(folder.folder))
+
+
+def test_each_option_stands_with_its_rate_latency_and_price_and_their_limits(sample: Analysis) -> None:
+    table = disk_options.bought(sample).set_index("Drive")
+    assert (
+        "".join(table.index[:9]) == "HGILFEDJK"
+    )  # zone-redundant ones first, then Premium v2; fewest options first
+    plain, all_of_it, v2 = (table.loc[drive] for drive in "HDJ")
+    assert (plain["Option"], plain["Set by"]) == (
+        "Premium ZRS 1,024 GiB, no option",
+        "disk limit of 5,000 IOPS",
+    )
+    assert plain["4K writes, IOPS"] == pytest.approx(5_000, rel=0.05) and plain["By"] == "the disk"
+    assert all_of_it["Option"].endswith(
+        "on-demand bursting, performance plus, label accelerated network, host cache ReadWrite"
+    )
+    assert all_of_it["By"] == "host cache and disk" and all_of_it["For IOPS that last"] == 25_600
+    assert v2["Option"] == "Premium v2 1,024 GiB, 8,000 IOPS, 300 MB/s"
+    assert 5 * v2["4K read at depth 1, ms"] < plain["4K read at depth 1, ms"] < 4
+    assert v2["USD a month"] == pytest.approx(163.43, abs=0.01)
+    shown = disk_options.bought_table(sample)
+    assert "on Standard_E16as_v5" in shown and "(emulated)" in shown and shown.count("<tr>") == 12
+
+
+def test_a_drive_that_was_not_measured_has_no_row(sample: Analysis) -> None:
+    held = sample.trials[~((sample.trials["arm"] == "g-plus") & (sample.trials["workload"] == "access-time"))]
+    fewer = replace(sample, tables=replace(sample.tables, trials=held))
+    assert "G" not in set(disk_options.bought(fewer)["Drive"])
 
 
 def test_a_burst_is_not_priced_as_if_it_lasted_for_nothing(sample: Analysis) -> None:

@@ -69,10 +69,10 @@ def test_the_planted_knee_is_found(tmp_path: Path) -> None:
     assert re.match(
         r"inventory: this disk, 4K read: a single 4K read takes 0\.(1|0999|100) ms; the highest", read
     )
-    assert "the knee is at 8.0 (" in read and "where 1 of 3 depths wait in a queue" in read
+    assert "the knee is at 8.0, 95 % CI " in read and "where 1 of 3 depths wait in a queue" in read
     assert commit.startswith("inventory: this disk: a write that is durable before the next takes 0.")
     assert local_disk.headline(a) == read
-    assert "8.0 (" in local_disk.knee_table(a)
+    assert "8.0, 95 % CI " in local_disk.knee_table(a)
 
 
 def test_without_a_limit_there_is_no_knee_and_the_figure_says_so(tmp_path: Path) -> None:

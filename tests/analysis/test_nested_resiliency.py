@@ -120,7 +120,9 @@ def test_the_data_set_inside_the_tier_is_a_nested_mirror(whole: Analysis) -> Non
     assert inside["ratio"] / nested_mirror["ratio"] == pytest.approx(1.0, abs=0.05)
     rows = tiers.ratios(whole).query("block_size_bytes == 4096").set_index("kind")["ratio"]
     assert rows["write"] == pytest.approx(2.0, abs=0.05) and rows["read"] == pytest.approx(1.0, abs=0.02)
-    assert any("4K write: inside the mirror tier 2.0" in line for line in tiers.words(whole))
+    assert any(
+        "4K write: IOPS inside the mirror tier, to those outside: 2.0" in line for line in tiers.words(whole)
+    )
     table = tiers.sets_table(whole).set_index("Arm")
     assert table["Data set"].to_dict() == {"MAP": "outside", "MAP inside": "inside"}
 
@@ -283,7 +285,7 @@ def test_the_notebook_runs_with_whatever_a_run_has(
     a = variant(tmp_path / "run", name)
     # Cells draw them all; written with the results they would be drawn again.
     monkeypatch.setattr(nested_resiliency, "pictures", lambda a: (a.all_trials,))
-    monkeypatch.setattr(write.figures, "export", lambda picture, folder: [])
+    monkeypatch.setattr(write.figures, "export", lambda picture, folder, look: [])
     if name != "quick":  # drawn, but not rendered
         monkeypatch.setattr(show_analysis.figures, "html", lambda picture: picture.caption)
     run_cells("nested-resiliency", "nested_resiliency", a)
@@ -320,6 +322,6 @@ def test_a_folder_of_vmfleet_is_analysed_as_well(tmp_path: Path, monkeypatch: py
     assert fairness.table(a)["Machines"].tolist() == [4, 4, 4]
     given = verdicts_of(a)
     assert given["28 VMs of 10 threads x 8"] == given["a two-node mirror goes offline"] == "not measured"
-    monkeypatch.setattr(write.figures, "export", lambda picture, folder: [])
+    monkeypatch.setattr(write.figures, "export", lambda picture, folder, look: [])
     monkeypatch.setattr(show_analysis.figures, "html", lambda picture: picture.caption)
     run_cells("nested-resiliency", "nested_resiliency", a)

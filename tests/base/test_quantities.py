@@ -17,6 +17,27 @@ def test_a_ratio_without_interval_stands_alone() -> None:
     assert quantities.ratio(1.5) == "1.50 times"
 
 
+def test_small_ratios_and_narrow_intervals_have_a_digit_more() -> None:
+    assert quantities.ratio(0.181, 0.178, 0.1846) == "0.181 times, 95 % CI 0.178 to 0.185"
+    assert quantities.ratio(1.0091, 0.9951, 1.0234) == "1.009 times, 95 % CI 0.995 to 1.023"
+    assert quantities.ratio_parts(1.0091, 0.9951, 1.0234) == ("1.009 times", "95 % CI 0.995 to 1.023")
+    assert quantities.ratio_parts(2.5) == ("2.50 times", "")
+
+
+def test_shares_and_other_numbers_have_the_same_interval() -> None:
+    assert quantities.share(0.25, 0.201, 0.3) == "25 %, 95 % CI 20 to 30 %"
+    assert quantities.share(0.25) == "25 %"
+    assert (
+        quantities.with_interval("+0.3 % a block", -1.6, 2.3, "+.1f")
+        == "+0.3 % a block, 95 % CI -1.6 to +2.3"
+    )
+    assert quantities.with_interval("12.1", math.nan, math.nan) == "12.1"
+
+
+def test_nothing_is_minus_zero() -> None:
+    assert quantities.difference_ms(-0.0004, -0.1, 0.1) == "+0.000 ms, -0.100 to 0.100"
+
+
 def test_a_difference_has_its_sign_and_the_digits_that_its_size_needs() -> None:
     assert quantities.difference_ms(2.15, 2.02, 2.31) == "+2.15 ms, 2.02 to 2.31"
     assert quantities.difference_ms(-0.042, -0.05, -0.03) == "-0.042 ms, -0.050 to -0.030"

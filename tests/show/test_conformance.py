@@ -65,9 +65,9 @@ def test_counts_and_what_all_lack() -> None:
 
 def test_a_report_says_it_under_each_answer() -> None:
     shown = tables.answer(["first", "second <i>"], [CLOSED.words, READ.words])
-    assert '<p class="answer">First.</p><p class="protocol">Closed (emulated) by protocol 1.</p>' in shown
+    assert '<li><p>First.</p><p class="protocol">Closed (emulated) by protocol 1.</p></li>' in shown
     assert (
-        "<li>Second &lt;i&gt;<p class=" in shown
+        "<li><p>Second &lt;i&gt;.</p><p class=" in shown
         and "2 points missing (6 attachment, 18 guest).</p></li>" in shown
     )
     assert "protocol" not in tables.answer(["first", "second"])

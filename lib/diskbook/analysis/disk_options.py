@@ -11,14 +11,15 @@ from diskbook import figures
 from diskbook.analysis.pictures import drawn_once
 from diskbook.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.analysis.run import Analysis
+from diskbook.base import quantities
 from diskbook.cost import estimate
 from diskbook.figures import Picture
-from diskbook.reference import catalog
+from diskbook.reference import catalog, disk_options
 from diskbook.reference.prices import HOURS_A_MONTH, PriceList, from_table, table
-from diskbook.scenario.model import Disk
+from diskbook.scenario.model import Arm, Disk
 from diskbook.show import drift, sentences
 from diskbook.show.answers import comparison_in_words
-from diskbook.show.html import Html
+from diskbook.show.html import Html, table as table_of
 from diskbook.tables.series import diagnose
 from diskbook.tables.vocabulary import Label, Provenance
 from diskbook.throttling import diagnosis, predict
@@ -31,7 +32,8 @@ PANELS = {
     "max-read-iops": ("iops", "Random reads of 4K, 512 outstanding"),
 }
 BURST = "burst-until-dry"
-SINGLE = "access-time"
+WRITES, SINGLE = "max-write-iops", "access-time"
+_KINDS = {"Premium_ZRS": "Premium ZRS", "Premium_LRS": "Premium LRS", "PremiumV2_LRS": "Premium v2"}
 _NAMES = {limit.column: limit for limit in LIMITS}
 
 
@@ -72,6 +74,70 @@ def drives(a: Analysis) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def bought(a: Analysis) -> pd.DataFrame:
+    """What each option buys: rate, latency and price of the drives of one machine, each with its limit.
+
+    Drives of one kind stand together, that without options first. What a price is good for is the rate that
+    lasts (`costs`).
+    """
+    machine = a.scenario.arm[0].machine
+    arms = [arm for arm in a.scenario.arm if arm.machine == machine]
+    kinds = list(dict.fromkeys(a.scenario.disk_of(arm).sku for arm in arms))
+    arms.sort(key=lambda arm: _kind_and_options(a.scenario.disk_of(arm), kinds))
+    prices = costs(a).set_index("Drive")
+    rows = [_bought(a, arm, prices.loc[[a.labels[arm.name]]].iloc[0]) for arm in arms]
+    return pd.DataFrame([row for row in rows if row])
+
+
+def bought_table(a: Analysis) -> Html:
+    """What each option buys, as the table that the header card leads with."""
+    size = a.scenario.machine_named(a.scenario.arm[0].machine).size
+    caption = f"What each option buys on {size}: rate, latency, price, each with its limit ({a.provenance})"
+    return table_of(bought(a), caption)
+
+
+def _bought(a: Analysis, arm: Arm, price: pd.Series) -> dict[str, Any]:
+    """Row of one drive; empty where it was not measured."""
+    cells = a.cells[a.cells["arm"] == arm.name].set_index("workload")
+    if not {WRITES, SINGLE} <= set(cells.index):
+        return {}
+    rate, single = cells.loc[[WRITES]].iloc[0], cells.loc[[SINGLE]].iloc[0]
+    return {
+        "Drive": a.labels[arm.name].partition(" (")[0],
+        "Option": option_words(a.scenario.disk_of(arm)),
+        "4K writes, IOPS": rate["iops"],
+        "Set by": rate["binds"] or rate["label"],
+        "4K read at depth 1, ms": single["lat_mean_ms"],
+        "By": _sets_latency(single, a.scenario.disk_of(arm)),
+        "USD a month": price["USD a month"],
+        "For IOPS that last": price["IOPS that last"],
+    }
+
+
+def _sets_latency(cell: pd.Series, disk: Disk) -> str:
+    """What a single read waits for: the disk or the host cache, or what else the cell's label says."""
+    if cell["label"] != Label.BELOW_CAP:
+        return str(cell["label"])
+    return "the disk" if disk.cache == "None" else "host cache and disk"
+
+
+def option_words(disk: Disk) -> str:
+    """Kind of a disk and its options in words, e.g. "Premium ZRS 1,024 GiB, performance plus"."""
+    kind = f"{_KINDS.get(disk.sku, disk.sku)} {disk.size_gib:,} GiB"
+    return ", ".join([kind, *(_options(disk) or ["no option"])])
+
+
+def _options(disk: Disk) -> list[str]:
+    asked = {option: getattr(disk, option.name) for option in disk_options.OPTIONS}
+    words = [option.words.format(f"{value:,}") for option, value in asked.items() if option.text(value)]
+    words += ["label accelerated network"] * disk.accelerated_network
+    return [*filter(None, words), *([] if disk.cache == "None" else [f"host cache {disk.cache}"])]
+
+
+def _kind_and_options(disk: Disk, kinds: list[str]) -> tuple[int, int]:
+    return kinds.index(disk.sku), len(_options(disk))
 
 
 def access_times(a: Analysis) -> pd.DataFrame:
@@ -176,9 +242,9 @@ PAIRS = (("F", "G"), ("L", "H"))
 def label_claim(a: Analysis) -> list[str]:
     """Set the claim that the label lowers access times against the article's own table and this run."""
     printed = _printed_access_times()
-    changes = {labelled: 100 * (printed[labelled] / printed[plain] - 1) for labelled, plain in PAIRS}
+    changes = {labelled: quantities.ratio(printed[labelled] / printed[plain]) for labelled, plain in PAIRS}
     parts = [
-        f"{labelled} {printed[labelled]:g} against {plain} {printed[plain]:g} ms ({changes[labelled]:+.0f} %)"
+        f"{labelled} {printed[labelled]:g} against {plain} {printed[plain]:g} ms ({changes[labelled]})"
         for labelled, plain in PAIRS
     ]
     lines = [f"published: {', but '.join(parts)}: the two pairs contradict each other"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diskbook.analysis import prior_runs
+from diskbook.base import quantities
 from diskbook.show.analysed import Analysed
+from diskbook.stats.ratios import Estimate
 
 NONE = "No earlier run is named: the intervals above are the plain ones."
 
@@ -23,11 +25,13 @@ def with_history(a: Analysed, runs: Sequence[str]) -> list[str]:
     earlier = [prior_runs.open_prior_run(name) for name in runs]
     intervals = prior_runs.with_history(prior_runs.PriorRun(a.run), earlier)
     lines = [
-        f"{a.provenance}: {measured.label}: {moderated.estimate.ratio:.2f} times "
-        f"({100 * moderated.estimate.level:.0f} % CI {moderated.estimate.low:.2f}.."
-        f"{moderated.estimate.high:.2f}, {moderated.estimate.scope.words(measured.nearest_zone)}, "
-        f"{moderated.estimate.method}); "
+        f"{a.provenance}: {measured.label}: {_ratio(moderated.estimate)} "
+        f"({moderated.estimate.scope.words(measured.nearest_zone)}, {moderated.estimate.method}); "
         f"{moderated.saved}"
         for measured, moderated in intervals
     ]
     return lines or [NONE]
+
+
+def _ratio(estimate: Estimate) -> str:
+    return quantities.ratio(estimate.ratio, estimate.low, estimate.high, estimate.level)

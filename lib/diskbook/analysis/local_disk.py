@@ -10,6 +10,7 @@ import pandas as pd
 from diskbook import figures
 from diskbook.analysis.pictures import drawn_once
 from diskbook.analysis.run import Analysis
+from diskbook.base import quantities
 from diskbook.base.units import KIB
 from diskbook.figures import Picture
 from diskbook.show.html import Html, table
@@ -140,5 +141,4 @@ def _commits(a: Analysis) -> list[str]:
 def _with_interval(row: dict[Any, Any], value: str, low: str, high: str) -> str:
     if math.isnan(row[value]):
         return ""
-    bounds = f" ({row[low]:.1f} to {row[high]:.1f})" if not math.isnan(row[low]) else ""
-    return f"{row[value]:.1f}{bounds}"
+    return quantities.with_interval(f"{row[value]:.1f}", row[low], row[high])

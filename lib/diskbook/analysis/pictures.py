@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from diskbook import figures
+from diskbook.base import quantities
 from diskbook.figures import Picture
 from diskbook.scenario.model import Workload
-from diskbook.show import sentences
+from diskbook.show import headlines, sentences
 from diskbook.show.analysed import Analysed
 from diskbook.tables.vocabulary import Label, Verdict
 from diskbook.throttling import evidence, limits, load_curves
@@ -78,15 +80,15 @@ def _shallowest(loads: Sequence[Workload]) -> tuple[int, list[str]]:
 
 
 def _ratio_title(a: Analysed) -> str:
-    rows = sentences.chosen(a.comparisons[a.comparisons["family"] == "headline"])
-    rows = rows[rows["ratio"].notna() & (rows["metric"] == "lat_mean_ms")]
-    if rows.empty:
+    lines = headlines.of(a.comparisons, a.scenario)
+    rows = [row for row in (lines.lead, *lines.others) if row and row["metric"] == "lat_mean_ms"]
+    row = next((row for row in rows if not math.isnan(row["ratio"])), None)
+    if row is None:
         return "No latency ratio to show"
-    row = rows.iloc[0]
-    plain = sentences.is_plain(row.to_dict())
+    plain = sentences.is_plain(row)
     load = sentences.load_words(a.scenario.workload_named(row["workload"]), plain=plain)
     arm, base = a.labels[row["arm"]], a.labels[row["base_arm"]]
-    finding = f"{arm} takes {row['ratio']:.2f} times as long as {base}"
+    finding = f"{arm} takes {quantities.ratio(row['ratio'])} as long as {base}"
     if row["verdict"] != Verdict.DIFFERENCE:
         finding = f"{arm} against {base}: {row['verdict']}"
     return f"{load[0].upper()}{load[1:]}: {finding}"

@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import nbformat
-import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from nbconvert import HTMLExporter
 from traitlets.config import Config
 
-from diskbook.analysis import protocol as run_protocol
+from diskbook.analysis import answer, protocol as run_protocol
 from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic
 from diskbook.base.visible import visible
-from diskbook.show import conformance, html as show_html, sentences
-from diskbook.store.run import HEADLINE_FILE, Run
+from diskbook.show import conformance, html as show_html
+from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Provenance
 
 HIDDEN_CELLS = {"remove-cell", "parameters", "injected-parameters"}
@@ -60,24 +59,8 @@ def build(run: Run, executed: Path | None = None, target: Path | None = None) ->
 
 
 def headline(run: Run) -> str:
-    """Answer of an analysed run in one sentence, from its comparisons.csv, or what its analysis says itself.
-
-    Raises
-    ------
-    DiskbookError
-        When the run has not been analysed.
-    """
-    path = run.folder / "comparisons.csv"
-    try:
-        comparisons = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(NUMBERS, ""))
-    except FileNotFoundError:
-        raise DiskbookError(f"{path} is missing; run the analysis notebook on {run.name}") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise DiskbookError(f"{path} is damaged ({error}); run the analysis notebook again") from None
-    own = run.folder / HEADLINE_FILE
-    if own.exists() and not (comparisons["family"] == "headline").any():
-        return visible(own.read_text("utf-8").strip())
-    return sentences.headline(comparisons, run.scenario)
+    """Answer of an analysed run in one sentence (`answer.of_run`)."""
+    return answer.of_run(run)
 
 
 def protocol(run: Run) -> str:
@@ -87,9 +70,6 @@ def protocol(run: Run) -> str:
         return ""
     words = conformance.summary(items, "headline comparison")
     return f"{words}; 'diskbook why --protocol {run.name}' lists what is missing, with remedies"
-
-
-NUMBERS = ("ratio", "ci_low", "ci_high", "level", "p_adjusted", "diff_ms", "diff_low_ms", "diff_high_ms")
 
 
 def _read(source: Path) -> nbformat.NotebookNode:

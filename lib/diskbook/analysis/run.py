@@ -24,7 +24,7 @@ from diskbook.analysis.published import compared as published_compared, figures 
 from diskbook.cost import replicate
 from diskbook.figures import ArmLook, Picture
 from diskbook.scenario.model import Scenario, Workload
-from diskbook.show import sentences, tool as show_tool
+from diskbook.show import headlines, sentences, tool as show_tool
 from diskbook.show.analysed import ReplicateCost
 from diskbook.stats import percentile_ratios as stats_percentile_ratios, percentiles as stats_percentiles
 from diskbook.stats.compare import Compared, compare
@@ -82,6 +82,14 @@ class Analysis:
     def comparisons(self) -> pd.DataFrame:
         """Ratios with intervals and verdicts, two scopes each (schema of comparisons.csv)."""
         return show_tool.flagged(self.compared.table, self.scenario, self.plain)
+
+    @cached_property
+    def headline(self) -> str:
+        """The answer in one sentence, the scenario's own where it compares nothing (`headlines.headline`)."""
+        own = getattr(self.module, "headline", None)
+        if callable(own) and not headlines.of(self.comparisons, self.scenario).rows:
+            return str(own(self))
+        return headlines.headline(self.comparisons, self.scenario)
 
     @cached_property
     def protocol(self) -> tuple[Conformance, ...]:

@@ -13,6 +13,7 @@ from diskbook.analysis.pictures import drawn_once
 from diskbook.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.analysis.run import Analysis
 from diskbook.analysis.s2d import decision, maps, readers, sweep, wire
+from diskbook.base import quantities
 from diskbook.base.units import KIB
 from diskbook.figures import Picture
 from diskbook.show.answers import arms_in_words, comparison_in_words
@@ -208,7 +209,7 @@ def _with_interval(row: dict[Any, Any], middle: str, low: str, high: str, depth:
     if math.isnan(row[low]):
         return f"{number}, no interval"
     general = " (disks like these)" if row["scope"] == Scope.LIKE_THESE else ""
-    return f"{number} ({row[low] / depth:.1f} to {row[high] / depth:.1f}){general}"
+    return quantities.with_interval(number, row[low] / depth, row[high] / depth) + general
 
 
 def _burst_or_base(a: Analysis, row: dict[Any, Any]) -> str:

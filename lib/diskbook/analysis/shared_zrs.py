@@ -9,6 +9,7 @@ import pandas as pd
 from diskbook.analysis import failover, reservations as reservations_shown
 from diskbook.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.analysis.run import Analysis
+from diskbook.base import quantities
 from diskbook.figures import Picture
 from diskbook.show.answers import comparison_in_words
 from diskbook.show.html import Html, table
@@ -78,8 +79,8 @@ def probe_words(a: Analysis) -> list[str]:
             continue
         farther = zones[zones["verdict"] == FARTHER].sort_values("ratio").to_dict("records")
         others = " and ".join(
-            f"{names[row['zone']]} takes {row['ratio']:.2f} times as long "
-            f"(95 % CI {row['ci_low']:.2f}..{row['ci_high']:.2f})"
+            f"{names[row['zone']]} takes "
+            f"{quantities.ratio(row['ratio'], row['ci_low'], row['ci_high'])}, as long"
             for row in farther
         )
         lines.append(
@@ -122,5 +123,5 @@ def _ratio(row: dict[Any, Any]) -> str:
     if row["ratio"] == 1.0:
         return "1"
     if pd.isna(row["ci_low"]):
-        return f"{row['ratio']:.2f} (no interval)"
-    return f"{row['ratio']:.2f} ({row['ci_low']:.2f} to {row['ci_high']:.2f})"
+        return f"{quantities.ratio(row['ratio'])}, no interval"
+    return quantities.ratio(row["ratio"], row["ci_low"], row["ci_high"])

@@ -9,11 +9,15 @@ from __future__ import annotations
 import math
 
 _SMALL_MS = 0.1
+_SMALL, _NARROW = 0.5, 0.05
 _LARGE = 100.0
 
 
 def ratio(value: float, low: float = math.nan, high: float = math.nan, level: float = 0.95) -> str:
     """Write a ratio as a factor with its interval: "2.52 times, 95 % CI 2.45 to 2.60".
+
+    Three digits stand behind the point below 0.5 and in an interval narrower than 0.05, else two: "0.181
+    times, 95 % CI 0.178 to 0.185".
 
     Parameters
     ----------
@@ -22,13 +26,45 @@ def ratio(value: float, low: float = math.nan, high: float = math.nan, level: fl
     low, high, level
         Its interval and how often such intervals cover the truth; left out where there is none.
     """
-    times = f"{_factor(value)} times"
-    return times if math.isnan(low) else f"{times}, {interval(low, high, level)}"
+    parts = ratio_parts(value, low, high, level)
+    return ", ".join(filter(None, parts))
+
+
+def ratio_parts(
+    value: float, low: float = math.nan, high: float = math.nan, level: float = 0.95
+) -> tuple[str, str]:
+    """Write a ratio and its interval apart: "2.52 times" and "95 % CI 2.45 to 2.60", empty without one."""
+    digits = _digits(value, low, high)
+    interval_words = "" if math.isnan(low) else _interval(low, high, level, digits)
+    return f"{_factor(value, digits)} times", interval_words
 
 
 def interval(low: float, high: float, level: float = 0.95) -> str:
-    """Write an interval of a ratio: "95 % CI 2.45 to 2.60"."""
-    return f"{100 * level:.3g} % CI {_factor(low)} to {_factor(high)}"
+    """Write the interval of a ratio, a share or a time by itself: "95 % CI 2.45 to 2.60"."""
+    return _interval(low, high, level, _digits(low, low, high))
+
+
+def with_interval(words: str, low: float, high: float, form: str = ".1f", level: float = 0.95) -> str:
+    """Add an interval to a number in words: "+0.3 % a block, 95 % CI -1.6 to +2.3"; nothing without one.
+
+    Parameters
+    ----------
+    words
+        The number with its unit.
+    low, high, level
+        Its interval, in that unit.
+    form
+        Format of its ends.
+    """
+    return words if math.isnan(low) else f"{words}, {100 * level:.3g} % CI {low:{form}} to {high:{form}}"
+
+
+def share(value: float, low: float = math.nan, high: float = math.nan, level: float = 0.95) -> str:
+    """Write a share of a whole in percent with its interval: "25 %, 95 % CI 20 to 30 %"."""
+    words = f"{100 * value:.0f} %"
+    return (
+        words if math.isnan(low) else f"{words}, {100 * level:.3g} % CI {100 * low:.0f} to {100 * high:.0f} %"
+    )
 
 
 def difference_ms(value: float, low: float = math.nan, high: float = math.nan) -> str:
@@ -37,7 +73,7 @@ def difference_ms(value: float, low: float = math.nan, high: float = math.nan) -
     Three digits behind the point where the difference is below 0.1 ms, two below 10 ms, else one.
     """
     digits = 3 if abs(value) < _SMALL_MS else 2 if abs(value) < 10 else 1
-    words = f"{value:+.{digits}f} ms"
+    words = f"{round(value, digits) + 0.0:+.{digits}f} ms"  # adding 0.0 turns a rounded -0.0 into 0.0
     return words if math.isnan(low) else f"{words}, {low:.{digits}f} to {high:.{digits}f}"
 
 
@@ -51,5 +87,13 @@ def ratio_and_difference(
     return words if math.isnan(milliseconds[0]) else f"{words}; {difference_ms(*milliseconds)}"
 
 
-def _factor(value: float) -> str:
-    return f"{value:,.0f}" if value >= _LARGE else f"{value:.2f}"
+def _interval(low: float, high: float, level: float, digits: int) -> str:
+    return f"{100 * level:.3g} % CI {_factor(low, digits)} to {_factor(high, digits)}"
+
+
+def _digits(value: float, low: float, high: float) -> int:
+    return 3 if value < _SMALL or high - low < _NARROW else 2
+
+
+def _factor(value: float, digits: int) -> str:
+    return f"{value:,.0f}" if value >= _LARGE else f"{value:.{digits}f}"

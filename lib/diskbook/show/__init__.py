@@ -6,7 +6,7 @@ from importlib import import_module
 
 _NAMES = {
     "analysis": (
-        "answer", "attachments", "capped", "cells", "comparisons", "doubts", "environment", "figure",
+        "answer", "attachments", "capped", "card", "cells", "comparisons", "doubts", "environment", "figure",
         "files", "findings", "gates", "gates_in_words", "more_measuring", "noise_floor", "operations",
         "over_time", "percentile_ratios", "percentiles", "protocol", "published", "strata",
     ),

@@ -54,6 +54,10 @@ class Analysed(Protocol):
         """Comparisons, gates, strata and labelled cells, as computed."""
 
     @property
+    def headline(self) -> str:
+        """The answer to the scenario's question in one sentence."""
+
+    @property
     def comparisons(self) -> pd.DataFrame:
         """Ratios with intervals and verdicts, two scopes each."""
 

@@ -7,7 +7,17 @@ from pathlib import Path
 
 from diskbook import figures
 from diskbook.figures import Picture
-from diskbook.show import answers, conformance, doubt_words, drift, facts, html, sentences, tables
+from diskbook.show import (
+    answers,
+    conformance,
+    doubt_words,
+    drift,
+    facts,
+    header_card,
+    html,
+    sentences,
+    tables,
+)
 from diskbook.show.analysed import Analysed
 from diskbook.show.html import Html
 
@@ -17,13 +27,18 @@ def figure(picture: Picture) -> Html:
     return Html(figures.html(picture))
 
 
+def card(a: Analysed, lead: str = "") -> Html:
+    """Show the header card: answer, numbers with intervals, scope, what it ran on, and what limits it."""
+    return header_card.card(a, lead)
+
+
 def doubts(a: Analysed) -> Html:
     """Say what speaks against the numbers of any measurement, or that nothing does: above all others."""
     return doubt_words.section(a.compared.doubts, facts.n_trials(a), a.labels, a.words)
 
 
 def answer(a: Analysed) -> Html:
-    """Show the answer large, further headline comparisons below it, and whether they are closed or open."""
+    """List the headline comparisons in the order fixed before the run, each with its standing (protocol)."""
     return tables.answer(answers.answers(a), answers.standings(a))
 
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from diskbook.show import sentences
+from diskbook.show import headlines, sentences
 from diskbook.show.analysed import Analysed
 from diskbook.stats.protocol import KEYS
 
 
 def headline(a: Analysed) -> str:
-    """Answer the scenario's question in one sentence."""
-    return sentences.headline(a.comparisons, a.scenario)
+    """Answer the scenario's question in one sentence, which list, report and notebook share."""
+    return a.headline
 
 
 def answers(a: Analysed) -> list[str]:
-    """Say every headline comparison, one sentence each."""
-    return sentences.answers(a.comparisons, a.scenario)
+    """Say every headline comparison, in the order of the scenario's file, one sentence each."""
+    return headlines.answers(a.comparisons, a.scenario)
 
 
 def standings(a: Analysed) -> list[str]:
     """Say of every answer, in the same order, whether it is closed by the protocol, and what it lacks."""
     words = {(item.arm, item.base_arm, item.workload, item.metric): item.words for item in a.protocol}
-    rows = sentences.chosen(a.comparisons[a.comparisons["family"] == "headline"])
-    return [words[tuple(row)] for row in rows[list(KEYS)].to_numpy()]
+    rows = headlines.of(a.comparisons, a.scenario).rows
+    return [words[tuple(row[key] for key in KEYS)] for row in rows]
 
 
 def comparison_in_words(

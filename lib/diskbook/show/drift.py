@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
+from diskbook.base import quantities
 from diskbook.stats.drift import COMMON, DriftVerdict, drift
 from diskbook.tables.series import diagnose
 
@@ -60,7 +60,6 @@ def over_run(slopes: pd.DataFrame, labels: Mapping[str, str], words: Mapping[str
 
 
 def _slope(row: Mapping[Any, Any]) -> str:
-    """Change a block with its interval, e.g. "+0.3 % a block (-1.6 to +2.3)"."""
+    """Change a block with its interval, e.g. "+0.3 % a block, 95 % CI -1.6 to +2.3"."""
     change, low, high = (100 * row[name] for name in ("change_per_block", "ci_low", "ci_high"))
-    interval = "" if math.isnan(low) else f" ({low:+.1f} to {high:+.1f})"
-    return f"{change:+.1f} % a block{interval}"
+    return quantities.with_interval(f"{change:+.1f} % a block", low, high, "+.1f")

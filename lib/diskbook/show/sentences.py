@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
 
+from diskbook.base import quantities
 from diskbook.base.units import percent
 from diskbook.figures.style import label
 from diskbook.reference import noise
@@ -24,6 +26,10 @@ from diskbook.tables.held_rate import Start
 from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict, in_these_hours
 
 Row = Mapping[Any, Any]
+SO = ", so that latency"
+"""Where the reason of a rate on a limit goes on to its latency (`gates.limits`)."""
+_FIRST = re.compile(r"(?:\([^()]*\)|(?!; ).)*")
+"""Text up to a semicolon that stands in no brackets."""
 METRIC_WORDS = {
     "lat_p50_ms": "median latency",
     "lat_p99_ms": "99th percentile of latency",
@@ -107,41 +113,61 @@ def _disks(row: Row, scenario: Scenario) -> str:
     return f"these two {what}s and their machines" if _unpaired(row) else f"these two {what}s"
 
 
-def interval_words(row: Row, scenario: Scenario) -> str:
-    """Interval with scope and number, e.g. "95 % CI 2.41..2.51, these two disks, 4 blocks"."""
+def ratio_words(row: Row) -> str:
+    """Ratio and difference with intervals: "2.52 times, 95 % CI 2.45 to 2.60; +2.15 ms, 2.02 to 2.31"."""
+    words = quantities.ratio(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
+    if math.isnan(row["ci_low"]):
+        words = f"{words}, no interval"
+    difference = difference_words(row)
+    return f"{words}; {difference}" if difference else words
+
+
+def difference_words(row: Row) -> str:
+    """Difference in ms with its interval, "+2.15 ms, 2.02 to 2.31"; empty where there is none."""
+    names = ("diff_ms", "diff_low_ms", "diff_high_ms")
+    middle, low, high = (row.get(name, math.nan) for name in names)  # older tables have no such columns
+    return "" if math.isnan(middle) else quantities.difference_ms(middle, low, high)
+
+
+def basis_words(row: Row, scenario: Scenario) -> str:
+    """Scope and numbers that a ratio rests on, e.g. "these two disks in these hours, 4 blocks"."""
     several = f", {row['n_replicates']} replicates" if row["n_replicates"] > 1 else ""
     blocks = f"{row['n_blocks']} block{'s' * (row['n_blocks'] != 1)}"
-    if math.isnan(row["ci_low"]):
-        return f"no interval, {scope_words(row, scenario)}{several}, {blocks}"
-    level = f"{100 * row['level']:.3g} % CI"
-    scope = scope_words(row, scenario)
-    return f"{level} {row['ci_low']:.2f}..{row['ci_high']:.2f}, {scope}{several}, {blocks}"
+    return f"{scope_words(row, scenario)}{several}, {blocks}"
 
 
-def sentence(row: Row, scenario: Scenario) -> str:
-    """Say one comparison in a sentence made from its verdict; never a bare p-value."""
-    arm, base = _arm(scenario, row["arm"]), _arm(scenario, row["base_arm"])
-    item = scenario.workload_named(row["workload"])
-    plain = is_plain(row)
-    what = f"{load_words(item, plain=plain)} of {arm}"
-    if row["metric"] != "lat_mean_ms":
-        what = f"{METRIC_WORDS[row['metric']]} of {arm} ({_workload(item, plain=plain)})"
-    what += _start(row)
+def sentence(row: Row, scenario: Scenario, *, brief: bool = False) -> str:
+    """Say one comparison in a sentence made from its verdict; never a bare p-value.
+
+    Briefly it gives the first reason alone where there is no ratio, and none where an interval speaks.
+    """
+    base, what = _arm(scenario, row["base_arm"]), measured(row, scenario)
     verdict = Verdict.of(row["verdict"])
-    limits = "" if row["metric"].startswith("lat") else _of_limits(row, scenario)
+    limits = "" if row["metric"].startswith("lat") else _of_limits(row, scenario, brief=brief)
     if limits:
-        return f"{what} is {row['ratio']:.2f} times that of {base}{limits}"
+        return f"{what}, to that of {base}: {limits}"
     if verdict in WITHHELD or math.isnan(row["ratio"]):
-        return f"no ratio for the {what} to {base} ({row['verdict']}): {row['warnings']}"
-    times, interval = f"{row['ratio']:.2f} times{_milliseconds(row)}", interval_words(row, scenario)
+        return f"no ratio for the {what} to {base} ({row['verdict']}): {_reasons(row, brief=brief)}"
+    numbers = f"{ratio_words(row)} ({basis_words(row, scenario)})"
     if verdict is Verdict.DIFFERENCE:
-        return f"{what} is {times} that of {base} ({interval})"
+        way = "higher" if row["ratio"] > 1 else "lower"
+        return f"{what} is {way} than that of {base}: {numbers}"
     if verdict is Verdict.EQUIVALENT:
-        return f"{what} is {row['verdict'].replace(verdict, 'equal')} to that of {base}: {times} ({interval})"
-    why = f"; {row['warnings']}" if row["warnings"] else ""
+        return f"{what} is {row['verdict'].replace(verdict, 'equal')} to that of {base}: {numbers}"
+    why = f"; {row['warnings']}" if row["warnings"] and not brief else ""
     if verdict is Verdict.INTERIM:
-        return f"interim, so not judged: {what} is so far {times} that of {base} ({interval}){why}"
-    return f"{what} may or may not differ from that of {base}: {times} ({interval}){why}"
+        return f"interim, so not judged: {what}, so far, to that of {base}: {numbers}{why}"
+    return f"{what} may or may not differ from that of {base}: {numbers}{why}"
+
+
+def measured(row: Row, scenario: Scenario) -> str:
+    """What a comparison measured of its arm, e.g. "write latency at queue depth 1 of ZRS from zone 1"."""
+    item, plain = scenario.workload_named(row["workload"]), is_plain(row)
+    what = f"{load_words(item, plain=plain)} of {_arm(scenario, row['arm'])}"
+    if row["metric"] != "lat_mean_ms":
+        metric = METRIC_WORDS[row["metric"]]
+        what = f"{metric} of {_arm(scenario, row['arm'])} ({_workload(item, plain=plain)})"
+    return what + _start(row)
 
 
 def _start(row: Row) -> str:
@@ -151,26 +177,32 @@ def _start(row: Row) -> str:
     return f" ({words.get(start, start)})" if start else ""
 
 
-def _of_limits(row: Row, scenario: Scenario) -> str:
+def _reasons(row: Row, *, brief: bool) -> str:
+    """Reasons that a comparison carries, briefly the first of them."""
+    return first_reason(row) if brief else str(row["warnings"])
+
+
+def first_reason(row: Row) -> str:
+    """The first of the reasons that a comparison carries, brackets kept whole; empty without any."""
+    return str(_FIRST.match(str(row["warnings"]))[0])  # type: ignore[index]  # it matches any text
+
+
+def _of_limits(row: Row, scenario: Scenario, *, brief: bool = False) -> str:
     """Say of a ratio of rates that it is one of limits, or may be; empty where it is one of disks."""
     if math.isnan(row["ratio"]):
         return ""
     if Verdict.of(row["verdict"]) in (Verdict.CAPPED, Verdict.SATURATED):
-        return f", a ratio of limits: {row['warnings'].partition(', so that latency')[0]}"
+        limits = row["warnings"].partition(SO)[0]
+        return f"{quantities.ratio(row['ratio'])}, a ratio of limits: {limits}"
     if math.isnan(row["ci_low"]) or OPEN_QUEUE not in row["warnings"]:
         return ""
-    interval = interval_words(row, scenario)
-    return f" ({interval}), a ratio of disks or of limits ({row['verdict']}): {row['warnings']}"
+    numbers = f"{ratio_words(row)} ({basis_words(row, scenario)})"
+    why = _reasons(row, brief=brief)
+    return f"{numbers}, a ratio of disks or of limits ({row['verdict']}): {why}"
 
 
 def _unpaired(row: Row) -> bool:
     return unpaired(row["pairing"], row["scope"])
-
-
-def _milliseconds(row: Row) -> str:
-    """Difference in ms beside a ratio, e.g. " (+2.15 ms)"; empty where there is none."""
-    difference = row.get("diff_ms", math.nan)
-    return "" if math.isnan(difference) else f" ({difference:+.2f} ms)"
 
 
 def chosen(comparisons: pd.DataFrame) -> pd.DataFrame:
@@ -182,21 +214,6 @@ def chosen(comparisons: pd.DataFrame) -> pd.DataFrame:
     )
     scope = is_general.map({True: Scope.LIKE_THESE, False: Scope.THESE})
     return comparisons[comparisons["scope"] == scope]
-
-
-def headline(comparisons: pd.DataFrame, scenario: Scenario) -> str:
-    """Answer in one sentence: the first headline comparison, with interval, scope and provenance."""
-    rows = chosen(comparisons[comparisons["family"] == "headline"])
-    if rows.empty:
-        return "no headline: the scenario names no headline comparison, or nothing was measured"
-    first = rows.iloc[0].to_dict()
-    return f"{first['provenance']}: {sentence(first, scenario)}"
-
-
-def answers(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
-    """All headline comparisons, one sentence each."""
-    rows = chosen(comparisons[comparisons["family"] == "headline"])
-    return [f"{row['provenance']}: {sentence(row, scenario)}" for row in rows.to_dict("records")]
 
 
 def noise_floor(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
@@ -216,8 +233,8 @@ def _floor(row: Row, scenario: Scenario) -> str:
     if math.isnan(row["ratio"]) or math.isnan(row["ci_low"]) or _unpaired(row):
         return f"no estimate of the disk-to-disk difference; {row['warnings']}"
     return (
-        f"two disks of one kind differ by {100 * (row['ratio'] - 1):+.1f} % "
-        f"({interval_words(row, scenario)}); verdict: {row['verdict']}"
+        f"two disks of one kind, one to the other: {ratio_words(row)} "
+        f"({basis_words(row, scenario)}); verdict: {row['verdict']}"
     )
 
 

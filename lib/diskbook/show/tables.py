@@ -10,9 +10,10 @@ from typing import Any
 
 import pandas as pd
 
+from diskbook.base import quantities
 from diskbook.scenario.model import Scenario
 from diskbook.show.html import Html, escaped, figure, table
-from diskbook.show.sentences import chosen, sentence
+from diskbook.show.sentences import chosen, difference_words, sentence
 from diskbook.stats.percentiles import needed
 from diskbook.tables.held_rate import Start
 from diskbook.tables.vocabulary import GateStatus, Label, Scope, Verdict
@@ -39,13 +40,11 @@ def preformatted(text: str) -> Html:
 
 
 def answer(items: Sequence[str], standings: Sequence[str] = ()) -> Html:
-    """Show the answer large, further headline comparisons below it, each with what it is by the protocol."""
-    first, rest = items[0] if items else "nothing to answer with", items[1:]
+    """List the headline comparisons in their order, each with what it is by the protocol."""
     notes = [f'<p class="protocol">{escaped(capital(words))}.</p>' for words in standings]
-    lines = zip_longest(rest, notes[1:], fillvalue="")
-    listed_rest = "".join(f"<li>{escaped(capital(item))}{note}</li>" for item, note in lines)
-    large = f'<p class="answer">{escaped(capital(first))}.</p>' + "".join(notes[:1])
-    return Html(large + (f"<ul>{listed_rest}</ul>" if rest else ""))
+    lines = zip_longest(items or ["nothing to answer with"], notes, fillvalue="")
+    rows = "".join(f"<li><p>{escaped(capital(item))}.</p>{note}</li>" for item, note in lines)
+    return Html(f'<ol class="headlines">{rows}</ol>')
 
 
 def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, str]) -> Html:
@@ -66,7 +65,7 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
                 + ("" if single else f": {METRICS.get(metric, metric)}"),
                 "Arms": f"{labels[arm]} / {labels[base_arm]}",
                 **_scopes(group, notes),
-                "Difference, ms": _difference_words(picked[key]),
+                "Difference": difference_words(picked[key]),
                 "p, adjusted": _p_words(picked[key]["p_adjusted"]),
                 "Verdict": picked[key]["verdict"],
             }
@@ -76,7 +75,7 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
         f"({'+'.join(sorted(set(frame['provenance'])))})"
     )
     shown = pd.DataFrame(rows)
-    empty = [name for name in ("Difference, ms", "p, adjusted") if shown[name].eq("").all()]
+    empty = [name for name in ("Difference", "p, adjusted") if shown[name].eq("").all()]
     shown = shown.drop(columns=empty)
     return Html(table(shown, caption) + footnotes(notes))
 
@@ -111,16 +110,6 @@ def _numbers(frame: pd.DataFrame) -> str:
     return ", ".join(parts)
 
 
-def _difference_words(row: Mapping[Any, Any]) -> str:
-    """Difference in ms of the scope that the verdict speaks of, with its interval; empty without."""
-    middle, low, high = (row.get(name, math.nan) for name in ("diff_ms", "diff_low_ms", "diff_high_ms"))
-    if math.isnan(middle):
-        return ""
-    # Adding 0.0 turns a rounded "-0.00" into "+0.00".
-    shown = f"{round(middle, 2) + 0.0:+.2f}"
-    return shown if math.isnan(low) else f"{shown} ({low:.2f} to {high:.2f})"
-
-
 def _p_words(p: float) -> str:
     """p of "no difference" within its family; empty where nothing was tested."""
     if math.isnan(p):
@@ -144,8 +133,9 @@ def _ratio_words(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
     if math.isnan(row["ratio"]):
         return f"refused{note}"
     if math.isnan(row["ci_low"]):
-        return f"{row['ratio']:.3f}, no interval{note}"
-    return f"{row['ratio']:.3f} ({row['ci_low']:.3f} to {row['ci_high']:.3f}){note}"
+        return f"{quantities.ratio(row['ratio'])}, no interval{note}"
+    level = row.get("level", 0.95)
+    return f"{quantities.ratio(row['ratio'], row['ci_low'], row['ci_high'], level)}{note}"
 
 
 def strata(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from diskbook.base import quantities
 from diskbook.stats import ratios, verdicts
 from diskbook.stats.gates import Gate
 from diskbook.stats.gates.data import MEMORY
@@ -316,7 +317,8 @@ def _difference(draft: _Draft) -> dict[str, float]:
 def _strata_words(by_zone: Mapping[str, ratios.Estimate]) -> str:
     """Estimates of the strata that have two replicates or more, as one footnote."""
     parts = [
-        f"{words}: {part.ratio:.3f} ({part.low:.3f} to {part.high:.3f}), {part.n_replicates} replicates"
+        f"{words}: {quantities.ratio(part.ratio, part.low, part.high, part.level)}, "
+        f"{part.n_replicates} replicates"
         for words, part in by_zone.items()
         if not part.reason
     ]

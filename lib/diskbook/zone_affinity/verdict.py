@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from diskbook.base import quantities
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.base.files import write_atomic
 from diskbook.stats import intervals
@@ -60,7 +61,8 @@ class Finding:
     @property
     def line(self) -> str:
         """The finding in one line."""
-        interval = "no interval" if self.ci_low_ms is None else _interval(self.ci_low_ms, self.ci_high_ms)
+        low, high = self.ci_low_ms, self.ci_high_ms
+        interval = "no interval" if low is None or high is None else quantities.interval(low, high)
         base = self.baseline
         zone = f" ({base.zone})" if base.zone else ""
         known = (
@@ -119,8 +121,8 @@ class Lesson:
         other = self.zones[self.zones["verdict"] == FARTHER].sort_values("ratio").iloc[0]
         return (
             f"the disk answers from zone {nearest['zone']}, as latency has it: the next of the "
-            f"{len(self.zones)} zones known takes {other['ratio']:.2f} times as long "
-            f"({_interval(other['ci_low'], other['ci_high'])})"
+            f"{len(self.zones)} zones known takes "
+            f"{quantities.ratio(other['ratio'], other['ci_low'], other['ci_high'])}, as long"
         )
 
 
@@ -239,10 +241,6 @@ def _change(earlier: dict[str, Any], verdict: str, place: str) -> str:
         return f"it moved {way}"
     # The same machine: the disk answers from elsewhere, say, or what slowed it down is over.
     return f"{'near again' if way == 'back' else 'remote now'}, without having moved"
-
-
-def _interval(low: float, high: float | None) -> str:
-    return f"95 % CI {low:.2f}..{high:.2f}"
 
 
 def _told(text: str, emulated: bool) -> str:

@@ -83,7 +83,7 @@ def table(a: Analysed) -> pd.DataFrame:
 
 def _row(a: Analysed, row: dict[Any, Any], sigma: float) -> dict[str, Any]:
     withheld = Verdict.of(row["verdict"]) in WITHHELD or math.isnan(row["ratio"])
-    shown = "none" if withheld else f"{row['ratio']:.2f} ({sentences.interval_words(row, a.scenario)})"
+    shown = "none" if withheld else f"{sentences.ratio_words(row)} ({sentences.basis_words(row, a.scenario)})"
     place = _writes_as(a, row["arm"]), _writes_as(a, row["base_arm"]), row["direction"]
     both = {f"By the slowest copy, sigma {SIGMA:g}": expected(*place, SIGMA)}
     if not math.isnan(sigma):

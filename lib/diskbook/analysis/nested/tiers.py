@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.analysis.nested import arms, saturated
+from diskbook.base import quantities
 from diskbook.base.units import GIB, KIB
 from diskbook.scenario import fleets
 from diskbook.show.analysed import Analysed
@@ -71,11 +72,12 @@ def words(a: Analysed) -> list[str]:
 
 
 def _sentence(row: dict[Any, Any]) -> str:
-    interval = "no interval" if pd.isna(row["low"]) else f"95 % CI {row['low']:.2f}..{row['high']:.2f}"
+    times = quantities.ratio(row["ratio"], row["low"], row["high"])
+    without = "no interval, " * bool(pd.isna(row["low"]))
     blocks = f"{row['n_blocks']:.0f} block{'s' * (row['n_blocks'] != 1)}"
     return (
-        f"{row['block_size_bytes'] / KIB:.0f}K {row['kind']}: inside the mirror tier "
-        f"{row['ratio']:.2f} times the IOPS of outside ({interval}, {blocks})"
+        f"{row['block_size_bytes'] / KIB:.0f}K {row['kind']}: IOPS inside the mirror tier, "
+        f"to those outside: {times} ({without}{blocks})"
     )
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from diskbook.analysis.nested import arms, below, capacity, resync, saturated, tiers
 from diskbook.analysis.published.verdict import ClaimVerdict, Finding
+from diskbook.base import quantities
 from diskbook.base.units import KIB
 from diskbook.scenario import survival
 from diskbook.scenario.volume_rules import NESTED_DISKS
@@ -73,9 +74,9 @@ def _row(run: Numbers, kind: str, write_pct: int, *, inside: bool = False) -> Ma
 
 
 def _rate(row: Mapping[Any, Any]) -> str:
-    interval = "no interval" if math.isnan(row["low"]) else f"95 % CI {row['low']:.2f}..{row['high']:.2f}"
     load = f"{row['block_size_bytes'] / KIB:.0f}K with {row['write_pct']} % writes"
-    return f"{row['ratio']:.2f} ({interval}) of a two-way mirror's IOPS at {load}"
+    times = quantities.ratio(row["ratio"], row["low"], row["high"])
+    return f"a two-way mirror's IOPS at {load}: {times}{', no interval' * math.isnan(row['low'])}"
 
 
 def _lost(row: Mapping[Any, Any]) -> bool:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from diskbook.analysis.published import claims_nested, claims_s2d, setups, support
 from diskbook.analysis.published.verdict import ClaimVerdict, Finding, Judge, of_drive, one_figure
-from diskbook.base import paths
+from diskbook.base import paths, quantities
 from diskbook.base.errors import DiskbookError
 
 __all__ = ["JUDGES", "ClaimVerdict", "judge", "read"]
@@ -64,10 +64,6 @@ def _judge(article: str, claim: str, assessed: pd.DataFrame) -> Finding:
     )
 
 
-def _pct(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %"
-
-
 _ANOTHER_MACHINE = "from another machine, measured once, whose own difference is part of it"
 
 # --- shared-zrs
@@ -78,14 +74,14 @@ def _two_percent(figures: pd.DataFrame) -> Finding:
         one_figure(figures, metric="lat_mean", redundancy=name, disk_zone_relation="same zone")
         for name in ("LRS", "ZRS")
     )
-    ratio = _pct(zrs["base"] / lrs["base"])
+    ratio = quantities.ratio(zrs["base"] / lrs["base"])
     if not (lrs["on_cap"] and zrs["on_cap"]):
         return ClaimVerdict.SUPPORTED, f"{zrs['base']:.2f} / {lrs['base']:.2f} ms is {ratio}; one run"
     shares = f"{100 * lrs['share']:.0f} and {100 * zrs['share']:.0f} %"
     queues = " and ".join(_queue(row) for row in (lrs, zrs))
     return ClaimVerdict.CAPPED, (
         f"both disks sit on the {lrs['limit']} ({shares} of it), so {lrs['base']:.2f} and {zrs['base']:.2f} "
-        f"ms are outstanding / IOPS: {queues}; {ratio} compares two throttles"
+        f"ms are outstanding / IOPS: {queues}; {ratio}, which compares two throttles"
     )
 
 
@@ -98,11 +94,11 @@ def _remote_zone(figures: pd.DataFrame) -> Finding:
     lrs = one_figure(figures, metric="lat_mean", redundancy="LRS")
     near = one_figure(figures, metric="lat_mean", redundancy="ZRS", disk_zone_relation="same zone")
     far = one_figure(figures, metric="lat_mean", disk_zone_relation="remote zone")
-    ratio = f"{far['base']:.2f} / {lrs['base']:.2f} ms is {_pct(far['base'] / lrs['base'])}"
+    ratio = f"{far['base']:.2f} / {lrs['base']:.2f} ms is {quantities.ratio(far['base'] / lrs['base'])}"
     if not lrs["on_cap"]:
         return ClaimVerdict.NOT_SUPPORTED, f"{ratio}; one run, {_ANOTHER_MACHINE}"
     another = support.suspected_limit(far, figures)
-    again = _pct(far["base"] / near["base"])
+    again = quantities.ratio(far["base"] / near["base"])
     return ClaimVerdict.CAPPED, (
         f"{ratio}, but the baseline is capped: a lower bound at best ({again} against ZRS in the same zone, "
         f"capped too); the remote row is at {100 * far['share']:.0f} % of the disk limit"
@@ -184,7 +180,7 @@ def _accelerated(figures: pd.DataFrame) -> Finding:
             one_figure(figures, drive=name, metric="access_time")["base"] for name in (off, on)
         )
         changes.append(with_it / without)
-        words.append(f"{off} to {on} {_pct(changes[-1])} ({without:g} to {with_it:g} ms)")
+        words.append(f"{off} to {on} {quantities.ratio(changes[-1])} ({without:g} to {with_it:g} ms)")
     if max(changes) < 1:
         return ClaimVerdict.SUPPORTED, f"both pairs agree: {'; '.join(words)}; no spread is printed"
     how = "contradict each other" if min(changes) < 1 else "both speak against it"

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.analysis.published import support
+from diskbook.base import quantities
 from diskbook.scenario import volume_words
 from diskbook.scenario.model import Arm, Disk, Scenario, Workload
 from diskbook.tables.vocabulary import Label, Provenance
@@ -144,7 +145,7 @@ def _emulated(row: Mapping[Any, Any], cell: Mapping[Any, Any], ratio: float) -> 
 
 
 def _distance(ratio: float) -> str:
-    return f"ours is {100 * abs(ratio - 1):.0f} % {'above' if ratio > 1 else 'below'} it"
+    return f"ours is {quantities.ratio(ratio)} it"
 
 
 def _other_limit(row: Mapping[Any, Any], cell: Mapping[Any, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.analysis.s2d import sweep
+from diskbook.base import quantities
 from diskbook.base.units import KIB
 from diskbook.show.analysed import Analysed
 from diskbook.stats import local_share
@@ -68,14 +69,14 @@ def words(a: Analysed) -> list[str]:
 
 
 def _sentence(a: Analysed, row: dict[Any, Any]) -> str:
-    interval = "no interval" if math.isnan(row["low"]) else f"95 % CI {row['low']:.2f}..{row['high']:.2f}"
+    without = "no interval, " * math.isnan(row["low"])
     blocks = f"{row['n_blocks']} block{'s' * (row['n_blocks'] != 1)}"
     how = (
         "by counters of the nodes' networks" if row["by"] == "counters" else "by where reads and writes stop"
     )
     return (
-        f"{a.labels[row['arm']]}, {_size(row)}: the owner answers {100 * row['share']:.0f} % of reads itself "
-        f"({interval}, {blocks}; {how})"
+        f"{a.labels[row['arm']]}, {_size(row)}: share of reads that the owner answers itself: "
+        f"{quantities.share(row['share'], row['low'], row['high'])} ({without}{blocks}; {how})"
     )
 
 

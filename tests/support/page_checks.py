@@ -61,7 +61,7 @@ IDS = "[...document.querySelectorAll('[id], a[name]')].map(e => e.id || e.name)"
 # What a browser may ask for without a request that it tells of, or only after a click.
 HINTS = """[...document.querySelectorAll('link[href], a[ping], form[action]')].map(
     e => e.getAttribute('ping') || e.action || e.href).filter(url => /^(https?|wss?|ftp):/.test(url))"""
-AXE = """axe.run(context, {resultTypes: ['violations'], elementRef: false, ...options})
+AXE = """axe.run(context, {resultTypes: ['violations'], preload: false, ...options})
     .then(r => r.violations.map(v => [v.id, v.help, v.nodes.length, v.nodes[0].target.flat().join(' ')]))"""
 CONTRAST = "color-contrast"
 # Contrast takes axe milliseconds an element. Texts with the same tags, classes and styles above them, in rows
@@ -186,8 +186,8 @@ def on_paper(pdf: bytes) -> tuple[str, set[tuple[float, float]]]:
 
 
 def _plain(text: str) -> str:
-    """Characters as such: no spaces, no soft hyphens, ligatures resolved."""
-    return re.sub(r"[\s\u00ad\ufffe\u200b]+", "", unicodedata.normalize("NFKC", text))
+    """Characters as such: ligatures resolved, no spaces, no hyphens, which ends of lines may add or take."""
+    return re.sub(r"[-\s\x02\u00ad\u2010\u200b\ufffe]+", "", unicodedata.normalize("NFKC", text))
 
 
 def _missing(cells: list[str], paper: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reports and exported notebooks in a real Chromium: what a reader meets on a screen, a telephone and paper.
+"""Reports, notebooks and the site in a real Chromium: what a reader meets on screen, telephone and paper.
 
 The checks themselves are tried first, on small pages that break one rule each.
 """
@@ -16,7 +16,8 @@ import pytest
 from nbconvert import HTMLExporter
 
 from diskbook.base import paths
-from support import browser as browsers, page_checks
+from diskbook.site import write as write_site
+from support import browser as browsers, page_checks, site_runs
 from support.browser import Browser
 
 pytestmark = pytest.mark.whole
@@ -138,15 +139,69 @@ def test_a_bad_page_fails_its_check(browser: Browser, folder: Path, name: str) -
 
 
 @functools.cache
-def against(browser: Browser, path: Path) -> dict[str, list[str]]:
+def against(browser: Browser, path: Path, root: Path | None = None) -> dict[str, list[str]]:
     with browser.page() as page:
-        return page_checks.against(page, path)
+        return page_checks.against(page, path, root)
 
 
 @pytest.mark.parametrize("check", page_checks.CHECKS)
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_report_of_a_sample(browser: Browser, sample: str, check: str) -> None:
     assert not against(browser, paths.RUNS / sample / "report.html")[check]
+
+
+# --- the site
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of the samples and twenty made-up runs, of which one has a name that is markup."""
+    runs = site_runs.many(tmp_path_factory.mktemp("site") / "runs", 20)
+    site_runs.write(runs / site_runs.HOSTILE, site_runs.manifest_of("sample-zone-disks"))
+    for sample in SAMPLES:
+        shutil.copytree(paths.RUNS / sample, runs / sample, ignore=shutil.ignore_patterns("raw", "notebooks"))
+    return write_site.build(runs, runs.parent / "site").index.parent
+
+
+OF_EACH_KIND = (
+    "index.html",
+    "published.html",
+    "scenarios/zone-disks.html",
+    "scenarios/disk-options.html",
+    "runs/sample-zone-disks.html",
+    "runs/nested-resiliency-001.html",
+)
+
+
+@pytest.mark.parametrize("check", page_checks.CHECKS)
+@pytest.mark.parametrize("name", OF_EACH_KIND)
+def test_page_of_the_site(browser: Browser, site: Path, name: str, check: str) -> None:
+    assert not against(browser, site / name, site)[check]
+
+
+def test_no_page_of_the_site_asks_or_complains(browser: Browser, site: Path) -> None:
+    names = sorted(path for path in site.rglob("*.html") if path.parent.name != "reports")
+    checks = ("anchors", "console", "requests")
+    with browser.page() as page:
+        words = {path.name: page_checks.against(page, path, site, only=checks) for path in names}
+    assert len(words) == 33
+    assert {name: found for name, found in words.items() if any(found.values())} == {}
+
+
+def test_the_index_filters_without_a_server(browser: Browser, site: Path) -> None:
+    shown = "[...document.querySelectorAll('#all tr')].filter(row => row.checkVisibility()).length"
+    enter = """(() => { const field = document.querySelector(`[name=${name}]`); field.value = value;
+        field.dispatchEvent(new Event('input', {bubbles: true}));
+        return document.querySelector('output').value;
+    })()"""
+    with browser.page() as page:
+        page.go(site / "index.html")
+        assert page.ask(shown) == 26
+        assert page.ask(enter, name="scenario", value="zone-disks") == "6 of 26 shown"
+        assert page.ask(enter, name="words", value="SAMPLE write") == "1 of 26 shown"
+        assert page.ask(shown) == 1
+        assert page.ask(enter, name="provenance", value="nowhere") == "1 of 26 shown"  # no such choice
+        assert page.ask(enter, name="words", value="no such run") == "0 of 26 shown"
 
 
 # --- notebooks, exported as pages

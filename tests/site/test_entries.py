@@ -21,7 +21,7 @@ def test_a_run_is_shown_with_its_answer_and_its_circumstances() -> None:
     assert entry.answer.lower() == report.headline(SAMPLE).removeprefix("emulated: ").lower()
     assert (entry.scenario, entry.provenance, entry.preset) == ("zone-disks", "emulated", "sample")
     assert entry.date == SAMPLE.manifest["created_utc"][:16].replace("T", " ")
-    assert entry.banner.startswith("EMULATED")
+    assert entry.banner[0].startswith("EMULATED. ")
     assert entry.report == SAMPLE.folder / "report.html"
     assert dict(entry.facts)["Emulator's profile"] == "default"
 

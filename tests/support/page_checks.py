@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -200,20 +201,35 @@ def _missing(cells: list[str], paper: str) -> list[str]:
     return missing
 
 
-CHECKS: dict[str, Callable[[Page, Path, Path], list[str]]] = {
-    "anchors": lambda page, path, root: anchors(page, path),
-    "overflow": lambda page, path, root: overflow(page, 390) + overflow(page, 1280),
-    "axe": lambda page, path, root: axe(page),
-    "clipped": lambda page, path, root: clipped(page),
-    "console": lambda page, path, root: console(page),
-    "requests": lambda page, path, root: requests(page, root),
+@dataclass(frozen=True)
+class Subject:
+    """A page that is shown, the folder that it may load from, and what of it is ours to answer for."""
+
+    page: Page
+    path: Path
+    root: Path
+    part: str
+
+
+CHECKS: dict[str, Callable[[Subject], list[str]]] = {
+    "anchors": lambda it: anchors(it.page, it.path),
+    "overflow": lambda it: overflow(it.page, 390) + overflow(it.page, 1280),
+    "axe": lambda it: axe(it.page, part=it.part),
+    "clipped": lambda it: clipped(it.page),
+    "console": lambda it: console(it.page),
+    "requests": lambda it: requests(it.page, it.root),
 }
 """The last two know what the page did meanwhile."""
 
 
 def against(
-    page: Page, path: Path, root: Path | None = None, only: Collection[str] = CHECKS
+    page: Page,
+    path: Path,
+    root: Path | None = None,
+    only: Collection[str] = tuple(CHECKS),
+    part: str = "body",
 ) -> dict[str, list[str]]:
     """What the checks have against a page, which may load what lies in `root`, or only itself."""
     page.go(path)
-    return {name: check(page, path, root or path) for name, check in CHECKS.items() if name in only}
+    subject = Subject(page, path, root or path, part)
+    return {name: check(subject) for name, check in CHECKS.items() if name in only}

@@ -26,6 +26,10 @@ from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 HEADLINE = "headline"
 FAMILIES = (HEADLINE, "control", "exploratory")
 DECIDED = (Verdict.DIFFERENCE, Verdict.EQUIVALENT)
+BANNERS = {
+    Provenance.EMULATED: (html.EMULATED, "EMULATED: says nothing about Azure."),
+    Provenance.INVENTORY: (html.OWN_HARDWARE, "Own hosts: says nothing about Azure."),
+}
 METRICS = {"lat_mean_ms": "mean latency", **sentences.METRIC_WORDS}
 
 
@@ -74,10 +78,9 @@ class Entry:
         return next(decided, headlines[0] if headlines else None)
 
     @property
-    def banner(self) -> str:
-        """What must stand above all numbers that are not Azure's."""
-        words = {Provenance.EMULATED: html.EMULATED, Provenance.INVENTORY: html.OWN_HARDWARE}
-        return next((text for kind, text in words.items() if kind in self.provenance), "")
+    def banner(self) -> tuple[str, str]:
+        """What must stand above all numbers that are not Azure's, whole and for a narrow screen."""
+        return next((words for kind, words in BANNERS.items() if kind in self.provenance), ("", ""))
 
 
 def read_all(folder: Path) -> tuple[list[Entry], list[str]]:

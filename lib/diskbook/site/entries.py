@@ -26,6 +26,8 @@ from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 HEADLINE = "headline"
 FAMILIES = (HEADLINE, "control", "exploratory")
 DECIDED = (Verdict.DIFFERENCE, Verdict.EQUIVALENT)
+NUMBERS = ("ratio", "ci_low", "ci_high", "level", "diff_ms", "diff_low_ms", "diff_high_ms")
+"""Columns of comparisons that are read as numbers; in all others an empty cell is an empty text."""
 BANNERS = {
     Provenance.EMULATED: (html.EMULATED, "EMULATED: says nothing about Azure."),
     Provenance.INVENTORY: (html.OWN_HARDWARE, "Own hosts: says nothing about Azure."),
@@ -164,7 +166,7 @@ def _estimates(run: Run, scenario: Scenario) -> Iterator[Estimate]:
     """Comparisons of an analysed run, headlines first, each in the scope that its answer has."""
     path = run.folder / "comparisons.csv"
     try:
-        table = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(report.NUMBERS, ""))
+        table = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(NUMBERS, ""))
     except (OSError, pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
         return
     rows = sorted(sentences.chosen(table).to_dict("records"), key=_place(scenario))

@@ -30,6 +30,7 @@ COMMANDS = {
     "report": "diskbook.cli.results:report",
     "run": "diskbook.cli.run:run",
     "sample": "diskbook.cli.results:sample",
+    "site": "diskbook.cli.site:site",
     "sweep": "diskbook.cli.cleanup:sweep",
     "tables": "diskbook.cli.results:tables",
     "teardown": "diskbook.cli.cleanup:teardown",

@@ -38,7 +38,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from support import real_path
+from support import browser, real_path
 from support.arm_plane import plane
 
 __all__ = ["plane"]
@@ -64,6 +64,7 @@ PATIENT = (
     "tests/analysis/test_s2d_azure.py",
     "tests/selftest/test_coverage.py",
     "tests/analysis/test_report.py",
+    "tests/whole/test_pages.py",
 )
 MEASURES, ALONE = "measures", "alone"
 # What measures is dealt to two processes by module; these take about as long as all others together.
@@ -229,6 +230,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             lines.append(
                 f"not met, {report.nodeid.split('::')[1]}: {report.longrepr[2].removeprefix('Skipped: ')}"
             )
+    if any(browser.MISSING in str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])):
+        terminalreporter.write_line(browser.MISSING)
     if lines:
         terminalreporter.section(real_path.SUMMARY)
         terminalreporter.write_line("\n".join(lines))

@@ -1,0 +1,147 @@
+"""Reports and exported notebooks in a real Chromium: what a reader meets on a screen, a telephone and paper.
+
+The checks themselves are tried first, on small pages that break one rule each.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from diskbook.base import paths
+from support import browser as browsers, page_checks
+from support.browser import Browser
+
+pytestmark = pytest.mark.whole
+
+SAMPLES = sorted(folder.name for folder in paths.RUNS.glob("sample-*"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests; at its end it must have spoken to this machine only, and be gone."""
+    program = browsers.program()
+    if program is None:
+        pytest.skip(browsers.MISSING)
+    opened = Browser(program, Path(os.environ["DISKBOOK_TESTS_FOLDER"]))
+    yield opened
+    opened.close()
+    assert not opened.strangers
+    assert not opened.folder.exists()
+    assert not opened.processes()
+
+
+# --- the checks themselves
+
+GOOD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A page</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>%s</style></head>
+<body><main><h1 id="top">A page</h1>%s</main></body></html>"""
+TABLE = (
+    "<table><caption>Rates</caption><thead><tr><th>disk</th><th>verdict</th></tr></thead>"
+    "<tbody><tr><td>lrs</td><td class='last'>no difference</td></tr></tbody></table>"
+)
+LONG = "<td>" + "&nbsp;".join(["word"] * 60) + "</td>"
+PLANTED = {
+    "a picture from elsewhere": ("requests", "", "<img alt='x' src='http://127.0.0.1:{port}/x'>"),
+    "a style from elsewhere": ("requests", "@import 'http://127.0.0.1:{port}/x';", ""),
+    "a script that asks": (
+        "requests",
+        "",
+        "<script>fetch('http://127.0.0.1:{port}/x').catch(e => 0)</script>",
+    ),
+    "a socket": ("requests", "", "<script>new WebSocket('ws://127.0.0.1:{port}/x')</script>"),
+    "a hint to connect": ("requests", "", "<link rel='preconnect' href='http://127.0.0.1:{port}'>"),
+    "a link that tells on": ("requests", "", "<a ping='http://127.0.0.1:{port}/' href='#top'>top</a>"),
+    "a file beside it": ("requests", "", "<img alt='x' src='other.png'>"),
+    "a request of another host": ("requests", "", "<img alt='x' src='https://example.org/x'>"),
+    "an error in the console": ("console", "", "<script>console.error('broken')</script>"),
+    "an exception": ("console", "", "<script>missing()</script>"),
+    "a dead anchor": ("anchors", "", "<a href='#nowhere'>nowhere</a>"),
+    "a dead link": ("anchors", "", "<a href='nowhere.html'>nowhere</a>"),
+    "a dead place elsewhere": ("anchors", "", "<a href='other.html#nowhere'>nowhere</a>"),
+    "a wide block": ("overflow", "", "<p style='width: 500px'>wide</p>"),
+    "a very wide block": ("overflow", "", "<div style='margin-left: 1300px'>wide</div>"),
+    "a picture without words": ("axe", "", "<img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>"),
+    "grey on white": ("axe", "", "<p style='color: #aaa'>faint</p>"),
+    "grey on black, when dark": (
+        "axe",
+        "@media (prefers-color-scheme: dark) { body { background: #000; color: #444 } }",
+        "<p>faint</p>",
+    ),
+    "a row of other colours": (
+        "axe",
+        "tr:nth-child(even) td { color: #bbb }",
+        TABLE.replace("</tbody>", "<tr><td>row</td><td>more</td></tr>" * 3 + "</tbody>"),
+    ),
+    "a cell beyond the paper": ("clipped", "", TABLE.replace("<td>lrs</td>", LONG)),
+    "a cell that a box cuts": (
+        "clipped",
+        ".b { width: 6em; overflow: auto }",
+        f"<div class='b'>{TABLE}</div>",
+    ),
+    "a cell that cuts itself": (
+        "clipped",
+        ".last { display: block; width: 4em; overflow: hidden; white-space: nowrap }",
+        TABLE,
+    ),
+    "a cell that is folded": ("clipped", "", f"<details><summary>more</summary>{TABLE}</details>"),
+    "a cell that paper lacks": ("clipped", "@media print { .last { visibility: hidden } }", TABLE),
+    "another paper": ("clipped", "@page { size: letter }", TABLE),
+}
+
+
+def closed_port() -> int:
+    """A port of this machine where nobody listens, so that a page need not wait."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("pages")
+    (made / "other.html").write_text("<p id='here'>")
+    (made / "other.png").write_bytes(b"")
+    return made
+
+
+def test_a_good_page_passes_all_checks(browser: Browser, folder: Path) -> None:
+    """With what is allowed: links to a place, here and elsewhere, a table that scrolls, a link to the web."""
+    wide = f"<div style='overflow-x: auto' tabindex='0'>{TABLE}</div>"
+    opened = "<details><summary>more</summary><p>text</p></details>"
+    links = (
+        "<a href='#top'>top</a> <a href='other.html#here'>here</a> <a href='https://example.org/'>there</a>"
+    )
+    path = folder / "good.html"
+    path.write_text(GOOD % ("", f"<p>{links}</p>{wide}{opened}"))
+    with browser.page() as page:
+        assert page_checks.against(page, path) == {check: [] for check in page_checks.CHECKS}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_bad_page_fails_its_check(browser: Browser, folder: Path, name: str) -> None:
+    check, style, body = PLANTED[name]
+    path = folder / f"{name.replace(' ', '-')}.html"
+    style, body = (text.replace("{port}", f"{closed_port()}") for text in (style, body))
+    path.write_text(GOOD % (style, body))
+    with browser.page() as page:
+        assert page_checks.against(page, path, only=[check])[check]
+
+
+# --- reports
+
+
+@functools.cache
+def against(browser: Browser, path: Path) -> dict[str, list[str]]:
+    with browser.page() as page:
+        return page_checks.against(page, path)
+
+
+@pytest.mark.parametrize("check", page_checks.CHECKS)
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_report_of_a_sample(browser: Browser, sample: str, check: str) -> None:
+    assert not against(browser, paths.RUNS / sample / "report.html")[check]

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Set the workbook up on this machine: system programs (apt), uv (into .tools), the Python environment (into .venv).
 # Installs only what is missing and says so, one line each; called by `make run` and `make test`.
+# `setup.sh browser` also installs Debian's chromium, in which the tests look at pages; they do without where it cannot.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -44,6 +45,20 @@ missing_venv() {
     [ -x .tools/uv/bin/uv ] && return
     python=$(find_python) || return 0
     "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || echo "$(basename "$python")-venv"
+}
+
+# Debian's package; Ubuntu's is a stand-in for a snap, which cannot read the files it is to show.
+missing_browser() {
+    have chromium || have google-chrome || have google-chrome-stable && return
+    grep -qx 'ID=debian' "${OS_RELEASE:-/etc/os-release}" 2>/dev/null && have apt-get || return 0
+    [ "$(id -u)" -eq 0 ] || have sudo || return 0
+    echo chromium
+}
+
+install_browser() {
+    say "installing with apt, for the tests of pages: chromium"
+    apt_install chromium || { as_root apt-get update -qq >"$log" 2>&1 && apt_install chromium; } ||
+        say "apt could not install chromium, so no page will be checked in a browser; see $log"
 }
 
 as_root() {
@@ -105,6 +120,7 @@ main() {
     log=$root/.tools/apt.log
     mapfile -t packages < <(missing_packages)
     [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
+    [ "${1:-}" != browser ] || [ -z "$(missing_browser)" ] || install_browser
     exec 9>.tools/lock
     flock 9
     if [ -x .venv/bin/python ] && .venv/bin/python -c '' 2>/dev/null &&
@@ -121,4 +137,4 @@ main() {
     fingerprint >.tools/stamp
 }
 
-main
+main "$@"

@@ -49,10 +49,10 @@ class Machine:
         (self.bin / name).write_text(script)
         (self.bin / name).chmod(0o755)
 
-    def set_up(self, given: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    def set_up(self, given: Mapping[str, str] | None = None, *what: str) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": str(self.bin), "HOME": str(self.clone), **(given or {})}
         return subprocess.run(
-            [self.clone / "lib" / "setup.sh"], env=environment, capture_output=True, text=True
+            [self.clone / "lib" / "setup.sh", *what], env=environment, capture_output=True, text=True
         )
 
 
@@ -139,6 +139,46 @@ def test_without_root_and_sudo_the_packages_are_named(machine: Machine) -> None:
     done = machine.set_up()
     assert done.returncode == 2
     assert "these packages are missing: fio; install them as root" in done.stderr
+
+
+@pytest.fixture
+def without_browser(machine: Machine, tmp_path: Path) -> Machine:
+    """A machine that lacks a browser only, and whose apt would install one."""
+    machine.add("fio", "#!/bin/sh\n")
+    machine.add("grep", '#!/bin/sh\nexec /usr/bin/grep "$@"\n')
+    machine.add("apt-get", f'#!/bin/sh\necho "$@" >>{tmp_path}/apt.log\n')
+    return machine
+
+
+def system(tmp_path: Path, name: str) -> dict[str, str]:
+    (tmp_path / "os-release").write_text(f"NAME=A system\nID={name}\nID_LIKE=debian\n")
+    return {"OS_RELEASE": str(tmp_path / "os-release")}
+
+
+def test_the_tests_get_a_browser_on_debian(without_browser: Machine, tmp_path: Path) -> None:
+    done = without_browser.set_up(system(tmp_path, "debian"), "browser")
+    assert (done.returncode, done.stderr) == (
+        0,
+        "set-up: installing with apt, for the tests of pages: chromium\n",
+    )
+    assert (tmp_path / "apt.log").read_text() == "install -y -qq --no-install-recommends chromium\n"
+
+
+@pytest.mark.parametrize(("name", "what"), [("debian", []), ("ubuntu", ["browser"])])
+def test_no_browser_is_installed(
+    without_browser: Machine, tmp_path: Path, name: str, what: list[str]
+) -> None:
+    """Not for a run, and not where apt has only a stand-in for a snap."""
+    done = without_browser.set_up(system(tmp_path, name), *what)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (tmp_path / "apt.log").exists()
+
+
+def test_a_browser_that_apt_lacks_stops_nothing(without_browser: Machine, tmp_path: Path) -> None:
+    without_browser.add("apt-get", BROKEN_APT)
+    done = without_browser.set_up(system(tmp_path, "debian"), "browser")
+    assert done.returncode == 0
+    assert "apt could not install chromium, so no page will be checked in a browser; see" in done.stderr
 
 
 @pytest.mark.parametrize(("given", "used"), [({}, "1"), ({"UV_SYSTEM_CERTS": "0"}, "0")])

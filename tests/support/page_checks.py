@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import re
 import unicodedata
 from collections import Counter
@@ -70,7 +71,7 @@ UNLIKE = """(() => {
         + (e.tagName === 'TR' ? e.rowIndex % 2 : '');
     const above = e => e ? above(e.parentElement) + '>' + own(e) : '';
     const kinds = new Map();
-    for (const e of document.querySelectorAll('body *'))
+    for (const e of document.querySelectorAll('PART, PART *'))
         // Of a single letter axe says nothing.
         if (e.checkVisibility() && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim().length > 1))
             kinds.has(above(e)) || kinds.set(above(e), e);
@@ -113,14 +114,16 @@ def overflow(page: Page, width: int) -> list[str]:
     return [f"at {width} px: {text}" for text in wide]
 
 
-def axe(page: Page, width: int = 1280) -> list[str]:
-    """What axe-core has against the page: all rules, and its colours, light and dark."""
+def axe(page: Page, width: int = 1280, part: str = "body") -> list[str]:
+    """What axe-core has against the page, or a part of it: all rules, and its colours, light and dark."""
     page.look(width)
     page.run(axe_core())
-    words = _axe(page, f"{width} px", "document", {"rules": {CONTRAST: {"enabled": False}}})
+    whole = "document" if part == "body" else json.dumps({"include": [part]})
+    words = _axe(page, f"{width} px", whole, {"rules": {CONTRAST: {"enabled": False}}})
     for dark in (False, True):
         page.look(width, dark=dark)
-        words += _axe(page, "dark" if dark else "light", UNLIKE, {"runOnly": [CONTRAST]})
+        unlike = UNLIKE.replace("PART", part)
+        words += _axe(page, "dark" if dark else "light", unlike, {"runOnly": [CONTRAST]})
     page.look(width)
     return words
 

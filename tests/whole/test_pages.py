@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nbconvert import HTMLExporter
 
 from diskbook.base import paths
 from support import browser as browsers, page_checks
@@ -145,3 +147,43 @@ def against(browser: Browser, path: Path) -> dict[str, list[str]]:
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_report_of_a_sample(browser: Browser, sample: str, check: str) -> None:
     assert not against(browser, paths.RUNS / sample / "report.html")[check]
+
+
+# --- notebooks, exported as pages
+
+NOTEBOOKS = (
+    "sample-disk-options/notebooks/2-benchmark.ipynb",
+    "sample-zone-disks/notebooks/3-analyse-zone-disks.ipynb",
+)
+OURS = ".jp-RenderedHTMLCommon"
+"""Texts and tables; the frame around them (prompts in pale colours) is nbconvert's."""
+OF_NOTEBOOKS = {
+    "requests": page_checks.requests,
+    "console": lambda page, path: page_checks.console(page),
+    "anchors": page_checks.anchors,
+    "overflow": lambda page, path: page_checks.overflow(page, 390) + page_checks.overflow(page, 1280),
+    "axe": lambda page, path: page_checks.axe(page, part=OURS),
+}
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Executed notebooks of samples as nbconvert writes them, beside the notebooks that they link to."""
+    # It loads require.js and MathJax from elsewhere, if it is not told otherwise.
+    exporter = HTMLExporter(mathjax_url="", require_js_url="", jquery_url="")
+    folder = tmp_path_factory.mktemp("exported")
+    for notebook in paths.NOTEBOOKS.glob("*.ipynb"):
+        shutil.copy(notebook, folder)
+    pages = {}
+    for name in NOTEBOOKS:
+        pages[name] = (folder / Path(name).name).with_suffix(".html")
+        pages[name].write_text(exporter.from_filename(str(paths.RUNS / name))[0], "utf-8")
+    return pages
+
+
+@pytest.mark.parametrize("check", OF_NOTEBOOKS)
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_exported_notebook(browser: Browser, exported: dict[str, Path], name: str, check: str) -> None:
+    with browser.page() as page:
+        page.go(exported[name])
+        assert not OF_NOTEBOOKS[check](page, exported[name])

@@ -186,8 +186,8 @@ def on_paper(pdf: bytes) -> tuple[str, set[tuple[float, float]]]:
 
 
 def _plain(text: str) -> str:
-    """Characters as such: no spaces, no soft hyphens, ligatures resolved."""
-    return re.sub(r"[\s\u00ad\ufffe\u200b]+", "", unicodedata.normalize("NFKC", text))
+    """Characters as such: no spaces, ligatures resolved, no hyphens (soft ones end lines)."""
+    return re.sub(r"[\s\x02\u00ad\ufffe\u200b-]+", "", unicodedata.normalize("NFKC", text))
 
 
 def _missing(cells: list[str], paper: str) -> list[str]:

@@ -7,9 +7,20 @@ from pathlib import Path
 
 from diskbook import figures
 from diskbook.figures import Picture
-from diskbook.show import answers, conformance, doubt_words, drift, facts, html, sentences, tables
+from diskbook.show import (
+    answers,
+    conformance,
+    doubt_words,
+    drift,
+    facts,
+    html,
+    sentences,
+    tables,
+    throttling_table,
+)
 from diskbook.show.analysed import Analysed
 from diskbook.show.html import Html
+from diskbook.throttling.diagnosis import Finding
 
 
 def figure(picture: Picture) -> Html:
@@ -60,6 +71,11 @@ def cells(a: Analysed) -> Html:
 def capped(a: Analysed) -> Html:
     """Say why comparisons of capped cells have no latency ratio."""
     return tables.capped(a.comparisons, a.scenario)
+
+
+def throttled(a: Analysed, findings: Sequence[Finding]) -> Html:
+    """Count the cells that a limit holds; folded, each cell with which limit, and what helps."""
+    return throttling_table.section(findings, a.labels, a.words)
 
 
 def percentiles(a: Analysed) -> Html:
@@ -114,7 +130,7 @@ def attachments(a: Analysed) -> Html:
 
 def environment(a: Analysed) -> Html:
     """Show versions, machines, zones, disks and dates."""
-    return html.table(facts.environment(a))
+    return html.folded("Run, machines, disks and versions", html.table(facts.environment(a), "Environment"))
 
 
 def files(a: Analysed, paths: Sequence[Path]) -> Html:

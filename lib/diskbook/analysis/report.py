@@ -6,12 +6,10 @@ import html
 import re
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nbformat
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from nbconvert import HTMLExporter
-from traitlets.config import Config
 
 from diskbook.analysis import protocol as run_protocol
 from diskbook.base.errors import DiskbookError
@@ -20,6 +18,9 @@ from diskbook.base.visible import visible
 from diskbook.show import conformance, html as show_html, sentences
 from diskbook.store.run import HEADLINE_FILE, Run
 from diskbook.tables.vocabulary import Provenance
+
+if TYPE_CHECKING:  # nbconvert and nbformat take a second to import, which a kernel need not spend
+    import nbformat
 
 HIDDEN_CELLS = {"remove-cell", "parameters", "injected-parameters"}
 HIDDEN_INPUTS = {"hide-input", "remove-input"}
@@ -119,6 +120,8 @@ NUMBERS = ("ratio", "ci_low", "ci_high", "level", "p_adjusted", "diff_ms", "diff
 
 
 def _read(source: Path) -> nbformat.NotebookNode:
+    import nbformat
+
     try:
         notebook = nbformat.read(source, as_version=4)
     except FileNotFoundError:
@@ -132,6 +135,9 @@ def _read(source: Path) -> nbformat.NotebookNode:
 
 def _body(notebook: nbformat.NotebookNode) -> str:
     """Cells as HTML without inputs; scripts, styles and math loaders are left out."""
+    from nbconvert import HTMLExporter
+    from traitlets.config import Config
+
     settings = Config()
     settings.HTMLExporter.template_name = "basic"
     settings.HTMLExporter.mathjax_url = ""

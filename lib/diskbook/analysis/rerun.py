@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import nbformat
 from IPython.core.getipython import get_ipython
 
 from diskbook.analysis import beside, report
 from diskbook.analysis.run import Analysis
 from diskbook.base import paths
 from diskbook.show.html import Html, escaped
+
+if TYPE_CHECKING:
+    import nbformat
 
 LATER = "DISKBOOK_REPORT_LATER"
 """Environment variable by which a command tells its notebook that the report is made later."""
@@ -27,6 +29,8 @@ def report_of_this_notebook(a: Analysis) -> Html:
     shell: Any = get_ipython()
     if os.environ.get(LATER) or shell is None:
         return Html("<p>The report is made from this notebook once it is finished.</p>")
+    import nbformat
+
     file = os.environ.get(beside.VARIABLE)
     notebook = nbformat.read(beside.notebook(a.scenario, Path(file) if file else None), as_version=4)
     sources: list[str] = shell.history_manager.input_hist_raw
@@ -48,6 +52,8 @@ def _fill(
     notebook: nbformat.NotebookNode, sources: Sequence[str], returned: Mapping[int, Any], form: Any
 ) -> int:
     """Give each cell what it returned when it was last executed; how many shown cells never were."""
+    import nbformat
+
     last = {source.strip(): number for number, source in enumerate(sources)}
     missing = 0
     for cell in notebook.cells:

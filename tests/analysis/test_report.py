@@ -140,12 +140,23 @@ def test_a_title_is_text_whatever_it_holds(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_emulated_report_says_so_whatever_the_notebook_shows(run: Run, page: str, tmp_path: Path) -> None:
-    assert '<div class="banner" role="note">EMULATED.' in page
+    assert '<header class="banner"><p>EMULATED. <span class="wide">' in page
     bare = nbformat.v4.new_notebook()
     bare.cells = [nbformat.v4.new_code_cell("1", outputs=[nbformat.v4.new_output("stream", text="1")])]
     nbformat.write(bare, tmp_path / "bare.ipynb")
     other = reports.build(run, tmp_path / "bare.ipynb", tmp_path / "bare.html").read_text()
-    assert '<div class="banner" role="note">EMULATED.' in other
+    assert '<header class="banner"><p>EMULATED. <span class="wide">' in other
+
+
+def test_headings_get_anchors_and_links_to_nowhere_keep_their_words(tmp_path) -> None:
+    (tmp_path / "there.csv").write_text("")
+    mark = '<a class="anchor-link" href="#x">¶</a>'
+    body = f'<h2 id="&quot;A&quot;-b">A &amp; b{mark}</h2><h2 id="A-b">A b{mark}</h2>'
+    named = reports._own_anchors(body)
+    assert reports._headings(named) == [("a-b", "A & b"), ("a-b-2", "A b")] and "¶" not in named
+    links = '<a href="4-teardown.ipynb">next</a> <a href="there.csv">data</a> <a href="#a-b">up</a>'
+    kept = 'next <a href="there.csv">data</a> <a href="#a-b">up</a>'
+    assert reports._live_links(links, tmp_path) == kept
 
 
 def test_headline_of_a_run(run: Run) -> None:

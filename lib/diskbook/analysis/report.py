@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import html
+import re
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nbformat
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from nbconvert import HTMLExporter
-from traitlets.config import Config
 
 from diskbook.analysis import answer, protocol as run_protocol
 from diskbook.base.errors import DiskbookError
@@ -17,14 +18,37 @@ from diskbook.show import conformance, html as show_html
 from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Provenance
 
+if TYPE_CHECKING:  # nbconvert and nbformat take a second to import, which a kernel need not spend
+    import nbformat
+
 HIDDEN_CELLS = {"remove-cell", "parameters", "injected-parameters"}
 HIDDEN_INPUTS = {"hide-input", "remove-input"}
 _HERE = Path(__file__).parent
-STYLE = (_HERE / "report.css").read_text("utf-8")
+STYLE = show_html.STYLE
+BANNERS = {
+    Provenance.EMULATED: (
+        "EMULATED.",
+        "These numbers come from the workbook's own emulator. They say nothing about Azure.",
+        "Says nothing about Azure.",
+    ),
+    Provenance.INVENTORY: (
+        "OWN HOSTS.",
+        "Measured on hosts of the user's own (provenance: inventory). It says nothing about Azure.",
+        "Says nothing about Azure.",
+    ),
+}
+"""First word, the rest on a screen, the rest on a telephone: the banner is one line on both."""
+_HEADING = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
+_ANCHOR = re.compile(r'<h(?P<level>[1-6]) id="(?P<id>[^>]*)">')
+_NO_ANCHOR = re.compile(r"[^a-zA-Z0-9]+")
+_MARK = re.compile(r'<a class="anchor-link" [^>]*>[^<]*</a>')
+_LINK = re.compile(r'<a href="(?P<to>(?!#|[a-zA-Z][\w+.-]*:)[^"]*)"[^>]*>(?P<words>.*?)</a>', re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 _TEMPLATES = Environment(
     loader=FileSystemLoader(_HERE),
     autoescape=True,
     keep_trailing_newline=True,
+    trim_blocks=True,
     undefined=StrictUndefined,
 )
 
@@ -32,8 +56,8 @@ _TEMPLATES = Environment(
 def build(run: Run, executed: Path | None = None, target: Path | None = None) -> Path:
     """Make the report of a run from its executed analysis notebook.
 
-    Inputs are hidden, and so are cells tagged as set-up. The page needs no network and no script. On an
-    emulated run a banner says so on every screen, whatever the notebook shows.
+    Inputs are hidden, and so are cells tagged as set-up. The page needs no network and no script, and
+    its links lead somewhere. On an emulated run a banner says so, whatever the notebook shows.
 
     Parameters
     ----------
@@ -49,12 +73,15 @@ def build(run: Run, executed: Path | None = None, target: Path | None = None) ->
     DiskbookError
         When the notebook is missing, damaged, or was not executed.
     """
-    manifest, scenario = run.manifest, run.scenario
-    source = executed or run.folder / "notebooks" / f"{scenario.analysis_notebook}.ipynb"
-    body = _body(_read(source))
-    page = _page(scenario.scenario.title, run.name, manifest["provenance"], body)
+    source = executed or run.folder / "notebooks" / f"{run.scenario.analysis_notebook}.ipynb"
+    return write(run, _read(source), target)
+
+
+def write(run: Run, executed: nbformat.NotebookNode, target: Path | None = None) -> Path:
+    """Write the report of a run from an executed notebook that is at hand; as `build`."""
     path = target or run.folder / "report.html"
-    write_atomic(path, page)
+    body = _live_links(_own_anchors(_body(executed)), path.parent)
+    write_atomic(path, _page(run.scenario.scenario.title, run.name, run.manifest["provenance"], body))
     return path
 
 
@@ -73,6 +100,8 @@ def protocol(run: Run) -> str:
 
 
 def _read(source: Path) -> nbformat.NotebookNode:
+    import nbformat
+
     try:
         notebook = nbformat.read(source, as_version=4)
     except FileNotFoundError:
@@ -86,6 +115,9 @@ def _read(source: Path) -> nbformat.NotebookNode:
 
 def _body(notebook: nbformat.NotebookNode) -> str:
     """Cells as HTML without inputs; scripts, styles and math loaders are left out."""
+    from nbconvert import HTMLExporter
+    from traitlets.config import Config
+
     settings = Config()
     settings.HTMLExporter.template_name = "basic"
     settings.HTMLExporter.mathjax_url = ""
@@ -103,10 +135,47 @@ def _body(notebook: nbformat.NotebookNode) -> str:
 
 def _page(title: str, run: str, provenance: str, body: str) -> str:
     """The page, by its template; cells, banner and style are what they are, the title is escaped."""
-    banners = {Provenance.EMULATED: show_html.EMULATED, Provenance.INVENTORY: show_html.OWN_HARDWARE}
     return _TEMPLATES.get_template("report.html.jinja").render(
         title=visible(f"{title} ({provenance}, run {run})"),
         style=STYLE,
-        banner=next((words for kind, words in banners.items() if kind in provenance), ""),
+        banner=_banner(provenance),
+        headings=_headings(body),
         body=body,
     )
+
+
+def _banner(provenance: str) -> str:
+    """Say where numbers come from that are not Azure's: one line, on a telephone a shorter one."""
+    for kind, words in BANNERS.items():
+        if kind in provenance:
+            head, whole, short = (html.escape(part, quote=False) for part in words)
+            return f'{head} <span class="wide">{whole}</span><span class="narrow">{short}</span>'
+    return ""
+
+
+def _headings(body: str) -> list[tuple[str, str]]:
+    """Anchors and words of the headings below the title, for the contents."""
+    return [(anchor, html.unescape(_TAG.sub("", words)).strip()) for anchor, words in _HEADING.findall(body)]
+
+
+def _own_anchors(body: str) -> str:
+    """Give headings anchors that every browser finds, numbered where they are worded alike."""
+    seen: Counter[str] = Counter()
+
+    def name(heading: re.Match[str]) -> str:
+        anchor = _NO_ANCHOR.sub("-", html.unescape(heading["id"])).strip("-").lower() or "part"
+        seen[anchor] += 1
+        own = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
+        return f'<h{heading["level"]} id="{own}">'
+
+    return _ANCHOR.sub(name, _MARK.sub("", body))
+
+
+def _live_links(body: str, folder: Path) -> str:
+    """Keep of links to files those that lead somewhere from the run's folder; of others the words."""
+
+    def keep(link: re.Match[str]) -> str:
+        path, _, _ = html.unescape(link["to"]).partition("#")
+        return link[0] if not path or (folder / path).exists() else link["words"]
+
+    return _LINK.sub(keep, body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook import figures
-from diskbook.analysis import protocol, report as reports
+from diskbook.analysis import protocol, report as reports, rerun
 from diskbook.analysis.run import Analysis
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
@@ -117,7 +118,14 @@ def report(run: Run) -> Path:
         str(paths.NOTEBOOKS / name),
         str(executed.resolve()),
     ]
-    done = subprocess.run([*command, parameters], check=False, capture_output=True, text=True, cwd=paths.ROOT)
+    done = subprocess.run(
+        [*command, parameters],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=paths.ROOT,
+        env={**os.environ, rerun.LATER: "1"},
+    )
     if done.returncode:
         lines = [line for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
         raise DiskbookError(f"{name} stopped: {lines[-1].strip() if lines else 'without a word'}")

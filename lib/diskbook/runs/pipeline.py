@@ -20,7 +20,7 @@ import pandas as pd
 import psutil
 
 from diskbook import load
-from diskbook.analysis import beside, report as reports
+from diskbook.analysis import beside, report as reports, rerun
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
 from diskbook.cloud import emulator as own_emulator
@@ -216,7 +216,7 @@ def _spawn(
         command = ["setpriv", "--pdeathsig", "KILL", *command]
     # The user's own IPython settings must not change a run, nor the run leave files there.
     own = {name: str(scratch / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
-    own |= {beside.VARIABLE: str(file or "")}
+    own |= {beside.VARIABLE: str(file or ""), rerun.LATER: "1"}
     return subprocess.Popen(
         command,
         cwd=paths.ROOT,

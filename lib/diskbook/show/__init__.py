@@ -9,6 +9,7 @@ _NAMES = {
         "answer", "attachments", "capped", "card", "cells", "comparisons", "doubts", "environment", "figure",
         "files", "findings", "gates", "gates_in_words", "more_measuring", "noise_floor", "operations",
         "over_time", "percentile_ratios", "percentiles", "protocol", "published", "strata",
+        "throttled",
     ),
     "guest_table": ("guests",),
     "html": ("Html", "banner", "recorded", "table"),

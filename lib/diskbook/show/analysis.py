@@ -17,9 +17,11 @@ from diskbook.show import (
     html,
     sentences,
     tables,
+    throttling_table,
 )
 from diskbook.show.analysed import Analysed
 from diskbook.show.html import Html
+from diskbook.throttling.diagnosis import Finding
 
 
 def figure(picture: Picture) -> Html:
@@ -77,6 +79,11 @@ def capped(a: Analysed) -> Html:
     return tables.capped(a.comparisons, a.scenario)
 
 
+def throttled(a: Analysed, findings: Sequence[Finding]) -> Html:
+    """Count the cells that a limit holds; folded, each cell with which limit, and what helps."""
+    return throttling_table.section(findings, a.labels, a.words)
+
+
 def percentiles(a: Analysed) -> Html:
     """Show percentiles of cells below caps; one without enough I/Os behind it is not printed."""
     return tables.percentiles(a.percentiles, a.cells, a.labels, a.words)
@@ -129,7 +136,7 @@ def attachments(a: Analysed) -> Html:
 
 def environment(a: Analysed) -> Html:
     """Show versions, machines, zones, disks and dates."""
-    return html.table(facts.environment(a))
+    return html.folded("Run, machines, disks and versions", html.table(facts.environment(a), "Environment"))
 
 
 def files(a: Analysed, paths: Sequence[Path]) -> Html:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from diskbook.show.html import Html, escaped, table
+from diskbook.show.html import Html, escaped, folded, table
 from diskbook.show.tables import METRICS, capital, listed
 from diskbook.stats.protocol import POINTS, VERSION, Conformance, Finding, named
 
@@ -67,7 +67,7 @@ def section(items: Sequence[Conformance], labels: dict[str, str], words: dict[st
     ]
     standing = table(pd.DataFrame(rows), capital(counted(items)))
     return Html(
-        standing + _folded("What is missing, and what would mend it", _lacking(items, labels, words)) + _all()
+        standing + folded("What is missing, and what would mend it", _lacking(items, labels, words)) + _all()
     )
 
 
@@ -86,11 +86,7 @@ def _lacking(items: Sequence[Conformance], labels: dict[str, str], words: dict[s
 
 def _all() -> str:
     rows = pd.DataFrame([{"Point": point.title, "What must hold": point.demands} for point in POINTS])
-    return _folded(f"The points of protocol {VERSION} ({PAGE})", table(rows))
-
-
-def _folded(summary: str, content: str) -> str:
-    return f"<details><summary>{escaped(summary)}</summary>{content}</details>"
+    return folded(f"The points of protocol {VERSION} ({PAGE})", table(rows))
 
 
 def _missing(finding: Finding) -> _Missing:

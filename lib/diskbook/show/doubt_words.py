@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from diskbook.show.html import Html, escaped, table
+from diskbook.show.html import Html, escaped, folded, table
 from diskbook.show.tables import capital
 from diskbook.stats.plausibility import Doubt, Kind
 
@@ -37,8 +37,7 @@ def section(
         return Html(f'<p class="plausible">{agreed}</p>')
     listed = "".join(f"<li>{escaped(capital(line))}</li>" for line in sentences(items, n_trials))
     head = f'<div class="doubts" role="note"><p><b>{capital(HEAD)} below.</b></p>'
-    folded = f"<details><summary>Cell by cell</summary>{_cells(items, labels, words)}</details>"
-    return Html(f"{head}<ul>{listed}</ul></div>{folded}")
+    return Html(f"{head}<ul>{listed}</ul></div>{folded('Cell by cell', _cells(items, labels, words))}")
 
 
 def _by_kind(items: Sequence[Doubt]) -> dict[Kind, list[Doubt]]:

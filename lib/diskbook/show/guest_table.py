@@ -7,7 +7,7 @@ import math
 import pandas as pd
 
 from diskbook.show.analysed import Analysed
-from diskbook.show.html import Html, escaped, table
+from diskbook.show.html import Html, escaped, folded, table
 from diskbook.stats.guests import FACTS, CellGuest, by_arm
 from diskbook.tables.vocabulary import Provenance
 
@@ -28,7 +28,7 @@ def guests(a: Analysed) -> Html:
     shown = rows.drop(columns=[name for name in rows if rows[name].eq("").all()])
     emulated = Provenance.EMULATED in a.provenance
     note = f"<p>{escaped(_EMULATED)}</p>" if emulated else ""
-    return Html(table(shown, f"The guests, by arm ({a.provenance})") + note)
+    return folded("Arm by arm", table(shown, f"The guests, by arm ({a.provenance})") + note)
 
 
 def _row(arm: str, guest: CellGuest) -> dict[str, str]:

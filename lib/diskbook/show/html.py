@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from pathlib import Path
 
 import pandas as pd
 
@@ -12,8 +13,12 @@ from diskbook.tables.vocabulary import Provenance
 
 EMULATED = "EMULATED. These numbers come from the workbook's own emulator. They say nothing about Azure."
 OWN_HARDWARE = "Measured on hosts of the user's own (provenance: inventory). It says nothing about Azure."
+STYLE = (Path(__file__).parent / "style.css").read_text("utf-8")
+"""Style of reports and of what notebooks show."""
 SHORT = 34
-"""Characters up to which text stays on one line of a table."""
+"""Characters up to which a text needs no room of its own in a table."""
+_SMALL, _MANY, _WIDE = 40, 12, 9
+"""Characters of a row that fits on a telephone, rows too many to be cards, columns too many for paper."""
 
 
 class Html(str):
@@ -22,35 +27,65 @@ class Html(str):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        return str(self)
+        return f'<div class="diskbook">{self}</div>'
 
     def __repr__(self) -> str:
         return f"<{len(self)} characters of HTML>"
 
 
 def banner(provenance: str) -> Html:
-    """Say where the numbers come from; a visible box on anything emulated."""
+    """Say where the numbers come from, in a box on anything emulated; give a notebook its style."""
+    return Html(f"<style>{STYLE}</style>{_source(provenance)}")
+
+
+def _source(provenance: str) -> str:
     if Provenance.INVENTORY in provenance and Provenance.EMULATED not in provenance:
-        return Html(f'<p class="own-hardware" role="note"><b>{escaped(OWN_HARDWARE)}</b></p>')
+        return f'<p class="own-hardware" role="note"><b>{escaped(OWN_HARDWARE)}</b></p>'
     if Provenance.EMULATED not in provenance:
-        return Html(f"<p>Provenance: {escaped(provenance)}.</p>")
-    style = "border:2px solid #8A2F66;color:#8A2F66;padding:.5em .8em;font-weight:bold;background:#fff"
-    return Html(f'<div class="emulated" role="note" style="{style}">{EMULATED}</div>')
+        return f"<p>Provenance: {escaped(provenance)}.</p>"
+    return f'<div class="emulated" role="note">{escaped(EMULATED)}</div>'
 
 
 def table(frame: pd.DataFrame, caption: str = "") -> Html:
-    """Show a small table. Text is escaped; numbers are right-aligned."""
+    """Show a small table. Text is escaped, numbers are right-aligned; on a telephone each row is a card.
+
+    Great Tables was tried instead: 13 kB a table for 12 rows, 9 kB of them one style repeated, with fixed
+    colours, a title that is no caption and identifiers that recur in every table; this is 2.5 kB.
+    """
     head = f"<caption>{escaped(caption)}</caption>" if caption else ""
-    classes = [_class(frame[name]) for name in frame.columns]
-    names = "".join(f'<th scope="col">{escaped(name)}</th>' for name in frame.columns)
+    names = [escaped(name) for name in frame.columns]
+    kinds = [_class(frame[name]) for name in frame.columns]
+    heads = "".join(
+        f'<th scope="col" class="{kind}">{name}</th>' for name, kind in zip(names, kinds, strict=True)
+    )
+    starts = [f'<td class="{kind}" data-label="{name}">' for name, kind in zip(names, kinds, strict=True)]
     rows = "".join(
         "<tr>"
-        + "".join(f'<td class="{kind}">{_cell(value)}</td>' for kind, value in zip(classes, row, strict=True))
+        + "".join(f"{start}{_cell(value)}</td>" for start, value in zip(starts, row, strict=True))
         + "</tr>"
         for row in frame.itertuples(index=False, name=None)
     )
-    body = f"<table>{head}<thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
-    return Html(f'<div class="table" tabindex="0">{body}</div>')
+    body = f"<table>{head}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    label = escaped(caption or "Table")
+    return Html(f'<div class="{_size(frame)}" role="group" aria-label="{label}" tabindex="0">{body}</div>')
+
+
+def folded(summary: str, content: str) -> Html:
+    """Fold what few need to see: closed on a screen until it is opened, open on paper."""
+    return Html(f"<details><summary>{escaped(summary)}</summary>{content}</details>")
+
+
+def _size(frame: pd.DataFrame) -> str:
+    """Classes of a table: whether its rows are cards on a telephone, and its print is small on paper.
+
+    A table that fits there stays as it is; one of many rows scrolls, as its numbers are compared.
+    """
+    widths = [max([len(str(name)), *(len(str(value)) for value in frame[name])]) for name in frame.columns]
+    fits = sum(widths) + 2 * len(widths) <= _SMALL
+    words = max(widths, default=0) > 4 * SHORT
+    cards = not fits and (words or len(frame) <= _MANY)
+    kind = "" if fits else " cards" if cards else " scrolls"
+    return f"table{kind}{' wide' if len(widths) >= _WIDE else ''}"
 
 
 def recorded(frame: pd.DataFrame, caption: str, provenance: str) -> Html:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from diskbook.base import quantities
 from diskbook.scenario.model import Scenario
-from diskbook.show.html import Html, escaped, figure, table
+from diskbook.show.html import Html, escaped, figure, folded, table
 from diskbook.show.sentences import chosen, difference_words, sentence
 from diskbook.stats.percentiles import needed
 from diskbook.tables.held_rate import Start
@@ -26,6 +26,8 @@ METRICS = {
     "throughput_mb_s": "MB/s",
 }
 
+_NOTES = 4
+"""Notes below a table that are not folded."""
 _QUEUE = "nothing tells whether this cell waits in a queue: it may be the latency of a limit, not of the disk"
 
 
@@ -118,8 +120,10 @@ def _p_words(p: float) -> str:
 
 
 def footnotes(notes: dict[str, int]) -> str:
-    """Notes as a numbered list; tables refer to them by [number]."""
-    return '<ol class="notes">' + "".join(f"<li>{escaped(capital(note))}.</li>" for note in notes) + "</ol>"
+    """Notes as a numbered list, many of them folded; tables refer to them by [number]."""
+    lines = "".join(f"<li>{escaped(capital(note))}.</li>" for note in notes)
+    whole = f'<ol class="notes">{lines}</ol>' if notes else ""
+    return folded(f"Notes 1 to {len(notes)}", whole) if len(notes) > _NOTES else whole
 
 
 def mark(note: str, notes: dict[str, int]) -> str:
@@ -176,7 +180,8 @@ def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
     )
     grouped = rows.groupby(["Gate", "Status", "Cause", "Remedy"], sort=False, as_index=False)
     rows = grouped.agg(Comparisons=("Comparison", listed))
-    return Html(table(counts, "Gates by outcome, over comparisons") + table(rows, "Gates that did not pass"))
+    shown = table(counts, "Gates by outcome, over comparisons") + table(rows, "Gates that did not pass")
+    return folded("Gate by gate, with causes and remedies", shown)
 
 
 def listed(names: pd.Series) -> str:

@@ -203,11 +203,11 @@ def refusal(row: Mapping[str, Any]) -> str:
 
 
 def value_words(row: Mapping[str, Any]) -> str:
-    """Ratio with its interval, e.g. "2.47x (2.41 to 2.53)"; a small one with a decimal more."""
-    ratio = f"{short(row['ratio'])}×"
+    """Ratio with its interval, e.g. "2.47 times, 2.41 to 2.53"; a small one with a decimal more."""
+    ratio = f"{short(row['ratio'])} times"
     if np.isnan(row["ci_low"]):
-        return f"{ratio} (no interval)"
-    return f"{ratio} ({short(row['ci_low'])} to {short(row['ci_high'])})"
+        return f"{ratio}, no interval"
+    return f"{ratio}, {short(row['ci_low'])} to {short(row['ci_high'])}"
 
 
 def short(ratio: float) -> str:

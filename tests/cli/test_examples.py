@@ -2,7 +2,7 @@
 
 As typed, on a copy of a sample and in a folder of its own. What would take minutes, or needs Azure, is begun
 for real and stopped short: the stages of `run` and the notebook of `report` are not executed, emulators are
-not started, `sample` and `record` not made, no figure is drawn. A device is a file, read for 5 times 0.2 s.
+not started, `sample` and `record` not made. A device is a file, read for 5 times 0.2 s.
 """
 
 from __future__ import annotations
@@ -60,10 +60,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("DISKBOOK_RUNS", str(place / "runs"))
         patch.setattr(tempfile, "tempdir", str(place))
         patch.delenv("AZURE_SUBSCRIPTION_ID", raising=False)
+        patch.setattr(paths, "FIGURES", place / "figures")
         patch.chdir(place)
         _own_run(place / "runs" / "my-run")
         for arm in ("a", "b"):
             fio_documents.write(place / "results" / arm / "read.json", fio_documents.entry())
+        (place / "nightly.toml").write_text('[matrix]\nscenario = ["zone-disks"]\npreset = ["quick"]\n')
         (place / "device").write_bytes(bytes(1 << 24))
         _stop_short(patch)
         yield place
@@ -84,7 +86,6 @@ def _stop_short(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(pipeline, "execute", ended)
     patch.setattr(pipeline, "_stage", lambda *stage: None)
     patch.setattr(samples, "make", lambda name: ended(Run(paths.RUNS / f"sample-{name}")))
-    patch.setattr(samples, "export_figures", lambda *run: [])
     patch.setattr(record, "pack", lambda run: SimpleNamespace(words="packed"))
     patch.setattr(
         lifecycle, "start", lambda name, **options: SimpleNamespace(endpoint="https://x", folder=Path())

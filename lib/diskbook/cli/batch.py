@@ -7,8 +7,12 @@ import sys
 
 import click
 
+from diskbook.cli.examples import examples
 
-@click.command()
+
+@click.command(
+    epilog=examples("diskbook batch nightly.toml --dry-run", "diskbook batch nightly.toml --dry-run --json")
+)
 @click.argument("matrix", metavar="MATRIX.toml")
 @click.option("--dry-run", is_flag=True, help="Price all of it; nothing is begun, no network is asked.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON; the table goes to stderr.")
@@ -16,12 +20,8 @@ def batch(matrix: str, dry_run: bool, as_json: bool) -> None:
     """Run every combination of MATRIX.toml: scenarios, presets, profiles, settings.
 
     Start it again to go on: what is finished is not repeated, what was cut short is gone on with. Ends with
-    0 when all are finished, 1 when some failed, 3 when it was stopped with runs left.
-
-    \b
-    Example (docs/batch.md has all keys):
-      diskbook batch nightly.toml --dry-run
-      diskbook batch nightly.toml
+    0 when all are finished, 1 when some failed, 3 when it was stopped with runs left. docs/batch.md has all
+    keys of the file.
     """
     from pathlib import Path
 

@@ -8,10 +8,16 @@ import click
 
 from diskbook.base.errors import UsageError
 from diskbook.base.units import parse_percent
+from diskbook.cli import complete
+from diskbook.cli.examples import examples
 
 
-@click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
+@click.command(
+    epilog=examples(
+        "diskbook compare sample-zone-disks my-run", "diskbook compare --json sample-zone-disks my-run"
+    )
+)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...", shell_complete=complete.runs)
 @click.option("--fail-over", metavar="PERCENT", help="End with 3 when one is worse by more, e.g. 5%.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")
@@ -26,10 +32,6 @@ def compare(
 
     With --fail-over 5% it ends with 0 when no interval lies wholly on the worse side of 5 % (latency up, rate
     down), with 3 when one does, and with 4 when a headline comparison cannot be told; 1 and 2 are errors.
-
-    \b
-    diskbook compare sample-zone-disks tonight
-    diskbook compare --fail-over 5% --json last-week tonight
     """
     from diskbook.comparing import compared, fail_over as limits, tables, text
 

@@ -179,7 +179,12 @@ def why(
         show(diagnosed.text)
 
 
-@click.command(epilog=examples("diskbook figures sample-zone-disks"))
+@click.command(
+    epilog=examples(
+        "diskbook figures sample-zone-disks --only ratios",
+        "diskbook figures sample-zone-disks --only ratios --out blog --width 390 --theme print",
+    )
+)
 @click.argument("name", metavar="RUN", shell_complete=complete.runs)
 @click.option("--scenario", "file", type=Path, metavar="FILE", help="The scenario's file, of your own.")
 @click.option(
@@ -188,7 +193,13 @@ def why(
     metavar="DIR",
     help="Folder; by default figures/<run>, of a sample figures/<scenario>.",
 )
-@click.option("--only", multiple=True, metavar="NAME", help="Only this figure, e.g. ratios; may be repeated.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete.figures,
+    help="Only this figure, e.g. ratios; may be repeated.",
+)
 @click.option(
     "--width",
     type=click.IntRange(300, 2400),
@@ -213,11 +224,6 @@ def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...
     """Export the figures of RUN: SVG, PNG, caption, long description, numbers, and snippets to paste.
 
     Beside <figure>.svg and <figure>@2x.png there are .caption.txt, .description.txt, .csv, .md and .html.
-
-    \b
-    diskbook figures sample-zone-disks
-    diskbook figures sample-zone-disks --out blog --only ratios --width 390
-    diskbook figures sample-zone-disks --out paper --theme print --svg-text
     """
     from diskbook.analysis import beside, write
     from diskbook.analysis.run import analyse

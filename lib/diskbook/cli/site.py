@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from diskbook.cli.examples import examples
 
-@click.command()
+
+@click.command(epilog=examples("diskbook site", "diskbook site --runs runs --out public"))
 @click.option(
     "--runs", "folder", type=Path, metavar="DIR", help="Folder that holds the runs; by default your own."
 )
@@ -19,11 +21,6 @@ def site(folder: Path | None, out: Path) -> None:
 
     It opens from disk by a double click on index.html, filters without a server, and asks nobody for
     anything. An earlier site in the same folder is replaced; any other folder is left alone.
-
-    \b
-    Examples:
-      diskbook site
-      diskbook site --runs data/runs --out public
     """
     from diskbook.site import write
     from diskbook.store import run as runs

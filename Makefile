@@ -10,7 +10,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser run test test-fast lint types format coverage faults bench-emulator bench-volumes bench-stats bench-provision bench-import attack fuzz samples lock fresh clean
+.PHONY: help setup browser run test test-fast lint types format coverage faults bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader attack fuzz samples lock fresh clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -69,6 +69,9 @@ bench-stats: setup ## measure how long the statistics take, beside the obvious a
 
 bench-import: setup ## measure how long large logs take to be read, beside pandas; ends with 1 when too long
 	@$(BIN)/python -m diskbook.selftest.bench_import
+
+bench-reader: setup ## measure how long a reader waits for help, reports, figures, comparisons, a site (3 minutes)
+	@$(BIN)/python -m diskbook.selftest.bench_reader
 
 attack: setup ## attack what a user trusts: folders, keys, endpoints, groups, emulators of others (2 minutes)
 	@$(BIN)/pytest -n 0 -v tests/whole/test_attacks.py

@@ -9,9 +9,9 @@ import pytest
 from diskbook.analysis import report
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
+from diskbook.selftest import many_runs
 from diskbook.site import entries
 from diskbook.store.run import Run
-from support import site_runs
 
 SAMPLE = Run(paths.RUNS / "sample-zone-disks")
 
@@ -26,7 +26,7 @@ def test_a_run_is_shown_with_its_answer_and_its_circumstances() -> None:
     assert dict(entry.facts)["Emulator's profile"] == "default"
 
 
-@pytest.mark.parametrize("sample", [folder.name for folder in site_runs.SAMPLES])
+@pytest.mark.parametrize("sample", [folder.name for folder in many_runs.SAMPLES])
 def test_the_lead_is_the_first_decided_headline(sample: str) -> None:
     lead = entries.read(Run(paths.RUNS / sample)).lead
     assert lead is not None
@@ -35,7 +35,7 @@ def test_the_lead_is_the_first_decided_headline(sample: str) -> None:
 
 
 def test_a_withheld_ratio_is_not_shown(tmp_path: Path) -> None:
-    folder = site_runs.many(tmp_path, 1) / "disk-options-000"
+    folder = many_runs.many(tmp_path, 1) / "disk-options-000"
     table = folder / "comparisons.csv"
     text = table.read_text().replace(",difference,", ",capped,").replace(",inconclusive,", ",invalid,")
     table.write_text(text.replace(",equivalent within 5 %,", ",saturated,"))
@@ -45,7 +45,7 @@ def test_a_withheld_ratio_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_runs_come_newest_first_and_what_cannot_be_read_is_named(tmp_path: Path) -> None:
-    folder = site_runs.many(tmp_path, 3)
+    folder = many_runs.many(tmp_path, 3)
     for name, text in {
         "broken": "{",
         "foreign": '{"a": 1}',
@@ -59,7 +59,7 @@ def test_runs_come_newest_first_and_what_cannot_be_read_is_named(tmp_path: Path)
 
 
 def test_a_run_that_was_not_analysed_says_so(tmp_path: Path) -> None:
-    run = Run(site_runs.write(tmp_path / "young", site_runs.manifest_of("sample-zone-disks")))
+    run = Run(many_runs.write(tmp_path / "young", many_runs.manifest_of("sample-zone-disks")))
     entry = entries.read(run)
     assert entry.answer == "No answer yet: it was not analysed"
     assert (entry.lead, entry.estimates, entry.report) == (None, (), None)

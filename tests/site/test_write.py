@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from diskbook.base.errors import UsageError
 from diskbook.cli.site import site
+from diskbook.selftest import many_runs
 from diskbook.site import write
-from support import site_runs
 
 
 class Links(html.parser.HTMLParser):
@@ -30,9 +30,9 @@ class Links(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = site_runs.many(tmp_path_factory.mktemp("site") / "runs", 20)
-    manifest = site_runs.manifest_of("sample-zone-disks")
-    site_runs.write(folder / site_runs.HOSTILE, manifest, day=30)
+    folder = many_runs.many(tmp_path_factory.mktemp("site") / "runs", 20)
+    manifest = many_runs.manifest_of("sample-zone-disks")
+    many_runs.write(folder / many_runs.HOSTILE, manifest, day=30)
     (folder / "damaged").mkdir()
     (folder / "damaged" / "manifest.json").write_text("{")
     (folder / "zone-disks-004" / "report.html").write_text("<h1>The report</h1>")
@@ -92,7 +92,7 @@ def test_what_is_no_site_is_not_replaced(runs: Path, tmp_path: Path) -> None:
 
 
 def test_an_earlier_site_is_replaced_whole(tmp_path: Path) -> None:
-    runs = site_runs.many(tmp_path / "runs", 2)
+    runs = many_runs.many(tmp_path / "runs", 2)
     first = write.build(runs, tmp_path / "site")
     (runs / "disk-options-000").rename(tmp_path / "elsewhere")
     assert write.build(runs, tmp_path / "site").runs == 1
@@ -101,7 +101,7 @@ def test_an_earlier_site_is_replaced_whole(tmp_path: Path) -> None:
 
 
 def test_the_command_says_where_the_site_begins(tmp_path: Path) -> None:
-    runs = site_runs.many(tmp_path / "runs", 1)
+    runs = many_runs.many(tmp_path / "runs", 1)
     done = CliRunner().invoke(site, ["--runs", str(runs), "--out", str(tmp_path / "out")])
     assert (done.exit_code, done.output) == (0, f"site of 1 run: {tmp_path / 'out' / 'index.html'}\n")
 
@@ -114,7 +114,7 @@ def test_a_folder_without_runs_makes_a_site_that_says_so(tmp_path: Path) -> None
 
 def test_200_runs_take_less_than_20_seconds(tmp_path: Path) -> None:
     """By a third of them, and by the processor's time, which others on this machine add less to."""
-    runs = site_runs.many(tmp_path / "runs", 66)
+    runs = many_runs.many(tmp_path / "runs", 66)
     begin = time.process_time()
     assert write.build(runs, tmp_path / "site").runs == 66
     assert time.process_time() - begin < 20 / 3

@@ -17,8 +17,9 @@ import pytest
 from nbconvert import HTMLExporter
 
 from diskbook.base import paths
+from diskbook.selftest import many_runs
 from diskbook.site import write as write_site
-from support import browser as browsers, page_checks, site_runs
+from support import browser as browsers, page_checks
 from support.browser import Browser
 
 pytestmark = pytest.mark.whole
@@ -168,8 +169,8 @@ def test_report_of_a_sample(browser: Browser, sample: str, check: str) -> None:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site of the samples and twenty made-up runs, of which one has a name that is markup."""
-    runs = site_runs.many(tmp_path_factory.mktemp("site") / "runs", 20)
-    site_runs.write(runs / site_runs.HOSTILE, site_runs.manifest_of("sample-zone-disks"))
+    runs = many_runs.many(tmp_path_factory.mktemp("site") / "runs", 20)
+    many_runs.write(runs / many_runs.HOSTILE, many_runs.manifest_of("sample-zone-disks"))
     for sample in SAMPLES:
         shutil.copytree(paths.RUNS / sample, runs / sample, ignore=shutil.ignore_patterns("raw", "notebooks"))
     return write_site.build(runs, runs.parent / "site").index.parent

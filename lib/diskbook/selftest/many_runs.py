@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,9 @@ def many(folder: Path, number: int) -> Path:
     return folder
 
 
-def write(folder: Path, manifest: dict, comparisons: pd.DataFrame | None = None, day: int = 0) -> Path:
+def write(
+    folder: Path, manifest: dict[str, Any], comparisons: pd.DataFrame | None = None, day: int = 0
+) -> Path:
     """Write one run of a manifest: named after its folder, of a day, analysed or not."""
     folder.mkdir()
     created = (_FIRST + timedelta(days=day)).isoformat()
@@ -43,7 +46,7 @@ def write(folder: Path, manifest: dict, comparisons: pd.DataFrame | None = None,
     return folder
 
 
-def manifest_of(sample: str) -> dict:
+def manifest_of(sample: str) -> dict[str, Any]:
     """Manifest of a committed sample."""
-    read: dict = json.loads((paths.RUNS / sample / "manifest.json").read_text())
+    read: dict[str, Any] = json.loads((paths.RUNS / sample / "manifest.json").read_text())
     return read

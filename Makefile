@@ -82,7 +82,7 @@ fuzz: setup ## feed a million damaged results to every parser, and hostile names
 bench-provision: setup ## measure how long provisioning takes, against its longest chain (emulated, 2 minutes)
 	@$(BIN)/python -m diskbook.selftest.bench_provision
 
-samples: setup ## make the sample runs and their figures again
+samples: setup ## make the sample runs, their figures and posts again
 	@$(BIN)/diskbook sample
 
 lock: ## bring uv.lock up to date with pyproject.toml (without it the set-up refuses to go on)

@@ -12,6 +12,7 @@ from diskbook import load
 from diskbook.analysis import write
 from diskbook.analysis.run import Analysis, analyse
 from diskbook.base import paths
+from diskbook.post import write as post_files
 from diskbook.show import answers
 from diskbook.store.run import Run
 
@@ -64,6 +65,23 @@ def test_every_trial_succeeded_and_every_figure_is_exported(a: Analysis) -> None
         assert picture.caption.startswith("Emulated") and "emulated" in picture.alt
         for suffix in (".svg", "@2x.png", ".json"):
             assert (paths.FIGURES / name / f"{picture.slug}{suffix}").exists()
+
+
+def test_the_committed_post_is_that_of_the_sample(a: Analysis) -> None:
+    name = a.scenario.name
+    renew = f"'diskbook post sample-{name}' writes it anew, 'make samples' those of all samples"
+    files = post_files.contents(a)
+    there = {f"{name}/{path.name}" for path in (paths.POSTS / name).glob("*")}
+    assert there | {f"{name}.md"} == files.keys(), renew
+    for path, content in files.items():
+        assert (paths.POSTS / path).read_bytes() == content, f"docs/posts/{path}: {renew}"
+
+
+def test_its_post_says_at_once_that_it_is_emulated(copy: Run) -> None:
+    words = (paths.POSTS / f"{copy.scenario.name}.md").read_text("utf-8")
+    title, note, *_ = [line for line in words.splitlines() if line]
+    assert title.startswith("# ") and note.startswith("> **Emulated, not measured on Azure.**")
+    assert words.count("![") == 2 and words.count("\n| --- |") == 1
 
 
 def test_arms_on_two_machines_once_measured_are_no_finding(a: Analysis) -> None:

@@ -93,9 +93,14 @@ def bought(a: Analysis) -> pd.DataFrame:
 
 def bought_table(a: Analysis) -> Html:
     """What each option buys, as the table that the header card leads with."""
+    return table_of(*post_table(a))
+
+
+def post_table(a: Analysis) -> tuple[pd.DataFrame, str]:
+    """What each option buys, with its caption, as the table of a post (`diskbook.post`)."""
     size = a.scenario.machine_named(a.scenario.arm[0].machine).size
     caption = f"What each option buys on {size}: rate, latency, price, each with its limit ({a.provenance})"
-    return table_of(bought(a), caption)
+    return bought(a), caption
 
 
 def _bought(a: Analysis, arm: Arm, price: pd.Series) -> dict[str, Any]:

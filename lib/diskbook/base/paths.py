@@ -13,6 +13,7 @@ PROFILES = DATA / "profiles"
 REFERENCE = DATA / "reference"
 RUNS = DATA / "runs"
 FIGURES = ROOT / "figures"
+POSTS = ROOT / "docs" / "posts"
 CACHE = ROOT / ".tools" / "cache"  # what can be made again: the compiled plugin, matplotlib's list of fonts
 
 

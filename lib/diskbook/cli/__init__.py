@@ -26,6 +26,7 @@ COMMANDS = {
     "import": "diskbook.cli.results:import_",
     "list": "diskbook.cli.results:list_",
     "plan": "diskbook.cli.plan:plan",
+    "post": "diskbook.cli.post:post",
     "record": "diskbook.cli.results:record",
     "report": "diskbook.cli.results:report",
     "run": "diskbook.cli.run:run",

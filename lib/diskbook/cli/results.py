@@ -271,7 +271,7 @@ def record(name: str) -> None:
 @click.command(epilog=examples("diskbook sample zone-disks"))
 @click.argument("scenarios", nargs=-1, shell_complete=complete.samples)
 def sample(scenarios: tuple[str, ...]) -> None:
-    """Make the sample runs of SCENARIOS (default: all) and their figures again, on the emulator."""
+    """Make the sample runs of SCENARIOS (default: all), their figures and posts again, on the emulator."""
     from diskbook import load
     from diskbook.runs import samples
 

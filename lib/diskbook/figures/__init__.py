@@ -5,7 +5,7 @@ from diskbook.figures.capacity import capacity
 from diskbook.figures.copies import copies
 from diskbook.figures.credit import credit
 from diskbook.figures.depth_curves import depth_curves
-from diskbook.figures.export import USUAL, Look, export, html, refuse_others
+from diskbook.figures.export import USUAL, Look, as_png, as_svg, data_csv, export, html, refuse_others
 from diskbook.figures.failover import drill
 from diskbook.figures.fleet import fleet
 from diskbook.figures.forest import forest
@@ -25,10 +25,13 @@ __all__ = [
     "ArmLook",
     "Look",
     "Picture",
+    "as_png",
+    "as_svg",
     "binding",
     "capacity",
     "copies",
     "credit",
+    "data_csv",
     "depth_curves",
     "drill",
     "drives",

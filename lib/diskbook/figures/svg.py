@@ -19,6 +19,7 @@ _STYLE = re.compile(r' style="([^"]*)"')
 _PAINT = re.compile(r"(?:^|;) *(fill|stroke): (#[0-9a-f]{6}|none)(?=;|$)")
 _GLYPH = re.compile(r'<use xlink:href="#([gb][0-9a-f]+)" transform="translate\(([-\d.]+) 0\)"/>')
 _PATH = re.compile(r' d="([^"]*)"')
+_CLIP = re.compile(r'<clipPath id="([^"]+)">(.*?)</clipPath>')
 _SPACE = re.compile(r'<use xlink:href="#[gb]3"(?: x="[-\d]+")?/>|<path id="[gb]3" transform="[^"]*"/>')
 
 
@@ -62,7 +63,17 @@ def _compact(svg: str) -> str:
     # Units of glyphs are a tenth of a point.
     drawing = _GLYPH.sub(lambda use: f'<use xlink:href="#{use[1]}" x="{round(float(use[2]))}"/>', drawing)
     drawing = _PATH.sub(lambda path: f' d="{_path(path[1])}"', _SPACE.sub("", drawing))
-    return head + end + re.sub(r"> +<", "><", drawing)
+    return head + end + _clips(re.sub(r"> +<", "><", drawing))
+
+
+def _clips(svg: str) -> str:
+    """Name clips by their order: Matplotlib hashes unrounded numbers, whose last digits the layout varies."""
+    shapes = dict(_CLIP.findall(svg))
+    names = {shape: f"clip{number}" for number, shape in enumerate(dict.fromkeys(shapes.values()), 1)}
+    defined = "".join(f'<clipPath id="{name}">{shape}</clipPath>' for shape, name in names.items())
+    once = iter((defined,))
+    svg = _CLIP.sub(lambda _: next(once, ""), svg)
+    return re.sub(r"url\(#([^)]+)\)", lambda use: f"url(#{names.get(shapes.get(use[1], ''), use[1])})", svg)
 
 
 def _path(data: str) -> str:

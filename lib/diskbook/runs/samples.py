@@ -1,4 +1,4 @@
-"""The committed sample runs, one a scenario with a preset for it, and the exported figures made from them."""
+"""The committed sample runs, one a scenario with a preset for it, and figures and posts made from them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from diskbook import load
 from diskbook.analysis import write
 from diskbook.analysis.run import analyse
 from diskbook.base.errors import Stopped
+from diskbook.post import write as post_files
 from diskbook.runs import pipeline, stages
 from diskbook.store import run as runs
 
 
 def make(scenario: str) -> pipeline.Outcome:
-    """Run a scenario's sample on the emulator again, in place of the old one, and export its figures.
+    """Run a scenario's sample on the emulator again, in place of the old one, with figures and post.
 
     The old sample comes back when the new run fails.
     """
@@ -24,7 +25,9 @@ def make(scenario: str) -> pipeline.Outcome:
     with _set_aside(target):
         run = stages.begin(target.name, scenario, "emulator", load.SAMPLE)
         outcome = pipeline.execute(run)
-    write.export_figures(analyse(run), write.folder_of_figures(run))
+    analysis = analyse(run)
+    write.export_figures(analysis, write.folder_of_figures(run))
+    post_files.write(analysis)
     return outcome
 
 

@@ -124,7 +124,7 @@ def _number(row: Row, a: Analysed) -> str:
 
 
 def _facts(a: Analysed) -> str:
-    facts = {"Run": a.run.name, "Date (UTC)": _dates(a), "Region": a.scenario.region}
+    facts = {"Run": a.run.name, "Date (UTC)": dates(a), "Region": a.scenario.region}
     facts |= {"Preset": a.scenario.preset, "Ran on": ran_on(a)}
     if a.provenance == Provenance.INVENTORY:
         del facts["Region"]
@@ -146,8 +146,8 @@ def ran_on(a: Analysed) -> str:
     return f"Azure: {', '.join(dict.fromkeys(machine.size for machine in a.scenario.machine))}"
 
 
-def _dates(a: Analysed) -> str:
-    """First to last trial, the day once where it is one."""
+def dates(a: Analysed) -> str:
+    """Say when a run was measured, first to last trial, the day once where it is one."""
     if a.trials.empty:
         return "nothing measured"
     first, last = a.trials["started_utc"].min(), a.trials["started_utc"].max()

@@ -29,6 +29,8 @@ REACH = 1.06
 """Where the axis ends, as a share of the cap."""
 ABOVE = 0.2
 """Room above the highest mark, as a share of the axis: the cap's name stands there."""
+_RISE = 1.1
+"""Multiple of the p99 at the lowest rate from which on a rise is spoken of; few trials tell no less."""
 TICK_PT, OF_WIDTH = 36.0, 0.86
 """Room that a tick's label needs, and the part of a figure's width that its axes have."""
 QUANTILES: Mapping[str, tuple[str, Any, bool]] = {
@@ -169,6 +171,8 @@ def _title(points: pd.DataFrame) -> str:
     for _, rows in points.groupby(["kind", "arm"]):
         first, last = _ends(rows)
         rises.append(last["lat_p99_ms"] / first["lat_p99_ms"])
+    if max(rises) < _RISE:
+        return "Up to the highest rate held below the cap p99 does not rise"
     low, high = f"{min(rises):.1f}", f"{max(rises):.1f}"
     times = f"{low} times" if low == high else f"{low} to {high} times"
     return f"From the lowest to the highest rate held, p99 becomes {times} as long"

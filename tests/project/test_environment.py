@@ -18,7 +18,8 @@ CONDA_ONLY = {"pip", "--editable ."}
 
 def of_pyproject() -> dict[str, Any]:
     project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())["project"]
-    return specifiers([f"python{project['requires-python']}", *project["dependencies"]])
+    extra = project["optional-dependencies"]["cluster"]
+    return specifiers([f"python{project['requires-python']}", *project["dependencies"], *extra])
 
 
 def of_conda() -> dict[str, Any]:

@@ -1,0 +1,114 @@
+"""A run that is kept in a store while it is worked on: every few seconds what is new goes there.
+
+So another machine can go on where this one ended, and learns within a lease that it has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from diskbook.base.errors import DiskbookError
+from diskbook.remote import lease, push
+from diskbook.remote.address import Address
+from diskbook.remote.contents import Folder
+from diskbook.remote.lease import Hold, LeaseLostError
+from diskbook.remote.objects import open_objects
+from diskbook.remote.patience import UnreachableError
+
+Lost = Callable[[DiskbookError], None]
+
+_SIGNS = 3
+"""Signs of life a lease."""
+
+
+@dataclass
+class Keeper:
+    """Stores a run that this process owns, beside what works on it."""
+
+    hold: Hold
+    folder: Folder
+    lost: Lost
+    error: DiskbookError | None = None
+    _end: threading.Event = field(default_factory=threading.Event)
+
+    def loop(self) -> None:
+        """Store what is new until the end; an error that does not pass ends it, and is told to `lost`."""
+        while not self._end.wait(self.hold.lease_s / _SIGNS):
+            try:
+                self.hold.beat()
+                push.store_new(self.hold, self.folder)
+            except UnreachableError:
+                continue  # the next sign of life tells whether that was for too long
+            except FileNotFoundError:
+                continue  # a file that was replaced just then
+            except DiskbookError as error:
+                self.error = error
+                self.lost(error)
+                return
+
+    def stop(self) -> None:
+        """Let the loop end."""
+        self._end.set()
+
+
+@contextlib.contextmanager
+def keeping(folder: Path, address: Address, lost: Lost, lease_s: float = lease.LEASE_S) -> Iterator[Hold]:
+    """Own a run in a store for the length of a with block, and keep it there; whole at its end.
+
+    Parameters
+    ----------
+    folder
+        The run's folder; what is new in it is stored about every third of a lease.
+    address
+        The run in the store.
+    lost
+        Called once, from another thread, when the run must not be worked on any more.
+    lease_s
+        For how long the run is taken for owned without a sign of life.
+
+    Yields
+    ------
+    Hold
+        What is owned.
+
+    Raises
+    ------
+    LeaseLostError
+        At the end, when the run has gone to another; what was stored until then is whole.
+    DiskbookError
+        When another works on it, or the end cannot be stored.
+    """
+    hold = lease.claim(open_objects(address, lease_s), lease_s)
+    keeper = Keeper(hold, Folder(folder), lost)
+    thread = threading.Thread(target=keeper.loop, name=f"keep {address.name}", daemon=True)
+    try:
+        push.store_new(hold, keeper.folder)
+        thread.start()
+        yield hold
+    except BaseException:
+        _finish(keeper, thread)
+        _leave(keeper)
+        raise
+    _finish(keeper, thread)
+    if keeper.error is not None:
+        raise keeper.error
+    push.complete(hold, keeper.folder)
+
+
+def _finish(keeper: Keeper, thread: threading.Thread) -> None:
+    keeper.stop()
+    if thread.ident is not None:
+        thread.join()
+
+
+def _leave(keeper: Keeper) -> None:
+    """Store what was done before an error, and let go of the run: it is not whole."""
+    if isinstance(keeper.error, LeaseLostError):
+        return
+    with contextlib.suppress(DiskbookError, OSError):
+        push.store_new(keeper.hold, keeper.folder)
+    push.release(keeper.hold)

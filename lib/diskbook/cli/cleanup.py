@@ -17,12 +17,12 @@ def teardown(name: str) -> None:
     """Delete whatever RUN has left standing."""
     from diskbook.base.errors import DiskbookError
     from diskbook.own_hosts import stage as own_hosts
-    from diskbook.runs import stages
-    from diskbook.store import run as runs, session
+    from diskbook.runs import stages, stored
+    from diskbook.store import session
 
-    run = runs.open_run(name)
+    run, place = stored.working_copy(name)
     run.check_signed()
-    with session.session(run):
+    with session.session(run), stored.kept(run, place):
         stages.teardown(run, click.echo)
     if left := own_hosts.standing_text(run.manifest):
         raise DiskbookError(f"run {run.name} is {left}")

@@ -56,8 +56,12 @@ from diskbook.cli.options import expires, max_cost, setting
 @click.option("--record", is_flag=True, help="Keep each exchange with Azure, scrubbed, as arm.jsonl.gz.")
 @click.option("--keep", is_flag=True, help="Leave machines and disks standing, also where it fails.")
 @click.option(
-    "--resume", metavar="RUN", shell_complete=complete.runs, help="Go on with a run that was cut short."
+    "--resume",
+    metavar="RUN",
+    shell_complete=complete.runs,
+    help="Go on with a run that was cut short, also one in a store.",
 )
+@click.option("--store", metavar="STORE", help="Keep the run in this store, too, while it is worked on.")
 def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
     """Run SCENARIO: provision, benchmark, analyse, tear down.
 
@@ -68,14 +72,14 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
         return
     from diskbook import load
     from diskbook.cloud import connect
-    from diskbook.runs import pipeline
+    from diskbook.runs import pipeline, stored
     from diskbook.show import run as show_run
     from diskbook.tables.vocabulary import Provenance
 
     if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
-    folder = _resumed(resume, options) if resume else _begin(str(scenario), options, azure)
+    folder, place = _resumed(resume, options) if resume else (_begin(str(scenario), options, azure), None)
     folder.check_signed()
     connect.update_on_resume(folder, azure)
     if options["expires"] is not None:
@@ -85,7 +89,8 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     click.echo(show_run.target_text(folder.manifest))
     if folder.manifest["provenance"] == Provenance.IMPORTED:
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
-    outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
+    with stored.kept(folder, stored.place_of(folder, options["store"]) or place):
+        outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
     click.echo(outcome.words)
     _say_standing(folder)
 
@@ -125,11 +130,11 @@ def _note(folder: Any, options: dict[str, Any]) -> None:
 
 
 def _resumed(name: str, options: dict[str, Any]) -> Any:
-    from diskbook.store import run as runs
+    from diskbook.runs import stored
 
     if options["hosts"] or options["folder"]:
         raise UsageError("a run goes on on the hosts that it began on; leave --hosts and --folder out")
-    return runs.open_run(name)
+    return stored.working_copy(name)
 
 
 def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any:

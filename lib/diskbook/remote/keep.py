@@ -20,6 +20,7 @@ from diskbook.remote.objects import open_objects
 from diskbook.remote.patience import UnreachableError
 
 Lost = Callable[[DiskbookError], None]
+IsWhole = Callable[[], bool]
 
 _SIGNS = 3
 """Signs of life a lease."""
@@ -56,8 +57,10 @@ class Keeper:
 
 
 @contextlib.contextmanager
-def keeping(folder: Path, address: Address, lost: Lost, lease_s: float = lease.LEASE_S) -> Iterator[Hold]:
-    """Own a run in a store for the length of a with block, and keep it there; whole at its end.
+def keeping(
+    folder: Path, address: Address, lost: Lost, is_whole: IsWhole, lease_s: float = lease.LEASE_S
+) -> Iterator[Hold]:
+    """Own a run in a store for the length of a with block, and keep it there.
 
     Parameters
     ----------
@@ -67,6 +70,8 @@ def keeping(folder: Path, address: Address, lost: Lost, lease_s: float = lease.L
         The run in the store.
     lost
         Called once, from another thread, when the run must not be worked on any more.
+    is_whole
+        Asked at the end: whether the run is finished, so that readers may see it.
     lease_s
         For how long the run is taken for owned without a sign of life.
 
@@ -86,17 +91,22 @@ def keeping(folder: Path, address: Address, lost: Lost, lease_s: float = lease.L
     keeper = Keeper(hold, Folder(folder), lost)
     thread = threading.Thread(target=keeper.loop, name=f"keep {address.name}", daemon=True)
     try:
-        push.store_new(hold, keeper.folder)
+        push.store_all(hold, keeper.folder)
         thread.start()
         yield hold
-    except BaseException:
+    except BaseException as error:
         _finish(keeper, thread)
         _leave(keeper)
+        if keeper.error is not None:  # why the work was stopped
+            raise DiskbookError(f"{keeper.error}; here: {error}") from error
         raise
     _finish(keeper, thread)
     if keeper.error is not None:
         raise keeper.error
-    push.complete(hold, keeper.folder)
+    if is_whole():
+        push.complete(hold, keeper.folder)
+    else:
+        _leave(keeper)
 
 
 def _finish(keeper: Keeper, thread: threading.Thread) -> None:
@@ -110,5 +120,5 @@ def _leave(keeper: Keeper) -> None:
     if isinstance(keeper.error, LeaseLostError):
         return
     with contextlib.suppress(DiskbookError, OSError):
-        push.store_new(keeper.hold, keeper.folder)
+        push.store_all(keeper.hold, keeper.folder)
     push.release(keeper.hold)

@@ -73,8 +73,8 @@ def patiently(do: Callable[[], _Answer], where: str, patience_s: float = PATIENC
                 raise StoreError(f"{where}: {_words(error)}") from None
             if time.monotonic() + wait > deadline:
                 raise UnreachableError(
-                    f"{where}: the store failed for {patience_s:.0f} s (last: {_words(error)}); what is stored "
-                    "is whole: try again when it is well"
+                    f"{where}: the store failed for {patience_s:.0f} s (last: {_words(error)}); what "
+                    "is stored is whole: try again when it is well"
                 ) from None
         time.sleep(wait * random.uniform(0.5, 1.0))  # many workers must not come back at once
         wait = min(2 * wait, _LONGEST_WAIT_S)

@@ -33,15 +33,19 @@ class Pushed:
     files: int
     size: int
     sent: int
+    whole: bool = True
 
     @property
     def words(self) -> str:
         """One line for the user."""
-        return f"{self.address}: whole, {self.files} files, {self.size / 1e6:.1f} MB; {self.sent} sent now"
+        state = (
+            "whole" if self.whole else "unfinished, so read by 'run --resume' and 'fetch --unfinished' alone"
+        )
+        return f"{self.address}: {state}, {self.files} files, {self.size / 1e6:.1f} MB; {self.sent} sent now"
 
 
-def push(folder: Path, store: Address, lease_s: float = lease.LEASE_S) -> Pushed:
-    """Copy a run into a store, whole; readers see all of it or what was there before.
+def push(folder: Path, store: Address, whole: bool = True, lease_s: float = lease.LEASE_S) -> Pushed:
+    """Copy a run into a store; readers see all of it or what was there before.
 
     Parameters
     ----------
@@ -49,6 +53,8 @@ def push(folder: Path, store: Address, lease_s: float = lease.LEASE_S) -> Pushed
         The run's folder.
     store
         Where its folder goes.
+    whole
+        Whether it is finished: readers see it from then on.
     lease_s
         For how long the run is taken for owned without a sign of life.
 
@@ -61,7 +67,11 @@ def push(folder: Path, store: Address, lease_s: float = lease.LEASE_S) -> Pushed
     objects = open_objects(address)
     hold = lease.claim(objects, lease_s)
     try:
-        return complete(hold, Folder(folder))
+        if whole:
+            return complete(hold, Folder(folder))
+        sent, files = store_all(hold, Folder(folder)), hold.log.state.files
+        release(hold)
+        return Pushed(address, len(files), records.sizes(files.values()), sent, False)
     except BaseException:
         release(hold)
         raise
@@ -69,11 +79,11 @@ def push(folder: Path, store: Address, lease_s: float = lease.LEASE_S) -> Pushed
 
 def complete(hold: Hold, folder: Folder) -> Pushed:
     """Store all of a run that is owned, say that it is whole, and let go of it."""
-    sent = 0
+    sent, objects = 0, hold.log.objects
     while True:
-        sent += store_new(hold, folder)
-        files, objects, stored = folder.entries(), hold.log.objects, hold.log.state
-        ledger = contents.ledger_of(folder.path)
+        sent += store_all(hold, folder)
+        files, ledger = folder.entries(), contents.ledger_of(folder.path)
+        stored = hold.log.state
         if len(ledger) != stored.ledger_size() or not files.items() <= stored.files.items():
             continue  # something has grown or changed meanwhile
         if ledger:
@@ -81,6 +91,16 @@ def complete(hold: Hold, folder: Folder) -> Pushed:
             _send(objects, {LEDGER: files[LEDGER]}, {LEDGER: ledger}, folder, hold)
         if hold.append("complete", files=files):
             return Pushed(objects.address, len(files), records.sizes(files.values()), sent)
+
+
+def store_all(hold: Hold, folder: Folder) -> int:
+    """Store what is new, also where that takes several records; return how many files were sent."""
+    sent = 0
+    while True:
+        before = hold.log.state.number
+        sent += store_new(hold, folder)
+        if hold.log.state.number == before:
+            return sent
 
 
 def store_new(hold: Hold, folder: Folder) -> int:

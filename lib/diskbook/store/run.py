@@ -25,6 +25,7 @@ from diskbook import load
 from diskbook.base import client, files, paths, unpack
 from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.base.files import write_atomic
+from diskbook.remote import address, fetch
 from diskbook.scenario.model import Scenario
 
 SCHEMA = 1
@@ -46,7 +47,15 @@ def runs_root() -> Path:
 
 
 def folder_of(name: str | Path) -> Path:
-    """Folder of a run given by name, or by a path (anything with a slash)."""
+    """Folder of a run on this machine, given by name, or by a path (anything with a slash).
+
+    Raises
+    ------
+    UsageError
+        For an address: what is new begins here, and `diskbook push` brings it into a store.
+    """
+    if address.is_address(name):
+        raise UsageError(f"{name} is an address: name a run of this machine; 'diskbook push' brings it there")
     return Path(name) if os.sep in str(name) else runs_root() / name
 
 
@@ -266,7 +275,9 @@ def create(name: str) -> Run:
 
 
 def open_run(name: str | Path) -> Run:
-    """Open an existing run by name or path, and make sure that it is one.
+    """Open an existing run by name, path or address, and make sure that it is one.
+
+    Of an address it is a copy, as the run was when it was last whole, kept in the cache.
 
     Raises
     ------
@@ -275,7 +286,7 @@ def open_run(name: str | Path) -> Run:
     DiskbookError
         When the folder is damaged or foreign, or has a link in it.
     """
-    folder = folder_of(name)
+    folder = fetch.cached(address.run(str(name))) if address.is_address(name) else folder_of(name)
     if not folder.is_dir():
         known = [path.parent.name for path in runs_root().glob("*/manifest.json")]
         raise unknown("run", str(name), known)

@@ -1,0 +1,51 @@
+"""Runs in object storage: `push`, `fetch`, `verify`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("name", metavar="RUN")
+@click.argument("store", metavar="STORE")
+def push(name: str, store: str) -> None:
+    """Copy RUN into STORE: file:///FOLDER, abfs://CONTAINER/FOLDER or s3://BUCKET/FOLDER.
+
+    Raw results are sent once and never replaced. Readers see the run when all of it is there. Pushed again,
+    what is new goes there. The run's private key stays here.
+    """
+    from diskbook.runs import stored
+
+    click.echo(stored.push(name, store).words)
+
+
+@click.command()
+@click.argument("address", metavar="ADDRESS")
+@click.option("--unfinished", is_flag=True, help="As far as it has come, also where it is not whole.")
+@click.option("--to", "target", type=Path, metavar="FOLDER", help="Into this folder, not among the runs.")
+def fetch(address: str, unfinished: bool, target: Path | None) -> None:
+    """Bring the run at ADDRESS among the runs of this machine, or one that is here up to date."""
+    from diskbook.runs import stored
+
+    run, changed = stored.fetch(address, unfinished, target)
+    click.echo(f"run {run.name}, folder {run.folder}" + ("" if changed else ": nothing new was there"))
+
+
+@click.command()
+@click.argument("place", metavar="STORE")
+def verify(place: str) -> None:
+    """Read all of STORE, or of one run in it, and hold each file against its hash.
+
+    Ends with 1 when something is missing or was changed.
+    """
+    from diskbook.remote import address, verify as verifying
+
+    faults = 0
+    for run in verifying.verify(address.parse(place)):
+        click.echo(run.words)
+        faults += len(run.faults)
+    if faults:
+        sys.exit(1)

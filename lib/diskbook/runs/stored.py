@@ -1,0 +1,95 @@
+"""Runs that are in a store: pushed there, brought from there, and worked on while they are kept there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+from diskbook.base.errors import DiskbookError
+from diskbook.remote import address as addresses, fetch as fetching, push as pushing
+from diskbook.remote.address import Address
+from diskbook.remote.keep import keeping
+from diskbook.remote.push import Pushed
+from diskbook.store import run as runs, session
+from diskbook.store.run import Run
+
+
+def push(name: str, store: str) -> Pushed:
+    """Copy a run of this machine into a store; one that is unfinished can be gone on with there, not read.
+
+    Raises
+    ------
+    UsageError
+        When there is no such run, or the store is no address.
+    DiskbookError
+        When it is being worked on here or there, or the store fails.
+    """
+    place, run = addresses.parse(store), runs.open_run(name)
+    with session.session(run):
+        return pushing.push(run.folder, place, run.done("benchmark"))
+
+
+def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tuple[Run, bool]:
+    """Bring a run from a store among the runs of this machine, or one that is here up to date.
+
+    Returns
+    -------
+    tuple
+        The run, and whether anything was fetched.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        When there is no such run, it is not whole, or the run of that name here is another.
+    """
+    place = addresses.run(text)
+    folder = (target or runs.runs_root()) / place.name
+    changed = fetching.fetch(place, folder, unfinished)
+    return runs.open_run(folder.absolute()), changed
+
+
+def place_of(run: Run, store: str | None) -> Address | None:
+    """Address of a run in a store, None where none was named."""
+    return addresses.parse(store) / run.name if store is not None else None
+
+
+@contextlib.contextmanager
+def kept(run: Run, place: Address | None) -> Iterator[None]:
+    """Keep a run in a store for the length of a with block, if in any; it ends when another takes it over.
+
+    Raises
+    ------
+    DiskbookError
+        When another works on it, or has taken it over.
+    """
+    if place is None:
+        yield
+        return
+
+    def lost(error: DiskbookError) -> None:
+        print(f"diskbook: {error}; stopping", flush=True)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with keeping(run.folder, place, lost, lambda: run.done("benchmark")):
+        yield
+
+
+def working_copy(name: str) -> tuple[Run, Address | None]:
+    """Open a run to go on with it: of an address as far as it has come, among the runs of this machine.
+
+    Returns
+    -------
+    tuple
+        The run, and its address if it has one.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        As `fetch`.
+    """
+    if not addresses.is_address(name):
+        return runs.open_run(name), None
+    return fetch(name, unfinished=True)[0], addresses.run(name)

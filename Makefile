@@ -10,7 +10,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser run test test-fast lint types format coverage faults bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader attack fuzz samples lock fresh clean
+.PHONY: help setup browser azurite run test test-fast lint types format coverage faults bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader attack fuzz samples lock fresh clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -21,10 +21,13 @@ setup: ## install what is missing (part of every target)
 browser: setup
 	@lib/setup.sh browser
 
+azurite: setup
+	@lib/azurite.sh
+
 run: setup ## measure zone-redundant disks on the emulator, from nothing to the report (4 minutes)
 	@$(BIN)/diskbook run zone-disks --cloud emulator --preset quick
 
-test: browser ## check style and types, and run all tests
+test: browser azurite ## check style and types, and run all tests
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/pytest -n 6 --durations=20

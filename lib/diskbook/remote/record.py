@@ -120,6 +120,8 @@ class State:
     files: dict[str, Entry] = field(default_factory=dict)
     tail: str = ""
     """What the ledger has grown by since it was stored as a file."""
+    named: set[tuple[str, Entry]] = field(default_factory=set)
+    """All files that any record names, also those that others have replaced since."""
     complete: Record | None = None
     """The newest record that has the run whole."""
 
@@ -135,6 +137,7 @@ class State:
             raise DiskbookError(
                 f"{where} does not follow the record before it: one was lost or changed; restore the log"
             )
+        self.named.update(record.files.items())
         self.number, self.digest = record.number, hashlib.sha256(content).hexdigest()
         if record.kind == "claim":
             self.token, self.holder, self.since_utc = record.token, record.owner, record.time_utc

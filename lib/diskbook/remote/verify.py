@@ -78,7 +78,7 @@ def _run(objects: Objects, names: set[str]) -> Verified:
     if lost and not result.faults:
         record = records.name_of(log.state.number + 1)
         result.faults.append(f"{objects.address / record} is missing; restore it")
-    entries = _entries(log.state)
+    entries = sorted(log.state.named, key=lambda item: (item[0], item[1].sha256))
     result.state = _state(log.state)
     result.files, result.size = len(entries), records.sizes(entry for _, entry in entries)
     result.unused = len(
@@ -95,12 +95,6 @@ def _run(objects: Objects, names: set[str]) -> Verified:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         result.faults += [text for text in pool.map(fault, entries) if text]
     return result
-
-
-def _entries(state: State) -> list[tuple[str, Entry]]:
-    """Files of the newest whole state, and those that came since."""
-    whole = list(state.complete.files.items()) if state.complete else []
-    return sorted({*whole, *state.files.items()}, key=lambda item: (item[0], item[1].sha256))
 
 
 def _state(state: State) -> str:

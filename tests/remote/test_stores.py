@@ -1,0 +1,271 @@
+"""Stores on a disk and on a real server: whole or not there, one owner, nothing replaced, every hash held."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.cli import cli
+from diskbook.remote import fetch, lease, push, record as records, verify
+from diskbook.remote.address import Address
+from diskbook.remote.contents import Folder
+from diskbook.remote.keep import keeping
+from diskbook.remote.lease import LeaseLostError
+from diskbook.remote.objects import LocalObjects, Objects, RemoteObjects, open_objects
+from diskbook.runs import stored
+from diskbook.store.run import Run, folder_of, open_run
+from support.stores import add_trial, contents, small_run
+
+pytestmark = pytest.mark.emulator
+
+SHORT_S = 0.6
+"""A lease."""
+
+
+@pytest.fixture
+def run(store: Address, tmp_path: Path) -> Run:
+    return small_run(tmp_path / "runs" / "lab-1")
+
+
+def objects_of(store: Address) -> Objects:
+    return open_objects(store / "lab-1", 5)
+
+
+def test_a_run_comes_back_byte_for_byte(store: Address, run: Run, tmp_path: Path) -> None:
+    first = push.push(run.folder, store)
+    assert fetch.fetch(store / "lab-1", tmp_path / "copy" / "lab-1")
+    assert contents(tmp_path / "copy" / "lab-1") == contents(run.folder)
+    assert not (tmp_path / "copy/lab-1/keys").exists()
+    assert not any("PRIVATE" in str(objects_of(store).read(name)) for name in objects_of(store).names())
+    assert (first.files, first.sent) == (6, 5)
+    assert push.push(run.folder, store).sent == 0
+
+
+def test_every_command_that_takes_a_run_takes_its_address(store: Address, run: Run) -> None:
+    push.push(run.folder, store)
+    copy = open_run(str(store / "lab-1"))
+    assert (copy.name, copy.ledger(), copy.is_signed) == ("lab-1", run.ledger(), True)
+    add_trial(run, 7)
+    push.push(run.folder, store)
+    assert len(open_run(str(store / "lab-1")).ledger()) == len(copy.ledger()) + 1
+    with pytest.raises(UsageError, match=r"there is no run at .*/lab-2; 'diskbook verify .*' lists the runs"):
+        open_run(str(store / "lab-2"))
+
+
+def test_a_copy_that_is_cut_off_is_not_seen_and_goes_on(
+    store: Address, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push.push(run.folder, store)
+    before = open_run(str(store / "lab-1")).ledger()
+    for number in range(10, 20):
+        add_trial(run, number)
+    kind: Any = LocalObjects if store.scheme == "file" else RemoteObjects
+    create, sent = kind.create, []
+
+    def failing(self: Any, name: str, content: bytes) -> bool:
+        if name.startswith("files/"):
+            sent.append(name)
+            if len(sent) > 5:
+                raise DiskbookError("the way is gone")
+        return bool(create(self, name, content))
+
+    monkeypatch.setattr(kind, "create", failing)
+    with pytest.raises(DiskbookError, match="the way is gone"):
+        push.push(run.folder, store)
+    monkeypatch.setattr(kind, "create", create)
+    assert open_run(str(store / "lab-1")).ledger() == before
+    assert next(iter(verify.verify(store))).faults == []
+    push.push(run.folder, store)
+    assert open_run(str(store / "lab-1")).ledger() == run.ledger()
+    result = next(iter(verify.verify(store)))
+    assert (result.unused, result.faults, result.state) == (0, [], "whole")
+
+
+def test_an_unfinished_run_is_gone_on_with_and_not_read(store: Address, run: Run, tmp_path: Path) -> None:
+    push.push(run.folder, store, whole=False)
+    address = store / "lab-1"
+    with pytest.raises(UsageError, match=r"is not whole yet \(it was cut off\)"):
+        open_run(str(address))
+    with pytest.raises(UsageError, match="--unfinished"):
+        fetch.fetch(address, tmp_path / "copy" / "lab-1")
+    other = tmp_path / "other" / "lab-1"
+    assert fetch.fetch(address, other, unfinished=True)
+    assert contents(other) == contents(run.folder)
+    add_trial(Run(other), 8)
+    push.push(other, store)
+    with pytest.raises(UsageError, match="further on than this folder; 'diskbook fetch"):
+        push.push(run.folder, store)
+    assert fetch.fetch(address, run.folder)
+    assert contents(run.folder) == contents(other)
+    assert not fetch.fetch(address, run.folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda folder: next(folder.glob("raw/*")).write_bytes(b"X"), "which is another here"),
+        (lambda folder: next(folder.glob("raw/*")).unlink(), "which is missing here"),
+        (lambda folder: (folder / "ledger.jsonl").write_text('{"event": "x"}\n' * 9), "has another ledger"),
+        (lambda folder: (folder / "raw/x").symlink_to("/etc/passwd"), "is a link"),
+    ],
+)
+def test_what_was_stored_is_never_replaced(store: Address, run: Run, change: Any, words: str) -> None:
+    push.push(run.folder, store)
+    before = {name: objects_of(store).read(name) for name in objects_of(store).names("files")}
+    change(run.folder)
+    with pytest.raises(DiskbookError, match=words):
+        push.push(run.folder, store)
+    assert {name: objects_of(store).read(name) for name in objects_of(store).names("files")} == before
+    assert next(iter(verify.verify(store))).faults == []
+
+
+def test_of_many_who_claim_a_run_one_gets_it(store: Address) -> None:
+    def claim(_: int) -> str:
+        try:
+            return lease.claim(objects_of(store), SHORT_S).owner
+        except DiskbookError as error:
+            return str(error)
+
+    living = threading.Event()
+    owner = lease.claim(objects_of(store), SHORT_S)
+
+    def live() -> None:
+        while not living.wait(SHORT_S / 6):
+            owner.beat()
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(claim, range(3)))
+    living.set()
+    thread.join()
+    assert all("is being worked on by" in answer for answer in answers)
+    push.release(owner)
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(claim, range(3)))
+    state = lease.read(objects_of(store)).state
+    # Who shows no sign of life afterwards is followed by others, each after a whole lease.
+    claims = [json.loads(objects_of(store).read(name)) for name in sorted(objects_of(store).names("log"))]
+    assert [item["token"] for item in claims if item["kind"] == "claim"] == list(range(1, state.token + 1))
+    assert state.holder in answers
+
+
+def test_who_has_lost_a_run_stores_nothing_more(store: Address, run: Run) -> None:
+    late = lease.claim(objects_of(store), SHORT_S)
+    push.store_new(late, Folder(run.folder))
+    began = time.monotonic()
+    hold = lease.claim(objects_of(store), SHORT_S)
+    assert time.monotonic() - began >= SHORT_S
+    assert (late.token, hold.token) == (1, 2)
+    late._seen = time.monotonic() + 1000  # asleep, and without a sense of time
+    add_trial(run, 30)
+    before = sorted(objects_of(store).names("log"))
+    with pytest.raises(LeaseLostError, match="was taken over by"):
+        push.store_new(late, Folder(run.folder))
+    with pytest.raises(LeaseLostError, match="was taken over by"):
+        late.beat()
+    assert sorted(objects_of(store).names("log")) == before
+    push.complete(hold, Folder(run.folder))
+    assert open_run(str(store / "lab-1")).ledger() == run.ledger()
+    assert next(iter(verify.verify(store))).faults == []
+
+
+WORKER = """
+import sys, threading, time
+from pathlib import Path
+from diskbook.remote import address
+from diskbook.remote.keep import keeping
+from diskbook.store.run import Run
+from support.stores import add_trial
+run = Run(Path(sys.argv[1]))
+with keeping(run.folder, address.run(sys.argv[2]), print, lambda: True, float(sys.argv[3])):
+    print("owned", flush=True)
+    for number in range(100, 100000):
+        add_trial(run, number)
+        time.sleep(0.02)
+"""
+
+
+def test_another_goes_on_where_a_killed_worker_ended(store: Address, run: Run, tmp_path: Path) -> None:
+    address = store / "lab-1"
+    command = [sys.executable, "-c", WORKER, str(run.folder), str(address), str(SHORT_S)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None and worker.stdout.readline() == "owned\n"
+        deadline = time.monotonic() + 20
+        while "100" not in str(lease.read(objects_of(store)).state.tail) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        worker.send_signal(signal.SIGKILL)
+    other = tmp_path / "other" / "lab-1"
+    fetch.fetch(address, other, unfinished=True)
+    names = [event["trial"] for event in Run(other).ledger() if event["event"] == "trial"]
+    assert "r1-b100" in names and len(names) == len(set(names))
+    assert run.folder.joinpath("ledger.jsonl").read_bytes().startswith((other / "ledger.jsonl").read_bytes())
+    assert all((other / "raw" / f"{name}.json.gz").exists() for name in names)
+    lost: list[Any] = []
+    with keeping(other, address, lost.append, lambda: True, SHORT_S) as hold:
+        add_trial(Run(other), 5)
+        assert hold.token == 2
+    assert open_run(str(address)).ledger() == Run(other).ledger() and not lost
+
+
+def test_the_worker_whose_run_was_taken_over_is_stopped(store: Address, run: Run) -> None:
+    lost: list[str] = []
+    with pytest.raises(LeaseLostError, match="was taken over by"):
+        with keeping(
+            run.folder, store / "lab-1", lambda error: lost.append(str(error)), lambda: True, SHORT_S
+        ):
+            # As another does that has seen no sign of life.
+            log = lease.read(objects_of(store))
+            lease._append(log, log.state.token + 1, "other", "claim")
+            for _ in range(100):
+                if lost:
+                    break
+                time.sleep(0.05)
+    assert len(lost) == 1 and "was taken over by other" in lost[0]
+
+
+def test_verify_finds_what_was_changed_or_lost(store: Address, run: Run) -> None:
+    push.push(run.folder, store)
+    objects, runner = objects_of(store), CliRunner()
+    done = runner.invoke(cli, ["verify", str(store)])
+    assert (done.exit_code, done.output.strip()) == (0, "lab-1: whole, 6 files, 0.0 MB: every hash agrees")
+    raw = next(name for name in objects.names("files") if "/raw/" in name)
+    objects.replace(raw, objects.read(raw)[:-1] + b"X")
+    done = runner.invoke(cli, ["verify", str(store / "lab-1")])
+    assert done.exit_code == 1 and f"{raw} is not what was stored: its hash is another" in done.output
+    with pytest.raises(DiskbookError, match="its hash is another"):
+        fetch.cached(store / "lab-1")
+    last = sorted(objects.names("log"))[-1]
+    content = objects.read(last)
+    objects.replace(last, content[: len(content) // 2])
+    assert "is damaged" in next(iter(verify.verify(store))).words
+    objects.replace(last, content.replace(b'"claim"', b'"state"'))
+    objects.replace(records.name_of(2), objects.read(records.name_of(2)) + b" ")
+    assert "does not follow the record before it" in next(iter(verify.verify(store))).words
+
+
+def test_the_commands_push_and_fetch(store: Address, run: Run, tmp_path: Path) -> None:
+    pushed = stored.push("lab-1", str(store))
+    assert pushed.words == f"{store}/lab-1: whole, 6 files, 0.0 MB; 5 sent now"
+    _, changed = stored.fetch(f"{store}/lab-1")
+    assert not changed
+    (tmp_path / "new").mkdir()
+    copy, changed = stored.fetch(f"{store}/lab-1", target=tmp_path / "new")
+    assert changed and contents(copy.folder) == contents(run.folder)
+    with pytest.raises(UsageError, match="is an address: name a run of this machine"):
+        stored.push(f"{store}/lab-1/../x", str(store)) if False else Run(
+            stored.runs.folder_of(f"{store}/lab-1")
+        )

@@ -266,6 +266,4 @@ def test_the_commands_push_and_fetch(store: Address, run: Run, tmp_path: Path) -
     copy, changed = stored.fetch(f"{store}/lab-1", target=tmp_path / "new")
     assert changed and contents(copy.folder) == contents(run.folder)
     with pytest.raises(UsageError, match="is an address: name a run of this machine"):
-        stored.push(f"{store}/lab-1/../x", str(store)) if False else Run(
-            stored.runs.folder_of(f"{store}/lab-1")
-        )
+        folder_of(f"{store}/lab-1")

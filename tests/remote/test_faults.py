@@ -59,6 +59,11 @@ def first(fault: Fault, *methods: str) -> Fault:
     return of_some
 
 
+def busy(request: Request, _: Send) -> Answer:
+    answers = ((503, "ServerBusy"), (500, "InternalError"), (429, "TooManyRequests"))
+    return error(*answers[len(request.path) % 3])
+
+
 def lost_answer(_: Request, send_on: Send) -> None:
     """The server has done it, and nobody is told."""
     send_on()
@@ -82,9 +87,7 @@ def damaged_answer(request: Request, send_on: Send) -> Answer:
 
 
 FAULTS: dict[str, Callable[[Proxy], Fault]] = {
-    "503": lambda proxy: first(lambda *_: error(503, "ServerBusy")),
-    "500": lambda proxy: first(lambda *_: error(500, "InternalError")),
-    "429": lambda proxy: first(lambda *_: error(429, "TooManyRequests")),
+    "503, 500 or 429": lambda proxy: first(busy),
     "409 and nothing there": lambda proxy: first(lambda *_: error(409, "BlobAlreadyExists"), "PUT"),
     "cut upload": lambda proxy: first(
         lambda request, _: proxy.send_on(request, len(request.body) // 2) and None, "PUT"

@@ -139,7 +139,14 @@ class RemoteObjects:
 
     def replace(self, name: str, content: bytes) -> None:
         """See `Objects`."""
-        self._ask(name, lambda: self._system.pipe_file(f"{self._root}/{name}", content))
+
+        def replace() -> None:
+            try:
+                self._system.pipe_file(f"{self._root}/{name}", content)
+            except FileExistsError:
+                raise Passing(f"{name} is said to be in the way, and may be replaced") from None
+
+        self._ask(name, replace)
 
     def _is_same(self, name: str, content: bytes) -> bool:
         try:

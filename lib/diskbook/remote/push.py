@@ -22,6 +22,7 @@ from diskbook.remote.objects import Objects, open_objects
 from diskbook.remote.record import LEDGER, Entry, State
 
 _AT_ONCE = 8
+_READS = 3  # times that a file is read whose hash does not fit: it may be the way's fault
 _LARGEST_TAIL = 1_000_000  # bytes of ledger in one record
 
 
@@ -160,7 +161,7 @@ def read(objects: Objects, name: str, entry: Entry) -> bytes:
         When it is missing, or its hash is another.
     """
     place = records.place_of(name, entry)
-    for _ in range(2):  # a hash that does not fit may be the way's fault
+    for _ in range(_READS):
         try:
             content = objects.read(place)
         except FileNotFoundError:

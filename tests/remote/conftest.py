@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-import adlfs
 import pytest
 
 from diskbook.base import paths
@@ -20,6 +19,7 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="module")
 def server() -> Iterator[int]:
     """Port of an Azurite with an empty container `runs`."""
+    adlfs = pytest.importorskip("adlfs", reason="the extra 'cluster' is not installed ('make azurite' does)")
     with azurite.running() as port:
         adlfs.AzureBlobFileSystem(connection_string=azurite.connection_string(port)).mkdir("runs")
         yield port

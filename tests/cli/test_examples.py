@@ -24,6 +24,7 @@ from diskbook import cli
 from diskbook.base import paths
 from diskbook.cli.examples import HEAD
 from diskbook.emulator import jump, lifecycle
+from diskbook.remote import address, push
 from diskbook.runs import pipeline, record, samples
 from diskbook.store.run import Run
 from support import fio_documents
@@ -67,6 +68,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             fio_documents.write(place / "results" / arm / "read.json", fio_documents.entry())
         (place / "nightly.toml").write_text('[matrix]\nscenario = ["zone-disks"]\npreset = ["quick"]\n')
         (place / "device").write_bytes(bytes(1 << 24))
+        push.push(place / "runs" / "my-run", address.parse(f"file://{place}/lab"))
         _stop_short(patch)
         yield place
 
@@ -99,7 +101,8 @@ def test_every_example_does_what_it_says(command: tuple[str, ...], world: Path) 
     lines = examples_of(*command)
     assert lines, "the help has no examples"
     for line in lines:
-        program, *words = shlex.split(line.replace("/dev/sdc", "device --seconds 0.2 --size-gib 0.01"))
+        typed = line.replace("/dev/sdc", "device --seconds 0.2 --size-gib 0.01").replace("/srv", str(world))
+        program, *words = shlex.split(typed)
         assert program == "diskbook" and tuple(words[: len(command)]) == command
         done = CliRunner().invoke(cli.cli, [word.replace("recorded", "my-run") for word in words])
         assert done.exit_code in EXIT.get(command[0], {0}), f"{line}: {done.output} {done.exception!r}"

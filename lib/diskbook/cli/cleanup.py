@@ -11,7 +11,7 @@ from diskbook.cli.examples import examples
 from diskbook.cli.output import json_option, progress_apart, show_json
 
 
-@click.command(epilog=examples("diskbook teardown my-run"))
+@click.command(epilog=examples("diskbook teardown my-run", "diskbook teardown file:///srv/lab/my-run"))
 @click.argument("name", metavar="RUN", shell_complete=complete.runs)
 def teardown(name: str) -> None:
     """Delete whatever RUN has left standing."""

@@ -18,6 +18,8 @@ from diskbook.cli.options import expires, max_cost, setting
         "diskbook run zone-disks --preset standard --name second --set design.replicates=5",
         "diskbook run local-disk --cloud inventory --folder .",
         "diskbook run --resume my-run",
+        "diskbook run --resume file:///srv/lab/my-run",
+        "diskbook run zone-disks --store file:///srv/lab",
     )
 )
 @click.argument("scenario", required=False, shell_complete=complete.scenarios)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 
 import click
 
+from diskbook.cli import complete
+from diskbook.cli.examples import examples
+from diskbook.cli.output import json_option, show, show_json
 
-@click.command()
-@click.argument("name", metavar="RUN")
+
+@click.command(epilog=examples("diskbook push my-run file:///srv/lab"))
+@click.argument("name", metavar="RUN", shell_complete=complete.runs)
 @click.argument("store", metavar="STORE")
 def push(name: str, store: str) -> None:
     """Copy RUN into STORE: file:///FOLDER, abfs://CONTAINER/FOLDER or s3://BUCKET/FOLDER.
@@ -22,7 +27,7 @@ def push(name: str, store: str) -> None:
     click.echo(stored.push(name, store).words)
 
 
-@click.command()
+@click.command(epilog=examples("diskbook fetch file:///srv/lab/my-run"))
 @click.argument("address", metavar="ADDRESS")
 @click.option("--unfinished", is_flag=True, help="As far as it has come, also where it is not whole.")
 @click.option("--to", "target", type=Path, metavar="FOLDER", help="Into this folder, not among the runs.")
@@ -34,18 +39,27 @@ def fetch(address: str, unfinished: bool, target: Path | None) -> None:
     click.echo(f"run {run.name}, folder {run.folder}" + ("" if changed else ": nothing new was there"))
 
 
-@click.command()
+@click.command(
+    epilog=examples("diskbook verify file:///srv/lab", "diskbook verify file:///srv/lab/my-run --json")
+)
 @click.argument("place", metavar="STORE")
-def verify(place: str) -> None:
+@json_option
+def verify(place: str, as_json: bool) -> None:
     """Read all of STORE, or of one run in it, and hold each file against its hash.
 
     Ends with 1 when something is missing or was changed.
     """
     from diskbook.remote import address, verify as verifying
 
-    faults = 0
+    runs = []
     for run in verifying.verify(address.parse(place)):
-        click.echo(run.words)
-        faults += len(run.faults)
-    if faults:
+        runs.append(run)
+        if not as_json:
+            show(run.words)
+    if as_json:
+        from diskbook.show import documents
+
+        rows = [documents.StoredRow(**dataclasses.asdict(run)) for run in runs]
+        show_json(documents.Verify(runs=rows, n_faults=sum(len(run.faults) for run in runs)))
+    if any(run.faults for run in runs):
         sys.exit(1)

@@ -225,6 +225,26 @@ class Sweep(Document):
     not_deleted: list[str] = Field(description="with --delete: what was left, and why")
 
 
+class StoredRow(Record):
+    """A run in a store, read whole."""
+
+    name: str
+    files: int = Field(description="files that were held against their hashes, of all its states")
+    size: int = Field(description="bytes of them")
+    state: str = Field(description="whole, cut off, or who works on it")
+    unused: int = Field(description="objects left by copies that were cut off; no fault")
+    faults: list[str]
+
+
+class Verify(Document):
+    """What a store holds, each file held against its hash."""
+
+    COMMAND: ClassVar[str] = "verify"
+
+    runs: list[StoredRow]
+    n_faults: int
+
+
 class EmulatorRow(Record):
     """An emulator of this user."""
 
@@ -299,4 +319,16 @@ class Plan(Document):
     words: str = Field(description="all that the command prints without --json")
 
 
-DOCUMENTS = (Overview, Plan, Doctor, Why, Protocol, Report, Tables, Import, Sweep, Emulators)
+DOCUMENTS = (
+    Overview,
+    Plan,
+    Doctor,
+    Why,
+    Protocol,
+    Report,
+    Tables,
+    Import,
+    Sweep,
+    Verify,
+    Emulators,
+)

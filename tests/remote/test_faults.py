@@ -12,7 +12,7 @@ import pytest
 
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
-from diskbook.remote import address, lease, push, record as records, verify
+from diskbook.remote import address, lease, patience, push, record as records, verify
 from diskbook.remote.address import Address
 from diskbook.remote.contents import Folder
 from diskbook.remote.lease import LeaseLostError
@@ -32,6 +32,7 @@ _numbers = itertools.count(1)
 @pytest.fixture
 def proxy(server: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Proxy]:
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(patience, "_FIRST_WAIT_S", 0.02)
     with azurite.proxy(server) as between:
         monkeypatch.setenv(azurite.VARIABLE, azurite.connection_string(between.port))
         yield between
@@ -70,7 +71,7 @@ def lost_answer(_: Request, send_on: Send) -> None:
 
 
 def slow(_: Request, send_on: Send) -> Answer:
-    time.sleep(0.1)
+    time.sleep(0.03)
     return send_on()
 
 

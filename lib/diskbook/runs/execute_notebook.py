@@ -25,6 +25,9 @@ USER_ERRORS = (
     "JobLost",
     "StepFailed",
     "NoRoomError",
+    "StoreError",
+    "UnreachableError",
+    "LeaseLostError",
 )
 """DiskbookError and all of its kind: of what a cell raised papermill knows the name alone."""
 EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user

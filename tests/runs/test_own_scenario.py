@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import nbformat
 import pytest
@@ -107,7 +108,7 @@ def test_a_module_beside_it_draws_its_own_picture_and_is_named_again_to_go_on(pl
     run = Run(place.parent / "runs" / "toy")
     assert run.manifest[beside.RECORD] == ["3-analyse-toy.ipynb", "toy.py"]
     report = (run.folder / "report.html").read_text()
-    assert "<li>Lrs-z1</li>" in report and "A picture of the toy" in report
+    assert "<li>Lrs-z1</li>" in report and "A picture of the toy" in unquote(report)
     assert [path.name for path in (run.folder / "figures").glob("*.svg")] == ["all-trials.svg"]
 
     again = cli("run", "--resume", "toy")

@@ -14,6 +14,6 @@ def run_cells(scenario: str, module: str, a: Analysis) -> None:
     cells = json.loads((NOTEBOOKS / f"3-analyse-{scenario}.ipynb").read_text())["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"][2:]
     names: dict[str, Any] = {"a": a}
-    exec(f"from diskbook import show\nfrom diskbook.analysis import {module}, write", names)
+    exec(f"from diskbook import show\nfrom diskbook.analysis import {module}, rerun, write", names)
     for source in sources:
         exec(source, names)

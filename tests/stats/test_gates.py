@@ -256,7 +256,7 @@ def test_mixed_strata_are_said_and_estimated_apart() -> None:
     others = found.strata[found.strata["stratum"] != near["stratum"]]
     assert len(others) == 2 and others["ratio"].isna().all() and others["reason"].str.len().min() > 0
     general = by_scope(found)["disks like these"]
-    assert f"({near['ci_low']:.3f} to {near['ci_high']:.3f}), 3 replicates" in general["warnings"]
+    assert f"CI {near['ci_low']:.3f} to {near['ci_high']:.3f}, 3 replicates" in general["warnings"]
     assert list(found.strata.columns) == schema.STRATA.names
     assert len(schema.validate(schema.STRATA, found.strata)) == len(found.strata)
 

@@ -184,7 +184,9 @@ def test_the_cause_of_a_rate_is_named_where_something_shows_it() -> None:
     assert grown["qd1"].startswith("the tool's own concurrency")
     alone = sweep(700.0, depths=(1,))["binds"].iloc[0]
     assert alone == "not known: the tool's own concurrency, or a limit that no table names"
-    named = sweep(700.0, depths=(1,), cap_disk_iops=5000.0)["binds"].iloc[0]
+    of_disk = sweep(700.0, depths=(1,), cap_disk_iops=5000.0)["binds"].iloc[0]
+    assert of_disk == alone  # the machine's limit is in no table
+    named = sweep(700.0, depths=(1,), cap_disk_iops=5000.0, cap_vm_iops=6400.0)["binds"].iloc[0]
     assert named.startswith("the tool's own concurrency")
 
 

@@ -72,7 +72,7 @@ def load_curve(points: pd.DataFrame, looks: Mapping[str, ArmLook], run: str, pro
     emulated = Provenance.EMULATED in provenance
     shown = f"{len(curves)} curve{'s' * (len(curves) > 1)}"
     caption = brief(provenance, f"Median and 99th percentile of latency against the rate held, {shown}.")
-    description = f"{finding} {note}"
+    description = brief(provenance, f"{finding} {note}")
     alt = f"Line plots of {'emulated ' if emulated else ''}latency against the rate held, showing: {finding}"
     return Picture("load-curve", title, caption, alt, figure, points, provenance, run, description)
 

@@ -36,7 +36,7 @@ install_extra() {
 mkdir -p .tools
 exec 9>.tools/lock
 flock 9
-.venv/bin/python -c 'import adlfs' 2>/dev/null || install_extra
+.venv/bin/python -c 'import adlfs, distributed' 2>/dev/null || install_extra
 stamp=$(cat lib/azurite/*.json | sha256sum)
 [ "$stamp" != "$(cat .tools/azurite/stamp 2>/dev/null)" ] || exit 0
 if install_node && install_azurite; then

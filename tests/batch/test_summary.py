@@ -16,7 +16,7 @@ from diskbook.batch.matrix import Matrix
 from diskbook.batch.progress import Table
 from diskbook.batch.standing import Standing, State
 from diskbook.runs import begin
-from support.batches import TINY, Played, items, priced
+from support.batches import TINY, Looks, Played, items, priced
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Batch:
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     asked = items(3)
     begin.begin(asked[0].name, TINY, overrides=asked[0].asked.settings).write("report.html", "<p>")
-    batch = Batch(asked, Played(), 10.0, priced(), lambda item: Standing(State.NEW, 1))
+    batch = Batch(asked, Played(), 10.0, priced(), Looks(lambda item: Standing(State.NEW, 1)))
     batch.rows[0].state, batch.rows[0].seconds = "finished", 75.0
     batch.rows[0].standing = Standing(State.FINISHED, 0, 0.5, True, provenance="emulated")
     batch.rows[1].state, batch.rows[1].reason = "failed", "its disk <broke>"

@@ -97,22 +97,22 @@ class Cluster:
                     one.close(timeout=CONNECT_S)
 
 
-def here(lanes: int, workers: int | None = None) -> Cluster:
+def here(workers: int, threads: int) -> Cluster:
     """Start a cluster of processes on this machine; none but this user's can talk to it.
 
     Parameters
     ----------
-    lanes
-        Runs at once, at most.
     workers
-        How many; two are enough for one to go on where the other ends.
+        How many processes; two are enough for one to go on where the other ends.
+    threads
+        Runs at once on each.
     """
     dask = _dask()
     cores = max(2, os.cpu_count() or 1)
     # Scheduler and workers execute what they are sent, and other users reach 127.0.0.1: hence TLS here, too.
     own = dask.LocalCluster(
-        n_workers=workers or min(lanes, 2),
-        threads_per_worker=lanes,
+        n_workers=workers,
+        threads_per_worker=threads,
         resources={CORES: cores, HOST: 1},
         security=True,
         dashboard_address=None,

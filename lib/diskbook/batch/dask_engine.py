@@ -6,6 +6,7 @@ again whose worker was lost; the run's order is known then, and the batch decide
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -34,13 +35,18 @@ class DaskTask:
 
     def __init__(self, item: Item, start: str, future: Any, cluster: Cluster, log: Path) -> None:
         self.item, self._start, self._future, self._cluster, self._log = item, start, future, cluster, log
-        self._is_stopped = self.is_over = False
+        self._is_stopped, self._ended = False, None
 
     def ending(self) -> Ending | None:
         """How it ended; None while it goes on, or waits for a worker."""
-        ending = self._ending()
-        self.is_over = ending is not None
-        return ending
+        if self._ended is None:
+            self._ended = self._ending()
+        return self._ended
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its ending has been seen."""
+        return self._ended is not None
 
     def _ending(self) -> Ending | None:
         state = self._future.status
@@ -252,6 +258,6 @@ def _offers(worker: Worker, need: Mapping[str, int]) -> bool:
 def _why(answer: str | Exception) -> str:
     if isinstance(answer, str):
         return answer
-    if isinstance(answer, ImportError):
-        return f"lacks {answer.name or 'a package'}: install diskbook there as here, with its extra 'cluster'"
+    if lacks := re.search(r"No module named '([\w.]+)'", str(answer)):
+        return f"lacks {lacks[1]}: install diskbook there as here, with its extra 'cluster'"
     return f"cannot be asked ({type(answer).__name__}: {str(answer).splitlines()[0] if str(answer) else ''})"

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from diskbook.base.errors import UsageError
 from diskbook.batch import dask_cluster
-from diskbook.batch.dask_cluster import Tls
+from diskbook.batch.dask_cluster import Cluster, Tls
 from diskbook.batch.dask_engine import DaskEngine
 from diskbook.batch.engine import JOBS, Engine
 from diskbook.batch.local import LocalEngine
@@ -20,6 +20,8 @@ from diskbook.remote import address
 
 LOCAL, DASK = "local", "dask"
 NO_TLS = Tls()
+WORKERS = 2
+"""Of a cluster of this machine: enough for one to go on where the other ends."""
 PARTS = "runs"
 """Folder of a batch's folder: what is here of runs that are in a store."""
 
@@ -85,6 +87,10 @@ def of(
     return place
 
 
+def _here(jobs: int) -> Cluster:
+    return dask_cluster.here(min(jobs, WORKERS), jobs)
+
+
 @contextlib.contextmanager
 def opened(place: Place, matrix: Matrix, folder: Path) -> Iterator[Engine]:
     """Have the engine of a place for the length of a with block.
@@ -99,12 +105,13 @@ def opened(place: Place, matrix: Matrix, folder: Path) -> Iterator[Engine]:
         return
     with dask_cluster.opening(place.scheduler):
         cluster = (
-            dask_cluster.here(matrix.jobs or JOBS)
+            _here(matrix.jobs or JOBS)
             if place.scheduler is None
             else dask_cluster.at(place.scheduler, place.tls)
         )
     try:
-        engine = DaskEngine(cluster, folder, place.store, matrix.jobs)
+        jobs = matrix.jobs or (JOBS if place.scheduler is None else None)
+        engine = DaskEngine(cluster, folder, place.store, jobs)
         engine.check(matrix.items)
         yield engine
     finally:

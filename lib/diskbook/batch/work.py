@@ -59,7 +59,7 @@ def run_item(order: Order) -> str:
         state = stored.bring(place, run.folder)  # what is much, before anybody waits for a sign of life
         _check_first(run, order)
         if state.complete and (when := finished.since(run.folder)):
-            return finished.words(run.folder, when)
+            return f"finished since {when}: {place}"
 
     def begin(state: State) -> None:
         if place is not None:
@@ -67,10 +67,11 @@ def run_item(order: Order) -> str:
         _begin(run, order)
 
     with stored.kept(run, place, order.lease_s, begin):
-        words = pipeline.execute(run, scenario=order.asked.scenario).words
-    if order.is_copy:
-        shutil.rmtree(run.folder)
-    return words
+        outcome = pipeline.execute(run, scenario=order.asked.scenario)
+    if not order.is_copy:
+        return outcome.words
+    shutil.rmtree(run.folder)
+    return f"{outcome.headline}\nstored: {place}"
 
 
 def _check_first(run: Run, order: Order) -> None:

@@ -154,16 +154,17 @@ def _run(batch: Batch, folder: Path) -> None:
 
 def table(rows: Sequence[Timing], scale: float) -> list[str]:
     """Lines to print."""
+    names = f"{'workers':>7}{'runs':>6}{'wall s':>8}{'runs/min':>10}{'of linear':>11}"
     lines = [
         f"Runs of {SCENARIO} that measure nothing (emulated, delays x {scale}) on {os.cpu_count()} cores",
         "",
-        f"{'workers':>7}{'runs':>6}{'wall s':>8}{'runs/min':>10}{'of linear':>11}{'CPU s/run':>11}{'cores':>7}",
+        f"{names}{'CPU s a run':>13}{'cores':>7}",
     ]
     for row in rows:
         limit = "  the cores are the limit" if row.busy > FULL else ""
         lines.append(
             f"{row.workers:>7}{row.runs:>6}{row.wall_s:>8.1f}{row.per_minute:>10.2f}"
-            f"{efficiency(row, rows[0]):>11.2f}{row.run_cpu_s:>11.1f}{row.busy:>7.0%}{limit}"
+            f"{efficiency(row, rows[0]):>11.2f}{row.run_cpu_s:>13.1f}{row.busy:>7.0%}{limit}"
         )
     return lines
 

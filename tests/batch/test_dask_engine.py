@@ -132,15 +132,26 @@ def test_what_nobody_can_run_is_said_before_anything_starts(place: Place, engine
         engine.check([an_item(cloud="inventory", scenario="local-disk")])
 
 
-def test_a_run_that_is_stopped_ends_in_order_and_one_that_waits_does_not_begin(engine: DaskEngine) -> None:
-    engine.program = ("-c", "import signal, sys, time\nsignal.signal(15, lambda *a: sys.exit(143))\n"
-                      "print('ready', flush=True)\ntime.sleep(60)")  # fmt: skip
+ORDERLY = """
+import pathlib, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *a: sys.exit(143))
+pathlib.Path({folder!r}, str(time.monotonic_ns())).touch()
+time.sleep(60)
+"""
+
+
+def test_a_run_that_is_stopped_ends_in_order_and_one_that_waits_does_not_begin(
+    engine: DaskEngine, tmp_path: Path
+) -> None:
+    engine.program = ("-c", ORDERLY.format(folder=str(tmp_path)))
     running = [engine.start(item, None) for item in items(4, cloud="azure")]
-    assert soon(lambda: len(own_processes()) == 3, 30)
-    for task in running:
+    assert soon(lambda: len(list(tmp_path.iterdir())) == 3, 30)
+    running[3].stop()
+    assert ended(running[3]) == Ending(143, "stopped before it began")
+    for task in running[:3]:
         task.stop()
-    assert [ended(task).status for task in running].count(143) >= 1
-    assert all(ended(task).status in (143, -15) for task in running) and own_processes() == []
+    assert [ended(task).status for task in running[:3]] == [143] * 3
+    assert len(list(tmp_path.iterdir())) == 3 and own_processes() == []
 
 
 def own_processes() -> list[psutil.Process]:
@@ -180,7 +191,7 @@ OTHER = """
 import pathlib
 from diskbook.batch import dask_worker
 code, mended = dask_worker.code, pathlib.Path({mended!r})
-dask_worker.code = lambda: code() if mended.exists() else "0.0.9 abc"
+dask_worker.code = lambda code=code: code() if mended.exists() else "0.0.9 abc"
 """
 WITHOUT = "import sys\nsys.modules['diskbook'] = None\n"
 

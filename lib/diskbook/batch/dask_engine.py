@@ -235,20 +235,24 @@ class DaskEngine:
         self._looked = time.monotonic()
 
     def _ask(self, workers: list[Worker]) -> None:
-        if not workers:
-            return
-        with self._cluster.in_words():
-            answers = self._cluster.client.run(
-                dask_worker.unfit,
-                self._challenge,
-                workers=[worker.address for worker in workers],
-                on_error="return",
-            )
-        for address, answer in answers.items():
-            if not isinstance(answer, OSError):  # it has just gone
-                self._asked.add(address)
+        for worker in workers:
+            answer = self._answer(worker.address)
+            if isinstance(answer, OSError):  # it has just gone
+                continue
+            self._asked.add(worker.address)
             if answer:
-                self._unfit[address] = _why(answer)
+                self._unfit[worker.address] = _why(answer)
+
+    def _answer(self, address: str) -> str | Exception:
+        """Why a worker cannot work, by its own word or by the error of asking it."""
+        client = self._cluster.client
+        with self._cluster.in_words():
+            try:
+                said = client.run(dask_worker.unfit, self._challenge, workers=[address], on_error="return")
+            except AssertionError as error:  # Dask's own, of an error that cannot be sent
+                return error
+        answer: str | Exception = said.get(address, OSError("it has gone"))
+        return answer
 
 
 def _offers(worker: Worker, need: Mapping[str, int]) -> bool:

@@ -10,9 +10,10 @@ import pytest
 
 from diskbook.base.errors import DiskbookError
 from diskbook.batch import loop
-from diskbook.batch.engine import Ending
+from diskbook.batch.engine import Ending, EngineLostError
 from diskbook.batch.item import Item
 from diskbook.batch.loop import Batch, Row
+from diskbook.batch.process import HELD, LOST
 from diskbook.batch.standing import Standing, State
 from support.batches import Looks, Played, an_item, items, priced
 
@@ -159,3 +160,33 @@ def test_the_time_left_learns_from_runs_that_finished() -> None:
     assert batch.left_s == 30.0
     batch.rows[0].state, batch.rows[0].seconds = "finished", 20.0
     assert batch.left_s == 40.0
+
+
+def test_a_run_that_another_works_on_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "HELD_S", 0.05)
+    monkeypatch.setattr(loop, "RESCAN_S", 0.01)
+    engine = Played(lambda item, times: Ending(HELD, "b works on it") if times < 3 else Ending(0))
+    batch, events = play(engine, items(1), 10.0)
+    assert events == ["starts 0", "waits 0", "goes on 0", "waits 0", "goes on 0", "finished 0"]
+    assert batch.exit_code == 0 and batch.rows[0].kills == 0
+
+
+def test_a_run_whose_place_was_lost_when_all_was_done_is_finished() -> None:
+    engine = Played(lambda item, times: Ending(LOST, "its place was lost"))
+    shelf = Looks(lambda item: Standing(State.FINISHED if engine.starts else State.NEW, 0, 1.0, True))
+    batch = Batch(items(1), engine, None, priced(), shelf)
+    batch.run(lambda event, row: None)
+    assert states(batch) == ["finished"]
+
+
+def test_an_engine_that_is_lost_leaves_its_runs_cut_short() -> None:
+    engine = Played()
+
+    def gone(item: Item, times: int) -> Ending:
+        raise EngineLostError("it is gone")
+
+    engine._endings = gone
+    batch = Batch(items(3), engine, None, priced(), engine)
+    with pytest.raises(EngineLostError):
+        batch.run(lambda event, row: None)
+    assert states(batch) == ["cut short", "cut short", "waiting"] and batch.exit_code == 3

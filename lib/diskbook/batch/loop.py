@@ -222,7 +222,8 @@ class Batch:
                 self._running.remove(row)
                 self._quotas.give_back(row.item)
                 self._settle(row, ending)
-                tell("killed" if row.state == WAITING else row.state, row)
+                again = "waits" if row.not_before else "killed"
+                tell(again if row.state == WAITING else row.state, row)
 
     def _settle(self, row: Row, ending: Ending) -> None:
         """Take down how a run ended, by its folder first: only that is evidence."""

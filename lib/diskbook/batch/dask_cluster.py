@@ -91,10 +91,10 @@ class Cluster:
 
     def close(self) -> None:
         """Part from the cluster, and end one that is this process's own."""
-        for one in (self.client, self._own):
-            if one is not None:
+        for part in (self.client, self._own):
+            if part is not None:
                 with contextlib.suppress(Exception):  # the scheduler may be gone, in any of its ways
-                    one.close(timeout=CONNECT_S)
+                    part.close(timeout=CONNECT_S)
 
 
 def here(workers: int, threads: int) -> Cluster:

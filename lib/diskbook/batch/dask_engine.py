@@ -35,7 +35,8 @@ class DaskTask:
 
     def __init__(self, item: Item, start: str, future: Any, cluster: Cluster, log: Path) -> None:
         self.item, self._start, self._future, self._cluster, self._log = item, start, future, cluster, log
-        self._is_stopped, self._ended = False, None
+        self._is_stopped = False
+        self._ended: Ending | None = None
 
     def ending(self) -> Ending | None:
         """How it ended; None while it goes on, or waits for a worker."""
@@ -62,11 +63,11 @@ class DaskTask:
 
     def _finished(self) -> Ending | None:
         with self._cluster.in_words():
-            status, said = self._future.result(timeout=_ANSWER_S)
+            status, text = self._future.result(timeout=_ANSWER_S)
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("a", encoding="utf-8") as file:
-            file.write(said)
-        lines = said.strip().splitlines()
+            file.write(text)
+        lines = text.strip().splitlines()
         return Ending(status, lines[-1].strip() if lines else "")
 
     def stop(self) -> None:
@@ -109,7 +110,7 @@ class DaskEngine:
         When there is no worker, or one cannot work: it names all such.
     """
 
-    program = process.PROGRAM
+    program: tuple[str, ...] = process.PROGRAM
     most_kills = 4
     """Machines of a cluster come and go, for no fault of the run."""
     waits = True
@@ -248,10 +249,10 @@ class DaskEngine:
         client = self._cluster.client
         with self._cluster.in_words():
             try:
-                said = client.run(dask_worker.unfit, self._challenge, workers=[address], on_error="return")
+                answers = client.run(dask_worker.unfit, self._challenge, workers=[address], on_error="return")
             except AssertionError as error:  # Dask's own, of an error that cannot be sent
                 return error
-        answer: str | Exception = said.get(address, OSError("it has gone"))
+        answer: str | Exception = answers.get(address, OSError("it has gone"))
         return answer
 
 

@@ -72,15 +72,15 @@ def needed(item: Item) -> Counter[str]:
 def check_names(limits: Iterable[str], where: str) -> None:
     """Raise UsageError for a quota whose region or family does not exist."""
     families = {size.family for size in catalog.vm_sizes().values() if size.family} | {CORES}
-    for name in limits:
-        region, slash, family = name.partition("/")
+    for quota in limits:
+        region, slash, family = quota.partition("/")
         if not slash:
             raise UsageError(
-                f'{where}: write REGION/FAMILY, for example "westeurope/standardDASv4Family", not "{name}"'
+                f'{where}: write REGION/FAMILY, for example "westeurope/standardDASv4Family", not "{quota}"'
             )
         for kind, given, known in (
             ("region", region, catalog.regions()),
             ("family of sizes", family, families),
         ):
-            if given.lower() not in {one.lower() for one in known}:
+            if given.lower() not in {name.lower() for name in known}:
                 raise unknown(kind, given, known, where)

@@ -83,8 +83,8 @@ def fetch(address: Address, folder: Path, unfinished: bool = False) -> bool:
     return True
 
 
-def fetch_part(address: Address, folder: Path, wanted: Callable[[str], bool]) -> State:
-    """Bring the ledger of a run, and of its files those that are wanted, as far as it has come.
+def fetch_part(address: Address, folder: Path, belongs: Callable[[str], bool]) -> State:
+    """Bring the ledger of a run and a part of its files, as far as it has come.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def fetch_part(address: Address, folder: Path, wanted: Callable[[str], bool]) ->
         The run.
     folder
         Where to; it then is no whole run, and nothing goes on with it. Not made where there is no run yet.
-    wanted
-        Whether a file is wanted, by its path.
+    belongs
+        Whether a file belongs to the part, by its path.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def fetch_part(address: Address, folder: Path, wanted: Callable[[str], bool]) ->
     state = lease.read(objects).state
     if state.number:
         here = contents.Folder(folder).entries() if folder.exists() else {}
-        files = {name: entry for name, entry in state.files.items() if wanted(name) and name != LEDGER}
+        files = {name: entry for name, entry in state.files.items() if belongs(name) and name != LEDGER}
         new = {name: entry for name, entry in files.items() if here.get(name) != entry}
         folder.mkdir(parents=True, exist_ok=True)
         _write(objects, new, push.ledger_of(state, objects), folder)

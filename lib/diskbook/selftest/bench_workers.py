@@ -94,7 +94,7 @@ def run_one(text: str, folder: Path, scale: float) -> None:
         finally:
             stages.teardown(run)
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    (folder / f"{order.name}.{_DONE}").write_text(str(sum(one.ru_utime + one.ru_stime for one in used)))
+    (folder / f"{order.name}.{_DONE}").write_text(str(sum(part.ru_utime + part.ru_stime for part in used)))
 
 
 def play(workers: int, runs: int, scale: float) -> tuple[Timing, float]:
@@ -132,7 +132,7 @@ def _mark(folder: Path) -> tuple[str, str]:
 def _items(number: int) -> list[Item]:
     """Runs that take, as on Azure, none of a worker's cores: they measure nothing."""
     asked = [Asked(SCENARIO, cloud="azure", settings={"design.seed": n}) for n in range(1, number + 1)]
-    return [item_of(one, f"seed {n}") for n, one in enumerate(asked, 1)]
+    return [item_of(each, f"seed {n}") for n, each in enumerate(asked, 1)]
 
 
 def _free(item: Item, standing: Standing) -> Price:
@@ -169,9 +169,9 @@ def table(rows: Sequence[Timing], scale: float) -> list[str]:
     return lines
 
 
-def efficiency(row: Timing, one: Timing) -> float:
+def efficiency(row: Timing, single: Timing) -> float:
     """Throughput as a share of so many times that of one worker."""
-    return row.per_minute / (one.per_minute * row.workers / one.workers)
+    return row.per_minute / (single.per_minute * row.workers / single.workers)
 
 
 def status(rows: Sequence[Timing], coordinating_s: float) -> int:

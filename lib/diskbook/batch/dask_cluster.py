@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import ssl
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -110,16 +112,31 @@ def here(workers: int, threads: int) -> Cluster:
     dask = _dask()
     cores = max(2, os.cpu_count() or 1)
     # Scheduler and workers execute what they are sent, and other users reach 127.0.0.1: hence TLS here, too.
-    own = dask.LocalCluster(
-        n_workers=workers,
-        threads_per_worker=threads,
-        resources={CORES: cores, HOST: 1},
-        security=True,
-        dashboard_address=None,
-        silence_logs=logging.CRITICAL,
-        memory_limit=0,
-    )
+    with _no_signals():
+        own = dask.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=threads,
+            resources={CORES: cores, HOST: 1},
+            security=True,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+            memory_limit=0,
+        )
     return Cluster(_client(dask, own, None), cores, own)
+
+
+@contextlib.contextmanager
+def _no_signals() -> Iterator[None]:
+    """Start processes that a Ctrl-C on the terminal does not end: it is the batch's, which ends runs in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def at(scheduler: str, tls: Tls) -> Cluster:

@@ -127,7 +127,7 @@ def here(workers: int, threads: int) -> Cluster:
 
 @contextlib.contextmanager
 def _no_signals() -> Iterator[None]:
-    """Start processes that a Ctrl-C on the terminal does not end: it is the batch's, which ends runs in order."""
+    """Start processes that no Ctrl-C on the terminal ends: that is for the batch, which ends in order."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

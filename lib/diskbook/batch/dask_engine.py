@@ -51,19 +51,27 @@ class DaskTask:
 
     def _ending(self) -> Ending | None:
         state = self._future.status
-        if state == "pending":
+        if not self._cluster.is_alive:
+            raise self._cluster.gone()
+        if state in (
+            "pending",
+            "lost",
+        ):  # lost: its worker has gone with what it answered, so Dask asks again
             return None
         if state == "finished":
             return self._finished()
         if state == "error":
             return _failed(self._future.exception(timeout=_ANSWER_S))
-        if not self._is_stopped:  # nobody but the batch gives a run up
-            raise self._cluster.gone()
+        if not self._is_stopped:  # nobody but the batch gives a run up, except when it was away
+            return Ending(LOST, "the scheduler has forgotten it")
         return Ending(_STOPPED, "stopped before it began")
 
     def _finished(self) -> Ending | None:
         with self._cluster.in_words():
-            status, text = self._future.result(timeout=_ANSWER_S)
+            try:
+                status, text = self._future.result(timeout=_ANSWER_S)
+            except TimeoutError:
+                return None  # as above, just then
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("a", encoding="utf-8") as file:
             file.write(text)

@@ -18,7 +18,9 @@ from diskbook.cli.examples import examples
     )
 )
 @click.argument("matrix", metavar="MATRIX.toml")
-@click.option("--dry-run", is_flag=True, help="Price all of it; nothing is begun, no network is asked.")
+@click.option(
+    "--dry-run", is_flag=True, help="Price all of it; nothing is begun, and no network asked but a store's."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON; the table goes to stderr.")
 @click.option(
     "--engine",

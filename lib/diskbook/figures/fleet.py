@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib as mpl
 import pandas as pd
 
+from diskbook.base.quantities import many, reach
 from diskbook.figures.strip import panel
 from diskbook.figures.style import INK, RC, ArmLook, Picture, brief, decorate, new_figure, redrawable
 from diskbook.tables.vocabulary import Provenance
@@ -59,10 +60,9 @@ def fleet(
     finding = _finding(data, looks)
     caption = brief(provenance, f"{finding} {NOTE}")
     made = "emulated " if emulated else ""
-    alt = f"Dot strip of {made}rates of {data['vm'].nunique()} machines by arm, showing: {finding}"
-    short = brief(
-        provenance, f"IOPS of {data['vm'].nunique()} machines, in percent of the mean of each trial."
-    )
+    machines_of = many(data["vm"].nunique(), "machine")
+    alt = f"Dot strip of {made}rates of {machines_of} by arm, showing: {finding}"
+    short = brief(provenance, f"IOPS of {machines_of}, in percent of the mean of each trial.")
     return Picture("fleet", title, short, alt, figure, data, provenance, run, caption)
 
 
@@ -71,5 +71,5 @@ def _finding(data: pd.DataFrame, looks: Mapping[str, ArmLook]) -> str:
     for arm in looks:
         shares = data.loc[data["arm"] == arm, "share_pct"]
         if len(shares):
-            parts.append(f"{looks[arm].label} {shares.min():.0f} to {shares.max():.0f} %")
+            parts.append(f"{looks[arm].label} {reach(shares.min(), shares.max(), '.0f')} %")
     return f"Machines by arm, in percent of their trial's mean: {', '.join(parts) or 'none'}."

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from diskbook.base.quantities import many
 from diskbook.figures import ratio_axis
 from diskbook.figures.style import (
     FAINT,
@@ -266,7 +267,7 @@ def _interval_words(data: pd.DataFrame, scope: str) -> str:
         return "No intervals"
     blocks = " to ".join(str(n) for n in sorted({int(known["n_blocks"].min()), int(known["n_blocks"].max())}))
     replicates = int(known["n_replicates"].max())
-    number = f"{replicates} replicate{'s' * (replicates != 1)}, {blocks} blocks"
+    number = f"{many(replicates, 'replicate')}, {blocks} block{'s' * (blocks != '1')}"
     level, method = 100 * known["level"].iloc[0], known["method"].iloc[0]
     return f"Bars: {level:.3g} % intervals ({method}), scope: {scope}; {number}"
 
@@ -278,8 +279,8 @@ def _caption(data: pd.DataFrame) -> str:
         return "No ratio of mean total latency to show."
     level = f" with {100 * known['level'].iloc[0]:.3g} % intervals" if len(known) else ", without intervals"
     refused = f"; {len(data) - len(shown)} refused" if len(data) > len(shown) else ""
-    ratios = f"{len(shown)} ratio{'s' * (len(shown) != 1)} of mean total latency{level}"
-    return f"{ratios}{refused}; at 1 there is no difference."
+    ratios = many(len(shown), "ratio")
+    return f"{ratios} of mean total latency{level}{refused}; at 1 there is no difference."
 
 
 def _description(
@@ -294,7 +295,7 @@ def _description(
         for row in _records(shown)
     ]
     refused = len(data) - len(shown)
-    more = f" {refused} comparison{'s' * (refused != 1)} refused." if refused else ""
+    more = f" {many(refused, 'comparison')} refused." if refused else ""
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in set(data["provenance"]) else ""
     return f"{emulated}{'; '.join(parts)}.{more} {note}"
 
@@ -308,16 +309,26 @@ def _alt(data: pd.DataFrame) -> str:
     shown = _drawn(data)
     if shown.empty:
         return "Forest plot of latency ratios between disk arms, with no ratio to show."
-    low, high = shown["ratio"].min(), shown["ratio"].max()
-    covers = int(((shown["ci_low"] <= 1) & (shown["ci_high"] >= 1)).sum())
-    alone = sum(_unpaired(row) for row in _records(shown))
-    machines = f"{alone} of the ratios can tell nothing, since {MACHINES}, " * (alone > 0)
     emulated = "emulated " if Provenance.EMULATED in set(data["provenance"]) else ""
-    return (
-        f"Forest plot of {len(shown)} {emulated}latency ratios between disk arms, showing ratios from "
-        f"{short(low)} to {short(high)} times; {covers} of the intervals cover 1, "
-        f"{machines}{len(data) - len(shown)} comparisons are refused."
-    )
+    ratios = many(len(shown), f"{emulated}latency ratio")
+    return f"Forest plot of {ratios} between disk arms, showing {_span(shown)}; {_counts(data, shown)}."
+
+
+def _span(shown: pd.DataFrame) -> str:
+    low, high = (short(value) for value in (shown["ratio"].min(), shown["ratio"].max()))
+    return f"a ratio of {low} times" if low == high else f"ratios from {low} to {high} times"
+
+
+def _counts(data: pd.DataFrame, shown: pd.DataFrame) -> str:
+    """How many intervals cover 1, and how many comparisons tell nothing."""
+    covers = int(((shown["ci_low"] <= 1) & (shown["ci_high"] >= 1)).sum())
+    known = int(shown["ci_low"].notna().sum())
+    parts = [f"{covers} of {many(known, 'interval')} cover{'s' * (covers == 1)} 1"] * (known > 0)
+    alone = sum(_unpaired(row) for row in _records(shown))
+    parts += [f"{many(alone, 'ratio')} can tell nothing, since {MACHINES}"] * (alone > 0)
+    refused = len(data) - len(shown)
+    parts += [f"{many(refused, 'comparison')} {'is' if refused == 1 else 'are'} refused"] * (refused > 0)
+    return ", ".join(parts) or "without intervals"
 
 
 def _drawn(data: pd.DataFrame) -> pd.DataFrame:

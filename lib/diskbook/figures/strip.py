@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diskbook.base.quantities import many
 from diskbook.figures.equal_axes import equal_x
 from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, brief, decorate, new_figure, redrawable
 from diskbook.tables.vocabulary import Provenance
@@ -56,13 +57,14 @@ def strip(
     decorate(figure, title, note, provenance)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
     caption = f"{emulated}{_medians(data, looks, words, workloads)} {note}"
-    number = f"{len(workloads)} panel{'s' * (len(workloads) != 1)}"
+    number = many(len(workloads), "panel")
     made = "emulated " if Provenance.EMULATED in provenance else ""
     alt = (
-        f"Dot strip of {len(data)} {made}trials by arm in "
+        f"Dot strip of {many(len(data), f'{made}trial')} by arm in "
         f"{number}, showing mean latency: {_medians(data, looks, words, workloads[:1])}"
     )
-    words_of = f"Mean total latency of {len(data)} trials by arm, in {number}; black lines are medians."
+    trials_of = many(len(data), "trial")
+    words_of = f"Mean total latency of {trials_of} by arm, in {number}; black lines are medians."
     return Picture(
         "all-trials", title, brief(provenance, words_of), alt, figure, data, provenance, run, caption
     )
@@ -72,12 +74,12 @@ def _note(data: pd.DataFrame, trials: pd.DataFrame) -> str:
     """Say what a mark is, and how many trials have none."""
     n_blocks = data[["replicate", "block"]].drop_duplicates().shape[0]
     absent = trials.loc[trials["status"] != "ok", "trial"].nunique()
-    note = f"Each mark is one trial, blocks from top to bottom ({n_blocks} blocks); black line: median."
+    note = (
+        f"Each mark is one trial, blocks from top to bottom ({many(n_blocks, 'block')}); black line: median."
+    )
     if not absent:
         return note
-    return (
-        f"{note} Not drawn: {absent} trial{'s' * (absent != 1)} that failed or whose block was not finished."
-    )
+    return f"{note} Not drawn: {many(absent, 'trial')} that failed or whose block was not finished."
 
 
 def panel(

@@ -97,6 +97,23 @@ def near_the_edge(figure: Figure, pixels: int, least_px: float = 4.0) -> list[st
     ]
 
 
+@pytest.mark.parametrize("pixels", [720, style.NARROW_PX])
+def test_long_names_and_values_stay_inside(emulated: Analysis, ratios: Picture, pixels: int) -> None:
+    looks = {
+        arm: replace(look, label=f"{look.label} of a label that somebody wrote who had a great deal to say")
+        for arm, look in style.looks(emulated.scenario).items()
+    }
+    words = dict.fromkeys(
+        ratios.data["workload"], "a load whose words have no end, and then another few of them"
+    )
+    title = "A title that is long enough to need more lines than two where there is little room " * 2
+    with style.drawn_at(pixels):
+        long = figures.forest(
+            ratios.data.assign(ratio=100 * ratios.data["ratio"]), looks, words, title, "run"
+        )
+    assert near_the_edge(long.figure, pixels) == []
+
+
 def test_a_text_at_the_edge_is_noticed() -> None:
     figure, (axes,) = style.new_figure(2.0)
     axes.text(1.0, 0.5, "runs out", transform=axes.transAxes).set_in_layout(False)
@@ -109,7 +126,7 @@ THINGS = (
 )
 UNGRAMMATICAL = re.compile(
     rf"""(?<![\d.,])1\ (?:[a-z]+\ )?(?:{THINGS})s\b  # 1 cells
-    | (?<![\d.,])(?!1\ )\d[\d,]*\ (?:emulated\ )?(?:{THINGS})\b(?!\ size)  # 2 cell
+    | (?<![\d.,])(?!1\ )\d+(?:,\d{3})*\ (?:emulated\ )?(?:{THINGS})\b(?!\ size)  # 2 cell
     | (?<![\d.,])(\d[\d,]*(?:\.\d+)?)\ to\ \1(?![\d.,]*\d)  # 0.37 to 0.37
     | (?<![\d.,])0\ of\ 0\b""",
     re.VERBOSE,

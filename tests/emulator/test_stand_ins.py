@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.emulator import stand_in_call, stand_ins
+from diskbook.emulator import processes, stand_in_call, stand_ins
 from diskbook.machines.powershell import script
 from diskbook.machines.windows_setup import powershell
 from support.emulated import soon
@@ -44,17 +44,21 @@ def test_a_call_is_answered_alike_warm_and_cold(warm: Path, tmp_path: Path) -> N
         assert errors == "ERROR: Error opening file: #1 [2]; disks of this emulated machine: none\n"
 
 
-def test_a_call_ends_with_its_caller_and_a_job_outlives_it(warm: Path, tmp_path: Path) -> None:
+def test_a_call_ends_with_its_caller_and_a_job_outlives_it(
+    warm: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     jobs = tmp_path / "jobs"
     started = script("start", name="one", command="sleep 613")
     words = powershell(started).split()[1:]
     assert call(warm, POWERSHELL, *words, home=tmp_path).wait() == 0
-    shell = Path("/proc") / (jobs / "one" / "pid").read_text().strip()
+    number = int((jobs / "one" / "pid").read_text())
+    request.addfinalizer(lambda: processes.kill(processes.tree(number)))
+    shell = Path("/proc") / str(number)
     assert shell.exists()
     waiting = powershell(script("finish", name="one", files=[], patience_ms=600_000)).split()[1:]
     caller = call(warm, POWERSHELL, *waiting, home=tmp_path)
     forks = lambda: [path for path in Path("/proc").glob("[0-9]*") if _works_in(path, tmp_path)]  # noqa: E731
-    assert soon(lambda: len(forks()) == 2)  # the caller goes to the socket's folder; its fork is here
+    assert soon(lambda: len(forks()) == 1)  # the caller goes to the socket's folder; its fork is here
     caller.kill()
     caller.wait()
     assert soon(lambda: len(forks()) == 0) and shell.exists()

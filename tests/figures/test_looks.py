@@ -9,6 +9,7 @@ import re
 import warnings
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,7 @@ def test_every_letter_of_a_sample_is_inside_its_picture_wide_and_narrow(name: st
                 warnings.simplefilter("error")  # a layout that did not work out
                 shown = picture.at(pixels)
                 assert near_the_edge(shown.figure, pixels) == [], f"{picture.slug} at {pixels} px"
+            assert colliding(shown) == [], f"{picture.slug} at {pixels} px"
 
 
 def near_the_edge(figure: Figure, pixels: int, least_px: float = 4.0) -> list[str]:
@@ -112,6 +114,17 @@ def test_long_names_and_values_stay_inside(emulated: Analysis, ratios: Picture, 
             ratios.data.assign(ratio=100 * ratios.data["ratio"]), looks, words, title, "run"
         )
     assert near_the_edge(long.figure, pixels) == []
+    assert all(not colliding(picture) for picture in (long, ratios))
+
+
+def colliding(picture: Picture) -> list[str]:
+    """Names of rows that reach into the row above."""
+    found = []
+    for axes in picture.figure.axes:
+        boxes = [(label.get_text(), label.get_window_extent()) for label in axes.get_yticklabels()]
+        boxes.sort(key=lambda pair: pair[1].y0)
+        found += [text for (_, low), (text, high) in pairwise(boxes) if high.y0 < low.y1 - 1]
+    return found
 
 
 def test_a_text_at_the_edge_is_noticed() -> None:

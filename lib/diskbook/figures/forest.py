@@ -26,6 +26,7 @@ from diskbook.figures.style import (
     Picture,
     brief,
     decorate,
+    fit_row,
     is_narrow,
     new_figure,
     redrawable,
@@ -35,7 +36,8 @@ from diskbook.stats.gates.design import unpaired
 from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 
 FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
-ROW_IN, TALL_ROW_IN, NARROW_ROW_IN, HEAD_IN, PANEL_IN = 0.40, 0.55, 0.70, 1.7, 0.55
+ROW_IN, LINE_IN, NARROW_ROW_IN, HEAD_IN, PANEL_IN = 0.40, 0.15, 0.70, 1.7, 0.55
+"""Heights: of a row whose name has two lines or fewer, of each line more, of one on a phone; head; panel."""
 LONGEST = 56
 """Letters of two arms that stand in one line; longer ones would leave no room for the intervals."""
 MACHINES = "the machines may differ as well"
@@ -77,9 +79,9 @@ def forest(
     """
     data = rows(table)
     panels = [_layout(part) for part in _panels(data)]
-    tall = any(_label(row, looks, words).count("\n") > 1 for row in _records(data))
+    lines_of = max((_fitted_label(row, looks, words).count("\n") + 1 for row in _records(data)), default=1)
     number = sum(len(lines) for lines in panels)
-    height = HEAD_IN + _row_in(tall) * number + PANEL_IN * (len(panels) - 1)
+    height = HEAD_IN + _row_in(lines_of) * number + PANEL_IN * (len(panels) - 1)
     figure, drawn = new_figure(height, len(panels), height_ratios=[len(lines) + 0.2 for lines in panels])
     provenance = "+".join(sorted(set(table["provenance"])))
     bars = []
@@ -100,9 +102,9 @@ def forest(
     return Picture("ratios", title, caption, _alt(data), figure, data, provenance, run, description)
 
 
-def _row_in(tall: bool) -> float:
-    """Height of a row: on a phone its name is above it."""
-    return NARROW_ROW_IN if is_narrow() else TALL_ROW_IN if tall else ROW_IN
+def _row_in(lines: int) -> float:
+    """Height of a row by the lines of its name, which on a phone is above it."""
+    return NARROW_ROW_IN if is_narrow() else ROW_IN + LINE_IN * max(0, lines - 2)
 
 
 def _panels(data: pd.DataFrame) -> list[pd.DataFrame]:
@@ -231,7 +233,7 @@ def _axis(axes: Axes, lines: list[Any], looks: Mapping[str, ArmLook], words: Map
         axes.text(where, 0, name, transform=axes.get_yaxis_transform(), ha=side, va="center", fontsize=10)
     axes.grid(axis="x", color=FAINT, linewidth=0.7, zorder=-1)
     axes.set_axisbelow(True)
-    labels = [line if isinstance(line, str) else _label(line, looks, words) for line in lines]
+    labels = [line if isinstance(line, str) else _fitted_label(line, looks, words) for line in lines]
     for line, text in zip(lines, axes.set_yticks(range(len(lines)), labels), strict=True):
         text.label1.set_fontweight("bold" if isinstance(line, str) else "normal")
     axes.tick_params(axis="y", length=0)
@@ -245,6 +247,12 @@ def _label(row: Mapping[str, Any], looks: Mapping[str, ArmLook], words: Mapping[
     arm, base = looks[row["arm"]].label, looks[row["base_arm"]].label
     arms = f"{arm} / {base}" if len(arm) + len(base) <= LONGEST else f"{arm} /\n{base}"
     return f"{words.get(row['workload'], row['workload'])}\n{arms}"
+
+
+def _fitted_label(row: Mapping[str, Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]) -> str:
+    """Name of a row as it stands beside it; on a phone it stands above."""
+    label = _label(row, looks, words)
+    return label if is_narrow() else fit_row(label)
 
 
 def _in_one_line(label: str) -> str:

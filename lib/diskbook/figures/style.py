@@ -45,8 +45,8 @@ PURPLE_DARK = "#8A2F66"
 GREY, INK, FAINT, GROUND = "#6B6B6B", "#222222", "#D9D9D9", "#FFFFFF"
 ON_COLOUR = "#FEFEFE"
 """Letters and hatches on a filled cell; on a dark page, where cells are pale, they are dark (`themes`)."""
-ROWS_SHARE = 0.42
-"""Part of the width that the names of rows may take."""
+ROWS_SHARE, ROWS_SHARE_NARROW = 0.55, 0.42
+"""Part of the width that the names of rows may take, and of a phone's."""
 AXIS_SHARE = 0.62
 """Part of a phone's width that the name of an axis may take."""
 _HINTED = 0.95
@@ -312,10 +312,15 @@ def _room_pt() -> float:
 def _fit_rows(axes: Axes) -> None:
     """Break names of rows that would leave their marks too little room."""
     if isinstance(axes.yaxis.get_major_locator(), mpl.ticker.FixedLocator):
-        labels = [fitted(label.get_text(), ROWS_SHARE * _room_pt()) for label in axes.get_yticklabels()]
+        labels = [fit_row(label.get_text()) for label in axes.get_yticklabels()]
         weights = [label.get_fontweight() for label in axes.get_yticklabels()]
         for label, weight in zip(axes.set_yticks(axes.get_yticks(), labels), weights, strict=True):
             label.label1.set_fontweight(weight)
+
+
+def fit_row(name: str) -> str:
+    """Break the name of a row as `decorate` does, for who has to know its lines before."""
+    return fitted(name, (ROWS_SHARE_NARROW if is_narrow() else ROWS_SHARE) * _room_pt())
 
 
 def _rows_pt(axes: Axes) -> float:

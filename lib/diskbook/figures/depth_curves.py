@@ -17,6 +17,7 @@ from diskbook.figures import interval_bars
 from diskbook.figures.equal_axes import equal_x, equal_y
 from diskbook.figures.style import (
     FAINT,
+    GROUND,
     INK,
     RC,
     ArmLook,
@@ -182,6 +183,7 @@ def _limits(axes: Axes, caps: pd.DataFrame, place: Curve, looks: Mapping[str, Ar
             va="top" if close else "bottom",
             fontsize=10,
             color=colour,
+            bbox={"facecolor": GROUND, "edgecolor": "none", "pad": 0.6},
         )
 
 

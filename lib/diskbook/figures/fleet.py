@@ -8,8 +8,8 @@ import matplotlib as mpl
 import pandas as pd
 
 from diskbook.base.quantities import many, reach
-from diskbook.figures.strip import panel
-from diskbook.figures.style import INK, RC, ArmLook, Picture, brief, decorate, new_figure, redrawable
+from diskbook.figures.strip import new_strips, panel
+from diskbook.figures.style import INK, RC, ArmLook, Picture, brief, decorate, redrawable
 from diskbook.tables.vocabulary import Provenance
 
 NOTE = (
@@ -45,8 +45,7 @@ def fleet(
     """
     data = machines[machines["workload"].isin(workloads)].reset_index(drop=True)
     arms = [arm for arm in looks if arm in set(data["arm"])]
-    number = max(1, len(workloads))
-    figure, panels = new_figure(1.1 + number * (0.75 + 0.34 * max(1, len(arms))), number)
+    figure, panels = new_strips(data, workloads)
     reach = max(LEAST_RANGE, 1.1 * float((data["share_pct"] - 100).abs().max())) if len(data) else LEAST_RANGE
     with mpl.rc_context(RC):
         for axes, workload in zip(panels, workloads, strict=False):

@@ -36,7 +36,7 @@ from diskbook.stats.gates.design import unpaired
 from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 
 FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
-ROW_IN, LINE_IN, NARROW_ROW_IN, HEAD_IN, PANEL_IN = 0.40, 0.15, 0.70, 1.7, 0.55
+ROW_IN, LINE_IN, NARROW_ROW_IN, HEAD_IN, PANEL_IN = 0.40, 0.18, 0.70, 1.7, 0.55
 """Heights: of a row whose name has two lines or fewer, of each line more, of one on a phone; head; panel."""
 LONGEST = 56
 """Letters of two arms that stand in one line; longer ones would leave no room for the intervals."""

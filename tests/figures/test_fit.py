@@ -1,4 +1,4 @@
-"""Text fitted into its room: every line fits, nothing is lost, and what must stay one line says that it is cut."""
+"""Text fitted into its room: every line fits, nothing is lost, and what is cut says so."""
 
 from __future__ import annotations
 

@@ -14,6 +14,9 @@ from diskbook.machines import jobs
 from diskbook.machines.ssh import untar
 
 
+PROGRAMS = ("cat", "flock", "grep", "ls", "mkdir", "mv", "nohup", "rm", "setsid", "sh", "tar", "timeout")
+
+
 @pytest.mark.parametrize("name", ["a; rm -rf ~", "$(calc)", "../x", "a b", "", "A", "-rf", "a\nb", "é"])
 def test_a_name_that_a_shell_would_read_is_refused(name: str) -> None:
     commands = (
@@ -33,24 +36,12 @@ def test_arguments_and_files_reach_the_job_as_they_are() -> None:
     assert shlex.quote(hostile) in jobs.finish("job", [hostile], limit_s=1)
 
 
+@pytest.mark.emulator
 @pytest.mark.parametrize("has_flock", [True, False])
 def test_who_waits_is_woken_and_looks_only_where_there_is_no_lock(tmp_path: Path, has_flock: bool) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name in [
-        "cat",
-        "flock",
-        "grep",
-        "ls",
-        "mkdir",
-        "mv",
-        "nohup",
-        "rm",
-        "setsid",
-        "sh",
-        "tar",
-        "timeout",
-    ]:
+    for name in PROGRAMS:
         if name != "flock" or has_flock:
             (programs / name).symlink_to(str(shutil.which(name)))
     looks = programs / "sleep"

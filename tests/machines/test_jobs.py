@@ -13,7 +13,6 @@ from diskbook.base.errors import DiskbookError
 from diskbook.machines import jobs
 from diskbook.machines.ssh import untar
 
-
 PROGRAMS = ("cat", "flock", "grep", "ls", "mkdir", "mv", "nohup", "rm", "setsid", "sh", "tar", "timeout")
 
 

@@ -35,7 +35,7 @@ from diskbook.runs import stages
 
 WORKERS = (1, 2, 4, 8)
 SCENARIO = "first-run"
-SCALE = 0.2
+SCALE = 0.1
 RUNS_A_WORKER = 2
 EMPTY_RUNS = 100
 LEAST_EFFICIENCY = 0.8
@@ -152,21 +152,20 @@ def _run(batch: Batch, folder: Path) -> None:
     batch.run(tell)
 
 
-def table(rows: Sequence[Timing], scale: float) -> list[str]:
-    """Lines to print."""
-    names = f"{'workers':>7}{'runs':>6}{'wall s':>8}{'runs/min':>10}{'of linear':>11}"
-    lines = [
-        f"Runs of {SCENARIO} that measure nothing (emulated, delays x {scale}) on {os.cpu_count()} cores",
-        "",
-        f"{names}{'CPU s a run':>13}{'cores':>7}",
-    ]
-    for row in rows:
-        limit = "  the cores are the limit" if row.busy > FULL else ""
-        lines.append(
-            f"{row.workers:>7}{row.runs:>6}{row.wall_s:>8.1f}{row.per_minute:>10.2f}"
-            f"{efficiency(row, rows[0]):>11.2f}{row.run_cpu_s:>13.1f}{row.busy:>7.0%}{limit}"
-        )
-    return lines
+def head(scale: float) -> str:
+    """First lines of the table."""
+    names = f"{'workers':>7}{'runs':>6}{'wall s':>8}{'runs/min':>10}{'of linear':>11}{'CPU s a run':>13}{'cores':>7}"
+    what = f"Runs of {SCENARIO} that measure nothing (emulated, delays x {scale}) on {os.cpu_count()} cores"
+    return f"{what}\n\n{names}"
+
+
+def line(row: Timing, single: Timing) -> str:
+    """One line of the table."""
+    limit = "  the cores are the limit" if row.busy > FULL else ""
+    return (
+        f"{row.workers:>7}{row.runs:>6}{row.wall_s:>8.1f}{row.per_minute:>10.2f}"
+        f"{efficiency(row, single):>11.2f}{row.run_cpu_s:>13.1f}{row.busy:>7.0%}{limit}"
+    )
 
 
 def efficiency(row: Timing, single: Timing) -> float:
@@ -192,8 +191,11 @@ def main() -> None:
             run_one(asked.run[1], Path(asked.run[0]), asked.scale)
         return
     _, own_s = play(2, EMPTY_RUNS, 0.0)
-    rows = [play(number, RUNS_A_WORKER * number, asked.scale)[0] for number in asked.workers]
-    print("\n".join(table(rows, asked.scale)))
+    print(head(asked.scale), flush=True)
+    rows: list[Timing] = []
+    for number in asked.workers:
+        rows.append(play(number, RUNS_A_WORKER * number, asked.scale)[0])
+        print(line(rows[-1], rows[0]), flush=True)
     each_s = own_s / EMPTY_RUNS
     print(
         f"\nCoordinating {EMPTY_RUNS} empty runs took {1000 * each_s:.1f} ms of processor a run in the "

@@ -154,7 +154,8 @@ def _run(batch: Batch, folder: Path) -> None:
 
 def head(scale: float) -> str:
     """First lines of the table."""
-    names = f"{'workers':>7}{'runs':>6}{'wall s':>8}{'runs/min':>10}{'of linear':>11}{'CPU s a run':>13}{'cores':>7}"
+    names = f"{'workers':>7}{'runs':>6}{'wall s':>8}{'runs/min':>10}"
+    names += f"{'of linear':>11}{'CPU s a run':>13}{'cores':>7}"
     what = f"Runs of {SCENARIO} that measure nothing (emulated, delays x {scale}) on {os.cpu_count()} cores"
     return f"{what}\n\n{names}"
 

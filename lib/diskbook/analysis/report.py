@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from diskbook.analysis import answer, protocol as run_protocol
+from diskbook.base import imports
 from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic
 from diskbook.base.visible import visible
@@ -100,7 +101,8 @@ def protocol(run: Run) -> str:
 
 
 def _read(source: Path) -> nbformat.NotebookNode:
-    import nbformat
+    with imports.without(*imports.SPECIAL_FORMATS):
+        import nbformat
 
     try:
         notebook = nbformat.read(source, as_version=4)
@@ -115,7 +117,8 @@ def _read(source: Path) -> nbformat.NotebookNode:
 
 def _body(notebook: nbformat.NotebookNode) -> str:
     """Cells as HTML without inputs; scripts, styles and math loaders are left out."""
-    from nbconvert import HTMLExporter
+    with imports.without(*imports.SPECIAL_FORMATS):
+        from nbconvert import HTMLExporter
     from traitlets.config import Config
 
     settings = Config()

@@ -17,9 +17,6 @@ from diskbook.show.html import Html, escaped
 if TYPE_CHECKING:
     import nbformat
 
-LATER = "DISKBOOK_REPORT_LATER"
-"""Environment variable by which a command tells its notebook that the report is made later."""
-
 
 def report_of_this_notebook(a: Analysis) -> Html:
     """Write report.html from the cells that this kernel has executed, and say where it is.
@@ -27,7 +24,7 @@ def report_of_this_notebook(a: Analysis) -> Html:
     Cells are those of the notebook's file; the kernel knows what each of them, as it was executed, returned.
     """
     shell: Any = get_ipython()
-    if os.environ.get(LATER) or shell is None:
+    if os.environ.get(beside.REPORT_LATER) or shell is None:
         return Html("<p>The report is made from this notebook once it is finished.</p>")
     with imports.without(*imports.SPECIAL_FORMATS):
         import nbformat

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from azure.core.rest import HttpRequest
 
-from diskbook.azure import requests, teardown
+from diskbook.azure import keys, requests, teardown
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
 from diskbook.runs import stages
 from diskbook.scenario.model import Disk
+from diskbook.store import session
 from diskbook.store.run import Run
 from support.emulated import soon
 from support.standing import a_cloud, a_group, a_place, a_run, faults, groups, name_of, tags_of
@@ -218,6 +219,41 @@ def test_a_group_of_somebody_else_is_left_alone(
     with pytest.raises(DiskbookError, match=rf"{group} was left alone, it is not ours: {reason}"):
         stages.teardown(standing)
     assert groups(cloud) == [group]
+
+
+def retag(cloud: Clients, run: Run, **changed: str) -> None:
+    group = group_of(run)
+    tags = {**cloud.resource.resource_groups.get(group).tags, **changed}
+    cloud.resource.resource_groups.create_or_update(group, {"location": "westeurope", "tags": tags})
+
+
+def test_a_machine_with_the_same_secret_deletes_what_another_made_while_it_owns_the_run_in_a_store(
+    cloud: Clients, standing: Run
+) -> None:
+    retag(cloud, standing, **{"diskbook-client": "0123456789abcdef"})
+    with pytest.raises(DiskbookError, match="not ours"):
+        stages.teardown(standing)
+    with session.held(standing):
+        stages.teardown(standing)
+    assert groups(cloud) == []
+
+
+def test_to_own_a_run_in_a_store_is_not_enough_without_the_secret(cloud: Clients, standing: Run) -> None:
+    retag(cloud, standing, **{"diskbook-signature": "0" * 64})
+    with session.held(standing), pytest.raises(DiskbookError, match="not made by you"):
+        stages.teardown(standing)
+    assert groups(cloud) == [group_of(standing)]
+
+
+def test_machines_whose_key_is_elsewhere_are_deleted_before_new_ones_are_made(
+    cloud: Clients, standing: Run
+) -> None:
+    key = keys.run_key(standing.folder)
+    stages._drop_unreachable(standing, cloud)
+    assert groups(cloud) == [group_of(standing)]
+    key.unlink()
+    stages._drop_unreachable(standing, cloud)
+    assert groups(cloud) == [] and standing.manifest["resource_groups"][0]["deleted_utc"]
 
 
 def test_a_group_by_another_name_is_left_alone(cloud: Clients, standing: Run) -> None:

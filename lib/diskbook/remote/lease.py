@@ -26,7 +26,7 @@ from diskbook.remote import record as records
 from diskbook.remote.objects import Objects
 from diskbook.remote.record import Kind, Record, State
 
-LEASE_S = 60.0
+LEASE_S = float(os.environ.get("DISKBOOK_LEASE_S", "60"))
 _AT_ONCE = 8
 _LOOKS = 12  # times that a lease is looked at before its owner is taken for dead
 

@@ -73,7 +73,7 @@ def kept(run: Run, place: Address | None) -> Iterator[None]:
         print(f"diskbook: {error}; stopping", flush=True)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    with keeping(run.folder, place, lost, lambda: run.done("benchmark")):
+    with keeping(run.folder, place, lost, lambda: run.done("benchmark")), session.held(run):
         yield
 
 

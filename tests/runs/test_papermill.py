@@ -22,13 +22,15 @@ from click.testing import CliRunner
 from papermill.cli import papermill as command
 
 from diskbook.base import paths
-from diskbook.remote import address
+from diskbook.remote import address, lease, record as records
 from diskbook.remote.objects import RemoteObjects
+from diskbook.remote.record import Entry
 from diskbook.runs.begin import begin
 from support import azurite, blob_names
 
 DOCUMENT = (paths.ROOT / "docs" / "papermill.md").read_text("utf-8")
 NOTEBOOKS = sorted(path for path in paths.NOTEBOOKS.glob("*.ipynb") if papermill.inspect_notebook(str(path)))
+A_RUN = "abfs://runs/lab/run-1"
 OTHER = {
     "str": "another",
     "dict": {"design.replicates": 3},
@@ -154,9 +156,8 @@ def test_each_notebook_goes_to_abs_which_keeps_the_signature_of_its_address(
 @pytest.mark.emulator
 def test_an_analysis_is_executed_into_a_store(store: RemoteObjects, finished: Path) -> None:
     notebook = paths.NOTEBOOKS / "3-analyse-zone-disks.ipynb"
-    words = ["-m", "papermill", str(notebook), "abfs://runs/lab/done.ipynb", "-f", str(finished)]
-    done = subprocess.run([sys.executable, *words], cwd=finished.parent, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(command, [str(notebook), "abfs://runs/lab/done.ipynb", "-f", str(finished)])
+    assert done.exit_code == 0, done.output
     executed = nbformat.reads(store.read("done.ipynb").decode(), 4)
     assert executed.metadata.papermill.exception is None
     assert all(cell.outputs for cell in executed.cells if "hide-input" in cell.metadata.get("tags", []))
@@ -180,8 +181,9 @@ def test_a_notebook_is_executed_to_abs(account: Any, finished: Path) -> None:
     [
         ("abfs://absent/lab/out.ipynb", "404 ContainerNotFound; make that container or bucket first"),
         ("abfs://runs/lab/out.ipynb?sig=topsecretsignature", "given with a key or a query"),
-        ("abfs://runs/lab/run-1/log/00000001.ipynb", "name a notebook .* beside the runs of a store"),
-        ("abfs://runs/lab/run-1/files/0123456789abcdef/out.ipynb", "beside the runs of a store"),
+        (f"{A_RUN}/{records.name_of(1)}.ipynb", "name a notebook .* beside the runs of a store"),
+        (f"{A_RUN}/{records.place_of('notebooks/1-provision.ipynb', Entry.of(b''))}", "beside the runs"),
+        (f"{A_RUN}/{lease._sign(1)}.ipynb", "beside the runs"),
         ("abfs://runs/lab/out.txt", "name a notebook"),
         ("abfs://out.ipynb", "is a whole container"),
     ],

@@ -1,6 +1,6 @@
 """Azurite under the names of Azure's storage accounts, for clients that take no other address.
 
-Names are resolved to loopback, and the certificate of a throw-away authority is trusted, in this process alone.
+Names are resolved to loopback, and a throw-away authority is trusted, in this process alone.
 """
 
 from __future__ import annotations

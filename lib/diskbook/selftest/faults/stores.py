@@ -10,6 +10,7 @@ from diskbook.remote import address as addresses, fetch, lease, push
 from diskbook.remote.objects import open_objects
 from diskbook.selftest import azurite, store_proxy
 from diskbook.selftest.faults import inject
+from diskbook.selftest.faults.aftermath import groups
 from diskbook.selftest.faults.moments import hold, measuring, release
 from diskbook.selftest.faults.play import Act
 from diskbook.selftest.faults.scene import LEASE_S, NAME, NotStruck, Scene, Store
@@ -131,6 +132,8 @@ def refuse_a_stranger(scene: Scene) -> None:
         status, sentence = scene.ask(*words)
         if not status or "was not begun by you" not in sentence:
             raise NotStruck(f"'diskbook {words[0]}' with another secret ended with {status}: {sentence}")
+    if not groups(scene):
+        raise NotStruck("the killed run left no machines")
     _be(scene, "second")
 
 

@@ -162,6 +162,17 @@ def test_of_many_who_claim_a_run_one_gets_it(store: Address) -> None:
     assert state.holder in answers
 
 
+def test_the_lease_that_the_owner_named_is_waited_for(
+    store: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One who takes a shorter one himself must not take a run from one who lives."""
+    lease.claim(objects_of(store), 2 * SHORT_S)
+    monkeypatch.setattr(lease, "LEASE_S", SHORT_S / 10)
+    began = time.monotonic()
+    lease.claim(objects_of(store), SHORT_S)
+    assert time.monotonic() - began >= 2 * SHORT_S
+
+
 def test_who_has_lost_a_run_stores_nothing_more(store: Address, run: Run) -> None:
     late = lease.claim(objects_of(store), SHORT_S)
     push.store_new(late, Folder(run.folder))

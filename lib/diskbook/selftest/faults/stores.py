@@ -94,7 +94,7 @@ def taken_over(scene: Scene) -> None:
     for process in family:
         process.suspend()
     assert scene.store is not None
-    _proxy(scene).struck += 1
+    _proxy(scene).struck += 1  # though the blow is not the proxy's
     push.release(lease.claim(open_objects(scene.store.address / NAME), LEASE_S))
     release(family[::-1])
     release(fio)

@@ -13,10 +13,14 @@ from typing import Any
 
 import pytest
 from azure.core.rest import HttpRequest
+from click.testing import CliRunner
 
 from diskbook.azure import keys, requests, teardown
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
+from diskbook.cli import cli
+from diskbook.remote import address, lease, push
+from diskbook.remote.objects import open_objects
 from diskbook.runs import stages
 from diskbook.scenario.model import Disk
 from diskbook.store import session
@@ -236,6 +240,18 @@ def test_a_machine_with_the_same_secret_deletes_what_another_made_while_it_owns_
     with session.held(standing):
         stages.teardown(standing)
     assert groups(cloud) == []
+
+
+def test_a_second_machine_tears_down_by_the_run_s_address(
+    cloud: Clients, standing: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = address.parse(f"file://{tmp_path}/store")
+    push.push(standing.folder, store, whole=False)
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
+    done = CliRunner().invoke(cli, ["teardown", str(store / standing.name)])
+    assert done.exit_code == 0 and "nothing of this run is left standing" in done.output, done.output
+    assert groups(cloud) == []
+    assert '"stage": "teardown"' in lease.read(open_objects(store / standing.name)).state.tail
 
 
 def test_to_own_a_run_in_a_store_is_not_enough_without_the_secret(cloud: Clients, standing: Run) -> None:

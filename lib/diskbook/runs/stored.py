@@ -9,7 +9,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from diskbook.base.errors import DiskbookError
+from diskbook.base.errors import DiskbookError, Stopped
 from diskbook.remote import address as addresses, contents, fetch as fetching, lease, push as pushing
 from diskbook.remote.address import Address
 from diskbook.remote.keep import Prepare, keeping
@@ -93,8 +93,26 @@ def kept(
         print(f"diskbook: {error}; stopping", flush=True)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    with keeping(run.folder, place, lost, lambda: run.done("benchmark"), lease_s, prepare):
+    owned = keeping(run.folder, place, lost, lambda: run.done("benchmark"), lease_s, prepare)
+    with _gone_on_there(run, place), owned, session.held(run):
         yield
+
+
+@contextlib.contextmanager
+def _gone_on_there(run: Run, place: Address) -> Iterator[None]:
+    """Have what ends a run say that it goes on by its address: here alone it would be two runs."""
+
+    def with_address(text: str) -> str:
+        return text.replace(f"--resume {run.name}'", f"--resume {place}'")
+
+    try:
+        yield
+    except Stopped as stop:
+        stop.hint = with_address(stop.hint)
+        raise
+    except DiskbookError as error:
+        error.args = (with_address(str(error)),)
+        raise
 
 
 def working_copy(name: str) -> tuple[Run, Address | None]:

@@ -25,8 +25,13 @@ ASKED = frozenset({"metric", "pairing", _ZONES}) | _ARMS | _LOADS
 
 def of(item: Measured, row: Mapping[Any, Any]) -> dict[str, Any]:
     """What a comparison of a run asked, in words and values."""
-    named = next(matching(item.scenario, [row[name] for name in KEY]))
-    everything = cell.of(item.scenario, named, item.manifest)
+    return of_scenario(item.scenario, item.manifest, row)
+
+
+def of_scenario(scenario: Scenario, manifest: Mapping[str, Any], row: Mapping[Any, Any]) -> dict[str, Any]:
+    """The same of a run's scenario, and of what is kept of its manifest."""
+    named = next(matching(scenario, [row[name] for name in KEY]))
+    everything = cell.of(scenario, named, manifest)
     question = {key: value for key, value in everything.items() if key in ASKED}
     writes = "plain" if sentences.is_plain(row) else "as asked for"
     return question | {

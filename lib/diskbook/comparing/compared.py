@@ -118,9 +118,9 @@ def compare(names: Sequence[str]) -> Beside:
     Raises
     ------
     UsageError, DiskbookError
-        As `measured.read`; or when no run asked what the first one did.
+        As `measured.read_runs`; or when no run asked what the first one did.
     """
-    runs = measured.read(names)
+    runs = measured.read_runs(names)
     paired = pairs.pair(runs)
     if not paired.pairs:
         reasons = "; ".join(dict.fromkeys(f"{item.run}, {item.why}" for item in paired.left_out))

@@ -23,6 +23,7 @@ from diskbook import load
 from diskbook.analysis import beside, report as reports, rerun
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
+from diskbook.catalogue import join as catalogue
 from diskbook.cloud import emulator as own_emulator
 from diskbook.runs import leftovers, stages
 from diskbook.runs.execute_notebook import EXIT_USER_ERROR
@@ -166,7 +167,10 @@ def _scratch() -> Iterator[Path]:
 
 
 def _outcome(run: Run) -> Outcome:
-    return Outcome(run, reports.headline(run), reports.build(run), reports.protocol(run))
+    outcome = Outcome(run, reports.headline(run), reports.build(run), reports.protocol(run))
+    if why := catalogue.join_finished(run):
+        print(f"diskbook: {why}", file=sys.stderr)
+    return outcome
 
 
 def _count_trials(run: Run) -> tuple[int, int]:

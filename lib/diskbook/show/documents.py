@@ -245,6 +245,19 @@ class Verify(Document):
     n_faults: int
 
 
+class Catalog(Document):
+    """The catalogue that was made anew, with its number of rows."""
+
+    COMMAND: ClassVar[str] = "catalog"
+
+    folder: str = Field(description="of the catalogue, or its address")
+    n_runs: int
+    n_comparisons: int = Field(description="rows: a comparison in one scope")
+    n_trials: int = Field(description="rows: a trial in one direction")
+    n_bins: int = Field(description="bins of latency histograms")
+    left_out: list[str] = Field(description="runs that are not in it, and why")
+
+
 class EmulatorRow(Record):
     """An emulator of this user."""
 
@@ -330,5 +343,6 @@ DOCUMENTS = (
     Import,
     Sweep,
     Verify,
+    Catalog,
     Emulators,
 )

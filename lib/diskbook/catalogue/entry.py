@@ -213,10 +213,9 @@ def _comparisons(run: Run) -> pd.DataFrame:
     judged = _judged(run)
     keys = frame[["arm", "base_arm", "workload", "metric"]].itertuples(index=False, name=None)
     missing = [judged.get(tuple(key)) for key in keys]
-    return frame.assign(
-        closed=[None if points is None else not points for points in missing],
-        missing=[None if points is None else "; ".join(points) for points in missing],
-    )
+    closed = [None if points is None else not points for points in missing]
+    listed = [None if points is None else "; ".join(points) for points in missing]
+    return frame.assign(closed=pd.Series(closed, dtype=object), missing=pd.Series(listed, dtype=object))
 
 
 def _judged(run: Run) -> dict[tuple[str, ...], list[str]]:

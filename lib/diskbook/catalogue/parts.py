@@ -81,7 +81,11 @@ class Many:
 
     def _begin(self, table: str, scenario: str) -> _Part:
         self._number += 1
-        path = self._folder / place.partition(table, scenario) / f"many-{self._name}-{self._number}.parquet"
+        path = (
+            self._folder
+            / place.partition(table, scenario)
+            / f"{place.MANY}{self._name}-{self._number}.parquet"
+        )
         _check_no_link(self._folder, path.parent.parent, path.parent)
         path.parent.mkdir(parents=True, exist_ok=True)
         return _Part(path, table)

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 NAME = ".catalogue"
 """Hidden, so that nobody takes it for a run."""
+OWN, MANY = "run", "many-"
 LOCK = ".lock"
 """Locked while a rebuild is under way."""
 
@@ -32,7 +33,12 @@ def partition(table: str, scenario: str) -> str:
 
 def name_of(run: str) -> str:
     """Name of a run's own file: a name may hold what a file's may not."""
-    return f"run-{hashlib.sha256(os.fsencode(run)).hexdigest()[:32]}.parquet"
+    return f"{OWN}-{hashlib.sha256(os.fsencode(run)).hexdigest()[:32]}.parquet"
+
+
+def source_of(path: str) -> str:
+    """What wrote a file: "run" for a run's own, else the id of the rebuild."""
+    return Path(path).name.split("-")[1] if Path(path).name.startswith(MANY) else OWN
 
 
 def files(
@@ -45,5 +51,5 @@ def files(
     return sorted(
         path
         for path in place.glob(pattern)
-        if not path.name.startswith(".") and (own is None or path.name in own or path.name[:5] == "many-")
+        if not path.name.startswith(".") and (own is None or path.name in own or path.name.startswith(MANY))
     )

@@ -45,6 +45,8 @@ class View:
         Of each run that the catalogue has as it is now, the name of its entry.
     others
         Runs that it has not, or only as they were.
+    sources
+        The same entries by what wrote them (`place.source_of`): a run that joined again has one of each.
     note
         Why the catalogue could not be read, with the remedy; empty where it could, and where there is none.
     names
@@ -56,6 +58,7 @@ class View:
     runs: Path
     entries: Mapping[str, str]
     others: Sequence[str]
+    sources: Mapping[str, Sequence[str]]
     note: str = ""
     names: Collection[str] | None = None
     left_out: dict[str, str] = field(default_factory=dict)
@@ -88,11 +91,28 @@ class View:
         return whole.sort_by("run").to_pandas() if "run" in names else whole.to_pandas()
 
     def joined(self, table: str, scenario: str | None, columns: Sequence[str]) -> pa.Table:
-        """Rows of the runs that the catalogue has as they are now, as `frame`; no run's folder is read."""
+        """Rows of the runs that the catalogue has as they are now, as `frame`; no run's folder is read.
+
+        Raises
+        ------
+        DiskbookError
+            When a file is damaged, or the catalogue was made anew since the view.
+        """
         wanted = list(dict.fromkeys(["entry", *columns]))
-        read = rows(self.runs, table, scenario, self.names and self.entries.keys(), wanted)
-        kept = read.filter(pc.is_in(read["entry"], pa.array(self.entries.values(), pa.string())))
-        return kept.select(columns)
+        parts = [schema.TABLES[table].empty_table().append_column("scenario", pa.array([], pa.string()))]
+        for source, held in self.sources.items():
+            files = place.files(place.folder_of(self.runs), table, scenario, self.names)
+            files = [path for path in files if place.source_of(str(path)) == source]
+            read = _table(self.runs, table, files, wanted)
+            parts.append(read.filter(pc.is_in(read["entry"], pa.array(held, pa.string()))))
+        self._check_same()
+        return pa.concat_tables([part.select(columns) for part in parts])
+
+    def _check_same(self) -> None:
+        """Make sure that what was read is what was looked for: a rebuild removes what it has put together."""
+        files = place.files(place.folder_of(self.runs), "runs", None, self.names)
+        if not self.sources.keys() <= {place.source_of(str(path)) for path in files}:
+            raise DiskbookError(f"the catalogue of {self.runs} was made anew meanwhile; try again")
 
     def _fresh(self, table: str) -> list[Entry]:
         """Runs that the catalogue has not as they are now, from their folders."""
@@ -128,14 +148,22 @@ def view(runs: Path | None = None, names: Collection[str] | None = None) -> View
         names if names is not None else (path.parent.name for path in folder.glob("*/manifest.json"))
     )
     try:
-        known = rows(folder, "runs", None, names, ["run", "entry"])
+        files = place.files(place.folder_of(folder), "runs", None, names)
+        known = _table(folder, "runs", files, ["run", "entry", "__filename"])
     except DiskbookError as error:
-        return View(folder, {}, there, str(error), names)
-    joined = set(zip(known["run"].to_pylist(), known["entry"].to_pylist(), strict=True))
-    named = {run for run, _ in joined}
+        return View(folder, {}, there, {}, str(error), names)
+    named = set(known["run"].to_pylist())
     now = {name: entries.name_of(folder / name) for name in there if name in named}
-    current = {name: entry for name, entry in now.items() if (name, entry) in joined}
-    return View(folder, current, [name for name in there if name not in current], "", names)
+    sources: dict[str, str] = {}
+    for run, entry, path in zip(*(known[name].to_pylist() for name in known.column_names), strict=True):
+        if now.get(run) == entry and sources.get(run) != place.OWN:
+            sources[run] = place.source_of(path)
+    current = {name: now[name] for name in there if name in sources}
+    by_source: dict[str, list[str]] = {}
+    for run, source in sources.items():
+        by_source.setdefault(source, []).append(now[run])
+    others = [name for name in there if name not in current]
+    return View(folder, current, others, by_source, names=names)
 
 
 def runs(folder: Path | None = None, scenario: str | None = None) -> pd.DataFrame:
@@ -171,40 +199,34 @@ def dataset(seen: View, table: str, scenario: str | None = None) -> ds.Dataset:
     DiskbookError
         When a file is damaged or of another version of the workbook.
     """
-    read = _dataset(seen.runs, table, scenario, None)
-    return read.filter(pc.field("entry").isin(pa.array(seen.entries.values(), pa.string())))
+    files = place.files(place.folder_of(seen.runs), table, scenario)
+    parts = [
+        _dataset(seen.runs, table, [path for path in files if place.source_of(str(path)) == source]).filter(
+            pc.field("entry").isin(pa.array(held, pa.string()))
+        )
+        for source, held in seen.sources.items()
+    ]
+    return ds.dataset(parts) if parts else _dataset(seen.runs, table, [])
 
 
-def rows(
-    folder: Path,
-    table: str,
-    scenario: str | None,
-    names: Collection[str] | None,
-    columns: Sequence[str],
-) -> pa.Table:
-    """Rows of the catalogue as its files have them, also of entries that are no longer current.
-
-    Raises
-    ------
-    DiskbookError
-        When a file is damaged or of another version of the workbook.
-    """
-    # A name that is no text is of no run that has joined.
-    texts = None if names is None else [name for name in names if _is_text(name)]
-    chosen = None if texts is None else pc.field("run").isin(pa.array(texts, pa.string()))
+def _table(folder: Path, table: str, files: Sequence[Path], columns: Sequence[str]) -> pa.Table:
+    """Rows of files, as they have them."""
     try:
-        return _dataset(folder, table, scenario, names).to_table(columns=list(columns), filter=chosen)
+        return _dataset(folder, table, files).to_table(columns=list(columns))
     except (pa.ArrowException, OSError) as error:
         raise _damaged(folder, error) from None
 
 
-def _dataset(folder: Path, table: str, scenario: str | None, names: Collection[str] | None) -> ds.Dataset:
-    base = place.folder_of(folder)
+def _dataset(folder: Path, table: str, files: Sequence[Path]) -> ds.Dataset:
+    base = place.folder_of(folder) / table
     kind = schema.TABLES[table].append(pa.field("scenario", pa.string()))
-    files = [str(path) for path in place.files(base, table, scenario, names)]
     try:
         read = ds.dataset(
-            files, kind, _FORMAT, partitioning=_PARTITIONS, partition_base_dir=str(base / table)
+            [str(path) for path in files],
+            kind,
+            _FORMAT,
+            partitioning=_PARTITIONS,
+            partition_base_dir=str(base),
         )
         for fragment in read.get_fragments():
             number = schema.number_of(fragment.physical_schema)
@@ -216,13 +238,6 @@ def _dataset(folder: Path, table: str, scenario: str | None, names: Collection[s
     except (pa.ArrowException, OSError) as error:
         raise _damaged(folder, error) from None
     return read
-
-
-def _is_text(name: str) -> bool:
-    try:
-        return bool(name.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def _damaged(folder: Path, error: Exception) -> DiskbookError:

@@ -7,8 +7,10 @@ from typing import Any
 
 from diskbook.analysis import cell
 from diskbook.comparing.measured import KEY, Measured
+from diskbook.figures.style import label
 from diskbook.scenario.model import Comparison, Scenario, Workload
 from diskbook.show import sentences
+from diskbook.show.tables import METRICS
 
 HOW = frozenset({"tool", "working_set_gib", "ramp_s", "runtime_s", "blocks", "ioengine"})
 """Fields of a workload that are how it is measured, not what is asked; they stand among what changed."""
@@ -47,6 +49,20 @@ def difference(first: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         if first.get(key) != other.get(key):
             return f"{key} is {_shown(other.get(key))}, not {_shown(first.get(key))}"
     return ""
+
+
+def words(scenario: Scenario, loads: Mapping[str, str], key: Sequence[str]) -> str:
+    """A comparison in words: "4K random write, depth 1: ZRS, zone 1 / LRS, zone 1, mean latency".
+
+    Parameters
+    ----------
+    scenario, loads
+        A scenario that has it, and its workloads in words (`sentences.workload_words`).
+    key
+        The comparison (`KEY`).
+    """
+    arm, base, load, _, metric = key
+    return f"{loads[load]}: {label(scenario, arm)} / {label(scenario, base)}, {METRICS.get(metric, metric)}"
 
 
 def matching(scenario: Scenario, key: Sequence[str]) -> Iterator[Comparison]:

@@ -9,15 +9,13 @@ from functools import cached_property
 from typing import Any
 
 from diskbook.base.errors import UsageError
-from diskbook.comparing import changed, measured, pairs, spread
+from diskbook.comparing import asked, changed, measured, pairs, spread
 from diskbook.comparing.changed import Change
 from diskbook.comparing.measured import Measured
 from diskbook.comparing.pairs import LeftOut, Pair, Paired
 from diskbook.comparing.spread import BetweenRuns
 from diskbook.figures import Picture, runs_forest
-from diskbook.figures.style import label as arm_label
 from diskbook.show import sentences
-from diskbook.show.tables import METRICS
 from diskbook.tables.vocabulary import Verdict
 
 
@@ -97,10 +95,7 @@ class Beside:
 
     def words(self, key: Sequence[str]) -> str:
         """A comparison in words: "4K random write, depth 1: ZRS, zone 1 / LRS, zone 1"."""
-        arm, base, load, _, metric = key
-        scenario = self.runs[0].scenario
-        arms = f"{arm_label(scenario, arm)} / {arm_label(scenario, base)}"
-        return f"{self._loads[load]}: {arms}, {METRICS.get(metric, metric)}"
+        return asked.words(self.runs[0].scenario, self._loads, key)
 
     @cached_property
     def _loads(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,7 +73,7 @@ class View:
         ----------
         table
             "runs", "comparisons", "trials" or "bins" (`schema`); bins of many runs do not fit memory:
-            take `dataset`.
+            take `batches`.
         scenario
             Name of a scenario.
         columns
@@ -191,22 +191,30 @@ def scenario_of(text: str, run: str) -> Scenario:
     return load.from_dict(json.loads(text), f"{run}/manifest.json")
 
 
-def dataset(seen: View, table: str, scenario: str | None = None) -> ds.Dataset:
-    """A table as a pyarrow dataset, for what does not fit memory; of runs that the catalogue has as they are.
+def batches(
+    seen: View, table: str, scenario: str | None = None, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a table one batch after another, for what does not fit memory; runs that are joined alone.
+
+    Parameters
+    ----------
+    seen, table, scenario, columns
+        As for `View.frame`; runs that the catalogue has not as they are (`View.others`) are not in it.
 
     Raises
     ------
     DiskbookError
         When a file is damaged or of another version of the workbook.
     """
+    names = [*(columns or schema.TABLES[table].names), "scenario"]
     files = place.files(place.folder_of(seen.runs), table, scenario)
-    parts = [
-        _dataset(seen.runs, table, [path for path in files if place.source_of(str(path)) == source]).filter(
-            pc.field("entry").isin(pa.array(held, pa.string()))
-        )
-        for source, held in seen.sources.items()
-    ]
-    return ds.dataset(parts) if parts else _dataset(seen.runs, table, [])
+    for source, held in seen.sources.items():
+        own = _dataset(seen.runs, table, [path for path in files if place.source_of(str(path)) == source])
+        wanted = pc.field("entry").isin(pa.array(held, pa.string()))
+        try:
+            yield from own.to_batches(columns=names, filter=wanted)
+        except (pa.ArrowException, OSError) as error:
+            raise _damaged(seen.runs, error) from None
 
 
 def _table(folder: Path, table: str, files: Sequence[Path], columns: Sequence[str]) -> pa.Table:

@@ -45,6 +45,14 @@ def write_own(folder: Path, entry: Entry) -> None:
                 earlier.unlink(missing_ok=True)
 
 
+def content(table: str, rows: pa.Table) -> bytes:
+    """A run's file as bytes."""
+    buffer = pa.BufferOutputStream()
+    with _writer(buffer, table) as writer:
+        writer.write_table(rows)
+    return bytes(buffer.getvalue())
+
+
 class Many:
     """Files of many runs, written as their entries come; they are there when the with block ends."""
 
@@ -122,7 +130,7 @@ class _Part:
         return self._files.__exit__(kind, error, trace)
 
 
-def _writer(path: Path, table: str) -> pq.ParquetWriter:
+def _writer(path: Path | pa.BufferOutputStream, table: str) -> pq.ParquetWriter:
     """Writer of a file; pages have checksums, since a damaged number would be read as another."""
     return pq.ParquetWriter(path, schema.TABLES[table], compression="zstd", write_page_checksum=True)
 

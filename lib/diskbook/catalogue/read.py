@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,8 +21,10 @@ import pyarrow.dataset as ds
 
 from diskbook import load
 from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.catalogue import entry as entries, place, schema
+from diskbook.catalogue import entry as entries, place, schema, stored
 from diskbook.catalogue.entry import Entry
+from diskbook.remote import address, fetch
+from diskbook.remote.address import Address
 from diskbook.scenario.model import Scenario
 from diskbook.store import run as store_runs
 from diskbook.store.run import Run
@@ -40,7 +43,7 @@ class View:
     Attributes
     ----------
     runs
-        The folder of runs.
+        The folder of runs; of a store that of the copy of its catalogue.
     entries
         Of each run that the catalogue has as it is now, the name of its entry.
     others
@@ -51,6 +54,8 @@ class View:
         Why the catalogue could not be read, with the remedy; empty where it could, and where there is none.
     names
         Names of the runs that were asked for; None for all.
+    store
+        Address of the store that the runs are in; None where they are in the folder.
     left_out
         Runs whose folders cannot be read, and why; known once a frame was asked for.
     """
@@ -61,6 +66,7 @@ class View:
     sources: Mapping[str, Sequence[str]]
     note: str = ""
     names: Collection[str] | None = None
+    store: Address | None = None
     left_out: dict[str, str] = field(default_factory=dict)
     _read: dict[str, list[Entry]] = field(default_factory=dict)
 
@@ -98,6 +104,8 @@ class View:
         DiskbookError
             When a file is damaged, or the catalogue was made anew since the view.
         """
+        if self.store and table not in stored.MIRRORED:
+            raise UsageError(f"{table} of a store are read from the runs: 'diskbook fetch' brings them here")
         wanted = list(dict.fromkeys(["entry", *columns]))
         parts = [schema.TABLES[table].empty_table().append_column("scenario", pa.array([], pa.string()))]
         for source, held in self.sources.items():
@@ -107,6 +115,12 @@ class View:
             parts.append(read.filter(pc.is_in(read["entry"], pa.array(held, pa.string()))))
         self._check_same()
         return pa.concat_tables([part.select(columns) for part in parts])
+
+    def tell(self) -> View:
+        """Say on standard error why the catalogue could not be read, if so; return this view."""
+        if self.note:
+            print(f"diskbook: {self.note}", file=sys.stderr)
+        return self
 
     def _check_same(self) -> None:
         """Make sure that what was read is what was looked for: a rebuild removes what it has put together."""
@@ -120,19 +134,20 @@ class View:
             self._read[table] = []
             for name in self.others:
                 try:
-                    self._read[table].append(entries.read(Run(self.runs / name), [table]))
+                    folder = fetch.cached(self.store / name) if self.store else self.runs / name
+                    self._read[table].append(entries.read(Run(folder), [table]))
                 except DiskbookError as error:
                     self.left_out[name] = str(error)
         return self._read[table]
 
 
-def view(runs: Path | None = None, names: Collection[str] | None = None) -> View:
-    """Look which runs of a folder the catalogue has as they are now.
+def view(where: Path | str | None = None, names: Collection[str] | None = None) -> View:
+    """Look which runs of a folder or store the catalogue has as they are now.
 
     Parameters
     ----------
-    runs
-        Folder of runs; by default this user's.
+    where
+        Folder of runs, or address of a store; by default this user's folder.
     names
         Only these runs; by default all.
 
@@ -140,49 +155,63 @@ def view(runs: Path | None = None, names: Collection[str] | None = None) -> View
     ------
     UsageError
         When there is no such folder.
+    DiskbookError
+        When a store cannot be read.
     """
-    folder = runs if runs is not None else store_runs.runs_root()
+    if address.is_address(where):
+        store = address.parse(str(where))
+        folder, stored_runs, now = stored.mirrored(store)
+        return _view(folder, stored_runs, now.get, None, store)
+    folder = Path(where) if where is not None else store_runs.runs_root()
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder; name one that holds runs")
-    there = sorted(
-        names if names is not None else (path.parent.name for path in folder.glob("*/manifest.json"))
-    )
+    there = names if names is not None else (path.parent.name for path in folder.glob("*/manifest.json"))
+    return _view(folder, sorted(there), lambda name: entries.name_of(folder / name), names, None)
+
+
+def _view(
+    folder: Path,
+    there: Sequence[str],
+    state_of: Callable[[str], str | None],
+    names: Collection[str] | None,
+    store: Address | None,
+) -> View:
     try:
         files = place.files(place.folder_of(folder), "runs", None, names)
         known = _table(folder, "runs", files, ["run", "entry", "__filename"])
     except DiskbookError as error:
-        return View(folder, {}, there, {}, str(error), names)
+        return View(folder, {}, there, {}, str(error), names, store)
     named = set(known["run"].to_pylist())
-    now = {name: entries.name_of(folder / name) for name in there if name in named}
+    now = {name: state_of(name) for name in there if name in named}
     sources: dict[str, str] = {}
     for run, entry, path in zip(*(known[name].to_pylist() for name in known.column_names), strict=True):
         if now.get(run) == entry and sources.get(run) != place.OWN:
             sources[run] = place.source_of(path)
-    current = {name: now[name] for name in there if name in sources}
     by_source: dict[str, list[str]] = {}
     for run, source in sources.items():
-        by_source.setdefault(source, []).append(now[run])
+        by_source.setdefault(source, []).append(str(now[run]))
+    current = {name: str(now[name]) for name in there if name in sources}
     others = [name for name in there if name not in current]
-    return View(folder, current, others, by_source, names=names)
+    return View(folder, current, others, by_source, "", names, store)
 
 
-def runs(folder: Path | None = None, scenario: str | None = None) -> pd.DataFrame:
+def runs(where: Path | str | None = None, scenario: str | None = None) -> pd.DataFrame:
     """All runs of a folder, a row each (`schema.RUNS` and `scenario`), oldest first.
 
     Parameters
     ----------
-    folder
-        Folder of runs; by default this user's.
+    where
+        Folder of runs, or address of a store; by default this user's folder.
     scenario
         Only runs of this one.
     """
-    frame = view(folder).frame("runs", scenario)
+    frame = view(where).frame("runs", scenario)
     return frame.sort_values(["created_utc", "run"], kind="stable", ignore_index=True)
 
 
-def comparisons(folder: Path | None = None, scenario: str | None = None) -> pd.DataFrame:
+def comparisons(where: Path | str | None = None, scenario: str | None = None) -> pd.DataFrame:
     """All comparisons of all runs of a folder, a row each and scope (`schema.COMPARISONS` and `scenario`)."""
-    return view(folder).frame("comparisons", scenario)
+    return view(where).frame("comparisons", scenario)
 
 
 @functools.lru_cache(maxsize=1024)

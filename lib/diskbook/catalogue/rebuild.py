@@ -10,7 +10,8 @@ from pathlib import Path
 
 from diskbook.base import files
 from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.catalogue import entry as entries, parts, place, schema
+from diskbook.catalogue import entry as entries, parts, place, schema, stored
+from diskbook.remote import address
 from diskbook.show import documents
 from diskbook.store import run as runs
 from diskbook.store.run import Run
@@ -20,7 +21,7 @@ from diskbook.store.run import Run
 class Rebuilt:
     """What a rebuild made: where the catalogue is, rows of each table, and runs that are not in it."""
 
-    folder: Path
+    folder: Path | str
     rows: dict[str, int]
     left_out: tuple[str, ...]
 
@@ -38,7 +39,11 @@ class Rebuilt:
 
 
 def of(name: str | None = None) -> Rebuilt:
-    """Make the catalogue of a folder of runs anew, by default this user's; as `rebuild`."""
+    """Make the catalogue of a folder of runs, by default this user's, or of a store anew; as `rebuild`."""
+    if name is not None and address.is_address(name):
+        store = address.parse(name)
+        rows, left_out = stored.rebuild(store)
+        return Rebuilt(str(store / place.NAME), rows, tuple(left_out))
     return rebuild(Path(name) if name is not None else runs.runs_root())
 
 

@@ -26,13 +26,17 @@ def batch(matrix: str, dry_run: bool, as_json: bool) -> None:
     from pathlib import Path
 
     from diskbook.batch import command, matrix as matrices, summary
+    from diskbook.show import documents
 
     asked = matrices.read(Path(matrix))
     if dry_run:
         text, data = command.dry_run(asked)
-        click.echo(json.dumps(data, indent=1) if as_json else text)
+        click.echo(
+            json.dumps({"schema": documents.BatchPlan.schema_name(), **data}, indent=1) if as_json else text
+        )
         return
     outcome = command.run(asked, sys.stderr if as_json else sys.stdout)
     page = command.folder_of(asked) / summary.PAGE
-    click.echo(json.dumps(outcome, indent=1) if as_json else summary.words(outcome, page))
+    named = {**outcome, "schema": documents.Batch.schema_name()}
+    click.echo(json.dumps(named, indent=1) if as_json else summary.words(outcome, page))
     sys.exit(outcome["exit_code"])

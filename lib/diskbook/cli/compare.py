@@ -79,8 +79,6 @@ def _over_runs(scenario: str, place: str | None, as_json: bool, as_markdown: boo
     from diskbook.comparing import over_runs, over_runs_text
 
     over = over_runs.compare(scenario, place)
-    if over.note:
-        click.echo(f"diskbook: {over.note}", err=True)
     if as_json:
         show_json(over_runs_text.document(over))
         return

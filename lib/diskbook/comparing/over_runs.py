@@ -10,7 +10,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,7 +102,6 @@ class OverRuns:
     last_day: str
     rows: tuple[OfRuns, ...]
     left_out: tuple[LeftOut, ...]
-    note: str
 
 
 def compare(scenario: str, place: str | None = None) -> OverRuns:
@@ -121,7 +119,7 @@ def compare(scenario: str, place: str | None = None) -> OverRuns:
     UsageError
         When no run there is of that scenario, or none compares anything.
     """
-    seen = read.view(Path(place) if place else None)
+    seen = read.view(place).tell()
     runs = seen.frame("runs", scenario, _RUNS)
     if runs.empty:
         raise unknown("run of scenario", scenario, set(seen.frame("runs", None, ["run"])["scenario"]))
@@ -143,7 +141,6 @@ def compare(scenario: str, place: str | None = None) -> OverRuns:
         last_day=days[-1],
         rows=tuple(sorted(_groups(rows, questions), key=lambda row: FAMILIES.index(row.family))),
         left_out=(*left_out, *(LeftOut(1, f"run {name}", why) for name, why in seen.left_out.items())),
-        note=seen.note,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -14,6 +13,7 @@ from diskbook.comparing import changed
 from diskbook.comparing.compared import Beside
 from diskbook.comparing.fail_over import Outcome
 from diskbook.comparing.pairs import Pair, Row
+from diskbook.show import documents
 from diskbook.show.html import Html, escaped, table
 from diskbook.show.tables import footnotes, mark
 from diskbook.tables.vocabulary import Scope, Verdict
@@ -208,7 +208,7 @@ def csv(beside: Beside) -> str:
 
 
 def as_json(beside: Beside, outcome: Outcome | None = None) -> str:
-    """All numbers as one JSON object; what is not there is null."""
+    """All numbers as one document of JSON; what is not there is null."""
     names = [item.name for item in beside.runs]
     content = {
         "provenance": beside.provenance,
@@ -229,13 +229,4 @@ def as_json(beside: Beside, outcome: Outcome | None = None) -> str:
         "left_out": left_out_table(beside).rename(columns=str.lower).to_dict("records"),
         "fail_over": None if outcome is None else outcome._asdict(),
     }
-    return json.dumps(_plain(content), indent=1)
-
-
-def _plain(value: Any) -> Any:
-    """The same without NaN, which JSON has not."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return documents.Compare.model_validate(content).text

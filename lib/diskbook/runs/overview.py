@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +63,7 @@ def _catalogued(folder: Path) -> dict[str, dict[str, Any]]:
     """Rows of runs that the catalogue has as they are; not of those that stand, whose words hold for now."""
     if not folder.is_dir():
         return {}
-    seen = catalogue.view(folder)
-    if seen.note:
-        print(f"diskbook: {seen.note}", file=sys.stderr)
+    seen = catalogue.view(folder).tell()
     rows = seen.joined("runs", None, [*_COLUMNS, "manifest_json", "stands"]).to_pylist()
     return {row["run"]: row for row in rows if not row["stands"]}
 

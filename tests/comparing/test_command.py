@@ -83,6 +83,7 @@ def test_json_has_no_nan(runs: dict[str, Run]) -> None:
     text = tables.as_json(compared.compare([str(runs[name].folder) for name in ("default", "slower")]))
     content = json.loads(text, parse_constant=pytest.fail)
     assert {row["verdict"] for row in content["comparisons"]} >= {"difference", ""}
+    assert content["schema"] == "diskbook/compare/1" and content["fail_over"] is None
 
 
 def test_the_spread_between_runs_holds_what_was_planted(runs: dict[str, Run]) -> None:

@@ -225,7 +225,9 @@ def _judged(run: Run) -> dict[tuple[str, ...], list[str]]:
     except DiskbookError:
         return {}
     return {
-        (item.arm, item.base_arm, item.workload, item.metric): [found.point.name for found in item.missing]
+        (item.arm, item.base_arm, item.workload, item.metric): [
+            finding.point.name for finding in item.missing
+        ]
         for item in judged
     }
 

@@ -106,12 +106,12 @@ class View:
         """
         if self.store and table not in stored.MIRRORED:
             raise UsageError(f"{table} of a store are read from the runs: 'diskbook fetch' brings them here")
-        wanted = list(dict.fromkeys(["entry", *columns]))
+        with_entry = list(dict.fromkeys(["entry", *columns]))
         parts = [schema.TABLES[table].empty_table().append_column("scenario", pa.array([], pa.string()))]
         for source, held in self.sources.items():
             files = place.files(place.folder_of(self.runs), table, scenario, self.names)
             files = [path for path in files if place.source_of(str(path)) == source]
-            read = _table(self.runs, table, files, wanted)
+            read = _table(self.runs, table, files, with_entry)
             parts.append(read.filter(pc.is_in(read["entry"], pa.array(held, pa.string()))))
         self._check_same()
         return pa.concat_tables([part.select(columns) for part in parts])
@@ -239,9 +239,9 @@ def batches(
     files = place.files(place.folder_of(seen.runs), table, scenario)
     for source, held in seen.sources.items():
         own = _dataset(seen.runs, table, [path for path in files if place.source_of(str(path)) == source])
-        wanted = pc.field("entry").isin(pa.array(held, pa.string()))
+        is_current = pc.field("entry").isin(pa.array(held, pa.string()))
         try:
-            yield from own.to_batches(columns=names, filter=wanted)
+            yield from own.to_batches(columns=names, filter=is_current)
         except (pa.ArrowException, OSError) as error:
             raise _damaged(seen.runs, error) from None
 

@@ -443,7 +443,7 @@ class BatchRow(Record):
     scenario: str
     preset: str
     cloud: str
-    emulator_profile: str
+    emulator_profile: str | None
     settings: dict[str, Any]
     region: str
     provenance: str

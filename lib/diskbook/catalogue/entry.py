@@ -189,7 +189,7 @@ def _is_measured(ledger: Iterable[Mapping[str, Any]]) -> bool:
 
 def _stands(manifest: Mapping[str, Any]) -> bool:
     """Whether anything is on record as not torn down."""
-    groups = any(not row["deleted_utc"] for row in manifest["resource_groups"])
+    groups = any(not row["deleted_utc"] for row in manifest.get("resource_groups", ()))
     return groups or any(not row["removed_utc"] for row in manifest.get("places", ()))
 
 

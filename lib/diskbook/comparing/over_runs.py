@@ -122,7 +122,10 @@ def compare(scenario: str, place: str | None = None) -> OverRuns:
     seen = read.view(place).tell()
     runs = seen.frame("runs", scenario, _RUNS)
     if runs.empty:
-        raise unknown("run of scenario", scenario, set(seen.frame("runs", None, ["run"])["scenario"]))
+        known = set(seen.frame("runs", None, ["run"])["scenario"])
+        if seen.left_out and not known:
+            raise UsageError(f"no run there can be read ({next(iter(seen.left_out.values()))})")
+        raise unknown("run of scenario", scenario, known)
     runs = runs.sort_values(["created_utc", "run"], kind="stable", ignore_index=True)
     rows = seen.frame("comparisons", scenario, _ROWS)
     if rows.empty:

@@ -23,10 +23,9 @@ def text(over: OverRuns) -> str:
 
 
 def _head(over: OverRuns) -> str:
-    days = over.first_day if over.first_day == over.last_day else f"{over.first_day} to {over.last_day}"
-    return (
-        f"{over.scenario}: {_runs(over.n_runs)} ({over.provenance}), {over.n_replicates:,} replicates, {days}"
-    )
+    days = " to ".join(dict.fromkeys(filter(None, (over.first_day, over.last_day))))
+    parts = [f"{_runs(over.n_runs)} ({over.provenance})", f"{over.n_replicates:,} replicates", days]
+    return f"{over.scenario}: {', '.join(filter(None, parts))}"
 
 
 def _lines(row: OfRuns) -> Iterator[str]:

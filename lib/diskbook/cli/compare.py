@@ -49,8 +49,6 @@ def compare(
     With --scenario NAME all its runs are read, by the catalogue where that is current: a row a comparison,
     with the range of the ratio, the verdicts of the runs and the spread between them; nothing is pooled.
     """
-    from diskbook.comparing import compared, fail_over as limits, tables, text
-
     if as_json + as_markdown + as_csv > 1:
         raise UsageError("--json, --md and --csv are one choice: give one of them")
     if scenario is not None:
@@ -60,6 +58,8 @@ def compare(
         return
     if place is not None:
         raise UsageError("--runs goes with --scenario; a RUN elsewhere is named by its path or address")
+    from diskbook.comparing import compared, fail_over as limits, tables, text
+
     share = None if fail_over is None else parse_percent(fail_over, "--fail-over", most=1000.0)
     beside = compared.compare(runs)
     outcome = None if share is None else limits.judge(beside, share)

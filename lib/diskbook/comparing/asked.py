@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from diskbook.analysis import cell
-from diskbook.comparing.measured import KEY, Measured
 from diskbook.scenario.arm_words import label
 from diskbook.scenario.model import Comparison, Scenario, Workload
 from diskbook.show import sentences
 from diskbook.show.tables import METRICS
 
+KEY = ("arm", "base_arm", "workload", "direction", "metric")
+"""Columns that name a comparison in one direction."""
 HOW = frozenset({"tool", "working_set_gib", "ramp_s", "runtime_s", "blocks", "ioengine"})
 """Fields of a workload that are how it is measured, not what is asked; they stand among what changed."""
 _ARMS = frozenset(
@@ -25,13 +26,8 @@ ASKED = frozenset({"metric", "pairing", _ZONES}) | _ARMS | _LOADS
 """What of a cell (`analysis.cell.of`) is the question: kinds of disks, their places, and the load."""
 
 
-def of(item: Measured, row: Mapping[Any, Any]) -> dict[str, Any]:
+def of(scenario: Scenario, manifest: Mapping[str, Any], row: Mapping[Any, Any]) -> dict[str, Any]:
     """What a comparison of a run asked, in words and values."""
-    return of_scenario(item.scenario, item.manifest, row)
-
-
-def of_scenario(scenario: Scenario, manifest: Mapping[str, Any], row: Mapping[Any, Any]) -> dict[str, Any]:
-    """The same of a run's scenario, and of what is kept of its manifest."""
     named = next(matching(scenario, [row[name] for name in KEY]))
     everything = cell.of(scenario, named, manifest)
     question = {key: value for key, value in everything.items() if key in ASKED}

@@ -14,13 +14,12 @@ import pandas as pd
 from diskbook.analysis.run import analyse
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.catalogue import entry, read
+from diskbook.comparing.asked import KEY
 from diskbook.scenario.model import Scenario
 from diskbook.store.run import Run, open_run
 from diskbook.tables import schema
 from diskbook.tables.vocabulary import Provenance
 
-KEY = ("arm", "base_arm", "workload", "direction", "metric")
-"""Columns that name a comparison in one direction."""
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NUMBERS = [column.name for column in schema.COMPARISONS.columns if column.dtype == "float64"]
 _ALONE = (Provenance.EMULATED, Provenance.INVENTORY)

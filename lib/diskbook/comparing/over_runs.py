@@ -18,7 +18,7 @@ import pandas as pd
 from diskbook.base.errors import UsageError, unknown
 from diskbook.catalogue import read
 from diskbook.comparing import asked, pairs
-from diskbook.comparing.measured import KEY
+from diskbook.comparing.asked import KEY
 from diskbook.comparing.spread import LEAST_RUNS, BetweenRuns
 from diskbook.scenario.model import Scenario
 from diskbook.show import sentences
@@ -197,7 +197,7 @@ class _Questions:
 
     def _question(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         manifest = json.loads(self._manifests[row["run"]])
-        return asked.of_scenario(self.scenario(row["run"]), manifest, row)
+        return asked.of(self.scenario(row["run"]), manifest, row)
 
     def strata(self, rows: pd.DataFrame) -> list[str]:
         """Where the zone-redundant disks of each row answer; "" where that is not known."""

@@ -8,9 +8,9 @@ import pandas as pd
 
 from diskbook.base import quantities
 from diskbook.base.wrap import wrapped
-from diskbook.comparing.measured import KEY
+from diskbook.comparing.asked import KEY
+from diskbook.comparing.markdown import markdown_table
 from diskbook.comparing.over_runs import OfRuns, OverRuns
-from diskbook.comparing.tables import markdown_table
 from diskbook.show import documents
 
 WIDTH = 80

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from diskbook.base.units import percent
 from diskbook.comparing import asked
-from diskbook.comparing.measured import Measured
 from diskbook.scenario.model import Scenario
 from diskbook.stats import intervals, power, ratio_of_ratios, verdicts
 from diskbook.stats.intervals import Interval
 from diskbook.stats.strata import UNCLEAR
 from diskbook.tables.vocabulary import WITHHELD, Scope, Verdict
+
+if TYPE_CHECKING:  # it can analyse, and so imports what takes long
+    from diskbook.comparing.measured import Measured
 
 Row = Mapping[Any, Any]
 _NAN = Interval(*[np.asarray(math.nan)] * 5)
@@ -97,7 +99,10 @@ def pair(runs: Sequence[Measured]) -> Paired:
     """
     pairs: list[Pair] = []
     left_out: list[LeftOut] = []
-    first, questions = runs[0], {key: asked.of(runs[0], row) for key, row in _any_scope(runs[0])}
+    first, questions = (
+        runs[0],
+        {key: asked.of(runs[0].scenario, runs[0].manifest, row) for key, row in _any_scope(runs[0])},
+    )
     for other in runs[1:]:
         same, apart = _matched(first, other, questions)
         pairs += [_pair(first, other, key) for key in same]
@@ -135,7 +140,7 @@ def _matched(
     for key, question in questions.items():
         if key not in there:
             apart.append(LeftOut(other.name, label(key), "it has no such comparison"))
-        elif why := asked.difference(question, asked.of(other, there[key])):
+        elif why := asked.difference(question, asked.of(other.scenario, other.manifest, there[key])):
             apart.append(LeftOut(other.name, label(key), f"it asked another question: {why}"))
         else:
             same.append(key)

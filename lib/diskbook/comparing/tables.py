@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 
 from diskbook.base import quantities
-from diskbook.base.visible import visible
 from diskbook.comparing import changed
 from diskbook.comparing.compared import Beside
 from diskbook.comparing.fail_over import Outcome
+from diskbook.comparing.markdown import markdown_table
 from diskbook.comparing.pairs import Pair, Row
 from diskbook.show import documents
 from diskbook.show.html import Html, escaped, table
@@ -184,22 +184,6 @@ def markdown(beside: Beside, outcome: Outcome | None = None) -> str:
         "" if outcome is None else outcome.words,
     ]
     return "\n\n".join(filter(None, parts))
-
-
-def markdown_table(frame: pd.DataFrame) -> str:
-    """A frame as a table of Markdown; nothing of one without rows."""
-    if frame.empty:
-        return ""
-    rows = [
-        tuple(frame.columns),
-        tuple("---" for _ in frame.columns),
-        *frame.itertuples(index=False, name=None),
-    ]
-    return "\n".join(f"| {' | '.join(_markdown_cell(value) for value in row)} |" for row in rows)
-
-
-def _markdown_cell(value: object) -> str:
-    return visible(str(value)).replace("|", "\\|").replace("<", "&lt;")
 
 
 def csv(beside: Beside) -> str:

@@ -58,7 +58,7 @@ coverage: setup ## check intervals against simulated truth, and plant hidden lim
 	@$(BIN)/python -m diskbook.selftest.coverage --docs docs/coverage.md
 	@$(BIN)/python -m diskbook.selftest.hidden_limits
 
-faults: setup ## play some fifty faults, each in a whole run, and see what is left, lost or repeated
+faults: azurite ## play some seventy faults, each in a whole run, and see what is left, lost or repeated
 	@$(BIN)/python -m diskbook.selftest.faults
 
 bench-emulator: setup ## measure how closely the emulator plays what it is told

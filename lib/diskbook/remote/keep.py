@@ -40,16 +40,21 @@ class Keeper:
         """Store what is new until the end; an error that does not pass ends it, and is told to `lost`."""
         while not self._end.wait(self.hold.lease_s / _SIGNS):
             try:
-                self.hold.beat()
-                push.store_new(self.hold, self.folder)
-            except UnreachableError:
-                continue  # the next sign of life tells whether that was for too long
+                self._store()
             except FileNotFoundError:
                 continue  # a file that was replaced just then
             except DiskbookError as error:
                 self.error = error
                 self.lost(error)
                 return
+
+    def _store(self) -> None:
+        """Show a sign of life and store what is new; a store may be away until another may own the run."""
+        try:
+            self.hold.beat()
+            push.store_new(self.hold, self.folder)
+        except UnreachableError:
+            self.hold.check()
 
     def stop(self) -> None:
         """Let the loop end."""
@@ -104,9 +109,18 @@ def keeping(
     if keeper.error is not None:
         raise keeper.error
     if is_whole():
-        push.complete(hold, keeper.folder)
+        _complete(keeper, address)
     else:
         _leave(keeper)
+
+
+def _complete(keeper: Keeper, address: Address) -> None:
+    try:
+        push.complete(keeper.hold, keeper.folder)
+    except UnreachableError as error:
+        raise DiskbookError(
+            f"{error}; all of it is here: 'diskbook push {address.name} {address.parent}'"
+        ) from error
 
 
 def _finish(keeper: Keeper, thread: threading.Thread) -> None:

@@ -26,7 +26,8 @@ from diskbook.remote import record as records
 from diskbook.remote.objects import Objects
 from diskbook.remote.record import Kind, Record, State
 
-LEASE_S = 60.0
+_LONGEST_S = 600.0  # of a lease; a sign of life may name any, and whoever may write there has written it
+LEASE_S = min(float(os.environ.get("DISKBOOK_LEASE_S", "60")), _LONGEST_S)
 _AT_ONCE = 8
 _LOOKS = 12  # times that a lease is looked at before its owner is taken for dead
 
@@ -186,7 +187,7 @@ def _look(log: Log) -> tuple[tuple[int, bytes], float]:
         sign, lease_s = b"", LEASE_S
     except (ValueError, KeyError, TypeError):
         lease_s = LEASE_S
-    return (log.state.number, sign), min(max(lease_s, 0.1), LEASE_S)
+    return (log.state.number, sign), min(max(lease_s, 0.1), _LONGEST_S)
 
 
 def _append(log: Log, token: int, owner: str, kind: Kind, **fields: Any) -> bool:

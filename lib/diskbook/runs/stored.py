@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from diskbook.base.errors import DiskbookError
+from diskbook.base.errors import DiskbookError, Stopped
 from diskbook.catalogue import join as own_catalogue, stored as catalogue
 from diskbook.remote import address as addresses, fetch as fetching, push as pushing
 from diskbook.remote.address import Address
@@ -85,9 +85,27 @@ def kept(run: Run, place: Address | None) -> Iterator[None]:
         print(f"diskbook: {error}; stopping", flush=True)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    with keeping(run.folder, place, lost, lambda: run.done("benchmark")):
-        yield
+    with _gone_on_there(run, place), keeping(run.folder, place, lost, lambda: run.done("benchmark")):
+        with session.held(run):
+            yield
     _join(place.parent, run)
+
+
+@contextlib.contextmanager
+def _gone_on_there(run: Run, place: Address) -> Iterator[None]:
+    """Have what ends a run say that it goes on by its address: here alone it would be two runs."""
+
+    def with_address(text: str) -> str:
+        return text.replace(f"--resume {run.name}'", f"--resume {place}'")
+
+    try:
+        yield
+    except Stopped as stop:
+        stop.hint = with_address(stop.hint)
+        raise
+    except DiskbookError as error:
+        error.args = (with_address(str(error)),)
+        raise
 
 
 def working_copy(name: str) -> tuple[Run, Address | None]:

@@ -53,15 +53,18 @@ def batch(
 
     from diskbook.batch import command, matrix as matrices, place as places, summary
     from diskbook.batch.dask_cluster import Tls
+    from diskbook.show import documents
 
     asked = matrices.read(Path(matrix))
     given = Tls(*(tls[f"tls_{name}"] for name in ("ca", "cert", "key")))
     place = places.of(asked, engine, scheduler, store, given)
     if dry_run:
         text, data = command.dry_run(asked, place)
-        click.echo(json.dumps(data, indent=1) if as_json else text)
+        named = {"schema": documents.BatchPlan.schema_name(), **data}
+        click.echo(json.dumps(named, indent=1) if as_json else text)
         return
     outcome = command.run(asked, sys.stderr if as_json else sys.stdout, place)
     page = command.folder_of(asked) / summary.PAGE
-    click.echo(json.dumps(outcome, indent=1) if as_json else summary.words(outcome, page))
+    named = {**outcome, "schema": documents.Batch.schema_name()}
+    click.echo(json.dumps(named, indent=1) if as_json else summary.words(outcome, page))
     sys.exit(outcome["exit_code"])

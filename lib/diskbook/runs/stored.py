@@ -6,10 +6,12 @@ import contextlib
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from diskbook.base.errors import DiskbookError, Stopped
+from diskbook.catalogue import join as own_catalogue, stored as catalogue
 from diskbook.remote import address as addresses, contents, fetch as fetching, lease, push as pushing
 from diskbook.remote.address import Address
 from diskbook.remote.keep import Prepare, keeping
@@ -32,7 +34,15 @@ def push(name: str, store: str) -> Pushed:
     """
     place, run = addresses.parse(store), runs.open_run(name)
     with session.session(run):
-        return pushing.push(run.folder, place, run.done("benchmark"))
+        pushed = pushing.push(run.folder, place, run.done("benchmark"))
+        _join(place, run)
+    return pushed
+
+
+def _join(store: Address, run: Run) -> None:
+    """Let a run that is whole in a store join its catalogue, if that can be."""
+    if why := catalogue.join(store, run):
+        print(f"diskbook: {why}", file=sys.stderr)
 
 
 def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tuple[Run, bool]:
@@ -51,6 +61,8 @@ def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tu
     place = addresses.run(text)
     folder = (target or runs.runs_root()) / place.name
     changed = fetching.fetch(place, folder, unfinished)
+    if changed and (why := own_catalogue.join_finished(Run(folder.absolute()))):
+        print(f"diskbook: {why}", file=sys.stderr)
     return runs.open_run(folder.absolute()), changed
 
 
@@ -96,6 +108,7 @@ def kept(
     owned = keeping(run.folder, place, lost, lambda: run.done("benchmark"), lease_s, prepare)
     with _gone_on_there(run, place), owned, session.held(run):
         yield
+    _join(place.parent, run)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from diskbook.base import files
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import duration
-from diskbook.batch import price as prices, summary
+from diskbook.batch import notebook, price as prices, summary
 from diskbook.batch.local import LocalEngine
 from diskbook.batch.loop import FAILED, FINISHED, Batch, Row
 from diskbook.batch.matrix import Matrix
@@ -64,7 +64,17 @@ def run(matrix: Matrix, stream: TextIO) -> dict[str, Any]:
             batch.run(tell)
         finally:
             table.close()
-        return summary.write(matrix, batch, folder)
+        return _summed_up(matrix, batch, folder, stream)
+
+
+def _summed_up(matrix: Matrix, batch: Batch, folder: Path, stream: TextIO) -> dict[str, Any]:
+    """Write the summary, and from it the notebook; not for one who stopped the batch, and wants its end."""
+    data = summary.write(matrix, batch, folder)
+    if batch.stopped is not None:
+        return data
+    if failure := notebook.make(folder):
+        print(failure, file=stream, flush=True)
+    return summary.write(matrix, batch, folder)  # whose page links the notebook
 
 
 def _beginning(matrix: Matrix, batch: Batch) -> str:

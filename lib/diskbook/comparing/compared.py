@@ -15,9 +15,6 @@ from diskbook.comparing.measured import Measured
 from diskbook.comparing.pairs import LeftOut, Pair, Paired
 from diskbook.comparing.spread import BetweenRuns
 from diskbook.figures import Picture, runs_forest
-from diskbook.figures.style import label as arm_label
-from diskbook.show import sentences
-from diskbook.show.tables import METRICS
 from diskbook.tables.vocabulary import Verdict
 
 
@@ -97,14 +94,7 @@ class Beside:
 
     def words(self, key: Sequence[str]) -> str:
         """A comparison in words: "4K random write, depth 1: ZRS, zone 1 / LRS, zone 1"."""
-        arm, base, load, _, metric = key
-        scenario = self.runs[0].scenario
-        arms = f"{arm_label(scenario, arm)} / {arm_label(scenario, base)}"
-        return f"{self._loads[load]}: {arms}, {METRICS.get(metric, metric)}"
-
-    @cached_property
-    def _loads(self) -> dict[str, str]:
-        return sentences.workload_words(self.runs[0].scenario)
+        return self.runs[0].words(key)
 
 
 def compare(names: Sequence[str]) -> Beside:

@@ -12,7 +12,10 @@ import pandas as pd
 
 from diskbook.analysis.run import analyse
 from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.figures.style import label as arm_label
 from diskbook.scenario.model import Scenario
+from diskbook.show import sentences
+from diskbook.show.tables import METRICS
 from diskbook.store.run import Run, open_run
 from diskbook.tables import schema
 from diskbook.tables.vocabulary import Provenance
@@ -65,6 +68,16 @@ class Measured:
             rows.setdefault(tuple(str(row[name]) for name in KEY), {})[row["scope"]] = row
         return rows
 
+    def words(self, key: Sequence[str]) -> str:
+        """A comparison in words: "4K random write, depth 1: ZRS, zone 1 / LRS, zone 1"."""
+        arm, base, load, _, metric = key
+        arms = f"{arm_label(self.scenario, arm)} / {arm_label(self.scenario, base)}"
+        return f"{self._loads[load]}: {arms}, {METRICS.get(metric, metric)}"
+
+    @cached_property
+    def _loads(self) -> dict[str, str]:
+        return sentences.workload_words(self.scenario)
+
     @cached_property
     def trials(self) -> tuple[Mapping[str, Any], ...]:
         """Its trials, as the ledger has them."""
@@ -96,7 +109,7 @@ def read(names: Sequence[str]) -> tuple[Measured, ...]:
         {run.name: str(manifest["provenance"]) for run, manifest in zip(opened, manifests, strict=True)}
     )
     return tuple(
-        Measured(letter_of(place), run, manifest, _comparisons(run))
+        Measured(letter_of(place), run, manifest, comparisons_of(run))
         for place, (run, manifest) in enumerate(zip(opened, manifests, strict=True))
     )
 
@@ -117,8 +130,14 @@ def _check_provenance(of_runs: Mapping[str, str]) -> None:
         )
 
 
-def _comparisons(run: Run) -> pd.DataFrame:
-    """Comparisons of a run, from its comparisons.csv, else computed."""
+def comparisons_of(run: Run) -> pd.DataFrame:
+    """Comparisons of a run, from its comparisons.csv, else computed.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        When it has none, or they are damaged.
+    """
     path = run.folder / "comparisons.csv"
     table = _read(run, path) if path.exists() else _computed(run)
     if table.empty:

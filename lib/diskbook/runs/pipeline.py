@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import psutil
 
 from diskbook import load
-from diskbook.analysis import beside, report as reports, rerun
+from diskbook.analysis import beside, report as reports
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
 from diskbook.cloud import emulator as own_emulator
-from diskbook.runs import leftovers, stages
+from diskbook.runs import notebook_process, stages
 from diskbook.runs.execute_notebook import EXIT_USER_ERROR
 from diskbook.runs.progress import Progress
 from diskbook.show import documents
@@ -90,7 +85,7 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
     sources, file = _notebooks(run, scenario)
     planned, left = _count_trials(run)
     progress = Progress(run.folder / "ledger.jsonl", planned, planned - left)
-    with session.session(run), _signals(), _scratch() as scratch:
+    with session.session(run), _signals(), notebook_process.scratch() as scratch:
         try:
             session.record_kept(run, keep)
             if not stages.finished(run):
@@ -122,7 +117,7 @@ def analyse(run: Run, scenario: str | None = None) -> Outcome:
         As for `execute`.
     """
     sources, file = _notebooks(run, scenario)
-    with _signals(), _scratch() as scratch:
+    with _signals(), notebook_process.scratch() as scratch:
         _stage(run, sources[-1], scratch, Progress(run.folder / "ledger.jsonl", 0, 0), file)
         return _outcome(run)
 
@@ -157,14 +152,6 @@ def _resume(run: Run, file: Path | None) -> str:
     return f"diskbook run {own}--resume {run.name}"
 
 
-@contextlib.contextmanager
-def _scratch() -> Iterator[Path]:
-    """Make a folder for what Jupyter writes about; those that killed runs have left go as well."""
-    leftovers.clear_scratch()
-    with tempfile.TemporaryDirectory(prefix=f"{leftovers.SCRATCH}{os.getpid()}-") as name:
-        yield Path(name)
-
-
 def _outcome(run: Run) -> Outcome:
     return Outcome(run, reports.headline(run), reports.build(run), reports.protocol(run))
 
@@ -183,13 +170,15 @@ def _stage(run: Run, source: Path, scratch: Path, progress: Progress, file: Path
     parameters = {"run": os.path.relpath(run.folder, paths.ROOT)}
     log = scratch / f"{name}.log"
     with log.open("wb") as output:
-        child = _spawn(run, source, parameters, scratch, output, file)
+        child = notebook_process.spawn(
+            source, scratch / source.name, parameters, scratch, output, {beside.VARIABLE: str(file or "")}
+        )
         try:
             while child.poll() is None:
                 progress.follow()
                 time.sleep(0.1)
         finally:
-            _end(child)
+            notebook_process.end(child)
             progress.follow()
             progress.close()
             with contextlib.suppress(DiskbookError):  # why the stage ended matters more
@@ -205,40 +194,6 @@ def _keep_executed(run: Run, executed: Path) -> None:
     if executed.exists():
         (run.folder / "notebooks").mkdir(exist_ok=True)
         run.write(f"notebooks/{executed.name}", executed.read_bytes())
-
-
-def _spawn(
-    run: Run, source: Path, parameters: Mapping[str, Any], scratch: Path, output: Any, file: Path | None
-) -> subprocess.Popen[bytes]:
-    places = [os.path.relpath(source, paths.ROOT), str(scratch / source.name)]
-    command = [sys.executable, "-m", "diskbook.runs.execute_notebook", *places, json.dumps(parameters)]
-    if shutil.which("setpriv"):  # Linux: the stage ends with this process even if that is killed
-        command = ["setpriv", "--pdeathsig", "KILL", *command]
-    # The user's own IPython settings must not change a run, nor the run leave files there.
-    own = {name: str(scratch / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
-    own |= {beside.VARIABLE: str(file or ""), rerun.LATER: "1"}
-    return subprocess.Popen(
-        command,
-        cwd=paths.ROOT,
-        env={**os.environ, **own, "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End a stage's process and its kernel, where they still run. A kernel without its parent ends itself."""
-    if child.poll() is not None:
-        return
-    process = psutil.Process(child.pid)
-    family = [*process.children(recursive=True), process]
-    for member in family:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            member.kill()
-    psutil.wait_procs(family, timeout=10)
-    child.wait()
 
 
 def _failure(run: Run, name: str, status: int, log: str, resume: str) -> DiskbookError:

@@ -31,12 +31,14 @@ from diskbook.tables.vocabulary import Provenance
 HOURS = 3
 """Hours of a column: 24 columns have no room for numbers."""
 STARTS = tuple(range(0, 24, HOURS))
-ROW_IN, HEAD_IN, PANEL_IN, NAME_IN = 0.62, 1.5, 0.75, 0.26
+ROW_IN, HEAD_IN, PANEL_IN, NAME_IN = 0.62, 1.5, 0.75, 0.2
+WIDE, NARROW = (-0.46, 0.46), (-0.29, 0.40)
+"""Top and bottom of a cell in its row; on a phone the name of the row stands above."""
 LEAST_DOUBLINGS = 0.5
 """Doublings at which colours end at least, so that small ratios look small."""
 NOTE = (
     "A cell: the ratio, half its interval in percent, and n runs; of several runs the median ratio and the "
-    "median interval, nothing is pooled. An empty cell has no run; refused: its runs give no ratio."
+    "median interval, nothing is pooled. An empty cell has no run; no ratio: those of its runs are refused."
 )
 _NO_HOUR = " The emulator plays neither regions nor times of day: its cells say when runs were begun here."
 
@@ -93,11 +95,11 @@ def _panel(
     axes: Axes, frame: pd.DataFrame, places: Sequence[str], colours: Colormap, scale: Normalize
 ) -> None:
     cells = {(row["place"], row["hour"]): row for row in frame.to_dict("records")}
-    half = 0.46 if not is_narrow() else 0.46 - NAME_IN / (ROW_IN + NAME_IN) / 2
+    top, bottom = NARROW if is_narrow() else WIDE
     for down, place in enumerate(places):
         for across, hour in enumerate(STARTS):
-            corner = (across - 0.48, down + 0.46 - 2 * half)
-            _cell(axes, corner, half, cells.get((place, hour)), colours, scale)
+            corner = (across - 0.48, down + top)
+            _cell(axes, corner, bottom - top, cells.get((place, hour)), colours, scale)
     axes.set_yticks(range(len(places)), [place.replace(", ", ",\n") for place in places])
     axes.set_xticks(range(len(STARTS)), [f"{hour:02}" for hour in STARTS])
     axes.tick_params(length=0)
@@ -112,27 +114,26 @@ def _panel(
 def _cell(
     axes: Axes,
     corner: tuple[float, float],
-    half: float,
+    height: float,
     row: Mapping[Any, Any] | None,
     colours: Colormap,
     scale: Normalize,
 ) -> None:
     if row is None:
-        axes.add_patch(Rectangle(corner, 0.96, 2 * half, facecolor=GROUND, edgecolor=FAINT, linewidth=0.6))
+        axes.add_patch(Rectangle(corner, 0.96, height, facecolor=GROUND, edgecolor=FAINT, linewidth=0.6))
         return
     is_refused = math.isnan(row["ratio"])
     face = GROUND if is_refused else colours(scale(math.log2(row["ratio"])))
-    axes.add_patch(Rectangle(corner, 0.96, 2 * half, facecolor=face, edgecolor=GREY, linewidth=0.6))
-    axes.text(
-        corner[0] + 0.48, corner[1] + half, "\n".join(_lines(row)), ha="center", va="center", fontsize=10,
-        color=INK, linespacing=1.1, bbox={"facecolor": GROUND, "edgecolor": "none", "pad": 1, "alpha": 0.85},
-    )  # fmt: skip
+    axes.add_patch(Rectangle(corner, 0.96, height, facecolor=face, edgecolor=GREY, linewidth=0.6))
+    behind = {"facecolor": GROUND, "edgecolor": "none", "pad": 1, "alpha": 0.85}
+    middle, words = (corner[0] + 0.48, corner[1] + height / 2), "\n".join(_lines(row))
+    axes.text(*middle, words, ha="center", va="center", fontsize=10, color=INK, linespacing=1.1, bbox=behind)
 
 
 def _lines(row: Mapping[Any, Any]) -> list[str]:
     """What a cell says: ratio, half of its interval, number of runs."""
     if math.isnan(row["ratio"]):
-        return ["refused", f"n {row['n']}"]
+        return ["no", "ratio", f"n {row['n']}"]
     return [f"{row['ratio']:.2f}", _half(row["half_pct"]), f"n {row['n']}"]
 
 
@@ -145,7 +146,7 @@ def _half(percent: float) -> str:
 def _words(name: str, frame: pd.DataFrame) -> str:
     """All cells of a comparison in words."""
     cells = [
-        f"{row['place']} from {row['hour']:02} h {', '.join(_lines(row))}" for row in frame.to_dict("records")
+        f"{row['place']} from {row['hour']:02} h {' '.join(_lines(row))}" for row in frame.to_dict("records")
     ]
     empty = len(STARTS) * frame["place"].nunique() - len(frame)
     return f"{name}: {'; '.join(cells)}; {empty} cells are empty."

@@ -7,13 +7,16 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from diskbook.base import paths
-from diskbook.comparing import side_by_side
+from diskbook.catalogue import join, place
+from diskbook.comparing import measured, side_by_side
 from diskbook.comparing.side_by_side import Answers
 from diskbook.show.html import escaped
 from diskbook.show.tables import capital
+from diskbook.store.run import Run
 from support import campaigns
 
 NULL, DEFAULT = (f"profile {name}, as in westeurope" for name in ("null", "default"))
@@ -129,3 +132,19 @@ def test_many_answers_are_summed_up_by_place(answers: Answers, monkeypatch: pyte
     monkeypatch.setattr(side_by_side, "MOST_ROWS", 2)
     shown = side_by_side.html(answers)
     assert "seed 1" not in shown and "Lowest" in shown and "Median" in shown
+
+
+def test_runs_are_read_from_the_catalogue_where_it_has_them_as_they_are(tmp_path: Path) -> None:
+    campaigns.half_done(tmp_path)
+    folders = [tmp_path / f"zone-disks-{number}" for number in (1, 2, 3)]
+    read = side_by_side.read({str(folder): folder.name for folder in folders})
+    for folder in folders[:2]:
+        join.join(Run(folder))
+    known = measured.catalogued([Run(folder) for folder in folders])
+    assert {run.name for run in known} == {"zone-disks-1", "zone-disks-2"}
+    again = side_by_side.read({str(folder): folder.name for folder in folders})
+    pd.testing.assert_frame_equal(again.rows, read.rows, check_dtype=False)
+    place.folder_of(tmp_path).joinpath("comparisons").rename(tmp_path / "elsewhere")
+    for path in place.folder_of(tmp_path).rglob("*.parquet"):
+        path.write_bytes(b"damaged")
+    assert len(side_by_side.read({str(folder): folder.name for folder in folders}).rows) == len(read.rows)

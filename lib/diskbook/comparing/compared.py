@@ -9,12 +9,13 @@ from functools import cached_property
 from typing import Any
 
 from diskbook.base.errors import UsageError
-from diskbook.comparing import changed, measured, pairs, spread
+from diskbook.comparing import asked, changed, measured, pairs, spread
 from diskbook.comparing.changed import Change
 from diskbook.comparing.measured import Measured
 from diskbook.comparing.pairs import LeftOut, Pair, Paired
 from diskbook.comparing.spread import BetweenRuns
 from diskbook.figures import Picture, runs_forest
+from diskbook.show import sentences
 from diskbook.tables.vocabulary import Verdict
 
 
@@ -94,7 +95,11 @@ class Beside:
 
     def words(self, key: Sequence[str]) -> str:
         """A comparison in words: "4K random write, depth 1: ZRS, zone 1 / LRS, zone 1"."""
-        return self.runs[0].words(key)
+        return asked.words(self.runs[0].scenario, self._loads, key)
+
+    @cached_property
+    def _loads(self) -> dict[str, str]:
+        return sentences.workload_words(self.runs[0].scenario)
 
 
 def compare(names: Sequence[str]) -> Beside:
@@ -108,9 +113,9 @@ def compare(names: Sequence[str]) -> Beside:
     Raises
     ------
     UsageError, DiskbookError
-        As `measured.read`; or when no run asked what the first one did.
+        As `measured.read_runs`; or when no run asked what the first one did.
     """
-    runs = measured.read(names)
+    runs = measured.read_runs(names)
     paired = pairs.pair(runs)
     if not paired.pairs:
         reasons = "; ".join(dict.fromkeys(f"{item.run}, {item.why}" for item in paired.left_out))

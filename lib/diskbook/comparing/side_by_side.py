@@ -18,17 +18,19 @@ import pandas as pd
 from diskbook import figures
 from diskbook.base import quantities
 from diskbook.base.errors import DiskbookError
-from diskbook.comparing import asked
-from diskbook.comparing.measured import KEY, Measured, comparisons_of
+from diskbook.comparing import asked, measured
+from diskbook.comparing.measured import KEY, Measured
 from diskbook.comparing.tables import ratio_words
 from diskbook.figures.campaign_map import HOURS, STARTS
 from diskbook.show import places, sentences
 from diskbook.show.html import Html, escaped, table
 from diskbook.show.tables import capital, footnotes, mark
-from diskbook.store.run import open_run
+from diskbook.store.run import Run, open_run
 from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 
 HEADLINE = "headline"
+Questions = dict[tuple[str, ...], list[tuple[str, Mapping[str, Any]]]]
+"""By scenario and comparison what was asked by it so far, each in words."""
 MOST_ROWS = 200
 """Answers that are shown one by one; more of them are summed up by place."""
 COLUMNS = (
@@ -77,12 +79,14 @@ def read(names: Mapping[str, str]) -> Answers:
     names
         Labels of the runs, by name, folder or address. One that cannot be read is named, with the reason.
     """
-    questions: dict[tuple[str, ...], list[tuple[str, Mapping[str, Any]]]] = {}
+    questions: Questions = {}
     rows: list[dict[str, Any]] = []
-    unread: dict[str, str] = {}
-    for name, label in names.items():
+    opened, unread = _opened(names)
+    known = _catalogued(list(opened.values()))
+    for name, run in opened.items():
+        label = names[name]
         try:
-            item = _opened(name)
+            item = known[run] if run in known else measured.of_folder(run)
             rows += [_row(item, label, row, questions) for row in _headlines(item)]
         except DiskbookError as error:
             unread[label] = str(error)
@@ -92,17 +96,31 @@ def read(names: Mapping[str, str]) -> Answers:
     return Answers(frame.sort_values(["scenario", "question", "place"], kind="stable", key=_in_order), unread)
 
 
+def _opened(names: Mapping[str, str]) -> tuple[dict[str, Run], dict[str, str]]:
+    """Runs by their names, and why others cannot be opened, by their labels."""
+    opened, unread = {}, {}
+    for name, label in names.items():
+        try:
+            opened[name] = open_run(name)
+        except DiskbookError as error:
+            unread[label] = str(error)
+    return opened, unread
+
+
+def _catalogued(runs: Sequence[Run]) -> dict[Run, Measured]:
+    """Those that a catalogue has as they are; none where it cannot be read, since their folders can."""
+    try:
+        return measured.catalogued(runs)
+    except DiskbookError:
+        return {}
+
+
 def _in_order(values: pd.Series) -> pd.Series:
     """Places by name; scenarios and questions as they were first met."""
     if values.name == "place":
         return values
     order = {value: number for number, value in enumerate(dict.fromkeys(values))}
     return values.map(order)
-
-
-def _opened(name: str) -> Measured:
-    run = open_run(name)
-    return Measured("", run, run.manifest, comparisons_of(run))
 
 
 def _headlines(item: Measured) -> list[dict[Any, Any]]:
@@ -120,7 +138,7 @@ def _row(
     item: Measured,
     label: str,
     row: Mapping[Any, Any],
-    questions: dict[tuple[str, ...], list[tuple[str, Mapping[str, Any]]]],
+    questions: Questions,
 ) -> dict[str, Any]:
     manifest, emulator = item.manifest, item.manifest.get("emulator") or {}
     emulated = Provenance.EMULATED in item.provenance
@@ -141,7 +159,7 @@ def _row(
 def _question(
     item: Measured,
     row: Mapping[Any, Any],
-    questions: dict[tuple[str, ...], list[tuple[str, Mapping[str, Any]]]],
+    questions: Questions,
 ) -> str:
     """The comparison in words; where an earlier run asked something else by it, with the difference."""
     key = tuple(str(row[name]) for name in KEY)
@@ -150,7 +168,7 @@ def _question(
     for words, question in known:
         if not asked.difference(question, now):
             return words
-    words = item.words(key)
+    words = asked.words(item.scenario, sentences.workload_words(item.scenario), key)
     if known:
         words = f"{words}; {asked.difference(known[0][1], now)}"
     taken = {other for others in questions.values() for other, _ in others}

@@ -171,22 +171,23 @@ def left_out(beside: Beside) -> Html:
 def markdown(beside: Beside, outcome: Outcome | None = None) -> str:
     """The whole comparison as Markdown."""
     notes: dict[str, int] = {}
-    compared = _markdown_table(shown(beside, notes))
+    compared = markdown_table(shown(beside, notes))
     parts = [
         f"**{beside.provenance}**",
-        _markdown_table(runs_table(beside)),
+        markdown_table(runs_table(beside)),
         beside.copies,
-        f"What changed:\n\n{_markdown_table(changes_table(beside))}",
+        f"What changed:\n\n{markdown_table(changes_table(beside))}",
         compared,
         "\n".join(f"{number}. {note}" for note, number in notes.items()),
-        _markdown_table(spreads_table(beside)),
-        f"Not compared:\n\n{_markdown_table(left_out_table(beside))}" if beside.left_out else "",
+        markdown_table(spreads_table(beside)),
+        f"Not compared:\n\n{markdown_table(left_out_table(beside))}" if beside.left_out else "",
         "" if outcome is None else outcome.words,
     ]
     return "\n\n".join(filter(None, parts))
 
 
-def _markdown_table(frame: pd.DataFrame) -> str:
+def markdown_table(frame: pd.DataFrame) -> str:
+    """A frame as a table of Markdown; nothing of one without rows."""
     if frame.empty:
         return ""
     rows = [

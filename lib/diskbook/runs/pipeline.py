@@ -18,6 +18,7 @@ from diskbook import load
 from diskbook.analysis import beside, report as reports
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
+from diskbook.catalogue import join as catalogue
 from diskbook.cloud import emulator as own_emulator
 from diskbook.runs import notebook_process, stages
 from diskbook.runs.execute_notebook import EXIT_USER_ERROR
@@ -153,7 +154,10 @@ def _resume(run: Run, file: Path | None) -> str:
 
 
 def _outcome(run: Run) -> Outcome:
-    return Outcome(run, reports.headline(run), reports.build(run), reports.protocol(run))
+    outcome = Outcome(run, reports.headline(run), reports.build(run), reports.protocol(run))
+    if why := catalogue.join_finished(run):
+        print(f"diskbook: {why}", file=sys.stderr)
+    return outcome
 
 
 def _count_trials(run: Run) -> tuple[int, int]:

@@ -245,6 +245,69 @@ class Verify(Document):
     n_faults: int
 
 
+class OverRunsRow(Record):
+    """A comparison in all runs of a kind: provenance, scope and stratum."""
+
+    family: str
+    arm: str
+    base_arm: str
+    workload: str
+    direction: str
+    metric: str
+    provenance: str
+    scope: str
+    stratum: str = Field(description='from where zone-redundant disks answer; "" where that is not known')
+    n_runs: int
+    n_without_ratio: int = Field(description="runs whose ratio is withheld, by a cap or a gate")
+    verdicts: dict[str, int] = Field(description="runs by the verdict of their own analysis")
+    ratio_median: Number = Field(description="median of the ratios of the runs; no run is pooled")
+    ratio_smallest: Number
+    smallest_run: str
+    ratio_largest: Number
+    largest_run: str
+    log_sd: Number = Field(description="standard deviation of log ratios between runs; null of fewer than 3")
+    log_sd_low: Number
+    log_sd_high: Number
+    p: Number = Field(description="of: all runs share one ratio; null where replicates say nothing of it")
+    has_disks: bool = Field(description="whether the difference between disks is in log_sd")
+
+
+class LeftOutRuns(Record):
+    """What asked another question, or could not be read."""
+
+    n_runs: int
+    what: str
+    why: str
+
+
+class CompareRuns(Document):
+    """One scenario over all its runs (`compare --scenario`)."""
+
+    COMMAND: ClassVar[str] = "compare-scenario"
+
+    scenario: str
+    provenance: str
+    n_runs: int
+    n_replicates: int
+    first_day_utc: str
+    last_day_utc: str
+    comparisons: list[OverRunsRow]
+    left_out: list[LeftOutRuns]
+
+
+class Catalog(Document):
+    """The catalogue that was made anew, with its number of rows."""
+
+    COMMAND: ClassVar[str] = "catalog"
+
+    folder: str = Field(description="of the catalogue, or its address")
+    n_runs: int
+    n_comparisons: int = Field(description="rows: a comparison in one scope")
+    n_trials: int = Field(description="rows: a trial in one direction")
+    n_bins: int = Field(description="bins of latency histograms")
+    left_out: list[str] = Field(description="runs that are not in it, and why")
+
+
 class EmulatorRow(Record):
     """An emulator of this user."""
 
@@ -330,5 +393,7 @@ DOCUMENTS = (
     Import,
     Sweep,
     Verify,
+    CompareRuns,
+    Catalog,
     Emulators,
 )

@@ -62,6 +62,7 @@ def test_every_run_has_its_own_ratio_with_its_interval(answers: Answers) -> None
     shown = side_by_side.html(answers)
     assert f"{by_run['seed 1']:.2f} times, 95 % CI" in shown and "seed 3" in shown
     assert "zone-disks: ratios of its headline comparisons (emulated)" in shown
+    assert "disks like these whose nearest zone is westeurope-az2" in shown
 
 
 def test_refused_ratios_have_their_reason_and_no_number() -> None:

@@ -117,7 +117,7 @@ def states(outcome: Outcome) -> Html:
 
 def where(row: Mapping[str, Any]) -> str:
     """Where a run is, in words."""
-    return places.words(row["region"], row["emulator_profile"], row["cloud"] == "emulator")
+    return places.words(row["cloud"], row["region"], row["emulator_profile"])
 
 
 def listed(outcome: Outcome) -> Html:

@@ -26,7 +26,7 @@ from diskbook.show import places, sentences
 from diskbook.show.html import Html, escaped, table
 from diskbook.show.tables import capital, footnotes, mark
 from diskbook.store.run import Run, open_run
-from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
+from diskbook.tables.vocabulary import WITHHELD, Scope, Verdict
 
 HEADLINE = "headline"
 Questions = dict[tuple[str, ...], list[tuple[str, Mapping[str, Any]]]]
@@ -35,9 +35,10 @@ MOST_ROWS = 200
 """Answers that are shown one by one; more of them are summed up by place."""
 COLUMNS = (
     *("run", "label", "scenario", "question", "place", "hour", "provenance", "verdict", "warnings"),
-    *("scope", "ratio", "ci_low", "ci_high", "level", "n_replicates", "n_blocks"),
+    *("scope", "nearest_zone", "ratio", "ci_low", "ci_high", "level", "n_replicates", "n_blocks"),
 )
-_NUMBERS = ("ratio", "ci_low", "ci_high", "level", "n_replicates", "n_blocks", "scope", "warnings", "verdict")
+_AS_JUDGED = ("verdict", "warnings", *COLUMNS[COLUMNS.index("scope") :])
+"""Columns that are as the run's own analysis has them."""
 
 
 @dataclass(frozen=True)
@@ -141,17 +142,16 @@ def _row(
     questions: Questions,
 ) -> dict[str, Any]:
     manifest, emulator = item.manifest, item.manifest.get("emulator") or {}
-    emulated = Provenance.EMULATED in item.provenance
     withheld = Verdict.of(row["verdict"]) in WITHHELD
     return {
         "run": item.name,
         "label": label or item.name,
         "scenario": item.scenario.name,
         "question": _question(item, row, questions),
-        "place": places.words(item.scenario.region, emulator.get("profile"), emulated),
+        "place": places.words(manifest["cloud"], item.scenario.region, emulator.get("profile")),
         "hour": int(str(manifest["created_utc"])[11:13]),
         "provenance": item.provenance,
-        **{name: row[name] for name in _NUMBERS},
+        **{name: row[name] for name in _AS_JUDGED},
         **(dict.fromkeys(("ratio", "ci_low", "ci_high"), math.nan) if withheld else {}),
     }
 
@@ -201,7 +201,7 @@ def _one_by_one(rows: pd.DataFrame, notes: dict[str, int]) -> pd.DataFrame:
                 "Run": row["label"],
                 "Where": row["place"],
                 "Ratio": f"{ratio_words(row)} {mark(row['warnings'] or '', notes)}".rstrip(),
-                "Scope": Scope(row["scope"]).words(),
+                "Scope": Scope(row["scope"]).words(row["nearest_zone"] or ""),
                 "n": f"{row['n_replicates']} x {row['n_blocks'] // max(1, row['n_replicates'])} blocks",
                 "Verdict": row["verdict"],
             }

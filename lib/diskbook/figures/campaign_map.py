@@ -38,7 +38,8 @@ LEAST_DOUBLINGS = 0.5
 """Doublings at which colours end at least, so that small ratios look small."""
 NOTE = (
     "A cell: the ratio, half its interval in percent, and n runs; of several runs the median ratio and the "
-    "median interval, nothing is pooled. An empty cell has no run; no ratio: those of its runs are refused."
+    "median interval, whichever zone their disks answer from: nothing is pooled. An empty cell has no run; "
+    "no ratio: those of its runs are refused."
 )
 _NO_HOUR = " The emulator plays neither regions nor times of day: its cells say when runs were begun here."
 

@@ -22,11 +22,13 @@ pytestmark = pytest.mark.whole
 def test_a_half_done_batch_is_shown_and_nothing_else_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
-    folder, _, _ = campaigns.half_done(tmp_path)
-    before = set(tmp_path.rglob("*"))
+    monkeypatch.chdir(tmp_path.parent)  # kernels run elsewhere
+    monkeypatch.setenv("DISKBOOK_RUNS", tmp_path.name)
+    runs = Path(tmp_path.name)
+    folder, _, _ = campaigns.half_done(runs)
+    before = set(runs.rglob("*"))
     assert notebook.make(folder) == ""
-    assert set(tmp_path.rglob("*")) - before == {folder / notebook.SOURCE.name}
+    assert set(runs.rglob("*")) - before == {folder / notebook.SOURCE.name}
     shown = "".join(
         output.get("data", {}).get("text/html", "")
         for cell in nbformat.read(folder / notebook.SOURCE.name, as_version=4).cells

@@ -21,7 +21,7 @@ def make(folder: Path, place: str = "") -> str:
     folder
         Of the batch.
     place
-        Where its runs are: a folder, or the address of a store; by default the folder of runs.
+        Where its runs are, if that is the address of a store; by default they are beside the batch's folder.
 
     Returns
     -------
@@ -31,7 +31,8 @@ def make(folder: Path, place: str = "") -> str:
     target = folder / SOURCE.name
     try:
         target.unlink(missing_ok=True)  # an earlier one would say what is no longer so
-        parameters = {"batch": str(folder.resolve()), "place": place}
+        whole = folder.resolve()  # the notebook is executed from another folder
+        parameters = {"batch": str(whole), "place": place or str(whole.parent)}
         notebook_process.execute(SOURCE, target, parameters, LIMIT_S)
     except (DiskbookError, OSError) as error:
         return " ".join(f"the notebook of the batch was not made: {error}".split())

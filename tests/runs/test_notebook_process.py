@@ -13,6 +13,8 @@ import pytest
 from diskbook.base.errors import DiskbookError
 from diskbook.runs import notebook_process
 
+pytestmark = pytest.mark.emulator  # it starts processes
+
 SOURCE = Path("notebooks/8-campaign.ipynb")
 children: list[subprocess.Popen[bytes]] = []
 

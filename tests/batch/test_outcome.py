@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ import pytest
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.batch import outcome, summary
 from diskbook.batch.loop import Batch
-from diskbook.batch.standing import Standing, State
 from support import campaigns
 from support.batches import Played, priced
 
@@ -26,8 +26,18 @@ def test_a_batch_is_found_by_name_file_and_folder(folder: Path, name: str) -> No
     assert (read.data["batch"], read.provenance) == ("night", "emulated")
     assert list(read.finished.values()) == ["null seed=1", "null seed=2", "default seed=3"]
     assert all((Path(place) / "manifest.json").is_file() for place in read.finished)
-    assert outcome.read("night", str(folder.parent)).finished == read.finished
+    there = outcome.read("night", str(folder.parent)).finished
+    assert [Path(place).resolve() for place in there] == [Path(place).resolve() for place in read.finished]
     assert next(iter(outcome.read("night", "abfs://runs/lab/").finished)) == "abfs://runs/lab/zone-disks-1"
+
+
+def test_runs_are_where_the_record_says_and_else_beside_the_batch(folder: Path) -> None:
+    data = json.loads((folder / summary.DATA).read_text())
+    data["rows"][0]["folder"] = "runs/elsewhere"
+    del data["rows"][1]["folder"]
+    (folder / summary.DATA).write_text(json.dumps(data))
+    first, second, _ = outcome.read("night").finished
+    assert first == str(folder / "runs/elsewhere") and (Path(second) / "manifest.json").is_file()
 
 
 def test_states_reasons_and_cost_are_shown(folder: Path) -> None:
@@ -58,7 +68,7 @@ def test_without_a_finished_run_all_is_said_all_the_same(
 ) -> None:
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     items = (campaigns.item(1, "null"),)
-    batch = Batch(items, Played(), None, priced(), lambda item: Standing(State.NEW, 1))
+    batch = Batch(items, Played(), None, priced())
     campaigns.write(tmp_path, items, batch)
     read = outcome.read("night")
     assert read.finished == {} and read.provenance == "emulated"

@@ -40,9 +40,9 @@ def half_done(root: Path) -> tuple[Path, Batch, Matrix]:
     """Of five runs three are finished (two of them of one profile and hour), one failed, one is to come."""
     profiles = ("null", "null", "default", "null", "default")
     items = tuple(item(number, profile) for number, profile in enumerate(profiles, 1))
+    batch = Batch(items, Played(), 10.0, priced(1.5))  # all of them are new
     for made, hour, factor in zip(items, (9, 10, 20), (1.0, 1.1, 1.4), strict=False):
         finished(root, made, hour, factor)
-    batch = Batch(items, Played(), 10.0, priced(1.5), lambda item: Standing(State.NEW, 1))
     for row in batch.rows[:3]:
         row.state, row.standing = "finished", Standing(State.FINISHED, 0, 0.5, True, 0.6, "", "emulated")
         row.price = priced()(row.item, row.standing)

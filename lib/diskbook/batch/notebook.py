@@ -13,15 +13,8 @@ LIMIT_S = 1800.0
 """A thousand runs are read within a minute or two; what takes this long hangs."""
 
 
-def make(folder: Path, place: str = "") -> str:
+def make(folder: Path) -> str:
     """Execute the notebook on what a batch's folder records.
-
-    Parameters
-    ----------
-    folder
-        Of the batch.
-    place
-        Where its runs are, if that is the address of a store; by default they are beside the batch's folder.
 
     Returns
     -------
@@ -31,8 +24,7 @@ def make(folder: Path, place: str = "") -> str:
     target = folder / SOURCE.name
     try:
         target.unlink(missing_ok=True)  # an earlier one would say what is no longer so
-        whole = folder.resolve()  # the notebook is executed from another folder
-        parameters = {"batch": str(whole), "place": place or str(whole.parent)}
+        parameters = {"batch": str(folder.resolve())}  # it is executed from another folder
         notebook_process.execute(SOURCE, target, parameters, LIMIT_S)
     except (DiskbookError, OSError) as error:
         return " ".join(f"the notebook of the batch was not made: {error}".split())

@@ -29,10 +29,21 @@ _KEYS = {"schema", "batch", "runs", "finished", "failed", "left", "limit_usd", "
 
 @dataclass(frozen=True)
 class Outcome:
-    """A batch and what came of it so far. `data` is its summary.json, `place` where its runs are."""
+    """A batch and what came of it so far.
+
+    Attributes
+    ----------
+    data
+        Its summary.json.
+    folder
+        Where that lies.
+    place
+        Folder or store of its runs; empty where they are where the batch looked for them.
+    """
 
     data: Mapping[str, Any]
-    place: str
+    folder: Path
+    place: str = ""
 
     @cached_property
     def rows(self) -> list[Mapping[str, Any]]:
@@ -42,8 +53,11 @@ class Outcome:
     @cached_property
     def finished(self) -> dict[str, str]:
         """Where each finished run is, with its label."""
-        done = [row for row in self.rows if row["state"] == FINISHED]
-        return {f"{self.place}/{row['run']}": row["label"] for row in done}
+        return {self._where(row): row["label"] for row in self.rows if row["state"] == FINISHED}
+
+    def _where(self, row: Mapping[str, Any]) -> str:
+        beside = f"../{row['run']}"  # of a record that does not say it
+        return f"{self.place}/{row['run']}" if self.place else str(self.folder / row.get("folder", beside))
 
     @property
     def provenance(self) -> str:
@@ -61,7 +75,7 @@ def read(batch: str, place: str = "") -> Outcome:
     batch
         Its name, its file, or its folder.
     place
-        Folder of its runs, or the address of a store that holds them; by default the folder of runs.
+        Folder of its runs, or the address of a store that holds them; by default where the batch has them.
 
     Raises
     ------
@@ -72,7 +86,8 @@ def read(batch: str, place: str = "") -> Outcome:
     """
     if not batch:
         raise UsageError('name a batch: batch = "nightly", its file nightly.toml, or its folder')
-    path = _folder(batch, place) / summary.DATA
+    folder = _folder(batch, place)
+    path = folder / summary.DATA
     try:
         data = json.loads(path.read_text("utf-8"))
     except OSError:
@@ -83,7 +98,7 @@ def read(batch: str, place: str = "") -> Outcome:
         raise DiskbookError(f"{path} is damaged ({error}); start the batch again, which writes it") from None
     if not isinstance(data, dict) or data.get("schema") != summary.SCHEMA or not data.keys() >= _KEYS:
         raise DiskbookError(f"{path} is no summary of a batch; start the batch again, which writes it")
-    return Outcome(data, (place or str(runs.runs_root())).rstrip("/"))
+    return Outcome(data, folder, place.rstrip("/"))
 
 
 def _folder(batch: str, place: str) -> Path:

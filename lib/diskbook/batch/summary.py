@@ -56,6 +56,7 @@ def _row(row: Row, folder: Path) -> dict[str, Any]:
         row.answer = standings.answer_of(row.item)
     return {
         "run": row.item.name,
+        "folder": os.path.relpath(standings.run_of(row.item).folder, folder),
         "label": row.item.label,
         "scenario": row.item.scenario.name,
         "preset": asked.preset,

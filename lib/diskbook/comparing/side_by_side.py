@@ -60,7 +60,7 @@ class Answers:
     @cached_property
     def provenance(self) -> str:
         """Where the numbers come from."""
-        return "+".join(sorted(set(self.rows["provenance"])))
+        return _provenance(self.rows)
 
     @cached_property
     def leading(self) -> list[str]:
@@ -95,6 +95,10 @@ def read(names: Mapping[str, str]) -> Answers:
             unread[label] = f"its manifest or comparisons are damaged ({error!r})"
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return Answers(frame.sort_values(["scenario", "question", "place"], kind="stable", key=_in_order), unread)
+
+
+def _provenance(rows: pd.DataFrame) -> str:
+    return "+".join(sorted(set(rows["provenance"])))
 
 
 def _opened(names: Mapping[str, str]) -> tuple[dict[str, Run], dict[str, str]]:
@@ -187,7 +191,7 @@ def html(answers: Answers) -> Html:
     notes: dict[str, int] = {}
     shown = _summed if len(answers.rows) > MOST_ROWS else _one_by_one
     parts = [
-        table(shown(rows, notes), f"{scenario}: ratios of its headline comparisons ({answers.provenance})")
+        table(shown(rows, notes), f"{scenario}: ratios of its headline comparisons ({_provenance(rows)})")
         for scenario, rows in answers.rows.groupby("scenario", sort=False)
     ]
     return Html("".join(parts) + footnotes(notes))

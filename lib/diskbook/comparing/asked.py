@@ -7,7 +7,7 @@ from typing import Any
 
 from diskbook.analysis import cell
 from diskbook.comparing.measured import KEY, Measured
-from diskbook.figures.style import label
+from diskbook.scenario.arm_words import label
 from diskbook.scenario.model import Comparison, Scenario, Workload
 from diskbook.show import sentences
 from diskbook.show.tables import METRICS

@@ -1,4 +1,4 @@
-"""How long thousands of runs take: compared over all of them, listed, and joined by one more: `make bench-scale`.
+"""How long thousands of runs take to be compared, listed, and joined by one more: `make bench-scale`.
 
 The runs are synthetic (`many_runs.catalogued`): the rows of a sample with other numbers, through the
 catalogue's own writer, all of one scenario, so that every run is read. Each command is a process of its own,

@@ -11,8 +11,8 @@ import pandas as pd
 
 from diskbook.base import quantities
 from diskbook.base.units import percent
-from diskbook.figures.style import label
 from diskbook.reference import noise
+from diskbook.scenario.arm_words import label
 from diskbook.scenario.model import Scenario, Workload
 from diskbook.show import load_names
 from diskbook.show.analysed import ReplicateCost

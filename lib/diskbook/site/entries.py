@@ -18,7 +18,7 @@ from diskbook.analysis import report
 from diskbook.base import quantities
 from diskbook.base.errors import DiskbookError
 from diskbook.catalogue import read as catalogue
-from diskbook.figures.style import label
+from diskbook.scenario.arm_words import label
 from diskbook.scenario.model import Scenario
 from diskbook.show import html, sentences
 from diskbook.show.tables import capital

@@ -173,12 +173,13 @@ def cost(outcome: Outcome) -> Html:
 def _cost(row: Mapping[str, Any]) -> dict[str, Any]:
     """A run's cost: planned is what its machines so far were expected to cost, and what is still to come."""
     made = row.get("estimated_usd", row["spent_usd"])
+    left = 0.0 if row["state"] == FINISHED else row["expected_usd"]  # a finished one keeps its first price
     return {
         "Scenario": row["scenario"],
         "Runs": 1,
-        "Planned": made + row["expected_usd"],
+        "Planned": made + left,
         "Spent": row["spent_usd"],
-        "Still expected": row["expected_usd"],
+        "Still expected": left,
     }
 
 

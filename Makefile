@@ -44,7 +44,7 @@ lint: setup ## check style of code and notebooks, and that packages import only 
 types: setup ## check types
 	@$(BIN)/mypy
 
-format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house, list the articles, the points of the protocol, Azure's rules and the keys of --json
+format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house, list the articles, the points of the protocol, Azure's rules, the keys of --json and what a campaign takes
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 	@$(BIN)/nbstripout --keep-id --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
 	@$(BIN)/python -m diskbook.selftest.house
@@ -53,6 +53,7 @@ format: setup ## put code and notebooks into the project's style, strip notebook
 	@$(BIN)/python -m diskbook.selftest.formats
 	@$(BIN)/python -m diskbook.selftest.azure_rules
 	@$(BIN)/python -m diskbook.selftest.documents
+	@$(BIN)/python -m diskbook.selftest.campaign
 
 coverage: setup ## check intervals against simulated truth, and plant hidden limits (4 minutes)
 	@$(BIN)/python -m diskbook.selftest.coverage --docs docs/coverage.md

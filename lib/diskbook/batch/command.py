@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from diskbook.base import files
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import duration
-from diskbook.batch import place as places, price as prices, summary
+from diskbook.batch import notebook, place as places, price as prices, summary
 from diskbook.batch.engine import Engine
 from diskbook.batch.local import LocalEngine
 from diskbook.batch.loop import FAILED, FINISHED, Batch, Row
@@ -87,7 +87,11 @@ def _play(matrix: Matrix, batch: Batch, folder: Path, stream: TextIO) -> dict[st
     finally:
         table.close()
         outcome = summary.write(matrix, batch, folder)
-    return outcome
+    if batch.stopped is not None:  # whoever stopped it wants its end
+        return outcome
+    if failure := notebook.make(folder):
+        print(failure, file=stream, flush=True)
+    return summary.write(matrix, batch, folder)  # whose page links the notebook
 
 
 class Seldom:

@@ -84,7 +84,7 @@ def read_runs(names: Sequence[str]) -> tuple[Measured, ...]:
     )
     if twice:
         raise UsageError(f"run {twice} is named twice; it counts once: name another")
-    known = _catalogued(opened)
+    known = catalogued(opened)
     kept = [known[run].manifest if run in known else _kept(run) for run in opened]
     _check_provenance(
         {run.name: str(manifest["provenance"]) for run, manifest in zip(opened, kept, strict=True)}
@@ -97,7 +97,7 @@ def read_runs(names: Sequence[str]) -> tuple[Measured, ...]:
     )
 
 
-def _catalogued(opened: Sequence[Run]) -> dict[Run, Measured]:
+def catalogued(opened: Sequence[Run]) -> dict[Run, Measured]:
     """Runs that a catalogue has as they are now, with their comparisons."""
     known: dict[Run, Measured] = {}
     for parent in {run.folder.parent for run in opened}:
@@ -116,6 +116,11 @@ def _catalogued(opened: Sequence[Run]) -> dict[Run, Measured]:
                     of_run[row["run"]].drop(columns="run"),
                 )
     return known
+
+
+def of_folder(run: Run) -> Measured:
+    """A run by its folder, for what names runs by themselves; as `read_runs`."""
+    return Measured("", run.name, _kept(run), run.scenario, _comparisons(run))
 
 
 def _kept(run: Run) -> dict[str, Any]:

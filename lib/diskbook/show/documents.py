@@ -439,6 +439,7 @@ class BatchRow(Record):
     """A run of a batch."""
 
     run: str
+    folder: str = Field(description="of the run, or of what is here of a stored one, from the batch's folder")
     label: str
     scenario: str
     preset: str
@@ -453,7 +454,8 @@ class BatchRow(Record):
     report: str | None = Field(description="address from the batch's page; null where there is none")
     log: str | None
     still_stands: str
-    expected_usd: float
+    expected_usd: float = Field(description="still to come")
+    estimated_usd: float = Field(description="what the machines made so far were expected to cost")
     spent_usd: float
     seconds: float
 
@@ -471,6 +473,7 @@ class Batch(Document):
     left: int
     limit_usd: Number = Field(description="null where there is none")
     spent_usd: float
+    notebook: str | None = Field(description="the campaign's, from the batch's page; null until it is made")
     rows: list[BatchRow]
 
 

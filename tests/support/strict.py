@@ -271,7 +271,7 @@ def _got(path: str, about: str, status: int, body: Any) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=100_000)
 def _judged(place: tuple[str, str], row: str, direction: str) -> tuple[str, ...]:
-    """Say what is wrong with what was got; the thousands of rows of a list of sizes are got again and again."""
+    """Say what is wrong with what was got; the thousand rows of a list of sizes are got again and again."""
     return tuple(violations(model(place), json.loads(row), direction))
 
 

@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
 # Install what the tests of stores need besides the set-up: the extra `cluster`, node and npm (apt), and Azurite, as
-# locked in lib/azurite, into .tools. Called by `make test` alone. Where it cannot, it says so, and those tests are skipped.
+# locked in lib/azurite, into .tools. Called by `make test` and `make faults`. Where it cannot, it says so, and what needs
+# it is skipped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
+
+# The system's certificates, as in lib/setup.sh: node knows those that it brings, and these.
+certificates=/etc/ssl/certs/ca-certificates.crt
+[ ! -e "$certificates" ] || export NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-$certificates}
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
 have() { command -v "$1" >/dev/null 2>&1; }

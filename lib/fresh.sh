@@ -6,7 +6,7 @@
 #   MIRROR=URL      where Debian's packages come from (this machine's mirror, or else debootstrap's)
 #
 # What this machine uses to reach its registries is handed on: name server, mirror and settings of apt, proxies, settings
-# of pip and uv, and the certificates that it trusts. Nothing stays: the systems live in a folder of their own, and whatever
+# of pip, uv and npm, and the certificates that it trusts. Nothing stays: the systems live in a folder of their own, and whatever
 # runs or is mounted there lives in namespaces that end with this script, also on Ctrl-C.
 set -euo pipefail
 set -m  # what runs in the background keeps its own Ctrl-C, which some tests send
@@ -17,6 +17,7 @@ ONLY=${ONLY:-12 13}
 GOALS=${GOALS:-run test}
 HANDED_ON='https?_proxy|no_proxy|all_proxy|HTTPS?_PROXY|NO_PROXY|ALL_PROXY|TERM'
 HANDED_ON+='|(PIP|UV)_[A-Z_]*INDEX[A-Z_]*|PIP_TRUSTED_HOST|UV_INSECURE_HOST|PIP_DEFAULT_TIMEOUT|UV_HTTP_TIMEOUT'
+NPM_HANDED_ON='registry replace-registry-host proxy https-proxy noproxy strict-ssl fetch-retries fetch-timeout'
 
 say() { printf 'fresh: %s\n' "$*" >&2; }
 die() { say "$*"; exit 2; }
@@ -53,10 +54,21 @@ hand_on() {  # root
     for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/uv/uv.toml; do
         [ ! -e "$file" ] || { mkdir -p "$1$(dirname "$file")" && cp -L "$file" "$1$file"; }
     done
+    hand_on_npm >"$1/root/.npmrc"
     # The certificates become the system's own: its package ca-certificates takes in what it finds in this folder.
     [ ! -e "$1/etc/pip.conf" ] || sed -i '/^[[:space:]]*cert[[:space:]]*=/d' "$1/etc/pip.conf"
     mkdir -p "$1/usr/local/share/ca-certificates"
     split_certificates /etc/ssl/certs/ca-certificates.crt "$1/usr/local/share/ca-certificates"
+}
+
+# By its settings, wherever they stand; npm there has other places for them, and a user's file is read by all.
+hand_on_npm() {
+    local key value
+    command -v npm >/dev/null || return 0
+    for key in $NPM_HANDED_ON; do
+        value=$(npm config get "$key" 2>/dev/null) || continue
+        case $value in '' | null | undefined) ;; *) printf '%s=%s\n' "$key" "$value" ;; esac
+    done
 }
 
 split_certificates() {  # bundle, folder

@@ -13,12 +13,17 @@ from typing import Any
 
 import pytest
 from azure.core.rest import HttpRequest
+from click.testing import CliRunner
 
-from diskbook.azure import requests, teardown
+from diskbook.azure import keys, requests, teardown
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
+from diskbook.cli import cli
+from diskbook.remote import address, lease, push
+from diskbook.remote.objects import open_objects
 from diskbook.runs import stages
 from diskbook.scenario.model import Disk
+from diskbook.store import session
 from diskbook.store.run import Run
 from support.emulated import soon
 from support.standing import a_cloud, a_group, a_place, a_run, faults, groups, name_of, tags_of
@@ -218,6 +223,53 @@ def test_a_group_of_somebody_else_is_left_alone(
     with pytest.raises(DiskbookError, match=rf"{group} was left alone, it is not ours: {reason}"):
         stages.teardown(standing)
     assert groups(cloud) == [group]
+
+
+def retag(cloud: Clients, run: Run, **changed: str) -> None:
+    group = group_of(run)
+    tags = {**cloud.resource.resource_groups.get(group).tags, **changed}
+    cloud.resource.resource_groups.create_or_update(group, {"location": "westeurope", "tags": tags})
+
+
+def test_a_machine_with_the_same_secret_deletes_what_another_made_while_it_owns_the_run_in_a_store(
+    cloud: Clients, standing: Run
+) -> None:
+    retag(cloud, standing, **{"diskbook-client": "0123456789abcdef"})
+    with pytest.raises(DiskbookError, match="not ours"):
+        stages.teardown(standing)
+    with session.held(standing):
+        stages.teardown(standing)
+    assert groups(cloud) == []
+
+
+def test_a_second_machine_tears_down_by_the_run_s_address(
+    cloud: Clients, standing: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = address.parse(f"file://{tmp_path}/store")
+    push.push(standing.folder, store, whole=False)
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
+    done = CliRunner().invoke(cli, ["teardown", str(store / standing.name)])
+    assert done.exit_code == 0 and "nothing of this run is left standing" in done.output, done.output
+    assert groups(cloud) == []
+    assert '"stage": "teardown"' in lease.read(open_objects(store / standing.name)).state.tail
+
+
+def test_to_own_a_run_in_a_store_is_not_enough_without_the_secret(cloud: Clients, standing: Run) -> None:
+    retag(cloud, standing, **{"diskbook-signature": "0" * 64})
+    with session.held(standing), pytest.raises(DiskbookError, match="not made by you"):
+        stages.teardown(standing)
+    assert groups(cloud) == [group_of(standing)]
+
+
+def test_machines_whose_key_is_elsewhere_are_deleted_before_new_ones_are_made(
+    cloud: Clients, standing: Run
+) -> None:
+    key = keys.run_key(standing.folder)
+    stages._drop_unreachable(standing, cloud)
+    assert groups(cloud) == [group_of(standing)]
+    key.unlink()
+    stages._drop_unreachable(standing, cloud)
+    assert groups(cloud) == [] and standing.manifest["resource_groups"][0]["deleted_utc"]
 
 
 def test_a_group_by_another_name_is_left_alone(cloud: Clients, standing: Run) -> None:

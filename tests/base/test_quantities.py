@@ -50,3 +50,17 @@ def test_both_are_said_where_both_are_known() -> None:
         "2.52 times, 95 % CI 2.45 to 2.60; +2.10 ms, 2.00 to 2.30"
     )
     assert quantities.ratio_and_difference(times, none) == "2.52 times, 95 % CI 2.45 to 2.60"
+
+
+def test_things_are_counted_as_people_do() -> None:
+    assert [quantities.many(number, "cell") for number in (0, 1, 1200)] == [
+        "0 cells",
+        "1 cell",
+        "1,200 cells",
+    ]
+
+
+def test_a_range_of_one_value_is_that_value() -> None:
+    assert (
+        quantities.reach(0.371, 0.374, ".2f") == "0.37" and quantities.reach(1, 2000, ",.0f") == "1 to 2,000"
+    )

@@ -31,6 +31,7 @@ def trials(shares: tuple[float, ...] = SHARES, capped: bool = True) -> pd.DataFr
             "lat_mean_ms": BARE_MS + waiting_ms(share, cap), "lat_p50_ms": BARE_MS + waiting_ms(share, cap),
             "lat_p99_ms": BARE_MS + 30 * waiting_ms(share, cap), "cap_disk_iops": cap if capped else np.nan,
             "cap_disk_burst_iops": np.nan, "cap_vm_iops": 25_600.0 if capped else np.nan, "runtime_s": 30.0,
+            "ramp_s": 5.0, "ios": share * cap * 30,
             "cap_disk_mb_s": 200.0 if capped else np.nan, "provenance": "emulated",
         }
         for arm, cap in CAPS.items() for share in shares for n in range(3)
@@ -97,6 +98,38 @@ def test_a_rate_that_was_not_held_is_marked() -> None:
     table.loc[table["workload"] == "w-0.9-a", "iops"] *= 0.9
     assert "Crosses: the rate was not held." in drawn(table).description
     assert "Crosses" not in drawn(trials()).description
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"ramp_s": 0.0}, "no ramp that leaves its first second out"),
+        ({"ramp_s": np.nan}, "no ramp that leaves its first second out"),
+        ({"ios": 999.0}, "fewer than 1,000 I/Os"),
+    ],
+)
+def test_no_p99_is_drawn_or_told_where_its_trial_lacks_what_it_needs(
+    change: dict[str, float], words: str
+) -> None:
+    lowest = trials()["workload"] == "w-0.1-a"
+    some = drawn(
+        trials().assign(**{name: trials()[name].mask(lowest, value) for name, value in change.items()})
+    )
+    assert some.figure.axes[0].lines[3].get_xdata()[0] == pytest.approx(
+        0.25 * 5000 * 1.0001
+    )  # the dashed one
+    assert f"No p99 of 3 trials with {words}." in some.description
+    assert "3 of 30 trials have too little for a p99" in some.caption
+    assert "p50 1.01 ms at 10 % of the disk limit of 5,000 IOPS, 1.90 and 28.00 ms" in some.alt
+    # One curve has no p99 at its lowest rate: nothing is said of how p99 moves.
+    assert some.title.endswith("p50 becomes 1.6 to 1.9 times as long")
+    none = drawn(trials().assign(**change))
+    assert "p99" not in none.title + none.alt and "no trial has enough for a p99" in none.caption
+    assert none.data["lat_p99_ms"].isna().all()
+
+
+def test_a_trial_of_minutes_needs_no_ramp_for_its_p99() -> None:
+    assert (points(trials().assign(ramp_s=0.0, runtime_s=200.0))["p99_lacks"] == "").all()
 
 
 def test_reads_and_writes_of_a_mixed_load_are_curves_of_their_own() -> None:

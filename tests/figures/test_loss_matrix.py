@@ -54,7 +54,7 @@ def test_where_played_and_rule_disagree_the_cell_is_framed_and_counted() -> None
     picture = drawn(PLAYED, WRONG)
     framed = [patch for patch in patches(picture) if to_hex(patch.get_edgecolor()) == PURPLE_DARK.lower()]
     assert len(framed) == 1
-    assert "1 acknowledged blocks were lost; 1 cells contradict the rule" in picture.description
+    assert "1 acknowledged block was lost; 1 cell contradicts the rule" in picture.description
 
 
 def test_words_say_what_is_emulated_and_bytes_are_the_same() -> None:

@@ -32,7 +32,7 @@ def test_a_number_a_cell_and_a_hatch_where_a_limit_is() -> None:
 
 def test_words_count_what_sits_on_limits_and_say_what_is_emulated() -> None:
     picture = drawn()
-    assert "1 of 2 cells sit on a limit; 0.98 to 0.98 in the others" in picture.alt
+    assert "1 of 2 cells sits on a limit; 0.98 in the other" in picture.alt
     assert picture.caption.startswith("Emulated") and "cluster / server" in picture.caption
     assert "Emulated" not in drawn(provenance="azure").caption
 

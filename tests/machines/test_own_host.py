@@ -20,7 +20,7 @@ def test_jobs_run_in_the_folder_alone_and_survive_the_connection(tmp_path: Path)
     with LocalConnection("here", str(folder)) as here:
         here.start_job("one", ["sh", "-c", "pwd; echo err >&2; echo more >extra; exit 3"])
     with LocalConnection("here", str(folder)) as again:
-        files = again.finish_job("one", ["extra"], expected_s=0, limit_s=10)
+        files = again.finish_job("one", ["extra"], limit_s=10)
         said = f"{folder}/jobs/one\n".encode()
         cores = {name: files.pop(name) for name in ("cpu_before", "cpu_after")}
         assert all(text.startswith(b"cpu ") for text in cores.values())
@@ -36,7 +36,7 @@ def test_a_job_that_hangs_is_ended(tmp_path: Path) -> None:
     with LocalConnection("here", str(tmp_path)) as here:
         here.start_job("hung", ["sleep", "615"])
         with pytest.raises(JobLost, match="took more than 1 s"):
-            here.finish_job("hung", [], expected_s=0, limit_s=1)
+            here.finish_job("hung", [], limit_s=1)
 
 
 def test_what_a_command_says_is_bytes_in_plain_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,7 +170,7 @@ def test_a_script_is_short_enough_for_a_command_prompt() -> None:
 def test_a_job_leaves_its_streams_and_status(connection: WindowsConnection) -> None:
     connection.start_job("one", ["sh", "-c", "echo out; echo 'it''s' err >&2; exit 3"])
     connection.start_job("one", ["sh", "-c", "echo twice"])  # done twice, it starts once
-    output = connection.finish_job("one", ["nothing"], expected_s=0, limit_s=10)
+    output = connection.finish_job("one", ["nothing"], limit_s=10)
     assert output == {"status": b"3\n", "stdout": b"out\n", "stderr": b"its err\n"}
     began, ended = connection.job_times("one")
     assert began <= ended
@@ -182,11 +182,11 @@ def test_a_job_leaves_its_streams_and_status(connection: WindowsConnection) -> N
 def test_a_job_that_hangs_is_ended_and_one_that_is_gone_is_told(connection: WindowsConnection) -> None:
     connection.start_job("slow", ["sleep", "60"])
     with pytest.raises(JobLost, match="took more than 0 s"):
-        connection.finish_job("slow", [], expected_s=0, limit_s=0.2)
+        connection.finish_job("slow", [], limit_s=0.2)
     with pytest.raises(JobLost, match="ended without a status"):
-        connection.finish_job("slow", [], expected_s=0, limit_s=5)
+        connection.finish_job("slow", [], limit_s=5)
     with pytest.raises(JobLost, match="not there any more"):
-        connection.finish_job("never", [], expected_s=0, limit_s=1)
+        connection.finish_job("never", [], limit_s=1)
     connection.start_job("left", ["sleep", "60"])
     connection.end_jobs()
     assert connection.job_names() == []
@@ -219,7 +219,7 @@ def test_a_disk_is_found_by_lun_marked_and_measured(connection: WindowsConnectio
     load = Workload(name="w", block_size=8192, write_pct=100, runtime_s=1, working_set_gib=1 / 32)
     job = diskspd.command(load, seen.device)
     connection.start_job("trial", list(job.argv))
-    output = connection.finish_job("trial", [], expected_s=1, limit_s=30)
+    output = connection.finish_job("trial", [], limit_s=30)
     text = {name: content.decode() for name, content in output.items()}
     result = diskspd.parse_output(text, "trial.xml", runtime_s=1)
     assert "emulated" in result.version

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,18 @@ from diskbook.base.errors import DiskbookError
 from diskbook.remote import address, lease, patience, push, record as records, verify
 from diskbook.remote.address import Address
 from diskbook.remote.contents import Folder
+from diskbook.remote.keep import keeping
 from diskbook.remote.lease import LeaseLostError
 from diskbook.remote.objects import RemoteObjects
 from diskbook.remote.patience import UnreachableError
+from diskbook.selftest import store_proxy
+from diskbook.selftest.store_proxy import FAULTS, Proxy, error
 from diskbook.store.run import Run, open_run
 from support import azurite
-from support.azurite import Answer, Fault, Proxy, Request, error
 from support.stores import add_trial, contents, small_run
 
 pytestmark = pytest.mark.emulator
 
-Send = Callable[[], Answer]
 _numbers = itertools.count(1)
 
 
@@ -33,7 +34,7 @@ _numbers = itertools.count(1)
 def proxy(server: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Proxy]:
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(patience, "_FIRST_WAIT_S", 0.02)
-    with azurite.proxy(server) as between:
+    with store_proxy.proxy(server) as between:
         monkeypatch.setenv(azurite.VARIABLE, azurite.connection_string(between.port))
         yield between
 
@@ -48,59 +49,6 @@ def run(tmp_path: Path) -> Run:
     return small_run(tmp_path / "runs" / "lab-1")
 
 
-def first(fault: Fault, *methods: str) -> Fault:
-    """A fault of the first request of each kind for each object; all others go well."""
-    seen: set[tuple[str, str]] = set()
-
-    def of_some(request: Request, send_on: Send) -> Answer | None:
-        known = (request.method, request.path) in seen
-        seen.add((request.method, request.path))
-        return send_on() if known or (methods and request.method not in methods) else fault(request, send_on)
-
-    return of_some
-
-
-def busy(request: Request, _: Send) -> Answer:
-    answers = ((503, "ServerBusy"), (500, "InternalError"), (429, "TooManyRequests"))
-    return error(*answers[len(request.path) % 3])
-
-
-def lost_answer(_: Request, send_on: Send) -> None:
-    """The server has done it, and nobody is told."""
-    send_on()
-
-
-def slow(_: Request, send_on: Send) -> Answer:
-    time.sleep(0.03)
-    return send_on()
-
-
-def short_answer(_: Request, send_on: Send) -> Answer:
-    """Half of what the server says."""
-    status, headers, content = send_on()
-    return status, headers | {"content-length": str(len(content) // 2)}, content[: len(content) // 2]
-
-
-def damaged_answer(request: Request, send_on: Send) -> Answer:
-    """A file with a byte that the way has changed."""
-    status, headers, content = send_on()
-    return status, headers, content[:-1] + b"?" if "/files/" in request.path else content
-
-
-FAULTS: dict[str, Callable[[Proxy], Fault]] = {
-    "503, 500 or 429": lambda proxy: first(busy),
-    "409 and nothing there": lambda proxy: first(lambda *_: error(409, "BlobAlreadyExists"), "PUT"),
-    "cut upload": lambda proxy: first(
-        lambda request, _: proxy.send_on(request, len(request.body) // 2) and None, "PUT"
-    ),
-    "closed at once": lambda proxy: first(lambda *_: None),
-    "lost answer": lambda proxy: first(lost_answer, "PUT"),
-    "slow": lambda proxy: first(slow),
-    "short answer": lambda proxy: first(short_answer, "GET"),
-    "damaged on the way": lambda proxy: first(damaged_answer, "GET"),
-}
-
-
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_run_goes_up_and_comes_back_through(name: str, proxy: Proxy, store: Address, run: Run) -> None:
     proxy.fault = FAULTS[name](proxy)
@@ -109,6 +57,7 @@ def test_a_run_goes_up_and_comes_back_through(name: str, proxy: Proxy, store: Ad
     push.push(run.folder, store)
     copy = open_run(str(store / "lab-1"))
     assert contents(copy.folder) == contents(run.folder)
+    assert proxy.struck
     proxy.fault = None
     result = next(iter(verify.verify(store)))
     assert (result.state, result.faults, result.unused) == ("whole", [], 0)
@@ -176,3 +125,26 @@ def test_a_worker_that_is_cut_off_gives_the_run_up_and_another_goes_on(
         push.store_new(hold, Folder(run.folder))
     push.complete(other, Folder(run.folder))
     assert next(iter(verify.verify(store))).faults == []
+
+
+def test_a_run_whose_store_stays_away_is_stopped(proxy: Proxy, store: Address, run: Run) -> None:
+    """Another may own it by now, and the run would not hear of that."""
+    lost: list[str] = []
+    with pytest.raises(LeaseLostError, match="no sign of life could be shown for 1 s"):
+        with keeping(run.folder, store / "lab-1", lambda error: lost.append(str(error)), lambda: True, 0.6):
+            proxy.fault = store_proxy.closed
+            for _ in range(100):
+                if lost:
+                    break
+                time.sleep(0.05)
+    assert len(lost) == 1
+
+
+def test_a_finished_run_that_the_store_lacks_says_how_it_gets_there(
+    proxy: Proxy, store: Address, run: Run
+) -> None:
+    with pytest.raises(
+        DiskbookError, match=rf"failed for 1 s .*; all of it is here: 'diskbook push lab-1 {store}'"
+    ):
+        with keeping(run.folder, store / "lab-1", print, lambda: True, 0.6):
+            proxy.fault = store_proxy.closed

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.base.errors import DiskbookError, Stopped, UsageError
 from diskbook.cli import cli
 from diskbook.remote import fetch, lease, push, record as records, verify
 from diskbook.remote.address import Address
@@ -162,6 +162,17 @@ def test_of_many_who_claim_a_run_one_gets_it(store: Address) -> None:
     assert state.holder in answers
 
 
+def test_the_lease_that_the_owner_named_is_waited_for(
+    store: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One who takes a shorter one himself must not take a run from one who lives."""
+    lease.claim(objects_of(store), 2 * SHORT_S)
+    monkeypatch.setattr(lease, "LEASE_S", SHORT_S / 10)
+    began = time.monotonic()
+    lease.claim(objects_of(store), SHORT_S)
+    assert time.monotonic() - began >= 2 * SHORT_S
+
+
 def test_who_has_lost_a_run_stores_nothing_more(store: Address, run: Run) -> None:
     late = lease.claim(objects_of(store), SHORT_S)
     push.store_new(late, Folder(run.folder))
@@ -235,6 +246,16 @@ def test_the_worker_whose_run_was_taken_over_is_stopped(store: Address, run: Run
                     break
                 time.sleep(0.05)
     assert len(lost) == 1 and "was taken over by other" in lost[0]
+
+
+@pytest.mark.parametrize("store", ["file"], indirect=True)
+@pytest.mark.parametrize(
+    "end",
+    [DiskbookError("no room (go on with 'diskbook run --resume lab-1')"), Stopped(2, "--resume lab-1'")],
+)
+def test_a_run_in_a_store_says_that_it_goes_on_there(store: Address, run: Run, end: BaseException) -> None:
+    with pytest.raises(type(end), match=rf"--resume {store}/lab-1'"), stored.kept(run, store / "lab-1"):
+        raise end
 
 
 def test_verify_finds_what_was_changed_or_lost(store: Address, run: Run) -> None:

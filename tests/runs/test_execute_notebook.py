@@ -16,7 +16,7 @@ import pytest
 
 import diskbook
 from diskbook.base.errors import DiskbookError
-from diskbook.runs import kernel_sockets, leftovers
+from diskbook.runs import kernel_sockets, scratch_folders
 from diskbook.runs.execute_notebook import USER_ERRORS
 
 # What the kernel, and the process that executes the notebook, listen on.
@@ -109,7 +109,7 @@ def test_folders_of_killed_processes_are_found_wherever_they_are(
     left = tmp_path / f"{kernel_sockets.SCRATCH}4194999-x"  # above any number that Linux gives
     left.mkdir()
     monkeypatch.setattr(kernel_sockets, "places", lambda: [tmp_path])
-    leftovers.clear_scratch()
+    scratch_folders.clear()
     assert not left.exists()
 
 

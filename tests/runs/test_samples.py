@@ -16,7 +16,7 @@ from diskbook.post import write as post_files
 from diskbook.show import answers
 from diskbook.store.run import Run
 
-MOST_BYTES = 4.5 * 1024**2  # logs of every I/O of held rates take 1.3 MB of the largest one
+MOST_BYTES = 4_000_000  # logs of every I/O of held rates take 1.3 MB of the largest one
 DRAWN = {".png", ".svg", ""}  # stand in figures/ as well, and are not committed here
 NAMES = load.sampled()
 

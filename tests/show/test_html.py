@@ -8,8 +8,9 @@ from diskbook.show import html, throttling_table
 from diskbook.throttling.diagnosis import Diagnosis, Finding
 
 
-def test_each_cell_names_its_column_and_the_table_has_a_name() -> None:
-    shown = html.table(pd.DataFrame({"a & b": [1.5], "Arm": ["<i>"]}), "Rates")
+def test_each_cell_of_a_card_names_its_column_and_the_table_has_a_name() -> None:
+    assert "data-label" not in html.table(pd.DataFrame({"a": [1.5]}))  # fits on a telephone as it is
+    shown = html.table(pd.DataFrame({"a & b": [1.5], "Arm": ["<i>"], "Why": ["since " * 9]}), "Rates")
     assert 'role="group" aria-label="Rates" tabindex="0"' in shown
     assert '<td class="number" data-label="a &amp; b">1.500</td>' in shown
     assert '<td class="short" data-label="Arm">&lt;i&gt;</td>' in shown

@@ -8,12 +8,13 @@ import pytest
 
 from diskbook.figures.percentiles import apart, curves
 from diskbook.stats import percentiles
+from diskbook.tables import enough
 from support import synthetic
 
 
 @pytest.mark.parametrize(("quantile", "least"), [(0.5, 20), (0.99, 1000), (0.999, 10_000), (0.9999, 100_000)])
 def test_ten_ios_must_lie_beyond(quantile: float, least: int) -> None:
-    assert percentiles.needed(quantile) == least
+    assert enough.needed(quantile) == least
     lat_ms = np.array([1.0, 2.0])
     assert np.isnan(percentiles.percentile(lat_ms, np.array([least - 2, 1]), quantile))
     assert percentiles.percentile(lat_ms, np.array([least - 1, 1]), quantile) == 1.0

@@ -24,6 +24,8 @@ from diskbook.tables.vocabulary import Provenance
 
 VARIABLE = "DISKBOOK_SCENARIO_FILE"
 """Environment variable by which a command tells the notebooks that it executes which file the user named."""
+REPORT_LATER = "DISKBOOK_REPORT_LATER"
+"""Environment variable by which a command tells its notebook that the report is made later."""
 RECORD = "beside_scenario"
 """Key of the manifest: names of the notebook and the module that were beside the scenario's file."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from diskbook.analysis import answer, protocol as run_protocol
+from diskbook.base import imports
 from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic
 from diskbook.base.visible import visible
@@ -20,6 +21,7 @@ from diskbook.tables.vocabulary import Provenance
 
 if TYPE_CHECKING:  # nbconvert and nbformat take a second to import, which a kernel need not spend
     import nbformat
+    from nbconvert import HTMLExporter
 
 HIDDEN_CELLS = {"remove-cell", "parameters", "injected-parameters"}
 HIDDEN_INPUTS = {"hide-input", "remove-input"}
@@ -100,7 +102,8 @@ def protocol(run: Run) -> str:
 
 
 def _read(source: Path) -> nbformat.NotebookNode:
-    import nbformat
+    with imports.without(*imports.SPECIAL_FORMATS):
+        import nbformat
 
     try:
         notebook = nbformat.read(source, as_version=4)
@@ -113,11 +116,18 @@ def _read(source: Path) -> nbformat.NotebookNode:
     return notebook
 
 
+def prepare() -> type[HTMLExporter]:
+    """Import what makes the page, which takes a second: a command may while a notebook is executed."""
+    with imports.without(*imports.SPECIAL_FORMATS):
+        from nbconvert import HTMLExporter
+    return HTMLExporter
+
+
 def _body(notebook: nbformat.NotebookNode) -> str:
     """Cells as HTML without inputs; scripts, styles and math loaders are left out."""
-    from nbconvert import HTMLExporter
     from traitlets.config import Config
 
+    exporter_of = prepare()
     settings = Config()
     settings.HTMLExporter.template_name = "basic"
     settings.HTMLExporter.mathjax_url = ""
@@ -127,7 +137,7 @@ def _body(notebook: nbformat.NotebookNode) -> str:
     settings.TagRemovePreprocessor.enabled = True
     settings.TagRemovePreprocessor.remove_cell_tags = HIDDEN_CELLS
     settings.TagRemovePreprocessor.remove_input_tags = HIDDEN_INPUTS
-    exporter = HTMLExporter(config=settings)
+    exporter = exporter_of(config=settings)
     exporter.register_preprocessor("nbconvert.preprocessors.TagRemovePreprocessor", enabled=True)
     body, _ = exporter.from_notebook_node(notebook)
     return str(body)

@@ -11,14 +11,11 @@ from IPython.core.getipython import get_ipython
 
 from diskbook.analysis import beside, report
 from diskbook.analysis.run import Analysis
-from diskbook.base import paths
+from diskbook.base import imports, paths
 from diskbook.show.html import Html, escaped
 
 if TYPE_CHECKING:
     import nbformat
-
-LATER = "DISKBOOK_REPORT_LATER"
-"""Environment variable by which a command tells its notebook that the report is made later."""
 
 
 def report_of_this_notebook(a: Analysis) -> Html:
@@ -27,9 +24,10 @@ def report_of_this_notebook(a: Analysis) -> Html:
     Cells are those of the notebook's file; the kernel knows what each of them, as it was executed, returned.
     """
     shell: Any = get_ipython()
-    if os.environ.get(LATER) or shell is None:
+    if os.environ.get(beside.REPORT_LATER) or shell is None:
         return Html("<p>The report is made from this notebook once it is finished.</p>")
-    import nbformat
+    with imports.without(*imports.SPECIAL_FORMATS):
+        import nbformat
 
     file = os.environ.get(beside.VARIABLE)
     notebook = nbformat.read(beside.notebook(a.scenario, Path(file) if file else None), as_version=4)

@@ -48,6 +48,11 @@ def new_pair(comment: str) -> KeyPair:
     return KeyPair(private, f"{public} {comment}")
 
 
+def has_run_key(folder: Path) -> bool:
+    """Whether the run's private key is here; it never leaves the client that made it."""
+    return (folder / "keys" / "id_ed25519").exists()
+
+
 def run_key(folder: Path) -> Path:
     """Path of the run's private key, made on first use, readable by the owner only.
 

@@ -55,7 +55,7 @@ def check(clients: Clients, run: Run, group: Any) -> None:
         reason = f"it is not tagged with run {run.name}"
     elif not re.fullmatch(rf"diskbook-{re.escape(run.name)}-\d+-[0-9a-f]{{8}}", group.name, re.IGNORECASE):
         reason = f"its name is not one of run {run.name}"
-    elif not session.is_own_group(tags, run.folder.parent, clients.cloud.subscription, group.name):
+    elif not session.is_group_of(run, tags, clients.cloud.subscription, group.name):
         reason = "it was not made by you on this computer"
     elif others := strangers(inventory.contents(clients, group.name), run.name):
         reason = strangers_text(others, run.name)

@@ -13,6 +13,17 @@ _SMALL, _NARROW = 0.5, 0.05
 _LARGE = 100.0
 
 
+def many(number: int, unit: str) -> str:
+    """Write a number of things: "1 cell", "2 cells", "1,200 cells"."""
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
+def reach(low: float, high: float, form: str) -> str:
+    """Write from where to where values reach: "0.36 to 1.05"; one number where both are written alike."""
+    first, last = f"{low:{form}}", f"{high:{form}}"
+    return first if first == last else f"{first} to {last}"
+
+
 def ratio(value: float, low: float = math.nan, high: float = math.nan, level: float = 0.95) -> str:
     """Write a ratio as a factor with its interval: "2.52 times, 95 % CI 2.45 to 2.60".
 

@@ -15,10 +15,11 @@ from diskbook.analysis import report as reports
 from diskbook.base.files import write_atomic
 from diskbook.base.units import duration
 from diskbook.base.visible import visible
-from diskbook.batch import standing as standings
+from diskbook.batch import shelf as shelves
 from diskbook.batch.loop import CUT, FAILED, FINISHED, RUNNING, SKIPPED, UNPAID, WAITING, Batch, Row
 from diskbook.batch.matrix import Matrix
 from diskbook.show import html as show_html
+from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Provenance
 
 PAGE, DATA = "index.html", "summary.json"
@@ -45,14 +46,14 @@ def content(matrix: Matrix, batch: Batch, folder: Path) -> dict[str, Any]:
         "left": batch.count(WAITING, CUT, UNPAID, RUNNING),
         "limit_usd": batch.purse.limit,
         "spent_usd": round(batch.purse.spent, 4),
-        "rows": [_row(row, folder) for row in batch.rows],
+        "rows": [_row(row, batch.shelf.run_of(row.item), folder) for row in batch.rows],
     }
 
 
-def _row(row: Row, folder: Path) -> dict[str, Any]:
+def _row(row: Row, run: Run, folder: Path) -> dict[str, Any]:
     asked, done = row.item.asked, row.state == FINISHED
     if done and not row.answer:  # read once: the page is written anew with each ending
-        row.answer = standings.answer_of(row.item)
+        row.answer = shelves.answer_of(run)
     return {
         "run": row.item.name,
         "label": row.item.label,
@@ -66,7 +67,7 @@ def _row(row: Row, folder: Path) -> dict[str, Any]:
         "state": row.state,
         "reason": row.reason,
         "answer": row.answer,
-        "report": _link(standings.report_of(row.item), folder) if done else None,
+        "report": _link(shelves.report_of(run), folder) if done else None,
         "log": _link(folder / "logs" / f"{row.item.name}.log", folder),
         "still_stands": row.standing.left,
         "expected_usd": round(row.price.expected_usd, 4),

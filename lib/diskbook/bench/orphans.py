@@ -75,7 +75,7 @@ def fetch_orphaned_job(
         names = {trial.name(attempt): attempt for attempt in range(1, 1000)}
         for name in sorted(unrecorded & names.keys()):
             try:
-                output = connection.finish_job(name, files, expected_s=0, limit_s=expected_s + OVERTIME_S)
+                output = connection.finish_job(name, files, limit_s=expected_s + OVERTIME_S)
                 return OrphanedJob(names[name], output, *connection.job_times(name))
             except JobLost:
                 continue

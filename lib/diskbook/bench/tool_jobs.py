@@ -15,13 +15,11 @@ from diskbook.tools.record import Measurement
 START_S = 60.0  # a tool that has not ended this long after its time is taken for hung
 
 
-def run_job(
-    rig: Rig, machine: str, name: str, device: Device, job: Job, expected_s: float, limit_s: float
-) -> dict[str, bytes]:
+def run_job(rig: Rig, machine: str, name: str, device: Device, job: Job, limit_s: float) -> dict[str, bytes]:
     """Run a tool as a detached job and return its files: `stdout`, `stderr`, `status` and its logs."""
     connection = rig.connection(machine)
     connection.start_job(name, list(job.argv), root=device.needs_root)
-    return connection.finish_job(name, job.logs.values(), expected_s=expected_s, limit_s=limit_s)
+    return connection.finish_job(name, job.logs.values(), limit_s=limit_s)
 
 
 def run_with_retry(
@@ -29,9 +27,9 @@ def run_with_retry(
 ) -> dict[str, bytes]:
     """Run a tool as `run_job` does, once more where the machine was restarted under it."""
     try:
-        return run_job(rig, machine, name, device, job, 0, limit_s)
+        return run_job(rig, machine, name, device, job, limit_s)
     except JobLost:
-        return run_job(rig, machine, f"{name}-again", device, job, 0, limit_s)
+        return run_job(rig, machine, f"{name}-again", device, job, limit_s)
 
 
 def read(tool: Tool, output: Mapping[str, bytes], source: str, **limits: Any) -> Measurement:

@@ -257,7 +257,7 @@ def _run_tool(
     planned_s = workload.ramp_s + workload.runtime_s
     if workload.is_fleet:
         return fleets.run(rig, arm, workload, name, job, limit_s=planned_s + START_S)
-    return run_job(rig, arm.machine, name, device, job, planned_s, planned_s + START_S)
+    return run_job(rig, arm.machine, name, device, job, planned_s + START_S)
 
 
 def _keep(run: Run, name: str, output: dict[str, bytes], tool: Tool) -> dict[str, dict[str, str]]:

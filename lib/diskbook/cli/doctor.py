@@ -10,17 +10,17 @@ import click
 from diskbook.base.errors import UsageError
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
-from diskbook.cli.options import expires, max_cost, setting
+from diskbook.cli.options import expires, max_cost, preset, setting, settings, ssh_source, subscription
 from diskbook.cli.output import json_option
 
 
 @click.command(epilog=examples("diskbook doctor", "diskbook doctor local-disk --json"))
 @click.argument("scenario", default="zone-disks", shell_complete=complete.scenarios)
 @click.option("--cloud", help="azure; without it this machine is looked at, for runs on the emulator.")
-@click.option("--preset", default="quick", show_default=True, help="quick, standard or full.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as of run.")
-@click.option("--subscription", metavar="ID", help="Azure: ask this subscription, not the environment's.")
-@click.option("--ssh-source", metavar="CIDR", help="Azure: from where the machines would let in SSH.")
+@preset
+@settings
+@subscription
+@ssh_source
 @max_cost
 @expires
 @json_option

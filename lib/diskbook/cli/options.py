@@ -10,6 +10,7 @@ import click
 
 from diskbook.base import redact
 from diskbook.base.errors import UsageError
+from diskbook.cli import complete
 
 
 def _usd(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -45,6 +46,32 @@ expires = click.option(
 )
 
 
+preset = click.option(
+    "--preset",
+    shell_complete=complete.presets,
+    default="quick",
+    show_default=True,
+    help="quick, standard or full.",
+)
+
+cloud = click.option(
+    "--cloud",
+    default="emulator",
+    show_default=True,
+    shell_complete=complete.clouds,
+    help="emulator, azure or inventory.",
+)
+
+settings = click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, e.g. design.replicates=2."
+)
+
+subscription = click.option(
+    "--subscription", metavar="ID", help="Azure: use this subscription, not the environment's."
+)
+
+ssh_source = click.option("--ssh-source", metavar="CIDR", help="Azure: from where the machines let in SSH.")
+
 Decorator = Callable[[Any], Any]
 
 
@@ -58,6 +85,11 @@ def _all(*options: Decorator) -> Decorator:
 
     return decorate
 
+
+hosts = _all(
+    click.option("--hosts", metavar="FILE", help="Inventory: measure on the hosts that this file names."),
+    click.option("--folder", metavar="PATH", help="Inventory without a file: measure in this folder, here."),
+)
 
 limit_names = _all(
     click.option(

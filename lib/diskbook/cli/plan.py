@@ -9,7 +9,7 @@ import click
 
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
-from diskbook.cli.options import expires, max_cost, setting
+from diskbook.cli.options import cloud, expires, hosts, max_cost, preset, setting, settings, subscription
 from diskbook.cli.output import json_option, show, show_json
 
 
@@ -22,14 +22,8 @@ from diskbook.cli.output import json_option, show, show_json
     )
 )
 @click.argument("scenario", shell_complete=complete.scenarios)
-@click.option(
-    "--preset",
-    shell_complete=complete.presets,
-    default="quick",
-    show_default=True,
-    help="quick, standard or full.",
-)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as of run.")
+@preset
+@settings
 @click.option("--half-width", metavar="PERCENT", help="Wanted half-width of the interval, e.g. 1.5%.")
 @click.option("--effect", metavar="PERCENT", help="Difference to be found, e.g. 2%.")
 @click.option("--between-runs", metavar="PERCENT", help="Ratio of ratios of two runs to find, e.g. 10%.")
@@ -44,16 +38,9 @@ from diskbook.cli.output import json_option, show, show_json
     shell_complete=complete.runs,
     help="Earlier runs of the same cells.",
 )
-@click.option(
-    "--cloud",
-    default="emulator",
-    show_default=True,
-    shell_complete=complete.clouds,
-    help="azure also asks the subscription.",
-)
-@click.option("--hosts", metavar="FILE", help="Inventory: the file that names hosts.")
-@click.option("--folder", metavar="PATH", help="Inventory without a file: a folder of this machine.")
-@click.option("--subscription", metavar="ID", help="Azure: ask this subscription, not the environment's.")
+@cloud
+@hosts
+@subscription
 @click.option("--live-prices", is_flag=True, help="Ask Azure's price list, which needs no account.")
 @max_cost
 @expires
@@ -61,7 +48,8 @@ from diskbook.cli.output import json_option, show, show_json
 def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Show the design of SCENARIO, its time, limits, price and quota. Nothing is made.
 
-    Also how many replicates and blocks it needs for a wanted precision or power.
+    Also how many replicates and blocks it needs for a wanted precision or power. With --cloud azure the
+    subscription is asked.
     """
     from diskbook import load
     from diskbook.plan import document as plan_document, own as own_plan, text as plan_text

@@ -244,15 +244,21 @@ def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...
 @json_option
 def report(name: str, file: str | None, as_json: bool) -> None:
     """Analyse RUN again, also one of a colleague, and write its report. Asks no cloud and no machine."""
-    from diskbook.runs import pipeline
+    from diskbook.runs import stage
     from diskbook.store import run as runs
 
+    run = runs.open_run(name)
     with progress_apart(as_json):
-        outcome = pipeline.analyse(runs.open_run(name), file)
+        with stage.analysing(run, file):  # what takes seconds to import comes while the notebook runs
+            from diskbook.analysis import report as reports
+            from diskbook.runs import outcome
+
+            reports.prepare()
+        ended = outcome.of(run)
     if as_json:
-        show_json(pipeline.document(outcome))
+        show_json(outcome.document(ended))
     else:
-        click.echo(outcome.words)
+        click.echo(ended.words)
 
 
 @click.command(epilog=examples("diskbook record recorded"))

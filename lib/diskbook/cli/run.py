@@ -9,7 +9,17 @@ import click
 from diskbook.base.errors import UsageError
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
-from diskbook.cli.options import expires, max_cost, setting
+from diskbook.cli.options import (
+    cloud,
+    expires,
+    hosts,
+    max_cost,
+    preset,
+    setting,
+    settings,
+    ssh_source,
+    subscription,
+)
 
 
 @click.command(
@@ -23,28 +33,13 @@ from diskbook.cli.options import expires, max_cost, setting
     )
 )
 @click.argument("scenario", required=False, shell_complete=complete.scenarios)
-@click.option(
-    "--cloud",
-    default="emulator",
-    show_default=True,
-    shell_complete=complete.clouds,
-    help="emulator, azure or inventory.",
-)
-@click.option(
-    "--preset",
-    shell_complete=complete.presets,
-    default="quick",
-    show_default=True,
-    help="quick, standard or full.",
-)
+@cloud
+@preset
 @click.option("--name", help="Name of the run; by default scenario, time and four digits.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, e.g. design.replicates=2."
-)
-@click.option("--subscription", metavar="ID", help="Azure: use this subscription, not the environment's.")
-@click.option("--ssh-source", metavar="CIDR", help="Azure: from where the machines let in SSH.")
-@click.option("--hosts", metavar="FILE", help="Inventory: measure on the hosts that this file names.")
-@click.option("--folder", metavar="PATH", help="Inventory without a file: measure in this folder, here.")
+@settings
+@subscription
+@ssh_source
+@hosts
 @max_cost
 @click.option("--emulator", "emulator_name", metavar="NAME", help="Use this running emulator.")
 @click.option(

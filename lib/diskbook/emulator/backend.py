@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +16,7 @@ import numpy as np
 
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import GIB
-from diskbook.emulator import cluster_steps, network
+from diskbook.emulator import cluster_steps, network, stand_ins
 from diskbook.emulator.exports import OS_LUN, Exports, key
 from diskbook.emulator.jump import JumpHost
 from diskbook.emulator.machine import Machine
@@ -68,6 +69,7 @@ class LocalBackend:
         self._control: tuple[str, str] | None = None
         self._accounts: Callable[[str, str], bool] | None = None
         self._jump: JumpHost | None = None
+        self._stand_ins: subprocess.Popen[bytes] | None = None
         self._private: dict[str, tuple[VmAddress, str]] = {}
         self._recover()
         self._host = VolumeHost(folder, self._book, self._model, self._exports, plugin.parent)
@@ -105,6 +107,8 @@ class LocalBackend:
             address = record.address if record else self._new_address()
             machine = self._machine(VmRecord(vm, address, running=True))
             machine.prepare(vm)
+            if self._stand_ins is None and vm.os == "windows":
+                self._stand_ins = stand_ins.start(self._folder)
             if self._control is not None and vm.os == "windows":
                 machine.write_control(vm.id, *self._control)
             machine.start()
@@ -327,6 +331,9 @@ class LocalBackend:
                     self._exports.stop(attachment)
             if self._jump is not None:
                 self._jump.stop()
+            if self._stand_ins is not None:
+                self._stand_ins.kill()
+                self._stand_ins.wait()
             self._host.close()
             self._save()
 
@@ -375,7 +382,7 @@ class LocalBackend:
         vm = record.spec
         if vm.id not in self._machines:
             folder = self._folder / "vms" / key(vm.id)
-            self._machines[vm.id] = Machine(folder, f"{self._name}/{vm.name}", record.address)
+            self._machines[vm.id] = Machine(folder, f"{self._name}/{vm.name}", record.address, self._folder)
         return self._machines[vm.id]
 
     def _publish(self, vm_id: str) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import base64
 import os
+import select
 import shutil
 import subprocess
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 
@@ -118,7 +120,8 @@ def _play(call: Call, folder: Path, home: Path, wait_s: float) -> None:
         fleet_fio.command(program), cwd=folder, env=environment, output=folder / _MESSAGES
     )
     try:
-        call.wait_until("that the fleet ends", wait_s, lambda: _has_ended(running))
+        with _end_of(running) as pause:
+            call.wait_until("that the fleet ends", wait_s, lambda: running.poll() is not None, pause)
     finally:
         processes.kill(processes.tree(running.pid) if running.poll() is None else [])
         running.wait()
@@ -126,5 +129,13 @@ def _play(call: Call, folder: Path, home: Path, wait_s: float) -> None:
         raise Killed
 
 
-def _has_ended(running: subprocess.Popen[bytes]) -> bool:
-    return running.poll() is not None
+@contextmanager
+def _end_of(running: subprocess.Popen[bytes]) -> Iterator[Callable[[float], object]]:
+    """Give a pause that the end of a process cuts short."""
+    process = os.pidfd_open(running.pid)  # not reaped before its `poll`, so the number is its own
+    try:
+        waiting = select.poll()
+        waiting.register(process, select.POLLIN)
+        yield lambda seconds: waiting.poll(1000 * seconds)
+    finally:
+        os.close(process)

@@ -43,7 +43,7 @@ def archive(
     Of VMFleet's columns that of the processors is left out: it is none of what fio measured.
     """
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as files:
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as files:
         for member in members:
             own = with_target(line, str(member.file))
             measured = outcomes[member.name].measured

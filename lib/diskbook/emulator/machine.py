@@ -22,7 +22,7 @@ from typing import Any
 
 from diskbook.base.errors import UsageError
 from diskbook.base.files import write_atomic
-from diskbook.emulator import network, processes
+from diskbook.emulator import network, processes, stand_in_call
 from diskbook.emulator.cloudinit import host_key_pair, host_keys, new_host_key, written_files
 from diskbook.emulator.environment import FOLDER_VARIABLE
 from diskbook.emulator.types import VmAddress, VmSpec
@@ -107,7 +107,7 @@ _STAND_IN = """\
 #!/bin/sh
 # A stand-in on an emulated Windows machine. One thread of numpy's suffices, and begins sooner than many.
 export OPENBLAS_NUM_THREADS=1
-exec {python} -I -m {module} "$@"
+exec {python} -I -S {call} {folder} {module} "$@"
 """
 
 
@@ -152,12 +152,17 @@ class Machine:
         ``<emulator>/<vm>``, the value of DISKBOOK_MACHINE on the machine.
     address
         Where its sshd listens.
+    stand_ins
+        Folder in which stand-ins are kept warm (`emulator.stand_ins`); a machine by itself has cold ones.
     """
 
-    def __init__(self, folder: Path, label: str, address: VmAddress) -> None:
+    def __init__(
+        self, folder: Path, label: str, address: VmAddress, stand_ins: Path = Path(os.devnull)
+    ) -> None:
         self.folder = folder
         self.label = label
         self.address = address
+        self.stand_ins = stand_ins
         self._sshd: subprocess.Popen[bytes] | None = None
 
     @property
@@ -185,8 +190,9 @@ class Machine:
             call = _SG_PERSIST.format(python=shlex.quote(sys.executable), folder=quoted)
             _write(self.folder / "bin" / "sg_persist", call, 0o700)
         for program, module in STAND_INS.items() if vm.os == "windows" else ():
-            call = _STAND_IN.format(python=shlex.quote(sys.executable), module=module)
-            _write(self.folder / "bin" / program, call, 0o700)
+            words = {"python": sys.executable, "call": stand_in_call.__file__, "folder": str(self.stand_ins)}
+            quoted_words = {name: shlex.quote(word) for name, word in words.items()}
+            _write(self.folder / "bin" / program, _STAND_IN.format(**quoted_words, module=module), 0o700)
         if not (self.folder / "disks.json").exists():
             self.write_disks({})
 

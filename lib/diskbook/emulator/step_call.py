@@ -114,14 +114,20 @@ class Call:
         """Return what the machine gives for a fact."""
         return self.planted.reads.get(fact, actual)
 
-    def wait_until(self, what: str, seconds: float, test: Callable[[], bool]) -> None:
-        """Wait as Wait-Until of common.ps1 does; others work meanwhile."""
+    def wait_until(
+        self,
+        what: str,
+        seconds: float,
+        test: Callable[[], bool],
+        pause: Callable[[float], object] = time.sleep,
+    ) -> None:
+        """Wait as Wait-Until of common.ps1 does; others work meanwhile. `pause` may be cut short."""
         until = time.monotonic() + seconds
         while not test():
             if time.monotonic() > until:
                 raise StepError(f"{what} was waited for, but did not come about in {seconds:g} s")
             with self.unlocked():
-                time.sleep(POLL_S)
+                pause(POLL_S)
             if self.machines.closed or not self.book.is_up(self.vm_id):
                 raise Killed
 

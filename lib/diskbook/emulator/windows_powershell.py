@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import json
 import os
+import select
 import shlex
 import shutil
 import signal
@@ -95,22 +96,33 @@ def _finish(parameters: Parameters) -> int:
     folder = _home() / "jobs" / parameters["name"]
     if not folder.exists():
         return 9
-    time.sleep(parameters["expected_ms"] / 1000)
-    deadline = time.monotonic() + parameters["patience_ms"] / 1000
-    while not (folder / "status").exists():
-        if not _runs(folder):
-            time.sleep(0.3)
-            if (folder / "status").exists():
-                break
+    if not (folder / "status").exists() and not _ended(folder, parameters["patience_ms"]):
+        _end_job(folder)
+        return 7
+    if not (folder / "status").exists():
+        time.sleep(0.3)
+        if not (folder / "status").exists():
             return 8
-        if time.monotonic() > deadline:
-            _end_job(folder)
-            return 7
-        time.sleep(0.05)
     for file in parameters["files"]:
         if (folder / file).exists():
             print(file, base64.b64encode((folder / file).read_bytes()).decode())
     return 0
+
+
+def _ended(folder: Path, patience_ms: int) -> bool:
+    """Wait for the end of the shell that leads a job, as WaitForExit does; tell whether it came."""
+    if not _runs(folder):
+        return True
+    try:
+        shell = os.pidfd_open(int((folder / "pid").read_text()))
+    except ProcessLookupError:
+        return True
+    try:
+        waiting = select.poll()
+        waiting.register(shell, select.POLLIN)
+        return bool(waiting.poll(patience_ms))
+    finally:
+        os.close(shell)
 
 
 def _runs(folder: Path) -> bool:

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from diskbook.base.quantities import many
 from diskbook.base.units import KIB
 from diskbook.figures.style import (
     BLUE,
@@ -158,4 +159,6 @@ def _of(cells: pd.DataFrame, place: tuple[str, str, int]) -> pd.DataFrame:
 def _finding(cells: pd.DataFrame) -> str:
     kinds = [kind_of(cell)[0] for cell in cells.to_dict("records")]
     parts = [f"{kinds.count(kind)} by {name}" for kind, name in _WORDS.items() if kind in kinds]
-    return f"Of {len(kinds)} cells the rate is set: {', '.join(parts)}." if kinds else "No cell to show."
+    return (
+        f"Of {many(len(kinds), 'cell')} the rate is set: {', '.join(parts)}." if kinds else "No cell to show."
+    )

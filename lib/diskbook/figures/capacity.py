@@ -6,6 +6,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diskbook.base.quantities import many
 from diskbook.figures import interval_bars
 from diskbook.figures.style import (
     BLUE,
@@ -58,10 +59,8 @@ def capacity(points: pd.DataFrame, title: str, run: str, provenance: str) -> Pic
     caption = brief(provenance, f"{finding} {NOTE}")
     made = "emulated " if emulated else ""
     alt = f"Dot plot of {made}rates over usable capacity by kind of volume, showing: {finding}"
-    short = brief(
-        provenance,
-        f"IOPS of {points['arm'].nunique()} kinds of volume over what of their drives can be used.",
-    )
+    kinds = many(points["arm"].nunique(), "kind")
+    short = brief(provenance, f"IOPS of {kinds} of volume over what of their drives can be used.")
     return Picture(
         "capacity", title, short, alt, figure, points.reset_index(drop=True), provenance, run, caption
     )

@@ -8,6 +8,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diskbook.base.quantities import many
 from diskbook.figures.style import (
     FAINT,
     GREY,
@@ -72,7 +73,7 @@ def credit(
     decorate(figure, title, note, provenance)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
     caption = f"{emulated}{arms}: {finding}. {note}"
-    number = f"{len(totals)} trial{'s' * (len(totals) != 1)}"
+    number = many(len(totals), "trial")
     alt = f"Line of {'emulated ' if emulated else ''}IOPS over the seconds of {number}: {finding}."
     short = brief(provenance, f"{arms}: {finding}.")
     return Picture("burst-credit", title, short, alt, figure, data, provenance, run, caption)

@@ -11,11 +11,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from diskbook.base.quantities import many
 from diskbook.base.units import KIB
 from diskbook.figures import interval_bars
 from diskbook.figures.equal_axes import equal_x, equal_y
 from diskbook.figures.style import (
     FAINT,
+    GROUND,
     INK,
     RC,
     ArmLook,
@@ -23,6 +25,7 @@ from diskbook.figures.style import (
     brief,
     decorate,
     is_narrow,
+    layout,
     redrawable,
     width_in,
 )
@@ -113,7 +116,7 @@ def depth_curves(
     over = "threads" if queue_depth > 1 else IN_FLIGHT
     alt = f"Line plots of {'emulated ' if emulated else ''}rate and latency over {over}, showing: {finding}"
     short = brief(
-        provenance, f"Rate and latency of {len(data)} trials over {over}, with the limits in force."
+        provenance, f"Rate and latency of {many(len(data), 'trial')} over {over}, with the limits in force."
     )
     return Picture("depth-curves", title, short, alt, figure, data, provenance, run, caption)
 
@@ -123,7 +126,7 @@ def _grid(rows: int) -> tuple[Figure, Axes, np.ndarray]:
     with mpl.rc_context(RC):
         across = 1 if is_narrow() else 2
         below, key = 2 * rows // across, 0.5 if is_narrow() else 0.3
-        figure = Figure(figsize=(width_in(), 2.1 + 1.75 * below), layout="constrained")
+        figure = Figure(figsize=(width_in(), 2.1 + 1.75 * below), layout=layout())
         grid = figure.add_gridspec(below + 1, across, height_ratios=[key, *[1.0] * below])
         places = [divmod(place, across) for place in range(2 * rows)]
         panels = [figure.add_subplot(grid[row + 1, column]) for row, column in places]
@@ -180,6 +183,7 @@ def _limits(axes: Axes, caps: pd.DataFrame, place: Curve, looks: Mapping[str, Ar
             va="top" if close else "bottom",
             fontsize=10,
             color=colour,
+            bbox={"facecolor": GROUND, "edgecolor": "none", "pad": 0.6},
         )
 
 

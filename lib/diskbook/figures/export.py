@@ -29,6 +29,7 @@ from diskbook.figures.themes import Theme
 
 PHONE_PX = 480
 """Width of a page up to which a figure is shown as drawn for a phone."""
+_UNSHOWN = re.compile(r"^.*?(?=<svg)|<title>.*?</title>|<metadata>.*?</metadata>|(?<=>) (?=<)", re.DOTALL)
 _RENDERED: WeakKeyDictionary[Figure, dict[tuple[Theme, bool], bytes]] = WeakKeyDictionary()
 
 
@@ -221,8 +222,12 @@ def _owner(path: Path) -> str:
 
 
 def _address(drawing: bytes) -> str:
-    """The figure as an address: percent-encoded, which takes less room than base64, and without spaces."""
-    quoted = drawing.decode().replace("xlink:href", "href").replace("'", "&#39;").replace('"', "'")
+    """The figure as an address: percent-encoded, which takes less room than base64, and without spaces.
+
+    Words that no page shows stay away; what stands beside the figure says the same.
+    """
+    shown = _UNSHOWN.sub("", drawing.decode())
+    quoted = shown.replace("xlink:href", "href").replace("'", "&#39;").replace('"', "'")
     address = quote(quoted, safe="~()*!.'/:;,?@=+$-_[]{}")
     # Names of XML vocabularies, not addresses: who searches a page for what it loads finds nothing.
     return "data:image/svg+xml," + address.replace("http://", "http%3A//")

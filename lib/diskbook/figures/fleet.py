@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import matplotlib as mpl
 import pandas as pd
 
-from diskbook.figures.strip import panel
-from diskbook.figures.style import INK, RC, ArmLook, Picture, brief, decorate, new_figure, redrawable
+from diskbook.base.quantities import many, reach
+from diskbook.figures.strip import new_strips, panel
+from diskbook.figures.style import INK, RC, ArmLook, Picture, brief, decorate, redrawable
 from diskbook.tables.vocabulary import Provenance
 
 NOTE = (
@@ -44,8 +45,7 @@ def fleet(
     """
     data = machines[machines["workload"].isin(workloads)].reset_index(drop=True)
     arms = [arm for arm in looks if arm in set(data["arm"])]
-    number = max(1, len(workloads))
-    figure, panels = new_figure(1.1 + number * (0.75 + 0.34 * max(1, len(arms))), number)
+    figure, panels = new_strips(data, workloads)
     reach = max(LEAST_RANGE, 1.1 * float((data["share_pct"] - 100).abs().max())) if len(data) else LEAST_RANGE
     with mpl.rc_context(RC):
         for axes, workload in zip(panels, workloads, strict=False):
@@ -59,10 +59,9 @@ def fleet(
     finding = _finding(data, looks)
     caption = brief(provenance, f"{finding} {NOTE}")
     made = "emulated " if emulated else ""
-    alt = f"Dot strip of {made}rates of {data['vm'].nunique()} machines by arm, showing: {finding}"
-    short = brief(
-        provenance, f"IOPS of {data['vm'].nunique()} machines, in percent of the mean of each trial."
-    )
+    machines_of = many(data["vm"].nunique(), "machine")
+    alt = f"Dot strip of {made}rates of {machines_of} by arm, showing: {finding}"
+    short = brief(provenance, f"IOPS of {machines_of}, in percent of the mean of each trial.")
     return Picture("fleet", title, short, alt, figure, data, provenance, run, caption)
 
 
@@ -71,5 +70,5 @@ def _finding(data: pd.DataFrame, looks: Mapping[str, ArmLook]) -> str:
     for arm in looks:
         shares = data.loc[data["arm"] == arm, "share_pct"]
         if len(shares):
-            parts.append(f"{looks[arm].label} {shares.min():.0f} to {shares.max():.0f} %")
+            parts.append(f"{looks[arm].label} {reach(shares.min(), shares.max(), '.0f')} %")
     return f"Machines by arm, in percent of their trial's mean: {', '.join(parts) or 'none'}."

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from diskbook.base.quantities import many
 from diskbook.figures import ratio_axis
 from diskbook.figures.style import (
     FAINT,
@@ -25,6 +26,7 @@ from diskbook.figures.style import (
     Picture,
     brief,
     decorate,
+    fit_row,
     is_narrow,
     new_figure,
     redrawable,
@@ -34,7 +36,8 @@ from diskbook.stats.gates.design import unpaired
 from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 
 FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
-ROW_IN, TALL_ROW_IN, NARROW_ROW_IN, HEAD_IN, PANEL_IN = 0.40, 0.55, 0.70, 1.7, 0.55
+ROW_IN, LINE_IN, NARROW_ROW_IN, HEAD_IN, PANEL_IN = 0.40, 0.18, 0.70, 1.7, 0.55
+"""Heights: of a row whose name has two lines or fewer, of each line more, of one on a phone; head; panel."""
 LONGEST = 56
 """Letters of two arms that stand in one line; longer ones would leave no room for the intervals."""
 MACHINES = "the machines may differ as well"
@@ -76,9 +79,9 @@ def forest(
     """
     data = rows(table)
     panels = [_layout(part) for part in _panels(data)]
-    tall = any(_label(row, looks, words).count("\n") > 1 for row in _records(data))
+    lines_of = max((_fitted_label(row, looks, words).count("\n") + 1 for row in _records(data)), default=1)
     number = sum(len(lines) for lines in panels)
-    height = HEAD_IN + _row_in(tall) * number + PANEL_IN * (len(panels) - 1)
+    height = HEAD_IN + _row_in(lines_of) * number + PANEL_IN * (len(panels) - 1)
     figure, drawn = new_figure(height, len(panels), height_ratios=[len(lines) + 0.2 for lines in panels])
     provenance = "+".join(sorted(set(table["provenance"])))
     bars = []
@@ -99,9 +102,9 @@ def forest(
     return Picture("ratios", title, caption, _alt(data), figure, data, provenance, run, description)
 
 
-def _row_in(tall: bool) -> float:
-    """Height of a row: on a phone its name is above it."""
-    return NARROW_ROW_IN if is_narrow() else TALL_ROW_IN if tall else ROW_IN
+def _row_in(lines: int) -> float:
+    """Height of a row by the lines of its name, which on a phone is above it."""
+    return NARROW_ROW_IN if is_narrow() else ROW_IN + LINE_IN * max(0, lines - 2)
 
 
 def _panels(data: pd.DataFrame) -> list[pd.DataFrame]:
@@ -230,7 +233,7 @@ def _axis(axes: Axes, lines: list[Any], looks: Mapping[str, ArmLook], words: Map
         axes.text(where, 0, name, transform=axes.get_yaxis_transform(), ha=side, va="center", fontsize=10)
     axes.grid(axis="x", color=FAINT, linewidth=0.7, zorder=-1)
     axes.set_axisbelow(True)
-    labels = [line if isinstance(line, str) else _label(line, looks, words) for line in lines]
+    labels = [line if isinstance(line, str) else _fitted_label(line, looks, words) for line in lines]
     for line, text in zip(lines, axes.set_yticks(range(len(lines)), labels), strict=True):
         text.label1.set_fontweight("bold" if isinstance(line, str) else "normal")
     axes.tick_params(axis="y", length=0)
@@ -244,6 +247,12 @@ def _label(row: Mapping[str, Any], looks: Mapping[str, ArmLook], words: Mapping[
     arm, base = looks[row["arm"]].label, looks[row["base_arm"]].label
     arms = f"{arm} / {base}" if len(arm) + len(base) <= LONGEST else f"{arm} /\n{base}"
     return f"{words.get(row['workload'], row['workload'])}\n{arms}"
+
+
+def _fitted_label(row: Mapping[str, Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]) -> str:
+    """Name of a row as it stands beside it; on a phone it stands above."""
+    label = _label(row, looks, words)
+    return label if is_narrow() else fit_row(label)
 
 
 def _in_one_line(label: str) -> str:
@@ -266,7 +275,7 @@ def _interval_words(data: pd.DataFrame, scope: str) -> str:
         return "No intervals"
     blocks = " to ".join(str(n) for n in sorted({int(known["n_blocks"].min()), int(known["n_blocks"].max())}))
     replicates = int(known["n_replicates"].max())
-    number = f"{replicates} replicate{'s' * (replicates != 1)}, {blocks} blocks"
+    number = f"{many(replicates, 'replicate')}, {blocks} block{'s' * (blocks != '1')}"
     level, method = 100 * known["level"].iloc[0], known["method"].iloc[0]
     return f"Bars: {level:.3g} % intervals ({method}), scope: {scope}; {number}"
 
@@ -278,8 +287,8 @@ def _caption(data: pd.DataFrame) -> str:
         return "No ratio of mean total latency to show."
     level = f" with {100 * known['level'].iloc[0]:.3g} % intervals" if len(known) else ", without intervals"
     refused = f"; {len(data) - len(shown)} refused" if len(data) > len(shown) else ""
-    ratios = f"{len(shown)} ratio{'s' * (len(shown) != 1)} of mean total latency{level}"
-    return f"{ratios}{refused}; at 1 there is no difference."
+    ratios = many(len(shown), "ratio")
+    return f"{ratios} of mean total latency{level}{refused}; at 1 there is no difference."
 
 
 def _description(
@@ -294,7 +303,7 @@ def _description(
         for row in _records(shown)
     ]
     refused = len(data) - len(shown)
-    more = f" {refused} comparison{'s' * (refused != 1)} refused." if refused else ""
+    more = f" {many(refused, 'comparison')} refused." if refused else ""
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in set(data["provenance"]) else ""
     return f"{emulated}{'; '.join(parts)}.{more} {note}"
 
@@ -308,16 +317,26 @@ def _alt(data: pd.DataFrame) -> str:
     shown = _drawn(data)
     if shown.empty:
         return "Forest plot of latency ratios between disk arms, with no ratio to show."
-    low, high = shown["ratio"].min(), shown["ratio"].max()
-    covers = int(((shown["ci_low"] <= 1) & (shown["ci_high"] >= 1)).sum())
-    alone = sum(_unpaired(row) for row in _records(shown))
-    machines = f"{alone} of the ratios can tell nothing, since {MACHINES}, " * (alone > 0)
     emulated = "emulated " if Provenance.EMULATED in set(data["provenance"]) else ""
-    return (
-        f"Forest plot of {len(shown)} {emulated}latency ratios between disk arms, showing ratios from "
-        f"{short(low)} to {short(high)} times; {covers} of the intervals cover 1, "
-        f"{machines}{len(data) - len(shown)} comparisons are refused."
-    )
+    ratios = many(len(shown), f"{emulated}latency ratio")
+    return f"Forest plot of {ratios} between disk arms, showing {_span(shown)}; {_counts(data, shown)}."
+
+
+def _span(shown: pd.DataFrame) -> str:
+    low, high = (short(value) for value in (shown["ratio"].min(), shown["ratio"].max()))
+    return f"a ratio of {low} times" if low == high else f"ratios from {low} to {high} times"
+
+
+def _counts(data: pd.DataFrame, shown: pd.DataFrame) -> str:
+    """How many intervals cover 1, and how many comparisons tell nothing."""
+    covers = int(((shown["ci_low"] <= 1) & (shown["ci_high"] >= 1)).sum())
+    known = int(shown["ci_low"].notna().sum())
+    parts = [f"{covers} of {many(known, 'interval')} cover{'s' * (covers == 1)} 1"] * (known > 0)
+    alone = sum(_unpaired(row) for row in _records(shown))
+    parts += [f"{many(alone, 'ratio')} can tell nothing, since {MACHINES}"] * (alone > 0)
+    refused = len(data) - len(shown)
+    parts += [f"{many(refused, 'comparison')} {'is' if refused == 1 else 'are'} refused"] * (refused > 0)
+    return ", ".join(parts) or "without intervals"
 
 
 def _drawn(data: pd.DataFrame) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diskbook.base.quantities import many, reach
 from diskbook.figures.style import (
     FAINT,
     GROUND,
@@ -22,6 +23,7 @@ from diskbook.figures.style import (
     new_figure,
     redrawable,
 )
+from diskbook.tables import enough
 from diskbook.tables.vocabulary import Provenance
 
 MOST_PANELS = 8
@@ -30,7 +32,7 @@ REACH = 1.06
 ABOVE = 0.2
 """Room above the highest mark, as a share of the axis: the cap's name stands there."""
 _RISE = 1.1
-"""Multiple of the p99 at the lowest rate from which on a rise is spoken of; few trials tell no less."""
+"""Multiple of the latency at the lowest rate from which on a rise is spoken of; few trials tell no less."""
 TICK_PT, OF_WIDTH = 36.0, 0.86
 """Room that a tick's label needs, and the part of a figure's width that its axes have."""
 QUANTILES: Mapping[str, tuple[str, Any, bool]] = {
@@ -41,6 +43,11 @@ NOTE = "Each mark is one trial, lines join medians; dotted: the cap. All panels 
 FROM_DUE = "Latencies count from when each I/O was due."
 FROM_SENT = "Where latencies count from when an I/O was sent, they are lower bounds."
 NOT_KEPT = "Crosses: the rate was not held."
+LACKS = {
+    enough.FEW: f"fewer than {enough.needed(0.99):,} I/Os",
+    enough.START: "no ramp that leaves its first second out",
+}
+"""Why a trial shows no p99, after how many there are that have ..."""
 
 
 @redrawable
@@ -70,11 +77,23 @@ def load_curve(points: pd.DataFrame, looks: Mapping[str, ArmLook], run: str, pro
     note, title = _note(points, len(every) - len(curves)), _title(points)
     decorate(figure, title, note, provenance)
     emulated = Provenance.EMULATED in provenance
-    shown = f"{len(curves)} curve{'s' * (len(curves) > 1)}"
-    caption = brief(provenance, f"Median and 99th percentile of latency against the rate held, {shown}.")
+    caption = brief(provenance, _caption(points, len(curves)))
     description = brief(provenance, f"{finding} {note}")
     alt = f"Line plots of {'emulated ' if emulated else ''}latency against the rate held, showing: {finding}"
     return Picture("load-curve", title, caption, alt, figure, points, provenance, run, description)
+
+
+def _caption(points: pd.DataFrame, curves: int) -> str:
+    """What is drawn, and how many trials are too few or too short for a p99."""
+    without = int((points["p99_lacks"] != "").sum())
+    if without == len(points):
+        return (
+            f"Median latency against the rate held, {many(curves, 'curve')}; no trial has enough for a p99."
+        )
+    drawn = f"Median and 99th percentile of latency against the rate held, {many(curves, 'curve')}"
+    return (
+        f"{drawn}; {without} of {len(points)} trials have too little for a p99." if without else f"{drawn}."
+    )
 
 
 def _of(points: pd.DataFrame, kind: str, arm: str) -> pd.DataFrame:
@@ -84,26 +103,35 @@ def _of(points: pd.DataFrame, kind: str, arm: str) -> pd.DataFrame:
 def _note(points: pd.DataFrame, left_out: int) -> str:
     notes = [NOTE, FROM_DUE if points["from_due"].all() else FROM_SENT]
     notes += [NOT_KEPT] * (not points["kept"].all())
-    return " ".join(notes + [f"{left_out} more curves are not drawn."] * (left_out > 0))
+    lacking = [(int((points["p99_lacks"] == why).sum()), words) for why, words in LACKS.items()]
+    notes += [f"No p99 of {many(number, 'trial')} with {words}." for number, words in lacking if number]
+    return " ".join(notes + [f"Not drawn: {many(left_out, 'more curve')}."] * (left_out > 0))
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, look: ArmLook) -> None:
-    cap = float(rows["cap_iops"].median())
-    for column, (name, line, filled) in QUANTILES.items():
-        medians = rows.groupby("rate_offered")[["iops", column]].median()
-        axes.plot(medians["iops"], medians[column], color=look.colour, linestyle=line, linewidth=1.8)
-        for kept, marker in ((True, "o"), (False, "x")):
-            some = rows[rows["kept"] == kept]
-            face = look.colour if filled or not kept else GROUND
-            axes.plot(some["iops"], some[column], linestyle="none", marker=marker, markersize=4.5,
-                      markerfacecolor=face, markeredgecolor=look.colour, markeredgewidth=1.1)  # fmt: skip
-        end = medians.iloc[-1]
-        axes.annotate(name, (end["iops"], end[column]), (9, 0), textcoords="offset points", va="center",
-                      fontsize=10, color=INK)  # fmt: skip
-    _rates(axes, rows, cap)
+    for column in QUANTILES:
+        _quantile(axes, rows[rows[column].notna()], column, look)
+    _rates(axes, rows, float(rows["cap_iops"].median()))
     axes.grid(color=FAINT, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.set_ylabel("Latency, ms")
+
+
+def _quantile(axes: Axes, rows: pd.DataFrame, column: str, look: ArmLook) -> None:
+    """Draw trials that have a percentile, with a line through their medians."""
+    if rows.empty:
+        return
+    name, line, filled = QUANTILES[column]
+    medians = rows.groupby("rate_offered")[["iops", column]].median()
+    axes.plot(medians["iops"], medians[column], color=look.colour, linestyle=line, linewidth=1.8)
+    for kept, marker in ((True, "o"), (False, "x")):
+        some = rows[rows["kept"] == kept]
+        face = look.colour if filled or not kept else GROUND
+        axes.plot(some["iops"], some[column], linestyle="none", marker=marker, markersize=4.5,
+                  markerfacecolor=face, markeredgecolor=look.colour, markeredgewidth=1.1)  # fmt: skip
+    end = medians.iloc[-1]
+    axes.annotate(name, (end["iops"], end[column]), (9, 0), textcoords="offset points", va="center",
+                  fontsize=10, color=INK)  # fmt: skip
 
 
 def _rates(axes: Axes, rows: pd.DataFrame, cap: float) -> None:
@@ -138,7 +166,8 @@ def _with_room(axes: Axes, places: list[float]) -> list[float]:
 
 def _one_latency_axis(panels: list[Axes], points: pd.DataFrame) -> None:
     """Latency from one end to the other of all panels, so that these can be compared."""
-    low, high = float(points["lat_p50_ms"].min()) / 1.3, float(points["lat_p99_ms"].max()) * 1.1
+    highest = points[["lat_p50_ms", "lat_p99_ms"]].max().max()
+    low, high = float(points["lat_p50_ms"].min()) / 1.3, float(highest) * 1.1
     ticks = [step * 10.0**power for power in range(-3, 5) for step in (1, 2, 5)]
     ticks = [tick for tick in ticks if low <= tick <= high]
     for axes in panels:
@@ -160,19 +189,25 @@ def _finding(rows: pd.DataFrame, name: str) -> str:
     if not np.isnan(cap):
         low = f"{100 * first['rate_offered'] / cap:.0f} % of the {rows['cap_words'].iloc[0]}"
         high = f"{100 * last['rate_offered'] / cap:.0f} %"
-    return (
-        f"{name}: p50 {first['lat_p50_ms']:.2f} and p99 {first['lat_p99_ms']:.2f} ms at {low}, "
-        f"{last['lat_p50_ms']:.2f} and {last['lat_p99_ms']:.2f} ms at {high}."
-    )
+    return f"{name}: {_latencies(first, 'p50 ', 'p99 ')} ms at {low}, {_latencies(last)} ms at {high}."
+
+
+def _latencies(end: pd.Series, p50: str = "", p99: str = "") -> str:
+    """Median and 99th percentile of a rate; the median alone where there is no other."""
+    tail = "" if np.isnan(end["lat_p99_ms"]) else f" and {p99}{end['lat_p99_ms']:.2f}"
+    return f"{p50}{end['lat_p50_ms']:.2f}{tail}"
 
 
 def _title(points: pd.DataFrame) -> str:
-    rises = []
-    for _, rows in points.groupby(["kind", "arm"]):
-        first, last = _ends(rows)
-        rises.append(last["lat_p99_ms"] / first["lat_p99_ms"])
+    """The rise of p99 from end to end, or of p50 where a curve has no p99 at both of its ends."""
+    ends = [_ends(rows) for _, rows in points.groupby(["kind", "arm"])]
+    names = {"lat_p99_ms": "p99", "lat_p50_ms": "p50"}
+    whole = [column for column in names if all(end[column] > 0 for pair in ends for end in pair)]
+    if not whole:
+        return "Latency at the rates held"
+    column, name = whole[0], names[whole[0]]
+    rises = [last[column] / first[column] for first, last in ends]
     if max(rises) < _RISE:
-        return "Up to the highest rate held below the cap p99 does not rise"
-    low, high = f"{min(rises):.1f}", f"{max(rises):.1f}"
-    times = f"{low} times" if low == high else f"{low} to {high} times"
-    return f"From the lowest to the highest rate held, p99 becomes {times} as long"
+        return f"Up to the highest rate held below the cap {name} does not rise"
+    times = reach(min(rises), max(rises), ".1f")
+    return f"From the lowest to the highest rate held, {name} becomes {times} times as long"

@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from diskbook.base.quantities import many
 from diskbook.figures.style import (
     BLUE,
     FAINT,
@@ -157,6 +158,14 @@ def _finding(cells: pd.DataFrame) -> str:
         parts.append(f"{kind}: {', '.join(words)}")
     wrong = played[(played["expected"] != "") & (played["online"] != played["expected"])]
     lost = int((played["blocks_written"] - played["blocks_verified"]).sum())
-    blocks = "no acknowledged block was lost" if not lost else f"{lost:,} acknowledged blocks were lost"
-    rule = "the rule says the same of all" if wrong.empty else f"{len(wrong)} cells contradict the rule"
-    return f"{'. '.join(parts)}. Of {len(played)} cells played, {blocks}; {rule}."
+    blocks = (
+        "no acknowledged block was lost"
+        if not lost
+        else f"{many(lost, 'acknowledged block')} {'was' if lost == 1 else 'were'} lost"
+    )
+    rule = (
+        "the rule says the same of all"
+        if wrong.empty
+        else f"{many(len(wrong), 'cell')} contradict{'s' * (len(wrong) == 1)} the rule"
+    )
+    return f"{'. '.join(parts)}. Of {many(len(played), 'cell')} played, {blocks}; {rule}."

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import blended_transform_factory
 
+from diskbook.base.quantities import reach
 from diskbook.figures import interval_bars
 from diskbook.figures.style import (
     BLUE,
@@ -21,7 +22,9 @@ from diskbook.figures.style import (
     VERMILLION,
     ArmLook,
     Picture,
+    brief,
     decorate,
+    left_edge,
     new_figure,
     redrawable,
 )
@@ -175,7 +178,7 @@ def _legend(figure: Figure, axes: Axes, data: pd.DataFrame) -> None:
     legend = axes.legend(
         marks, [LOOKS[cell].label for cell in cells], loc="lower left", ncols=4, frameon=False, fontsize=10,
         handlelength=1.2, handletextpad=0.3, columnspacing=1.2, borderaxespad=0.3, borderpad=0,
-        bbox_to_anchor=(0.01, 1.0),
+        bbox_to_anchor=(left_edge(), 1.0),
         bbox_transform=blended_transform_factory(figure.transFigure, axes.transAxes),
     )  # fmt: skip
     legend.set_in_layout(False)  # it may be wider than the panel; the blank title keeps its place
@@ -214,12 +217,11 @@ def _finished(
     what: str,
 ) -> Picture:
     decorate(figure, title, note, provenance)
-    caption = f"{title}. {note} {source}. Provenance: {provenance}."
-    alt = f"Empty plot: the tables hold no {what}."
+    alt = caption = f"Empty plot: the tables hold no {what}."
     if len(data):
-        low, high = (f"{100 * value:.2g}" for value in (data["sd_log"].min(), data["sd_log"].max()))
-        alt = (
-            f"Plot of {len(data)} {what} of public measurements on Azure, from {low} to {high} %, showing: "
-            f"{title[:1].lower()}{title[1:]}."
-        )
-    return Picture(slug, title, caption, alt, figure, data, provenance, "")
+        spread = f"{reach(100 * data['sd_log'].min(), 100 * data['sd_log'].max(), '.2g')} %"
+        shown = f"Plot of {len(data)} {what} of public measurements on Azure, {spread}"
+        alt = f"{shown}, showing: {title[:1].lower()}{title[1:]}."
+        caption = brief(provenance, f"Public measurements on Azure: {len(data)} {what}, {spread}. {source}.")
+    description = f"{title}. {note} {source}. Provenance: {provenance}."
+    return Picture(slug, title, caption, alt, figure, data, provenance, "", description)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diskbook.base.quantities import many
 from diskbook.figures.style import (
     FAINT,
     INK,
@@ -23,7 +24,7 @@ from diskbook.figures.style import (
     redrawable,
 )
 from diskbook.stats import percentiles
-from diskbook.tables import held_rate
+from diskbook.tables import enough, held_rate
 from diskbook.tables.totals import measured_rows
 from diskbook.tables.vocabulary import Provenance
 
@@ -64,7 +65,9 @@ def tail(
     kind = f"Percentile plot of {'emulated ' if emulated else ''}latency by arm on a nines axis"
     alt = f"{kind}, showing {finding}"
     arms = data["arm"].nunique()
-    short = brief(provenance, f"Percentiles of total latency of {arms} arms, as far as 10 I/Os lie beyond.")
+    short = brief(
+        provenance, f"Percentiles of total latency of {many(arms, 'arm')}, as far as 10 I/Os lie beyond."
+    )
     description = f"{emulated}{finding} {note}"
     return Picture("percentiles", title, short, alt, figure, data, provenance, run, description)
 
@@ -84,7 +87,7 @@ def _curve(workload: str, arm: str, group: pd.DataFrame) -> pd.DataFrame:
     by_latency = group.groupby("lat_ms")["count"].sum()  # of reads and writes together, where it has both
     lat_ms, count = by_latency.index.to_numpy(float), by_latency.to_numpy()
     total = int(count.sum())
-    nines = np.linspace(np.log10(2), np.log10(max(total / percentiles.BEYOND, 2.0)), POINTS)
+    nines = np.linspace(np.log10(2), np.log10(max(total / enough.BEYOND, 2.0)), POINTS)
     quantiles = 1 - 10.0**-nines
     reached = np.searchsorted(np.cumsum(count), np.ceil(np.round(quantiles * total, 6)))
     return pd.DataFrame(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diskbook.base.quantities import many
 from diskbook.figures.equal_axes import equal_x
 from diskbook.figures.style import (
     FAINT,
@@ -75,7 +76,8 @@ def drives(
     )
     short = brief(
         provenance,
-        f"Rates of {data['trial'].nunique()} trials of {len(arms)} arms; bars are limits in force.",
+        f"Rates of {many(data['trial'].nunique(), 'trial')} of {many(len(arms), 'arm')}; "
+        "bars are limits in force.",
     )
     return Picture("drives", title, short, alt, figure, data.reset_index(drop=True), provenance, run, caption)
 
@@ -113,6 +115,6 @@ def _finding(data: pd.DataFrame, panels: Mapping[str, Sequence[str]], looks: Map
         top, most = str(medians[measured].idxmax()), float(medians[measured].max())
         parts.append(
             f"{words}: most by {looks[top].label} ({most:,.0f}); {within} of "
-            f"{len(known)} arms within 5 % of what was predicted."
+            f"{many(len(known), 'arm')} within 5 % of what was predicted."
         )
     return " ".join(parts)

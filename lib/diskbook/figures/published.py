@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diskbook.base.quantities import many
 from diskbook.figures.style import (
     BLUE,
     FAINT,
@@ -15,6 +16,7 @@ from diskbook.figures.style import (
     VERMILLION,
     ArmLook,
     Picture,
+    brief,
     decorate,
     new_figure,
     redrawable,
@@ -55,10 +57,12 @@ def shares(assessed: pd.DataFrame) -> Picture:
     decorate(figure, title, note, Provenance.PUBLISHED)
     by_article = data.groupby("article", sort=False)["on_cap"].agg(["sum", "size"])
     counts = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in by_article.iterrows())
-    kind = f"Dot plot of {len(data)} published figures as shares of a limit"
+    kind = f"Dot plot of {many(len(data), 'published figure')} as shares of a limit"
     alt = f"{kind}, showing how many sit on it: {counts}"
-    caption = f"{title}: {counts}. {note}"
-    return Picture("published-shares", title, caption, alt, figure, data, Provenance.PUBLISHED, "")
+    shown = f"{many(len(data), 'published figure')} of {many(len(articles), 'article')}"
+    caption = brief(Provenance.PUBLISHED, f"{shown}, each at its share of the limit that it runs against.")
+    words = f"{title}: {counts}. {note}"
+    return Picture("published-shares", title, caption, alt, figure, data, Provenance.PUBLISHED, "", words)
 
 
 def _article(axes: Axes, rows: pd.DataFrame, place: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diskbook.base.quantities import many, reach
 from diskbook.figures.equal_axes import equal_x
 from diskbook.figures.style import (
     GREY,
@@ -77,7 +78,8 @@ def rates(
     kind = f"Dot plot of {'emulated ' if emulated else ''}IOPS by arm and queue depth with limit lines"
     alt = f"{kind}, showing: {finding}"
     short = brief(
-        provenance, f"IOPS of {data['trial'].nunique()} trials by arm and queue depth; {_capped(shown)}."
+        provenance,
+        f"IOPS of {many(data['trial'].nunique(), 'trial')} by arm and queue depth; {_capped(shown)}.",
     )
     return Picture("iops-and-caps", title, short, alt, figure, data, provenance, run, caption)
 
@@ -158,21 +160,17 @@ def _lines(data: pd.DataFrame, highest: float) -> list[tuple[float, str]]:
 
 def _capped(cells: pd.DataFrame) -> str:
     number = int((cells["label"] == Label.CAPPED).sum())
-    return (
-        f"{number} cell{'s' * (number != 1)} sit{'s' * (number == 1)} on a cap"
-        if number
-        else "none sits on a cap"
-    )
+    return f"{many(number, 'cell')} sit{'s' * (number == 1)} on a cap" if number else "none sits on a cap"
 
 
 def _finding(data: pd.DataFrame, cells: pd.DataFrame) -> str:
     parts = []
     for outstanding, rows in data.groupby("outstanding"):
-        low, high = rows["iops"].min(), rows["iops"].max()
-        parts.append(f"{low:,.0f} to {high:,.0f} IOPS at queue depth {outstanding:.0f}")
+        iops = reach(rows["iops"].min(), rows["iops"].max(), ",.0f")
+        parts.append(f"{iops} IOPS at queue depth {outstanding:.0f}")
     capped = cells[cells["label"] == Label.CAPPED]
     limit = limits.limit_words(capped.iloc[0]) if len(capped) else ""
-    sits = f" {len(capped)} cells sit on a cap ({limit})." if len(capped) else " No cell sits on a cap."
+    sits = f" {_capped(cells)} ({limit})." if len(capped) else " No cell sits on a cap."
     queues = int((cells["label"] == Label.SATURATED).sum())
-    queue = f" {queues} cell{'s' * (queues != 1)} saturated by a limit that is not known." if queues else ""
+    queue = f" {many(queues, 'cell')} saturated by a limit that is not known." if queues else ""
     return f"{'; '.join(parts)}.{sits}{queue}"

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.patches import Rectangle
 
+from diskbook.base.quantities import many, reach
 from diskbook.figures.style import FAINT, GREY, INK, RC, Picture, brief, decorate, new_figure, redrawable
 from diskbook.tables.vocabulary import Provenance
 
@@ -128,7 +129,12 @@ def _cell(
 
 def _limited(cells: pd.DataFrame) -> str:
     known = cells[cells["ratio"].notna()]
-    return f"{int(known['capped'].sum())} of {len(known)} cells sit on a limit"
+    capped = int(known["capped"].sum())
+    return (
+        f"{capped} of {many(len(known), 'cell')} sit{'s' * (capped == 1)} on a limit"
+        if len(known)
+        else "no cell"
+    )
 
 
 def _finding(name: str, frame: pd.DataFrame) -> str:
@@ -136,5 +142,6 @@ def _finding(name: str, frame: pd.DataFrame) -> str:
     if known.empty:
         return f"{name}: no cell."
     free = known[~known["capped"]]
-    below = f"; {free['ratio'].min():.2f} to {free['ratio'].max():.2f} in the others" if len(free) else ""
-    return f"{name}: {int(known['capped'].sum())} of {len(known)} cells sit on a limit{below}."
+    rest = "in the other" + "s" * (len(free) > 1) if len(free) < len(known) else "there"
+    below = f"; {reach(free['ratio'].min(), free['ratio'].max(), '.2f')} {rest}" if len(free) else ""
+    return f"{name}: {_limited(known)}{below}."

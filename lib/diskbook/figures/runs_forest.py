@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from diskbook.base import quantities
+from diskbook.base.quantities import many
 from diskbook.figures.style import (
     BLUE,
     FAINT,
@@ -69,8 +70,8 @@ def runs_forest(
         panels[-1].set_xlabel("Ratio (log axis)")
     note = _note(data)
     decorate(figure, title, note, provenance)
-    rows_of = f"{len(groups)} comparison{'s' * (len(groups) > 1)}"
-    caption = brief(provenance, f"Ratios of {rows_of} in {len(names)} runs, the first run above.")
+    rows_of = many(len(groups), "comparison")
+    caption = brief(provenance, f"Ratios of {rows_of} in {many(len(names), 'run')}, the first run above.")
     description, alt = _description(groups, spreads, names, note), _alt(groups, names, title)
     run = " ".join(names.values())
     return Picture("runs", title, caption, alt, figure, data, provenance, run, description)
@@ -168,5 +169,6 @@ def _description(
 
 def _alt(groups: Mapping[str, pd.DataFrame], names: Mapping[str, str], title: str) -> str:
     ratios = pd.concat(list(groups.values()))["ratio"].dropna()
-    span = f", ratios from {ratios.min():.2f} to {ratios.max():.2f}" if len(ratios) else ""
-    return f"Forest plot of {len(groups)} comparisons over {len(names)} runs, showing: {title}{span}."
+    span = f", ratios {quantities.reach(ratios.min(), ratios.max(), '.2f')}" if len(ratios) else ""
+    shown = f"{many(len(groups), 'comparison')} over {many(len(names), 'run')}"
+    return f"Forest plot of {shown}, showing: {title}{span}."

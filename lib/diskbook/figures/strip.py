@@ -8,14 +8,29 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from diskbook.base.quantities import many
 from diskbook.figures.equal_axes import equal_x
-from diskbook.figures.style import FAINT, INK, RC, ArmLook, Picture, brief, decorate, new_figure, redrawable
+from diskbook.figures.style import (
+    FAINT,
+    INK,
+    RC,
+    ArmLook,
+    Picture,
+    brief,
+    decorate,
+    is_narrow,
+    new_figure,
+    redrawable,
+)
 from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
 
 SPREAD = 0.52
 """Height that the blocks of an arm take, of the distance between arms."""
+HEAD_IN, PANEL_IN, ROW_IN, ROW_IN_NARROW = 1.1, 0.75, 0.34, 0.42
+"""Heights of title and note, of what a panel has besides its rows, and of a row."""
 
 
 @redrawable
@@ -44,7 +59,7 @@ def strip(
     data = totals[totals["workload"].isin(workloads)]
     data = data[["workload", "arm", "replicate", "block", "trial", "lat_mean_ms"]].reset_index(drop=True)
     arms = [arm for arm in looks if arm in set(data["arm"])]
-    figure, panels = new_figure(1.1 + len(workloads) * (0.75 + 0.34 * len(arms)), len(workloads))
+    figure, panels = new_strips(data, workloads)
     with mpl.rc_context(RC):
         for axes, workload in zip(panels, workloads, strict=True):
             panel(axes, data[data["workload"] == workload], arms, looks)
@@ -56,28 +71,37 @@ def strip(
     decorate(figure, title, note, provenance)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
     caption = f"{emulated}{_medians(data, looks, words, workloads)} {note}"
-    number = f"{len(workloads)} panel{'s' * (len(workloads) != 1)}"
+    number = many(len(workloads), "panel")
     made = "emulated " if Provenance.EMULATED in provenance else ""
     alt = (
-        f"Dot strip of {len(data)} {made}trials by arm in "
+        f"Dot strip of {many(len(data), f'{made}trial')} by arm in "
         f"{number}, showing mean latency: {_medians(data, looks, words, workloads[:1])}"
     )
-    words_of = f"Mean total latency of {len(data)} trials by arm, in {number}; black lines are medians."
+    trials_of = many(len(data), "trial")
+    words_of = f"Mean total latency of {trials_of} by arm, in {number}; black lines are medians."
     return Picture(
         "all-trials", title, brief(provenance, words_of), alt, figure, data, provenance, run, caption
     )
+
+
+def new_strips(data: pd.DataFrame, workloads: Sequence[str]) -> tuple[Figure, list[Axes]]:
+    """Make a figure, a panel a workload, each as high as its arms need: on a phone names take two lines."""
+    row_in = ROW_IN_NARROW if is_narrow() else ROW_IN
+    arms = data.groupby("workload")["arm"].nunique()
+    heights = [PANEL_IN + row_in * max(1, int(arms.get(name, 1))) for name in workloads] or [PANEL_IN]
+    return new_figure(HEAD_IN + sum(heights), len(heights), height_ratios=heights)
 
 
 def _note(data: pd.DataFrame, trials: pd.DataFrame) -> str:
     """Say what a mark is, and how many trials have none."""
     n_blocks = data[["replicate", "block"]].drop_duplicates().shape[0]
     absent = trials.loc[trials["status"] != "ok", "trial"].nunique()
-    note = f"Each mark is one trial, blocks from top to bottom ({n_blocks} blocks); black line: median."
+    note = (
+        f"Each mark is one trial, blocks from top to bottom ({many(n_blocks, 'block')}); black line: median."
+    )
     if not absent:
         return note
-    return (
-        f"{note} Not drawn: {absent} trial{'s' * (absent != 1)} that failed or whose block was not finished."
-    )
+    return f"{note} Not drawn: {many(absent, 'trial')} that failed or whose block was not finished."
 
 
 def panel(

@@ -7,7 +7,6 @@ apart in greyscale, so marker and line style carry the distinction too.
 from __future__ import annotations
 
 import functools
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,11 +17,13 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
 from diskbook.base.visible import visible
+from diskbook.figures.fit import FAMILY, cut, fitted, width_pt
 from diskbook.reference.catalog import EPHEMERAL
-from diskbook.scenario import volume_words
+from diskbook.scenario.arm_words import label
 from diskbook.scenario.model import Arm, Scenario
 from diskbook.tables.vocabulary import Provenance
 
@@ -44,17 +45,23 @@ PURPLE_DARK = "#8A2F66"
 GREY, INK, FAINT, GROUND = "#6B6B6B", "#222222", "#D9D9D9", "#FFFFFF"
 ON_COLOUR = "#FEFEFE"
 """Letters and hatches on a filled cell; on a dark page, where cells are pale, they are dark (`themes`)."""
-TITLE_CHARACTERS, NOTE_CHARACTERS = 62, 100
-"""Letters of a line of the title and of the note, at the usual width."""
-ROW_CHARACTERS, LABEL_CHARACTERS, TITLE_CHARACTERS_NARROW, NOTE_CHARACTERS_NARROW = 24, 32, 44, 58
-"""Letters of a line in the name of a row, of an axis or panel, and in the title, on a phone."""
+ROWS_SHARE, ROWS_SHARE_NARROW = 0.55, 0.42
+"""Part of the width that the names of rows may take, and of a phone's."""
+AXIS_SHARE = 0.62
+"""Part of a phone's width that the name of an axis may take."""
+_HINTED = 0.95
+"""Letters painted in pixels are up to so much wider than their outlines."""
+_BESIDE_PT, _NUMBERS_PT = 12.0, 48.0
+"""Room between the names of rows and a panel, and that of an axis of numbers with its name."""
+EDGE_IN = 0.08
+"""Room between what is drawn and the edge of the picture, on all sides: 8 px, and 7 on a phone."""
 _BELOW_IN = 0.72
 """Room for the numbers and the name of an axis, above a key."""
 _MORE_IN, _MORE_PER_PANEL_IN = 0.4, 0.3
 """Height that a title on more lines, and a panel's, need on a phone."""
 
 RC: Any = {
-    "font.family": "DejaVu Sans",
+    "font.family": FAMILY,
     "font.size": 11,
     "axes.labelsize": 11,
     "axes.titlesize": 11,
@@ -206,27 +213,6 @@ def _redundancy(scenario: Scenario, arm: Arm) -> str:
     return scenario.disk_named(arm.disk).sku.rpartition("_")[2]
 
 
-def label(scenario: Scenario, name: str) -> str:
-    """Name an arm in words: its own label, else "LRS, zone 1", "second LRS, zone 1".
-
-    That of a volume says kind, nodes and disks, as in "three-way, 3 x 4 disks".
-    """
-    arm = scenario.arm_named(name)
-    if arm.label is not None:
-        return arm.label
-    if arm.volume:
-        return volume_words.label(scenario, arm)
-    disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
-    redundancy = "ephemeral OS disk" if disk.ephemeral else disk.sku.rpartition("_")[2]
-    alike = [item.name for item in scenario.disk if (item.sku, item.zone) == (disk.sku, disk.zone)]
-    words = redundancy if alike.index(disk.name) == 0 else f"{_ordinal(alike.index(disk.name))} {redundancy}"
-    return f"{words}, zone {machine.zone}" if machine.zone else words
-
-
-def _ordinal(position: int) -> str:
-    return ("first", "second", "third", "fourth")[position] if position < 4 else f"{position + 1}th"
-
-
 @contextmanager
 def drawn_at(width_px: int) -> Iterator[None]:
     """Draw figures for a width in pixels while this is entered: `width_in()` and `is_narrow()` follow it."""
@@ -261,9 +247,19 @@ def new_figure(height_in: float, panels: int = 1, **options: Any) -> tuple[Figur
     """Make a figure of the width asked for, with panels below each other."""
     height_in += (_MORE_IN + _MORE_PER_PANEL_IN * panels) * is_narrow()
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(width_in(), height_in), layout="constrained")
+        figure = Figure(figsize=(width_in(), height_in), layout=layout())
         axes = figure.subplots(panels, 1, squeeze=False, **options)
     return figure, [row[0] for row in axes]
+
+
+def layout() -> ConstrainedLayoutEngine:
+    """Lay panels out side by side with their labels, which are measured, and room at the edges."""
+    return ConstrainedLayoutEngine(w_pad=EDGE_IN, h_pad=EDGE_IN)
+
+
+def left_edge() -> float:
+    """Where titles, notes and keys begin, as a share of the width."""
+    return EDGE_IN / width_in()
 
 
 def decorate(figure: Figure, title: str, note: str, provenance: str) -> None:
@@ -273,40 +269,55 @@ def decorate(figure: Figure, title: str, note: str, provenance: str) -> None:
     out.
     """
     with mpl.rc_context(RC):
-        figure.suptitle(wrap(title), x=0.01, ha="left", fontsize=12, fontweight="bold")
-        lines = textwrap.wrap(note, NOTE_CHARACTERS_NARROW if is_narrow() else _characters(NOTE_CHARACTERS))
-        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=10, color=GREY)
-        if is_narrow():
-            for axes in figure.axes:
-                _narrow(axes)
+        room = _room_pt()
+        heading = fitted(title, room, 12, "bold")
+        figure.suptitle(heading, x=left_edge(), ha="left", fontsize=12, fontweight="bold")
+        figure.supxlabel(fitted(note, room), x=left_edge(), ha="left", fontsize=10, color=GREY)
+        for axes in figure.axes:
+            _fit_rows(axes)
+        beside = max((_rows_pt(axes) for axes in figure.axes), default=0.0)
+        for axes in figure.axes:
+            _fit_names(axes, room - beside)
         for kind, words in _IN_PANELS.items():
             if kind in provenance:
                 _say(figure, words, kind)
 
 
-def _characters(wide: int) -> int:
-    """Characters of a line, where so many fit into the usual width."""
-    return int(wide * width_in() * _PX_PER_IN / WIDTH_PX)
+def _room_pt() -> float:
+    """Width that text has between the edges of a picture, in points."""
+    return _HINTED * 72 * (width_in() - 2 * EDGE_IN)
 
 
-def _narrow(axes: Axes) -> None:
-    """Fit a panel to a phone: its title above what `_say` writes, names of rows and axes wrapped."""
-    title = axes.get_title(loc="left")
-    if title:
-        axes.set_title(_wrapped(title, LABEL_CHARACTERS), loc="left", fontsize=11, pad=19)
-    axes.set_xlabel(_wrapped(axes.get_xlabel(), LABEL_CHARACTERS))
+def _fit_rows(axes: Axes) -> None:
+    """Break names of rows that would leave their marks too little room."""
     if isinstance(axes.yaxis.get_major_locator(), mpl.ticker.FixedLocator):
-        labels = [label.get_text() for label in axes.get_yticklabels()]
-        axes.set_yticks(axes.get_yticks(), [_wrapped(label, ROW_CHARACTERS) for label in labels])
+        labels = [fit_row(label.get_text()) for label in axes.get_yticklabels()]
+        weights = [label.get_fontweight() for label in axes.get_yticklabels()]
+        for label, weight in zip(axes.set_yticks(axes.get_yticks(), labels), weights, strict=True):
+            label.label1.set_fontweight(weight)
 
 
-def _wrapped(text: str, characters: int) -> str:
-    return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, characters) or [""])
+def fit_row(name: str) -> str:
+    """Break the name of a row as `decorate` does, for who has to know its lines before."""
+    return fitted(name, (ROWS_SHARE_NARROW if is_narrow() else ROWS_SHARE) * _room_pt())
 
 
-def wrap(title: str) -> str:
-    """Break a title so that it does not run off the figure."""
-    return _wrapped(title, TITLE_CHARACTERS_NARROW if is_narrow() else _characters(TITLE_CHARACTERS))
+def _rows_pt(axes: Axes) -> float:
+    """Room that the names of rows take at the left of a panel, with what belongs to it."""
+    if not isinstance(axes.yaxis.get_major_locator(), mpl.ticker.FixedLocator):
+        return _NUMBERS_PT
+    lines = [line for label in axes.get_yticklabels() for line in label.get_text().split("\n")]
+    return _BESIDE_PT + max((width_pt(line) for line in lines), default=0.0)
+
+
+def _fit_names(axes: Axes, room_pt: float) -> None:
+    """Break the title of a panel, which stands above what `_say` writes on a phone, and its axis' name."""
+    title = axes.get_title(loc="left").strip()
+    if title and is_narrow():
+        axes.set_title(fitted(title, room_pt, 11), loc="left", fontsize=11, pad=19)
+    if is_narrow():
+        # It stands in the middle of its panel, beside which there may be numbers.
+        axes.set_xlabel(fitted(axes.get_xlabel(), AXIS_SHARE * _room_pt(), 11))
 
 
 def rows_above(axes: Axes, lines: int = 2) -> None:
@@ -314,10 +325,12 @@ def rows_above(axes: Axes, lines: int = 2) -> None:
     for place, tick in zip(axes.get_yticks(), axes.yaxis.get_major_ticks(), strict=True):
         name = tick.label1.get_text().replace("/\n", "/ ")
         name = name if lines > 1 else name.replace(",\n", ", ").replace("\n", ", ")
+        weight = tick.label1.get_fontweight()
+        name = "\n".join(cut(line, _room_pt() - _BESIDE_PT, weight=weight) for line in name.split("\n"))
         text = axes.text(
             0, place - 0.36 - 0.15 * lines, name, va="top", fontsize=10, transform=axes.get_yaxis_transform()
         )
-        text.set_fontweight(tick.label1.get_fontweight())
+        text.set_fontweight(weight)
         text.set_in_layout(False)  # it may be wider than the panel
     axes.set_yticks([])
 
@@ -331,7 +344,7 @@ def legend_below(axes: Axes, handles: Sequence[Any], labels: Sequence[str], colu
         handles,
         labels,
         loc="upper left",
-        bbox_to_anchor=(0.01, 0),
+        bbox_to_anchor=(left_edge(), 0),
         bbox_transform=blended_transform_factory(figure.transFigure, axes.transAxes) + below,
         ncols=columns,
         frameon=False,

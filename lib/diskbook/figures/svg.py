@@ -10,17 +10,13 @@ import matplotlib as mpl
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from diskbook.figures import themes
+from diskbook.figures import svg_compact, themes
 from diskbook.figures.style import RC
 from diskbook.figures.themes import Theme
 
 _FONT, _FONTS = "'DejaVu Sans'", "'DejaVu Sans', Verdana, Arial, sans-serif"
 _STYLE = re.compile(r' style="([^"]*)"')
 _PAINT = re.compile(r"(?:^|;) *(fill|stroke): (#[0-9a-f]{6}|none)(?=;|$)")
-_GLYPH = re.compile(r'<use xlink:href="#([gb][0-9a-f]+)" transform="translate\(([-\d.]+) 0\)"/>')
-_PATH = re.compile(r' d="([^"]*)"')
-_CLIP = re.compile(r'<clipPath id="([^"]+)">(.*?)</clipPath>')
-_SPACE = re.compile(r'<use xlink:href="#[gb]3"(?: x="[-\d]+")?/>|<path id="[gb]3" transform="[^"]*"/>')
 
 
 def render(
@@ -47,38 +43,8 @@ def render(
     with mpl.rc_context(RC):
         mpl.rcParams["svg.fonttype"] = "none" if text else "path"
         FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, **metadata})
-    drawing = _compact(buffer.getvalue().decode("utf-8")).replace(_FONT, _FONTS)
+    drawing = svg_compact.compact(buffer.getvalue().decode("utf-8")).replace(_FONT, _FONTS)
     return _in_theme(_sized(drawing, width_px), theme).encode()
-
-
-def _compact(svg: str) -> str:
-    """Take out what nobody sees: indentation, comments, long names of glyphs, digits below 0.01 points.
-
-    Together half of what Matplotlib writes. The metadata stay as they are.
-    """
-    head, end, drawing = re.sub(r"\s*\n\s*", " ", svg).partition("</metadata>")
-    drawing = drawing.replace("DejaVuSans-Bold-", "b").replace("DejaVuSans-", "g")
-    drawing = re.sub(r"<!--.*?-->", "", drawing)
-    drawing = re.sub(r"(?<!scale\()(?<![\d.])\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", drawing)
-    # Units of glyphs are a tenth of a point.
-    drawing = _GLYPH.sub(lambda use: f'<use xlink:href="#{use[1]}" x="{round(float(use[2]))}"/>', drawing)
-    drawing = _PATH.sub(lambda path: f' d="{_path(path[1])}"', _SPACE.sub("", drawing))
-    return head + end + _clips(re.sub(r"> +<", "><", drawing))
-
-
-def _clips(svg: str) -> str:
-    """Name clips by their order: Matplotlib hashes unrounded numbers, whose last digits the layout varies."""
-    shapes = dict(_CLIP.findall(svg))
-    names = {shape: f"clip{number}" for number, shape in enumerate(dict.fromkeys(shapes.values()), 1)}
-    defined = "".join(f'<clipPath id="{name}">{shape}</clipPath>' for shape, name in names.items())
-    once = iter((defined,))
-    svg = _CLIP.sub(lambda _: next(once, ""), svg)
-    return re.sub(r"url\(#([^)]+)\)", lambda use: f"url(#{names.get(shapes.get(use[1], ''), use[1])})", svg)
-
-
-def _path(data: str) -> str:
-    """Write a path without spaces: "M794,531L1825,531z"."""
-    return re.sub(r" *([MLQCzZ]) *", r"\1", data).strip().replace(" ", ",")
 
 
 def _sized(svg: str, width_px: int) -> str:
@@ -101,7 +67,7 @@ def _attributes(style: str, theme: Theme) -> str:
         name: value if value == "none" else themes.colour(value, theme)
         for name, value in _PAINT.findall(style)
     }
-    rest = _PAINT.sub("", style).strip("; ")
+    rest = re.sub("([:;]) +", r"\1", _PAINT.sub("", style).strip("; "))
     attributes = "".join(f' {name}="{value}"' for name, value in paints.items())
     return attributes + (f' style="{rest}"' if rest else "")
 

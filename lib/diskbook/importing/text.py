@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook import figures
-from diskbook.analysis import protocol, report as reports, rerun
+from diskbook.analysis import beside, protocol, report as reports
 from diskbook.analysis.run import Analysis
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
@@ -124,7 +124,7 @@ def report(run: Run) -> Path:
         capture_output=True,
         text=True,
         cwd=paths.ROOT,
-        env={**os.environ, rerun.LATER: "1"},
+        env={**os.environ, beside.REPORT_LATER: "1"},
     )
     if done.returncode:
         lines = [line for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]

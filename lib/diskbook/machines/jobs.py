@@ -2,11 +2,13 @@
 
 A job has a folder of its own and leads a session, so it goes on when the connection is lost: standard output
 goes to `stdout`, standard error to `stderr`, the exit status to `status`. What the machine's cores had done
-before it and after it, as /proc/stat says, goes to `cpu_before` and `cpu_after`.
+before it and after it, as /proc/stat says, goes to `cpu_before` and `cpu_after`. Its shell holds a lock until
+it ends, however it does, so whoever waits for the lock sleeps in the kernel and is woken at once.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Iterable
@@ -21,10 +23,9 @@ _HUNG, _NO_STATUS, _FORGOTTEN = 7, 8, 9  # how a waiting command ends where the 
 
 # In a job's folder: whether its shell, which leads the job, still runs. Its number may be another's by now.
 _RUNS = '[ "/proc/$(cat pid)/cwd" -ef . ]'
-# Sleep until the job should be done; after a lost connection some or all of that has gone by.
-_PAUSE = "a=$(($(date +%s) - $(stat -c %Y pid))); [ $a -gt 1 ] || a=0; " + (
-    "[ -e status ] || sleep $(echo \"{:.2f} $a\" | awk '{{ print ($1 > $2) ? $1 - $2 : 0 }}')"
-)
+_LOCK = 9
+"""Descriptor that holds the lock `lock`; the command itself, and what it leaves behind, does not have it."""
+_TIMED_OUT = "124|143"  # of coreutils' and busybox' timeout
 _MTIME = "date -u -r $f +%FT%T.%6N+00:00"
 # A worker of fio leads a session of its own: the job is its group and whatever descends from it.
 _END = (
@@ -62,8 +63,8 @@ def start(name: str, command: list[str], *, root: bool = False) -> str:
     # The shell leads a session of its own, so that its number names the whole job.
     before, after = (f"{_CPU.format(file)} 2>/dev/null" for file in (CPU_BEFORE, CPU_AFTER))
     script = (
-        f"{mark}echo $$ >pid.part; mv pid.part pid; {before}; {line} >stdout 2>stderr; s=$?; {after}; "
-        "echo $s >s; mv s status"
+        f"exec {_LOCK}>lock; flock {_LOCK}; {mark}echo $$ >pid.part; mv pid.part pid; {before}; "
+        f"{line} >stdout 2>stderr {_LOCK}>&-; s=$?; {after}; echo $s >s; mv s status"
     )
     start = f"cd jobs/{name} && exec setsid nohup sh -c {shlex.quote(script)}"
     return (
@@ -74,13 +75,18 @@ def start(name: str, command: list[str], *, root: bool = False) -> str:
     )
 
 
-def finish(name: str, files: Iterable[str], *, expected_s: float, limit_s: float) -> str:
-    """Build the command that waits for a job and prints its files as a tar archive; see `lost`."""
+def finish(name: str, files: Iterable[str], *, limit_s: float) -> str:
+    """Build the command that waits for a job and prints its files as a tar archive; see `lost`.
+
+    A machine without `flock` has no lock to wait for, so there it is looked at ten times a second.
+    """
     checked(name)
     archived = " ".join(shlex.quote(file) for file in (*STREAMS, CPU_BEFORE, CPU_AFTER, *files))
-    patience = max(1, int((limit_s - expected_s) * 10))
+    patience = max(1, int(limit_s * 10))
     return (
-        f"cd jobs/{name} || exit {_FORGOTTEN}; {_PAUSE.format(expected_s)}; n=0; while [ ! -e status ]; do "
+        f"cd jobs/{name} || exit {_FORGOTTEN}; n=0; "
+        f"[ -e status ] || timeout {math.ceil(limit_s)} flock -s lock true 2>/dev/null; "
+        f"case $? in {_TIMED_OUT}) n={patience};; esac; while [ ! -e status ]; do "
         f"{_RUNS} || {{ sleep 0.3; [ -e status ] || exit {_NO_STATUS}; }}; "
         f"n=$((n+1)); [ $n -gt {patience} ] && {{ {_END}; exit {_HUNG}; }}; sleep 0.1; done; "
         f"ls -d {archived} 2>/dev/null | tar -cf - -T -"

@@ -32,17 +32,15 @@ Set-Content -Encoding Ascii -Path (Join-Path $dir 'pid') -Value $made.ProcessId
 FINISH = r"""
 $dir = Join-Path (Join-Path $HOME 'jobs') $p.name
 if (-not (Test-Path $dir)) { exit 9 }
-Start-Sleep -Milliseconds $p.expected_ms
 $id = [int](Get-Content (Join-Path $dir 'pid')); $status = Join-Path $dir 'status'
-$until = (Get-Date).AddMilliseconds($p.patience_ms)
-while (-not (Test-Path $status)) {
-    if (-not (Get-Process -Id $id -ErrorAction SilentlyContinue)) {
-        Start-Sleep -Milliseconds 500
-        if (Test-Path $status) { break }
-        exit 8
-    }
-    if ((Get-Date) -gt $until) { taskkill.exe /T /F /PID $id | Out-Null; exit 7 }
-    Start-Sleep -Milliseconds 100
+# Woken by the end of the job's own process: nothing looks meanwhile. Its number may be another's by now.
+$runs = if (Test-Path $status) { $null } else { Get-Process -Id $id -ErrorAction SilentlyContinue }
+if ($runs -and $runs.ProcessName -eq 'cmd' -and -not $runs.WaitForExit($p.patience_ms)) {
+    taskkill.exe /T /F /PID $id | Out-Null; exit 7
+}
+if (-not (Test-Path $status)) {
+    Start-Sleep -Milliseconds 500
+    if (-not (Test-Path $status)) { exit 8 }
 }
 foreach ($file in $p.files) {
     $path = Join-Path $dir $file

@@ -147,9 +147,7 @@ class Connection:
         """
         self.check(jobs.start(name, command, root=root))
 
-    def finish_job(
-        self, name: str, files: Iterable[str], *, expected_s: float, limit_s: float
-    ) -> dict[str, bytes]:
+    def finish_job(self, name: str, files: Iterable[str], *, limit_s: float) -> dict[str, bytes]:
         """Wait for a job and fetch its files.
 
         Parameters
@@ -158,8 +156,6 @@ class Connection:
             As given to `start_job`.
         files
             Names to fetch; what is missing is left out. `status`, `stdout` and `stderr` always come along.
-        expected_s
-            How long it should take, before which there is no need to look.
         limit_s
             After this it is taken for hung, and ended.
 
@@ -168,7 +164,7 @@ class Connection:
         JobLost
             When it ended without leaving a status.
         """
-        command = jobs.finish(name, files, expected_s=expected_s, limit_s=limit_s)
+        command = jobs.finish(name, files, limit_s=limit_s)
         output = self.run(command, timeout_s=limit_s + 30)
         why_lost = jobs.lost(output.status, limit_s)
         if why_lost:

@@ -90,17 +90,14 @@ class WindowsConnection(Connection):
         """Start a detached job in a folder of its own; the connection has the administrator's rights."""
         self._check("start", name=jobs.checked(name), command=command_line(command))
 
-    def finish_job(
-        self, name: str, files: Iterable[str], *, expected_s: float, limit_s: float
-    ) -> dict[str, bytes]:
+    def finish_job(self, name: str, files: Iterable[str], *, limit_s: float) -> dict[str, bytes]:
         """Wait for a job and fetch its files; raises JobLost as `ssh.Connection.finish_job` does."""
         output = self._powershell(
             "finish",
             timeout_s=limit_s + 60,
             name=name,
             files=[*jobs.STREAMS, *files],
-            expected_ms=round(expected_s * 1000),
-            patience_ms=max(100, round((limit_s - expected_s) * 1000)),
+            patience_ms=round(limit_s * 1000),
         )
         why_lost = jobs.lost(output.status, limit_s)
         if why_lost:

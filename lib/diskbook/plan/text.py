@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from diskbook.analysis.prior_runs import PriorRun, history_of, open_prior_run
 from diskbook.base.errors import UsageError
+from diskbook.base.quantities import many
 from diskbook.base.units import KIB, duration, parse_percent, percent
 from diskbook.cost import durations
 from diskbook.cost.durations import OWN_DISK_MB_S, fill_s, overwrite_s
@@ -127,7 +128,7 @@ def _slow_pairs(scenario: Scenario, known: Sequence[Evidence], target: Target, f
         text += f", so that {replicates} replicates give {_width(half)}"
     number = sample_size.replicates_with_slow_pairs(known, target, family, blocks)
     if number is not None:
-        text += f", and it takes {number} replicates x {_many(blocks, 'block')}"
+        text += f", and it takes {number} replicates x {many(blocks, 'block')}"
     return [
         f"{text}. Plan {sample_size.LEAST_PAIRS} pairs or more, spread over hours.",
         f"{noise.attribution(noise.planning().values())}.",
@@ -160,7 +161,7 @@ def _design(scenario: Scenario) -> str:
     of_what = "on hosts of your own" if _is_own(scenario) else "of fresh machines and disks"
     lines = [
         f"{scenario.name}, preset {scenario.preset}: {scenario.scenario.title}",
-        f"{_many(numbers.replicates, 'replicate')} {of_what}, "
+        f"{many(numbers.replicates, 'replicate')} {of_what}, "
         f"{sample_size.trials(scenario)} trials in an order drawn from seed {numbers.seed}; "
         f"each block has {order}",
         "arms:",
@@ -234,7 +235,7 @@ def _load(item: Workload) -> str:
     state += f", host cache {item.cache_state}" if item.cache_state != "any" else ""
     return (
         f"{item.pattern} {kind} of {item.block_size} bytes, {depth}{rate}{sync}{state}; "
-        f"{_many(item.blocks, 'block')} of {item.ramp_s:g} s ramp + {item.runtime_s:g} s"
+        f"{many(item.blocks, 'block')} of {item.ramp_s:g} s ramp + {item.runtime_s:g} s"
     )
 
 
@@ -315,7 +316,7 @@ def _now(
     scenario: Scenario, known: Sequence[Evidence], notes: Iterable[str], family: int, target: Target
 ) -> str:
     replicates, blocks = scenario.design.replicates, sample_size.planned_blocks(scenario)
-    lines = [f"as it stands, {_many(replicates, 'replicate')} x {_many(blocks, 'block')}:"]
+    lines = [f"as it stands, {many(replicates, 'replicate')} x {many(blocks, 'block')}:"]
     for item in known:
         lines += [f"  {item.label} ({item.source})"]
         lines += [f"    {text}" for text in _expected(item, replicates, blocks, family, target)]
@@ -375,7 +376,7 @@ def _needed_of_these(scenario: Scenario, need: Need) -> list[str]:
     """Blocks for these disks; none for arms on two machines, which blocks never tell apart."""
     alone = {sample_size.is_on_one_machine(scenario, item) for item in sample_size.headline(scenario)}
     scope, kind = Scope.THESE.words(), " (comparisons on one machine)" * (len(alone) > 1)
-    number = f"{_many(need.blocks, 'block')} in one replicate"
+    number = f"{many(need.blocks, 'block')} in one replicate"
     blocks = f"  {scope}{kind}: {number}, {need.trials} trials, {duration(need.total_s)}"
     replicates = (
         f"  {scope} (comparisons between machines): no number of blocks, which repeat what sets the machines "
@@ -418,7 +419,7 @@ def _history(scenario: Scenario, runs: Sequence[PriorRun], target: Target) -> st
 
 def _prior(prior: Prior) -> str:
     sd = percent(math.sqrt(prior.variance))
-    return f"s.d. between replicates {sd}, {_many(prior.df, 'degree')} of freedom"
+    return f"s.d. between replicates {sd}, {many(prior.df, 'degree')} of freedom"
 
 
 def _saving(n: int, prior: Prior, target: Target) -> str:
@@ -472,7 +473,3 @@ def sources_of(
 
 def _width(half: float) -> str:
     return "no interval: 2 blocks or more" if math.isnan(half) else f"±{percent(half)}"
-
-
-def _many(number: int, unit: str) -> str:
-    return f"{number} {unit}{'' if number == 1 else 's'}"

@@ -26,9 +26,14 @@ from diskbook.remote import record as records
 from diskbook.remote.objects import Objects
 from diskbook.remote.record import Kind, Record, State
 
-LEASE_S = 60.0
+_LONGEST_S = 600.0  # of a lease; a sign of life may name any, and whoever may write there has written it
+LEASE_S = min(float(os.environ.get("DISKBOOK_LEASE_S", "60")), _LONGEST_S)
 _AT_ONCE = 8
 _LOOKS = 12  # times that a lease is looked at before its owner is taken for dead
+
+
+class HeldError(DiskbookError):
+    """Another works on the run, and is alive."""
 
 
 class LeaseLostError(DiskbookError):
@@ -144,8 +149,10 @@ def claim(objects: Objects, lease_s: float = LEASE_S) -> Hold:
 
     Raises
     ------
-    DiskbookError
+    HeldError
         When somebody works on it.
+    DiskbookError
+        When its log cannot be written to.
     """
     log, owner = read(objects), f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     while True:
@@ -171,7 +178,7 @@ def _wait_for_death(log: Log) -> None:
         time.sleep(lease_s / _LOOKS)
         log.refresh()
         if _look(log)[0] != first and state.holder:
-            raise DiskbookError(
+            raise HeldError(
                 f"{log.objects.address} is being worked on by {visible(state.holder)} since "
                 f"{visible(state.since_utc)}; wait for its end"
             )
@@ -186,7 +193,7 @@ def _look(log: Log) -> tuple[tuple[int, bytes], float]:
         sign, lease_s = b"", LEASE_S
     except (ValueError, KeyError, TypeError):
         lease_s = LEASE_S
-    return (log.state.number, sign), min(max(lease_s, 0.1), LEASE_S)
+    return (log.state.number, sign), min(max(lease_s, 0.1), _LONGEST_S)
 
 
 def _append(log: Log, token: int, owner: str, kind: Kind, **fields: Any) -> bool:

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from diskbook.base import imports
 from diskbook.base.errors import DiskbookError
 from diskbook.runs import kernel_sockets
 
@@ -28,6 +29,8 @@ USER_ERRORS = (
     "StoreError",
     "UnreachableError",
     "LeaseLostError",
+    "HeldError",
+    "AnotherRunError",
 )
 """DiskbookError and all of its kind: of what a cell raised papermill knows the name alone."""
 EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user
@@ -38,7 +41,8 @@ _MANAGER = "diskbook.runs.kernel_manager.OwnKernelManager"  # by name: it takes 
 def main(source: str, target: str, parameters: str) -> int:
     """Execute `source` with parameters (JSON text) into `target`; return the exit status."""
     # A second, which the parent, who wants a constant of this module, need not spend.
-    from papermill.exceptions import PapermillExecutionError
+    with imports.without(*imports.SPECIAL_FORMATS, *imports.REMOTE_NOTEBOOKS):
+        from papermill.exceptions import PapermillExecutionError
 
     _keep_files_together()
     try:

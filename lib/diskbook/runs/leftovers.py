@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -11,15 +10,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import psutil
-
 from diskbook.azure import expiry
 from diskbook.base.errors import DiskbookError
 from diskbook.cloud import connect
 from diskbook.emulator import folders, lifecycle
 from diskbook.own_hosts import stage as own_hosts
-from diskbook.runs import kernel_sockets, stages
-from diskbook.runs.kernel_sockets import SCRATCH
+from diskbook.runs import scratch_folders, stages
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
 
@@ -43,12 +39,6 @@ def has_ended(run: Run) -> bool:
     if session.is_worked_on(run):
         return False
     return not run.manifest.get("kept", True) or expiry.is_past(run.manifest)
-
-
-def clear_scratch() -> None:
-    """Remove the temporary folders of processes that were killed."""
-    for leftover in _scratch():
-        leftover.remove()
 
 
 def local_runs() -> list[Run]:
@@ -146,8 +136,5 @@ def _age_s(state: Path) -> float:
 
 def _scratch() -> Iterator[Leftover]:
     """Folders that Jupyter wrote in, of processes that were killed."""
-    for path in sorted(path for place in kernel_sockets.places() for path in place.glob(f"{SCRATCH}*-*")):
-        pid = path.name.removeprefix(SCRATCH).partition("-")[0]
-        with contextlib.suppress(OSError):
-            if pid.isdigit() and not psutil.pid_exists(int(pid)) and path.stat().st_uid == os.getuid():
-                yield Leftover(f"temporary folder {path}", True, partial(shutil.rmtree, path, True))
+    for path in scratch_folders.left():
+        yield Leftover(f"temporary folder {path}", True, partial(shutil.rmtree, path, True))

@@ -18,6 +18,7 @@ from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequ
 from diskbook.azure import (
     expiry,
     inventory,
+    keys,
     monitor,
     ownership,
     provision as provisioning,
@@ -69,6 +70,7 @@ def provision(run: Run) -> None:
     with run.locked(), _cloud_told(run):
         own_emulator.start(run, owner=False)
         clients, scenario = connect.clients_of(run), run.scenario
+        _drop_unreachable(run, clients)
         missing = [
             origin
             for origin in origins(scenario)
@@ -187,6 +189,14 @@ def _drop_expired(run: Run, clients: Clients) -> None:
     """Delete groups of an earlier session whose machines are down: they cost, and count against the quota."""
     for group in expiry.expired_groups(run.manifest):
         _delete_group(run, clients, group, None)
+
+
+def _drop_unreachable(run: Run, clients: Clients) -> None:
+    """Delete what another client made for the run: its machines' key is there, so they serve nothing."""
+    if not keys.has_run_key(run.folder):
+        for row in run.manifest["resource_groups"]:
+            if not row["deleted_utc"]:
+                _delete_group(run, clients, row["name"], None)
 
 
 def _delete_group(run: Run, clients: Clients, group: str, say: deletion.Say | None) -> None:

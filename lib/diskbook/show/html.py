@@ -58,7 +58,9 @@ def table(frame: pd.DataFrame, caption: str = "") -> Html:
     heads = "".join(
         f'<th scope="col" class="{kind}">{name}</th>' for name, kind in zip(names, kinds, strict=True)
     )
-    starts = [f'<td class="{kind}" data-label="{name}">' for name, kind in zip(names, kinds, strict=True)]
+    size = _size(frame)
+    labels = [f' data-label="{name}"' * ("cards" in size) for name in names]  # only cards show them
+    starts = [f'<td class="{kind}"{label}>' for label, kind in zip(labels, kinds, strict=True)]
     rows = "".join(
         "<tr>"
         + "".join(f"{start}{_cell(value)}</td>" for start, value in zip(starts, row, strict=True))
@@ -67,7 +69,7 @@ def table(frame: pd.DataFrame, caption: str = "") -> Html:
     )
     body = f"<table>{head}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     label = escaped(caption or "Table")
-    return Html(f'<div class="{_size(frame)}" role="group" aria-label="{label}" tabindex="0">{body}</div>')
+    return Html(f'<div class="{size}" role="group" aria-label="{label}" tabindex="0">{body}</div>')
 
 
 def folded(summary: str, content: str) -> Html:

@@ -14,7 +14,7 @@ from diskbook.base import quantities
 from diskbook.scenario.model import Scenario
 from diskbook.show.html import Html, escaped, figure, folded, table
 from diskbook.show.sentences import chosen, difference_words, sentence
-from diskbook.stats.percentiles import needed
+from diskbook.tables.enough import needed
 from diskbook.tables.held_rate import Start
 from diskbook.tables.vocabulary import GateStatus, Label, Scope, Verdict
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.interpolate import PchipInterpolator
 
 from diskbook.stats.intervals import LEVEL, Interval, over_replicates, within_replicates
 from diskbook.tables.vocabulary import Label, Scope
@@ -213,6 +212,8 @@ def _depth(outstanding: np.ndarray, iops: np.ndarray, target: float) -> float:
     depths, rates = depths[: last + 1], rates[: last + 1]  # what lies beyond does not bend the curve
     if len(rates) == 2:
         return float(np.interp(target, rates, depths))
+    from scipy.interpolate import PchipInterpolator  # takes half a second to import
+
     crossing = PchipInterpolator(depths, rates).solve(target, extrapolate=False)
     return float(crossing[0]) if len(crossing) else float(depths[-1])
 

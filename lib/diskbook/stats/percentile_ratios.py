@@ -16,10 +16,11 @@ import pandas as pd
 
 from diskbook.stats import ratios
 from diskbook.stats.intervals import LEVEL
-from diskbook.stats.percentiles import TRIAL_COLUMNS, merge, needed, of_trials, percentile
+from diskbook.stats.percentiles import TRIAL_COLUMNS, merge, of_trials, percentile
 from diskbook.stats.ratios import Estimate
 from diskbook.stats.view import Named
 from diskbook.tables import held_rate
+from diskbook.tables.enough import needed
 from diskbook.tables.grid import Grid, Key, grid, mean_over_repeats
 from diskbook.tables.totals import measured_rows
 

@@ -15,17 +15,11 @@ import pandas as pd
 from diskbook.base.units import NS_PER_MS
 from diskbook.stats import intervals
 from diskbook.tables import held_rate
+from diskbook.tables.enough import needed
 from diskbook.throttling.limits import measured_rows
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
-BEYOND = 10
-"""I/Os that must lie beyond a percentile: p99.9 needs 10,000 in all."""
 TRIAL_COLUMNS = {0.5: "lat_p50_ms", 0.99: "lat_p99_ms", 0.999: "lat_p999_ms"}
-
-
-def needed(quantile: float) -> int:
-    """Number of I/Os that a percentile needs, so that 10 lie beyond it."""
-    return math.ceil(round(BEYOND / (1.0 - quantile), 6))
 
 
 def merge(bins: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:

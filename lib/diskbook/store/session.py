@@ -26,6 +26,7 @@ SIGNATURE_TAG = "diskbook-signature"
 _CLIENT = ".client"  # in the folder of runs: a random id
 _ID_BYTES = 16
 _SESSION = ".session"  # in a run's folder: locked for as long as `diskbook run` works on it
+_HELD = ".held"  # in a run's folder: locked for as long as this client owns the run in a store
 
 
 class RunState(Enum):
@@ -85,10 +86,31 @@ def tags(run: Run, subscription: str, group: str) -> dict[str, str]:
 
 def is_own_group(tags: Mapping[str, str], runs: Path, subscription: str, group: str) -> bool:
     """Whether a group was made by this client, for the run that it is tagged with."""
-    words = (subscription, group.lower(), tags.get(RUN_TAG, ""))
     own = known_client_id(runs)
-    signed = client.is_signed(tags.get(SIGNATURE_TAG), "group", *words)
-    return own is not None and tags.get(CLIENT_TAG) == own and signed
+    return own is not None and tags.get(CLIENT_TAG) == own and _is_signed(tags, subscription, group)
+
+
+def is_group_of(run: Run, tags: Mapping[str, str], subscription: str, group: str) -> bool:
+    """Whether a group was made for a run by this client, or by one with its secret that owned the run before.
+
+    The latter only while this client owns the run in a store: then no other works on it.
+    """
+    if files.is_locked(run.folder / _HELD):
+        return _is_signed(tags, subscription, group)
+    return is_own_group(tags, run.folder.parent, subscription, group)
+
+
+def _is_signed(tags: Mapping[str, str], subscription: str, group: str) -> bool:
+    words = (subscription, group.lower(), tags.get(RUN_TAG, ""))
+    return client.is_signed(tags.get(SIGNATURE_TAG), "group", *words)
+
+
+@contextlib.contextmanager
+def held(run: Run) -> Iterator[None]:
+    """Note that this client owns a run in a store, for the length of a with block."""
+    busy = DiskbookError(f"run {run.name} is being worked on by another process")
+    with files.locked(run.folder / _HELD, busy):
+        yield
 
 
 @contextlib.contextmanager

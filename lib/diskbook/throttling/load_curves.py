@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.base.units import MB
-from diskbook.tables import held_rate
+from diskbook.tables import enough, held_rate
 from diskbook.tables.totals import measured_rows, rate_kept, trial_totals
 from diskbook.throttling.limits import LIMITS, limit_values
 
@@ -16,7 +16,7 @@ LEAST_RATES = 3
 """Rates that a curve has at least."""
 CURVE = ["kind", "arm"]
 COLUMNS = [*CURVE, "workload", "trial", "rate_offered", "iops", "kept", "lat_p50_ms", "lat_p99_ms"]
-COLUMNS += ["cap_iops", "cap_words", "from_due"]
+COLUMNS += ["p99_lacks", "cap_iops", "cap_words", "from_due"]
 _ON_DEMAND = {"cap_disk_iops": "cap_disk_burst_iops", "cap_disk_mb_s": "cap_disk_burst_mb_s"}
 
 
@@ -37,7 +37,8 @@ def points(trials: pd.DataFrame, kinds: Mapping[str, str], on_demand: Collection
     pandas.DataFrame
         A row a trial, and of mixed loads a row a direction. `kept` says whether the rate was held; `cap_iops`
         is the lowest limit that lasts, NaN where none is known; `from_due` says whether latencies count from
-        when each I/O was due (`tables.held_rate`), which then holds for the whole curve.
+        when each I/O was due (`tables.held_rate`), which then holds for the whole curve. Where `p99_lacks`
+        says why a trial shows no p99 (`tables.enough`), that is NaN.
     """
     rows = measured_rows(trials)
     rows = rows[rows["workload"].isin(list(kinds)) & rows["rate_offered"].notna()]
@@ -54,6 +55,8 @@ def points(trials: pd.DataFrame, kinds: Mapping[str, str], on_demand: Collection
     alike = rows.assign(workload=made["kind"].to_numpy())
     for metric in ("lat_p50_ms", "lat_p99_ms"):
         made[metric] = held_rate.latency(alike, metric)
+    made["p99_lacks"] = enough.lacks(rows, 0.99)
+    made["lat_p99_ms"] = made["lat_p99_ms"].where(made["p99_lacks"] == "")
     starts = held_rate.starts(alike)
     made["from_due"] = made["kind"].map(starts) == held_rate.Start.INTENDED
     return _curves(made[COLUMNS])

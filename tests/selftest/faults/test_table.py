@@ -34,6 +34,7 @@ def test_the_table_has_what_it_promises(capsys: pytest.CaptureFixture[str]) -> N
         "own hosts",
         "kill -9",
         "signal",
+        "store",
     }
     assert {fault.kind for fault in FAULTS} == kinds
     assert {PROVISION, BENCHMARK} < {fault.stage for fault in FAULTS if fault.kind == "kill -9"}
@@ -51,6 +52,24 @@ def test_one_of_its_runs() -> None:
     (row,) = rows([fault for fault in FAULTS if fault.slug == "plane-restarts"], 1)
     assert row.ok, line(row)
     assert row.ending == "went on by itself"
+
+
+@pytest.mark.whole
+def test_a_killed_run_goes_on_from_its_store_on_a_second_machine() -> None:
+    """Machines stand whose key is on the first one; a third machine, with another secret, is refused."""
+    (row,) = rows([fault for fault in FAULTS if fault.slug == "second-machine"], 1)
+    assert row.ok, line(row)
+    assert row.ending == "stopped, resumed"
+
+
+def test_what_cannot_be_played_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("diskbook.selftest.azurite.is_installed", lambda: False)
+    assert main(["--only", "store-busy"]) == 1
+    assert (
+        "store-busy: not played, there is no Azurite ('make azurite' installs it)" in capsys.readouterr().out
+    )
 
 
 @pytest.fixture

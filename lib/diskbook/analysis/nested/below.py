@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.analysis.nested import arms
+from diskbook.base.quantities import many
 from diskbook.scenario.model import Workload
 from diskbook.scenario.volume_rules import COPIES
 from diskbook.show import sentences
@@ -117,9 +118,8 @@ def words(a: Analysed) -> list[str]:
         "between them"
     ]
     if refused:
-        lines.append(
-            f"{refused} of {len(rows)} comparisons have no latency ratio: a limit or a queue held a side"
-        )
+        whole = f"{refused} of {many(len(rows), 'comparison')} {'has' if refused == 1 else 'have'}"
+        lines.append(f"{whole} no latency ratio: a limit or a queue held a side")
     return lines
 
 

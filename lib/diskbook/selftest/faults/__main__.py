@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
+from diskbook.selftest import azurite
 from diskbook.selftest.faults.play import Fault, Row, play
 from diskbook.selftest.faults.spoil import can_mount
 from diskbook.selftest.faults.table import FAULTS
@@ -47,7 +48,7 @@ def _leave(number: int, frame: object) -> None:
 
 
 def _play_all(chosen: Sequence[Fault], at_once: int) -> int:
-    able = [fault for fault in chosen if can_mount() or not fault.root]
+    able = [fault for fault in chosen if not _missing(fault)]
     started, failed = time.monotonic(), 0
     print("emulated: runs with one fault each, gone on with where they stopped")
     for row in rows(able, at_once):
@@ -55,10 +56,19 @@ def _play_all(chosen: Sequence[Fault], at_once: int) -> int:
         print(line(row), flush=True)
     for fault in chosen:
         if fault not in able:
-            print(f"-     {fault.slug}: not played, only root may mount a disk to fill")
+            print(f"-     {fault.slug}: not played, {_missing(fault)}")
     minutes = (time.monotonic() - started) / 60
     print(f"{len(able)} faults, {failed} failed, {minutes:.1f} min")
     return int(failed > 0 or not able)
+
+
+def _missing(fault: Fault) -> str:
+    """What a fault cannot be played without, where that is not here."""
+    if fault.root and not can_mount():
+        return "only root may mount a disk to fill"
+    if fault.azurite and not azurite.is_installed():
+        return "there is no Azurite ('make azurite' installs it)"
+    return ""
 
 
 def rows(faults: Sequence[Fault], at_once: int) -> Iterator[Row]:

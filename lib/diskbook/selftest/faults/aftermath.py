@@ -35,7 +35,7 @@ def _left_over(scene: Scene) -> list[str]:
     left += [f"emulator {row.name} {row.state}" for row in lifecycle.status() if row.name != EMULATOR]
     left += [f"process {line[:60]}" for line in _processes(scene)]
     left += [f"{path} on a host" for path in _on_hosts(scene)]
-    kept = {"own", "own.image", "runs", "out", "err", "matplotlib", f"diskbook-{os.getuid()}"}
+    kept = {"own", "own.image", "runs", "out", "err", "matplotlib", f"diskbook-{os.getuid()}", *scene.places}
     left += [f"folder {path.name}" for path in scene.folder.iterdir() if path.name not in kept]
     if (scene.run.folder / "keys").exists():
         left.append("keys")
@@ -57,7 +57,7 @@ def groups(scene: Scene) -> list[str]:
 
 def _processes(scene: Scene) -> list[str]:
     """Command lines of what still runs of the scene, but for the named emulator without any machine."""
-    spared = {os.getpid()}
+    spared = {os.getpid(), scene.store.pid if scene.store else None}
     if scene.named:
         server = lifecycle.connect(EMULATOR).pid
         spared |= {server, *(watchdog.pid for watchdog in _watchdogs(scene.folder))}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from diskbook.emulator import lifecycle
 from diskbook.emulator.types import Json
-from diskbook.selftest.faults import aftermath
+from diskbook.selftest.faults import aftermath, store_aftermath
 from diskbook.selftest.faults.scene import SCENARIO, NotStruck, Scene, scene
 
 Act = Callable[[Scene], None]
@@ -42,6 +42,8 @@ class Fault:
         A host of one's own is away when the run stops: what stands there is said, and goes when it is back.
     root
         It can only be played by a user who may mount.
+    azurite
+        It can only be played where Azurite is installed.
     scenario
         The file of the scenario that is run.
     """
@@ -59,6 +61,7 @@ class Fault:
     cut: bool = False
     away: bool = False
     root: bool = False
+    azurite: bool = False
     scenario: Path = SCENARIO
 
 
@@ -122,6 +125,7 @@ def _play(fault: Fault, place: Scene, row: Row) -> None:
             return
     row.left += aftermath.left_over(place)
     row.wrong += aftermath.lost_or_repeated(place.run, before)
+    row.wrong += store_aftermath.lost_or_repeated(place) if place.store else []
     if not (place.run.folder / "report.html").exists():
         row.wrong.append("there is no report")
 

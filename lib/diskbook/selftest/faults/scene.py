@@ -19,6 +19,8 @@ import psutil
 from diskbook.emulator import lifecycle
 from diskbook.emulator.machine import Machine
 from diskbook.emulator.types import Json
+from diskbook.remote.address import Address
+from diskbook.selftest.store_proxy import Proxy
 from diskbook.store import run as runs
 from diskbook.store.run import Run
 
@@ -30,6 +32,7 @@ NAME = "it"
 EMULATOR = "named"
 PLAYED: dict[str, Any] = {"profile": "quiet", "time_scale": 0.005}
 RECONNECT_S = 8.0  # instead of a minute and a half: nobody here drives through a tunnel
+LEASE_S = 10.0  # of a run in a store, instead of a minute
 WAIT_S = 600.0
 
 
@@ -38,11 +41,21 @@ class NotStruck(Exception):
 
 
 @dataclass
+class Store:
+    """Where the run is kept while it is worked on, and what serves that, if anything."""
+
+    address: Address
+    proxy: Proxy | None = None
+    pid: int | None = None
+
+
+@dataclass
 class Scene:
     """One run in a folder of its own, which is the temporary folder of all that belongs to it.
 
     `named` says that the emulator was started by hand, so that machines outlive the client. `host` is a host
-    of one's own, `after` what is to be done at the end.
+    of one's own, `store` where the run is kept, `places` the folders that a fault has made, `after` what is
+    to be done at the end.
     """
 
     folder: Path
@@ -51,6 +64,8 @@ class Scene:
     process: subprocess.Popen[str] | None = None
     notes: list[str] = field(default_factory=list)
     host: Machine | None = None
+    store: Store | None = None
+    places: set[str] = field(default_factory=set)
     after: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     @property
@@ -77,16 +92,21 @@ class Scene:
         emulator = ["--emulator", EMULATOR]
         if not self.named:
             emulator = ["--time-scale", str(PLAYED["time_scale"]), "--emulator-profile", PLAYED["profile"]]
-        self._start("run", str(self.scenario), "--name", NAME, *emulator)
+        kept = ["--store", str(self.store.address)] if self.store else []
+        self._start("run", str(self.scenario), "--name", NAME, *emulator, *kept)
 
     def resume(self) -> None:
         """Go on with the run by the command line."""
-        self._start("run", "--resume", NAME)
+        self._start("run", "--resume", str(self.store.address / NAME) if self.store else NAME)
+
+    def ask(self, *words: str) -> tuple[int, str]:
+        """Do something else by the command line; return how that ended, as `end` does."""
+        self._start(*words)
+        return self.end()
 
     def diskbook(self, *words: str) -> str:
-        """Do something else by the command line, and return what it printed."""
-        self._start(*words)
-        status, sentence = self.end()
+        """Do something else by the command line that must go well, and return what it printed."""
+        status, sentence = self.ask(*words)
         if status:
             raise NotStruck(f"'diskbook {' '.join(words)}' ended with {status}: {sentence}")
         return sentence
@@ -184,6 +204,7 @@ def scene(named: bool, faults: Sequence[Json] = (), scenario: Path = SCENARIO) -
         "TMPDIR": str(folder),
         "DISKBOOK_RUNS": str(folder / "runs"),
         "DISKBOOK_RECONNECT_S": str(RECONNECT_S),
+        "DISKBOOK_LEASE_S": str(LEASE_S),
     }
     tempfile.tempdir = None
     try:

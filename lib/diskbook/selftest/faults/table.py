@@ -5,7 +5,8 @@ from __future__ import annotations
 from signal import SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM
 
 from diskbook.emulator.types import Json
-from diskbook.selftest.faults import inject, own_host, spoil
+from diskbook.selftest import store_proxy
+from diskbook.selftest.faults import inject, own_host, spoil, stores
 from diskbook.selftest.faults.moments import (
     analysing,
     creating,
@@ -15,9 +16,10 @@ from diskbook.selftest.faults.moments import (
     tearing_down,
 )
 from diskbook.selftest.faults.play import Fault
-from diskbook.selftest.faults.scene import OWN, VOLUMES
+from diskbook.selftest.faults.scene import LEASE_S, OWN, VOLUMES
 
 PROVISION, BENCHMARK, ANALYSE, TEARDOWN = "1-provision", "2-benchmark", "3-analyse", "4-teardown"
+ALL = "1 to 4"
 DISKS, MACHINES = "/disks/[^/]+$", "/virtualMachines/[^/]+$"
 ATTACH, GROUPS, POLLS = "/attachDetachDataDisks$", "/resourceGroups/[^/]+$", "operations/"
 
@@ -327,4 +329,64 @@ _OWN_HOSTS = (
     ),
 )  # fmt: skip
 
-FAULTS = (*_CONTROL_PLANE, *_SSH_AND_MACHINES, *_TOOLS_AND_DISKS, *_VOLUMES, *_OWN_HOSTS, *_PROCESSES)
+_STORE = (
+    Fault(
+        "store-busy", "store", "503, 500 or 429, the first time for each object", ALL,
+        prepare=stores.by_object("503, 500 or 429"), azurite=True,
+    ),
+    Fault(
+        "store-conflict", "store", "409 for each object, and nothing is there", ALL,
+        prepare=stores.by_object("409 and nothing there"), azurite=True,
+    ),
+    Fault(
+        "store-upload-cut", "store", "each upload is cut half-way, once", ALL,
+        prepare=stores.by_object("cut upload"), azurite=True,
+    ),
+    Fault(
+        "store-closed", "store", "each first request gets no answer", ALL,
+        prepare=stores.by_object("closed at once"), azurite=True,
+    ),
+    Fault(
+        "store-answer-lost", "store", "each object is stored, and nobody is told", ALL,
+        prepare=stores.by_object("lost answer"), azurite=True,
+    ),
+    Fault(
+        "store-slow", "store", "each answer takes half a second", ALL,
+        prepare=stores.always(store_proxy.slow(0.5)), azurite=True,
+    ),
+    Fault(
+        "store-answer-cut", "store", "each object that is read is cut, once", ALL,
+        prepare=stores.by_object("short answer"), azurite=True,
+    ),
+    Fault(
+        "store-damaged", "store", "each file that is read has a wrong byte, once", ALL,
+        prepare=stores.by_object("damaged on the way"), azurite=True,
+    ),
+    Fault(
+        "store-away", "store", "away for half a lease", BENCHMARK,
+        prepare=stores.served, inject=stores.away(LEASE_S / 2), azurite=True,
+    ),
+    Fault(
+        "store-gone", "store", "away for good", BENCHMARK,
+        prepare=stores.served, inject=stores.away_for_good, mend=stores.back, proof="stop", azurite=True,
+    ),
+    Fault(
+        "store-lease-lost", "store", "client suspended, another owned the run meanwhile", BENCHMARK,
+        prepare=stores.served, inject=stores.taken_over, proof="stop", azurite=True,
+    ),
+    Fault(
+        "second-machine", "store", "kill -9; then on a second machine", BENCHMARK,
+        prepare=stores.first_machine, inject=stores.to_the_second, mend=stores.refuse_a_stranger, cut=True,
+        proof="stop",
+    ),
+)  # fmt: skip
+
+FAULTS = (
+    *_CONTROL_PLANE,
+    *_SSH_AND_MACHINES,
+    *_TOOLS_AND_DISKS,
+    *_VOLUMES,
+    *_OWN_HOSTS,
+    *_PROCESSES,
+    *_STORE,
+)

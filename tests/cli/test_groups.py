@@ -35,6 +35,14 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.emulator
+def test_the_notebook_of_a_report_need_not_wait_for_tables_and_statistics() -> None:
+    code = "import sys; from diskbook.runs import stage; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "psutil" in done.stdout
+    assert not {"matplotlib", "pandas", "papermill", "pyarrow", "scipy"} & set(done.stdout.split())
+
+
+@pytest.mark.emulator
 def test_a_command_leaves_the_others_alone() -> None:
     code = (
         "import sys; from click.testing import CliRunner; from diskbook import cli\n"

@@ -57,7 +57,7 @@ def export_figures(
     chosen = [picture for name, picture in drawn.items() if not only or name in only]
     if not force:
         figures.refuse_others(chosen, target, look)
-    return [path for picture in chosen for path in figures.export(picture, target, look)]
+    return figures.export_all(chosen, target, look)
 
 
 def folder_of_figures(run: Run) -> Path:

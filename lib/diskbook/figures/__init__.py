@@ -6,7 +6,17 @@ from diskbook.figures.capacity import capacity
 from diskbook.figures.copies import copies
 from diskbook.figures.credit import credit
 from diskbook.figures.depth_curves import depth_curves
-from diskbook.figures.export import USUAL, Look, as_png, as_svg, data_csv, export, html, refuse_others
+from diskbook.figures.export import (
+    USUAL,
+    Look,
+    as_png,
+    as_svg,
+    data_csv,
+    export,
+    export_all,
+    html,
+    refuse_others,
+)
 from diskbook.figures.failover import drill
 from diskbook.figures.fleet import fleet
 from diskbook.figures.forest import forest
@@ -38,6 +48,7 @@ __all__ = [
     "drill",
     "drives",
     "export",
+    "export_all",
     "fleet",
     "forest",
     "html",

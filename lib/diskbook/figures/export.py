@@ -6,7 +6,7 @@ import hashlib
 import html as markup
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -20,6 +20,7 @@ from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.text import Text
 
 from diskbook import __version__
+from diskbook.base import aside
 from diskbook.base.errors import UsageError
 from diskbook.base.files import write_atomic
 from diskbook.base.visible import visible
@@ -112,6 +113,21 @@ def export(picture: Picture, folder: Path, look: Look = USUAL) -> list[Path]:
     return [folder / name for name in _names(picture.slug, look)]
 
 
+def export_all(pictures: Sequence[Picture], folder: Path, look: Look = USUAL) -> list[Path]:
+    """Write figures into a folder (`export`), half of them aside; return the paths."""
+
+    def every_second() -> bytes:
+        for picture in pictures[1::2]:
+            export(picture, folder, look)
+        return b""
+
+    others = aside.begun(every_second)
+    for picture in pictures[::2]:
+        export(picture, folder, look)
+    others()
+    return [folder / name for picture in pictures for name in _names(picture.slug, look)]
+
+
 def refuse_others(pictures: Iterable[Picture], folder: Path, look: Look = USUAL) -> None:
     """Refuse to write over figures of another run, told by the run that their <slug>.json names.
 
@@ -133,17 +149,21 @@ def refuse_others(pictures: Iterable[Picture], folder: Path, look: Look = USUAL)
 
 def html(picture: Picture) -> str:
     """Figure as self-contained HTML, drawn again for phones; its long description is folded."""
-    narrow = picture.at(NARROW_PX)
-    source = (
-        f'<source media="(max-width:{PHONE_PX}px)" srcset="{_address(as_svg(narrow))}">'
-        if narrow is not picture
-        else ""
-    )
+    narrow = aside.begun(lambda: _narrow(picture).encode())
     image = f'<img alt="{_quoted(picture.alt)}" src="{_address(as_svg(picture))}">'
+    source = narrow().decode()
     return (
         f'<figure id="{picture.slug}"><picture>{source}{image}</picture>'
         f"<figcaption>{_quoted(picture.caption)}{_folded(picture)}</figcaption></figure>"
     )
+
+
+def _narrow(picture: Picture) -> str:
+    """Source of a figure for phones; empty where it cannot be drawn again."""
+    narrow = picture.at(NARROW_PX)
+    if narrow is picture:
+        return ""
+    return f'<source media="(max-width:{PHONE_PX}px)" srcset="{_address(as_svg(narrow))}">'
 
 
 def _folded(picture: Picture) -> str:

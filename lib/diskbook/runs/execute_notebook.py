@@ -13,9 +13,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from diskbook.base import imports
+from diskbook.base import imports, paths
 from diskbook.base.errors import DiskbookError
-from diskbook.runs import kernel_sockets
+from diskbook.runs import kernel_ahead, kernel_sockets
 
 USER_ERRORS = (
     "DiskbookError",
@@ -40,6 +40,11 @@ _MANAGER = "diskbook.runs.kernel_manager.OwnKernelManager"  # by name: it takes 
 
 def main(source: str, target: str, parameters: str) -> int:
     """Execute `source` with parameters (JSON text) into `target`; return the exit status."""
+    with kernel_ahead.begun(Path(source)):
+        return _executed(source, target, parameters)
+
+
+def _executed(source: str, target: str, parameters: str) -> int:
     # A second, which the parent, who wants a constant of this module, need not spend.
     with imports.without(*imports.SPECIAL_FORMATS, *imports.REMOTE_NOTEBOOKS):
         from papermill.exceptions import PapermillExecutionError
@@ -78,8 +83,17 @@ def _execute(source: str, target: str, parameters: dict[str, Any], sockets: Path
         kernel_name="python3",
         language="python",
         kernel_manager_class=_MANAGER,
+        shutdown_kernel="immediate" if _is_analysis(source) else "graceful",
         config=Config(KernelManager=kernel_sockets.settings(sockets)),
     )
+
+
+def _is_analysis(source: str) -> bool:
+    """Whether it is a notebook of the workbook's that leaves nothing to do at its end: no machine, no file.
+
+    A Python that has imported so much takes a second to end in good order.
+    """
+    return Path(source).resolve().is_relative_to(paths.NOTEBOOKS) and Path(source).stem.startswith("3-")
 
 
 def _keep_files_together() -> None:

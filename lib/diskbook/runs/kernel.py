@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 from ipykernel import kernelapp
 from ipykernel.iostream import IOPubThread
+
+from diskbook.runs import kernel_ahead
 
 
 class _WithoutPort(IOPubThread):
@@ -14,7 +18,12 @@ class _WithoutPort(IOPubThread):
 
 
 def main() -> None:
-    """Run the kernel that the command line describes."""
+    """Run the kernel that the command line describes, or who began it ahead."""
+    if sys.argv[1:2] == [kernel_ahead.AHEAD]:
+        arguments = kernel_ahead.go_on(sys.argv[2])
+        if arguments is None:
+            return
+        sys.argv[1:] = arguments
     vars(kernelapp)["IOPubThread"] = _WithoutPort
     kernelapp.IPKernelApp.launch_instance()
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
+from typing import Any
 
 from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.provisioning import LocalProvisioner
+
+from diskbook.runs import kernel_ahead
+
+_PROGRAM = [sys.executable, "-m", "diskbook.runs.kernel"]
 
 
 class OwnKernelManager(AsyncKernelManager):
@@ -12,5 +20,17 @@ class OwnKernelManager(AsyncKernelManager):
 
     def format_kernel_cmd(self, extra_arguments: list[str] | None = None) -> list[str]:
         """Return the command."""
-        kernel = [sys.executable, "-m", "diskbook.runs.kernel", "-f", self.connection_file]
-        return [*kernel, *(extra_arguments or [])]
+        return [*_PROGRAM, "-f", self.connection_file, *(extra_arguments or [])]
+
+    async def _async_launch_kernel(self, kernel_cmd: list[str], **kw: Any) -> None:
+        """Go on with the kernel that was begun ahead, where there is one."""
+        local = self.provisioner
+        told = kernel_cmd[len(_PROGRAM) :], kw.get("env") or os.environ, str(kw.get("cwd") or Path.cwd())
+        if isinstance(local, LocalProvisioner) and (kernel := kernel_ahead.taken(*told)):
+            local.process = kernel
+            local.pid = local.pgid = kernel.pid  # it leads its session
+            self._reconcile_connection_info(local.connection_info)
+        else:
+            await super()._async_launch_kernel(kernel_cmd, **kw)
+
+    _launch_kernel = _async_launch_kernel

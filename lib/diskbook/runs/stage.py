@@ -99,6 +99,7 @@ def executing(run: Run, source: Path, place: Path, progress: Progress, file: Pat
             source, place / source.name, parameters, place, output, {beside.VARIABLE: str(file or "")}
         )
         try:
+            _await_begin(child, place / source.name)
             yield
             while child.poll() is None:
                 progress.follow()
@@ -113,6 +114,12 @@ def executing(run: Run, source: Path, place: Path, progress: Progress, file: Pat
         raise _failure(run, name, child.returncode, log.read_text(errors="replace"), resume(run, file))
     _keep_executed(run, place / source.name)
     progress.say(f"{name} done in {time.monotonic() - started:.0f} s")
+
+
+def _await_begin(child: subprocess.Popen[bytes], executed: Path) -> None:
+    """Leave two processes, the stage's and its kernel's, the cores until they have something to execute."""
+    while child.poll() is None and not executed.exists():
+        time.sleep(0.05)
 
 
 def _keep_executed(run: Run, executed: Path) -> None:

@@ -61,7 +61,7 @@ def cell_checks(
         `n_repeated` with one, of `n_places` planned, `n_repeated_rows`), `n_paced` that the tool itself held
         back without a rate (`totals.paced`), `n_rated` with an offered rate and
         `rate_worst` (achieved / offered - 1), `n_rate_bad`, windows of the rate (`window_worst`,
-        `windows_low_share`: see `held_rate.windows`; `n_windows_low` trials that have low ones,
+        `windows_low_share`: see `rate_windows.windows`; `n_windows_low` trials that have low ones,
         `n_windows_unknown` without any, `n_lower` whose latencies are lower bounds), of the others
         `n_little_bad`,
         `n_little_unknown` and `little_worst`, `n_assessable`, `n_moved`, `n_far`, `change_worst`,

@@ -27,7 +27,7 @@ from diskbook.scenario.model import Scenario, Workload
 from diskbook.store import attached, raw, raw_imported
 from diskbook.store.guests import Guests
 from diskbook.store.run import Run
-from diskbook.tables import counters, held_rate, schema
+from diskbook.tables import counters, rate_windows, schema
 from diskbook.tables.schema import validate
 from diskbook.tables.totals import trial_totals
 from diskbook.throttling import credit, platform as platform_metrics, volume_setups, wire
@@ -403,7 +403,7 @@ def _windows_of_series(series: list[Series], rate: float) -> tuple[float, float]
     """Judge the rates of both directions together, interval by interval; fio leaves out an empty one."""
     second, place = np.unique(np.concatenate([part.second for part in series]), return_inverse=True)
     total = np.bincount(place, np.concatenate([part.iops for part in series]), len(second)).astype(np.float64)
-    return held_rate.windows_of_series(second, total, rate)
+    return rate_windows.windows_of_series(second, total, rate)
 
 
 def _start(part: Direction, direction: str, workload: Workload) -> dict[str, Any]:

@@ -160,7 +160,7 @@ class Measurement:
     rates
         IOPS that each thread was held at, by direction; empty where none was, or not by constant gaps.
     rate_window_worst, rate_windows_low_share
-        See `tables.held_rate.windows`; NaN where no rate was held, or nobody logged each I/O.
+        See `tables.rate_windows.windows`; NaN where no rate was held, or nobody logged each I/O.
     """
 
     name: str

@@ -14,7 +14,7 @@ from diskbook.stats import intervals, losses, memory, plausibility, stationarity
 from diskbook.stats.gates import Cell, Gate, failed, farthest, not_assessable, passed, worst_words
 from diskbook.stats.outliers import MIN_BLOCKS, MIN_REPLICATES, OUTLIER_SD, OutlierCounts
 from diskbook.stats.ratios import Estimate
-from diskbook.tables import held_rate
+from diskbook.tables import rate_windows
 from diskbook.tables.vocabulary import Provenance, Verdict
 
 LITTLE, RATE, STATIONARITY, LOSSES = "Little's law", "offered rate", "stationarity", "failed trials"
@@ -59,7 +59,7 @@ def rate_gate(cells: Sequence[Cell], provenance: str = "") -> Gate:
 
     And in every 0.1 s, since a mean hides a stall that the tool made up for: fio keeps its rate within 0.1 %
     over 30 s with a stall of 1 s in them. A window in which less than 90 % of what was due was sent
-    (`tables.held_rate.windows`) is no failure of the measurement where latencies count from the intended
+    (`tables.rate_windows.windows`) is no failure of the measurement where latencies count from the intended
     start: then the wait is in them, whoever caused it, and the gate tells of it. Where they are lower bounds
     it fails; of more than 1 % of the windows it makes the number invalid, since then the 99th
     percentile is among what was left out. On the emulator it only warns, as the computer it shares may cause
@@ -89,13 +89,13 @@ def _windows_gate(cells: Sequence[Cell], kept: str, of: int, is_emulated: bool) 
         (float(cell.get("window_worst", math.nan)) for cell in cells), key=lambda part: _known(part, 1.0)
     )
     remedy = "measure with a tool that logs every I/O (fio), so that latencies count from the intended start"
-    each = f"every {held_rate.WINDOW_S:g} s" + " or longer interval" * bool(lower)
+    each = f"every {rate_windows.WINDOW_S:g} s" + " or longer interval" * bool(lower)
     if not low and unknown:
         cause = f"{kept} on the mean; of {unknown} trials nobody recorded whether in {each}"
         return not_assessable(RATE, cause, remedy)
     if not low:
-        return passed(RATE, f"{kept}, and in {each} at least {percent(held_rate.LOW)} of it")
-    least = percent(held_rate.LOW)
+        return passed(RATE, f"{kept}, and in {each} at least {percent(rate_windows.LOW)} of it")
+    least = percent(rate_windows.LOW)
     cause = (
         f"{kept} on the mean, and not in {each} in {low}: {percent(worst, '.0f')} of what was "
         f"due was sent in the worst, less than {least} in up to {percent(share, '.1f')} of all"

@@ -21,7 +21,7 @@ from itertools import pairwise
 import numpy as np
 
 from diskbook.base.units import NS_PER_MS
-from diskbook.tables import held_rate
+from diskbook.tables import rate_windows
 from diskbook.tools.fio.latency import index_value
 from diskbook.tools.fio.log import Ints, Rows
 from diskbook.tools.fio.log_latency import DIRECTIONS, bin_index
@@ -163,4 +163,4 @@ def _windows(streams: Sequence[_Stream], runtime_ms: float) -> tuple[float, floa
     sent = [item.due_ms + item.late_ms for item in streams]
     if not due:
         return math.nan, math.nan
-    return held_rate.windows(np.concatenate(due) / 1000, np.concatenate(sent) / 1000, runtime_ms / 1000)
+    return rate_windows.windows(np.concatenate(due) / 1000, np.concatenate(sent) / 1000, runtime_ms / 1000)

@@ -10,7 +10,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser azurite run test test-fast lint types format coverage faults bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader attack fuzz samples lock fresh clean
+.PHONY: help setup browser azurite run test test-fast lint types format coverage faults bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -44,7 +44,7 @@ lint: setup ## check style of code and notebooks, and that packages import only 
 types: setup ## check types
 	@$(BIN)/mypy
 
-format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house, list the articles, the points of the protocol, Azure's rules and the keys of --json
+format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house, list the articles, the points of the protocol, Azure's rules, the keys of --json and what a campaign takes
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 	@$(BIN)/nbstripout --keep-id --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
 	@$(BIN)/python -m diskbook.selftest.house
@@ -53,6 +53,7 @@ format: setup ## put code and notebooks into the project's style, strip notebook
 	@$(BIN)/python -m diskbook.selftest.formats
 	@$(BIN)/python -m diskbook.selftest.azure_rules
 	@$(BIN)/python -m diskbook.selftest.documents
+	@$(BIN)/python -m diskbook.selftest.campaign
 
 coverage: setup ## check intervals against simulated truth, and plant hidden limits (4 minutes)
 	@$(BIN)/python -m diskbook.selftest.coverage --docs docs/coverage.md
@@ -75,6 +76,10 @@ bench-import: setup ## measure how long large logs take to be read, beside panda
 
 bench-reader: setup ## measure how long a reader waits for help, reports, figures, comparisons, a site (3 minutes)
 	@$(BIN)/python -m diskbook.selftest.bench_reader
+
+# Each ends with 1 by itself; the second is measured whatever the first has shown.
+bench-scale: setup ## measure 10,000 runs in the catalogue, and Dask workers; ends with 1 when a limit is missed (10 minutes)
+	@$(BIN)/python -m diskbook.selftest.bench_scale; scale=$$?; $(BIN)/python -m diskbook.selftest.bench_workers && exit $$scale
 
 attack: setup ## attack what a user trusts: folders, keys, endpoints, groups, emulators of others (2 minutes)
 	@$(BIN)/pytest -n 0 -v tests/whole/test_attacks.py

@@ -46,19 +46,28 @@ __all__ = ["plane"]
 
 # A long one that begins last keeps all others waiting.
 LONGEST_FIRST = (
-    "tests/whole/test_platform_minute.py",
     "tests/whole/test_batch.py",
     "tests/runs/test_pipeline.py::test_a_run_from_nothing_to_the_report_and_again",
     "tests/selftest/faults/test_table.py::test_one_of_its_runs",
     "tests/bench/test_trials.py",
-    "tests/azure/test_recovery.py",
     "tests/runs/test_pipeline.py",
-    "tests/base/test_redact.py",
-    "tests/emulator/test_lifecycle.py",
-    "tests/bench/test_failover.py",
+    "tests/whole/test_attacks.py",
+    "tests/whole/test_platform_minute.py",
+    "tests/runs/test_own_scenario.py",
     "tests/runs/test_sweep.py",
+    "tests/emulator/test_lifecycle.py",
+    "tests/azure/test_recovery.py",
+    "tests/azure/test_preflight.py",
+    "tests/base/test_redact.py",
+    "tests/emulator/test_volume.py",
+    "tests/azure/test_provision.py",
+    "tests/bench/test_failover.py",
+    "tests/whole/test_random_scenarios.py",
+    "tests/whole/test_aa.py",
+    "tests/cli/test_examples.py",
+    "tests/whole/test_volumes.py",
 )
-# Their processes are kernels and parsers, of which nothing is measured; the longest first.
+# Their processes, if any, are kernels and parsers, of which nothing is measured; the longest first.
 PATIENT = (
     "tests/runs/test_samples.py",
     "tests/importing/test_run.py",
@@ -67,18 +76,28 @@ PATIENT = (
     "tests/selftest/test_coverage.py",
     "tests/analysis/test_report.py",
     "tests/whole/test_pages.py",
+    "tests/figures/test_looks.py",
+    "tests/azure/test_readback.py",
+    "tests/selftest/fuzz/test_texts.py",
+    "tests/analysis/test_nested_resiliency.py",
+    "tests/figures/test_export.py",
+    "tests/stats/test_compare.py",
+    "tests/plan/test_sample_size.py",
 )
 MEASURES, ALONE = "measures", "alone"
 # What measures is dealt to two processes by module; these take about as long as all others together.
-SECOND_LANE = ("tests/whole/", "tests/zone_affinity/")
+SECOND_LANE = ("tests/whole/", "tests/zone_affinity/", "tests/analysis/test_disk_options.py")
 LAST = (f"{MEASURES} 1", f"{MEASURES} 2", ALONE)
 STARTING = pytest.StashKey[set[str]]()  # modules with a test that starts processes
 SHARED = "DISKBOOK_TESTS_FOLDER"  # where the processes of one call of pytest meet
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the folder that the processes share; they inherit its name."""
+    """Make the folder that the processes share; they inherit its name, and may keep what they compile."""
     if not hasattr(config, "workerinput"):
+        # Else every process of the tests compiles all modules again, and the tests' own with them.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        sys.dont_write_bytecode = False
         folder = tempfile.TemporaryDirectory(prefix="diskbook-tests-")
         config.add_cleanup(folder.cleanup)
         os.environ[SHARED] = folder.name
@@ -97,13 +116,13 @@ def _unit(item: pytest.Item) -> str:
     return next((part for part in LONGEST_FIRST if item.nodeid.startswith(part)), item.nodeid.split("::")[0])
 
 
-def _turn(item: pytest.Item) -> tuple[int, int]:
+def _turn(item: pytest.Item) -> tuple[int, int, str]:
     """Place of a test's unit in the queue: the longest, all others, what measures, who is patient."""
-    unit = _unit(item)
+    unit, module = _unit(item), item.nodeid.split("::")[0]
     for turn, group in enumerate((LONGEST_FIRST, None, LAST, PATIENT)):
         if group is not None and unit in group:
-            return turn, group.index(unit)
-    return (4 if _is_patient(item) else 1), 0
+            return turn, group.index(unit), module
+    return (4 if _is_patient(item) else 1), 0, module
 
 
 def _is_patient(item: pytest.Item) -> bool:
@@ -148,6 +167,33 @@ class Units(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Units:
     """Have the tests handed out by unit, whatever `--dist` says."""
     return Units(config, log)
+
+
+# --- every process collects all tests; the first time this compiles all that they import
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[Any]:
+    """Let as many processes collect at a time as there are processors: the others find all compiled."""
+    if not hasattr(session.config, "workerinput"):
+        return (yield)
+    slot = _number(session.config) % (os.cpu_count() or 1)
+    with _held(f"collection-{slot}", fcntl.LOCK_EX):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[pytest.CollectReport]:
+    """Let every other process begin with the last folder, so that two do not compile the same."""
+    report: pytest.CollectReport = yield
+    if isinstance(collector, pytest.Dir) and hasattr(collector.config, "workerinput"):
+        report.result = report.result[:: -1 if _number(collector.config) % 2 else 1]
+    return report
+
+
+def _number(config: pytest.Config) -> int:
+    """Return n of the process gw<n>."""
+    return int(config.workerinput["workerid"].removeprefix("gw"))
 
 
 # --- what measures is alone, and what is not marked starts nothing

@@ -29,7 +29,7 @@ from support import SCENARIOS
 from support.arm_plane import SUBSCRIPTION, TOKEN, world
 from support.secrets import contents, spilt
 
-SMALL = str(SCENARIOS / "small.toml")
+TINY = str(SCENARIOS / "tiny.toml")
 JWT = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (
     b'{"typ":"JWT","alg":"RS256"}', b'{"aud":"https://management.azure.com"}', b"signature-of-the-test"
 ))  # fmt: skip
@@ -60,7 +60,7 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ru
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     for variable, value in PLANTED.items():
         monkeypatch.setenv(variable, value)
-    done = _cli("run", SMALL, "--name", "open", "--keep")
+    done = _cli("run", TINY, "--name", "open", "--keep", "--time-scale", "0")
     folder = runs.open_run("open")
     try:
         assert done.returncode == 0, done.stderr.decode()
@@ -171,11 +171,11 @@ def test_ordinary_parameters_are_not_refused() -> None:
 def test_a_refused_parameter_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
     with pytest.raises(UsageError, match="looks like an access token"):
-        stages.begin("one", SMALL, overrides={"design.seed": JWT})
+        stages.begin("one", TINY, overrides={"design.seed": JWT})
     with pytest.raises(UsageError, match="looks like a secret, by its name"):
-        stages.begin("one", SMALL, overrides={"secret": 1})
+        stages.begin("one", TINY, overrides={"secret": 1})
     assert not (tmp_path / "runs").exists()
-    done = _cli("run", SMALL, "--set", f"design.seed={JWT}")
+    done = _cli("run", TINY, "--set", f"design.seed={JWT}")
     assert done.returncode == 2 and JWT.encode() not in done.stderr
     assert done.stderr.startswith(b"diskbook: --set design.seed looks like an access token")
     assert not (tmp_path / "runs").exists()

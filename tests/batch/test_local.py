@@ -19,7 +19,7 @@ from diskbook.batch.loop import Batch, Row
 from diskbook.batch.matrix import Matrix
 from diskbook.batch.progress import Table
 from diskbook.batch.standing import Standing, State
-from support.batches import an_item, items, priced
+from support.batches import Looks, an_item, items, priced
 from support.emulated import soon
 
 pytestmark = pytest.mark.emulator
@@ -86,7 +86,7 @@ def test_a_batch_itself_takes_less_than_a_second_a_run(tmp_path: Path, engine: L
     def look(item: Item) -> Standing:
         return Standing(State.FINISHED if item.name in started else State.NEW, 1)
 
-    batch = Batch(asked, engine, 100.0, priced(), look)
+    batch = Batch(asked, engine, 100.0, priced(), Looks(look))
     table, matrix = Table(batch, io.StringIO()), Matrix("empty", tuple(asked))
 
     def tell(event: str, row: Row) -> None:

@@ -10,11 +10,12 @@ import pytest
 
 from diskbook.base.errors import DiskbookError
 from diskbook.batch import loop
-from diskbook.batch.engine import Ending
+from diskbook.batch.engine import Ending, EngineLostError
 from diskbook.batch.item import Item
 from diskbook.batch.loop import Batch, Row
+from diskbook.batch.process import HELD, LOST
 from diskbook.batch.standing import Standing, State
-from support.batches import Played, an_item, items, priced
+from support.batches import Looks, Played, an_item, items, priced
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +26,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def play(
     engine: Played, asked: list[Item], limit: float | None = None, price: object = None
 ) -> tuple[Batch, list[str]]:
-    batch = Batch(asked, engine, limit, price or priced(), engine.look)  # type: ignore[arg-type]
+    batch = Batch(asked, engine, limit, price or priced(), engine)  # type: ignore[arg-type]
     events: list[str] = []
     batch.run(lambda event, row: events.append(f"{event} {asked.index(row.item)}") if event else None)
     return batch, events
@@ -118,7 +119,7 @@ def test_a_killed_run_is_gone_on_with_once() -> None:
 def test_a_signal_ends_what_runs_and_starts_nothing_more(number: signal.Signals) -> None:
     asked, before = items(4), signal.getsignal(number)
     engine = Played(room=2)
-    batch = Batch(asked, engine, None, priced(), engine.look)
+    batch = Batch(asked, engine, None, priced(), engine)
 
     def tell(event: str, row: Row) -> None:
         if event == "starts" and row.item is asked[1]:
@@ -141,21 +142,51 @@ def test_a_folder_that_cannot_be_read_is_that_runs_failure() -> None:
             raise DiskbookError("it is damaged")
         return engine.look(item)
 
-    batch = Batch(asked, engine, None, priced(), look)
+    batch = Batch(asked, engine, None, priced(), Looks(look))
     batch.run(lambda event, row: None)
     assert states(batch) == ["failed", "finished"] and batch.exit_code == 1
 
 
 def test_a_run_that_ends_well_without_a_report_has_failed() -> None:
     engine, asked = Played(), items(1)
-    batch = Batch(asked, engine, None, priced(), lambda item: Standing(State.CUT, 0, 0.0, True))
+    batch = Batch(asked, engine, None, priced(), Looks(lambda item: Standing(State.CUT, 0, 0.0, True)))
     batch.run(lambda event, row: None)
     assert states(batch) == ["failed"]
 
 
 def test_the_time_left_learns_from_runs_that_finished() -> None:
     engine = Played()
-    batch = Batch(items(3), engine, None, priced(), engine.look)
+    batch = Batch(items(3), engine, None, priced(), engine)
     assert batch.left_s == 30.0
     batch.rows[0].state, batch.rows[0].seconds = "finished", 20.0
     assert batch.left_s == 40.0
+
+
+def test_a_run_that_another_works_on_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "HELD_S", 0.05)
+    monkeypatch.setattr(loop, "RESCAN_S", 0.01)
+    engine = Played(lambda item, times: Ending(HELD, "b works on it") if times < 3 else Ending(0))
+    batch, events = play(engine, items(1), 10.0)
+    assert events == ["starts 0", "waits 0", "goes on 0", "waits 0", "goes on 0", "finished 0"]
+    assert batch.exit_code == 0 and batch.rows[0].kills == 0
+
+
+def test_a_run_whose_place_was_lost_when_all_was_done_is_finished() -> None:
+    engine = Played(lambda item, times: Ending(LOST, "its place was lost"))
+    shelf = Looks(lambda item: Standing(State.FINISHED if engine.starts else State.NEW, 0, 1.0, True))
+    batch = Batch(items(1), engine, None, priced(), shelf)
+    batch.run(lambda event, row: None)
+    assert states(batch) == ["finished"]
+
+
+def test_an_engine_that_is_lost_leaves_its_runs_cut_short() -> None:
+    engine = Played()
+
+    def gone(item: Item, times: int) -> Ending:
+        raise EngineLostError("it is gone")
+
+    engine._endings = gone
+    batch = Batch(items(3), engine, None, priced(), engine)
+    with pytest.raises(EngineLostError):
+        batch.run(lambda event, row: None)
+    assert states(batch) == ["cut short", "cut short", "waiting"] and batch.exit_code == 3

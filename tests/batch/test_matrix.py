@@ -116,3 +116,20 @@ def test_the_file_of_the_document_is_one(tmp_path: Path) -> None:
     assert match
     asked = read(tmp_path, match[1])
     assert (len(asked.items), asked.max_cost_usd, asked.jobs) == (2 * 2 * 3 - 2 + 1, 40.0, 6)
+
+
+def test_the_file_of_the_cluster_s_document_says_where_runs_run(tmp_path: Path) -> None:
+    text = (paths.ROOT / "docs" / "cluster.md").read_text().split("```toml\n")[1].split("```")[0]
+    (tmp_path / "nightly.toml").write_text(f'{text}\n[matrix]\nscenario = ["first-run"]\n')
+    asked = matrix.read(tmp_path / "nightly.toml")
+    assert (asked.engine, asked.scheduler, asked.store) == ("dask", "tls://10.0.0.4:8786", "abfs://runs/lab")
+    assert asked.quota == {"westeurope/standardDASv4Family": 64, "westeurope/cores": 100}
+    for line, said in (
+        ('engine = "slurm"', "engine"),
+        ('[quota]\n"westeurope/cores" = 0', "cores"),
+        ('[quota]\n"mars/cores" = 4', "there is no region 'mars'"),
+    ):
+        (tmp_path / "bad.toml").write_text(f'{line}\n[matrix]\nscenario = ["first-run"]\n')
+        with pytest.raises(UsageError, match=said) as told:
+            matrix.read(tmp_path / "bad.toml")
+        assert "\n" not in str(told.value)

@@ -16,7 +16,8 @@ from diskbook.batch.matrix import Matrix
 from diskbook.batch.progress import Table
 from diskbook.batch.standing import Standing, State
 from diskbook.runs import begin
-from support.batches import TINY, Played, items, priced
+from diskbook.show import documents
+from support.batches import TINY, Looks, Played, items, priced
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Batch:
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     asked = items(3)
     begin.begin(asked[0].name, TINY, overrides=asked[0].asked.settings).write("report.html", "<p>")
-    batch = Batch(asked, Played(), 10.0, priced(), lambda item: Standing(State.NEW, 1))
+    batch = Batch(asked, Played(), 10.0, priced(), Looks(lambda item: Standing(State.NEW, 1)))
     batch.rows[0].state, batch.rows[0].seconds = "finished", 75.0
     batch.rows[0].standing = Standing(State.FINISHED, 0, 0.5, True, provenance="emulated")
     batch.rows[1].state, batch.rows[1].reason = "failed", "its disk <broke>"
@@ -64,6 +65,8 @@ def test_page_and_data_say_what_came_of_each_run_and_link_the_reports(batch: Bat
     folder.mkdir()
     data = summary.write(Matrix("nightly", tuple(row.item for row in batch.rows)), batch, folder)
     assert json.loads((folder / "summary.json").read_text()) == data
+    printed = {key: value for key, value in data.items() if key != "schema"}
+    assert documents.Batch.model_validate(printed).model_dump(mode="json") == printed
     assert (data["finished"], data["failed"], data["left"], data["exit_code"]) == (1, 1, 1, 3)
     page = (folder / "index.html").read_text()
     assert "1 of 3 runs finished, 1 failed, 1 left; 0.75 USD of at most 10.00 spent" in page

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from diskbook.base.errors import DiskbookError
 from diskbook.batch import work
-from diskbook.runs import begin
+from diskbook.batch.item import Asked
+from diskbook.batch.order import Order
+from diskbook.batch.process import HELD, LOST
+from diskbook.remote import address, lease, push
+from diskbook.remote.contents import Folder
+from diskbook.remote.keep import Keeper
+from diskbook.remote.objects import open_objects
+from diskbook.runs import begin, stored
 from diskbook.store import run as runs, session
+from diskbook.store.run import Run
 from support.batches import TINY
 
 
@@ -62,3 +71,43 @@ def test_it_waits_for_a_process_that_tears_the_run_down(monkeypatch: pytest.Monk
     monkeypatch.setattr(work, "PATIENCE_S", 0.0)
     with session.session(run), pytest.raises(DiskbookError, match="worked on by another process"):
         work._wait_for_others(run)
+
+
+def test_a_start_that_was_begun_before_ends_at_once_and_a_run_of_another_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    store = address.parse(f"file://{tmp_path}/store")
+    run = begin.begin("mine", TINY)
+    run.append(work.START, start="one")
+    hold = lease.claim(open_objects(store / "mine"), 0.3)
+    push.store_all(hold, Folder(run.folder))
+    order = Order("mine", Asked(TINY), None, "one", str(store), True, 0.3)
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "b"))
+    assert work.main(order.text) == LOST
+    assert "its place was lost in the middle" in capfd.readouterr().out
+
+    keeper = Keeper(hold, Folder(run.folder), lambda error: None)
+    thread = threading.Thread(target=keeper.loop)
+    thread.start()
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "c"))
+    assert work.main(replace(order, start="two").text) == HELD
+    assert "is being worked on by" in capfd.readouterr().out
+    keeper.stop()
+    thread.join()
+
+
+def test_a_folder_kept_for_a_store_is_brought_as_far_as_the_store_and_never_back(tmp_path: Path) -> None:
+    place = address.parse(f"file://{tmp_path}/store") / "mine"
+    run = begin.begin("mine", TINY)
+    assert not stored.bring(place, run.folder).number
+    push.push(run.folder, place.parent, whole=False)
+    run.update_manifest(kept=False)  # not stored yet
+    stored.bring(place, run.folder)
+    assert run.manifest["kept"] is False
+    other = Run(tmp_path / "b" / "mine")
+    stored.bring(place, other.folder)
+    other.append("batch", start="two")
+    push.push(other.folder, place.parent, whole=False)
+    run.append("batch", start="one")  # nobody will ever store this
+    stored.bring(place, run.folder)
+    assert run.ledger() == other.ledger()

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from diskbook.base import files
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cli.batch import batch
+from diskbook.show import documents
 from support.batches import TINY
 
 
@@ -30,6 +31,8 @@ def test_a_dry_run_prices_the_whole_and_leaves_nothing(matrix: Path, tmp_path: P
     assert not (tmp_path / "runs").exists()
     data = json.loads(CliRunner().invoke(batch, [str(matrix), "--dry-run", "--json"]).output)
     assert [row["state"] for row in data["runs"]] == ["new", "new"] and data["fits"] is False
+    assert data.pop("schema") == documents.BatchPlan.schema_name() == "diskbook/batch-plan/1"
+    assert documents.BatchPlan.model_validate(data).model_dump(mode="json") == data
     assert data["expected_usd"] == pytest.approx(sum(row["expected_usd"] for row in data["runs"]), abs=1e-3)
 
 

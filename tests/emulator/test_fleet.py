@@ -203,7 +203,9 @@ def test_two_volumes_of_a_kind_and_machines_of_a_volume_get_alike(saturated: dic
     played = saturated["two-way"]
     rates = {name: one.directions["write"].iops for name, one in played.machines.items()}
     spread = statistics.stdev(rates.values()) / statistics.mean(rates.values())
-    assert spread < 0.2  # `make bench-emulator` has it under 5 % with nothing else running
+    # `make bench-emulator` has it under 5 % with nothing else running. A load lets machines begin apart (25 %
+    # were seen); a volume that gets half of what the other gets comes to 38 %.
+    assert spread < 0.35
     assert played.spread_s("started_utc") < 2.5 and played.spread_s("ended_utc") < 2.5
 
 

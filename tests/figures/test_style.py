@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from diskbook.figures import style
+from diskbook.scenario import arm_words
 from diskbook.scenario.model import Scenario
 from support import s2d
 
@@ -17,14 +18,14 @@ def unlabelled(kind: str = "three-way") -> Scenario:
 
 
 def test_an_arm_on_a_volume_is_called_by_kind_nodes_and_disks() -> None:
-    labels = {arm.name: style.label(unlabelled(), arm.name) for arm in unlabelled().arm}
+    labels = {arm.name: arm_words.label(unlabelled(), arm.name) for arm in unlabelled().arm}
     assert labels == {
         "ss-4": "simple, 4 disks",
         "ss-8": "simple, 8 disks",
         "s2d-3": "three-way, 3 x 4 disks",
         "s2d-3-remote": "three-way, 3 x 4 disks, owner away",
     }
-    assert style.label(s2d.scenario(), "s2d-3") == "S2D, 3 nodes"
+    assert arm_words.label(s2d.scenario(), "s2d-3") == "S2D, 3 nodes"
 
 
 def test_nodes_in_several_zones_are_said() -> None:
@@ -32,8 +33,8 @@ def test_nodes_in_several_zones_are_said() -> None:
     zones = {"n1": "1", "n2": "2", "n3": "3"}
     rows = [item.model_copy(update={"zone": zones.get(item.name, "1")}) for item in made.machine]
     apart = made.model_copy(update={"machine": tuple(rows)})
-    assert style.label(apart, "s2d-3") == "three-way, 3 x 4 disks, 3 zones"
-    assert style.label(apart, "ss-4") == "simple, 4 disks"
+    assert arm_words.label(apart, "s2d-3") == "three-way, 3 x 4 disks, 3 zones"
+    assert arm_words.label(apart, "ss-4") == "simple, 4 disks"
 
 
 def test_copies_on_other_nodes_look_as_zone_redundancy_does() -> None:

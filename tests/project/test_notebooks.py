@@ -26,6 +26,7 @@ WANTED = {
     "5-compare",
     "6-compare-runs",
     "7-real-noise",
+    "8-campaign",
     *ANALYSES,
 }
 EXTRA_KEYS = ["metadata.papermill", "cell.metadata.papermill", "cell.metadata.execution"]

@@ -8,7 +8,9 @@ from typing import Any
 from diskbook.batch.engine import Ending
 from diskbook.batch.item import Asked, Item, item_of
 from diskbook.batch.price import Price
+from diskbook.batch.shelf import Here
 from diskbook.batch.standing import Standing, State
+from diskbook.store.run import Run
 from support import SCENARIOS
 
 TINY = str(SCENARIOS / "tiny.toml")
@@ -44,8 +46,20 @@ class PlayedTask:
         self._engine.stops.append(self.item.name)
 
 
-class Played:
+class Looks:
+    """A shelf that says of each run what a test says."""
+
+    def __init__(self, look: Callable[[Item], Standing]) -> None:
+        self.look = look
+
+    def run_of(self, item: Item) -> Run:
+        return Here().run_of(item)
+
+
+class Played(Here):
     """An engine whose runs end as a test says, and the folders that these would leave."""
+
+    most_kills, waits = 2, False
 
     def __init__(
         self,

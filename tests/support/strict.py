@@ -136,6 +136,7 @@ def _optional(hint: Any) -> bool:
     return _origin(hint) is Union and type(None) in typing.get_args(hint)
 
 
+@functools.cache
 def _origin(hint: Any) -> Any:
     origin = typing.get_origin(hint)
     return Union if origin is types.UnionType else origin
@@ -265,7 +266,13 @@ def _got(path: str, about: str, status: int, body: Any) -> Iterator[str]:
         yield "(no model is known for it)"
     else:
         for row in _rows(body):
-            yield from violations(model(place), row, ACCEPTED if status == 202 else GOT)
+            yield from _judged(place, json.dumps(row), ACCEPTED if status == 202 else GOT)
+
+
+@functools.lru_cache(maxsize=100_000)
+def _judged(place: tuple[str, str], row: str, direction: str) -> tuple[str, ...]:
+    """Say what is wrong with what was got; the thousand rows of a list of sizes are got again and again."""
+    return tuple(violations(model(place), json.loads(row), direction))
 
 
 def _place(about: str) -> tuple[str, str] | None:

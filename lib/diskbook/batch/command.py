@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 from diskbook.base import files
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import duration
-from diskbook.batch import price as prices, summary
+from diskbook.batch import notebook, place as places, price as prices, summary
+from diskbook.batch.engine import Engine
 from diskbook.batch.local import LocalEngine
 from diskbook.batch.loop import FAILED, FINISHED, Batch, Row
 from diskbook.batch.matrix import Matrix
+from diskbook.batch.place import Place
 from diskbook.batch.progress import Table
+from diskbook.batch.quota import Quotas
+from diskbook.batch.shelf import Shelf
 from diskbook.cost import budget
 from diskbook.cost.estimate import MARGIN
 from diskbook.store import run as runs
@@ -32,39 +37,78 @@ def limit_of(matrix: Matrix) -> float | None:
     return budget.DEFAULT_LIMIT_USD if on_azure else None
 
 
-def batch_of(matrix: Matrix, *, ask: bool) -> Batch:
+def batch_of(matrix: Matrix, engine: Engine, shelf: Shelf, *, ask: bool) -> Batch:
     """Look how far each run is, and price what is left; `ask` says whether Azure's price list is asked."""
     limit = limit_of(matrix)
-    engine = LocalEngine(folder_of(matrix), matrix.jobs)
-    return Batch(matrix.items, engine, limit, prices.pricing(matrix.items, limit, ask=ask))
+    price = prices.pricing(matrix.items, limit, ask=ask)
+    return Batch(matrix.items, engine, limit, price, shelf, Quotas(matrix.quota))
 
 
-def run(matrix: Matrix, stream: TextIO) -> dict[str, Any]:
+def run(matrix: Matrix, stream: TextIO, place: Place | None = None) -> dict[str, Any]:
     """Run a batch, or the rest of it; return its outcome as `summary.content` has it.
+
+    Parameters
+    ----------
+    matrix
+        The batch.
+    stream
+        Takes the table.
+    place
+        Where it runs; by default what its file says.
 
     Raises
     ------
     DiskbookError
-        When another process runs it, or its folder cannot be written.
+        When another process runs it, its folder cannot be written, or where it runs cannot be had or is lost.
     """
+    place = place or places.of(matrix)
     folder = folder_of(matrix)
     folder.mkdir(parents=True, exist_ok=True)
     busy = DiskbookError(f"batch {matrix.name} is being run by another process; wait for it, or end it")
-    with files.locked(folder / ".lock", busy):
-        batch = batch_of(matrix, ask=True)
+    with files.locked(folder / ".lock", busy), places.opened(place, matrix, folder) as engine:
+        batch = batch_of(matrix, engine, place.shelf(folder), ask=True)
         print(_beginning(matrix, batch), file=stream, flush=True)
-        table = Table(batch, stream)
+        if place.warning:
+            print(place.warning, file=stream, flush=True)
+        return _play(matrix, batch, folder, stream)
 
-        def tell(event: str, row: Row) -> None:
-            table.tell(event, row)
-            if event:
-                summary.write(matrix, batch, folder)
 
-        try:
-            batch.run(tell)
-        finally:
-            table.close()
-        return summary.write(matrix, batch, folder)
+def _play(matrix: Matrix, batch: Batch, folder: Path, stream: TextIO) -> dict[str, Any]:
+    """Run it, with its table, and the page written anew as often as that costs little."""
+    table, written = Table(batch, stream), Seldom(lambda: summary.write(matrix, batch, folder))
+
+    def tell(event: str, row: Row) -> None:
+        table.tell(event, row)
+        if event:
+            written.ask()
+
+    try:
+        batch.run(tell)
+    finally:
+        table.close()
+        outcome = summary.write(matrix, batch, folder)
+    if batch.stopped is not None:  # whoever stopped it wants its end
+        return outcome
+    if failure := notebook.make(folder):
+        print(failure, file=stream, flush=True)
+    return summary.write(matrix, batch, folder)  # whose page links the notebook
+
+
+class Seldom:
+    """Does something when asked, unless it has lately: it takes a small share of the time at most."""
+
+    SHARE = 0.05
+
+    def __init__(self, do: Callable[[], object]) -> None:
+        self._do, self._not_before = do, 0.0
+
+    def ask(self) -> None:
+        """Do it, if it is time."""
+        began = time.monotonic()
+        if began >= self._not_before:
+            self._do()
+            ended = time.monotonic()
+            self._not_before = ended + (ended - began) / self.SHARE
 
 
 def _beginning(matrix: Matrix, batch: Batch) -> str:
@@ -78,9 +122,11 @@ def _beginning(matrix: Matrix, batch: Batch) -> str:
     )
 
 
-def dry_run(matrix: Matrix) -> tuple[str, dict[str, Any]]:
-    """Price a whole batch, by the dated table and without a network; in words, and as data."""
-    batch = batch_of(matrix, ask=False)
+def dry_run(matrix: Matrix, place: Place | None = None) -> tuple[str, dict[str, Any]]:
+    """Price a whole batch, by the dated table; in words, and as data. No network but that of its store."""
+    folder = folder_of(matrix)
+    shelf = (place or places.of(matrix)).shelf(folder)
+    batch = batch_of(matrix, LocalEngine(folder, matrix.jobs), shelf, ask=False)
     rows = [_plan_row(row) for row in batch.rows]
     expected = sum(row["expected_usd"] for row in rows)
     most = expected * MARGIN + batch.purse.spent

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import shutil
 import subprocess
-import sys
-from dataclasses import asdict
 from pathlib import Path
 
-from diskbook.batch.engine import Ending
+from diskbook.batch import process
+from diskbook.batch.engine import JOBS, Ending
 from diskbook.batch.item import Item
+from diskbook.batch.order import Order, new_start
 from diskbook.runs import stages
-
-JOBS = 4
-"""Runs at once where the file of the batch names no number."""
 
 
 class LocalTask:
     """A run in a process of its own."""
 
-    def __init__(self, item: Item, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, item: Item, started: subprocess.Popen[bytes], log: Path) -> None:
         self.item = item
-        self._process = process
+        self._process = started
         self._log = log
 
     @property
@@ -35,12 +29,11 @@ class LocalTask:
     def ending(self) -> Ending | None:
         """How it ended; None while it goes on."""
         status = self._process.poll()
-        return None if status is None else Ending(status, _last_line(self._log))
+        return None if status is None else Ending(status, process.last_line(self._log))
 
     def stop(self) -> None:
         """Ask it to tear down and end."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.terminate()
+        process.terminate(self._process)
 
 
 class LocalEngine:
@@ -57,13 +50,20 @@ class LocalEngine:
         How many runs at most at once.
     cores
         How many there are.
+    store
+        Where runs are kept besides, if anywhere.
     """
 
-    program = ("-m", "diskbook.batch.work")
-    """What each process is; it takes the item as JSON."""
+    program: tuple[str, ...] = process.PROGRAM
+    waits = False
+    most_kills = 2
+    """A run that was killed is gone on with once: memory may have run out, or somebody meant another one."""
 
-    def __init__(self, folder: Path, jobs: int | None = None, cores: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, jobs: int | None = None, cores: int | None = None, store: str | None = None
+    ) -> None:
         self.lanes = jobs or JOBS
+        self._store = store
         self._logs = folder / "logs"
         self._slots = max(1, (cores or os.cpu_count() or 1) // 2)
         self._tasks: list[LocalTask] = []
@@ -77,20 +77,11 @@ class LocalEngine:
     def start(self, item: Item, limit_usd: float | None) -> LocalTask:
         """Start a run, or go on with it."""
         self._logs.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"name": item.name, "asked": asdict(item.asked), "limit_usd": limit_usd})
-        command = [sys.executable, *self.program, text]
-        if shutil.which("setpriv"):  # Linux: it tears down and ends even if the batch is killed
-            command = ["setpriv", "--pdeathsig", "TERM", *command]
+        order = Order(item.name, item.asked, limit_usd, new_start(), self._store)
         log = self._logs / f"{item.name}.log"
         with log.open("ab") as output:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C comes to the batch alone, which ends its runs in order
-            )
-        self._tasks.append(LocalTask(item, process, log))
+            started = process.start(self.program, order.text, output)
+        self._tasks.append(LocalTask(item, started, log))
         return self._tasks[-1]
 
     def _share(self, item: Item) -> int:
@@ -103,10 +94,3 @@ class LocalEngine:
             if item.cloud == "inventory"
             else min(self._slots, stages.at_once("emulator", replicates))
         )
-
-
-def _last_line(log: Path) -> str:
-    with contextlib.suppress(OSError):
-        lines = log.read_text("utf-8", errors="replace").strip().splitlines()
-        return lines[-1].strip() if lines else ""
-    return ""

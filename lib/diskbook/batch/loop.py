@@ -10,18 +10,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.batch import standing as standings
-from diskbook.batch.engine import Ending, Engine, Task
+from diskbook.batch import shelf as shelves
+from diskbook.batch.engine import Ending, Engine, EngineLostError, Task
 from diskbook.batch.item import Item
 from diskbook.batch.price import Price, Pricing
+from diskbook.batch.process import HELD, LOST
 from diskbook.batch.purse import Purse
+from diskbook.batch.quota import Quotas
 from diskbook.batch.reasons import Failure, Reasons
+from diskbook.batch.shelf import Here, Shelf
 from diskbook.batch.standing import Standing, State
 from diskbook.cost.estimate import MARGIN
 
 POLL_S = 0.1
-KILLED_TWICE = 2
-"""A run that was killed is gone on with once: memory may have run out, or somebody meant another process."""
+RESCAN_S = 1.0
+"""How often all waiting runs are gone through where nothing has ended: workers come, and leases end."""
+HELD_S = 20.0
+"""A run that another works on is tried again after that: a third of a lease."""
 
 FAILED, SKIPPED, UNPAID, WAITING, RUNNING = "failed", "not tried", "over limit", "waiting", "running"
 FINISHED = str(State.FINISHED)
@@ -42,6 +47,7 @@ class Row:
     begun: float | None = None
     answer: str = ""
     is_stopping: bool = False
+    not_before: float = 0.0
     task: Task | None = field(default=None, repr=False)
 
 
@@ -61,10 +67,10 @@ class Batch:
         For all together; None where nothing binds.
     price
         What is still to be paid for one of them (`price.pricing`).
-    tell
-        Is told of each start and ending, and with "" of each look around.
-    look
-        How far an item is, by default read from its folder.
+    shelf
+        Where its runs are looked for, by default among those of this machine.
+    quotas
+        vCPUs that runs on Azure may take at once.
     """
 
     def __init__(
@@ -73,27 +79,58 @@ class Batch:
         engine: Engine,
         limit_usd: float | None,
         price: Pricing,
-        look: Callable[[Item], Standing] = standings.of,
+        shelf: Shelf | None = None,
+        quotas: Quotas | None = None,
     ) -> None:
-        self.engine, self._price, self._look = engine, price, look
-        self.rows = [self._row(item) for item in items]
+        self.engine, self._price, self.shelf = engine, price, shelf or Here()
+        looks = shelves.looks(self.shelf, items)
+        self.rows = [self._row(*pair) for pair in zip(items, looks, strict=True)]
+        self._quotas = quotas or Quotas({})
         self.purse = Purse(limit_usd, {row.item.name: row.standing.spent_usd for row in self.rows})
         self._reasons = Reasons()
         self._stopped: int | None = None
+        self._running: list[Row] = []
+        self._scan_at = 0.0
 
     def run(self, tell: Tell) -> None:
-        """Run all that can be run; after SIGINT, SIGTERM or SIGHUP end what runs, and return."""
+        """Run all that can be run; after SIGINT, SIGTERM or SIGHUP end what runs, and return.
+
+        Parameters
+        ----------
+        tell
+            Is told of each start and ending, and with "" of each look around.
+
+        Raises
+        ------
+        EngineLostError
+            When the engine is gone; what it ran is cut short then.
+        """
         with self._signals():
-            while True:
-                self._collect(tell)
-                if self._stopped is None:
-                    self._start(tell)
-                else:
-                    self._end_all()
-                if not self._running:
-                    break
-                tell("", self._running[0])
-                time.sleep(POLL_S)
+            try:
+                while self._turn(tell):
+                    time.sleep(POLL_S)
+            except EngineLostError:
+                for row in self._running:
+                    row.task, row.state, row.reason = None, CUT, ""
+                self._running = []
+                raise
+
+    def _turn(self, tell: Tell) -> bool:
+        """Look around once; whether there is anything to wait for."""
+        self._collect(tell)
+        if self._stopped is not None:
+            self._end_all()
+        elif time.monotonic() >= self._scan_at:
+            self._scan_at = time.monotonic() + RESCAN_S
+            self._start(tell)
+        if self._running:
+            tell("", self._running[0])
+        return bool(self._running) or (self._stopped is None and self._is_patient)
+
+    @property
+    def _is_patient(self) -> bool:
+        """Whether a run can start later: another works on it still, or there are no workers just now."""
+        return any(row.state == WAITING and (row.not_before or self.engine.waits) for row in self.rows)
 
     @property
     def stopped(self) -> int | None:
@@ -130,28 +167,27 @@ class Batch:
 
     # --- one look around
 
-    @property
-    def _running(self) -> list[Row]:
-        return [row for row in self.rows if row.task is not None]
-
-    def _row(self, item: Item) -> Row:
-        try:
-            standing = self._look(item)
-        except DiskbookError as error:  # a damaged folder is that run's failure alone
+    def _row(self, item: Item, standing: Standing | DiskbookError) -> Row:
+        if isinstance(standing, DiskbookError):  # a damaged folder is that run's failure alone
             nothing = Standing(State.NEW, 0)
-            return Row(item, nothing, Price(0.0, 0.0, 0.0), FAILED, str(error))
+            return Row(item, nothing, Price(0.0, 0.0, 0.0), FAILED, str(standing))
         state = FINISHED if standing.state == State.FINISHED else WAITING
         return Row(item, standing, self._price(item, standing), state)
 
     def _start(self, tell: Tell) -> None:
         """Start waiting runs in order, while there is room; what is too dear lets cheaper ones pass."""
+        now = time.monotonic()
         for row in self.rows:
-            if row.state == WAITING and self._may_start(row, tell):
+            if len(self._running) >= self.engine.lanes:
+                return
+            if row.state == WAITING and row.not_before <= now and self._may_start(row, tell):
                 # The run holds its own estimates, with the margin, against it: earlier sessions count too.
                 limit = None if self.purse.limit is None else row.price.limit_usd
                 before = row.standing.estimated_usd * MARGIN
                 row.task = self.engine.start(row.item, None if limit is None else limit + before)
-                row.state, row.begun = RUNNING, time.monotonic()
+                row.state, row.begun, row.not_before = RUNNING, time.monotonic(), 0.0
+                self._running.append(row)
+                self._quotas.take(row.item)
                 tell("goes on" if row.standing.state == State.CUT else "starts", row)
 
     def _may_start(self, row: Row, tell: Tell) -> bool:
@@ -168,7 +204,8 @@ class Batch:
             )
             tell(UNPAID, row)
             return False
-        return self.engine.has_room(row.item) and self.purse.reserve(row.item.name, row.price.limit_usd)
+        has_room = self._quotas.has_room(row.item) and self.engine.has_room(row.item)
+        return has_room and self.purse.reserve(row.item.name, row.price.limit_usd)
 
     def _end_all(self) -> None:
         """Ask each run once to tear down and end."""
@@ -178,27 +215,32 @@ class Batch:
                 row.task.stop()
 
     def _collect(self, tell: Tell) -> None:
-        for row in self._running:
+        for row in list(self._running):
             ending = row.task.ending() if row.task else None
             if ending is not None:
-                row.task = None
+                row.task, self._scan_at = None, 0.0
+                self._running.remove(row)
+                self._quotas.give_back(row.item)
                 self._settle(row, ending)
-                tell("killed" if row.state == WAITING else row.state, row)
+                again = "waits" if row.not_before else "killed"
+                tell(again if row.state == WAITING else row.state, row)
 
     def _settle(self, row: Row, ending: Ending) -> None:
         """Take down how a run ended, by its folder first: only that is evidence."""
         row.seconds += time.monotonic() - (row.begun or time.monotonic())
         try:
-            row.standing = self._look(row.item)
+            row.standing = self.shelf.look(row.item)
         except DiskbookError as error:
             ending = Ending(1, str(error))
         self.purse.settle(row.item.name, row.standing.spent_usd)
-        if ending.status == 0 and row.standing.state == State.FINISHED:
+        if ending.status in (0, LOST) and row.standing.state == State.FINISHED:
             row.state, row.reason = FINISHED, ""
             return
         row.price = self._price(row.item, row.standing)
         if self._stopped is not None:
             row.state, row.reason = CUT, ""
+        elif ending.status == HELD:
+            row.state, row.reason, row.not_before = WAITING, ending.words, time.monotonic() + HELD_S
         elif ending.status < 0 or ending.status > 128:
             self._killed(row, ending)
         else:
@@ -206,11 +248,12 @@ class Batch:
             self._reasons.add(Failure(row.item, ending.words, row.standing.created))
 
     def _killed(self, row: Row, ending: Ending) -> None:
-        """A run was ended by somebody else: it goes on once."""
+        """A run was ended by somebody else: it goes on as often as the engine is patient."""
         number = -ending.status if ending.status < 0 else ending.status - 128
         row.kills += 1
-        row.reason = f"it was ended by {signal.Signals(number).name}"
-        row.state = WAITING if row.kills < KILLED_TWICE else FAILED
+        words = ending.words if ending.status == LOST else ""
+        row.reason = words or f"it was ended by {signal.Signals(number).name}"
+        row.state = WAITING if row.kills < self.engine.most_kills else FAILED
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:

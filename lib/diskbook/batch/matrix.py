@@ -6,16 +6,18 @@ import itertools
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from diskbook import load
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.validation import Wording, one_line, sentence
+from diskbook.batch import quota
 from diskbook.batch.item import Asked, Item, item_of
+from diskbook.batch.quota import Quotas
 
 KEYS = ("scenario", "preset", "cloud", "emulator_profile")
 """Keys of a matrix by name; all others are those of `--set`, which have a point in them."""
@@ -39,16 +41,24 @@ class _File(BaseModel):
     exclude: list[dict[str, Any]] = Field(default_factory=list)
     max_cost_usd: Annotated[float, Field(gt=0, strict=False, allow_inf_nan=False)] | None = None
     jobs: Annotated[int, Field(ge=1)] | None = None
+    engine: Literal["local", "dask"] = "local"
+    scheduler: str | None = None
+    store: str | None = None
+    quota: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A batch as its file asks for it: its runs, each once, and the limits of all together."""
+    """A batch as its file asks for it: its runs, each once, the limits of all, and where they run."""
 
     name: str
     items: tuple[Item, ...]
     max_cost_usd: float | None = None
     jobs: int | None = None
+    engine: str = "local"
+    scheduler: str | None = None
+    store: str | None = None
+    quota: Mapping[str, int] = field(default_factory=dict)
 
 
 def read(path: Path) -> Matrix:
@@ -71,7 +81,19 @@ def read(path: Path) -> Matrix:
     varying = _varying(rows)
     # What is asked twice in other words is one run.
     items = {item.name: item for row in rows for item in [_item(row, varying, path)]}
-    return Matrix(path.stem, tuple(items.values()), file.max_cost_usd, file.jobs)
+    quota.check_names(file.quota, f"{path.name}: [quota]")
+    matrix = Matrix(
+        path.stem,
+        tuple(items.values()),
+        file.max_cost_usd,
+        file.jobs,
+        file.engine,
+        file.scheduler,
+        file.store,
+        file.quota,
+    )
+    Quotas(file.quota).check(matrix.items)
+    return matrix
 
 
 def _raw(path: Path) -> dict[str, Any]:

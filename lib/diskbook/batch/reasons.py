@@ -45,6 +45,8 @@ class Reasons:
 
     def against(self, item: Item) -> Failure | None:
         """The failure that a run which has not started would repeat, if any."""
+        if not self._scopes:  # of thousands of waiting runs each is asked about at each look
+            return None
         for scope in (_setting(item), _wide(item, True), _wide(item, False)):
             if scope in self._scopes:
                 return self._scopes[scope]

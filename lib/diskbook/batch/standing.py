@@ -6,10 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
-from diskbook.analysis import report as reports
 from diskbook.azure import expiry
 from diskbook.base.errors import DiskbookError
 from diskbook.base.units import epoch
@@ -19,6 +17,8 @@ from diskbook.runs import stages
 from diskbook.store import plan as plans, run as runs
 from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Provenance
+
+REPORT = "report.html"
 
 
 class State(StrEnum):
@@ -56,15 +56,22 @@ class Standing:
     provenance: str = ""
 
 
-def of(item: Item) -> Standing:
+def of(item: Item, run: Run | None = None) -> Standing:
     """Look at the folder of a run.
+
+    Parameters
+    ----------
+    item
+        The run.
+    run
+        Its folder, or as much of it as is here; by default among the runs of this machine.
 
     Raises
     ------
     DiskbookError
         When the folder holds another run than the name says, or is damaged.
     """
-    run = run_of(item)
+    run = run or run_of(item)
     if not (run.folder / "manifest.json").exists():
         return Standing(State.NEW, item.scenario.design.replicates)
     manifest = run.manifest
@@ -73,7 +80,7 @@ def of(item: Item) -> Standing:
             f"{run.folder} holds another run than its name says; move it away, and start the batch again"
         )
     left = expiry.uptime_text(manifest) or own_hosts.standing_text(manifest)
-    is_done = stages.finished(run) and report_of(item).exists() and not left
+    is_done = stages.finished(run) and (run.folder / REPORT).exists() and not left
     return Standing(
         State.FINISHED if is_done else State.CUT,
         _replicates_left(run),
@@ -95,19 +102,6 @@ def _replicates_left(run: Run) -> int:
 def run_of(item: Item) -> Run:
     """The run of an item, whether or not it has begun."""
     return Run(runs.folder_of(item.name))
-
-
-def report_of(item: Item) -> Path:
-    """Where the report of a run is, once it has one."""
-    return run_of(item).folder / "report.html"
-
-
-def answer_of(item: Item) -> str:
-    """Answer of a finished run in one sentence; empty where it cannot be read."""
-    try:
-        return reports.headline(run_of(item))
-    except DiskbookError:
-        return ""
 
 
 def spent_usd(manifest: Mapping[str, Any]) -> float:

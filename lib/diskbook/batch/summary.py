@@ -15,10 +15,11 @@ from diskbook.analysis import report as reports
 from diskbook.base.files import write_atomic
 from diskbook.base.units import duration
 from diskbook.base.visible import visible
-from diskbook.batch import standing as standings
+from diskbook.batch import notebook, shelf as shelves
 from diskbook.batch.loop import CUT, FAILED, FINISHED, RUNNING, SKIPPED, UNPAID, WAITING, Batch, Row
 from diskbook.batch.matrix import Matrix
 from diskbook.show import html as show_html
+from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Provenance
 
 PAGE, DATA = "index.html", "summary.json"
@@ -45,16 +46,18 @@ def content(matrix: Matrix, batch: Batch, folder: Path) -> dict[str, Any]:
         "left": batch.count(WAITING, CUT, UNPAID, RUNNING),
         "limit_usd": batch.purse.limit,
         "spent_usd": round(batch.purse.spent, 4),
-        "rows": [_row(row, folder) for row in batch.rows],
+        "notebook": _link(folder / notebook.SOURCE.name, folder),
+        "rows": [_row(row, batch.shelf.run_of(row.item), folder) for row in batch.rows],
     }
 
 
-def _row(row: Row, folder: Path) -> dict[str, Any]:
+def _row(row: Row, run: Run, folder: Path) -> dict[str, Any]:
     asked, done = row.item.asked, row.state == FINISHED
     if done and not row.answer:  # read once: the page is written anew with each ending
-        row.answer = standings.answer_of(row.item)
+        row.answer = shelves.answer_of(run)
     return {
         "run": row.item.name,
+        "folder": os.path.relpath(run.folder, folder),
         "label": row.item.label,
         "scenario": row.item.scenario.name,
         "preset": asked.preset,
@@ -66,10 +69,11 @@ def _row(row: Row, folder: Path) -> dict[str, Any]:
         "state": row.state,
         "reason": row.reason,
         "answer": row.answer,
-        "report": _link(standings.report_of(row.item), folder) if done else None,
+        "report": _link(shelves.report_of(run), folder) if done else None,
         "log": _link(folder / "logs" / f"{row.item.name}.log", folder),
         "still_stands": row.standing.left,
         "expected_usd": round(row.price.expected_usd, 4),
+        "estimated_usd": round(row.standing.estimated_usd, 4),
         "spent_usd": round(row.standing.spent_usd, 4),
         "seconds": round(row.seconds, 1),
     }
@@ -142,4 +146,5 @@ def words(data: Mapping[str, Any], page_path: Path) -> str:
             lines.append(f"  {row['run']} {row['still_stands']}: 'diskbook teardown {row['run']}' deletes it")
     if data["left"] or data["failed"]:
         lines.append("start the same batch again to go on: what is finished is not repeated")
-    return "\n".join([*lines, "", f"summary: {page_path}"])
+    made = [f"notebook: {page_path.parent / data['notebook']}"] if data["notebook"] else []
+    return "\n".join([*lines, "", f"summary: {page_path}", *made])

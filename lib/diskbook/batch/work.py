@@ -1,55 +1,96 @@
 """Run one item of a batch in this process (`python -m diskbook.batch.work`), or what is left of it.
 
-It shares nothing with the batch but the run folder: whoever has the item's JSON can run it, anywhere.
+It shares nothing with the batch but the run's folder, or the store: whoever has the order can run it.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
+import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from diskbook.base.errors import DiskbookError, Stopped
-from diskbook.batch.item import Asked
-from diskbook.runs import pipeline, stages
+from diskbook.batch import order as orders
+from diskbook.batch.order import Order
+from diskbook.batch.process import HELD, LOST
+from diskbook.remote import address as addresses
+from diskbook.remote.lease import HeldError, LeaseLostError
+from diskbook.remote.record import State
+from diskbook.runs import finished, pipeline, stages, stored
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
 
 PATIENCE_S = 900.0
 """How long an earlier process of the same run may take to tear down; on Azure that is minutes."""
+START = "batch"
+"""Event of a run's ledger: a start by a batch, by its name."""
 _POLL_S = 0.5
 
 
-def run_item(name: str, asked: Asked, limit_usd: float | None = None) -> pipeline.Outcome:
+class AgainError(DiskbookError):
+    """This very start of the run was begun before: where it was is lost, and the batch is to say what now."""
+
+
+def run_item(order: Order) -> str:
     """Take a run through all its stages, or the rest of them.
 
-    Parameters
-    ----------
-    name
-        Name of the run, which its content has given it.
-    asked
-        What it is.
-    limit_usd
-        What it may cost, all its sessions together; None for the limit that it has by itself.
+    Returns
+    -------
+    str
+        Last words.
 
     Raises
     ------
+    AgainError
+        When this start was begun before.
+    HeldError, LeaseLostError
+        When another works on the run.
     DiskbookError, Stopped
         As `pipeline.execute`.
     """
-    _wait_for_others(Run(runs.folder_of(name)))
-    _drop_unbegun(runs.folder_of(name))
+    run = Run(runs.folder_of(order.name))
+    place = None if order.store is None else addresses.parse(order.store) / order.name
+    _check_first(run, order)
+    _wait_for_others(run)
+    if place is not None:
+        state = stored.bring(place, run.folder)  # what is much, before anybody waits for a sign of life
+        _check_first(run, order)
+        if state.complete and (when := finished.since(run.folder)):
+            return f"finished since {when}: {place}"
+
+    def begin(state: State) -> None:
+        if place is not None:
+            stored.bring(place, run.folder)
+        _begin(run, order)
+
+    with stored.kept(run, place, order.lease_s, begin):
+        outcome = pipeline.execute(run, scenario=order.asked.scenario)
+    if not order.is_copy:
+        return outcome.words
+    shutil.rmtree(run.folder)
+    return f"{outcome.headline}\nstored: {place}"
+
+
+def _check_first(run: Run, order: Order) -> None:
+    """Raise AgainError for a start that was begun before."""
+    if any(event.get("start") == order.start for event in run.ledger() if event["event"] == START):
+        raise AgainError(f"its place was lost in the middle ({order.name})")
+
+
+def _begin(run: Run, order: Order) -> None:
+    """Begin a run that this process owns, or note another start of it."""
+    _drop_unbegun(run.folder)
+    asked = order.asked
     emulator = {"profile": asked.emulator_profile} if asked.emulator_profile else {}
-    run = stages.begin(name, asked.scenario, asked.cloud, asked.preset, asked.settings, emulator)
+    stages.begin(order.name, asked.scenario, asked.cloud, asked.preset, asked.settings, emulator)
     run.check_signed()
-    if limit_usd is not None:
+    run.append(START, start=order.start)
+    if order.limit_usd is not None:
         own = run.scenario.design.max_cost_usd
-        run.update_manifest(max_cost_usd=limit_usd if own is None else min(own, limit_usd))
-    return pipeline.execute(run, scenario=asked.scenario)
+        run.update_manifest(max_cost_usd=order.limit_usd if own is None else min(own, order.limit_usd))
 
 
 def _wait_for_others(run: Run) -> None:
@@ -77,20 +118,35 @@ def _drop_unbegun(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
+def _copies(store: str) -> Path:
+    """Folder for what is worked on here for a store: hidden among the runs, which it is none of."""
+    return runs.runs_root() / f".store-{hashlib.sha256(store.encode()).hexdigest()[:12]}"
+
+
 def main(text: str) -> int:
-    """Run the item of a JSON text; return the exit status, its reason being the last line that is printed."""
-    content: Mapping[str, Any] = json.loads(text)
-    print(f"{runs.now_utc()[:19]}Z {content['name']}", flush=True)  # a log may be of several sessions
+    """Run the order of a JSON text; return the exit status; the last line it prints says why."""
+    order = orders.read(text)
+    if order.is_copy:
+        folder = _copies(str(order.store))
+        folder.mkdir(parents=True, exist_ok=True)
+        os.environ["DISKBOOK_RUNS"] = str(folder)
+    print(f"{runs.now_utc()[:19]}Z {order.name}", flush=True)  # a log may be of several sessions
     try:
-        outcome = run_item(content["name"], Asked(**content["asked"]), content["limit_usd"])
+        words = run_item(order)
     except DiskbookError as error:
         print(" ".join(str(error).split()), flush=True)
-        return error.exit_code
+        return _status(error)
     except Stopped as stop:
         print(stop, flush=True)
         return 128 + stop.number
-    print(outcome.words, flush=True)
+    print(words, flush=True)
     return 0
+
+
+def _status(error: DiskbookError) -> int:
+    if isinstance(error, HeldError | LeaseLostError):
+        return HELD
+    return LOST if isinstance(error, AgainError) else error.exit_code
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from diskbook.cli.groups import LazyGroup
 
 COMMANDS = {
     "batch": "diskbook.cli.batch:batch",
+    "catalog": "diskbook.cli.catalog:catalog",
     "compare": "diskbook.cli.compare:compare",
     "doctor": "diskbook.cli.doctor:doctor",
     "emulator": "diskbook.cli.emulator:emulator",

@@ -10,20 +10,33 @@ from diskbook.base.errors import UsageError
 from diskbook.base.units import parse_percent
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
+from diskbook.cli.output import show_json
 
 
 @click.command(
     epilog=examples(
-        "diskbook compare sample-zone-disks my-run", "diskbook compare --json sample-zone-disks my-run"
+        "diskbook compare sample-zone-disks my-run",
+        "diskbook compare --json sample-zone-disks my-run",
+        "diskbook compare --scenario zone-disks",
     )
 )
-@click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...", shell_complete=complete.runs)
+@click.argument("runs", nargs=-1, metavar="[RUN RUN...]", shell_complete=complete.runs)
+@click.option(
+    "--scenario", metavar="NAME", shell_complete=complete.scenarios, help="All runs of a scenario instead."
+)
+@click.option("--runs", "place", metavar="DIR or STORE", help="With --scenario: where its runs are.")
 @click.option("--fail-over", metavar="PERCENT", help="End with 3 when one is worse by more, e.g. 5%.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the numbers as CSV.")
 def compare(
-    runs: tuple[str, ...], fail_over: str | None, as_json: bool, as_markdown: bool, as_csv: bool
+    runs: tuple[str, ...],
+    scenario: str | None,
+    place: str | None,
+    fail_over: str | None,
+    as_json: bool,
+    as_markdown: bool,
+    as_csv: bool,
 ) -> None:
     """Hold runs against the first of them: what changed, and the ratio of their ratios.
 
@@ -32,11 +45,21 @@ def compare(
 
     With --fail-over 5% it ends with 0 when no interval lies wholly on the worse side of 5 % (latency up, rate
     down), with 3 when one does, and with 4 when a headline comparison cannot be told; 1 and 2 are errors.
-    """
-    from diskbook.comparing import compared, fail_over as limits, tables, text
 
+    With --scenario NAME all its runs are read, by the catalogue where that is current: a row a comparison,
+    with the range of the ratio, the verdicts of the runs and the spread between them; nothing is pooled.
+    """
     if as_json + as_markdown + as_csv > 1:
         raise UsageError("--json, --md and --csv are one choice: give one of them")
+    if scenario is not None:
+        if runs or fail_over is not None:
+            raise UsageError("--scenario takes all runs there are: leave out RUN and --fail-over")
+        _over_runs(scenario, place, as_json, as_markdown, as_csv)
+        return
+    if place is not None:
+        raise UsageError("--runs goes with --scenario; a RUN elsewhere is named by its path or address")
+    from diskbook.comparing import compared, fail_over as limits, tables, text
+
     share = None if fail_over is None else parse_percent(fail_over, "--fail-over", most=1000.0)
     beside = compared.compare(runs)
     outcome = None if share is None else limits.judge(beside, share)
@@ -49,3 +72,15 @@ def compare(
         click.echo(write(beside, outcome))
     if outcome:
         sys.exit(outcome.exit_code)
+
+
+def _over_runs(scenario: str, place: str | None, as_json: bool, as_markdown: bool, as_csv: bool) -> None:
+    """Compare a scenario over all its runs."""
+    from diskbook.comparing import over_runs, over_runs_text
+
+    over = over_runs.compare(scenario, place)
+    if as_json:
+        show_json(over_runs_text.document(over))
+        return
+    write = over_runs_text.markdown if as_markdown else over_runs_text.csv if as_csv else over_runs_text.text
+    click.echo(write(over), nl=not as_csv)

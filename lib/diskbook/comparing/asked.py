@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from diskbook.analysis import cell
-from diskbook.comparing.measured import KEY, Measured
+from diskbook.scenario.arm_words import label
 from diskbook.scenario.model import Comparison, Scenario, Workload
 from diskbook.show import sentences
+from diskbook.show.tables import METRICS
 
+KEY = ("arm", "base_arm", "workload", "direction", "metric")
+"""Columns that name a comparison in one direction."""
 HOW = frozenset({"tool", "working_set_gib", "ramp_s", "runtime_s", "blocks", "ioengine"})
 """Fields of a workload that are how it is measured, not what is asked; they stand among what changed."""
 _ARMS = frozenset(
@@ -23,10 +26,10 @@ ASKED = frozenset({"metric", "pairing", _ZONES}) | _ARMS | _LOADS
 """What of a cell (`analysis.cell.of`) is the question: kinds of disks, their places, and the load."""
 
 
-def of(item: Measured, row: Mapping[Any, Any]) -> dict[str, Any]:
+def of(scenario: Scenario, manifest: Mapping[str, Any], row: Mapping[Any, Any]) -> dict[str, Any]:
     """What a comparison of a run asked, in words and values."""
-    named = next(matching(item.scenario, [row[name] for name in KEY]))
-    everything = cell.of(item.scenario, named, item.manifest)
+    named = next(matching(scenario, [row[name] for name in KEY]))
+    everything = cell.of(scenario, named, manifest)
     question = {key: value for key, value in everything.items() if key in ASKED}
     writes = "plain" if sentences.is_plain(row) else "as asked for"
     return question | {
@@ -42,6 +45,20 @@ def difference(first: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         if first.get(key) != other.get(key):
             return f"{key} is {_shown(other.get(key))}, not {_shown(first.get(key))}"
     return ""
+
+
+def words(scenario: Scenario, loads: Mapping[str, str], key: Sequence[str]) -> str:
+    """A comparison in words: "4K random write, depth 1: ZRS, zone 1 / LRS, zone 1, mean latency".
+
+    Parameters
+    ----------
+    scenario, loads
+        A scenario that has it, and its workloads in words (`sentences.workload_words`).
+    key
+        The comparison (`KEY`).
+    """
+    arm, base, load, _, metric = key
+    return f"{loads[load]}: {label(scenario, arm)} / {label(scenario, base)}, {METRICS.get(metric, metric)}"
 
 
 def matching(scenario: Scenario, key: Sequence[str]) -> Iterator[Comparison]:

@@ -35,10 +35,10 @@ class Change(NamedTuple):
 
 def hours(item: Measured) -> str:
     """Hours in which a run was measured: "2026-11-22 21:35 to 21:40 UTC"."""
-    times = [str(event["started_utc"]) for event in item.trials if event.get("started_utc")]
+    times = item.manifest["trials_utc"]
     if not times:
         return "hours unknown"
-    first, last = (time[:16].replace("T", " ") for time in (min(times), max(times)))
+    first, last = (time[:16].replace("T", " ") for time in times)
     if first == last:
         return f"{first} UTC"
     return f"{first} to {last[11:] if first[:10] == last[:10] else last} UTC"

@@ -9,15 +9,13 @@ from functools import cached_property
 from typing import Any
 
 from diskbook.base.errors import UsageError
-from diskbook.comparing import changed, measured, pairs, spread
+from diskbook.comparing import asked, changed, measured, pairs, spread
 from diskbook.comparing.changed import Change
 from diskbook.comparing.measured import Measured
 from diskbook.comparing.pairs import LeftOut, Pair, Paired
 from diskbook.comparing.spread import BetweenRuns
 from diskbook.figures import Picture, runs_forest
-from diskbook.figures.style import label as arm_label
 from diskbook.show import sentences
-from diskbook.show.tables import METRICS
 from diskbook.tables.vocabulary import Verdict
 
 
@@ -97,10 +95,7 @@ class Beside:
 
     def words(self, key: Sequence[str]) -> str:
         """A comparison in words: "4K random write, depth 1: ZRS, zone 1 / LRS, zone 1"."""
-        arm, base, load, _, metric = key
-        scenario = self.runs[0].scenario
-        arms = f"{arm_label(scenario, arm)} / {arm_label(scenario, base)}"
-        return f"{self._loads[load]}: {arms}, {METRICS.get(metric, metric)}"
+        return asked.words(self.runs[0].scenario, self._loads, key)
 
     @cached_property
     def _loads(self) -> dict[str, str]:
@@ -118,9 +113,9 @@ def compare(names: Sequence[str]) -> Beside:
     Raises
     ------
     UsageError, DiskbookError
-        As `measured.read`; or when no run asked what the first one did.
+        As `measured.read_runs`; or when no run asked what the first one did.
     """
-    runs = measured.read(names)
+    runs = measured.read_runs(names)
     paired = pairs.pair(runs)
     if not paired.pairs:
         reasons = "; ".join(dict.fromkeys(f"{item.run}, {item.why}" for item in paired.left_out))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,13 @@ import pandas as pd
 
 from diskbook.analysis.run import analyse
 from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.catalogue import entry, read
+from diskbook.comparing.asked import KEY
 from diskbook.scenario.model import Scenario
 from diskbook.store.run import Run, open_run
 from diskbook.tables import schema
 from diskbook.tables.vocabulary import Provenance
 
-KEY = ("arm", "base_arm", "workload", "direction", "metric")
-"""Columns that name a comparison in one direction."""
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NUMBERS = [column.name for column in schema.COMPARISONS.columns if column.dtype == "float64"]
 _ALONE = (Provenance.EMULATED, Provenance.INVENTORY)
@@ -33,29 +34,26 @@ class Measured:
     ----------
     letter
         What it is called in tables: A is the run that the others are held against.
+    name
+        Name of its folder.
+    manifest
+        What the catalogue keeps of its manifest (`entry.kept_of`).
+    scenario
+        Its scenario, as it was run.
     comparisons
         As in comparisons.csv (`schema.COMPARISONS`).
     """
 
     letter: str
-    run: Run
+    name: str
     manifest: Mapping[str, Any]
+    scenario: Scenario
     comparisons: pd.DataFrame
-
-    @property
-    def name(self) -> str:
-        """Name of the run."""
-        return self.run.name
 
     @property
     def provenance(self) -> str:
         """Where its numbers come from."""
         return str(self.manifest["provenance"])
-
-    @cached_property
-    def scenario(self) -> Scenario:
-        """Its scenario, as it was run."""
-        return self.run.scenario
 
     @cached_property
     def rows(self) -> dict[tuple[str, ...], dict[str, Mapping[Any, Any]]]:
@@ -65,13 +63,8 @@ class Measured:
             rows.setdefault(tuple(str(row[name]) for name in KEY), {})[row["scope"]] = row
         return rows
 
-    @cached_property
-    def trials(self) -> tuple[Mapping[str, Any], ...]:
-        """Its trials, as the ledger has them."""
-        return tuple(event for event in self.run.ledger() if event["event"] == "trial")
 
-
-def read(names: Sequence[str]) -> tuple[Measured, ...]:
+def read_runs(names: Sequence[str]) -> tuple[Measured, ...]:
     """Open runs by name or folder; one that was not analysed yet is analysed now.
 
     Raises
@@ -91,14 +84,47 @@ def read(names: Sequence[str]) -> tuple[Measured, ...]:
     )
     if twice:
         raise UsageError(f"run {twice} is named twice; it counts once: name another")
-    manifests = [run.manifest for run in opened]
+    known = catalogued(opened)
+    kept = [known[run].manifest if run in known else _kept(run) for run in opened]
     _check_provenance(
-        {run.name: str(manifest["provenance"]) for run, manifest in zip(opened, manifests, strict=True)}
+        {run.name: str(manifest["provenance"]) for run, manifest in zip(opened, kept, strict=True)}
     )
     return tuple(
-        Measured(letter_of(place), run, manifest, _comparisons(run))
-        for place, (run, manifest) in enumerate(zip(opened, manifests, strict=True))
+        replace(known[run], letter=letter_of(place))
+        if run in known
+        else Measured(letter_of(place), run.name, manifest, run.scenario, _comparisons(run))
+        for place, (run, manifest) in enumerate(zip(opened, kept, strict=True))
     )
+
+
+def catalogued(opened: Sequence[Run]) -> dict[Run, Measured]:
+    """Runs that a catalogue has as they are now, with their comparisons."""
+    known: dict[Run, Measured] = {}
+    for parent in {run.folder.parent for run in opened}:
+        names = {run.name: run for run in opened if run.folder.parent == parent}
+        seen = read.view(parent, names.keys()).tell()
+        rows = seen.joined("runs", None, ["run", "scenario_json", "manifest_json"]).to_pylist()
+        compared = seen.joined("comparisons", None, ["run", *schema.COMPARISONS.names]).to_pandas()
+        of_run = dict(iter(compared.groupby("run", sort=False)))
+        for row in rows:
+            if row["run"] in of_run:
+                known[names[row["run"]]] = Measured(
+                    "",
+                    row["run"],
+                    json.loads(row["manifest_json"]),
+                    read.scenario_of(row["scenario_json"], row["run"]),
+                    of_run[row["run"]].drop(columns="run"),
+                )
+    return known
+
+
+def of_folder(run: Run) -> Measured:
+    """A run by its folder, for what names runs by themselves; as `read_runs`."""
+    return Measured("", run.name, _kept(run), run.scenario, _comparisons(run))
+
+
+def _kept(run: Run) -> dict[str, Any]:
+    return entry.kept_of(run.manifest, entry.started(run.ledger()))
 
 
 def letter_of(place: int) -> str:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from diskbook.base.units import percent
 from diskbook.comparing import asked
-from diskbook.comparing.measured import Measured
+from diskbook.scenario.model import Scenario
 from diskbook.stats import intervals, power, ratio_of_ratios, verdicts
 from diskbook.stats.intervals import Interval
 from diskbook.stats.strata import UNCLEAR
 from diskbook.tables.vocabulary import WITHHELD, Scope, Verdict
+
+if TYPE_CHECKING:  # it can analyse, and so imports what takes long
+    from diskbook.comparing.measured import Measured
 
 Row = Mapping[Any, Any]
 _NAN = Interval(*[np.asarray(math.nan)] * 5)
@@ -33,7 +37,7 @@ class Pair:
     ratios
         Of the runs, as their analyses have them (rows of comparisons.csv in the scope).
     strata
-        In which zone the disks of each run answer, where that is known (`_stratum`).
+        In which zone the disks of each run answer, where that is known (`stratum`).
     estimate
         Log of the ratio of ratios, other / first; NaN where there is none.
     p, p_adjusted
@@ -95,7 +99,10 @@ def pair(runs: Sequence[Measured]) -> Paired:
     """
     pairs: list[Pair] = []
     left_out: list[LeftOut] = []
-    first, questions = runs[0], {key: asked.of(runs[0], row) for key, row in _any_scope(runs[0])}
+    first, questions = (
+        runs[0],
+        {key: asked.of(runs[0].scenario, runs[0].manifest, row) for key, row in _any_scope(runs[0])},
+    )
     for other in runs[1:]:
         same, apart = _matched(first, other, questions)
         pairs += [_pair(first, other, key) for key in same]
@@ -103,14 +110,19 @@ def pair(runs: Sequence[Measured]) -> Paired:
     return Paired(tuple(_adjusted(pairs)), tuple(left_out))
 
 
-def estimate_of(row: Row) -> Interval:
-    """Mean log ratio of a run with its standard error and degrees of freedom, from its printed interval."""
-    values = [float(row[name]) for name in ("ratio", "ci_low", "ci_high")]
-    mean, low, high = (math.log(value) if value > 0 else math.nan for value in values)
-    of_kind = row["scope"] == Scope.LIKE_THESE
-    df = float(row["n_replicates"] - 1 if of_kind else row["n_blocks"] - row["n_replicates"])
-    t = float(intervals.quantile(float(row["level"]), df)) if df > 0 else math.nan
-    return Interval(*map(np.asarray, (mean, low, high, (high - low) / 2 / t, df)))
+def estimate_of(rows: Row | pd.DataFrame) -> Interval:
+    """Mean log ratio of a run with its standard error and degrees of freedom, from its printed interval.
+
+    Of one row of comparisons, or of many at once.
+    """
+    values = (np.asarray(rows[name], dtype=float) for name in ("ratio", "ci_low", "ci_high"))
+    replicates, blocks = (np.asarray(rows[name], dtype=float) for name in ("n_replicates", "n_blocks"))
+    of_kind = np.asarray(rows["scope"] == Scope.LIKE_THESE)
+    with np.errstate(all="ignore"):
+        mean, low, high = (np.log(np.where(value > 0, value, np.nan)) for value in values)
+        df = np.where(of_kind, replicates - 1, blocks - replicates)
+        t = intervals.quantile(np.asarray(rows["level"], dtype=float), np.where(df > 0, df, np.nan))
+        return Interval(mean, low, high, (high - low) / 2 / t, df)
 
 
 def _any_scope(item: Measured) -> Iterator[tuple[tuple[str, ...], Row]]:
@@ -128,7 +140,7 @@ def _matched(
     for key, question in questions.items():
         if key not in there:
             apart.append(LeftOut(other.name, label(key), "it has no such comparison"))
-        elif why := asked.difference(question, asked.of(other, there[key])):
+        elif why := asked.difference(question, asked.of(other.scenario, other.manifest, there[key])):
             apart.append(LeftOut(other.name, label(key), f"it asked another question: {why}"))
         else:
             same.append(key)
@@ -157,7 +169,10 @@ def _pair(first: Measured, other: Measured, key: tuple[str, ...]) -> Pair:
     several = all(int(rows[Scope.THESE]["n_replicates"]) > 1 for rows in tables)
     scope = Scope.LIKE_THESE if several else Scope.THESE
     rows = tables[0][scope], tables[1][scope]
-    strata = _stratum(first, rows[0]), _stratum(other, rows[1])
+    strata = (
+        stratum(first.scenario, first.manifest, rows[0]),
+        stratum(other.scenario, other.manifest, rows[1]),
+    )
     item = next(asked.matching(first.scenario, key))
     draft = Pair(key, item.family, item.margin, first.letter, other.letter, rows, scope, strata)
     draft = replace(draft, level=float(rows[1]["level"]))
@@ -166,7 +181,7 @@ def _pair(first: Measured, other: Measured, key: tuple[str, ...]) -> Pair:
     return _estimated(draft, [estimate_of(row) for row in rows])
 
 
-def _stratum(item: Measured, row: Row) -> str:
+def stratum(scenario: Scenario, manifest: Mapping[str, Any], row: Row) -> str:
     """Where zone-redundant disks of a comparison answer, seen from its machines; empty where none is clear.
 
     Names of zones are those of a region, so that "their own zone" is the same in all of them.
@@ -174,10 +189,10 @@ def _stratum(item: Measured, row: Row) -> str:
     zones = {zone for zone in row["nearest_zone"].split("+") if zone not in ("", UNCLEAR)}
     if not zones:
         return ""
-    names = {item.scenario.arm_named(row[role]).machine for role in ("arm", "base_arm")}
+    names = {scenario.arm_named(row[role]).machine for role in ("arm", "base_arm")}
     entries = [
         replicate.get("machines", {}).get(name) or {}
-        for replicate in item.manifest["replicates"]
+        for replicate in manifest["replicates"]
         for name in names
     ]
     places = {str(entry["physical_zone"]) for entry in entries if entry.get("physical_zone")}

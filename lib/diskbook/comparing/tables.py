@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
 import pandas as pd
 
 from diskbook.base import quantities
-from diskbook.base.visible import visible
 from diskbook.comparing import changed
 from diskbook.comparing.compared import Beside
 from diskbook.comparing.fail_over import Outcome
+from diskbook.comparing.markdown import markdown_table
 from diskbook.comparing.pairs import Pair, Row
+from diskbook.show import documents
 from diskbook.show.html import Html, escaped, table
 from diskbook.show.tables import footnotes, mark
 from diskbook.tables.vocabulary import Scope, Verdict
@@ -171,34 +171,19 @@ def left_out(beside: Beside) -> Html:
 def markdown(beside: Beside, outcome: Outcome | None = None) -> str:
     """The whole comparison as Markdown."""
     notes: dict[str, int] = {}
-    compared = _markdown_table(shown(beside, notes))
+    compared = markdown_table(shown(beside, notes))
     parts = [
         f"**{beside.provenance}**",
-        _markdown_table(runs_table(beside)),
+        markdown_table(runs_table(beside)),
         beside.copies,
-        f"What changed:\n\n{_markdown_table(changes_table(beside))}",
+        f"What changed:\n\n{markdown_table(changes_table(beside))}",
         compared,
         "\n".join(f"{number}. {note}" for note, number in notes.items()),
-        _markdown_table(spreads_table(beside)),
-        f"Not compared:\n\n{_markdown_table(left_out_table(beside))}" if beside.left_out else "",
+        markdown_table(spreads_table(beside)),
+        f"Not compared:\n\n{markdown_table(left_out_table(beside))}" if beside.left_out else "",
         "" if outcome is None else outcome.words,
     ]
     return "\n\n".join(filter(None, parts))
-
-
-def _markdown_table(frame: pd.DataFrame) -> str:
-    if frame.empty:
-        return ""
-    rows = [
-        tuple(frame.columns),
-        tuple("---" for _ in frame.columns),
-        *frame.itertuples(index=False, name=None),
-    ]
-    return "\n".join(f"| {' | '.join(_markdown_cell(value) for value in row)} |" for row in rows)
-
-
-def _markdown_cell(value: object) -> str:
-    return visible(str(value)).replace("|", "\\|").replace("<", "&lt;")
 
 
 def csv(beside: Beside) -> str:
@@ -207,7 +192,7 @@ def csv(beside: Beside) -> str:
 
 
 def as_json(beside: Beside, outcome: Outcome | None = None) -> str:
-    """All numbers as one JSON object; what is not there is null."""
+    """All numbers as one document of JSON; what is not there is null."""
     names = [item.name for item in beside.runs]
     content = {
         "provenance": beside.provenance,
@@ -228,13 +213,4 @@ def as_json(beside: Beside, outcome: Outcome | None = None) -> str:
         "left_out": left_out_table(beside).rename(columns=str.lower).to_dict("records"),
         "fail_over": None if outcome is None else outcome._asdict(),
     }
-    return json.dumps(_plain(content), indent=1)
-
-
-def _plain(value: Any) -> Any:
-    """The same without NaN, which JSON has not."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return documents.Compare.model_validate(content).text

@@ -1,6 +1,7 @@
 """Figures of a run: drawn from tables, captioned from computed numbers, exported byte for byte the same."""
 
 from diskbook.figures.binding import binding
+from diskbook.figures.campaign_map import campaign_map
 from diskbook.figures.capacity import capacity
 from diskbook.figures.copies import copies
 from diskbook.figures.credit import credit
@@ -38,6 +39,7 @@ __all__ = [
     "as_png",
     "as_svg",
     "binding",
+    "campaign_map",
     "capacity",
     "copies",
     "credit",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,6 +18,10 @@ from diskbook.remote.objects import Objects, open_objects
 from diskbook.remote.record import LEDGER, Entry, State
 
 _AT_ONCE = 8
+
+
+class AnotherRunError(DiskbookError):
+    """The folder and the stored run of its name have grown apart."""
 
 
 def cached(address: Address) -> Path:
@@ -62,7 +66,7 @@ def fetch(address: Address, folder: Path, unfinished: bool = False) -> bool:
     ------
     UsageError
         When there is no such run, or it is not whole and that was not asked for.
-    DiskbookError
+    AnotherRunError
         When the folder holds another run.
     """
     objects, state = _read(address)
@@ -77,6 +81,34 @@ def fetch(address: Address, folder: Path, unfinished: bool = False) -> bool:
         return _bring_up_to_date(objects, files, ledger, folder)
     _fetch(objects, files, ledger, folder)
     return True
+
+
+def fetch_part(address: Address, folder: Path, belongs: Callable[[str], bool]) -> State:
+    """Bring the ledger of a run and a part of its files, as far as it has come.
+
+    Parameters
+    ----------
+    address
+        The run.
+    folder
+        Where to; it then is no whole run, and nothing goes on with it. Not made where there is no run yet.
+    belongs
+        Whether a file belongs to the part, by its path.
+
+    Returns
+    -------
+    State
+        All that is stored.
+    """
+    objects = open_objects(address)
+    state = lease.read(objects).state
+    if state.number:
+        here = contents.Folder(folder).entries() if folder.exists() else {}
+        files = {name: entry for name, entry in state.files.items() if belongs(name) and name != LEDGER}
+        new = {name: entry for name, entry in files.items() if here.get(name) != entry}
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(objects, new, push.ledger_of(state, objects), folder)
+    return state
 
 
 def _read(address: Address) -> tuple[Objects, State]:
@@ -125,7 +157,7 @@ def _bring_up_to_date(objects: Objects, files: dict[str, Entry], ledger: bytes |
     if here.startswith(stored) and len(here) > len(stored) and not raw:
         return False
     if not stored.startswith(here) or raw:
-        raise DiskbookError(
+        raise AnotherRunError(
             f"{folder} and {objects.address} are two runs of one name, or one was changed; move the folder"
         )
     if not changed and here == stored:

@@ -18,9 +18,11 @@ from diskbook.remote.contents import Folder
 from diskbook.remote.lease import Hold, LeaseLostError
 from diskbook.remote.objects import open_objects
 from diskbook.remote.patience import UnreachableError
+from diskbook.remote.record import State
 
 Lost = Callable[[DiskbookError], None]
 IsWhole = Callable[[], bool]
+Prepare = Callable[[State], None]
 
 _SIGNS = 3
 """Signs of life a lease."""
@@ -63,7 +65,12 @@ class Keeper:
 
 @contextlib.contextmanager
 def keeping(
-    folder: Path, address: Address, lost: Lost, is_whole: IsWhole, lease_s: float = lease.LEASE_S
+    folder: Path,
+    address: Address,
+    lost: Lost,
+    is_whole: IsWhole,
+    lease_s: float = lease.LEASE_S,
+    prepare: Prepare = lambda state: None,
 ) -> Iterator[Hold]:
     """Own a run in a store for the length of a with block, and keep it there.
 
@@ -79,6 +86,8 @@ def keeping(
         Asked at the end: whether the run is finished, so that readers may see it.
     lease_s
         For how long the run is taken for owned without a sign of life.
+    prepare
+        Called with what is stored as soon as the run is owned; makes the folder, or brings it up to date.
 
     Yields
     ------
@@ -89,13 +98,16 @@ def keeping(
     ------
     LeaseLostError
         At the end, when the run has gone to another; what was stored until then is whole.
+    HeldError
+        When another works on it.
     DiskbookError
-        When another works on it, or the end cannot be stored.
+        When the end cannot be stored.
     """
     hold = lease.claim(open_objects(address, lease_s), lease_s)
     keeper = Keeper(hold, Folder(folder), lost)
     thread = threading.Thread(target=keeper.loop, name=f"keep {address.name}", daemon=True)
     try:
+        prepare(hold.log.state)
         push.store_all(hold, keeper.folder)
         thread.start()
         yield hold
@@ -103,7 +115,7 @@ def keeping(
         _finish(keeper, thread)
         _leave(keeper)
         if keeper.error is not None:  # why the work was stopped
-            raise DiskbookError(f"{keeper.error}; here: {error}") from error
+            raise type(keeper.error)(f"{keeper.error}; here: {error}") from error
         raise
     _finish(keeper, thread)
     if keeper.error is not None:

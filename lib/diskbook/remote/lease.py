@@ -32,6 +32,10 @@ _AT_ONCE = 8
 _LOOKS = 12  # times that a lease is looked at before its owner is taken for dead
 
 
+class HeldError(DiskbookError):
+    """Another works on the run, and is alive."""
+
+
 class LeaseLostError(DiskbookError):
     """The run belongs to another now; nothing more of this one may be stored."""
 
@@ -145,8 +149,10 @@ def claim(objects: Objects, lease_s: float = LEASE_S) -> Hold:
 
     Raises
     ------
-    DiskbookError
+    HeldError
         When somebody works on it.
+    DiskbookError
+        When its log cannot be written to.
     """
     log, owner = read(objects), f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     while True:
@@ -172,7 +178,7 @@ def _wait_for_death(log: Log) -> None:
         time.sleep(lease_s / _LOOKS)
         log.refresh()
         if _look(log)[0] != first and state.holder:
-            raise DiskbookError(
+            raise HeldError(
                 f"{log.objects.address} is being worked on by {visible(state.holder)} since "
                 f"{visible(state.since_utc)}; wait for its end"
             )

@@ -30,6 +30,9 @@ class Objects(Protocol):
     def names(self, folder: str = "") -> dict[str, int]:
         """Names below a folder, and their sizes; none where there is no such folder."""
 
+    def folders(self) -> list[str]:
+        """Names of the folders right below, but hidden ones: of a store its runs."""
+
     def read(self, name: str) -> bytes:
         """Content of an object; FileNotFoundError where there is none."""
 
@@ -66,6 +69,12 @@ class LocalObjects:
         with self._in_words(folder):
             files = ((path, path.stat()) for path in paths if path.is_file() and not path.is_symlink())
             return {str(path.relative_to(self._root)): info.st_size for path, info in files}
+
+    def folders(self) -> list[str]:
+        """See `Objects`."""
+        with self._in_words(""):
+            there = self._root.iterdir() if self._root.is_dir() else ()
+            return sorted(path.name for path in there if path.is_dir() and path.name[0] != ".")
 
     def read(self, name: str) -> bytes:
         """See `Objects`."""
@@ -119,6 +128,14 @@ class RemoteObjects:
         place = f"{self._root}/{folder}".rstrip("/")
         listed = self._ask(folder, lambda: self._system.find(place, detail=True))
         return {name.removeprefix(f"{self._root}/"): info["size"] for name, info in listed.items()}
+
+    def folders(self) -> list[str]:
+        """See `Objects`."""
+        listed = self._ask("", lambda: self._system.ls(self._root, detail=True))
+        names = (
+            info["name"].rstrip("/").rpartition("/")[2] for info in listed if info["type"] == "directory"
+        )
+        return sorted(name for name in names if name[0] != ".")
 
     def read(self, name: str) -> bytes:
         """See `Objects`."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from diskbook.analysis import report as reports
+from diskbook.catalogue import join as catalogue
 from diskbook.show import documents
 from diskbook.store.run import Run
 
@@ -48,9 +50,14 @@ def document(outcome: Outcome) -> documents.Report:
 def of(run: Run) -> Outcome:
     """Write the report of a run whose analysis notebook was executed, and read what the run ended in.
 
+    With its report the run joins the catalogue.
+
     Raises
     ------
     DiskbookError
         When it was not analysed.
     """
-    return Outcome(run, reports.headline(run), reports.build(run), reports.protocol(run))
+    ended = Outcome(run, reports.headline(run), reports.build(run), reports.protocol(run))
+    if why := catalogue.join_finished(run):
+        print(f"diskbook: {why}", file=sys.stderr)
+    return ended

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -11,10 +13,13 @@ from diskbook.analysis import report as reports
 from diskbook.azure import expiry
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
+from diskbook.catalogue import read as catalogue
 from diskbook.own_hosts import stage as own_hosts
 from diskbook.show.documents import Overview, RunRow, ScenarioRow
 from diskbook.store import run as runs
 from diskbook.store.run import Run
+
+_COLUMNS = ("run", "scenario", "preset", "provenance", "state", "answer", "report")
 
 
 def scenarios() -> pd.DataFrame:
@@ -44,7 +49,34 @@ def runs_table() -> pd.DataFrame:
 
 def run_rows() -> list[RunRow]:
     """Runs in the run folder, by name."""
-    return [_run_row(Run(path.parent)) for path in sorted(runs.runs_root().glob("*/manifest.json"))]
+    folder = runs.runs_root()
+    known = _catalogued(folder)
+    return [
+        _joined_row(folder, known[path.parent.name])
+        if path.parent.name in known
+        else _run_row(Run(path.parent))
+        for path in sorted(folder.glob("*/manifest.json"))
+    ]
+
+
+def _catalogued(folder: Path) -> dict[str, dict[str, Any]]:
+    """Rows of runs that the catalogue has as they are; not of those that stand, whose words hold for now."""
+    if not folder.is_dir():
+        return {}
+    seen = catalogue.view(folder).tell()
+    rows = seen.joined("runs", None, [*_COLUMNS, "manifest_json", "stands"]).to_pylist()
+    return {row["run"]: row for row in rows if not row["stands"]}
+
+
+def _joined_row(folder: Path, row: dict[str, Any]) -> RunRow:
+    begun, report = json.loads(row["manifest_json"])["created_utc"], row["report"]
+    return RunRow(
+        **{name: row[name] for name in _COLUMNS if name not in ("answer", "report")},
+        begun_utc=begun,
+        answer=row["answer"] or "",
+        report=_place(folder / report) if report else "",
+        standing="",
+    )
 
 
 def document() -> Overview:

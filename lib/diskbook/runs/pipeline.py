@@ -8,7 +8,7 @@ import sys
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
 from diskbook.cloud import emulator as own_emulator
-from diskbook.runs import outcome, stage, stages
+from diskbook.runs import notebook_process, outcome, stage, stages
 from diskbook.runs.outcome import Outcome
 from diskbook.runs.progress import Progress
 from diskbook.store import plan as plans, session
@@ -42,7 +42,7 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
     sources, file = stage.notebooks(run, scenario)
     planned, left = _count_trials(run)
     progress = Progress(run.folder / "ledger.jsonl", planned, planned - left)
-    with session.session(run), stage.signals(), stage.scratch() as scratch:
+    with session.session(run), stage.signals(), notebook_process.scratch() as scratch:
         try:
             session.record_kept(run, keep)
             if not stages.finished(run):

@@ -6,25 +6,20 @@ Quick to import: a command starts the notebook first, and imports what it does w
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-
-import psutil
 
 from diskbook import load
 from diskbook.analysis import beside
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
-from diskbook.runs import scratch_folders
+from diskbook.runs import notebook_process
 from diskbook.runs.execute_notebook import EXIT_USER_ERROR
 from diskbook.runs.progress import Progress
 from diskbook.store.run import Run
@@ -50,7 +45,7 @@ def analysing(run: Run, scenario: str | None = None) -> Iterator[None]:
     """
     sources, file = notebooks(run, scenario)
     progress = Progress(run.folder / "ledger.jsonl", 0, 0)
-    with signals(), scratch() as place, executing(run, sources[-1], place, progress, file):
+    with signals(), notebook_process.scratch() as place, executing(run, sources[-1], place, progress, file):
         yield
 
 
@@ -68,14 +63,6 @@ def resume(run: Run, file: Path | None) -> str:
     """Return the command that goes on with a run."""
     own = f"{file} " if file and beside.names(run.scenario, file) else ""
     return f"diskbook run {own}--resume {run.name}"
-
-
-@contextlib.contextmanager
-def scratch() -> Iterator[Path]:
-    """Make a folder for what Jupyter writes about; those that killed runs have left go as well."""
-    scratch_folders.clear()
-    with tempfile.TemporaryDirectory(prefix=f"{scratch_folders.PREFIX}{os.getpid()}-") as name:
-        yield Path(name)
 
 
 def execute(run: Run, source: Path, place: Path, progress: Progress, file: Path | None) -> None:
@@ -109,7 +96,9 @@ def executing(run: Run, source: Path, place: Path, progress: Progress, file: Pat
     parameters = {"run": os.path.relpath(run.folder, paths.ROOT)}
     log = place / f"{name}.log"
     with log.open("wb") as output:
-        child = _spawn(run, source, parameters, place, output, file)
+        child = notebook_process.spawn(
+            source, place / source.name, parameters, place, output, {beside.VARIABLE: str(file or "")}
+        )
         try:
             _await_begin(child, place / source.name)
             yield
@@ -117,7 +106,7 @@ def executing(run: Run, source: Path, place: Path, progress: Progress, file: Pat
                 progress.follow()
                 time.sleep(0.1)
         finally:
-            _end(child)
+            notebook_process.end(child)
             progress.follow()
             progress.close()
             with contextlib.suppress(DiskbookError):  # why the stage ended matters more
@@ -139,40 +128,6 @@ def _keep_executed(run: Run, executed: Path) -> None:
     if executed.exists():
         (run.folder / "notebooks").mkdir(exist_ok=True)
         run.write(f"notebooks/{executed.name}", executed.read_bytes())
-
-
-def _spawn(
-    run: Run, source: Path, parameters: Mapping[str, Any], scratch: Path, output: Any, file: Path | None
-) -> subprocess.Popen[bytes]:
-    places = [os.path.relpath(source, paths.ROOT), str(scratch / source.name)]
-    command = [sys.executable, "-m", "diskbook.runs.execute_notebook", *places, json.dumps(parameters)]
-    if shutil.which("setpriv"):  # Linux: the stage ends with this process even if that is killed
-        command = ["setpriv", "--pdeathsig", "KILL", *command]
-    # The user's own IPython settings must not change a run, nor the run leave files there.
-    own = {name: str(scratch / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
-    own |= {beside.VARIABLE: str(file or ""), beside.REPORT_LATER: "1"}
-    return subprocess.Popen(
-        command,
-        cwd=paths.ROOT,
-        env={**os.environ, **own, "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End a stage's process and its kernel, where they still run. A kernel without its parent ends itself."""
-    if child.poll() is not None:
-        return
-    process = psutil.Process(child.pid)
-    family = [*process.children(recursive=True), process]
-    for member in family:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            member.kill()
-    psutil.wait_procs(family, timeout=10)
-    child.wait()
 
 
 def _failure(run: Run, name: str, status: int, log: str, resume: str) -> DiskbookError:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from diskbook.base.errors import DiskbookError, Stopped
-from diskbook.remote import address as addresses, fetch as fetching, push as pushing
+from diskbook.catalogue import join as own_catalogue, stored as catalogue
+from diskbook.remote import address as addresses, contents, fetch as fetching, lease, push as pushing
 from diskbook.remote.address import Address
-from diskbook.remote.keep import keeping
+from diskbook.remote.keep import Prepare, keeping
+from diskbook.remote.objects import open_objects
 from diskbook.remote.push import Pushed
+from diskbook.remote.record import State
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
 
@@ -29,7 +34,15 @@ def push(name: str, store: str) -> Pushed:
     """
     place, run = addresses.parse(store), runs.open_run(name)
     with session.session(run):
-        return pushing.push(run.folder, place, run.done("benchmark"))
+        pushed = pushing.push(run.folder, place, run.done("benchmark"))
+        _join(place, run)
+    return pushed
+
+
+def _join(store: Address, run: Run) -> None:
+    """Let a run that is whole in a store join its catalogue, if that can be."""
+    if why := catalogue.join(store, run):
+        print(f"diskbook: {why}", file=sys.stderr)
 
 
 def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tuple[Run, bool]:
@@ -48,6 +61,8 @@ def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tu
     place = addresses.run(text)
     folder = (target or runs.runs_root()) / place.name
     changed = fetching.fetch(place, folder, unfinished)
+    if changed and (why := own_catalogue.join_finished(Run(folder.absolute()))):
+        print(f"diskbook: {why}", file=sys.stderr)
     return runs.open_run(folder.absolute()), changed
 
 
@@ -57,15 +72,32 @@ def place_of(run: Run, store: str | None) -> Address | None:
 
 
 @contextlib.contextmanager
-def kept(run: Run, place: Address | None) -> Iterator[None]:
+def kept(
+    run: Run,
+    place: Address | None,
+    lease_s: float = lease.LEASE_S,
+    prepare: Prepare = lambda state: None,
+) -> Iterator[None]:
     """Keep a run in a store for the length of a with block, if in any; it ends when another takes it over.
+
+    Parameters
+    ----------
+    run, place
+        The run, and its address.
+    lease_s
+        For how long it is taken for owned without a sign of life.
+    prepare
+        Makes its folder as soon as it is owned, or brings it up to date (`keeping`).
 
     Raises
     ------
+    HeldError
+        When another works on it.
     DiskbookError
-        When another works on it, or has taken it over.
+        When another has taken it over, or it cannot be stored.
     """
     if place is None:
+        prepare(State())
         yield
         return
 
@@ -73,9 +105,10 @@ def kept(run: Run, place: Address | None) -> Iterator[None]:
         print(f"diskbook: {error}; stopping", flush=True)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    with _gone_on_there(run, place), keeping(run.folder, place, lost, lambda: run.done("benchmark")):
-        with session.held(run):
-            yield
+    owned = keeping(run.folder, place, lost, lambda: run.done("benchmark"), lease_s, prepare)
+    with _gone_on_there(run, place), owned, session.held(run):
+        yield
+    _join(place.parent, run)
 
 
 @contextlib.contextmanager
@@ -111,3 +144,29 @@ def working_copy(name: str) -> tuple[Run, Address | None]:
     if not addresses.is_address(name):
         return runs.open_run(name), None
     return fetch(name, unfinished=True)[0], addresses.run(name)
+
+
+def bring(place: Address, folder: Path) -> State:
+    """Bring a run's folder as far as the run has come in its store.
+
+    What is here stays where it is as far, or further. It goes where the run went on without it: it belongs to
+    one who was replaced while no store could be reached. Only for folders that are kept for a store.
+
+    Returns
+    -------
+    State
+        What is stored.
+    """
+    objects = open_objects(place)
+    state = lease.read(objects).state
+    if not state.ledger_size():
+        return state
+    # By the ledger: whoever takes a run over adds to it first.
+    if folder.exists() and contents.ledger_of(folder).startswith(pushing.ledger_of(state, objects)):
+        return state
+    try:
+        fetching.fetch(place, folder, unfinished=True)
+    except fetching.AnotherRunError:
+        shutil.rmtree(folder)
+        fetching.fetch(place, folder, unfinished=True)
+    return state

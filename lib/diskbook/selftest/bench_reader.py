@@ -22,6 +22,7 @@ from datetime import datetime
 from pathlib import Path
 
 from diskbook.base import paths
+from diskbook.catalogue import rebuild
 from diskbook.selftest import many_runs
 from diskbook.store.run import Run
 
@@ -71,6 +72,8 @@ def commands(scratch: Path) -> Iterator[Row]:
     names = [_copied(alike, runs / f"alike-{number}").name for number in range(RUNS_COMPARED)]
     yield Row(f"compare, {RUNS_COMPARED} runs", _seconds(["compare", *names], runs), 5.0)
     folder = many_runs.many(scratch / "many", RUNS_OF_SITE)
+    rebuild.rebuild(folder)
+    yield Row(f"list, {RUNS_OF_SITE} runs", _best(["list"], folder), 2.0)
     asked = ["site", "--runs", str(folder), "--out", str(scratch / "site")]
     yield Row(f"site, {RUNS_OF_SITE} runs", _seconds(asked, runs), 20.0)
 

@@ -42,7 +42,7 @@ def _rows(record: type[Record], prefix: str) -> Iterator[str]:
         yield f"| `{prefix}{name}` | {_kind(kind)} | {field.description or ''} |"
         inner = [item for item in get_args(kind) if isinstance(item, type) and issubclass(item, Record)]
         if inner:
-            yield from _rows(inner[0], f"{prefix}{name}[].")
+            yield from _rows(inner[0], f"{prefix}{name}{'[]' * (get_origin(kind) is list)}.")
 
 
 def _kind(kind: Any) -> str:
@@ -52,7 +52,9 @@ def _kind(kind: Any) -> str:
     if get_origin(kind) is dict:
         return f"object of {_kind(get_args(kind)[1])}s"
     if isinstance(kind, types.UnionType):
-        return "number or null"
+        return f"{_kind(get_args(kind)[0])} or null"
+    if kind is Any:
+        return "value"
     if issubclass(kind, Record):
         return "object"
     return {str: "text", bool: "true or false", int: "whole number", float: "number"}[kind]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pandas as pd
 
-from diskbook.figures import ArmLook
 from diskbook.scenario.model import Scenario
 from diskbook.stats.compare import Compared
 from diskbook.stats.protocol import Conformance
 from diskbook.store.run import Run
 from diskbook.store.tables import Tables
+
+if TYPE_CHECKING:  # matplotlib takes long to import, and who lists runs draws nothing
+    from diskbook.figures import ArmLook
 
 
 class ReplicateCost(NamedTuple):

@@ -33,10 +33,15 @@ class Document(Record):
     COMMAND: ClassVar[str]
     VERSION: ClassVar[int] = 1
 
+    @classmethod
+    def schema_name(cls) -> str:
+        """Command and version, as the key `schema` names them."""
+        return f"diskbook/{cls.COMMAND}/{cls.VERSION}"
+
     @property
     def text(self) -> str:
         """The document as JSON text."""
-        content = {"schema": f"diskbook/{self.COMMAND}/{self.VERSION}", **self.model_dump(mode="json")}
+        content = {"schema": self.schema_name(), **self.model_dump(mode="json")}
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
 
 
@@ -245,6 +250,233 @@ class Verify(Document):
     n_faults: int
 
 
+class ComparedRun(Record):
+    """A run that was compared; its keys are those of the table."""
+
+    letter: str = Field(description="A is the run that the others are held against")
+    Run: str
+    Provenance: str
+    Measured: str = Field(description="hours in which it was measured")
+    Replicates: int
+
+
+class ChangedRow(Record):
+    """What is not the same in all runs."""
+
+    kind: str
+    what: str
+    values: dict[str, str] = Field(description="by run")
+
+
+class PairRow(Record):
+    """A comparison in two runs."""
+
+    family: str
+    arm: str
+    base_arm: str
+    workload: str
+    direction: str
+    metric: str
+    first_run: str
+    run: str
+    scope: str
+    first_ratio: Number
+    first_ratio_low: Number
+    first_ratio_high: Number
+    first_n_replicates: int
+    first_n_blocks: int
+    ratio: Number
+    ratio_low: Number
+    ratio_high: Number
+    n_replicates: int
+    n_blocks: int
+    ratio_of_ratios: Number = Field(description="ratio of run / ratio of first_run")
+    low: Number
+    high: Number
+    level: Number = Field(description="of the interval, 0.95 for 95 %")
+    p: Number = Field(description="of: the ratios are one")
+    p_adjusted: Number = Field(description="among all that were compared")
+    verdict: str = Field(description='"" where none may be given')
+    notes: str = Field(description="why, and what would help")
+    provenance: str
+
+
+class SpreadRow(Record):
+    """Spread of a comparison between three runs or more."""
+
+    arm: str
+    base_arm: str
+    workload: str
+    direction: str
+    metric: str
+    sd: Number = Field(description="standard deviation of log ratios between runs")
+    low: Number
+    high: Number
+    p: Number = Field(description="of: all runs share one ratio")
+    n_runs: int
+    has_disks: bool = Field(description="whether the difference between disks is in it")
+
+
+class LeftOutRow(Record):
+    """What asked another question."""
+
+    run: str
+    what: str
+    why: str
+
+
+class FailOver(Record):
+    """The outcome of --fail-over."""
+
+    exit_code: int
+    words: str
+
+
+class Compare(Document):
+    """Runs held against the first of them."""
+
+    COMMAND: ClassVar[str] = "compare"
+
+    provenance: str
+    runs: list[ComparedRun]
+    changed: list[ChangedRow]
+    comparisons: list[PairRow]
+    between_runs: list[SpreadRow]
+    left_out: list[LeftOutRow]
+    fail_over: FailOver | None = Field(description="null without --fail-over")
+
+
+class OverRunsRow(Record):
+    """A comparison in all runs of a kind: provenance, scope and stratum."""
+
+    family: str
+    arm: str
+    base_arm: str
+    workload: str
+    direction: str
+    metric: str
+    provenance: str
+    scope: str
+    stratum: str = Field(description='from where zone-redundant disks answer; "" where that is not known')
+    n_runs: int
+    n_without_ratio: int = Field(description="runs whose ratio is withheld, by a cap or a gate")
+    verdicts: dict[str, int] = Field(description="runs by the verdict of their own analysis")
+    ratio_median: Number = Field(description="median of the ratios of the runs; no run is pooled")
+    ratio_smallest: Number
+    smallest_run: str
+    ratio_largest: Number
+    largest_run: str
+    log_sd: Number = Field(description="standard deviation of log ratios between runs; null of fewer than 3")
+    log_sd_low: Number
+    log_sd_high: Number
+    p: Number = Field(description="of: all runs share one ratio; null where replicates say nothing of it")
+    has_disks: bool = Field(description="whether the difference between disks is in log_sd")
+
+
+class LeftOutRuns(Record):
+    """What asked another question, or could not be read."""
+
+    n_runs: int
+    what: str
+    why: str
+
+
+class CompareRuns(Document):
+    """One scenario over all its runs (`compare --scenario`)."""
+
+    COMMAND: ClassVar[str] = "compare-scenario"
+
+    scenario: str
+    provenance: str
+    n_runs: int
+    n_replicates: int
+    first_day_utc: str
+    last_day_utc: str
+    comparisons: list[OverRunsRow]
+    left_out: list[LeftOutRuns]
+
+
+class Catalog(Document):
+    """The catalogue that was made anew, with its number of rows."""
+
+    COMMAND: ClassVar[str] = "catalog"
+
+    folder: str = Field(description="of the catalogue, or its address")
+    n_runs: int
+    n_comparisons: int = Field(description="rows: a comparison in one scope")
+    n_trials: int = Field(description="rows: a trial in one direction")
+    n_bins: int = Field(description="bins of latency histograms")
+    left_out: list[str] = Field(description="runs that are not in it, and why")
+
+
+class BatchPlanRow(Record):
+    """A run of a batch, before it is begun."""
+
+    run: str
+    label: str
+    state: str
+    reason: str
+    expected_usd: float
+    seconds: float
+    prices: str = Field(description="where they are from")
+
+
+class BatchPlan(Document):
+    """What a batch would cost and take (`batch --dry-run`)."""
+
+    COMMAND: ClassVar[str] = "batch-plan"
+
+    batch: str
+    runs: list[BatchPlanRow]
+    expected_usd: float
+    spent_usd: float
+    limit_usd: Number = Field(description="null where there is none")
+    fits: bool = Field(description="whether the limit allows all of it")
+    seconds: float
+
+
+class BatchRow(Record):
+    """A run of a batch."""
+
+    run: str
+    folder: str = Field(description="of the run, or of what is here of a stored one, from the batch's folder")
+    label: str
+    scenario: str
+    preset: str
+    cloud: str
+    emulator_profile: str | None
+    settings: dict[str, Any]
+    region: str
+    provenance: str
+    state: str
+    reason: str
+    answer: str
+    report: str | None = Field(description="address from the batch's page; null where there is none")
+    log: str | None
+    still_stands: str
+    expected_usd: float = Field(description="still to come")
+    estimated_usd: float = Field(description="what the machines made so far were expected to cost")
+    spent_usd: float
+    seconds: float
+
+
+class Batch(Document):
+    """What a batch came to."""
+
+    COMMAND: ClassVar[str] = "batch"
+
+    batch: str
+    exit_code: int
+    runs: int
+    finished: int
+    failed: int
+    left: int
+    limit_usd: Number = Field(description="null where there is none")
+    spent_usd: float
+    notebook: str | None = Field(description="the campaign's, from the batch's page; null until it is made")
+    rows: list[BatchRow]
+
+
 class EmulatorRow(Record):
     """An emulator of this user."""
 
@@ -330,5 +562,10 @@ DOCUMENTS = (
     Import,
     Sweep,
     Verify,
+    Compare,
+    CompareRuns,
+    Catalog,
+    BatchPlan,
+    Batch,
     Emulators,
 )

@@ -11,8 +11,8 @@ import pandas as pd
 
 from diskbook.base import quantities
 from diskbook.base.units import percent
-from diskbook.figures.style import label
 from diskbook.reference import noise
+from diskbook.scenario.arm_words import label
 from diskbook.scenario.model import Scenario, Workload
 from diskbook.show import load_names
 from diskbook.show.analysed import ReplicateCost
@@ -36,6 +36,8 @@ METRIC_WORDS = {
     "iops": "rate in IOPS",
     "throughput_mb_s": "throughput",
 }
+PLAIN_IN_BOTH = f"{BOTH_ARMS}: {PLAIN_WRITE}"
+"""In the warnings of a comparison: both arms did plain writes where durable ones were asked for."""
 
 
 def workload_words(scenario: Scenario, plain: Collection[str] = ()) -> dict[str, str]:
@@ -54,7 +56,7 @@ def load_words(item: Workload, *, plain: bool = False) -> str:
 
 def is_plain(row: Row) -> bool:
     """Whether both arms did plain writes where durable ones were asked for (`tool.flagged`)."""
-    return f"{BOTH_ARMS}: {PLAIN_WRITE}" in (row["warnings"] or "")
+    return PLAIN_IN_BOTH in (row["warnings"] or "")
 
 
 def _arm(scenario: Scenario, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import os
 import re
@@ -16,11 +17,13 @@ import pandas as pd
 from diskbook.analysis import report
 from diskbook.base import quantities
 from diskbook.base.errors import DiskbookError
-from diskbook.figures.style import label
+from diskbook.catalogue import read as catalogue
+from diskbook.scenario.arm_words import label
 from diskbook.scenario.model import Scenario
 from diskbook.show import html, sentences
 from diskbook.show.tables import capital
 from diskbook.store.run import Run
+from diskbook.tables import schema
 from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 
 HEADLINE = "headline"
@@ -95,13 +98,31 @@ def read_all(folder: Path) -> tuple[list[Entry], list[str]]:
     """
     if not folder.is_dir():
         raise DiskbookError(f"{folder} is no folder; name one that holds runs")
+    seen = catalogue.view(folder).tell()
+    known, compared = _catalogued(seen)
     entries, unreadable = [], []
     for path in sorted(folder.glob("*/manifest.json")):
+        name = path.parent.name
         try:
-            entries.append(read(Run(path.parent)))
+            entries.append(
+                _joined(path.parent, known[name], compared) if name in known else read(Run(path.parent))
+            )
         except (DiskbookError, KeyError, TypeError, ValueError) as error:
-            unreadable.append(f"{path.parent.name}: {_words(error)}")
+            unreadable.append(f"{name}: {_words(error)}")
     return sorted(entries, key=lambda entry: (entry.date, entry.name), reverse=True), unreadable
+
+
+def _catalogued(seen: catalogue.View) -> tuple[dict[str, dict[str, Any]], dict[str, pd.DataFrame]]:
+    """Rows of the runs that the catalogue has as they are now, and their comparisons."""
+    rows = seen.joined("runs", None, ["run", "answer", "scenario_json", "manifest_json"]).to_pylist()
+    compared = seen.joined("comparisons", None, ["run", *schema.COMPARISONS.names]).to_pandas()
+    return {row["run"]: row for row in rows}, dict(iter(compared.groupby("run", sort=False)))
+
+
+def _joined(folder: Path, row: Mapping[str, Any], compared: Mapping[str, pd.DataFrame]) -> Entry:
+    """Entry of a run that the catalogue has as it is now."""
+    scenario = catalogue.scenario_of(row["scenario_json"], row["run"])
+    return _entry(folder, json.loads(row["manifest_json"]), scenario, row["answer"], compared.get(row["run"]))
 
 
 def _words(error: Exception) -> str:
@@ -116,21 +137,31 @@ def read(run: Run) -> Entry:
     DiskbookError
         When its manifest is missing, damaged or of another schema.
     """
-    manifest, scenario = run.manifest, run.scenario
-    page = run.folder / "report.html"
+    return _entry(run.folder, run.manifest, run.scenario, _answer(run), _comparisons(run))
+
+
+def _entry(
+    folder: Path,
+    manifest: Mapping[str, Any],
+    scenario: Scenario,
+    answer: str | None,
+    comparisons: pd.DataFrame | None,
+) -> Entry:
+    page, provenance = folder / "report.html", manifest["provenance"]
+    answer = "no answer yet: it was not analysed" if answer is None else answer
     return Entry(
-        name=run.name,
-        slug=slug(run.name),
+        name=folder.name,
+        slug=slug(folder.name),
         scenario=scenario.name,
         title=scenario.scenario.title,
         question=scenario.scenario.question,
-        answer=capital(_answer(run, manifest["provenance"])),
-        provenance=manifest["provenance"],
+        answer=capital(answer.removeprefix(f"{provenance}: ")),
+        provenance=provenance,
         preset=str(manifest.get("preset") or "none"),
         date=str(manifest.get("created_utc", ""))[:16].replace("T", " "),
         region=scenario.region,
         facts=tuple(_facts(manifest, scenario)),
-        estimates=tuple(_estimates(run, scenario)),
+        estimates=() if comparisons is None else tuple(_estimates(comparisons, scenario)),
         report=page if page.is_file() and not page.is_symlink() else None,
     )
 
@@ -142,11 +173,19 @@ def slug(name: str) -> str:
     return plain if plain == name else f"{plain or 'run'}-{digest}"
 
 
-def _answer(run: Run, provenance: str) -> str:
+def _answer(run: Run) -> str | None:
     try:
-        return report.headline(run).removeprefix(f"{provenance}: ")
+        return report.headline(run)
     except DiskbookError:
-        return "no answer yet: it was not analysed"
+        return None
+
+
+def _comparisons(run: Run) -> pd.DataFrame | None:
+    path = run.folder / "comparisons.csv"
+    try:
+        return pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(NUMBERS, ""))
+    except (OSError, pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
+        return None
 
 
 def _facts(manifest: Mapping[str, Any], scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -162,14 +201,9 @@ def _facts(manifest: Mapping[str, Any], scenario: Scenario) -> Iterator[tuple[st
     yield "Versions", ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
-def _estimates(run: Run, scenario: Scenario) -> Iterator[Estimate]:
+def _estimates(comparisons: pd.DataFrame, scenario: Scenario) -> Iterator[Estimate]:
     """Comparisons of an analysed run, headlines first, each in the scope that its answer has."""
-    path = run.folder / "comparisons.csv"
-    try:
-        table = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(NUMBERS, ""))
-    except (OSError, pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
-        return
-    rows = sorted(sentences.chosen(table).to_dict("records"), key=_place(scenario))
+    rows = sorted(sentences.chosen(comparisons).to_dict("records"), key=_place(scenario))
     loads = sentences.workload_words(scenario)
     yield from (_estimate(row, scenario, loads) for row in rows)
 

@@ -93,7 +93,7 @@ def within_replicates(log_ratios: np.ndarray, level: float = LEVEL) -> Interval:
     return student(mean, np.where(df > 0, se, np.nan), np.where(df > 0, df, np.nan), level)
 
 
-def quantile(level: float, df: float | np.ndarray) -> np.ndarray:
+def quantile(level: float | np.ndarray, df: float | np.ndarray) -> np.ndarray:
     """Quantile of Student's t that a two-sided interval takes: half-width = quantile x standard error.
 
     Parameters

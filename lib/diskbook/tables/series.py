@@ -6,10 +6,16 @@ limits and credits are drawn on by both.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
+
+from diskbook.base.lazily import Lazily
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = Lazily("pandas")
 
 FLAT_CV = 0.003
 FLAT_SAMPLES = 30

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
+from diskbook.base.lazily import Lazily
 from diskbook.base.units import MB
 from diskbook.tables.series import Samples, flat_trials
 from diskbook.tables.totals import (
@@ -27,6 +27,11 @@ from diskbook.tables.totals import (
 )
 from diskbook.tables.vocabulary import CreditState, Label
 from diskbook.throttling import saturation
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = Lazily("pandas")
 
 __all__ = [
     "LIMITS",

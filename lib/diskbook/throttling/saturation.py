@@ -15,11 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
+from diskbook.base.lazily import Lazily
 from diskbook.tables.vocabulary import Label
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = Lazily("pandas")
 
 SATURATED = 2.0
 """I/Os in flight as a multiple of those that the rate needs, from which on half of the wait is a queue."""

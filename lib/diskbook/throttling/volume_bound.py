@@ -17,16 +17,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 
+from diskbook.base.lazily import Lazily
 from diskbook.base.units import KIB, MB
 from diskbook.scenario.model import VolumeKind
 from diskbook.scenario.volume_rules import COPIES
 from diskbook.throttling.credit import BURST_S
 from diskbook.throttling.limits import LIMITS, Limit
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = Lazily("pandas")
 
 IOS_A_WRITE: Mapping[str, int] = {**COPIES, "nested-parity": 8}
 """I/Os of all disks together that a small write takes: its copies; of parity, reads and writes in place."""

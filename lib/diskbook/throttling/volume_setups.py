@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
+from diskbook.base.lazily import Lazily
 from diskbook.reference import catalog, disk_options
 from diskbook.scenario import fleets, volume_words
 from diskbook.scenario.model import Disk, Scenario, Volume
 from diskbook.throttling import credit, volume_bound
 from diskbook.throttling.credit import Part
 from diskbook.throttling.volume_bound import Rates, Setup, Shape
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = Lazily("pandas")
 
 _RATES = ("iops", "mb_s", "burst_iops", "burst_mb_s")
 

@@ -11,7 +11,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.selftest.fuzz import run as fuzz
 from diskbook.selftest.fuzz.targets import Target, targets
 
-COUNT = 20_000
+COUNT = 10_000
 SEED = 20_261_120
 
 

@@ -1,0 +1,27 @@
+"""Libraries that are imported when something of them is first asked for.
+
+An emulator, and a command that only looks at a run, never make a table; pandas takes most of their start.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class Lazily:
+    """A library by its name; whatever is asked of it is asked of the library.
+
+    A module names it where it would import the library, and imports that for the checker of types alone::
+
+        if TYPE_CHECKING:
+            import pandas as pd
+        else:
+            pd = Lazily("pandas")
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)

@@ -1,0 +1,57 @@
+"""What the process of a run is told: all it needs to run the item, or what is left of it, anywhere."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import asdict, dataclass
+
+from diskbook.batch.item import Asked
+from diskbook.remote.lease import LEASE_S
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a process is to run. It can be written as JSON and sent anywhere.
+
+    Attributes
+    ----------
+    name
+        Name of the run, which its content has given it.
+    asked
+        What it is.
+    limit_usd
+        What it may cost, all its sessions together; None for the limit that it has by itself.
+    start
+        Name of this start of the run: one that has it already is a copy that nobody asked for.
+    store
+        Where the run is kept while it is worked on.
+    is_copy
+        The folder here is for the store alone: not among this machine's runs, and gone when all is stored.
+    lease_s
+        For how long the run is taken for owned without a sign of life.
+    """
+
+    name: str
+    asked: Asked
+    limit_usd: float | None = None
+    start: str = ""
+    store: str | None = None
+    is_copy: bool = False
+    lease_s: float = LEASE_S
+
+    @property
+    def text(self) -> str:
+        """The order as JSON."""
+        return json.dumps(asdict(self))
+
+
+def new_start() -> str:
+    """Name for a start of a run."""
+    return secrets.token_hex(8)
+
+
+def read(text: str) -> Order:
+    """Read an order."""
+    content = json.loads(text)
+    return Order(**{**content, "asked": Asked(**content["asked"])})

@@ -1,0 +1,92 @@
+"""Where a batch looks for its runs: among those of this machine, or in the store where workers keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from diskbook.analysis import report as reports
+from diskbook.base.errors import DiskbookError
+from diskbook.batch import standing as standings
+from diskbook.batch.item import Item
+from diskbook.batch.standing import REPORT, Standing, State
+from diskbook.remote import fetch
+from diskbook.remote.address import Address
+from diskbook.store.run import Run
+
+_AT_ONCE = 8
+_WANTED = {"manifest.json", "plan.json", "comparisons.csv", "headline.txt", REPORT}
+"""What says how far a run is, what it cost and what it answers: a thousand runs of this fit a laptop."""
+
+
+class Shelf(Protocol):
+    """Where the runs of a batch are."""
+
+    def run_of(self, item: Item) -> Run:
+        """The run of an item, whether or not it has begun."""
+
+    def look(self, item: Item) -> Standing:
+        """How far it is."""
+
+
+class Here:
+    """Runs of this machine."""
+
+    def run_of(self, item: Item) -> Run:
+        """See `Shelf`."""
+        return standings.run_of(item)
+
+    def look(self, item: Item) -> Standing:
+        """See `Shelf`."""
+        return standings.of(item)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Runs in a store; `folder` gets of each what says how far it is, and its report."""
+
+    store: Address
+    folder: Path
+
+    def run_of(self, item: Item) -> Run:
+        """See `Shelf`."""
+        return Run(self.folder / item.name)
+
+    def look(self, item: Item) -> Standing:
+        """See `Shelf`: finished is what is whole in the store."""
+        run = self.run_of(item)
+        stored = fetch.fetch_part(self.store / item.name, run.folder, _WANTED.__contains__)
+        if not stored.number and run.folder.exists():
+            raise DiskbookError(f"{self.store / item.name} is gone; restore it, or remove {run.folder}")
+        standing = standings.of(item, run)
+        is_cut = standing.state == State.FINISHED and stored.complete is None
+        return replace(standing, state=State.CUT) if is_cut else standing
+
+
+def looks(shelf: Shelf, items: Iterable[Item]) -> list[Standing | DiskbookError]:
+    """Look at many runs side by side, since a store answers slowly; what is damaged comes as its error."""
+
+    def one(item: Item) -> Standing | DiskbookError:
+        try:
+            return shelf.look(item)
+        except DiskbookError as error:
+            return error
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(one, items))
+
+
+def report_of(run: Run) -> Path:
+    """Where the report of a run is, once it has one."""
+    return run.folder / REPORT
+
+
+def answer_of(run: Run) -> str:
+    """Answer of a finished run in one sentence; empty where it cannot be read."""
+    try:
+        return reports.headline(run)
+    except DiskbookError:
+        return ""

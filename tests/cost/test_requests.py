@@ -1,0 +1,48 @@
+"""Requests of a run as planned, beside those that the committed samples have counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from diskbook import load
+from diskbook.base import paths
+from diskbook.cost import requests
+from diskbook.plan.sample_size import Target
+from diskbook.plan.text import Sources, plan_text
+from diskbook.store.run import Run
+
+SAMPLES = sorted(path.parent for path in paths.RUNS.glob("sample-*/ledger.jsonl"))
+
+
+def counted(sample: Run) -> dict[str, int]:
+    """What a sample's first provisioning has sent."""
+    events: list[dict[str, Any]] = sample.ledger()
+    return next(dict(row["requests"]) for row in events if row["event"] == "stage" and row.get("requests"))
+
+
+@pytest.mark.parametrize("folder", SAMPLES, ids=lambda folder: folder.name)
+def test_creating_is_planned_as_it_was_counted(folder: Any) -> None:
+    sample = Run(folder)
+    sent = counted(sample)
+    polls = sent.pop("GET operations") + sent.pop("GET asyncoperations", 0)
+    assert dict(requests.creating(sample.scenario)) == sent
+    # On the emulator answers take part of the time between polls, so that fewer are sent.
+    assert 0.95 * polls <= requests.creation_polls(sample.scenario) <= 1.2 * polls
+
+
+def test_moves_are_those_of_the_plan() -> None:
+    scenario = load.load("zone-disks", "standard")
+    moves = requests.of_run(scenario).moves / scenario.design.replicates
+    assert f"attach and detach calls: {moves:.0f} a replicate" in plan_text(scenario, Target(), Sources(), "")
+
+
+def test_polls_follow_the_pace_of_the_clients() -> None:
+    assert (
+        requests.polls(0.5) == 1
+        and requests.polls(12) == 12
+        and requests.polls(168, 50) < requests.polls(168)
+    )
+    made = requests.of_run(load.load("first-run", "standard"))
+    assert made.total == made.writes + made.reads + made.polls + made.moves

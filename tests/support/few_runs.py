@@ -1,0 +1,22 @@
+"""A folder of three analysed runs, two of them of one scenario, for tests of the catalogue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from diskbook.base import paths
+from diskbook.selftest import many_runs
+
+NAMES = ("shared-zrs-0", "shared-zrs-1", "zone-disks-2")
+
+
+def made(folder: Path) -> Path:
+    """Write three analysed runs, two of them of one scenario; none has joined."""
+    folder.mkdir()
+    for day, name in enumerate(NAMES):
+        sample = f"sample-{name[:-2]}"
+        table = pd.read_csv(paths.RUNS / sample / "comparisons.csv", keep_default_na=False)
+        many_runs.write(folder / name, many_runs.manifest_of(sample), table, day)
+    return folder

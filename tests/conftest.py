@@ -38,6 +38,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from diskbook.base import aside
 from support import browser, real_path
 from support.arm_plane import plane
 
@@ -219,6 +220,13 @@ def _may_start(item: pytest.Item) -> bool:
 
 
 sys.addaudithook(_refuse_processes)
+
+
+@pytest.fixture(autouse=True)
+def _draws_by_itself(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are drawn in one process where a test may start none."""
+    if not _may_start(request.node):
+        monkeypatch.setattr(aside, "_possible", lambda: False)
 
 
 def _locks(item: pytest.Item) -> tuple[int, int]:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import psutil
 import pytest
 
 import diskbook
 from diskbook.base.errors import DiskbookError
-from diskbook.runs import kernel_sockets, scratch_folders
+from diskbook.runs import kernel_ahead, kernel_sockets, scratch_folders
 from diskbook.runs.execute_notebook import USER_ERRORS
 
 # What the kernel, and the process that executes the notebook, listen on.
@@ -122,3 +123,25 @@ def test_every_error_of_ours_is_told_as_a_sentence() -> None:
     while more := {name for name, base in classes if base in ours} - ours:
         ours |= more
     assert ours == set(USER_ERRORS)
+
+
+AHEAD = """import os
+import sys
+
+print(sys.stdin.read(), os.environ["MPLBACKEND"], "pandas" in sys.modules, len(sys.argv))"""
+
+
+@pytest.mark.emulator
+def test_a_kernel_has_imported_what_cells_begin_with_and_is_otherwise_as_ever(tmp_path: Path) -> None:
+    done, text = execute(tmp_path, AHEAD, "from diskbook.tables import schema\nfrom diskbook import nothing")
+    assert text.split()[:2] == ["module://matplotlib_inline.backend_inline", "True"]
+    assert done.returncode == 1 and "cannot import name 'nothing'" in done.stderr
+
+
+@pytest.mark.emulator
+def test_a_kernel_that_nobody_takes_ends(tmp_path: Path) -> None:
+    with kernel_ahead.begun(tmp_path / "missing.ipynb"):
+        (kernel,) = psutil.Process().children()
+        assert kernel.is_running()
+    assert not kernel.is_running()
+    assert kernel_ahead.taken([], {}, "/") is None

@@ -62,9 +62,9 @@ def taken(
         return None
     kernel = _begun.pop()
     assert kernel.stdin is not None  # it is a pipe
-    told = {"arguments": list(arguments), "environ": dict(environ), "folder": folder}
+    launch = {"arguments": list(arguments), "environ": dict(environ), "folder": folder}
     with contextlib.suppress(BrokenPipeError), kernel.stdin:  # one that died is found dead by who asks it
-        kernel.stdin.write(json.dumps(told).encode() + b"\n")
+        kernel.stdin.write(json.dumps(launch).encode() + b"\n")
     return kernel
 
 
@@ -80,10 +80,10 @@ def go_on(imports: str) -> list[str] | None:
     line = sys.stdin.readline()
     if not line:
         return None
-    told = json.loads(line)
-    os.environ.update(told["environ"])
-    os.chdir(told["folder"])
-    arguments: list[str] = told["arguments"]
+    launch = json.loads(line)
+    os.environ.update(launch["environ"])
+    os.chdir(launch["folder"])
+    arguments: list[str] = launch["arguments"]
     return arguments
 
 

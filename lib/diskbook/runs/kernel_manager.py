@@ -25,8 +25,8 @@ class OwnKernelManager(AsyncKernelManager):
     async def _async_launch_kernel(self, kernel_cmd: list[str], **kw: Any) -> None:
         """Go on with the kernel that was begun ahead, where there is one."""
         local = self.provisioner
-        told = kernel_cmd[len(_PROGRAM) :], kw.get("env") or os.environ, str(kw.get("cwd") or Path.cwd())
-        if isinstance(local, LocalProvisioner) and (kernel := kernel_ahead.taken(*told)):
+        launch = kernel_cmd[len(_PROGRAM) :], kw.get("env") or os.environ, str(kw.get("cwd") or Path.cwd())
+        if isinstance(local, LocalProvisioner) and (kernel := kernel_ahead.taken(*launch)):
             local.process = kernel
             local.pid = local.pgid = kernel.pid  # it leads its session
             self._reconcile_connection_info(local.connection_info)

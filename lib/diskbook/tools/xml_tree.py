@@ -20,7 +20,7 @@ class Refused(ValueError):
     """The XML declares what no result needs (entities, a document type), or nests too deeply."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Node:
     """An element. `closed` is False for one that the file broke off in."""
 

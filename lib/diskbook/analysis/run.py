@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -232,11 +232,7 @@ class Analysis:
 
 
 def analyse(
-    run: str | Path | Run,
-    scenario_file: Path | None = None,
-    *,
-    notebook: str | None = None,
-    tables: Callable[[], store_tables.Tables] | None = None,
+    run: str | Path | Run, scenario_file: Path | None = None, *, notebook: str | None = None
 ) -> Analysis:
     """Open a run and rebuild its tables from raw, which also checks every raw file against its hash.
 
@@ -250,8 +246,6 @@ def analyse(
         The scenario's file as the user named it, for what lies beside it (`beside.module`).
     notebook
         Name of the notebook that asks, which has to be that of the run's scenario.
-    tables
-        Gives the run's tables where somebody has begun to rebuild them.
 
     Raises
     ------
@@ -261,8 +255,7 @@ def analyse(
     opened = run if isinstance(run, Run) else open_run(run)
     if notebook is not None:
         beside.check_notebook(opened, notebook)
-    built = tables() if tables else store_tables.rebuilt(opened)
-    return Analysis(opened, opened.scenario, opened.manifest, built, scenario_file)
+    return Analysis(opened, opened.scenario, opened.manifest, store_tables.rebuilt(opened), scenario_file)
 
 
 def analyse_with(run: str, manifest: Mapping[str, Any]) -> Analysis:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +12,6 @@ from diskbook.cli import complete
 from diskbook.cli.examples import examples
 from diskbook.cli.options import limit_names, limit_numbers
 from diskbook.cli.output import json_option, progress_apart, show, show_json
-
-if TYPE_CHECKING:
-    from diskbook.store.run import Run
 
 
 @click.command(name="list", epilog=examples("diskbook list", "diskbook list --json"))
@@ -229,28 +225,17 @@ def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...
 
     Beside <figure>.svg and <figure>@2x.png there are .caption.txt, .description.txt, .csv, .md and .html.
     """
-    from diskbook.base import aside
-    from diskbook.store import run as runs
-
-    run = runs.open_run(name)
-    tables = aside.begun(lambda: _tables(run))  # beside what takes seconds to import
     from diskbook.analysis import beside, write
     from diskbook.analysis.run import analyse
     from diskbook.figures import Look
+    from diskbook.store import run as runs
 
+    run = runs.open_run(name)
     asked = Look(look["width"], look["theme"], look["svg_text"])
     named = beside.check_file(run, file) if file else None
     target = out or write.folder_of_figures(run)
-    analysis = analyse(run, named, tables=lambda: pickle.loads(tables()))
-    for path in write.export_figures(analysis, target, asked, only, force=look["force"]):
+    for path in write.export_figures(analyse(run, named), target, asked, only, force=look["force"]):
         click.echo(path)
-
-
-def _tables(run: Run) -> bytes:
-    """Rebuild the tables of a run, for another process of this program."""
-    from diskbook.store import tables
-
-    return pickle.dumps(tables.rebuilt(run))
 
 
 @click.command(epilog=examples("diskbook report my-run", "diskbook report my-run --json"))

@@ -128,6 +128,14 @@ def test_no_p99_is_drawn_or_told_where_its_trial_lacks_what_it_needs(
     assert none.data["lat_p99_ms"].isna().all()
 
 
+def test_single_trials_say_nothing_of_how_p99_moves() -> None:
+    table = trials()
+    single = drawn(table[table["trial"].str.endswith("-0")])
+    assert single.title.endswith("p50 becomes 1.6 to 1.9 times as long")
+    assert "p99 1.33 ms" in single.alt and "may be off by one slow moment" in single.description
+    assert "one slow moment" not in drawn(table).description
+
+
 def test_a_trial_of_minutes_needs_no_ramp_for_its_p99() -> None:
     assert (points(trials().assign(ramp_s=0.0, runtime_s=200.0))["p99_lacks"] == "").all()
 

@@ -76,6 +76,15 @@ def test_every_letter_of_a_sample_is_inside_its_picture_wide_and_narrow(name: st
             assert colliding(shown) == [], f"{picture.slug} at {pixels} px"
 
 
+def test_what_is_exported_has_room_at_its_edges() -> None:
+    """Letters are wider in an exported picture than in the pixels that it is laid out for."""
+    ratios = next(picture for picture in drawn("disk-options") if picture.slug == "ratios")
+    with Image.open(io.BytesIO(as_png(ratios))) as image:
+        inked = image.convert("L").point(lambda value: 255 * (value < 200))
+        left, _, right, _ = inked.getbbox()
+        assert left >= 8 and image.width - right >= 8
+
+
 def near_the_edge(figure: Figure, pixels: int, least_px: float = 4.0) -> list[str]:
     """Texts that have less room than that to an edge of the picture, as they are drawn."""
     texts: list[Text] = []

@@ -30,6 +30,8 @@ from diskbook.figures.themes import Theme
 
 PHONE_PX = 480
 """Width of a page up to which a figure is shown as drawn for a phone."""
+_LAYOUT_DPI = 400.0
+"""Letters are as wide there as their outlines; at a page's own pixels hinting makes them up to 2 % narrower."""
 _UNSHOWN = re.compile(r"^.*?(?=<svg)|<title>.*?</title>|<metadata>.*?</metadata>|(?<=>) (?=<)", re.DOTALL)
 _RENDERED: WeakKeyDictionary[Figure, dict[tuple[Theme, bool], bytes]] = WeakKeyDictionary()
 
@@ -270,6 +272,8 @@ def _settle(figure: Figure) -> None:
         for text in figure.findobj(Text):  # those that somebody made without `RC`, in a module of their own
             text.set_parse_math(False)
         FigureCanvasAgg(figure)
+        dpi, figure.dpi = figure.dpi, _LAYOUT_DPI
         for _ in range(2):  # the first time moves what the second goes by
             engine.execute(figure)
+        figure.dpi = dpi
         figure.set_layout_engine("none")

@@ -33,6 +33,8 @@ ABOVE = 0.2
 """Room above the highest mark, as a share of the axis: the cap's name stands there."""
 _RISE = 1.1
 """Multiple of the latency at the lowest rate from which on a rise is spoken of; few trials tell no less."""
+LEAST_TRIALS = 3
+"""Trials of a rate from which on its p99 may carry a title: one slow moment makes that of a single trial."""
 TICK_PT, OF_WIDTH = 36.0, 0.86
 """Room that a tick's label needs, and the part of a figure's width that its axes have."""
 QUANTILES: Mapping[str, tuple[str, Any, bool]] = {
@@ -42,6 +44,7 @@ QUANTILES: Mapping[str, tuple[str, Any, bool]] = {
 NOTE = "Each mark is one trial, lines join medians; dotted: the cap. All panels have one axis of latency."
 FROM_DUE = "Latencies count from when each I/O was due."
 FROM_SENT = "Where latencies count from when an I/O was sent, they are lower bounds."
+FEW_TRIALS = "A p99 of one or two trials may be off by one slow moment."
 NOT_KEPT = "Crosses: the rate was not held."
 LACKS = {
     enough.FEW: f"fewer than {enough.needed(0.99):,} I/Os",
@@ -103,6 +106,8 @@ def _of(points: pd.DataFrame, kind: str, arm: str) -> pd.DataFrame:
 def _note(points: pd.DataFrame, left_out: int) -> str:
     notes = [NOTE, FROM_DUE if points["from_due"].all() else FROM_SENT]
     notes += [NOT_KEPT] * (not points["kept"].all())
+    if points["lat_p99_ms"].any() and _trials_with_p99(points) < LEAST_TRIALS:
+        notes.append(FEW_TRIALS)
     lacking = [(int((points["p99_lacks"] == why).sum()), words) for why, words in LACKS.items()]
     notes += [f"No p99 of {many(number, 'trial')} with {words}." for number, words in lacking if number]
     return " ".join(notes + [f"Not drawn: {many(left_out, 'more curve')}."] * (left_out > 0))
@@ -198,10 +203,17 @@ def _latencies(end: pd.Series, p50: str = "", p99: str = "") -> str:
     return f"{p50}{end['lat_p50_ms']:.2f}{tail}"
 
 
+def _trials_with_p99(points: pd.DataFrame) -> int:
+    """How many trials with a p99 the rates have, at least."""
+    return int(points.groupby(["kind", "arm", "rate_offered"])["lat_p99_ms"].count().min())
+
+
 def _title(points: pd.DataFrame) -> str:
-    """The rise of p99 from end to end, or of p50 where a curve has no p99 at both of its ends."""
+    """The rise of p99 from end to end, or of p50 where the p99 of an end is of few trials, or of none."""
     ends = [_ends(rows) for _, rows in points.groupby(["kind", "arm"])]
-    names = {"lat_p99_ms": "p99", "lat_p50_ms": "p50"}
+    names = {"lat_p50_ms": "p50"}
+    if _trials_with_p99(points) >= LEAST_TRIALS:
+        names = {"lat_p99_ms": "p99", **names}
     whole = [column for column in names if all(end[column] > 0 for pair in ends for end in pair)]
     if not whole:
         return "Latency at the rates held"

@@ -31,7 +31,7 @@ from diskbook.figures.themes import Theme
 PHONE_PX = 480
 """Width of a page up to which a figure is shown as drawn for a phone."""
 _LAYOUT_DPI = 400.0
-"""Letters are as wide there as their outlines; at a page's own pixels hinting makes them up to 2 % narrower."""
+"""Letters are as wide there as their outlines; at those of a page hinting makes them up to 2 % narrower."""
 _UNSHOWN = re.compile(r"^.*?(?=<svg)|<title>.*?</title>|<metadata>.*?</metadata>|(?<=>) (?=<)", re.DOTALL)
 _RENDERED: WeakKeyDictionary[Figure, dict[tuple[Theme, bool], bytes]] = WeakKeyDictionary()
 

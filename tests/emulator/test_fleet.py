@@ -202,10 +202,10 @@ def test_what_a_saturated_write_costs_is_what_the_kind_plants(
 def test_two_volumes_of_a_kind_and_machines_of_a_volume_get_alike(saturated: dict[str, Played]) -> None:
     played = saturated["two-way"]
     rates = {name: one.directions["write"].iops for name, one in played.machines.items()}
-    spread = statistics.stdev(rates.values()) / statistics.mean(rates.values())
-    # `make bench-emulator` has it under 5 % with nothing else running. A load lets machines begin apart (25 %
-    # were seen); a volume that gets half of what the other gets comes to 38 %.
-    assert spread < 0.35
+    volumes = [sum(rates[name] for name in rates if name.startswith(f"vm-two-way-{n}-")) for n in (1, 2)]
+    # `make bench-emulator` has both within 5 % with nothing else running. A load lets machines begin apart: a
+    # spread of four was 47 % then. What is shared wrongly gives a volume half and less, or a machine nothing.
+    assert min(volumes) > 0.5 * max(volumes) and min(rates.values()) > 0.1 * max(rates.values())
     assert played.spread_s("started_utc") < 2.5 and played.spread_s("ended_utc") < 2.5
 
 

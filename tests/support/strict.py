@@ -338,6 +338,8 @@ class Watch:
         @functools.wraps(send)
         def watched(transport: Any, request: Any, **options: Any) -> Any:
             answer = send(transport, request, **options)
+            if ".blob." in (urlsplit(request.url).hostname or ""):  # contents of objects, for other tests
+                return answer
             answer.read()  # operations are asked for as streams
             content = getattr(request, "content", None) or getattr(request, "body", None)
             lines = list(exchange(request.method, request.url, content, answer.status_code, answer.text()))

@@ -71,7 +71,7 @@ def stored(place: Path, run: str) -> tuple[dict[str, Any], list[dict[str, Any]]]
 
 def names(place: Path) -> list[str]:
     """Runs that are in the store."""
-    return sorted(path.name for path in (place / STORE).glob("*"))
+    return sorted(path.name for path in (place / STORE).glob("[!.]*"))
 
 
 def complete(events: list[dict[str, Any]]) -> list[int]:

@@ -31,6 +31,8 @@ USER_ERRORS = (
     "LeaseLostError",
     "HeldError",
     "AnotherRunError",
+    "AgainError",
+    "EngineLostError",
 )
 """DiskbookError and all of its kind: of what a cell raised papermill knows the name alone."""
 EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user

@@ -144,7 +144,7 @@ def stalled(
 def assert_told(found: Measurement, stood_s: float, direction: str) -> None:
     part = found.directions[direction]
     expected = truth(stood_s, 3.0, 0.999) + part.lat_p50_ms
-    assert part.intended.lat_p999_ms == pytest.approx(expected, rel=0.05)
+    assert 0.95 * expected < part.intended.lat_p999_ms < 1.2 * expected  # what else runs here adds to it
     assert part.lat_p99_ms < 0.5 * part.intended.lat_p99_ms  # what fio says of itself hides it
     assert found.rate_windows_low_share > 0.1
     assert part.ios == pytest.approx(1500, rel=0.01)  # and its rate is as asked for

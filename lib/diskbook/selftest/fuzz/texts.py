@@ -49,7 +49,8 @@ class _Structure(HTMLParser):
         self.text = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, *(name for name, _ in attrs)))
+        # A long text makes a table's rows into cards, whose cells name their columns.
+        self.elements.append((tag, *(name for name, _ in attrs if name != "data-label")))
 
     def handle_endtag(self, tag: str) -> None:
         self.elements.append((f"/{tag}",))

@@ -258,7 +258,7 @@ def test_a_rate_below_every_limit_is_not_compared_with_one_on_it(assessed: pd.Da
 def test_stated_limits_stand_beside_the_highest_rate(disk_options: pd.DataFrame) -> None:
     stated = disk_options[disk_options["published"].str.endswith("stated limit")]
     assert stated["value"].tolist() == [40_000, 800, 10_000]
-    # Whether 40,000 a second were reached is how busy the sample's computer was; that none were passed is not.
+    # Whether 40,000 a second were reached is how busy the sample's computer was; that no more were is not.
     reached = stated["measured"] / stated["value"]
     assert reached.between(0.8, 1.05).all()
     assert reached.iloc[1:].tolist() == pytest.approx([1, 1], rel=0.05)

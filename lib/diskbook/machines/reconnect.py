@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
+
+from diskbook.base import environment
 
 CONNECT_S = 10.0
 # A connection may be away for a minute; a job on the machine goes on meanwhile.
-RECONNECT_S = float(os.environ.get("DISKBOOK_RECONNECT_S", "90"))
+RECONNECT_S = environment.seconds("DISKBOOK_RECONNECT_S", usual=90.0, most=3600.0)
 LOOK_S = 3.0  # a machine that does not answer for so long is looked after, again and again
 LOOK_EVERY_S = 10.0
 CUTS = 20  # so often may one command be cut off after a while; a machine that only hangs is given up some day

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from diskbook.base import environment
 from diskbook.base.errors import DiskbookError
 from diskbook.base.visible import visible
 from diskbook.remote import record as records
@@ -27,7 +28,7 @@ from diskbook.remote.objects import Objects
 from diskbook.remote.record import Kind, Record, State
 
 _LONGEST_S = 600.0  # of a lease; a sign of life may name any, and whoever may write there has written it
-LEASE_S = min(float(os.environ.get("DISKBOOK_LEASE_S", "60")), _LONGEST_S)
+LEASE_S = environment.seconds("DISKBOOK_LEASE_S", usual=60.0, most=_LONGEST_S)
 _AT_ONCE = 8
 _LOOKS = 12  # times that a lease is looked at before its owner is taken for dead
 

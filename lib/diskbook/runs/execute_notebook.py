@@ -76,6 +76,8 @@ def _execute(source: str, target: str, parameters: dict[str, Any], sockets: Path
     import papermill
     from traitlets.config import Config
 
+    from diskbook.runs import sparing_engine
+
     # A notebook of somebody's own may name neither kernel nor language; all of ours are Python.
     papermill.execute_notebook(
         source,
@@ -84,6 +86,7 @@ def _execute(source: str, target: str, parameters: dict[str, Any], sockets: Path
         progress_bar=False,
         kernel_name="python3",
         language="python",
+        engine_name=sparing_engine.NAME if _is_analysis(source) else None,
         kernel_manager_class=_MANAGER,
         shutdown_kernel="immediate" if _is_analysis(source) else "graceful",
         config=Config(KernelManager=kernel_sockets.settings(sockets)),

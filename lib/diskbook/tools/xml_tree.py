@@ -40,7 +40,12 @@ class Node:
 
     def first(self, *path: str) -> Node | None:
         """First of those, or None."""
-        return next(self.all(*path), None)
+        if len(path) > 1:
+            return next(self.all(*path), None)
+        for child in self.children:  # a hundred thousand times a report
+            if child.tag == path[0]:
+                return child
+        return None
 
     def word(self, *path: str) -> str:
         """Text of the first of those; empty when there is none."""
@@ -101,7 +106,7 @@ class _Builder:
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if len(self._open) >= MAX_DEPTH:
             raise Refused(f"elements are nested more than {MAX_DEPTH} deep")
-        node = Node(tag, attributes, self._parser.CurrentLineNumber)
+        node = Node(tag, attributes, self._parser.CurrentLineNumber, "", [])
         if self._open:
             self._open[-1].children.append(node)
         else:
@@ -112,8 +117,8 @@ class _Builder:
         self._open.pop().closed = True
 
     def _characters(self, text: str) -> None:
-        if self._open and not self._open[-1].children:
-            self._open[-1].text += text
+        if self._open and not (node := self._open[-1]).children:
+            node.text += text
 
     def _refuse(self, *_: object) -> None:
         raise Refused("it declares a document type or an entity, which no result of a tool does")

@@ -73,3 +73,28 @@ def test_another_thread_computes_for_itself() -> None:
     thread.start()
     thread.join()
     assert answers == [pid()]
+
+
+@pytest.mark.emulator
+@two_cores
+@pytest.mark.parametrize("number", [0, 1, 2, 7, 8])
+def test_every_second_item_is_computed_aside_and_all_keep_their_order(number: int) -> None:
+    items = list(range(number))
+    answers = aside.each(lambda item: (item, os.getpid()), items, few=1)
+    assert [item for item, _ in answers] == items
+    of_copies = [item for item, process in answers if process != os.getpid()]
+    assert of_copies == (items[1::2] if number > 1 else [])
+
+
+@pytest.mark.emulator
+@pytest.mark.parametrize("bad", [2, 3])
+def test_an_item_that_fails_raises_here_and_leaves_no_copy(bad: int) -> None:
+    def compute(item: int) -> int:
+        if item == bad:
+            raise ValueError(f"item {item}")
+        return item
+
+    with pytest.raises(ValueError, match=f"item {bad}"):
+        aside.each(compute, range(8), few=1)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook import figures
-from diskbook.analysis.pictures import drawn_once
+from diskbook.analysis.once import once
 from diskbook.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.analysis.run import Analysis
 from diskbook.base import quantities
@@ -160,7 +160,7 @@ def access_times(a: Analysis) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@drawn_once
+@once
 def rates(a: Analysis) -> Picture:
     """Figure: rates of all trials beside the predicted limits."""
     cells = predictions(a)
@@ -170,7 +170,7 @@ def rates(a: Analysis) -> Picture:
     return figures.drives(a.trials, cells, a.looks, PANELS, title, a.run.name)
 
 
-@drawn_once
+@once
 def access(a: Analysis) -> Picture:
     """Figure: every trial of single reads."""
     medians = access_times(a).sort_values("Latency at depth 1, ms")
@@ -186,7 +186,7 @@ def access(a: Analysis) -> Picture:
     return figures.strip(a.trials, a.looks, a.words, [SINGLE], title, a.run.name)
 
 
-@drawn_once
+@once
 def burst(a: Analysis) -> Picture:
     """Figure: the moment a burst credit runs out."""
     scale = a.scenario.scenario.emulated_credit_scale if a.provenance == Provenance.EMULATED else 1.0

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook import figures
-from diskbook.analysis.pictures import drawn_once
+from diskbook.analysis.once import once
 from diskbook.analysis.run import Analysis
 from diskbook.figures import Picture
 from diskbook.scenario.procedures import SILENCE_S, STEPS
@@ -119,7 +119,7 @@ def timeline(a: Analysis) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-@drawn_once
+@once
 def drill_figure(a: Analysis) -> Picture:
     """Draw the steps of each drill."""
     done = [event for event in drills(a) if event["status"] == "ok"]

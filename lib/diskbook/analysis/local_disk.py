@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook import figures
-from diskbook.analysis.pictures import drawn_once
+from diskbook.analysis.once import once
 from diskbook.analysis.run import Analysis
 from diskbook.base import quantities
 from diskbook.base.units import KIB
@@ -29,7 +29,7 @@ def pictures(a: Analysis) -> tuple[Picture, ...]:
     return (curves(a), a.all_trials, a.percentile_plot)
 
 
-@drawn_once
+@once
 def curves(a: Analysis) -> Picture:
     """Figure: rate and latency over I/Os in flight, with the knee of each curve."""
     knees = _chosen(a)

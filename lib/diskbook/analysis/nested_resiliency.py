@@ -17,7 +17,7 @@ from diskbook.analysis.nested import (
     tiers,
     verdicts,
 )
-from diskbook.analysis.pictures import drawn_once
+from diskbook.analysis.once import once
 from diskbook.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.analysis.run import Analysis
 from diskbook.base.units import KIB
@@ -45,7 +45,7 @@ def findings_counted(a: Analysis) -> list[str]:
     return findings.counted(a)
 
 
-@drawn_once
+@once
 def ratio_map(a: Analysis) -> Picture:
     """Figure: ratios to the two-way mirror, those that disk I/Os alone predict, and what is left."""
     cells = saturated.ratios(a)
@@ -112,7 +112,7 @@ def tier_table(a: Analysis) -> Html:
     return _table(tiers.counted_table(a), f"Counted by ReFS, medians of trials ({a.provenance})", nothing)
 
 
-@drawn_once
+@once
 def capacity_picture(a: Analysis) -> Picture:
     """Figure: usable capacity against measured performance."""
     points = capacity.points(a)

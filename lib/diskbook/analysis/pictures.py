@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from diskbook import figures
 from diskbook.base import quantities
@@ -16,22 +14,6 @@ from diskbook.show import headlines, sentences
 from diskbook.show.analysed import Analysed
 from diskbook.tables.vocabulary import Label, Verdict
 from diskbook.throttling import evidence, limits, load_curves
-
-A = TypeVar("A")
-
-
-def drawn_once(draw: Callable[[A], Picture]) -> Callable[[A], Picture]:
-    """Keep what is drawn of an analysis with it: a notebook shows it, and its last cell exports it."""
-    kept = f"{draw.__module__}.{draw.__qualname__}"
-
-    @functools.wraps(draw)
-    def once(a: A) -> Picture:
-        if kept not in a.__dict__:
-            a.__dict__[kept] = draw(a)
-        picture: Picture = a.__dict__[kept]
-        return picture
-
-    return once
 
 
 def ratios(a: Analysed) -> Picture:

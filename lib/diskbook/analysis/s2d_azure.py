@@ -9,7 +9,7 @@ import pandas as pd
 
 from diskbook import figures
 from diskbook.analysis import findings
-from diskbook.analysis.pictures import drawn_once
+from diskbook.analysis.once import once
 from diskbook.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.analysis.run import Analysis
 from diskbook.analysis.s2d import decision, maps, readers, sweep, wire
@@ -33,7 +33,7 @@ def pictures(a: Analysis) -> tuple[Picture, ...]:
     return (a.ratios, curves(a), binding(a), ratio_map(a), sizes_map(a), a.all_trials)
 
 
-@drawn_once
+@once
 def curves(a: Analysis) -> Picture:
     """Figure: rate and latency over threads, with limits and knees."""
     knees = sweep.chosen_knees(a)
@@ -49,7 +49,7 @@ def curves(a: Analysis) -> Picture:
     )
 
 
-@drawn_once
+@once
 def binding(a: Analysis) -> Picture:
     """Figure: what sets the rate of every cell of the sweep."""
     cells = sweep.cells(a)
@@ -58,7 +58,7 @@ def binding(a: Analysis) -> Picture:
     return figures.binding(cells, a.looks, sweep.queue_depth(a), title, a.run.name, a.provenance)
 
 
-@drawn_once
+@once
 def ratio_map(a: Analysis) -> Picture:
     """Figure: measured ratios of cluster and server, and those that limits alone predict."""
     panels = maps.beside(a)
@@ -67,7 +67,7 @@ def ratio_map(a: Analysis) -> Picture:
     return figures.ratio_map(panels, maps.names(a), "ratio-map", title, a.run.name, a.provenance)
 
 
-@drawn_once
+@once
 def sizes_map(a: Analysis) -> Picture:
     """Figure: the map that limits predict for the article's sizes, and for those of today."""
     title = "Other VM sizes give another map, with the same storage"

@@ -33,7 +33,7 @@ PHONE_PX = 480
 _LAYOUT_DPI = 400.0
 """Letters are as wide there as their outlines; at those of a page hinting makes them up to 2 % narrower."""
 _UNSHOWN = re.compile(r"^.*?(?=<svg)|<title>.*?</title>|<metadata>.*?</metadata>|(?<=>) (?=<)", re.DOTALL)
-_RENDERED: WeakKeyDictionary[Figure, dict[tuple[Theme, bool], bytes]] = WeakKeyDictionary()
+_RENDERED: WeakKeyDictionary[Figure, dict[tuple[str, Theme, bool | int], bytes]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -72,19 +72,22 @@ def data_hash(data: pd.DataFrame) -> str:
 
 def as_svg(picture: Picture, theme: Theme = "auto", text: bool = False) -> bytes:
     """Render as SVG, with letters as outlines unless text is asked for. Rendered once."""
-    kept = _RENDERED.setdefault(picture.figure, {})
-    if (theme, text) not in kept:
+    kept, key = _RENDERED.setdefault(picture.figure, {}), ("svg", theme, text)
+    if key not in kept:
         _settle(picture.figure)
-        kept[theme, text] = svg.render(picture.figure, _metadata(picture), picture.width_px, theme, text)
-    return kept[theme, text]
+        kept[key] = svg.render(picture.figure, _metadata(picture), picture.width_px, theme, text)
+    return kept[key]
 
 
 def as_png(picture: Picture, theme: Theme = "light", pixels: int = 2) -> bytes:
-    """Render as PNG with so many pixels to each of the page; twice as many by default."""
-    _settle(picture.figure)
-    dpi = pixels * px_per_in(picture.width_px)
-    software = {"Software": f"diskbook {__version__}"}
-    return png.render(picture.figure, software | _metadata(picture), dpi, theme)
+    """Render as PNG with so many pixels to each of the page; twice as many by default. Rendered once."""
+    kept, key = _RENDERED.setdefault(picture.figure, {}), ("png", theme, pixels)
+    if key not in kept:
+        _settle(picture.figure)
+        dpi = pixels * px_per_in(picture.width_px)
+        software = {"Software": f"diskbook {__version__}"}
+        kept[key] = png.render(picture.figure, software | _metadata(picture), dpi, theme)
+    return kept[key]
 
 
 def sidecar(picture: Picture) -> str:
@@ -153,6 +156,7 @@ def html(picture: Picture) -> str:
     """Figure as self-contained HTML, drawn again for phones; its long description is folded."""
     narrow = aside.begun(lambda: _narrow(picture).encode())
     image = f'<img alt="{_quoted(picture.alt)}" src="{_address(as_svg(picture))}">'
+    as_png(picture)  # for who exports it later; to draw the narrow one takes longer than both
     source = narrow().decode()
     return (
         f'<figure id="{picture.slug}"><picture>{source}{image}</picture>'

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,9 @@ USER_ERRORS = (
 """DiskbookError and all of its kind: of what a cell raised papermill knows the name alone."""
 EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user
 
-_MANAGER = "diskbook.runs.kernel_manager.OwnKernelManager"  # by name: it takes long to import as well
+# By name: they take long to import as well.
+_MANAGER = "diskbook.runs.kernel_manager.OwnKernelManager"
+_ENGINE = "diskbook.runs.sparing_engine"
 
 
 def main(source: str, target: str, parameters: str) -> int:
@@ -76,8 +79,6 @@ def _execute(source: str, target: str, parameters: dict[str, Any], sockets: Path
     import papermill
     from traitlets.config import Config
 
-    from diskbook.runs import sparing_engine
-
     # A notebook of somebody's own may name neither kernel nor language; all of ours are Python.
     papermill.execute_notebook(
         source,
@@ -86,7 +87,7 @@ def _execute(source: str, target: str, parameters: dict[str, Any], sockets: Path
         progress_bar=False,
         kernel_name="python3",
         language="python",
-        engine_name=sparing_engine.NAME if _is_analysis(source) else None,
+        engine_name=import_module(_ENGINE).NAME if _is_analysis(source) else None,
         kernel_manager_class=_MANAGER,
         shutdown_kernel="immediate" if _is_analysis(source) else "graceful",
         config=Config(KernelManager=kernel_sockets.settings(sockets)),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
+from diskbook.base import aside
 from diskbook.base.errors import DiskbookError
 from diskbook.base.files import write_atomic
 from diskbook.base.units import MB
@@ -43,6 +44,8 @@ _SOMETIMES = (
     *(schema.METRICS, schema.COUNTERS, schema.FLEET, schema.LOSSES, schema.GUEST),
     schema.EVIDENCE,
 )
+_FEW = 32
+"""Trials of which the raw results are read sooner than a process is forked."""
 _LIMITS = ("iops", "mb_s", "burst_iops", "burst_mb_s")
 
 
@@ -114,14 +117,20 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
     """Compute the tables; `read_trial` gives the raw result of a finished trial."""
     events = list(ledger)
     complete, since = _complete(events), _attached(manifest, events)
+    described = {
+        number: _described(manifest, event, number, number in complete)
+        for number, event in enumerate(events, 1)
+        if event["event"] == "trial"
+    }
+    results = _results(events, {number: workload for number, (workload, _) in described.items()}, read_trial)
     rows = _Rows(guests := Guests(manifest))
     for number, event in enumerate(events, 1):
         guests.note(event)
         if event["event"] != "trial":
             continue
-        workload, common = _described(manifest, event, number, number in complete)
+        workload, common = described[number]
         common |= {"durability": guests.durability(event, workload), **since[event["trial"]]}
-        rows.add(event, workload, common, read_trial(event, workload) if event["status"] == "ok" else None)
+        rows.add(event, workload, common, results.get(number))
     _add_credit([*rows.trials, *rows.evidence], manifest, events, rows.demands)
     table, alone = (
         volume_setups.with_limits(schema.from_rows(kind, listed), manifest)
@@ -130,6 +139,15 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
     fleet, guest = schema.from_rows(schema.FLEET, rows.fleet), schema.from_rows(schema.GUEST, guests.rows)
     measured = rows.measured
     return Tables(table, _bins(measured), _series(measured), fleet=fleet, guest=guest, evidence=alone)
+
+
+def _results(
+    events: Sequence[Event], workloads: Mapping[int, Workload], read_trial: Reader
+) -> dict[int, Measurement]:
+    """Raw results of the trials that came to an end, by the number of their event."""
+    ended = [number for number in workloads if events[number - 1]["status"] == "ok"]
+    read = aside.each(lambda number: read_trial(events[number - 1], workloads[number]), ended, _FEW)
+    return dict(zip(ended, read, strict=True))
 
 
 @dataclass

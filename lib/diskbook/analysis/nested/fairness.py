@@ -8,7 +8,7 @@ from __future__ import annotations
 import pandas as pd
 
 from diskbook.analysis.nested import arms, saturated
-from diskbook.analysis.pictures import drawn_once
+from diskbook.analysis.once import once
 from diskbook.base.units import KIB
 from diskbook.figures import Picture, fleet as drawn
 from diskbook.scenario.model import Workload
@@ -86,7 +86,7 @@ def moved_words(a: Analysed) -> list[str]:
     return lines or ["all machines ran beside the owners of their volumes, or no file tells where"]
 
 
-@drawn_once
+@once
 def picture(a: Analysed) -> Picture:
     """Figure: every machine's rate beside the mean of its trial, small blocks and full queues."""
     rows = machines(a)

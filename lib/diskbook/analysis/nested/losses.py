@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook import figures
-from diskbook.analysis.pictures import drawn_once
+from diskbook.analysis.once import once
 from diskbook.figures import Picture
 from diskbook.figures.copies import COLUMNS, PARITY
 from diskbook.scenario import copies, survival
@@ -114,7 +114,7 @@ def _played(rows: pd.DataFrame) -> dict[str, Any]:
     return {"online": online, **blocks, **medians, "n": int(done["replicate"].nunique()), "failed": failed}
 
 
-@drawn_once
+@once
 def matrix_picture(a: Analysed) -> Picture:
     """Figure: kinds of volumes against what is lost (`figures.loss_matrix`)."""
     cells = matrix(a)
@@ -234,7 +234,7 @@ def _places(kind: str, arrangement: Arrangement, number: int) -> Iterator[tuple[
             yield panel, node, member - node * drives, band, held.get(member, "")
 
 
-@drawn_once
+@once
 def copies_picture(a: Analysed) -> Picture:
     """Figure: where the copies of each kind lie (`figures.copies`)."""
     shown = arrangements(a)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.analysis.nested import arms
+from diskbook.analysis.once import once
 from diskbook.base.units import KIB
 from diskbook.scenario.model import Workload
 from diskbook.show.analysed import Analysed
@@ -39,6 +40,7 @@ def loads(a: Analysed) -> list[Workload]:
     return [item for item in closed if item.threads * item.queue_depth == depth > 1]
 
 
+@once
 def ratios(a: Analysed) -> pd.DataFrame:
     """Ratios of IOPS of every kind to the two-way mirror, cell by cell, beside the bound.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from diskbook.analysis.once import once
 from diskbook.base.units import MB
 from diskbook.scenario.model import Workload
 from diskbook.show.analysed import Analysed
@@ -32,17 +33,20 @@ def loads(a: Analysed) -> list[str]:
     return list(dict.fromkeys(item.name for item in kept.values()))
 
 
+@once
 def totals(a: Analysed) -> pd.DataFrame:
     """Trials of the sweep."""
     every = trial_totals(a.trials)
     return every[every["workload"].isin(loads(a))]
 
 
+@once
 def cells(a: Analysed) -> pd.DataFrame:
     """Cells of the sweep, with their labels."""
     return a.cells[a.cells["workload"].isin(loads(a))]
 
 
+@once
 def knees(a: Analysed) -> pd.DataFrame:
     """Knee of every curve, one row a scope (`knee.knees`)."""
     return knee.knees(totals(a), cells(a))

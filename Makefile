@@ -29,7 +29,6 @@ run: setup ## measure zone-redundant disks on the emulator, from nothing to the 
 
 test: browser azurite ## check style and types, and run all tests
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
-	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/pytest -n 6 --durations=20
 
 test-fast: setup ## the same, without tests that start processes, whole runs and long simulations (two minutes)

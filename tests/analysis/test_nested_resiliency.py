@@ -283,9 +283,8 @@ def test_the_notebook_runs_with_whatever_a_run_has(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a = variant(tmp_path / "run", name)
-    # Cells draw them all; written with the results they would be drawn again.
-    monkeypatch.setattr(nested_resiliency, "pictures", lambda a: (a.all_trials,))
-    monkeypatch.setattr(write.figures, "export", lambda picture, folder, look: [])
+    # Cells draw them all; written with the results they would be rendered again.
+    monkeypatch.setattr(write.figures, "export_all", lambda pictures, folder, look: [])
     if name != "quick":  # drawn, but not rendered
         monkeypatch.setattr(show_analysis.figures, "html", lambda picture: picture.caption)
     run_cells("nested-resiliency", "nested_resiliency", a)
@@ -322,6 +321,6 @@ def test_a_folder_of_vmfleet_is_analysed_as_well(tmp_path: Path, monkeypatch: py
     assert fairness.table(a)["Machines"].tolist() == [4, 4, 4]
     given = verdicts_of(a)
     assert given["28 VMs of 10 threads x 8"] == given["a two-node mirror goes offline"] == "not measured"
-    monkeypatch.setattr(write.figures, "export", lambda picture, folder, look: [])
+    monkeypatch.setattr(write.figures, "export_all", lambda pictures, folder, look: [])
     monkeypatch.setattr(show_analysis.figures, "html", lambda picture: picture.caption)
     run_cells("nested-resiliency", "nested_resiliency", a)

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from diskbook.azure.clients import Clients, Cloud, StaticToken
 from diskbook.azure.create import Maker, Place
 from diskbook.base import redact
 from diskbook.base.errors import UsageError
-from diskbook.emulator import lifecycle
 from diskbook.emulator.arm import Settings
 from diskbook.machines.cluster import steps as cluster_steps
 from diskbook.machines.ssh import Host
@@ -27,18 +25,9 @@ from diskbook.scenario.model import Machine
 from diskbook.store import run as runs
 from support import SCENARIOS
 from support.arm_plane import SUBSCRIPTION, TOKEN, world
-from support.secrets import contents, spilt
+from support.secrets import JWT, PLANTED, contents, spilt
 
 TINY = str(SCENARIOS / "tiny.toml")
-JWT = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (
-    b'{"typ":"JWT","alg":"RS256"}', b'{"aud":"https://management.azure.com"}', b"signature-of-the-test"
-))  # fmt: skip
-PLANTED = {
-    "AZURE_CLIENT_SECRET": "aB3" + "8Q~" + "planted-client-secret-of-the-tests",
-    "AZURE_PASSWORD": "planted-password-of-the-tests",
-    "IDENTITY_HEADER": "planted-identity-header",
-    "ARM_ACCESS_TOKEN": JWT,
-}
 
 
 def _cli(*words: str) -> subprocess.CompletedProcess[bytes]:
@@ -52,41 +41,6 @@ def test_the_search_finds_what_it_looks_for() -> None:
         coded = base64.b64encode(before + secret + b" and more")
         assert spilt([("x", coded)], {"it": secret}) == ["it in x"]
     assert not spilt([("x", b"nothing")], {"it": secret})
-
-
-@pytest.fixture
-def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[runs.Run, list[bytes]]]:
-    """A run with secrets all around it, its machines still standing, and what it has said."""
-    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
-    for variable, value in PLANTED.items():
-        monkeypatch.setenv(variable, value)
-    done = _cli("run", TINY, "--name", "open", "--keep", "--time-scale", "0")
-    folder = runs.open_run("open")
-    try:
-        assert done.returncode == 0, done.stderr.decode()
-        yield folder, [done.stdout, done.stderr]
-    finally:
-        stages.teardown(folder)
-
-
-@pytest.mark.whole
-def test_a_whole_run_keeps_no_secret(opened: tuple[runs.Run, list[bytes]]) -> None:
-    folder, said = opened
-    key = folder.folder / "keys" / "id_ed25519"
-    secrets = {name: value.encode() for name, value in PLANTED.items()}
-    secrets["the emulator's token"] = lifecycle.connect(folder.manifest["emulator"]["name"]).token.encode()
-    secrets |= {f"line {n} of the key": line for n, line in enumerate(key.read_bytes().splitlines()[1:-1])}
-    secrets["a private key"] = b"PRIVATE KEY"
-    assert key.stat().st_mode & 0o777 == 0o600 and len(secrets) > 7
-    kinds = {path.suffix for path, _ in contents(folder.folder)}
-    assert kinds >= {".json", ".jsonl", ".gz", ".ipynb", ".html", ".csv", ".parquet"}
-    assert not spilt([*contents(folder.folder), *enumerate(said)], secrets)
-
-    ended = _cli("teardown", "open")
-    assert ended.returncode == 0, ended.stderr.decode()
-    assert not key.parent.exists()
-    said = [ended.stdout, ended.stderr]
-    assert not spilt([*contents(folder.folder), *enumerate(said)], secrets)
 
 
 def test_what_a_traceback_could_show_has_no_secret(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from diskbook import load
 from diskbook.analysis import beside, write
 from diskbook.analysis.run import analyse
 from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.catalogue import read
 from diskbook.cli import main
 from diskbook.runs import begin
 from diskbook.store.run import Run
@@ -85,24 +86,9 @@ def here(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     return int(str(ended.value.code or 0))
 
 
-def begun(place: Path) -> Run:
+def begun(place: Path, name: str = "toy") -> Run:
     """A run that was begun and no more."""
-    return begin.begin("toy", str(place / "toy.toml"))
-
-
-@pytest.mark.whole
-def test_a_scenario_runs_from_toml_and_notebook_alone(place: Path) -> None:
-    done = cli("run", str(place / "toy.toml"), "--name", "toy", "--time-scale", "0")
-    assert done.returncode == 0, done.stderr
-    assert f"beside {place}/toy.toml, and run as code: 3-analyse-toy.ipynb\n" in done.stdout
-    run = Run(place.parent / "runs" / "toy")
-    assert sorted(path.stem for path in (run.folder / "notebooks").iterdir())[2] == "3-analyse-toy"
-    report = (run.folder / "report.html").read_text()
-    assert "EMULATED" in report and "Cells: medians over trials" in report
-    assert (run.folder / "comparisons.csv").exists()
-    assert (run.folder / "figures" / "ratios.svg").exists()  # those that every scenario has
-    assert str(place) not in (run.folder / "manifest.json").read_text()
-    assert sorted(path.name for path in place.iterdir()) == ["3-analyse-toy.ipynb", "toy.toml"]
+    return begin.begin(name, str(place / "toy.toml"))
 
 
 @pytest.mark.whole
@@ -114,9 +100,7 @@ def test_a_module_beside_it_draws_its_own_picture_and_is_named_again_to_go_on(
         notebook("show.bullets([a.module.fastest(a).arm])", "show.figure(*a.module.pictures(a))"),
         place / "3-analyse-toy.ipynb",
     )
-    done = cli("run", str(place / "toy.toml"), "--name", "toy", "--time-scale", "0")
-    assert done.returncode == 0, done.stderr
-    run = Run(place.parent / "runs" / "toy")
+    run = kept_and_torn_down(place)
     assert run.manifest[beside.RECORD] == ["3-analyse-toy.ipynb", "toy.py"]
     report = (run.folder / "report.html").read_text()
     assert "<li>Lrs-z1</li>" in report and 'id="all-trials"' in report  # pages leave titles of pictures out
@@ -132,6 +116,41 @@ def test_a_module_beside_it_draws_its_own_picture_and_is_named_again_to_go_on(
     assert {path.name for path in exported} >= {"all-trials.svg", "all-trials@2x.png", "all-trials.json"}
     with pytest.raises(UsageError, match=r"'diskbook figures toy --scenario DIR/toy\.toml'"):
         write.export_figures(analyse(run), place.parent / "exported")
+    toml_and_notebook_are_enough(run, place)
+
+
+def kept_and_torn_down(place: Path) -> Run:
+    """Run the scenario with --keep; the catalogue has the run as it is once its machines are gone, too."""
+    run = Run(place.parent / "runs" / "toy")
+    done = cli("run", str(place / "toy.toml"), "--name", "toy", "--time-scale", "0", "--keep")
+    try:
+        assert done.returncode == 0, done.stderr
+        assert f"beside {place}/toy.toml, and run as code: 3-analyse-toy.ipynb, toy.py\n" in done.stdout
+        assert not all(row["deleted_utc"] for row in run.manifest["resource_groups"])
+    finally:
+        ended = cli("teardown", "toy")
+    assert ended.returncode == 0, ended.stderr
+    assert all(row["deleted_utc"] for row in run.manifest["resource_groups"])
+    assert not (run.folder / "keys").exists()
+    assert read.view(run.folder.parent).others == []
+    return run
+
+
+def toml_and_notebook_are_enough(run: Run, place: Path) -> None:
+    """Analyse the same results as those of a scenario that has no module."""
+    (place / "toy.py").unlink()
+    nbformat.write(notebook("show.cells(a)"), place / "3-analyse-toy.ipynb")
+    run.update_manifest(**{beside.RECORD: begun(place, "alone").manifest[beside.RECORD]})
+    shutil.rmtree(run.folder / "figures")
+    done = cli("report", "toy", "--scenario", str(place / "toy.toml"))
+    assert done.returncode == 0, done.stderr
+    assert f"beside {place}/toy.toml, and run as code: 3-analyse-toy.ipynb\n" in done.stdout
+    report = (run.folder / "report.html").read_text()
+    assert "EMULATED" in report and "Cells: medians over trials" in report
+    assert (run.folder / "comparisons.csv").exists()
+    assert (run.folder / "figures" / "ratios.svg").exists()  # those that every scenario has
+    assert str(place) not in (run.folder / "manifest.json").read_text()
+    assert sorted(path.name for path in place.iterdir()) == ["3-analyse-toy.ipynb", "toy.toml"]
 
 
 def test_what_lies_in_a_run_folder_is_never_executed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from diskbook.runs.pipeline import Outcome
 from diskbook.store import run as runs, tables
 from support import SCENARIOS
 from support.emulated import soon
+from support.secrets import PLANTED, contents, spilt
 
 SMALL = str(SCENARIOS / "small.toml")
 LIMIT_S = 300
@@ -77,8 +78,13 @@ def _gone(name: str) -> None:
 
 
 @pytest.mark.whole
-def test_a_run_from_nothing_to_the_report_and_again(cli: Cli) -> None:
+def test_a_run_from_nothing_to_the_report_and_again(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Secrets are all around it, and it keeps none."""
+    for variable, value in PLANTED.items():
+        monkeypatch.setenv(variable, value)
     process = cli(*_small("whole"))
+    _wait(process, lambda: bool(_events("whole", "trial")))
+    secrets = _secrets_of(runs.open_run("whole"))
     out, err = process.communicate(timeout=2 * LIMIT_S)
     assert process.returncode == 0, err
     assert re.search(r"^emulated: .*latency at queue depth 1 of ZRS", out, re.MULTILINE)
@@ -86,15 +92,11 @@ def test_a_run_from_nothing_to_the_report_and_again(cli: Cli) -> None:
     trials = len(_events("whole", "trial"))
     assert out.count("  trial ") == trials > 8
     folder = runs.open_run("whole")
-    report = (folder.folder / "report.html").read_text()
-    assert "EMULATED" in report and "http://" not in report.replace("http://www.w3.org", "")
-    assert (tables.read(folder.folder).trials["status"] == "ok").all()
-    executed = sorted(path.name for path in (folder.folder / "notebooks").iterdir())
-    assert [name[0] for name in executed] == ["1", "2", "3", "4"]
-    assert (folder.folder / "truth.json").exists()
-    assert not (folder.folder / "keys").exists()
-    assert all(row["deleted_utc"] for row in folder.manifest["resource_groups"])
+    _is_whole(folder)
     _gone("whole")
+    kinds = {path.suffix for path, _ in contents(folder.folder)}
+    assert kinds >= {".json", ".jsonl", ".gz", ".ipynb", ".html", ".csv", ".parquet"}
+    assert not spilt([*contents(folder.folder), ("said", out.encode()), ("said", err.encode())], secrets)
 
     comparisons = (folder.folder / "comparisons.csv").read_bytes()
     again = cli("run", "--resume", "whole")
@@ -103,6 +105,28 @@ def test_a_run_from_nothing_to_the_report_and_again(cli: Cli) -> None:
     assert len(_events("whole", "trial")) == trials
     assert (folder.folder / "comparisons.csv").read_bytes() == comparisons
     _gone("whole")
+
+
+def _is_whole(folder: runs.Run) -> None:
+    report = (folder.folder / "report.html").read_text()
+    assert "EMULATED" in report and "http://" not in report.replace("http://www.w3.org", "")
+    assert (tables.read(folder.folder).trials["status"] == "ok").all()
+    executed = sorted(path.name for path in (folder.folder / "notebooks").iterdir())
+    assert [name[0] for name in executed] == ["1", "2", "3", "4"]
+    assert (folder.folder / "truth.json").exists()
+    assert not (folder.folder / "keys").exists()
+    assert all(row["deleted_utc"] for row in folder.manifest["resource_groups"])
+
+
+def _secrets_of(run: runs.Run) -> dict[str, bytes]:
+    """What a run whose machines stand must write nowhere: the planted, its emulator's token, its key."""
+    key = run.folder / "keys" / "id_ed25519"
+    assert key.stat().st_mode & 0o777 == 0o600
+    secrets = {name: value.encode() for name, value in PLANTED.items()}
+    secrets["the emulator's token"] = lifecycle.connect(run.manifest["emulator"]["name"]).token.encode()
+    secrets |= {f"line {n} of the key": line for n, line in enumerate(key.read_bytes().splitlines()[1:-1])}
+    assert len(secrets) > 6
+    return {**secrets, "a private key": b"PRIVATE KEY"}
 
 
 @pytest.mark.whole

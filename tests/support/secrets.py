@@ -1,4 +1,4 @@
-"""Looking for secrets in whatever a run leaves."""
+"""Secrets that are planted around a run, and looking for them in whatever it leaves."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+JWT = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (
+    b'{"typ":"JWT","alg":"RS256"}', b'{"aud":"https://management.azure.com"}', b"signature-of-the-test"
+))  # fmt: skip
+PLANTED = {
+    "AZURE_CLIENT_SECRET": "aB3" + "8Q~" + "planted-client-secret-of-the-tests",
+    "AZURE_PASSWORD": "planted-password-of-the-tests",
+    "IDENTITY_HEADER": "planted-identity-header",
+    "ARM_ACCESS_TOKEN": JWT,
+}
+"""What stands in the environment of who measures."""
 
 
 def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:

@@ -24,6 +24,10 @@ def teardown(name: str) -> None:
     run.check_signed()
     with session.session(run), stored.kept(run, place):
         stages.teardown(run, click.echo)
+    if (run.folder / "comparisons.csv").is_file():
+        from diskbook.runs import outcome
+
+        outcome.join_catalogue(run)
     if left := own_hosts.standing_text(run.manifest):
         raise DiskbookError(f"run {run.name} is {left}")
     click.echo("nothing of this run is left standing")

@@ -58,6 +58,11 @@ def of(run: Run) -> Outcome:
         When it was not analysed.
     """
     ended = Outcome(run, reports.headline(run), reports.build(run), reports.protocol(run))
+    join_catalogue(run)
+    return ended
+
+
+def join_catalogue(run: Run) -> None:
+    """Let a run that was analysed join the catalogue, as it is now; say what kept it from that."""
     if why := catalogue.join_finished(run):
         print(f"diskbook: {why}", file=sys.stderr)
-    return ended

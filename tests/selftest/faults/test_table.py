@@ -47,14 +47,6 @@ def test_the_table_has_what_it_promises(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.whole
-def test_one_of_its_runs() -> None:
-    """The control plane is away for a moment and all machines reboot in the middle of a trial."""
-    (row,) = rows([fault for fault in FAULTS if fault.slug == "plane-restarts"], 1)
-    assert row.ok, line(row)
-    assert row.ending == "went on by itself"
-
-
-@pytest.mark.whole
 def test_a_killed_run_goes_on_from_its_store_on_a_second_machine() -> None:
     """Machines stand whose key is on the first one; a third machine, with another secret, is refused."""
     (row,) = rows([fault for fault in FAULTS if fault.slug == "second-machine"], 1)

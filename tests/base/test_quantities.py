@@ -64,3 +64,11 @@ def test_a_range_of_one_value_is_that_value() -> None:
     assert (
         quantities.reach(0.371, 0.374, ".2f") == "0.37" and quantities.reach(1, 2000, ",.0f") == "1 to 2,000"
     )
+
+
+def test_the_ends_of_an_interval_never_read_alike_where_they_differ() -> None:
+    assert quantities.ratio(0.17281, 0.172801, 0.172819) == "0.17281 times, 95 % CI 0.17280 to 0.17282"
+    assert quantities.ratio(1.0, 1.0, 1.0) == "1.000 times, 95 % CI 1.000 to 1.000"
+    assert quantities.difference_ms(12.31, 12.302, 12.318) == "+12.31 ms, 12.30 to 12.32"
+    assert quantities.share(0.251, 0.2505, 0.2515) == "25 %, 95 % CI 25 %"
+    assert quantities.with_interval("+0.3 % a block", 0.29, 0.31) == "+0.3 % a block, 95 % CI 0.3"

@@ -139,6 +139,7 @@ def kept_and_torn_down(place: Path) -> Run:
 def toml_and_notebook_are_enough(run: Run, place: Path) -> None:
     """Analyse the same results as those of a scenario that has no module."""
     (place / "toy.py").unlink()
+    shutil.rmtree(place / "__pycache__", ignore_errors=True)  # what this process has compiled of it
     nbformat.write(notebook("show.cells(a)"), place / "3-analyse-toy.ipynb")
     run.update_manifest(**{beside.RECORD: begun(place, "alone").manifest[beside.RECORD]})
     shutil.rmtree(run.folder / "figures")

@@ -11,6 +11,7 @@ import math
 _SMALL_MS = 0.1
 _SMALL, _NARROW = 0.5, 0.05
 _LARGE = 100.0
+_MOST_DIGITS = 6
 
 
 def many(number: int, unit: str) -> str:
@@ -27,8 +28,8 @@ def reach(low: float, high: float, form: str) -> str:
 def ratio(value: float, low: float = math.nan, high: float = math.nan, level: float = 0.95) -> str:
     """Write a ratio as a factor with its interval: "2.52 times, 95 % CI 2.45 to 2.60".
 
-    Three digits stand behind the point below 0.5 and in an interval narrower than 0.05, else two: "0.181
-    times, 95 % CI 0.178 to 0.185".
+    Three digits stand behind the point below 0.5 and in an interval narrower than 0.05, else two, and more
+    where both ends would read alike: "0.181 times, 95 % CI 0.178 to 0.185".
 
     Parameters
     ----------
@@ -67,23 +68,26 @@ def with_interval(words: str, low: float, high: float, form: str = ".1f", level:
     form
         Format of its ends.
     """
-    return words if math.isnan(low) else f"{words}, {100 * level:.3g} % CI {low:{form}} to {high:{form}}"
+    return words if math.isnan(low) else f"{words}, {100 * level:.3g} % CI {reach(low, high, form)}"
 
 
 def share(value: float, low: float = math.nan, high: float = math.nan, level: float = 0.95) -> str:
     """Write a share of a whole in percent with its interval: "25 %, 95 % CI 20 to 30 %"."""
     words = f"{100 * value:.0f} %"
     return (
-        words if math.isnan(low) else f"{words}, {100 * level:.3g} % CI {100 * low:.0f} to {100 * high:.0f} %"
+        words
+        if math.isnan(low)
+        else f"{words}, {100 * level:.3g} % CI {reach(100 * low, 100 * high, '.0f')} %"
     )
 
 
 def difference_ms(value: float, low: float = math.nan, high: float = math.nan) -> str:
     """Write a difference of latencies in ms with its interval: "+2.1 ms, 2.0 to 2.3".
 
-    Three digits behind the point where the difference is below 0.1 ms, two below 10 ms, else one.
+    Three digits behind the point where the difference is below 0.1 ms, two below 10 ms, else one; more where
+    both ends would read alike.
     """
-    digits = 3 if abs(value) < _SMALL_MS else 2 if abs(value) < 10 else 1
+    digits = telling(low, high, 3 if abs(value) < _SMALL_MS else 2 if abs(value) < 10 else 1)
     words = f"{round(value, digits) + 0.0:+.{digits}f} ms"  # adding 0.0 turns a rounded -0.0 into 0.0
     return words if math.isnan(low) else f"{words}, {low:.{digits}f} to {high:.{digits}f}"
 
@@ -103,7 +107,14 @@ def _interval(low: float, high: float, level: float, digits: int) -> str:
 
 
 def _digits(value: float, low: float, high: float) -> int:
-    return 3 if value < _SMALL or high - low < _NARROW else 2
+    return telling(low, high, 3 if value < _SMALL or high - low < _NARROW else 2)
+
+
+def telling(low: float, high: float, digits: int) -> int:
+    """Digits behind the point of an interval's ends: as many, and more where the ends would read alike."""
+    while digits < _MOST_DIGITS and low < high and f"{low:.{digits}f}" == f"{high:.{digits}f}":
+        digits += 1
+    return digits
 
 
 def _factor(value: float, digits: int) -> str:

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from diskbook.base.quantities import many
+from diskbook.base.quantities import many, telling
 from diskbook.figures import ratio_axis
 from diskbook.figures.style import (
     FAINT,
@@ -206,16 +206,15 @@ def refusal(row: Mapping[str, Any]) -> str:
 
 
 def value_words(row: Mapping[str, Any]) -> str:
-    """Ratio with its interval, e.g. "2.47 times, 2.41 to 2.53"; a small one with a decimal more."""
-    ratio = f"{short(row['ratio'])} times"
-    if np.isnan(row["ci_low"]):
-        return f"{ratio}, no interval"
-    return f"{ratio}, {short(row['ci_low'])} to {short(row['ci_high'])}"
+    """Ratio with its interval, e.g. "2.47 times, 2.41 to 2.53", in few digits: there is little room."""
+    digits = telling(row["ci_low"], row["ci_high"], _digits(row["ratio"]))
+    ratio, low, high = (f"{row[name]:.{digits}f}" for name in ("ratio", "ci_low", "ci_high"))
+    return f"{ratio} times, " + ("no interval" if np.isnan(row["ci_low"]) else f"{low} to {high}")
 
 
-def short(ratio: float) -> str:
-    """Ratio with two decimals, or with three below 0.1."""
-    return f"{ratio:.{3 if ratio < 0.1 else 2}f}"
+def _digits(ratio: float) -> int:
+    """Two decimals, or three below 0.1."""
+    return 3 if ratio < 0.1 else 2
 
 
 def _axis(axes: Axes, lines: list[Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]) -> None:
@@ -323,7 +322,7 @@ def _alt(data: pd.DataFrame) -> str:
 
 
 def _span(shown: pd.DataFrame) -> str:
-    low, high = (short(value) for value in (shown["ratio"].min(), shown["ratio"].max()))
+    low, high = (f"{value:.{_digits(value)}f}" for value in (shown["ratio"].min(), shown["ratio"].max()))
     return f"a ratio of {low} times" if low == high else f"ratios from {low} to {high} times"
 
 

@@ -73,12 +73,8 @@ def with_interval(words: str, low: float, high: float, form: str = ".1f", level:
 
 def share(value: float, low: float = math.nan, high: float = math.nan, level: float = 0.95) -> str:
     """Write a share of a whole in percent with its interval: "25 %, 95 % CI 20 to 30 %"."""
-    words = f"{100 * value:.0f} %"
-    return (
-        words
-        if math.isnan(low)
-        else f"{words}, {100 * level:.3g} % CI {reach(100 * low, 100 * high, '.0f')} %"
-    )
+    words = with_interval(f"{100 * value:.0f} %", 100 * low, 100 * high, ".0f", level)
+    return words if math.isnan(low) else f"{words} %"
 
 
 def difference_ms(value: float, low: float = math.nan, high: float = math.nan) -> str:

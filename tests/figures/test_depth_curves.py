@@ -34,7 +34,7 @@ def test_large_blocks_are_drawn_in_mb_s_with_limits_that_are_near() -> None:
         "64K write",
     )
     words = [text.get_text() for text in rate.texts]
-    assert "disk limit of 800 MB/s" in words and "far away" not in words
+    assert "disk: 800 MB/s" in words and "far away" not in words
     assert "one server, 64K write: knee at 7.1 threads." in picture.alt
 
 

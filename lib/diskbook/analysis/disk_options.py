@@ -27,9 +27,9 @@ from diskbook.throttling.limits import LIMITS
 
 ARTICLE = "disk-options"
 PANELS = {
-    "max-write-iops": ("iops", "Random writes of 4K, 512 outstanding"),
-    "max-throughput": ("mb_s", "Random writes of 128K, 512 outstanding"),
-    "max-read-iops": ("iops", "Random reads of 4K, 512 outstanding"),
+    "max-write-iops": ("iops", "4K random writes, depth 512"),
+    "max-throughput": ("mb_s", "128K random writes, depth 512"),
+    "max-read-iops": ("iops", "4K random reads, depth 512"),
 }
 BURST = "burst-until-dry"
 WRITES, SINGLE = "max-write-iops", "access-time"

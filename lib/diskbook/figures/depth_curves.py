@@ -174,7 +174,7 @@ def _limits(axes: Axes, caps: pd.DataFrame, place: Curve, looks: Mapping[str, Ar
         rows = caps[caps[place.unit] == value]
         colour = looks[rows["arm"].iloc[0]].colour if rows["arm"].nunique() == 1 else INK
         axes.axhline(value, color=colour, linestyle=":", linewidth=1.4, zorder=0)
-        words = " / ".join(dict.fromkeys(rows["words"])).replace(" limit of", ":")  # the dotted line says that
+        words = " / ".join(dict.fromkeys(rows["words"])).replace(" limit of", ":")  # its line says so
         axes.text(
             0.02,
             value,

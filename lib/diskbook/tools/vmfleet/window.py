@@ -75,8 +75,11 @@ def course(part: Direction, series: Series | None, started_s: float) -> Course:
     if series is not None and inside.sum() < len(series.iops):
         rates[-1] = series.iops[inside.sum()]
     ios = rates * np.diff(ends, prepend=0.0)
-    total = ios.sum()
-    ios = ios * (part.ios / total) if total > 0 else part.ios * np.diff(ends, prepend=0.0) / runtime
+    if ios.max() > 0:
+        shares = ios / ios.max()  # first: of numbers next to nothing the sum has no reciprocal
+        ios = shares * (part.ios / shares.sum())
+    else:
+        ios = part.ios * np.diff(ends, prepend=0.0) / runtime
     latency = np.full(len(ends), part.lat_mean_ms)
     if series is not None:
         means = series.lat_mean_ms[: len(ends)]

@@ -31,7 +31,7 @@ test: browser azurite ## check style and types, and run all tests
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@$(BIN)/pytest -n 6 --durations=20
 
-test-fast: setup ## the same, without tests that start processes, whole runs and long simulations (two minutes)
+test-fast: setup ## the same, without tests that start processes, whole runs and long simulations (three minutes)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/pytest -n logical -m "not emulator and not whole and not long"

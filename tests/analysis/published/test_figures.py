@@ -257,14 +257,8 @@ def test_a_rate_below_every_limit_is_not_compared_with_one_on_it(assessed: pd.Da
 
 def test_stated_limits_stand_beside_the_highest_rate(disk_options: pd.DataFrame) -> None:
     stated = disk_options[disk_options["published"].str.endswith("stated limit")]
-    assert stated["value"].tolist() == [40_000, 800, 10_000]
-    # Whether 40,000 a second were reached is how busy the sample's computer was; that no more were is not.
-    reached = stated["measured"] / stated["value"]
-    assert reached.between(0.8, 1.05).all()
-    assert reached.iloc[1:].tolist() == pytest.approx([1, 1], rel=0.05)
-    near = (reached - 1).abs() <= compared.ALIKE
-    assert set(stated["verdict"][near]) == {compared.ENFORCED}
-    assert set(stated["verdict"][~near]) <= {f"{compared.NOT_COMPARABLE}: no rate here comes near it"}
+    assert stated["value"].tolist() == [40_000, 800, 10_000] and set(stated["verdict"]) == {compared.ENFORCED}
+    assert stated["measured"].to_numpy() == pytest.approx([40_000, 800, 10_000], rel=0.05)
     assert not stated["arm"].eq("d-all-and-cache").any()  # its cache passes the limit by
 
 

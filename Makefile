@@ -10,7 +10,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser azurite run test test-fast lint types format coverage faults bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
+.PHONY: help setup browser azurite run test test-fast test-loaded test-repeat lint types format coverage faults bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -35,6 +35,15 @@ test-fast: setup ## the same, without tests that start processes, whole runs and
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/pytest -n logical -m "not emulator and not whole and not long"
+
+test-loaded: browser azurite ## run all tests beside two busy loops per core
+	@lib/loaded.sh $(MAKE) --no-print-directory test
+
+N ?= 20
+test-repeat: setup ## run chosen tests again and again, and count the runs that failed (N=20 K=expression)
+	@failed=0; for run in $$(seq $(N)); do \
+	    $(BIN)/pytest -n 0 -k "$(K)" || failed=$$((failed + 1)); done; \
+	echo "$$failed of $(N) runs failed"; exit $$((failed > 0))
 
 lint: setup ## check style of code and notebooks, and that packages import only what stands below them
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

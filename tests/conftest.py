@@ -3,23 +3,21 @@
 `make test` takes six processes (pytest-xdist): most tests wait most of the time, for machines to start or
 for loads to end. A process takes one module after another, so that what a module shares is made once.
 
-- `measures`: judges a latency, rate or duration that was measured here, so only another such test may run
-  meanwhile: most of them wait for single I/Os most of the time. There are two lanes of them, at the end.
-- `alone`: `measures`, and drives the disk to its limits, so nothing else may run at all. These come last.
+- `measures`: judges a latency, rate or duration that was measured here. These come last, one at a time, in
+  one process, while the others wait: nothing of ours competes with them.
+- `alone`: `measures`, and drives the disk to its limits.
 - `emulator`: starts processes. Without this mark, or one that implies it, a test that tries to fails.
 - `whole`: crosses all packages, as a run does from plan to report.
 - `long`: takes the processor for many seconds.
 
-Those that measure wait most of the time, and keep others waiting. So modules of which no test starts a
-process, and those in `PATIENT`, come after them in the queue and run meanwhile, as the idle class of the
-system's scheduler: whoever measures takes the processor from them at once.
-
 `make test-fast` runs the tests that have none of them.
 
-Machines are shared and noisy: a test that `measures` holds on one that others keep busy. A load only adds to
-latencies and takes from rates, so a bound is tight on the side that no load can move. On the other it is as
-wide as the nearest mistake allows. What is to be found exactly is computed from what the emulator has played
-(`support/played.py`). Limits of waits are for what hangs: five times of what is usual beside other tests.
+Other programs may still use the machine. What they can move, a test asserts within `load_sensitive`
+(support/disturbance.py). If that fails while others used over 0.3 of a core, all fixtures are made anew and
+the test measures again, up to three times. Disturbed three times, it is skipped as "not judged". Tests that
+measured again are listed at the end. What is to be found exactly is computed from what the emulator has
+played (`support/played.py`). Limits of waits are for what hangs: five times of what is usual beside other
+tests.
 """
 
 from __future__ import annotations
@@ -41,6 +39,7 @@ from xdist.scheduler import LoadScopeScheduling
 from diskbook.base import aside
 from support import browser, real_path
 from support.arm_plane import plane
+from support.measure_again import AGAIN, MeasureAgain
 
 __all__ = ["plane"]
 
@@ -67,28 +66,7 @@ LONGEST_FIRST = (
     "tests/cli/test_examples.py",
     "tests/whole/test_volumes.py",
 )
-# Their processes, if any, are kernels and parsers, of which nothing is measured; the longest first.
-PATIENT = (
-    "tests/runs/test_samples.py",
-    "tests/importing/test_run.py",
-    "tests/selftest/fuzz/test_run.py",
-    "tests/analysis/test_s2d_azure.py",
-    "tests/selftest/test_coverage.py",
-    "tests/analysis/test_report.py",
-    "tests/whole/test_pages.py",
-    "tests/figures/test_looks.py",
-    "tests/azure/test_readback.py",
-    "tests/selftest/fuzz/test_texts.py",
-    "tests/analysis/test_nested_resiliency.py",
-    "tests/figures/test_export.py",
-    "tests/stats/test_compare.py",
-    "tests/plan/test_sample_size.py",
-)
 MEASURES, ALONE = "measures", "alone"
-# What measures is dealt to two processes by module; these take about as long as all others together.
-SECOND_LANE = ("tests/whole/", "tests/zone_affinity/", "tests/analysis/test_disk_options.py")
-LAST = (f"{MEASURES} 1", f"{MEASURES} 2", ALONE)
-STARTING = pytest.StashKey[set[str]]()  # modules with a test that starts processes
 SHARED = "DISKBOOK_TESTS_FOLDER"  # where the processes of one call of pytest meet
 
 
@@ -102,42 +80,37 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(folder.cleanup)
         os.environ[SHARED] = folder.name
         os.environ["XDG_STATE_HOME"] = str(Path(folder.name, "state"))  # the tests' client is not the user
+    config.pluginmanager.register(MeasureAgain(_measures, os.environ[SHARED]))
 
 
 # --- who runs what, and when
 
 
+def _measures(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in (MEASURES, ALONE))
+
+
 def _unit(item: pytest.Item) -> str:
-    """What one process does in one piece: a module, a part of one, or a lane of those that measure."""
-    if item.get_closest_marker(ALONE):
-        return ALONE
-    if item.get_closest_marker(MEASURES):
-        return LAST[item.nodeid.startswith(SECOND_LANE)]
+    """What one process does in one piece: a module, a part of one, or all that measure."""
+    if _measures(item):
+        return MEASURES
     return next((part for part in LONGEST_FIRST if item.nodeid.startswith(part)), item.nodeid.split("::")[0])
 
 
 def _turn(item: pytest.Item) -> tuple[int, int, str]:
-    """Place of a test's unit in the queue: the longest, all others, what measures, who is patient."""
+    """Place of a test's unit in the queue: the longest, all others, what measures."""
     unit, module = _unit(item), item.nodeid.split("::")[0]
-    for turn, group in enumerate((LONGEST_FIRST, None, LAST, PATIENT)):
-        if group is not None and unit in group:
-            return turn, group.index(unit), module
-    return (4 if _is_patient(item) else 1), 0, module
-
-
-def _is_patient(item: pytest.Item) -> bool:
-    """Whether a test may run beside those that measure, whenever they leave the processor to it."""
-    module = item.nodeid.split("::")[0]
-    return module in PATIENT or module not in item.config.stash[STARTING]
+    if unit in LONGEST_FIRST:
+        return 0, LONGEST_FIRST.index(unit), module
+    return (2 if unit == MEASURES else 1), 0, module
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by mark
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In one of several processes: bring the units into order, and tell the scheduler what is in each."""
     for item in items:
-        if any(item.get_closest_marker(name) for name in (MEASURES, ALONE)):
+        if _measures(item):
             item.add_marker(pytest.mark.emulator)
-    config.stash[STARTING] = {item.nodeid.split("::")[0] for item in items if _may_start(item)}
     if hasattr(config, "workerinput"):
         items.sort(key=_turn)
         part = Path(os.environ[SHARED], config.workerinput["workerid"])
@@ -227,16 +200,6 @@ _has_a_second_core = aside._possible
 aside._possible = lambda: not (_running and not _may_start(_running[0])) and _has_a_second_core()
 
 
-def _locks(item: pytest.Item) -> tuple[int, int]:
-    """How a test holds the lock of each lane: shared with other tests, for itself, or not at all."""
-    if item.get_closest_marker(ALONE):
-        return fcntl.LOCK_EX, fcntl.LOCK_EX
-    if item.get_closest_marker(MEASURES):
-        second = _unit(item) == LAST[1]
-        return (fcntl.LOCK_UN, fcntl.LOCK_EX) if second else (fcntl.LOCK_EX, fcntl.LOCK_UN)
-    return fcntl.LOCK_SH, fcntl.LOCK_SH
-
-
 @contextlib.contextmanager
 def _held(name: str, kind: int) -> Iterator[None]:
     with Path(os.environ[SHARED], name).open("a") as lock:
@@ -247,22 +210,10 @@ def _held(name: str, kind: int) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_UN)  # closing would not do: a process that was forked has it too
 
 
-def _becomes_idle() -> bool:
-    """Have this process, and all that it starts, run where nobody else wants to; tell whether it does."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    except OSError:  # a system that has no such class, or gives it to nobody
-        return False
-    return True
-
-
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest-timeout, which must not count the waiting
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
-    """Run a test beside others, beside one that measures, or alone."""
-    # Nobody who became idle must come back: in the queue all others are before those that are patient.
-    patient = hasattr(item.config, "workerinput") and _is_patient(item) and _becomes_idle()
-    first, second = (fcntl.LOCK_UN, fcntl.LOCK_UN) if patient else _locks(item)
-    with _held("lane-1", first), _held("lane-2", second):
+    """Run a test beside others, or alone if it measures."""
+    with _held("machine", fcntl.LOCK_EX if _measures(item) else fcntl.LOCK_SH):
         _running.append(item)
         try:
             return (yield)
@@ -274,17 +225,20 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print what the tests of the real I/O path have met, and why they met no more."""
-    lines = []
+    """Print what the tests of the real I/O path have met, why they met no more, and what measured again."""
+    met, again = [], []
     for report in (report for reports in terminalreporter.stats.values() for report in reports):
         if getattr(report, "when", "") == "call":
-            lines += [line for name, line in report.user_properties if name == real_path.SUMMARY]
+            met += [line for name, line in report.user_properties if name == real_path.SUMMARY]
+        if getattr(report, "when", "") == "teardown":
+            again += [line for name, line in report.user_properties if name == AGAIN]
         if getattr(report, "skipped", False) and real_path.TESTS in report.nodeid:
-            lines.append(
+            met.append(
                 f"not met, {report.nodeid.split('::')[1]}: {report.longrepr[2].removeprefix('Skipped: ')}"
             )
     if any(browser.MISSING in str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])):
         terminalreporter.write_line(browser.MISSING)
-    if lines:
-        terminalreporter.section(real_path.SUMMARY)
-        terminalreporter.write_line("\n".join(lines))
+    for title, lines in ((real_path.SUMMARY, met), (AGAIN, again)):
+        if lines:
+            terminalreporter.section(title)
+            terminalreporter.write_line("\n".join(lines))

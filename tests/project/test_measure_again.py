@@ -1,0 +1,114 @@
+"""The tests' own remedy against other programs: a disturbed measurement is repeated, a wrong one fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from support.disturbance import OtherLoad
+
+pytestmark = pytest.mark.measures
+
+CONFTEST = """
+import os
+from support.measure_again import MeasureAgain
+
+def pytest_configure(config):
+    config.pluginmanager.register(MeasureAgain(lambda item: True, "a-marker-of-this-test"))
+"""
+TEST = """
+import time
+from pathlib import Path
+import pytest
+from support.disturbance import load_sensitive
+
+@pytest.fixture(scope="module")
+def attempt():
+    with Path("made").open("a") as file:
+        file.write("x")
+    time.sleep(1)
+    return Path("made").stat().st_size
+
+def test_load_sensitive(attempt):
+    with load_sensitive():
+        assert attempt == {passes}
+
+def test_fixtures_are_those_of_the_last_attempt(attempt):
+    assert attempt == Path("made").stat().st_size
+
+def test_wrong(attempt):
+    assert attempt == 9
+"""
+
+
+@contextlib.contextmanager
+def another_program() -> Iterator[None]:
+    """Keep a core busy by a process that does not descend from the tests."""
+    loop = "import time; end = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
+    start = f"{sys.executable} -c '{loop}' >/dev/null 2>&1 & echo $!"
+    done = subprocess.run(["env", "-i", "sh", "-c", start], capture_output=True, text=True, check=True)
+    try:
+        yield
+    finally:
+        process = psutil.Process(int(done.stdout))
+        process.kill()
+        process.wait()
+
+
+def judged(folder: Path, passes: int) -> str:
+    """Run the tests above, of which the first passes in one attempt only; return what pytest prints."""
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "test_it.py").write_text(TEST.replace("{passes}", str(passes)))
+    options = ("-rfs", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir=.")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "pytest", *options, "test_it.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("passes", "summary", "made"),
+    [(2, "1 failed, 2 passed", 2), (9, "1 failed, 1 passed, 1 skipped", 3)],
+)
+def test_what_others_disturbed_is_measured_again(
+    tmp_path: Path, passes: int, summary: str, made: int
+) -> None:
+    with another_program():
+        out = judged(tmp_path, passes)
+    assert summary in out and "FAILED test_it.py::test_wrong" in out, out
+    assert (tmp_path / "made").stat().st_size >= made
+    assert ("not judged: other programs" in out) == (passes == 9)
+
+
+def test_nothing_is_repeated_on_a_quiet_machine(tmp_path: Path) -> None:
+    other = OtherLoad("none")
+    since = time.monotonic()
+    out = judged(tmp_path, 2)
+    if other.was_busy(since):
+        pytest.skip("other programs used the processor")
+    assert "2 failed, 1 passed" in out and (tmp_path / "made").read_text() == "x", out
+
+
+def test_our_own_load_is_not_that_of_others() -> None:
+    other = OtherLoad("none")
+    before_s = other._own_s()
+    subprocess.run([sys.executable, "-c", "sum(range(10**7))"], check=True)
+    ended_s = other._own_s()
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as loop:
+        time.sleep(1)
+        running_s, used_s = other._own_s(), sum(psutil.Process(loop.pid).cpu_times()[:2])
+        loop.kill()
+    assert ended_s > before_s + 0.05 and running_s > ended_s + 0.5 * used_s > ended_s
+
+    with another_program():
+        before_s = other._own_s()
+        time.sleep(1)
+        assert other._own_s() < before_s + 0.3

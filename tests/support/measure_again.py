@@ -1,0 +1,92 @@
+"""A plugin of pytest: repeat a measurement that other programs on the machine disturbed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from support.disturbance import EVERY_S, LoadSensitiveError, OtherLoad
+
+ATTEMPTS = 3
+AGAIN = "measured again, since other programs used the processor"
+
+
+class MeasureAgain:
+    """Runs the tests that measure, and repeats those that fail while others use the processor.
+
+    Only failures within `load_sensitive` are repeated, with all fixtures made anew. A test that is disturbed
+    in each attempt is skipped as "not judged".
+
+    Parameters
+    ----------
+    measures
+        Tells whether a test measures; pytest runs all others as usual.
+    marker
+        Text in the environment of each process that the tests start.
+    """
+
+    def __init__(self, measures: Callable[[pytest.Item], bool], marker: str) -> None:
+        self._measures = measures
+        self._marker = marker
+        self._other: OtherLoad | None = None
+        self._module = ""
+        self._since = 0.0  # when the first fixture of the module was made
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """Run a test that measures; leave others to pytest."""
+        if not self._measures(item):
+            return None
+        self._other = self._other or OtherLoad(self._marker)
+        module = item.nodeid.split("::")[0]
+        if module != self._module:
+            self._module, self._since = module, time.monotonic()
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in self._reports(item, nextitem, self._other):
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    def _reports(
+        self, item: pytest.Item, nextitem: pytest.Item | None, other: OtherLoad
+    ) -> list[pytest.TestReport]:
+        for attempt in range(1, ATTEMPTS + 1):
+            reports = runtestprotocol(item, log=False, nextitem=nextitem)
+            if not _is_load_sensitive(reports):
+                return reports
+            time.sleep(2 * EVERY_S)  # until the last second is on record
+            cores = other.most_cores(self._since)
+            if not other.was_busy(self._since):
+                return reports
+            item.user_properties.append((AGAIN, f"{item.nodeid}, {attempt}: others used {cores:.1f} cores"))
+            item.session._setupstate.teardown_exact(None)
+            self._since = time.monotonic()
+        return [_not_judged(report, item) for report in reports]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Iterator[pytest.TestReport]:
+        """Note whether other programs may be why a test failed."""
+        report: pytest.TestReport = yield
+        error = call.excinfo.value if call.excinfo else None
+        report.load_sensitive = isinstance(error, LoadSensitiveError)
+        return report
+
+
+def _is_load_sensitive(reports: list[pytest.TestReport]) -> bool:
+    """Return whether a test failed, and only by assertions that a busy machine can break."""
+    failed = [report for report in reports if report.failed]
+    return bool(failed) and all(report.load_sensitive for report in failed)
+
+
+def _not_judged(report: pytest.TestReport, item: pytest.Item) -> pytest.TestReport:
+    """Turn a failure into a skip that says why."""
+    if report.failed:
+        report.outcome = "skipped"
+        path, line, _ = item.location
+        reason = f"Skipped: not judged: other programs used the processor in {ATTEMPTS} attempts"
+        report.longrepr = (path, line or 0, reason)
+    report.user_properties = list(item.user_properties)
+    return report

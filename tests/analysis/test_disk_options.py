@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from diskbook import load
@@ -86,9 +85,7 @@ def test_words_and_costs(a: Analysis) -> None:
     assert len(said) == 2 and said[1].startswith("emulated: ")
     assert disk_options.unusable(a) == ["every disk's limit lies within its machine's"]
     assert "drained 1" in disk_options.credit_words(a)[0]
-    costs = disk_options.costs(a)
-    per_iops = costs["USD a month"] / costs["Most IOPS measured"] * 1000
-    assert np.allclose(costs["USD a month for 1,000 IOPS"], per_iops) and costs["USD a month"].min() > 20
+    assert disk_options.costs(a)["USD per month, idle"].min() > 20
     source = disk_options.price_source(a)
     assert "data/reference/prices.csv" in source and "inferred, not read: v2-iops" in source
     assert "burst credit is used up" in show_tables.preformatted(
@@ -118,10 +115,10 @@ def test_each_option_stands_with_its_rate_latency_and_price_and_their_limits(sam
     assert all_of_it["Option"].endswith(
         "on-demand bursting, performance plus, label accelerated network, host cache ReadWrite"
     )
-    assert all_of_it["By"] == "host cache and disk" and all_of_it["For IOPS that last"] == 25_600
+    assert all_of_it["By"] == "host cache and disk" and all_of_it["IOPS that last"] == 25_600
     assert v2["Option"] == "Premium v2 1,024 GiB, 8,000 IOPS, 300 MB/s"
     assert 5 * v2["4K read at depth 1, ms"] < plain["4K read at depth 1, ms"] < 4
-    assert v2["USD a month"] == pytest.approx(163.43, abs=0.01)
+    assert v2["USD per month for them"] == pytest.approx(163.43, abs=0.01)
     shown = disk_options.bought_table(sample)
     assert "on Standard_E16as_v5" in shown and "(emulated)" in shown and shown.count("<tr>") == 12
 
@@ -132,20 +129,30 @@ def test_a_drive_that_was_not_measured_has_no_row(sample: Analysis) -> None:
     assert "G" not in set(disk_options.bought(fewer)["Drive"])
 
 
-def test_a_burst_is_not_priced_as_if_it_lasted_for_nothing(sample: Analysis) -> None:
-    """By hand: I may do 25,600 IOPS all month, of which 20,600 are billed at 0.005 USD for 10,000."""
+def test_a_price_beside_a_rate_includes_every_io_of_that_rate(sample: Analysis) -> None:
+    """Compute each row of both tables again: fixed prices, and 730 hours of I/Os above the base."""
+    bought = disk_options.bought(sample).set_index("Drive")
     found = disk_options.costs(sample).set_index("Drive")
-    row = found.loc["I (burst)"]
-    billed = 20_600 * 3600 * 730 / 10_000 * 0.005
-    assert row["IOPS that last"] == 25_600 and row["USD a month"] == pytest.approx(245.325 + 24.576)
-    assert row["USD a month for 1,000 that last"] == pytest.approx((269.901 + billed) / 25.6)
-    assert f"{billed:,.0f} USD" in row["Besides"]
+    for arm in sample.scenario.arm:
+        disk, row = sample.scenario.disk_of(arm), found.loc[sample.labels[arm.name]]
+        base = {True: 8_000, False: 5_000}[disk.performance_plus]
+        billed = (row["IOPS that last"] - base) * 3600 * 730 / 10_000 * 0.005 if disk.bursting else 0.0
+        month = row["USD per month, idle"] + billed
+        assert row["USD per month at that rate"] == pytest.approx(month), arm.name
+        assert row["USD per month and 1,000 IOPS"] == pytest.approx(1000 * month / row["IOPS that last"])
+        drive = sample.labels[arm.name].partition(" (")[0]
+        if drive in bought.index:
+            assert bought.loc[drive, "USD per month for them"] == pytest.approx(month)
+            assert bought.loc[drive, "IOPS that last"] == row["IOPS that last"]
+    assert found.loc["I (burst)", "USD per month, idle"] == pytest.approx(245.325 + 24.576)
+    assert found.loc["I (burst)", "USD per month at that rate"] == pytest.approx(269.901 + 27_068.4)
+    assert found.loc["I (burst)", "Note"] == "includes 27,068 USD for I/Os above the base"
     on_credit = found.loc["P20, burst on credit"]
-    assert on_credit["IOPS that last"] == 2_300 < on_credit["Most IOPS measured"]
+    assert on_credit["IOPS that last"] == 2_300
     assert found.loc["v2, 80,000, on E2as_v5", "IOPS that last"] == 3_750
     # J: 1,024 GiB, 5,000 IOPS and 175 MB/s beyond the included.
     j = 730 * (1024 * 0.000157 + 5000 * 0.0000099 + 175 * 0.00007779)
-    assert found.loc["J (Premium v2, 8,000)", "USD a month"] == pytest.approx(j)
+    assert found.loc["J (Premium v2, 8,000)", "USD per month at that rate"] == pytest.approx(j)
     assert "burst-enablement ZRS, burst-transactions ZRS" in disk_options.price_source(sample)
     assert "2023" not in disk_options.price_source(sample)  # machines are not in the table
 

@@ -157,8 +157,8 @@ def test_the_run_tells_what_it_is(measured: tuple[Analysis, dict[str, Any]]) -> 
     assert "no machine with an ephemeral OS disk" in expiry["note"] and expiry["deallocated_utc"] is None
     assert [event["disk"] for event in events if event["event"] in ("attached", "marked")] == ["lrs", "lrs"]
     costs = disk_options.costs(a).set_index("Drive")
-    assert costs.loc[a.labels["ephemeral"], "USD a month"] == 0
-    assert costs.loc[a.labels["ephemeral"], "Besides"] == "comes with the machine, and goes with it"
+    assert costs.loc[a.labels["ephemeral"], "USD per month at that rate"] == 0
+    assert costs.loc[a.labels["ephemeral"], "Note"] == "comes with the machine, and goes with it"
     assert a.labels["ephemeral"].startswith("ephemeral OS disk")
 
 

@@ -14,7 +14,7 @@ from diskbook.analysis.run import Analysis
 from diskbook.base import quantities
 from diskbook.cost import estimate
 from diskbook.figures import Picture
-from diskbook.reference import catalog, disk_options
+from diskbook.reference import disk_options
 from diskbook.reference.prices import HOURS_A_MONTH, PriceList, from_table, table
 from diskbook.scenario.model import Arm, Disk
 from diskbook.show import drift, sentences
@@ -79,8 +79,8 @@ def drives(a: Analysis) -> pd.DataFrame:
 def bought(a: Analysis) -> pd.DataFrame:
     """What each option buys: rate, latency and price of the drives of one machine, each with its limit.
 
-    Drives of one kind stand together, that without options first. What a price is good for is the rate that
-    lasts (`costs`).
+    Drives of one kind stand together, that without options first. The price is that of the rate that lasts
+    (`costs`).
     """
     machine = a.scenario.arm[0].machine
     arms = [arm for arm in a.scenario.arm if arm.machine == machine]
@@ -116,8 +116,8 @@ def _bought(a: Analysis, arm: Arm, price: pd.Series) -> dict[str, Any]:
         "Set by": rate["binds"] or rate["label"],
         "4K read at depth 1, ms": single["lat_mean_ms"],
         "By": _sets_latency(single, a.scenario.disk_of(arm)),
-        "USD a month": price["USD a month"],
-        "For IOPS that last": price["IOPS that last"],
+        "IOPS that last": price["IOPS that last"],
+        "USD per month for them": price["USD per month at that rate"],
     }
 
 
@@ -279,38 +279,36 @@ def findings(a: Analysis) -> list[diagnosis.Finding]:
 
 
 def costs(a: Analysis) -> pd.DataFrame:
-    """List price of every drive a month, for 1,000 of the IOPS that it did most of, and of those that last.
+    """List prices of every drive, idle and at the rate that it sustains all month.
 
-    A burst is cheap for as long as nobody pays for it: what lasts is the base of disk and machine, or with
-    on-demand bursting a rate of which every I/O above the base is billed.
+    What lasts is the base of disk and machine. With on-demand bursting the burst lasts as well, and the price
+    at that rate includes the bill for every I/O above the base. The machine is not included.
     """
     prices = _prices(a)
     rows = []
     for arm in a.scenario.arm:
-        cells = a.cells[a.cells["arm"] == arm.name]
+        trials = a.trials[a.trials["arm"] == arm.name]
         disk = a.scenario.disk_named(arm.disk)
-        month = _number(estimate.month(disk, prices))
-        most = float(cells["iops"].max()) if len(cells) else math.nan
-        lasting = _lasting_iops(a.trials[a.trials["arm"] == arm.name], disk.bursting)
-        billed = _burst_use(disk, lasting, prices)
+        idle = _number(estimate.month(disk, prices))
+        lasting = _lasting_iops(trials, disk.bursting)
+        billed = _burst_use(disk, lasting - _highest(trials, "cap_disk_iops"), prices)
         rows.append(
             {
                 "Drive": a.labels[arm.name],
-                "USD a month": month,
-                "Most IOPS measured": most,
-                "USD a month for 1,000 IOPS": 1000 * month / most,
+                "USD per month, idle": idle,
                 "IOPS that last": lasting,
-                "USD a month for 1,000 that last": 1000 * (month + billed) / lasting,
-                "Besides": _besides(disk, billed),
+                "USD per month at that rate": idle + billed,
+                "USD per month and 1,000 IOPS": 1000 * (idle + billed) / lasting,
+                "Note": _note(disk, billed),
             }
         )
     return pd.DataFrame(rows)
 
 
-def _besides(disk: Disk, billed: float) -> str:
+def _note(disk: Disk, billed: float) -> str:
     if disk.ephemeral:
         return "comes with the machine, and goes with it"
-    return f"with {billed:,.0f} USD a month for I/Os above the base" if billed > 0 else ""
+    return f"includes {billed:,.0f} USD for I/Os above the base" if billed > 0 else ""
 
 
 def _lasting_iops(rows: pd.DataFrame, on_demand: bool) -> float:
@@ -324,14 +322,13 @@ def _lasting_iops(rows: pd.DataFrame, on_demand: bool) -> float:
     return min(disk, _highest(rows, "cap_vm_iops"))
 
 
-def _burst_use(disk: Disk, iops: float, prices: PriceList) -> float:
-    """USD for a month of on-demand bursting at a rate; 0 for a disk without it."""
+def _burst_use(disk: Disk, iops_above_base: float, prices: PriceList) -> float:
+    """USD per month for on-demand bursting at a rate above the base; 0 for a disk without it."""
     if not disk.bursting:
         return 0.0
-    base = catalog.disk_tier(disk.sku, disk.size_gib).iops
     price = prices.of("burst-transactions", disk.sku.partition("_")[2])
     each = math.nan if price is None else price.usd / 1e4
-    return max(0.0, iops - base) * 3600 * HOURS_A_MONTH * each
+    return max(0.0, iops_above_base) * 3600 * HOURS_A_MONTH * each
 
 
 def price_source(a: Analysis) -> str:
@@ -386,11 +383,11 @@ def _lowest(a: Analysis) -> str:
 
 def _price_of_plus(a: Analysis) -> str:
     """List price of two drives that differ in performance plus alone."""
-    month = costs(a).set_index("Drive")["USD a month"]
+    month = costs(a).set_index("Drive")["USD per month, idle"]
     pair = [a.labels[name] for name in ("g-plus", "h-plain") if a.labels.get(name) in month.index]
     if len(pair) < 2:
         return "not compared"
-    return " and ".join(f"{name} costs {month[name]:,.2f} USD a month" for name in pair)
+    return " and ".join(f"{name} costs {month[name]:,.2f} USD per month" for name in pair)
 
 
 def _highest(rows: pd.DataFrame, *columns: str) -> float:

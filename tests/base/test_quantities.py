@@ -24,6 +24,13 @@ def test_small_ratios_and_narrow_intervals_have_a_digit_more() -> None:
     assert quantities.ratio_parts(2.5) == ("2.50 times", "")
 
 
+def test_no_end_reads_as_no_difference_unless_it_is() -> None:
+    assert quantities.ratio(1.09, 1.0004, 1.19) == "1.0900 times, 95 % CI 1.0004 to 1.1900"
+    assert quantities.ratio(0.96, 0.92, 0.9996) == "0.9600 times, 95 % CI 0.9200 to 0.9996"
+    assert quantities.ratio(1.1, 1.0, 1.2) == "1.10 times, 95 % CI 1.00 to 1.20"
+    assert quantities.difference_ms(0.21, 0.0012, 0.42) == "+0.210 ms, 0.001 to 0.420"
+
+
 def test_shares_and_other_numbers_have_the_same_interval() -> None:
     assert quantities.share(0.25, 0.201, 0.3) == "25 %, 95 % CI 20 to 30 %"
     assert quantities.share(0.25) == "25 %"

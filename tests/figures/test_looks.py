@@ -186,9 +186,9 @@ def test_captions_have_two_sentences_at_most_and_the_rest_is_apart(name: str) ->
 
 def test_a_dark_page_has_its_colours_in_the_same_svg(ratios: Picture) -> None:
     drawing = as_svg(ratios).decode()
-    assert "prefers-color-scheme:dark" in drawing and "--c0072b2:" in drawing
+    assert "prefers-color-scheme:dark" in drawing and "--c7a5c00:" in drawing
     # Programs without variables paint what the attributes say.
-    assert 'stroke="#d55e00"' in drawing and "var(" not in drawing.partition("</style>")[2]
+    assert 'stroke="#7a5c00"' in drawing and "var(" not in drawing.partition("</style>")[2]
     for theme in ("light", "dark", "print"):
         assert "prefers-color-scheme" not in as_svg(ratios, theme).decode()
     assert "#d55e00" not in as_svg(ratios, "dark").decode()

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from diskbook import figures
 from diskbook.figures.ratio_axis import groups, set_ticks, span
-from diskbook.figures.style import ArmLook, Picture
+from diskbook.figures.style import DIFFERENCE, GREY, ArmLook, Picture
 
 LOOKS = {name: ArmLook(name, "#0072B2", "o", "-") for name in ("a", "b")}
 ROW = {"arm": "a", "base_arm": "b", "workload": "w", "metric": "lat_mean_ms", "scope": "these disks",
@@ -38,6 +38,25 @@ def marks_and_bars(axes: Axes) -> list[tuple[float, float]]:
         points = (high - low) * 72 / axes.get_figure().dpi
         pairs.append((side if mark.get_visible() else 0.0, points))
     return pairs
+
+
+VERDICTS = ["difference", "equivalent", "inconclusive", "interim"]
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+@pytest.mark.parametrize(("ratio", "half"), [(1.02, 0.005), (1.0, 0.05), (2.0, 0.01), (1.3, np.nan)])
+def test_a_filled_mark_means_a_difference_and_nothing_else(verdict: str, ratio: float, half: float) -> None:
+    """Whatever the interval says: the verdict knows more, such as the margin, the gates and the family."""
+    (axes,) = drawn(ratio, half=half, verdict=verdict).figure.axes
+    (mark,) = [line for line in axes.lines if line.get_marker() == "D"]
+    bars = {line.get_color() for line in axes.lines if line.get_transform() == axes.transData} - {
+        mark.get_color()
+    }
+    found = verdict == "difference"
+    assert (mark.get_markerfacecolor() == DIFFERENCE) == found
+    assert (mark.get_markeredgecolor() == GREY) != found
+    assert DIFFERENCE not in {look.colour for look in LOOKS.values()}
+    assert found or DIFFERENCE not in bars
 
 
 def test_ratios_within_4_times_share_an_axis_and_others_do_not() -> None:

@@ -29,7 +29,8 @@ def ratio(value: float, low: float = math.nan, high: float = math.nan, level: fl
     """Write a ratio as a factor with its interval: "2.52 times, 95 % CI 2.45 to 2.60".
 
     Three digits stand behind the point below 0.5 and in an interval narrower than 0.05, else two, and more
-    where both ends would read alike: "0.181 times, 95 % CI 0.178 to 0.185".
+    where both ends would read alike, or an end would read as 1 and is not: "0.181 times, 95 % CI 0.178 to
+    0.185".
 
     Parameters
     ----------
@@ -81,9 +82,9 @@ def difference_ms(value: float, low: float = math.nan, high: float = math.nan) -
     """Write a difference of latencies in ms with its interval: "+2.1 ms, 2.0 to 2.3".
 
     Three digits behind the point where the difference is below 0.1 ms, two below 10 ms, else one; more where
-    both ends would read alike.
+    both ends would read alike, or an end would read as 0 and is not.
     """
-    digits = telling(low, high, 3 if abs(value) < _SMALL_MS else 2 if abs(value) < 10 else 1)
+    digits = telling(low, high, 3 if abs(value) < _SMALL_MS else 2 if abs(value) < 10 else 1, none=0.0)
     words = f"{round(value, digits) + 0.0:+.{digits}f} ms"  # adding 0.0 turns a rounded -0.0 into 0.0
     return words if math.isnan(low) else f"{words}, {low:.{digits}f} to {high:.{digits}f}"
 
@@ -103,14 +104,33 @@ def _interval(low: float, high: float, level: float, digits: int) -> str:
 
 
 def _digits(value: float, low: float, high: float) -> int:
-    return telling(low, high, 3 if value < _SMALL or high - low < _NARROW else 2)
+    return telling(low, high, 3 if value < _SMALL or high - low < _NARROW else 2, none=1.0)
 
 
-def telling(low: float, high: float, digits: int) -> int:
-    """Digits behind the point of an interval's ends: as many, and more where the ends would read alike."""
-    while digits < _MOST_DIGITS and low < high and f"{low:.{digits}f}" == f"{high:.{digits}f}":
+def telling(low: float, high: float, digits: int, none: float) -> int:
+    """Return the number of decimals for the ends of an interval.
+
+    More than `digits` are used where both ends would read alike, or where an end would read as the value that
+    means "no difference" and is not that value.
+
+    Parameters
+    ----------
+    low, high
+        Ends of the interval; NaN where there is none.
+    digits
+        Decimals to begin with; at most six are used.
+    none
+        The value that means "no difference": 1 for a ratio, 0 for a difference.
+    """
+    while digits < _MOST_DIGITS and not _tells(low, high, digits, none):
         digits += 1
     return digits
+
+
+def _tells(low: float, high: float, digits: int, none: float) -> bool:
+    if low < high and f"{low:.{digits}f}" == f"{high:.{digits}f}":
+        return False
+    return all(end == none or round(end, digits) != none for end in (low, high))
 
 
 def _factor(value: float, digits: int) -> str:

@@ -31,6 +31,7 @@ from diskbook.figures.style import (
     new_figure,
     redrawable,
     rows_above,
+    verdict_look,
 )
 from diskbook.stats.gates.design import unpaired
 from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
@@ -41,6 +42,7 @@ ROW_IN, LINE_IN, NARROW_ROW_IN, HEAD_IN, PANEL_IN = 0.40, 0.18, 0.70, 1.7, 0.55
 LONGEST = 56
 """Letters of two arms that stand in one line; longer ones would leave no room for the intervals."""
 MACHINES = "the machines may differ as well"
+KEY = "Filled: a difference. Open grey: none shown."
 APART = " Each panel has an axis of its own: its ratios lie within 4 times of each other."
 MARK_PT = 5.0
 LEAST_MARK_PT = 1.5
@@ -69,7 +71,7 @@ def forest(
     table
         Comparisons (`schema.COMPARISONS`).
     looks
-        Look of each arm, for its label and colour.
+        Look of each arm, of which the label is drawn.
     words
         Workloads in words, e.g. "4K random write, depth 1".
     title
@@ -88,13 +90,11 @@ def forest(
     with mpl.rc_context(RC):
         for axes, lines in zip(drawn, panels, strict=True):
             records = [(place, line) for place, line in enumerate(lines) if not isinstance(line, str)]
-            bars += [bar for place, line in records for bar in _row(axes, place, line, looks)]
+            bars += [bar for place, line in records for bar in _row(axes, place, line)]
             _axis(axes, lines, looks, words)
         drawn[-1].set_xlabel(f"Ratio of mean total latency (log2 scale{'s' * (len(panels) > 1)})")
     scope = _scope_words(data)
-    alone = any(_unpaired(row) for row in _records(_drawn(data)))
-    why = "the interval covers 1" + f", or {MACHINES}" * alone
-    note = f"{_interval_words(data, scope)}. Open grey diamond: {why}.{APART * (len(panels) > 1)}"
+    note = f"{_interval_words(data, scope)}. {KEY}{APART * (len(panels) > 1)}"
     decorate(figure, title, note, provenance)
     _fit(figure, drawn, bars)
     description = _description(data, looks, words, note)
@@ -164,7 +164,7 @@ def _layout(data: pd.DataFrame) -> list[Any]:
     return lines
 
 
-def _row(axes: Axes, place: int, row: dict[str, Any], looks: Mapping[str, ArmLook]) -> list[Bar]:
+def _row(axes: Axes, place: int, row: dict[str, Any]) -> list[Bar]:
     """Draw a row; return its mark with the interval, where it has one."""
     right = axes.get_yaxis_transform()
     if np.isnan(row["ratio"]) or row["verdict"] in WITHHELD:
@@ -175,16 +175,12 @@ def _row(axes: Axes, place: int, row: dict[str, Any], looks: Mapping[str, ArmLoo
             1.02, place, "refused", transform=right, va="center", fontsize=10, color=GREY, style="italic"
         )
         return []
-    look, covers = looks[row["arm"]], not np.isnan(row["ci_low"]) and row["ci_low"] <= 1 <= row["ci_high"]
-    nothing_found = covers or _unpaired(row) or row["verdict"] == Verdict.INTERIM
-    colour = GREY if nothing_found else look.colour
+    colour, marks = verdict_look(row["verdict"] == Verdict.DIFFERENCE)
     if not np.isnan(row["ci_low"]):
         ends = [row["ci_low"], row["ci_high"]]
         axes.plot(ends, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
         axes.plot(ends, [place, place], linestyle="none", marker="|", color=colour, markersize=11)
-    open_diamond = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": GREY}
-    marks = open_diamond if nothing_found else look.marks(MARK_PT)
-    (mark,) = axes.plot([row["ratio"]], [place], **{**marks, "linestyle": "none", "markersize": MARK_PT})
+    (mark,) = axes.plot([row["ratio"]], [place], linestyle="none", markersize=MARK_PT, **marks)
     axes.text(1.02, place, value_words(row), transform=right, va="center", fontsize=10, color=INK)
     return [] if np.isnan(row["ci_low"]) else [Bar(axes, mark, row["ci_low"], row["ci_high"])]
 
@@ -207,7 +203,7 @@ def refusal(row: Mapping[str, Any]) -> str:
 
 def value_words(row: Mapping[str, Any]) -> str:
     """Ratio with its interval, e.g. "2.47 times, 2.41 to 2.53", in few digits: there is little room."""
-    digits = telling(row["ci_low"], row["ci_high"], _digits(row["ratio"]))
+    digits = telling(row["ci_low"], row["ci_high"], _digits(row["ratio"]), none=1.0)
     ratio, low, high = (f"{row[name]:.{digits}f}" for name in ("ratio", "ci_low", "ci_high"))
     return f"{ratio} times, " + ("no interval" if np.isnan(row["ci_low"]) else f"{low} to {high}")
 

@@ -15,17 +15,16 @@ from matplotlib.ticker import MaxNLocator
 from diskbook.base import quantities
 from diskbook.base.quantities import many
 from diskbook.figures.style import (
-    BLUE,
     FAINT,
     GREY,
     INK,
     RC,
-    VERMILLION,
     Picture,
     brief,
     decorate,
     new_figure,
     redrawable,
+    verdict_look,
 )
 
 ROW_IN, HEAD_IN, LINE_IN = 0.34, 1.5, 0.2
@@ -105,12 +104,11 @@ def _row(axes: Axes, place: int, row: Mapping[Any, Any]) -> None:
     if np.isnan(row["ratio"]):
         axes.text(1.02, place, "refused", transform=right, va="center", fontsize=10, color=GREY)
         return
-    colour = VERMILLION if row["differs"] else BLUE
-    marks: dict[str, Any] = {"marker": "s", "markerfacecolor": colour} if row["differs"] else {"marker": "o"}
+    colour, marks = verdict_look(bool(row["differs"]))
     if not np.isnan(row["ci_low"]):
         ends = [row["ci_low"], row["ci_high"]]
         axes.plot(ends, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
-    axes.plot([row["ratio"]], [place], linestyle="none", color=colour, markersize=6, **marks)
+    axes.plot([row["ratio"]], [place], linestyle="none", markersize=6, **marks)
     axes.text(1.02, place, _value(row), transform=right, va="center", fontsize=10, color=INK)
 
 
@@ -149,8 +147,8 @@ def _note(data: pd.DataFrame) -> str:
     level = 100 * float(data["level"].iloc[0])
     scopes = " or ".join(sorted(set(data["scope"])))
     return (
-        f"Bars: {level:.3g} % intervals, {scopes}. Grey band: the first run. Orange squares: runs whose "
-        "ratio differs from the first one's."
+        f"Bars: {level:.3g} % intervals, {scopes}. Grey band: the first run. Filled: the ratio differs "
+        "from the first run's."
     )
 
 

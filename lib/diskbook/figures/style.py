@@ -42,12 +42,14 @@ _OWN = "Own hardware, not Azure."
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 PURPLE_DARK = "#8A2F66"
 """Dark enough for text on white (7:1)."""
+DIFFERENCE = "#7A5C00"
+"""Colour of a ratio whose verdict is "difference"; no arm has it."""
 GREY, INK, FAINT, GROUND = "#6B6B6B", "#222222", "#D9D9D9", "#FFFFFF"
 ON_COLOUR = "#FEFEFE"
 """Letters and hatches on a filled cell; on a dark page, where cells are pale, they are dark (`themes`)."""
 ROWS_SHARE, ROWS_SHARE_NARROW = 0.55, 0.42
 """Part of the width that the names of rows may take, and of a phone's."""
-AXIS_SHARE = 0.62
+AXIS_SHARE = 0.45
 """Part of a phone's width that the name of an axis may take."""
 _HINTED = 0.95
 """Letters painted in pixels are up to so much wider than their outlines."""
@@ -107,6 +109,16 @@ class ArmLook:
             "markeredgecolor": self.colour,
             "markeredgewidth": 1.3,
         }
+
+
+def verdict_look(is_difference: bool) -> tuple[str, dict[str, Any]]:
+    """Return the colour of an interval and the keywords of its mark, by the verdict alone.
+
+    A difference is filled and has a colour; everything else is open and grey.
+    """
+    if is_difference:
+        return DIFFERENCE, {"marker": "D", "color": DIFFERENCE}
+    return GREY, {"marker": "D", "markerfacecolor": GROUND, "markeredgecolor": GREY}
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,22 @@ def test_what_lasts_hours_and_what_is_rare_is_off_elsewhere() -> None:
         )
 
 
+def test_a_profile_extends_a_file_in_its_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, elsewhere = tmp_path / "profiles", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    (folder / "base.toml").write_text('extends = "quiet"\n[caps]\niops_factor = 1.5\n')
+    (elsewhere / "base.toml").write_text('extends = "quiet"\n[caps]\niops_factor = 1.1\n')
+    (folder / "mine.toml").write_text('extends = "base.toml"\n')
+    (folder / "lost.toml").write_text('extends = "gone.toml"\n')
+    monkeypatch.chdir(elsewhere)
+    assert load_profile("../profiles/mine.toml").caps.iops_factor == 1.5
+    with pytest.raises(UsageError, match=r"there is no emulator profile file .*profiles/gone\.toml"):
+        load_profile(str(folder / "lost.toml"))
+
+
 def test_a_profiles_own_wander_takes_the_place_of_what_it_extends(tmp_path: Path) -> None:
     path = tmp_path / "wild.toml"
     path.write_text('extends = "azure-noise-2024"\n[[noise.wander]]\nhours = 1\nsd = 0.2\n')

@@ -1,7 +1,8 @@
 """Emulator profiles: the truth the emulator plays, read from TOML and checked.
 
-A profile may say ``extends = "default"``: its own latency rows replace those with the same site, SKU, option,
-zone relation and operation, its own keys those of the same table.
+A profile may say ``extends = "default"``, or name a file relative to its own folder: its own latency rows
+replace those with the same site, SKU, option, zone relation and operation, its own keys those of the same
+table.
 """
 
 from __future__ import annotations
@@ -325,16 +326,17 @@ def load_profile(name: str) -> Profile:
     UsageError
         There is no such profile, or something in it is unknown, missing or out of range.
     """
-    path = _path_of(name, PROFILES)
+    path = _path_of(name, Path() if name.endswith(".toml") else PROFILES)
     return parse_profile(_merged(path, ()), path.stem, str(path.name))
 
 
 def _path_of(name: str, folder: Path) -> Path:
-    path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
+    """Find a profile: a file, relative to the folder that names it, or a name there or in the workbook."""
+    path = folder / (name if name.endswith(".toml") else f"{name}.toml")
     if path.is_file():
         return path
     if name.endswith(".toml"):
-        raise UsageError(f"there is no emulator profile file {name}.")
+        raise UsageError(f"there is no emulator profile file {path}.")
     if (PROFILES / f"{name}.toml").is_file():
         return PROFILES / f"{name}.toml"
     raise unknown("emulator profile", name, profile_names())

@@ -167,9 +167,7 @@ def test_what_lasts_hours_and_what_is_rare_is_off_elsewhere() -> None:
         )
 
 
-def test_a_profile_extends_a_file_in_its_own_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_profile_extends_a_file_in_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, elsewhere = tmp_path / "profiles", tmp_path / "elsewhere"
     folder.mkdir()
     elsewhere.mkdir()

@@ -100,13 +100,12 @@ def test_nothing_is_repeated_on_a_quiet_machine(tmp_path: Path) -> None:
 def test_our_own_load_is_not_that_of_others() -> None:
     other = OtherLoad("none")
     before_s = other._own_s()
-    subprocess.run([sys.executable, "-c", "sum(range(10**7))"], check=True)
-    ended_s = other._own_s()
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as loop:
         time.sleep(1)
-        running_s, used_s = other._own_s(), sum(psutil.Process(loop.pid).cpu_times()[:2])
+        used_s = sum(psutil.Process(loop.pid).cpu_times()[:2])
+        running_s = other._own_s()
         loop.kill()
-    assert ended_s > before_s + 0.05 and running_s > ended_s + 0.5 * used_s > ended_s
+    assert min(running_s, other._own_s()) >= before_s + used_s - 0.1
 
     with another_program():
         before_s = other._own_s()

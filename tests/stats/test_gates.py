@@ -41,18 +41,34 @@ def by_scope(found: Compared) -> dict[str, pd.Series]:
 
 
 def test_differences_in_ms_by_hand(run) -> None:
+    """From geometric means of both arms; an interval keeps their common level."""
     trials = run[0]
     mine = trials[(trials["workload"] == "randwrite-qd1")]
-    wide = mine.pivot_table(index=["replicate", "block"], columns="arm", values="lat_mean_ms")
-    difference = wide["zrs-z1"] - wide["lrs-z1"]
-    means = difference.groupby(level=0).mean()
-    low, high = stats.ttest_1samp(means, 0).confidence_interval(0.95)
+    wide = np.log(mine.pivot_table(index=["replicate", "block"], columns="arm", values="lat_mean_ms"))
+    arm, base = (np.exp(wide[name].groupby(level=0).mean().mean()) for name in ("zrs-z1", "lrs-z1"))
+    means = (wide["zrs-z1"] - wide["lrs-z1"]).groupby(level=0).mean()
+    low, high = np.exp(stats.ttest_1samp(means, 0).confidence_interval(0.95))
     rows = by_scope(compare(trials, [WRITE], run[2], {}))
     general, these = rows["disks like these"], rows["these disks"]
+    level = math.sqrt(arm * base)
+    bounds = [level * (math.sqrt(end) - 1 / math.sqrt(end)) for end in (low, high)]
     assert general[["diff_ms", "diff_low_ms", "diff_high_ms"]].tolist() == pytest.approx(
-        [means.mean(), low, high]
+        [arm - base, *bounds]
     )
-    assert these["diff_ms"] == pytest.approx(means.mean()) and these["diff_low_ms"] < these["diff_ms"]
+    assert these["diff_ms"] == pytest.approx(arm - base) and these["diff_low_ms"] < these["diff_ms"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_difference_in_ms_never_contradicts_its_ratio(seed: int) -> None:
+    """Also where one arm is a mixture, of which arithmetic and geometric means differ."""
+    trials, _, _ = synthetic.tables(seed, n_replicates=3, loads=(synthetic.WRITE,), samples=1, draws=5)
+    bursts = np.random.default_rng(seed).choice([0.5, 1.0, 4.0], len(trials))
+    mixed = np.where(trials["arm"] == "zrs-z1", bursts / 2.4, 1.0)
+    rows = compare(trials.assign(lat_mean_ms=trials["lat_mean_ms"] * mixed), [WRITE], None, {}).table
+    rows = rows[rows["ci_low"].notna()]
+    assert len(rows)
+    for ratio, difference in (("ratio", "diff_ms"), ("ci_low", "diff_low_ms"), ("ci_high", "diff_high_ms")):
+        assert (np.sign(rows[ratio] - 1) == np.sign(rows[difference])).all()
 
 
 def test_differences_follow_the_ratio_in_what_is_refused(run) -> None:

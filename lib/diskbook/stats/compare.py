@@ -19,7 +19,6 @@ from diskbook.stats.gates.limits import CAP, SATURATION, without_interval
 from diskbook.stats.gates.plan import Plan
 from diskbook.stats.gates.state import Conditioning
 from diskbook.stats.gates.tool import TOOL
-from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.plausibility import Asked, Doubt, one_rate
 from diskbook.stats.view import Named, Pair, View, by_stratum
@@ -137,13 +136,13 @@ def compare(
 
 
 class _Numbers(NamedTuple):
-    """One comparison: log ratios [replicate, block], outliers, estimates and differences by scope."""
+    """One comparison: log ratios [replicate, block], outliers, estimates by scope, and level of both arms."""
 
     pair: Pair
     log_ratios: np.ndarray
     outliers: OutlierCounts
     estimates: list[ratios.Estimate]
-    differences: tuple[Interval, Interval]
+    level: float
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ class _Draft:
     item: Named
     direction: str
     estimate: ratios.Estimate
-    difference: Interval
+    level: float
     findings: list[Gate]
     pairing: str
     nearest_zone: str = ""
@@ -196,7 +195,7 @@ def _estimated(view: View, pairs: Sequence[Pair], level: float) -> list[_Numbers
             log_ratios,
             view.outliers(metric, of_metric),
             ratios.estimates_of_many(log_ratios, level),
-            view.differences(metric, of_metric, level),
+            view.levels(metric, of_metric),
         )
         by_place |= dict(zip(places, map(_Numbers, *columns), strict=True))
     return [by_place[place] for place in range(len(pairs))]
@@ -206,13 +205,13 @@ def _drafts(numbers: _Numbers, findings: list[Gate], view: View) -> list[_Draft]
     """Both scopes of a comparison, the general one first, without intervals where a gate withholds them."""
     withheld = without_interval(findings)
     reasons = withheld or hides_general(findings), withheld
-    scopes = map(_without_interval, numbers.estimates, numbers.differences, reasons)
+    estimates = map(_without_interval, numbers.estimates, reasons)
     item = numbers.pair[0]
     general, these = (
         _Draft(
-            *numbers.pair, estimate, difference, findings, view.pairing(item), lat_start=_start(view, item)
+            *numbers.pair, estimate, numbers.level, findings, view.pairing(item), lat_start=_start(view, item)
         )
-        for estimate, difference in scopes
+        for estimate in estimates
     )
     nearest_zone = "" if general.estimate.reason else view.strata(item).nearest
     return [replace(general, nearest_zone=nearest_zone), these]
@@ -223,13 +222,9 @@ def _start(view: View, item: Named) -> str:
     return view.starts.get(item.workload, "") if item.metric.startswith("lat") else ""
 
 
-def _without_interval(
-    estimate: ratios.Estimate, difference: Interval, why: str
-) -> tuple[ratios.Estimate, Interval]:
-    """Ratio and difference of one scope, without their intervals where there is a reason."""
-    if not why or estimate.reason:
-        return estimate, difference
-    return ratios.refused(estimate, why), Interval(difference.mean, *[np.asarray(math.nan)] * 4)
+def _without_interval(estimate: ratios.Estimate, why: str) -> ratios.Estimate:
+    """Ratio of one scope, without its interval where there is a reason."""
+    return estimate if not why or estimate.reason else ratios.refused(estimate, why)
 
 
 def _judged(drafts: list[_Draft], provenance: str, alpha: float) -> pd.DataFrame:
@@ -305,13 +300,19 @@ def _concerns(gate: Gate, scope: Scope) -> bool:
 
 
 def _difference(draft: _Draft) -> dict[str, float]:
-    """Difference in ms with its interval; NaN for rates, and where the ratio is withheld or refused."""
+    """Difference in ms with its interval, from the same estimate as the ratio.
+
+    A log ratio L at the level G (the geometric mean of both arms) is a difference of 2 G sinh(L / 2), which
+    is exactly arm minus base arm. G is taken as known: it is common to both arms. So a difference has the
+    sign of its ratio, and its interval leaves out 0 where that of the ratio leaves out 1. NaN for rates, and
+    where the ratio is withheld or refused.
+    """
     names = ("diff_ms", "diff_low_ms", "diff_high_ms")
     if draft.refused or not draft.item.metric.startswith("lat"):
         return dict.fromkeys(names, math.nan)
-    mean, low, high = (float(value) if math.isfinite(value) else math.nan for value in draft.difference[:3])
-    bounds = (math.nan, math.nan) if draft.estimate.reason else (low, high)
-    return dict(zip(names, (mean, *bounds), strict=True))
+    estimate = draft.estimate
+    logs = np.log([estimate.ratio, estimate.low, estimate.high])
+    return dict(zip(names, (2 * draft.level * np.sinh(logs / 2)).tolist(), strict=True))
 
 
 def _strata_words(by_zone: Mapping[str, ratios.Estimate]) -> str:

@@ -120,24 +120,18 @@ class View:
         counts = outliers.count(*self._both(np.log(self.grid(metric).values), metric, pairs))
         return [OutlierCounts(*of_pair) for of_pair in zip(*counts, strict=True)]
 
-    def differences(
-        self, metric: str, pairs: Sequence[Pair], level: float
-    ) -> list[tuple[Interval, Interval]]:
-        """Arm minus base arm in the metric's own unit, with intervals of both scopes, the general one first.
+    def levels(self, metric: str, pairs: Sequence[Pair]) -> np.ndarray:
+        """Level of each comparison: geometric mean of both arms over the blocks that measured both.
 
-        The same estimators as for ratios, on plain values: a difference in ms is what adds up in an
-        application; it scales with the base, so over unlike machines the ratio is the steadier of the two.
+        Returns
+        -------
+        numpy.ndarray, shape [comparison]
+            In the metric's own unit; NaN where no block measured both arms. Replicates weigh alike, as in the
+            ratio.
         """
-        arm, base = self._both(mean_over_repeats(self.grid(metric).values), metric, pairs)
-        array = arm - base
-        several = np.isfinite(array).any(axis=-1).sum(axis=-1) > 1
-        general = intervals.over_replicates(array, level)
-        general = Interval(*(np.where(several, part, np.nan) for part in general))
-        these = intervals.within_replicates(array, level)
-        return [
-            (Interval(*of_kind), Interval(*of_these))
-            for of_kind, of_these in zip(zip(*general, strict=True), zip(*these, strict=True), strict=True)
-        ]
+        arm, base = self._both(mean_over_repeats(np.log(self.grid(metric).values)), metric, pairs)
+        by_replicate = intervals.over_blocks((arm + base) / 2).mean
+        return np.array(np.exp(intervals.t_interval(by_replicate).mean))
 
     def strata(self, item: Named) -> Strata:
         """Physical zones and nearest zones of the comparison's replicates."""

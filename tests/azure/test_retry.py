@@ -11,7 +11,14 @@ import pytest
 from azure.core.exceptions import HttpResponseError, ServiceRequestError, ServiceResponseError
 
 from diskbook.azure.clients import Clients, Cloud, StaticToken
-from diskbook.azure.retry import CAP_S, BoundedRetryPolicy, kind_of
+from diskbook.azure.retry import (
+    CAP_S,
+    CONNECTIONS,
+    BoundedRetryPolicy,
+    RequestCount,
+    ScaledTransport,
+    kind_of,
+)
 from diskbook.base.errors import DiskbookError
 from support.arm_plane import LOCATION, SUBSCRIPTION, TOKEN, World, refused
 
@@ -214,3 +221,10 @@ def test_requests_are_counted_by_kind(plane: World, ours: Ours) -> None:
 )  # fmt: skip
 def test_the_kind_of_a_url(path: str, kind: str) -> None:
     assert kind_of(f"https://management.azure.com{path}?api-version=1&t=2") == kind
+
+
+def test_a_transport_is_ready_before_its_first_request() -> None:
+    """Two threads that open it at their first requests send them through a session that is half set up."""
+    session: Any = ScaledTransport(1.0, RequestCount()).session
+    pool: Any = session.get_adapter("https://127.0.0.1").poolmanager
+    assert pool.connection_pool_kw["maxsize"] == CONNECTIONS

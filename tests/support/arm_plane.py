@@ -21,6 +21,7 @@ from azure.mgmt.compute import ComputeManagementClient
 from azure.mgmt.network import NetworkManagementClient
 from azure.mgmt.resource.resources import ResourceManagementClient
 
+from diskbook.azure import models
 from diskbook.emulator.arm import Settings, create_app
 from diskbook.emulator.tls import make_ca_and_cert
 from diskbook.emulator.types import DiskSpec, VmAddress, VmSpec
@@ -134,7 +135,9 @@ class World:
         self.resource = self.client(ResourceManagementClient)
 
     def client(self, kind: Any, token: str = TOKEN) -> Any:
+        models.fill(kind.__module__.rpartition(".")[0])
         transport = ScaledSleep(self.slept, connection_verify=str(self.ca))
+        transport.open()
         return kind(
             Credential(token), SUBSCRIPTION, base_url=self.url, transport=transport, polling_interval=10
         )

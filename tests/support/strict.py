@@ -23,6 +23,8 @@ from urllib.parse import urlsplit
 import pytest
 from azure.core.pipeline.transport import RequestsTransport
 
+from diskbook.azure import models
+
 SENT = {"PUT": "create", "PATCH": "update", "POST": "create"}
 GOT, ACCEPTED = "read", "accepted"  # an answer of 202 is a request's echo, which need not be whole
 COMPUTE, NETWORK = "azure.mgmt.compute.models", "azure.mgmt.network.models"
@@ -95,10 +97,10 @@ def model(place: tuple[str, str]) -> type:
 @functools.cache
 def _fields(cls: type) -> dict[str, tuple[Any, Any]]:
     """Fields of a model by their name on the wire: the SDK's record of it, and its type."""
-    cls()  # the SDK fills in names on the wire when the first one is made
+    models.fill(cls.__module__.rpartition(".models.")[0])  # names on the wire among other things
     module = importlib.import_module(cls.__module__)
-    models = importlib.import_module(cls.__module__.rpartition(".")[0])
-    hints = typing.get_type_hints(cls, vars(module), {"_models": models})
+    exported = importlib.import_module(cls.__module__.rpartition(".")[0])
+    hints = typing.get_type_hints(cls, vars(module), {"_models": exported})
     return {field._rest_name: (field, hints[name]) for name, field in cls._attr_to_rest_field.items()}  # type: ignore[attr-defined]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from azure.core.credentials import AccessToken, AccessTokenInfo
 from azure.core.rest import HttpRequest
 
+from diskbook.azure import models
 from diskbook.azure.polling import PollingPolicy
 from diskbook.azure.record import Recorder, RecordingTransport
 from diskbook.azure.retry import POLL_S, BoundedRetryPolicy, RequestCount, ScaledTransport, Tell
@@ -138,6 +139,7 @@ class Clients:
         }
 
     def _make(self, kind: Any) -> Any:
+        models.fill(kind.__module__.rpartition(".")[0])
         cloud = self.cloud
         options = {**self.options(), "polling_interval": POLL_S}
         if cloud.endpoint is not None:

@@ -88,6 +88,7 @@ class ScaledTransport(RequestsTransport):
         super().__init__(**kwargs)
         self._scale = scale
         self._request_count = request_count
+        self.open()  # the SDK opens it at the first request, which several threads may send at once
 
     def _init_session(self, session: Any) -> None:
         super()._init_session(session)

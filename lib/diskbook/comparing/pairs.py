@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from diskbook.base.nan_equal import NanEqual
 from diskbook.base.units import percent
 from diskbook.comparing import asked
 from diskbook.scenario.model import Scenario
@@ -26,8 +27,8 @@ _NAN = Interval(*[np.asarray(math.nan)] * 5)
 _MOST = 99
 
 
-@dataclass(frozen=True)
-class Pair:
+@dataclass(frozen=True, eq=False)
+class Pair(NanEqual):
     """One comparison in two runs.
 
     Attributes

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from diskbook.base.nan_equal import NanEqual
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -75,8 +77,8 @@ class ExportModel:
     fresh_until_s: float = 0.0
 
 
-@dataclass(frozen=True)
-class Session:
+@dataclass(frozen=True, eq=False)
+class Session(NanEqual):
     """One stretch of time in which an export was open: a trial, as the disk saw it.
 
     Times are seconds since the Unix epoch. `ended` is None while open. The means are those of the modelled

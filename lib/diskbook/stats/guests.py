@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from diskbook.base.nan_equal import NanEqual
 from diskbook.tables.totals import CELL
 
 STEAL_PCT, CORE_PCT = 1.0, 90.0
@@ -31,8 +32,8 @@ FACTS = {
 """Columns of the table `guest` that may decide a trial and should not differ between arms, in words."""
 
 
-@dataclass(frozen=True)
-class CellGuest:
+@dataclass(frozen=True, eq=False)
+class CellGuest(NanEqual):
     """Guests of one cell.
 
     Attributes

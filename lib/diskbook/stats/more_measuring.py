@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from diskbook.base.nan_equal import NanEqual
 from diskbook.stats.intervals import LEVEL, quantile
 from diskbook.stats.verdicts import ALPHA
 from diskbook.tables.schema import COMPARISONS
@@ -49,8 +50,8 @@ class VarianceSplit(NamedTuple):
         return self.total - self.within * (1 - 1 / factor)
 
 
-@dataclass(frozen=True)
-class Outlook:
+@dataclass(frozen=True, eq=False)
+class Outlook(NanEqual):
     """What more measuring would bring to one interval; half-widths on the log scale.
 
     Attributes

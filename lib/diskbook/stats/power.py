@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from diskbook.base.nan_equal import NanEqual
 from diskbook.stats.intervals import LEVEL, quantile
 from diskbook.stats.ratio_of_ratios import UNLIKE_P
 
@@ -23,8 +24,8 @@ ASSURANCE = 0.8
 """Share of runs that print an interval as narrow as was promised, or narrower."""
 
 
-@dataclass(frozen=True)
-class Spread:
+@dataclass(frozen=True, eq=False)
+class Spread(NanEqual):
     """Standard deviations of log ratios, with degrees of freedom; infinite where assumed.
 
     Attributes

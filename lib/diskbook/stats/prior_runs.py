@@ -25,6 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
+from diskbook.base.nan_equal import NanEqual
 from diskbook.stats import intervals, ratios
 from diskbook.stats.intervals import Interval
 
@@ -63,8 +64,8 @@ class Prior:
         return ", ".join(past.run for past in self.pasts)
 
 
-@dataclass(frozen=True)
-class Moderated:
+@dataclass(frozen=True, eq=False)
+class Moderated(NanEqual):
     """An interval with history beside the plain one.
 
     Attributes

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from diskbook.base.nan_equal import NanEqual
 from diskbook.stats import intervals
 from diskbook.stats.intervals import LEVEL, Interval
 from diskbook.tables.grid import grid, mean_over_repeats
@@ -25,8 +26,8 @@ ONE_REPLICATE = "one replicate says nothing about other disks of the kind; measu
 _NOTHING = Interval(*[np.asarray(math.nan)] * 5)
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, eq=False)
+class Estimate(NanEqual):
     """A ratio with its interval, or the reason why there is none.
 
     Attributes

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from diskbook.base.lazily import Lazily
+from diskbook.base.nan_equal import NanEqual
 from diskbook.base.units import KIB, MB
 from diskbook.scenario.model import VolumeKind
 from diskbook.scenario.volume_rules import COPIES
@@ -103,8 +104,8 @@ class Load:
     outstanding: int | None = None
 
 
-@dataclass(frozen=True)
-class Bound:
+@dataclass(frozen=True, eq=False)
+class Bound(NanEqual):
     """The lowest limit of a volume under a load: `iops`, and what sets them.
 
     `limit` is None where the I/Os in flight bind before any limit; `value` is the limit in its own unit, as a

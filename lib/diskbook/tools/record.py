@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diskbook.base.errors import DiskbookError
+from diskbook.base.nan_equal import NanEqual
 from diskbook.base.visible import visible
 from diskbook.scenario.model import ToolName
 
@@ -34,8 +35,8 @@ class UnusableError(DiskbookError):
         self.line = line
 
 
-@dataclass(frozen=True)
-class Intended:
+@dataclass(frozen=True, eq=False)
+class Intended(NanEqual):
     """Latency of a held rate from when each I/O was due; see `tables.held_rate`. `bins` as of `Direction`."""
 
     lat_mean_ms: float = math.nan
@@ -45,8 +46,8 @@ class Intended:
     bins: dict[int, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Direction:
+@dataclass(frozen=True, eq=False)
+class Direction(NanEqual):
     """Totals and latency of one kind of I/O (read, write, sync), all threads together.
 
     `bins` maps latency in ns to a count, `percentiles_ms` a percentage (0..100) to a latency. What the tool
@@ -72,8 +73,8 @@ class Direction:
     intended: Intended = Intended()
 
 
-@dataclass(frozen=True)
-class Series:
+@dataclass(frozen=True, eq=False)
+class Series(NanEqual):
     """IOPS of all jobs and mean latency in ms, interval by interval; `second` is the end of each, from 0."""
 
     second: Floats
@@ -121,8 +122,8 @@ class Instance:
         _show(self, "vm", "volume", "node")
 
 
-@dataclass(frozen=True)
-class Measurement:
+@dataclass(frozen=True, eq=False)
+class Measurement(NanEqual):
     """One load, measured once.
 
     Attributes

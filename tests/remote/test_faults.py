@@ -23,7 +23,11 @@ from diskbook.selftest import store_proxy
 from diskbook.selftest.store_proxy import FAULTS, Proxy, error
 from diskbook.store.run import Run, open_run
 from support import azurite
+from support.emulated import soon
 from support.stores import add_trial, contents, small_run
+
+LONG_S = 1000.0
+"""Added to when an owner was last seen, so that a busy machine takes nothing of its lease."""
 
 pytestmark = pytest.mark.emulator
 
@@ -95,15 +99,17 @@ def test_our_own_waits_are_the_only_ones(proxy: Proxy, store: Address) -> None:
     proxy.fault = lambda *_: error(503, "ServerBusy")
     began = time.monotonic()
     with pytest.raises(UnreachableError):
-        RemoteObjects(store, 1.0).names()
-    assert time.monotonic() - began < 5 and len(proxy.seen) >= 3
+        RemoteObjects(store, 2.0).names()
+    assert time.monotonic() - began < 14 and len(proxy.seen) >= 2
 
 
 def test_a_worker_that_is_cut_off_gives_the_run_up_and_another_goes_on(
     proxy: Proxy, server: int, store: Address, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     hold = lease.claim(RemoteObjects(store / "lab-1", 0.3), 1.0)
+    hold._seen += LONG_S
     push.store_new(hold, Folder(run.folder))
+    hold._seen -= LONG_S
     monkeypatch.setenv(azurite.VARIABLE, azurite.connection_string(server))
     proxy.fault = lambda *_: error(503, "ServerBusy")
     lost = ""
@@ -119,6 +125,7 @@ def test_a_worker_that_is_cut_off_gives_the_run_up_and_another_goes_on(
                 break
     assert "no sign of life could be shown for 1 s" in lost
     other = lease.claim(RemoteObjects(store / "lab-1"), 1.0)
+    other._seen += LONG_S
     proxy.fault = None
     add_trial(run, 50)
     with pytest.raises(LeaseLostError):
@@ -130,13 +137,10 @@ def test_a_worker_that_is_cut_off_gives_the_run_up_and_another_goes_on(
 def test_a_run_whose_store_stays_away_is_stopped(proxy: Proxy, store: Address, run: Run) -> None:
     """Another may own it by now, and the run would not hear of that."""
     lost: list[str] = []
-    with pytest.raises(LeaseLostError, match="no sign of life could be shown for 1 s"):
-        with keeping(run.folder, store / "lab-1", lambda error: lost.append(str(error)), lambda: True, 0.6):
+    with pytest.raises(LeaseLostError, match="no sign of life could be shown for 3 s"):
+        with keeping(run.folder, store / "lab-1", lambda error: lost.append(str(error)), lambda: True, 3.0):
             proxy.fault = store_proxy.closed
-            for _ in range(100):
-                if lost:
-                    break
-                time.sleep(0.05)
+            assert soon(lambda: lost)
     assert len(lost) == 1
 
 
@@ -144,7 +148,7 @@ def test_a_finished_run_that_the_store_lacks_says_how_it_gets_there(
     proxy: Proxy, store: Address, run: Run
 ) -> None:
     with pytest.raises(
-        DiskbookError, match=rf"failed for 1 s .*; all of it is here: 'diskbook push lab-1 {store}'"
+        DiskbookError, match=rf"failed for 3 s .*; all of it is here: 'diskbook push lab-1 {store}'"
     ):
-        with keeping(run.folder, store / "lab-1", print, lambda: True, 0.6):
+        with keeping(run.folder, store / "lab-1", print, lambda: True, 3.0):
             proxy.fault = store_proxy.closed

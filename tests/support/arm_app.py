@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import time
+from contextlib import ExitStack
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from typing import Any
 from diskbook.emulator.arm import Settings, create_app
 from diskbook.reference.delays import DELAYS_S
 from diskbook.selftest.azure_requests import Request
-from support.arm_plane import SUBSCRIPTION, TOKEN, RecordingBackend
+from support.arm_plane import SUBSCRIPTION, TOKEN, RecordingBackend, held_operations
+from support.emulated import soon
 
 PROVIDERS = {
     "disks": "Microsoft.Compute",
@@ -24,21 +25,25 @@ PROVIDERS = {
     "networkInterfaces": "Microsoft.Network",
 }
 QUOTAS = {"cores": 100_000, "standardDSv2Family": 4}
-LASTING_S = 0.25
-"""How long what a test does not wait for takes at least; all else is done at once."""
 _REFERENCE = re.compile(r'"<([^>]+)>"')
 
 
 class Plane:
-    """A control plane of its own; `begin` makes another resource group, where requests then go."""
+    """A control plane of its own; `begin` makes another resource group, where requests then go.
+
+    An operation that is not waited for is in progress until another one is.
+    """
 
     def __init__(self, folder: Path) -> None:
-        delays = dict.fromkeys(DELAYS_S, 0.0) | {"disk-detach": LASTING_S, "group-delete": LASTING_S}
+        delays = dict.fromkeys(DELAYS_S, 0.0)
         settings = Settings(SUBSCRIPTION, "a-tenant", TOKEN, delays_s=delays, quotas=QUOTAS)
         self.app = create_app(settings, RecordingBackend(), folder / "state.sqlite")
         self.group = ""
+        self._held = ExitStack()
+        self._goes_on = self._held.enter_context(held_operations())
 
     def begin(self, name: str) -> None:
+        self._goes_on.set()
         self.group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{name}"
         status, answer = self.call("PUT", self.group, "api-version=2025-04-01", {"location": "westeurope"})
         assert status == 201, answer
@@ -56,9 +61,12 @@ class Plane:
             _REFERENCE.sub(lambda found: json.dumps(self._id(found[1])), json.dumps(request.body))
         )
         path = self._id(request.path) if request.path else self.group
+        if not request.waits:
+            self._goes_on.clear()
         answer = self.call(request.method, path, request.query, body)
-        while answer[0] < 300 and request.waits and self.app.state.plane.operations.unfinished():
-            time.sleep(0.001)
+        if answer[0] < 300 and request.waits:
+            self._goes_on.set()
+            assert soon(lambda: not self.app.state.plane.operations.unfinished())
         return answer
 
     def _id(self, path: str) -> str:
@@ -86,4 +94,5 @@ class Plane:
         return sent[0]["status"], json.loads(answer) if answer else None
 
     def close(self) -> None:
+        self._held.close()
         self.app.state.plane.close()

@@ -23,6 +23,7 @@ from azure.mgmt.resource.resources import ResourceManagementClient
 
 from diskbook.azure import models
 from diskbook.emulator.arm import Settings, create_app
+from diskbook.emulator.arm.operations import Operations, Work
 from diskbook.emulator.tls import make_ca_and_cert
 from diskbook.emulator.types import DiskSpec, VmAddress, VmSpec
 
@@ -274,6 +275,25 @@ def world(folder: Path, **settings: Any) -> Iterator[World]:
         yield made
     finally:
         made.stop()
+
+
+@contextmanager
+def held_operations() -> Iterator[threading.Event]:
+    """Have operations of control planes stay in progress until the event is set; a restart cuts them off."""
+    goes_on, run = threading.Event(), Operations._run
+
+    def held(self: Operations, body: Any, work: Work, error: Any) -> None:
+        while not goes_on.is_set():
+            if self._stop.wait(0.005):
+                return
+        run(self, body, work, error)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Operations, "_run", held)
+        try:
+            yield goes_on
+        finally:
+            goes_on.set()
 
 
 @pytest.fixture(scope="module")

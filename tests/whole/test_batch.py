@@ -98,7 +98,7 @@ def processes(place: Path) -> list[str]:
 def until_held(place: Path, block: int, process: subprocess.Popen[str]) -> None:
     """Wait until a block waits to be measured, and those before it are in the store."""
     wait_for(process, thin_runs.held(place, block).exists)
-    wait_for(process, lambda: complete(ledger(place, "blocks")) == list(range(1, block)))
+    wait_for(process, lambda: set(complete(ledger(place, "blocks"))) == set(range(1, block)))
 
 
 def wait_for(process: subprocess.Popen[str], found: Callable[[], object]) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from azure.core.exceptions import HttpResponseError, ServiceRequestError, ServiceResponseError
 
 from diskbook.base.errors import UsageError
 from diskbook.emulator.arm import Settings, create_app
-from support.arm_plane import LOCATION, SUBSCRIPTION, World, refused, world
+from support.arm_plane import LOCATION, SUBSCRIPTION, World, held_operations, refused, world
+from support.emulated import soon
 
 
 def _operations(of: World, kind: str) -> list[dict]:
@@ -38,19 +41,27 @@ def test_delays_are_azures_and_can_be_set(tmp_path: Path) -> None:
 
 
 def test_a_waiting_client_sleeps_what_the_polls_say(tmp_path: Path) -> None:
-    # real waiting 0.1 to 0.2 s, so that the first poll finds the operation in progress
-    delays = {"disk-create": 200.0, "vm-create-zonal": 200.0, "vnet": 200.0}
-    with world(tmp_path, delays_s=delays) as made:
+    with held_operations() as goes_on, world(tmp_path) as made:
         group = made.group("g")
-        made.disk(group, "d")
-        assert set(made.slept) == {2}
-        made.slept.clear()
-        nic = made.nic(group, "nic").id
-        assert made.slept and set(made.slept) == {10}
-        made.slept.clear()
+
+        def slept(operation: Callable[[], Any]) -> list[float]:
+            """Waits of a client while an operation is in progress, which ends after three of them."""
+            made.slept.clear()
+            goes_on.clear()
+            with ThreadPoolExecutor(1) as pool:
+                answer = pool.submit(operation)
+                assert soon(lambda: len(made.slept) >= 3 or answer.done())
+                goes_on.set()
+                answer.result()
+            return made.slept
+
+        assert set(slept(lambda: made.disk(group, "d"))) == {2}
+        assert set(slept(lambda: made.nic(group, "nic"))) == {10}
+        goes_on.set()
+        body = made.vm_body(made.nic(group, "another").id)
         create = made.compute.virtual_machines.begin_create_or_update
-        create(group, "vm", made.vm_body(nic)).result()
-        assert made.slept[0] == 50 and set(made.slept[1:]) <= {10}
+        first, *others = slept(lambda: create(group, "vm", body).result())
+        assert first == 50 and set(others) == {10}
 
 
 def test_continuation_tokens_survive_the_poller(plane: World) -> None:
@@ -191,35 +202,36 @@ def test_a_restart_ends_what_was_under_way(tmp_path: Path) -> None:
         attach = made.raw("POST", f"{path}/virtualMachines/vm/attachDetachDataDisks?api-version=1", json=rows)
         assert attach.status_code == 200
         made.raw("DELETE", f"/subscriptions/{SUBSCRIPTION}/resourceGroups/gone?api-version=1")
-        while not made.backend.named("delete_vm") or not made.backend.named("attach"):
-            time.sleep(0.005)
+        assert soon(lambda: made.backend.named("delete_vm") and made.backend.named("attach"))
         made.stop()
         made.settings = Settings(SUBSCRIPTION, "a-tenant", made.settings.token, time_scale=0.0)
         made.serve()
         polls = [url.split(SUBSCRIPTION)[1] for url in (poll, attach.headers["Azure-AsyncOperation"])]
         states = []
         for tail in polls:
-            seen = made.raw("GET", f"/subscriptions/{SUBSCRIPTION}{tail}").json()
-            while seen["status"] == "InProgress":
-                seen = made.raw("GET", f"/subscriptions/{SUBSCRIPTION}{tail}").json()
-            states.append(seen["status"])
+            place = f"/subscriptions/{SUBSCRIPTION}{tail}"
+            assert soon(lambda place=place: made.raw("GET", place).json()["status"] != "InProgress")
+            states.append(made.raw("GET", place).json()["status"])
         assert states == ["Succeeded", "Failed"]
         assert not made.compute.virtual_machines.get("kept", "vm").storage_profile.data_disks
         assert made.compute.disks.get("kept", "d").disk_state == "Unattached"
-        while made.resource.resource_groups.check_existence("gone"):
-            time.sleep(0.005)
+        assert soon(lambda: not made.resource.resource_groups.check_existence("gone"))
 
 
 def test_a_machine_that_changes_takes_no_second_change(tmp_path: Path) -> None:
-    with world(tmp_path, delays_s={"disk-attach": 400.0, "disk-detach": 400.0}) as made:
+    with held_operations() as goes_on, world(tmp_path) as made:
+        goes_on.set()
         group = made.group("g")
         disks = [made.disk(group, name, "Premium_ZRS") for name in ("a", "b")]
         made.vm(group, "vm")
         made.vm(group, "vm2", zone="2")
+        goes_on.clear()
         body = {"dataDisksToAttach": [{"diskId": disks[0].id, "lun": 0}]}
         poller = made.compute.virtual_machines.begin_attach_detach_data_disks(group, "vm", body)
         assert refused(lambda: made.attach(group, "vm", disks[1].id))[:2] == (409, "Conflict")
+        goes_on.set()
         poller.result()
+        goes_on.clear()
         body = {"dataDisksToDetach": [{"diskId": disks[0].id}]}
         poller = made.compute.virtual_machines.begin_attach_detach_data_disks(group, "vm", body)
         assert refused(lambda: made.attach(group, "vm2", disks[0].id))[:2] == (
@@ -228,6 +240,7 @@ def test_a_machine_that_changes_takes_no_second_change(tmp_path: Path) -> None:
         )
         row = made.compute.virtual_machines.get(group, "vm").storage_profile.data_disks[0]
         assert row.to_be_detached is True
+        goes_on.set()
         poller.result()
         made.attach(group, "vm2", disks[0].id)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,8 @@ import pytest
 from azure.core.exceptions import ResourceNotFoundError
 from azure.mgmt.storage import StorageManagementClient
 
-from support.arm_plane import LOCATION, World, refused, world
+from support.arm_plane import LOCATION, World, held_operations, refused, world
+from support.emulated import soon
 
 BODY: dict[str, Any] = {
     "location": LOCATION,
@@ -81,19 +81,14 @@ def test_keys_are_long_random_kept_and_shown_nowhere_else(tmp_path: Path) -> Non
 
 
 def test_creation_goes_on_after_a_restart(tmp_path: Path) -> None:
-    with world(tmp_path, delays_s={"storage-account": 2000.0}) as made:
+    with held_operations() as goes_on, world(tmp_path) as made:
         group = made.group("g")
         accounts(made).begin_create(group, "dbk1", BODY)
         made.stop()
         made.serve()
         assert accounts(made).get_properties(group, "dbk1").provisioning_state == "Creating"
-        deadline = time.monotonic() + 30
-        while (
-            time.monotonic() < deadline
-            and accounts(made).get_properties(group, "dbk1").provisioning_state != "Succeeded"
-        ):
-            time.sleep(0.05)
-        assert accounts(made).get_properties(group, "dbk1").provisioning_state == "Succeeded"
+        goes_on.set()
+        assert soon(lambda: accounts(made).get_properties(group, "dbk1").provisioning_state == "Succeeded")
 
 
 @pytest.mark.parametrize("name", ["ab", "Dbk1", "dbk-1", "d" * 25])

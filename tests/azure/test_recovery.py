@@ -20,7 +20,7 @@ from diskbook.runs import stages
 from diskbook.store import tables
 from diskbook.store.run import Run
 from support.emulated import soon
-from support.measuring import begin, events, job_folders, meanwhile
+from support.measuring import begin, break_fio, events, job_folders, meanwhile
 
 pytestmark = pytest.mark.emulator
 
@@ -34,8 +34,13 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
+HELD = "1) sleep 600 ;;"
+"""The first read, which is the first trial, goes on until somebody ends it."""
+
+
 def power(run: Run, action: str) -> Callable[[], None]:
     """Have Azure do something to the run's machine while its first trial runs."""
+    break_fio(run, read=HELD)
 
     def act() -> None:
         assert soon(lambda: job_folders(run, "r1-b01-p001-*"))
@@ -84,8 +89,11 @@ def test_a_restarted_machine_costs_the_trial_alone(tiny: Run) -> None:
 
 
 def test_a_machine_that_is_evicted_again_ends_the_run_with_one_sentence(tiny: Run) -> None:
+    evict = power(tiny, "begin_deallocate")
+    break_fio(tiny, read="1|2) sleep 600 ;;")
+
     def again() -> None:
-        power(tiny, "begin_deallocate")()
+        evict()
         assert soon(lambda: job_folders(tiny, "r1-b01-p001-*-a2"))
         do(tiny, "begin_deallocate")
 
@@ -149,6 +157,7 @@ def test_a_hung_sshd_costs_a_restart(tiny: Run) -> None:
         for session in listener.children():
             session.kill()
 
+    break_fio(tiny, read=HELD)
     with meanwhile(hang):
         stages.benchmark(tiny)
     assert recovered(tiny) == [("running", "restarted")]
@@ -165,7 +174,9 @@ def test_a_killed_process_of_the_emulator_comes_back(tiny: Run, program: str) ->
                 line = process.cmdline()
                 if process.name() == program and any(str(folder) in word for word in line):
                     process.kill()
+        (job_folders(tiny, "r1-b01-p001-*")[0].parents[1] / "go-on").touch()
 
+    break_fio(tiny, read='1) until [ -e "$HOME/go-on" ]; do sleep 0.1; done ;;')
     with meanwhile(kill):
         stages.benchmark(tiny)
     assert {row["position"] for row in events(tiny, "trial", status="ok")} == {1, 2}

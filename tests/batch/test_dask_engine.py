@@ -88,7 +88,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.fixture
 def engine(place: Place) -> Iterator[DaskEngine]:
     engine = place.engine(WAITS)
-    assert soon(lambda: engine.lanes == 3, 60), place.programs.said("a")
+    assert soon(lambda: engine.lanes == 3), place.programs.said("a")
     yield engine
     for task in engine._tasks:
         task.stop()
@@ -224,7 +224,7 @@ def refused(place: Place) -> str:
 def test_workers_that_cannot_work_are_named_and_late_ones_get_nothing(
     place: Place, engine: DaskEngine, misfits: Path
 ) -> None:
-    assert soon(lambda: len(engine._cluster.workers()) == 4, 60)
+    assert soon(lambda: len(engine._cluster.workers()) == 4)
     said = refused(place)
     assert said.count("worker tls://127.0.0.1:") == 2
     assert "has another diskbook (0.0.9 abc, not 0.1.0 " in said

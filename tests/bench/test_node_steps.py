@@ -19,14 +19,15 @@ PREPARE = steps.Prepare(account="a", password="secret-of-a-run", nodes=("x",), d
 
 def test_machines_work_side_by_side_and_one_machine_in_turn() -> None:
     running, most = set(), {"a": 0, "all": 0}
-    lock = threading.Lock()
+    lock, together = threading.Lock(), threading.Barrier(3, timeout=60)  # passed when all machines work
 
     def act(machine: str, number: int) -> str:
         with lock:
             running.add((machine, number))
             most["a"] = max(most["a"], sum(name == "a" for name, _ in running))
             most["all"] = max(most["all"], len(running))
-        time.sleep(0.02)
+        if number == 1:
+            together.wait()
         with lock:
             running.remove((machine, number))
         return f"{machine}{number}"
@@ -34,7 +35,7 @@ def test_machines_work_side_by_side_and_one_machine_in_turn() -> None:
     places = [("a", 1), ("b", 1), ("a", 2), ("c", 1)]
     results = node_steps.side_by_side((name, lambda name=name, n=n: act(name, n)) for name, n in places)
     assert results == ["a1", "a2", "b1", "c1"]
-    assert most["a"] == 1 and most["all"] >= 2
+    assert most["a"] == 1 and most["all"] == 3
 
 
 def test_what_fails_on_one_machine_is_raised_once_all_have_ended() -> None:

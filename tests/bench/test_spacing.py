@@ -22,7 +22,7 @@ from diskbook.store.run import Run
 from support import SCENARIOS
 from support.measuring import events
 
-HOUR_S = 0.6
+HOUR_S = 1.4
 """What the tests' scale makes of an hour."""
 
 

@@ -214,7 +214,7 @@ def test_a_detached_disk_is_lost_and_repaired_when_it_is_back(cluster: Cluster) 
     assert cluster.direct("r1-n1", "fail", lost)["health"][0]["status"] == "Degraded"
     cluster.diskspd("r1-n1", "without", *LOAD, FILE)
     cluster.azure.attach("r1-n3", str(disk.id))
-    assert soon(lambda: repaired(cluster, "r1-n1", lost), 30)
+    assert soon(lambda: repaired(cluster, "r1-n1", lost))
     assert health(cluster, "r1-n1") == "Healthy"
 
 
@@ -233,7 +233,7 @@ def test_a_deallocated_owner_gives_the_volume_to_another_node(cluster: Cluster) 
     cluster.diskspd("r1-n1", "two", *LOAD, FILE)
     cluster.azure.clients.compute.virtual_machines.begin_start(GROUP, "r1-n3").result()
     cluster.connections.pop("r1-n3", None)
-    assert soon(lambda: repaired(cluster, "r1-n1", lost), 30)
+    assert soon(lambda: repaired(cluster, "r1-n1", lost))
     truth = lifecycle.read_truth(cluster.azure.emulator)["volumes"][0]
     assert truth["owner"].endswith("r1-n1") and truth["repair_done_bytes"] > 0
 

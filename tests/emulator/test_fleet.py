@@ -278,7 +278,7 @@ def test_others_work_while_a_fleet_does_and_it_ends_with_its_node(rig: Rig) -> N
     assert soon(lambda: [process for process in processes.marked(folder) if process.name() == "fio"])
     began = time.monotonic()
     assert rig.made.run("r1-n2", "counters", steps.Counters())["samples"]
-    assert time.monotonic() - began < 5  # not 60
+    assert time.monotonic() - began < 30  # not 60
     rig.made.backend.stop_vm(vm_id("r1-n1"))
     running.join(20)
     assert answers == [None]  # killed with its machine: nothing is printed

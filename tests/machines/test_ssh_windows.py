@@ -7,7 +7,6 @@ import json
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from diskbook.machines.ssh import Host, Output
 from diskbook.machines.ssh_windows import WindowsConnection, command_line
 from diskbook.scenario.model import Workload
 from diskbook.tools.diskspd import command as diskspd
+from support.emulated import soon
 
 MIB = 1024**2
 OURS = "cf8c35db-1111-4222-8333-444455556666"
@@ -150,8 +150,7 @@ def disk(machine: tuple[Machine, Host], tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.mktemp("nbd")
     uri = f"nbd+unix:///?socket={folder / 's'}"
     server = subprocess.Popen([nbdkit, "-f", "-U", str(folder / "s"), "memory", "64M"])
-    while not (folder / "s").exists():
-        time.sleep(0.01)
+    assert soon((folder / "s").exists)
     row = {"engine": "nbd", "uri": uri, "prefill_uri": uri, "size_bytes": 64 * MIB, "unique_id": OURS}
     machine[0].write_disks({"3": row})
     yield

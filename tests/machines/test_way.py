@@ -121,7 +121,7 @@ def test_the_guard_ends_a_tunnel_when_its_owner_is_killed(tmp_path: Path) -> Non
             sys.executable, "-c",
             "import subprocess, sys, time\n"
             "child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, start_new_session=True)\n"
-            "time.sleep(60)",
+            "time.sleep(600)",
             sys.executable, "-I", tunnel_guard.__file__, "sh", "-c", script,
         ]
     )  # fmt: skip

@@ -35,7 +35,7 @@ class Programs:
         process = self._start(
             "scheduler", "scheduler", *_SCHEDULER, *protocol, "--scheduler-file", str(file), *self.tls
         )
-        assert soon(lambda: file.exists() and file.read_text().endswith("}"), 60), self.said("scheduler")
+        assert soon(lambda: file.exists() and file.read_text().endswith("}")), self.said("scheduler")
         self.address = file.read_text().split('"address": "')[1].split('"')[0]
         return process
 

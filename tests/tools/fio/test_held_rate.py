@@ -112,11 +112,11 @@ def test_jobs_and_directions_have_schedules_of_their_own() -> None:
     assert np.isnan(unknown.directions["write"].intended.lat_mean_ms) and unknown.series["write"].iops.any()
 
 
-def test_a_million_lines_take_less_than_a_second() -> None:
+def test_a_million_lines_take_less_than_two_seconds_of_processor() -> None:
     rows = log(played(100, (12, 1), 10_000))
-    began = time.perf_counter()
+    began = time.process_time()
     held_rate.with_schedule(measured(100, read=10_000), rows, 0.1)
-    assert time.perf_counter() - began < 2.0  # a tenth of it on an idle machine
+    assert time.process_time() - began < 2.0  # a tenth of it on an idle machine
 
 
 # --- real stalls

@@ -17,6 +17,8 @@ from diskbook.analysis.run import Analysis
 from diskbook.store.tables import Tables
 
 Truth = Mapping[str, Any]
+EARLY_MS = 1.1
+"""An I/O ends at most so much earlier than drawn: what the disk takes off for late wake-ups (played.h)."""
 SLACK = 1.03
 """What is added to one arm may differ from what is added to the other by so much of a latency."""
 

@@ -24,7 +24,8 @@ from diskbook.show import tool as show_tool
 from diskbook.tools.diskspd import command as diskspd, install
 from diskbook.tools.record import Direction, Load, Measurement, UnusableError
 from support import SAMPLES
-from support.fio_jobs import keeps_its_queue
+from support.disturbance import load_sensitive
+from support.fio_jobs import assert_keeps_its_queue
 
 MIB = 1024**2
 FOLDER = SAMPLES / "diskspd"
@@ -313,12 +314,14 @@ def test_the_emulated_diskspd_tells_what_a_real_fio_measured() -> None:
     wanted = Load("random", 8192, 30, 2, 5, None, "dsync", 64 * MIB, 0.0, 2.0)
     assert result.load == wanted
     parts = result.directions
-    assert keeps_its_queue(result, 10)
-    assert parts["write"].ios / sum(part.ios for part in parts.values()) == pytest.approx(0.3, abs=0.06)
-    for name, part in parts.items():
-        assert 5 <= part.lat_min_ms <= part.lat_p50_ms <= part.lat_p99_ms <= part.lat_p999_ms
-        assert result.series[name].iops.mean() == pytest.approx(part.iops, rel=0.3)
     assert text.count("<Thread>") == 2
+    for part in parts.values():
+        assert 5 <= part.lat_min_ms <= part.lat_p50_ms <= part.lat_p99_ms <= part.lat_p999_ms
+    assert_keeps_its_queue(result, 10)
+    with load_sensitive():
+        assert parts["write"].ios / sum(part.ios for part in parts.values()) == pytest.approx(0.3, abs=0.04)
+        for name, part in parts.items():
+            assert result.series[name].iops.mean() == pytest.approx(part.iops, rel=0.05)
 
 
 @pytest.mark.emulator

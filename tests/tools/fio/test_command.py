@@ -16,7 +16,8 @@ from diskbook.scenario.model import Workload
 from diskbook.tools import fio
 from diskbook.tools.record import Measurement, UnusableError
 from support import SAMPLES
-from support.fio_jobs import keeps_its_queue, run, run_on_memory
+from support.disturbance import load_sensitive
+from support.fio_jobs import assert_keeps_its_queue, run, run_on_memory
 
 FOLDER = SAMPLES / "fio"
 MIB = 1024**2
@@ -63,17 +64,19 @@ def test_mixed_load_round_trip(tmp_path: Path) -> None:
     result = result_of(tmp_path, runtime_s=0.8)
 
     assert set(result.directions) == {"read", "write"}
-    assert 780 <= result.runtime_ms <= 4000
+    assert result.runtime_ms >= 780
     for part in result.directions.values():
         # I/Os in flight when the ramp ends count as bytes and latencies, but not as I/Os.
         assert 0 <= sum(part.bins.values()) - part.ios <= load.outstanding
-        assert part.bw_bytes == pytest.approx(part.iops * 4096, rel=0.02)
         assert part.iops == pytest.approx(part.ios / part.runtime_ms * 1000, rel=0.02)
         assert 1.0 <= part.lat_min_ms <= part.lat_p50_ms <= part.lat_p99_ms <= part.lat_p999_ms
         assert part.lat_min_ms <= part.lat_mean_ms <= part.lat_max_ms
-    written = result.directions["write"].ios / result.ios
-    assert written == pytest.approx(0.3, abs=0.06)
-    assert keeps_its_queue(result, 8)
+    assert_keeps_its_queue(result, 8)
+    with load_sensitive():  # the fewer I/Os, the more the share is left to chance, and the ramp's weigh
+        assert result.directions["write"].ios / result.ios == pytest.approx(0.3, abs=0.04)
+        for part in result.directions.values():
+            assert part.bw_bytes == pytest.approx(part.iops * 4096, rel=0.02)
+        assert result.runtime_ms < 850
 
 
 @pytest.mark.emulator
@@ -93,12 +96,13 @@ def test_series_agree_with_the_totals(tmp_path: Path) -> None:
     job = fio.command(workload(threads=2, queue_depth=2, runtime_s=1.0), Nbd())
     run_on_memory([(job, tmp_path)])
     total, series = result_of(tmp_path).directions["read"], series_of(job, tmp_path)["read"]
-    # On a busy machine fio leaves out intervals, and its last one is longer. A lost thread is a factor of 2.
-    assert len(series.second) >= 5
     steps = np.diff(series.second) / 0.1
     assert np.allclose(steps, np.round(steps)) and steps.min() > 0.5
-    assert series.iops.mean() == pytest.approx(total.iops, rel=0.25)
-    assert np.average(series.lat_mean_ms, weights=series.iops) == pytest.approx(total.lat_mean_ms, rel=0.25)
+    with load_sensitive():  # on a busy machine fio leaves out intervals, and its last one is longer
+        assert len(series.second) >= 9
+        assert series.iops.mean() == pytest.approx(total.iops, rel=0.05)
+        mean_ms = np.average(series.lat_mean_ms, weights=series.iops)
+        assert mean_ms == pytest.approx(total.lat_mean_ms, rel=0.05)
 
 
 @pytest.mark.measures
@@ -109,7 +113,8 @@ def test_commit_workload_syncs_after_every_write(tmp_path: Path) -> None:
     write, sync = directions["write"], directions["sync"]
     assert abs(write.ios - sync.ios) <= 1
     assert sum(sync.bins.values()) == sync.ios
-    assert 0.6 < write.iops * (write.lat_mean_ms + sync.lat_mean_ms) / 1000 < 1.05
+    with load_sensitive():  # one after the other, all the time
+        assert 0.9 < write.iops * (write.lat_mean_ms + sync.lat_mean_ms) / 1000 < 1.02
 
 
 @pytest.mark.emulator
@@ -130,10 +135,10 @@ def test_rate_is_the_total_of_all_threads_and_directions(tmp_path: Path) -> None
     job = fio.command(load, Nbd())
     assert "--rate_iops=140,60" in job.argv
     run_on_memory([(job, tmp_path)])
-    directions = result_of(tmp_path).directions
-    # A busy machine may fall behind. Per thread it would be 140 and 60, without a rate thousands.
-    assert 280 * 0.7 < directions["read"].iops < 280 * 1.05
-    assert 120 * 0.7 < directions["write"].iops < 120 * 1.05
+    rates = {name: part.iops for name, part in result_of(tmp_path).directions.items()}
+    assert rates["read"] < 280 * 1.05 and rates["write"] < 120 * 1.05
+    with load_sensitive():
+        assert rates["read"] > 280 * 0.97 and rates["write"] > 120 * 0.97
 
 
 def test_sequential_threads_share_the_working_set_out(tmp_path: Path) -> None:

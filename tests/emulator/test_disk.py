@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ from diskbook.selftest import bench_emulator
 from diskbook.selftest.bench_emulator import Row, Target
 from diskbook.selftest.bench_emulator_rig import run_fio
 from diskbook.tools.fio.json_output import Direction
+from support.disturbance import load_sensitive
 from support.emulated import soon
+from support.played import EARLY_MS
 
 pytestmark = pytest.mark.emulator
 
@@ -172,8 +175,8 @@ def test_a_full_filesystem_is_an_error_for_the_client(tmp_path: Path, plugin: Pa
 
 # ---- caps ------------------------------------------------------------------------------------------------
 
-LEAST, MOST = 0.6, 1.05
-"""Of what a cap allows: a busy machine may do less, and none does more. Without the cap it is far more."""
+LEAST, MOST = 0.96, 1.04
+"""Of what a cap allows: a busy machine may do less, and none does more."""
 
 
 @pytest.mark.alone
@@ -181,10 +184,11 @@ def test_a_cap_holds_and_the_unthrottled_export_ignores_it(make: MakeExport) -> 
     export = make(limits=Limits(iops=500))
     capped = fio(export, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1s", "--time_based")
     free = fio(export, "--rw=write", "--bs=4k", "--iodepth=16", "--size=8m", unthrottled=True)
-    assert 500 * LEAST < capped.iops < 500 * MOST
-    assert free.iops > 1000
     (session,) = export.sessions()
     assert session.writes == 0
+    assert capped.iops < 500 * MOST
+    with load_sensitive():
+        assert capped.iops > 500 * LEAST and free.iops > 1000
 
 
 @pytest.mark.alone
@@ -194,8 +198,9 @@ def test_a_new_limit_holds_at_once(make: MakeExport, tmp_path: Path) -> None:
     before = fio(export, *load).iops
     LimitsFile.open(tmp_path / "a.lim").update(Limits(mb_s=8))
     after = fio(export, *load).iops
-    assert 2e6 / 16384 * LEAST < before < 2e6 / 16384 * 1.1
-    assert 8e6 / 16384 * LEAST < after < 8e6 / 16384 * 1.1
+    assert before < 2e6 / 16384 * MOST and after < 8e6 / 16384 * MOST
+    with load_sensitive():
+        assert before > 2e6 / 16384 * LEAST and after > 8e6 / 16384 * LEAST
 
 
 @pytest.mark.alone
@@ -205,18 +210,21 @@ def test_credit_falls_back_to_base(make: MakeExport, tmp_path: Path) -> None:
     assert limits.credit_ios() == pytest.approx(900)
     done = fio(export, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1500ms", "--time_based")
     beyond_base = done.ios - 200 * done.runtime_ms / 1e3
-    assert 900 * LEAST < beyond_base < 900 * MOST
-    assert limits.credit_ios() < 800  # it grows again, by 200 a second
-    assert limits.credit_mb() == 0
+    left = limits.credit_ios()
+    assert beyond_base < 900 * MOST and limits.credit_mb() == 0
+    with load_sensitive():
+        assert beyond_base > 900 * LEAST
+        assert left < 150  # it grows again, by 200 a second
 
 
-@pytest.mark.alone
 def test_used_credit_stays_used_when_limits_change(make: MakeExport, tmp_path: Path) -> None:
-    export = make(limits=Limits(iops=10, burst_iops=5000, credit_ios=1000))
+    slow = Limits(iops=0.01, burst_iops=5000, credit_ios=1000)  # it hardly grows again
+    export = make(limits=slow)
     limits = LimitsFile.open(tmp_path / "a.lim")
     some_ios(export, "randread", 600, 16)
-    limits.update(Limits(iops=20, burst_iops=5000, credit_ios=1000))
-    assert 380 < limits.credit_ios() < 700  # 400, and what a busy machine leaves time for: 20 a second
+    assert limits.credit_ios() == pytest.approx(400, abs=2)
+    limits.update(replace(slow, iops=0.02))
+    assert limits.credit_ios() == pytest.approx(400, abs=2)
 
 
 @pytest.mark.alone
@@ -226,16 +234,17 @@ def test_a_vm_cap_is_shared_by_its_disks(make: MakeExport, tmp_path: Path) -> No
     run_fio(exports, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1500ms", "--time_based")
     sessions = [session for export in exports for session in ended(export)]
     span_s = max(one.ended or 0 for one in sessions) - min(one.started for one in sessions)
-    together = sum(one.reads for one in sessions) / span_s  # the two starts may be apart
-    assert 600 * LEAST < together < 600 * MOST
+    together = sum(one.reads for one in sessions) / span_s
+    assert together < 600 * MOST
+    with load_sensitive():  # the two starts may be apart
+        assert together > 600 * LEAST
 
 
-@pytest.mark.alone
 def test_a_disk_cap_is_shared_by_its_machines(make: MakeExport, tmp_path: Path) -> None:
-    shared = LimitsFile.create(tmp_path / "disk.lim", Limits(iops=10, burst_iops=5000, credit_ios=1000))
+    shared = LimitsFile.create(tmp_path / "disk.lim", Limits(iops=0.01, burst_iops=5000, credit_ios=1000))
     for name in "ab":
         some_ios(make(name, data="shared", limits=shared.path), "randread", 300, 16)
-    assert 380 < shared.credit_ios() < 600  # 400, and 10 a second; with a credit for each it would be 700
+    assert shared.credit_ios() == pytest.approx(400, abs=2)  # with a credit for each it would be 700
 
 
 def test_a_cap_must_be_above_zero(tmp_path: Path) -> None:
@@ -304,17 +313,24 @@ def test_a_fresh_disk_is_slow_until_its_time_is_over(make: MakeExport) -> None:
 @pytest.mark.alone
 def test_a_client_sees_the_latency(make: MakeExport) -> None:
     export = make(plays=model(Latency(20.0), Latency(8.0)))
-    assert some_ios(export, "randread", 20).lat_min_ms > 18
-    assert some_ios(export, "randwrite", 20).lat_min_ms > 6
-    assert some_ios(export, "randread", 64, 64).lat_p50_ms < 64 * 20 / 4  # one after another: 64 * 20 / 2
+    read, write = (some_ios(export, rw, 20) for rw in ("randread", "randwrite"))
+    together = some_ios(export, "randread", 64, 64)
+    assert read.lat_min_ms > 20 - EARLY_MS and write.lat_min_ms > 8 - EARLY_MS
+    with load_sensitive():
+        assert read.lat_mean_ms == pytest.approx(20, abs=0.3)
+        assert write.lat_mean_ms == pytest.approx(8, abs=0.3)
+        assert together.lat_p50_ms < 30  # one after another it would be 64 * 20 / 2
 
 
 @pytest.mark.alone
 def test_internal_servers_bound_the_rate(make: MakeExport) -> None:
     export = make(plays=model(Latency(5.0, 0.0, 2)))
     done = some_ios(export, "randread", 400, 32)
-    assert 0.95 < done.runtime_ms / (400 / 2 * 5) < 1.9  # one server would take twice as long
-    assert some_ios(export, "randwrite", 2000, 32).iops > 600
+    written = some_ios(export, "randwrite", 2000, 32)
+    assert done.runtime_ms > 0.98 * 400 / 2 * 5
+    with load_sensitive():
+        assert done.runtime_ms < 1.1 * 400 / 2 * 5
+        assert written.iops > 2000
 
 
 @pytest.mark.parametrize("writes", [False, True])
@@ -514,7 +530,9 @@ def test_ios_are_counted_by_the_second_in_which_they_ended(make: MakeExport) -> 
     seconds, ios, written, hits, hit_bytes = export.activity().T
     assert seconds.min() >= before and list(seconds) == sorted(set(seconds)) and len(seconds) >= 2
     assert (ios.sum(), written.sum()) == (3000, 3000 * 4096)  # filling a disk counts for nothing
-    assert ios.max() <= 2000 * 1.02 and hits.sum() == hit_bytes.sum() == 0
+    assert hits.sum() == hit_bytes.sum() == 0
+    with load_sensitive():  # what a second allowed may end late, in the next
+        assert ios.max() <= 2000 * 1.02
 
 
 def test_what_a_host_cache_answers_is_counted_apart(make: MakeExport) -> None:

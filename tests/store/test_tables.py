@@ -104,7 +104,6 @@ def row(tables: store_tables.Tables, trial: str, direction: str) -> pd.Series:
 # --- building
 
 
-@pytest.mark.measures
 def test_each_direction_has_a_row_with_what_was_measured_and_where(run: Run, outputs: dict) -> None:
     tables = store_tables.build(run)
     read = row(tables, "r1-b01-mixed-a1", "read")
@@ -112,7 +111,7 @@ def test_each_direction_has_a_row_with_what_was_measured_and_where(run: Run, out
     assert read.ios == told.ios > 0
     assert (read.iops, read.lat_mean_ms, read.lat_p99_ms) == (told.iops, told.lat_mean_ms, told.lat_p99_ms)
     assert read.throughput_mb_s == pytest.approx(read.iops * 4096 / 1e6)
-    assert 0.35 < read.runtime_s < 4  # a busy machine may end late
+    assert read.runtime_s == told.runtime_ms / 1000 >= 0.4
     assert (read.arm, read.vm_size, read.logical_zone, read.physical_zone) == (
         "zrs-z1",
         "Standard_D4as_v4",
@@ -171,15 +170,16 @@ def test_a_block_begun_anew_counts_only_from_there(run: Run, outputs: dict) -> N
     assert status.to_dict() == {"r1-b02-commit-a1": "incomplete_block", "again": "ok"}
 
 
-@pytest.mark.measures
-def test_bins_and_series_belong_to_their_trials(run: Run) -> None:
+def test_bins_and_series_belong_to_their_trials(run: Run, outputs: dict[str, dict[str, bytes]]) -> None:
     tables = store_tables.build(run)
     counts = tables.bins.groupby(["trial", "direction"])["count"].sum()
     for trial, direction in (("r1-b01-mixed-a1", "read"), ("r1-b02-commit-a1", "sync")):
         assert abs(counts[trial, direction] - row(tables, trial, direction).ios) <= 2
-    series = tables.series.query("trial == 'r1-b01-mixed-a1' and direction == 'read'")
-    assert series.iops.mean() == pytest.approx(row(tables, "r1-b01-mixed-a1", "read").iops, rel=0.25)
-    assert series.second.is_monotonic_increasing
+    found = tables.series.query("trial == 'r1-b01-mixed-a1' and direction == 'read'")
+    read = fio.TOOL.read(outputs["mixed"], "mixed", runtime_s=0.4, series_s=0.1).series["read"]
+    for name in ("second", "iops", "lat_mean_ms"):
+        assert found[name].tolist() == getattr(read, name).tolist()
+    assert found.second.is_monotonic_increasing
 
 
 def test_a_run_without_trials_gives_empty_tables(run: Run) -> None:

@@ -20,6 +20,7 @@ from diskbook.tools.fio import TOOL, held_rate
 from diskbook.tools.fio.log import Rows
 from diskbook.tools.job import Target
 from diskbook.tools.record import Direction, Load, Measurement
+from support.disturbance import load_sensitive
 
 RATE = 500
 
@@ -114,9 +115,9 @@ def test_jobs_and_directions_have_schedules_of_their_own() -> None:
 
 def test_a_million_lines_take_less_than_two_seconds_of_processor() -> None:
     rows = log(played(100, (12, 1), 10_000))
-    began = time.process_time()
+    began = time.process_time()  # others may have the processor as well
     held_rate.with_schedule(measured(100, read=10_000), rows, 0.1)
-    assert time.process_time() - began < 2.0  # a tenth of it on an idle machine
+    assert time.process_time() - began < 2.0  # a tenth of it is usual
 
 
 # --- real stalls
@@ -144,10 +145,11 @@ def stalled(
 def assert_told(found: Measurement, stood_s: float, direction: str) -> None:
     part = found.directions[direction]
     expected = truth(stood_s, 3.0, 0.999) + part.lat_p50_ms
-    assert 0.95 * expected < part.intended.lat_p999_ms < 1.2 * expected  # what else runs here adds to it
-    assert part.lat_p99_ms < 0.5 * part.intended.lat_p99_ms  # what fio says of itself hides it
-    assert found.rate_windows_low_share > 0.1
-    assert part.ios == pytest.approx(1500, rel=0.01)  # and its rate is as asked for
+    with load_sensitive():
+        assert part.intended.lat_p999_ms == pytest.approx(expected, rel=0.05)
+        assert part.lat_p99_ms < 0.5 * part.intended.lat_p99_ms  # what fio says of itself hides it
+        assert found.rate_windows_low_share > 0.1
+        assert part.ios == pytest.approx(1500, rel=0.01)  # and its rate is as asked for
 
 
 @pytest.mark.measures

@@ -205,12 +205,12 @@ def around(file: str) -> tuple[float, float]:
     return found, 1e6 * found
 
 
-@pytest.mark.measures
+@pytest.mark.emulator
 def test_a_device_is_read_with_fio_and_left_as_it_is(file: str) -> None:
     size = ("--size-gib", str(1 / 1024), "--seconds", "0.2")
     near, far = around(file)
     found = command("--device", file, "--near-ms", str(near), "--far-ms", str(far), "--zone", "2", *size)
-    assert found.exit_code == 0 and found.output.startswith("nearest zone: reads from zone 2 take 0.")
+    assert found.exit_code == 0 and found.output.startswith("nearest zone: reads from zone 2 take ")
     found = command("--device", file, "--near-ms", "1e-9", "--far-ms", "2e-9", "--json", *size)
     assert found.exit_code == 10 and json.loads(found.output)["verdict"] == REMOTE
     assert Path(file).read_bytes() == bytes(1 << 20) and len(list(Path(file).parent.iterdir())) == 1

@@ -18,9 +18,10 @@ from diskbook.stats import ratios
 from diskbook.store import tables
 from diskbook.store.run import open_run
 from support import SCENARIOS, emulated, played
+from support.disturbance import load_sensitive
 
 OPTIONS = str(SCENARIOS / "options.toml")
-LEVEL = 0.999  # a 95 % interval is wrong one time in twenty by design
+LEVEL = 0.9999  # a 95 % interval is wrong one time in twenty by design
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +42,12 @@ def a(measured: tuple[Analysis, dict[str, Any]]) -> Analysis:
 def test_the_limit_predicted_is_the_limit_found(a: Analysis, arm: str, limit: int) -> None:
     found = disk_options.predictions(a).set_index(["arm", "workload"]).loc[(arm, "max-write-iops")]
     assert (found["by"], found["predicted_iops"]) == ("cap_disk_iops", limit)
-    # The profile's limits lie 2 % above; a busy machine may fall short. The other disk's are 0.62 or 1.6.
-    assert 0.64 < found["ratio"] < 1.08
+    assert found["ratio"] < 1.05  # the profile's limits lie 2 % above
     shown = disk_options.drives(a)
     row = shown[(shown["Drive"] == a.labels[arm]) & shown["Load"].str.contains("depth 128")].iloc[0]
     assert (row["Predicted limit"], row["Predicted"]) == ("disk limit", f"{limit:,} IOPS")
+    with load_sensitive():
+        assert found["ratio"] > 0.95
 
 
 @pytest.mark.measures
@@ -58,21 +60,20 @@ def test_planted_access_times_are_found(
     means = ratios.log_means(trials[trials["workload"] == "access-time"], "lat_mean_ms")
     found = ratios.block_log_ratios(means, arm, "h-plain", "access-time", "read")
     estimate = ratios.estimates(found, LEVEL)[1]
-    assert estimate.low <= planted <= estimate.high and estimate.high / estimate.low < 1.6
+    assert estimate.low <= planted <= estimate.high
+    assert estimate.ratio == pytest.approx(planted, rel=0.12)  # 50 I/Os in each trial are enough
 
 
 @pytest.mark.measures
 def test_the_end_of_the_burst_is_found_where_it_was_planted(a: Analysis) -> None:
-    """1,800 s x 0.001 at the burst rate: 1.8 s of 3,570 IOPS, then 2,346.
-
-    A busy machine does less, and a credit that is spent more slowly lasts longer.
-    """
+    """1,800 s x 0.001 at the burst rate: 1.8 s of 3,570 IOPS, then 2,346."""
     fell = disk_options.diagnosed(a).iloc[0]
-    assert 1.2 < fell["fell_at_s"] < 4
-    assert 3570 * 0.75 < fell["rate_before"] < 3570 * 1.12
-    assert 2346 * 0.6 < fell["rate_after"] < 2346 * 1.12
     state = a.trials.loc[a.trials["workload"] == "burst-until-dry", "credit_state"]
-    assert set(state) == {"drained"}
+    with load_sensitive():
+        assert 1.6 < fell["fell_at_s"] < 2.1
+        assert fell["rate_before"] == pytest.approx(3570, rel=0.04)
+        assert fell["rate_after"] == pytest.approx(2346, rel=0.04)
+        assert set(state) == {"drained"}
     picture = disk_options.burst(a)
     assert "(1 : 1,000)" in picture.description and "1.8 s in place of 30 minutes" in picture.description
     assert "Emulated" in picture.description and len(picture.data) > 30
@@ -84,14 +85,14 @@ def test_words_and_costs(a: Analysis) -> None:
     assert "F 1.92 against G 2.19 ms (0.88 times), but L 2.02 against H 1.02 ms (1.98 times)" in said[0]
     assert len(said) == 2 and said[1].startswith("emulated: ")
     assert disk_options.unusable(a) == ["every disk's limit lies within its machine's"]
-    assert "drained 1" in disk_options.credit_words(a)[0]
     assert disk_options.costs(a)["USD per month, idle"].min() > 20
     source = disk_options.price_source(a)
     assert "data/reference/prices.csv" in source and "inferred, not read: v2-iops" in source
-    assert "burst credit is used up" in show_tables.preformatted(
-        disk_options.diagnosis.text(disk_options.findings(a))
-    )
     assert list(disk_options.access_times(a)["Trials"]) == [4, 4, 4]
+    with load_sensitive():
+        assert "drained 1" in disk_options.credit_words(a)[0]
+        told = show_tables.preformatted(disk_options.diagnosis.text(disk_options.findings(a)))
+        assert "burst credit is used up" in told
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from diskbook.stats.zone_probe import probe
 from diskbook.store import tables
 from diskbook.store.run import Run
 from support import SCENARIOS, emulated, played
+from support.disturbance import load_sensitive
 
 SHARED = str(SCENARIOS / "shared.toml")
 
@@ -39,13 +40,15 @@ def test_the_zone_that_answers_is_the_one_that_was_planted(
     home = next(row for row in truth["attachments"] if row["population"]["zone_relation"] == "home")
     machine = home["machine_id"].rsplit("/", 1)[-1].removeprefix("r1-")
     zone = a.manifest["replicates"][0]["machines"][machine]["physical_zone"]
-    # By what fio saw in its least disturbed trial from each zone, and by what the disk drew in all of them.
-    reads = a.trials[played.single(a.trials) & (a.trials["direction"] == "read")]
-    assert reads.groupby("physical_zone")["lat_mean_ms"].min().idxmin() == zone
     found = probe(played.as_drawn(a.tables, truth).trials).set_index("zone")
     assert found["lat_ms"].idxmin() == zone and found.loc[zone, "verdict"] == "nearest"
     others = sorted(found.drop(zone)["ratio"])
-    assert others == [pytest.approx(3.2 / 2.2, rel=0.06), pytest.approx(4.3 / 2.2, rel=0.06)]
+    assert others == [pytest.approx(3.2 / 2.2, rel=0.1), pytest.approx(4.3 / 2.2, rel=0.1)]
+    reads = a.trials[played.single(a.trials) & (a.trials["direction"] == "read")]
+    seen = reads.groupby("physical_zone")["lat_mean_ms"].median()
+    with load_sensitive():
+        assert sorted(seen) == [pytest.approx(planted, rel=0.08) for planted in (2.2, 3.2, 4.3)]
+        assert seen.idxmin() == zone
 
 
 @pytest.mark.measures
@@ -66,13 +69,14 @@ def test_words_and_tables(measured: tuple[Analysis, dict[str, Any]]) -> None:
 def test_the_articles_load_sits_on_the_cap(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, _ = measured
     rows = a.comparisons[a.comparisons["workload"] == "article"]
-    # On a busy machine Little's law may fail as well, which weighs more.
-    assert set(rows["verdict"]) <= {"capped", "invalid"} and rows["ratio"].isna().all()
-    assert rows["warnings"].str.contains("40 outstanding / cap").all()
+    with load_sensitive():  # else Little's law may fail as well, which weighs more
+        assert set(rows["verdict"]) == {"capped"} and rows["ratio"].isna().all()
+        assert rows["warnings"].str.contains("40 outstanding / cap").all()
     rows = compared.beside(published.assess(published.read("shared-zrs")), a.cells, a.scenario, "emulated")
     verdicts = rows.set_index(["published", "unit"])["verdict"]
-    assert verdicts[("ZRS, same zone, shared", "ms")] == "capped artefact"
     assert verdicts[("ZRS, remote zone, shared", "ms")].startswith("not comparable")
+    with load_sensitive():
+        assert verdicts[("ZRS, same zone, shared", "ms")] == "capped artefact"
 
 
 @pytest.mark.measures

@@ -30,6 +30,7 @@ from diskbook.tables import schema
 from diskbook.throttling import platform as platform_metrics
 from support import emulated, synthetic
 from support.arm_plane import SUBSCRIPTION, World, world
+from support.disturbance import load_sensitive
 
 NAMESPACE = reference_metrics.NAMESPACE
 DISK_IOPS, DISK_MB_S = "Data Disk IOPS Consumed Percentage", "Data Disk Bandwidth Consumed Percentage"
@@ -429,8 +430,8 @@ def test_what_a_real_load_does_shows_in_the_metrics(monkeypatch: pytest.MonkeyPa
         finally:
             lifecycle.stop("monitor")
     capped, light = found
-    # A busy machine does less on the cap, and after a pause more of the light load, which is 10 %.
-    assert 60 < capped < 106 and 5 < light < 30
+    with load_sensitive():  # the light load is 10 % of the limit
+        assert 97 < capped < 105 and 9 < light < 12
 
 
 def _load(connection: Connection, option: str) -> tuple[float, float]:

@@ -9,7 +9,6 @@ import json
 import statistics
 import tempfile
 import threading
-import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from diskbook.machines.cluster import steps
 from diskbook.machines.cluster.steps import StepFailed
 from diskbook.tools.diskspd import xml
 from diskbook.tools.record import Measurement
+from support.disturbance import load_sensitive
 from support.emulated import soon
 from support.spaces import Spaces, machine, spaces, vm_id
 
@@ -36,7 +36,6 @@ NODES = ("r1-n1", "r1-n2")
 OWNERS = {"two-way-1": 0, "two-way-2": 1, "nested": 0, "outside": 0, "inside": 0, "fresh": 0}
 FILE = 64 * MIB
 INSTANCES = 2
-AGAIN = 4
 # No rotation, so that what the mirror holds does not change; drives of 1,500 IOPS.
 PROFILE = """
 extends = "quiet"
@@ -192,32 +191,23 @@ def test_what_a_saturated_write_costs_is_what_the_kind_plants(
 ) -> None:
     """So the ratios to the two-way mirror are 0.50, 0.25 in place in parity, and 0.50 inside the mirror.
 
-    By counts they are exact, whatever else runs; of the rate only that it is no higher than the drives allow.
+    By counts they are exact, whatever else runs.
     """
     played = saturated[kind]
     assert 2 / (played.disk_ios / played.client_ios) == pytest.approx(2 / disk_ios, abs=0.01)
     bound = 8 * DRIVE_IOPS / disk_ios
-    assert 0.5 * bound < played.iops < 1.02 * bound
+    assert played.iops < 1.02 * bound
+    with load_sensitive():
+        assert played.iops > 0.9 * bound
 
 
-def test_two_volumes_of_a_kind_and_machines_of_a_volume_get_alike(
-    rig: Rig, saturated: dict[str, Played]
-) -> None:
-    # `make bench-emulator` has both within 5 % with nothing else running. A load lets machines begin apart,
-    # not every time. What is shared wrongly gives a volume half and less, or a machine nothing.
+def test_two_volumes_of_a_kind_and_machines_of_a_volume_get_alike(saturated: dict[str, Played]) -> None:
     played = saturated["two-way"]
-    for _ in range(AGAIN):
-        if _alike(played):
-            break
-        played = rig.play("two-way-1", "two-way-2", line=SATURATED.format(write=100))
-    assert _alike(played), {name: one.directions["write"].iops for name, one in played.machines.items()}
-    assert played.spread_s("started_utc") < 2.5 and played.spread_s("ended_utc") < 2.5
-
-
-def _alike(played: Played) -> bool:
     rates = {name: one.directions["write"].iops for name, one in played.machines.items()}
     volumes = [sum(rates[name] for name in rates if name.startswith(f"vm-two-way-{n}-")) for n in (1, 2)]
-    return min(volumes) > 0.5 * max(volumes) and min(rates.values()) > 0.1 * max(rates.values())
+    with load_sensitive():
+        assert min(volumes) > 0.85 * max(volumes) and min(rates.values()) > 0.75 * max(rates.values()), rates
+        assert played.spread_s("started_utc") < 0.5 and played.spread_s("ended_utc") < 0.5
 
 
 def test_only_a_full_write_warm_up_makes_reads_of_parity_real(rig: Rig) -> None:
@@ -276,9 +266,8 @@ def test_others_work_while_a_fleet_does_and_it_ends_with_its_node(rig: Rig) -> N
     running = threading.Thread(target=lambda: answers.append(rig.made.call("r1-n1", "task", asked)))
     running.start()
     assert soon(lambda: [process for process in processes.marked(folder) if process.name() == "fio"])
-    began = time.monotonic()
     assert rig.made.run("r1-n2", "counters", steps.Counters())["samples"]
-    assert time.monotonic() - began < 30  # not 60
+    assert running.is_alive()  # for a minute
     rig.made.backend.stop_vm(vm_id("r1-n1"))
     running.join(20)
     assert answers == [None]  # killed with its machine: nothing is printed

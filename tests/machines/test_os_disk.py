@@ -30,6 +30,7 @@ from diskbook.store.run import Run
 from diskbook.tools import fio
 from diskbook.tools.job import Job
 from support import SCENARIOS, emulated, played
+from support.disturbance import load_sensitive
 
 LOCAL = str(SCENARIOS / "local.toml")
 MIB = 2**20
@@ -128,12 +129,14 @@ def test_its_limit_is_the_machines_own(measured: tuple[Analysis, dict[str, Any]]
     found = disk_options.predictions(a).set_index(["arm", "workload"])
     rate = found.loc[("ephemeral", "max-read-iops")]
     assert (rate["by"], rate["predicted_iops"]) == ("cap_vm_cached_iops", 19000)
-    assert 0.3 < rate["ratio"] < 1.08  # a busy machine may fall short; a data disk's 5,000 IOPS are 0.26
+    assert rate["ratio"] < 1.05
     assert found.loc[("lrs-plain", "max-read-iops"), "by"] == "cap_disk_iops"
     trials = a.trials.set_index("arm")
     assert trials.loc["ephemeral", ["cap_disk_iops", "cap_vm_iops", "lun"]].isna().all(axis=None)
     assert set(trials.loc["ephemeral", "credit_state"]) == {"none"}
     assert trials.loc["lrs-plain", "cap_vm_cached_iops"].isna().all()
+    with load_sensitive():
+        assert rate["ratio"] > 0.9
 
 
 @pytest.mark.alone

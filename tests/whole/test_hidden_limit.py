@@ -13,6 +13,7 @@ from diskbook.analysis.run import Analysis
 from diskbook.throttling import diagnosis
 from diskbook.throttling.diagnosis import Diagnosis
 from support import SCENARIOS, emulated, played
+from support.disturbance import load_sensitive
 
 pytestmark = [pytest.mark.whole, pytest.mark.alone]
 
@@ -31,44 +32,50 @@ def hidden() -> Iterator[Analysis]:
 def test_all_twelve_deep_cells_are_refused_and_by_no_table(hidden: Analysis) -> None:
     cells = hidden.compared.cells
     deep = cells[cells["workload"].isin(DEEP)]
-    assert len(deep) == 12 and (deep["in_flight"] > 2.5 * deep["needed"]).all()
-    assert set(deep["label"]) == {"saturated, limit not known"} and set(deep["limit"]) == {""}
-    assert deep["share"].max() < 0.85
+    assert len(deep) == 12 and set(deep["limit"]) == {""} and deep["share"].max() < 0.85
+    with load_sensitive():
+        assert (deep["in_flight"] > 2.5 * deep["needed"]).all()
+        assert set(deep["label"]) == {"saturated, limit not known"}
 
 
 def test_no_verdict_on_a_latency_stands_on_them(hidden: Analysis) -> None:
     rows = hidden.comparisons[hidden.comparisons["workload"].isin(DEEP)]
-    assert set(rows["verdict"]) == {"saturated"}
-    assert rows.loc[rows["metric"] == "lat_mean_ms", ["ratio", "ci_low", "diff_ms"]].isna().all(axis=None)
+    with load_sensitive():
+        assert set(rows["verdict"]) == {"saturated"}
+        assert rows.loc[rows["metric"] == "lat_mean_ms", ["ratio", "ci_low", "diff_ms"]].isna().all(axis=None)
+        assert not set(DEEP) & set(hidden.percentile_ratios["workload"])
     (rate,) = rows.loc[(rows["metric"] == "iops") & (rows["scope"] == "these disks"), "ratio"]
     rates = hidden.trials[hidden.trials["workload"] == "write-qd64"].set_index(["arm", "block"])["iops"]
     assert rate == pytest.approx(np.exp(np.log(rates["zrs-z1"] / rates["lrs-z1"]).mean()))
-    assert 0.6 < rate < 1.6  # equal limits are planted; a busy machine may take more from one
-    assert not set(DEEP) & set(hidden.percentile_ratios["workload"])
+    with load_sensitive():
+        assert rate == pytest.approx(1, abs=0.05)  # equal limits are planted
 
 
 def test_cells_without_a_queue_keep_their_ratio(hidden: Analysis) -> None:
     cells = hidden.compared.cells
-    assert set(cells.loc[~cells["workload"].isin(DEEP), "label"]) == {"below cap"}
     rows = hidden.comparisons[hidden.comparisons["scope"] == "these disks"].set_index("workload")
     truth = json.loads((hidden.run.folder / "truth.json").read_text())
     least, most = played.as_seen(3.1 / 2.2, 2.2, hidden.trials, truth)
-    for load in ("read-qd1", "read-qd3"):  # the noise of machines and disks is 1 %
-        assert rows.loc[load, "ci_low"] < most * 1.02 and rows.loc[load, "ci_high"] > least / 1.02
     drawn = played.analysis_as_drawn(hidden, truth).comparisons.query("scope == 'these disks'")
     (ratio,) = drawn.loc[drawn["workload"] == "read-qd1", "ratio"]  # intervals of two blocks hold much
     assert ratio == pytest.approx(3.1 / 2.2, rel=0.1)
+    with load_sensitive():
+        assert set(cells.loc[~cells["workload"].isin(DEEP), "label"]) == {"below cap"}
+        for load in ("read-qd1", "read-qd3"):  # the noise of machines and disks is 1 %
+            assert rows.loc[load, "ci_low"] < most * 1.02 and rows.loc[load, "ci_high"] > least / 1.02
 
 
 def test_why_names_the_saturation_and_no_limit(hidden: Analysis) -> None:
     findings = diagnosis.findings(hidden.trials, hidden.tables.series, hidden.compared.cells)
-    assert sum(finding.verdict == Diagnosis.SATURATED for finding in findings) == 12
     text = of_runs.of_run(str(hidden.run.folder))
-    assert "saturated, limit not known: 12 of 22 cells" in text
-    assert "throttling by the host or the account" in text
+    with load_sensitive():
+        assert sum(finding.verdict == Diagnosis.SATURATED for finding in findings) == 12
+        assert "saturated, limit not known: 12 of 22 cells" in text
+        assert "throttling by the host or the account" in text
 
 
 def test_the_answer_and_the_figure_say_so(hidden: Analysis) -> None:
-    assert "a limit that is not known sets the rate" in hidden.iops_and_caps.title
-    assert "12 cells saturated by a limit that is not known" in hidden.iops_and_caps.description
-    assert "refused" in hidden.ratios.description
+    with load_sensitive():
+        assert "a limit that is not known sets the rate" in hidden.iops_and_caps.title
+        assert "12 cells saturated by a limit that is not known" in hidden.iops_and_caps.description
+        assert "refused" in hidden.ratios.description

@@ -21,6 +21,7 @@ from diskbook.store import tables as store_tables
 from diskbook.store.run import Run
 from diskbook.store.tables import Tables
 from support import SCENARIOS, emulated, played
+from support.disturbance import load_sensitive
 
 pytestmark = [pytest.mark.whole, pytest.mark.alone]
 
@@ -95,9 +96,11 @@ def test_these_disks_are_measured_as_they_were_played(article: Measured, operati
     (zrs,), (lrs,) = (truth_of(truth, disk, operation, "realised") for disk in ("zrs", "lrs"))
     drawn, seen = (estimates(source, operation)[1] for source in (played.as_drawn(tables, truth), tables))
     assert drawn.low <= zrs / lrs <= drawn.high
-    assert drawn.high / drawn.low < 1.6  # an interval that would hold anything shows nothing
+    assert drawn.ratio == pytest.approx(zrs / lrs, rel=0.1)
     least, most = played.as_seen(zrs / lrs, lrs, tables.trials, truth)
-    assert seen.low <= most and least <= seen.high
+    with load_sensitive():
+        assert seen.low <= most and least <= seen.high
+        assert drawn.high / drawn.low < 1.6  # an interval that would hold anything shows nothing
 
 
 def test_the_articles_write_ratio_is_planted_and_found(article: Measured) -> None:
@@ -107,7 +110,8 @@ def test_the_articles_write_ratio_is_planted_and_found(article: Measured) -> Non
     assert zrs / lrs in (pytest.approx(3.2 / 1.3), pytest.approx(4.8 / 1.3))
     assert estimates(played.as_drawn(tables, truth), "write")[1].ratio == pytest.approx(zrs / lrs, rel=0.25)
     least, most = played.as_seen(zrs / lrs, lrs, tables.trials, truth)
-    assert least / 1.25 < estimates(tables, "write")[1].ratio < most * 1.25
+    with load_sensitive():
+        assert least / 1.25 < estimates(tables, "write")[1].ratio < most * 1.25
 
 
 @pytest.mark.parametrize(("operation", "planted"), [("write", 1.02), ("read", 1.0)])
@@ -124,27 +128,30 @@ def test_disks_like_these_are_measured_as_the_profile_says(
     assert general.n_replicates == 3
     assert general.low <= planted <= general.high
     assert within.low <= realised <= within.high
+    assert within.ratio == pytest.approx(realised, rel=0.05)
     # As reported: with two blocks a replicate the quantile of 99.9 % may be that of a single difference.
     _, reported = estimates(drawn, operation, 0.95)
-    assert reported.high / reported.low < 1.3
-    for seen, ratio in zip(estimates(tables, operation), (planted, realised), strict=True):
-        least, most = played.as_seen(ratio, sum(lrs) / 3, tables.trials, truth)
-        assert seen.low <= most and least <= seen.high
+    with load_sensitive():
+        assert reported.high / reported.low < 1.3
+        for seen, ratio in zip(estimates(tables, operation), (planted, realised), strict=True):
+            least, most = played.as_seen(ratio, sum(lrs) / 3, tables.trials, truth)
+            assert seen.low <= most and least <= seen.high
 
 
 def test_each_trial_is_what_the_disk_played(article: Measured, two_percent: Measured) -> None:
     """fio's mean less the mean of the latencies drawn in that very trial: the emulator's own bias.
 
-    Of single I/Os: what waits for a cap takes longer than was drawn for it. A busy machine adds more to some
-    trials than to others, so the least disturbed must be right, and most may not be too short; `make
-    bench-emulator` is the strict check. Latencies waited for twice, or not at all, are off by 1.3 ms or more.
+    Of single I/Os: what waits for a cap takes longer than was drawn for it. `make bench-emulator` is the
+    strict check. Latencies waited for twice, or not at all, are off by 1.3 ms or more.
     """
     for _, tables, truth in (article, two_percent):
         assert all(row["matched"] for row in truth["trials"])
         added = played.added_ms(tables.trials, truth)
         assert len(added) >= 24 and added.notna().all()
-        for _, of_direction in added.groupby(tables.trials["direction"]):
-            assert of_direction.min() < 0.6 and of_direction.median() > -0.3
+        assert added.min() > -played.EARLY_MS
+        with load_sensitive():
+            for _, of_direction in added.groupby(tables.trials["direction"]):
+                assert of_direction.median() == pytest.approx(0, abs=0.25)
 
 
 def test_replicates_are_measured_at_once_and_each_in_its_own_order(two_percent: Measured) -> None:
@@ -165,10 +172,6 @@ def test_a_capped_cell_gets_no_latency_ratio(article: Measured) -> None:
     folder, tables, _ = article
     compared = compare(tables.trials, folder.scenario.comparison, tables.series)
     deep = compared.table[compared.table["workload"] == "write-qd128"]
-    assert deep["ratio"].isna().all()
-    assert deep["warnings"].str.contains("5,000 IOPS").all()
-    # Where others held the machine up in the middle of a trial its load was disturbed, and that outranks.
-    gates = compared.gates[compared.gates["workload"] == "write-qd128"]
-    failed = set(gates.loc[gates["status"] == "failed", "gate"])
-    assert "cap" in failed and failed <= {"cap", "stationarity", "Little's law"}
-    assert set(deep["verdict"]) == ({"capped"} if failed == {"cap"} else {"invalid"})
+    with load_sensitive():  # a load that was held up in the middle of a trial is invalid first
+        assert set(deep["verdict"]) == {"capped"} and deep["ratio"].isna().all()
+        assert deep["warnings"].str.contains("5,000 IOPS").all()

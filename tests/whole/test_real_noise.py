@@ -19,6 +19,8 @@ from scipy import stats
 from diskbook.analysis import run as analysis_run
 from diskbook.analysis.run import Analysis
 from support import SCENARIOS, emulated, played
+from support.disturbance import load_sensitive
+from support.played import EARLY_MS
 
 pytestmark = [pytest.mark.whole, pytest.mark.measures]
 
@@ -97,9 +99,11 @@ def test_the_disk_drew_and_fio_saw_what_was_planted(days: Played) -> None:
     away = np.log(trials["played_ms"] / planted)
     # Seconds (0.015), drift (0.006), half minutes (0.004) come on top, in trials of half a second: 5 s.d.
     assert np.abs(away).max() < 0.083 and np.abs(away).median() < 0.02
-    # A busy machine adds to what fio sees. A disk that plays half or twice what it drew is 1.1 ms off.
+    # A disk that plays half or twice what it drew is 1.1 ms off.
     added = trials["seen_ms"] - trials["played_ms"]
-    assert added.min() < 0.6 and added.median() > -0.3
+    assert added.min() > -EARLY_MS
+    with load_sensitive():
+        assert added.median() == pytest.approx(0, abs=0.25)
 
 
 def test_slow_pairs_are_among_machines_and_disks(days: Played) -> None:
@@ -135,16 +139,19 @@ def test_the_interval_holds_what_the_disks_were_in_these_hours(days: Played) -> 
     (row,) = analysis.comparisons.query("workload == 'read-qd1' and scope == 'these disks'").to_dict(
         "records"
     )
-    assert row["ci_low"] < most and least < row["ci_high"]
+    with load_sensitive():
+        assert row["ci_low"] < most and least < row["ci_high"]
 
 
 def test_a_burstable_machine_without_credit_is_held_at_its_base_and_the_limit_is_named(days: Played) -> None:
     analysis, truth = days
     assert {row["credit_share"] for row in truth["machines"]} == {0}
     deep = analysis.trials[analysis.trials["workload"] == "read-64k-qd32"]
-    # 51 to 57 in the series. A busy machine may do less; the disks alone would allow 200.
-    assert 30 < deep["throughput_mb_s"].median() < 51 * 1.1
+    # 51 to 57 in the series; the disks alone would allow 200.
+    assert deep["throughput_mb_s"].median() < 51 * 1.1
     cells = analysis.compared.cells
     cells = cells[cells["workload"] == "read-64k-qd32"]
-    assert set(cells["label"]) <= {"capped", "near a cap"}
-    assert cells["binds"].str.contains("VM uncached limit of 50 MB/s").all()
+    with load_sensitive():
+        assert deep["throughput_mb_s"].median() > 51 * 0.93
+        assert set(cells["label"]) <= {"capped", "near a cap"}
+        assert cells["binds"].str.contains("VM uncached limit of 50 MB/s").all()

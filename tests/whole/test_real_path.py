@@ -26,6 +26,7 @@ from diskbook.store.run import Run
 from diskbook.tools import fio
 from diskbook.tools.record import Measurement
 from support import SCENARIOS, fio_jobs
+from support.disturbance import load_sensitive
 from support.own_hosts import begun, disk_folder, written
 from support.real_path import Counts, Disk, SlowDisk, disk, is_mounted, met, refusal_of_io_uring, slow_disk
 
@@ -180,16 +181,16 @@ def run(folder: Path, slow: SlowDisk) -> Iterator[Run]:
 
 
 PLANTED = {
-    # What a trial of each workload waits for, and the nearest value that a mistake would make of it.
-    ("read", "read"): (READ_MS, 2 * READ_MS),
-    ("read-io-uring", "read"): (READ_MS, 2 * READ_MS),
-    ("write", "write"): (WRITE_MS, WRITE_MS + FLUSH_MS),
-    ("commit", "write"): (WRITE_MS, WRITE_MS + FLUSH_MS),
-    ("commit", "sync"): (FLUSH_MS, WRITE_MS + FLUSH_MS),
-    ("commit", "commit"): (WRITE_MS + FLUSH_MS, 2 * WRITE_MS + FLUSH_MS),
-    ("commit-io-uring", "sync"): (FLUSH_MS, WRITE_MS + FLUSH_MS),
-    ("commit-io-uring", "commit"): (WRITE_MS + FLUSH_MS, 2 * WRITE_MS + FLUSH_MS),
-    ("durable", "write"): (WRITE_MS + FLUSH_MS, WRITE_MS + 2 * FLUSH_MS),
+    # What an I/O of each workload waits for.
+    ("read", "read"): READ_MS,
+    ("read-io-uring", "read"): READ_MS,
+    ("write", "write"): WRITE_MS,
+    ("commit", "write"): WRITE_MS,
+    ("commit", "sync"): FLUSH_MS,
+    ("commit", "commit"): WRITE_MS + FLUSH_MS,
+    ("commit-io-uring", "sync"): FLUSH_MS,
+    ("commit-io-uring", "commit"): WRITE_MS + FLUSH_MS,
+    ("durable", "write"): WRITE_MS + FLUSH_MS,
 }
 
 
@@ -200,21 +201,23 @@ def test_planted_delays_are_recovered_from_end_to_end(
     table = tables.build(run).trials
     assert set(table["status"]) == {"ok"} and set(table["provenance"]) == {"inventory"}
     trials = table.set_index(["workload", "direction"])
-    for cell, (planted_ms, mistake_ms) in planted(trials).items():
+    for cell, planted_ms in planted(trials).items():
         assert trials["lat_mean_ms"][cell] >= planted_ms, cell
-        # A median, where there is one, since a busy machine adds to some I/Os a lot.
-        assert trials["lat_p50_ms"].fillna(trials["lat_mean_ms"])[cell] < mistake_ms, cell
     # The file counts an fsync for each flush; besides the trials only fills and marks cause any.
     asked = trials["ios"][[cell for cell in trials.index if cell[1] == "sync"]].sum()
     asked += trials["ios"]["durable", "write"]
     assert asked - 2 <= slow.counts.flushes < asked + 60
+    with load_sensitive():
+        for cell, planted_ms in planted(trials).items():
+            # A median, where there is one, since a busy machine adds to some I/Os a lot.
+            assert trials["lat_p50_ms"].fillna(trials["lat_mean_ms"])[cell] < planted_ms + 1.0, cell
     met(
         request,
         f"FUSE under a loop device, {in_words(trials)}; {asked:.0f} syncs, {slow.counts.flushes} fsyncs",
     )
 
 
-def planted(trials: pd.DataFrame) -> dict[tuple[str, str], tuple[float, float]]:
+def planted(trials: pd.DataFrame) -> dict[tuple[str, str], float]:
     """The cells that were measured: without io_uring where nobody may use it."""
     return {cell: value for cell, value in PLANTED.items() if cell in trials.index or "uring" not in cell[0]}
 
@@ -223,7 +226,7 @@ def in_words(trials: pd.DataFrame) -> str:
     """Say what was planted and what the run's tables have."""
     means = trials["lat_mean_ms"]
     said = (
-        f"{cell[0]} ({cell[1]}) {value[0]:g} -> {means[cell]:.2f}" for cell, value in planted(trials).items()
+        f"{cell[0]} ({cell[1]}) {value:g} -> {means[cell]:.2f}" for cell, value in planted(trials).items()
     )
     return f"planted -> recovered, ms: {'; '.join(said)}"
 

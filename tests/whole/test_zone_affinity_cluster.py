@@ -25,6 +25,7 @@ from diskbook.zone_affinity import verdict
 from diskbook.zone_affinity.probe import Probe
 from diskbook.zone_affinity.verdict import HOME, REMOTE, UNCLEAR, Lesson
 from support import SCENARIOS, emulated
+from support.disturbance import load_sensitive
 
 pytestmark = [pytest.mark.whole, pytest.mark.measures]
 
@@ -127,16 +128,15 @@ def cluster(lessons: dict[str, Lesson]) -> Iterator[Cluster]:
 def test_the_zone_that_was_planted_is_learned(cluster: Cluster, lessons: dict[str, Lesson]) -> None:
     (last,) = [one for one in lessons.values() if len(one.zones) == 3]
     rows = last.zones.set_index("zone")
-    assert rows.loc["2", "verdict"] == "nearest"
-    for zone, planted in (("1", 12 / 4), ("3", 8 / 4)):
-        row = rows.loc[zone]
-        # What a busy machine adds to both zones draws their ratio towards 1: 4 ms make 2 of 3.
-        assert row["verdict"] == "farther" and 1 + 0.3 * (planted - 1) < row["ratio"] < 1.4 * planted
-        assert 1 < row["ci_low"] < row["ratio"] < row["ci_high"]
-    assert rows.loc["1", "ratio"] > rows.loc["3", "ratio"]
     assert last.line.startswith("emulated: learned zone ")
-    assert "the disk answers from zone 2, as latency has it: the next of the 3 zones known" in last.line
-    assert json.loads(last.as_json)["clear"]
+    with load_sensitive():
+        assert rows["verdict"].to_dict() == {"1": "farther", "2": "nearest", "3": "farther"}
+        for zone, planted in (("1", 12 / 4), ("3", 8 / 4)):
+            row = rows.loc[zone]
+            assert row["ratio"] == pytest.approx(planted, rel=0.1)
+            assert 1 < row["ci_low"] < row["ratio"] < row["ci_high"]
+        assert "the disk answers from zone 2, as latency has it: the next of the 3 zones known" in last.line
+        assert json.loads(last.as_json)["clear"]
 
 
 def test_moves_of_a_workload_are_told(cluster: Cluster) -> None:
@@ -149,9 +149,10 @@ def test_moves_of_a_workload_are_told(cluster: Cluster) -> None:
         assert result.output.count("\n") == 1 and found["exit_code"] == result.exit_code
         assert found["emulated"] and found["place"] == f"zone {node[-1]}"
         told.append((found["verdict"], result.exit_code, found["changed"]))
-    assert told == [(REMOTE, 10, ""), (HOME, 0, "it moved back"), (REMOTE, 10, "it moved away")]
-    # The workload itself feels it.
-    assert own["node2"] < own["node3"] < own["node1"]
+    with load_sensitive():
+        assert told == [(REMOTE, 10, ""), (HOME, 0, "it moved back"), (REMOTE, 10, "it moved away")]
+        # The workload itself feels it.
+        assert own == pytest.approx({"node1": 12, "node2": 4, "node3": 8}, rel=0.1)
 
 
 def test_on_the_machine_itself_a_disk_on_its_cap_is_not_taken_for_a_remote_zone(cluster: Cluster) -> None:

@@ -436,7 +436,7 @@ def test_what_a_real_load_does_shows_in_the_metrics(monkeypatch: pytest.MonkeyPa
 
 def _load(connection: Connection, option: str) -> tuple[float, float]:
     started = time.time()
-    emulated.fio(connection, 0, "rw=randread", "bs=4k", "time_based", "runtime=3.5", "size=64m", option)
+    emulated.fio(connection, 0, "rw=randread", "bs=4k", "time_based", "runtime=2.5", "size=64m", option)
     return started, time.time()
 
 

@@ -23,10 +23,10 @@ ALIKE = {
 LOAD = ("steal_pct", "busiest_core_pct")
 
 
-def gate(first: dict[str, Any], second: dict[str, Any], provenance: str = "azure") -> Gate:
-    """Judge two arms of ten trials each, the last of which has what is planted."""
+def gate(first: dict[str, Any], second: dict[str, Any] | None, provenance: str = "azure") -> Gate:
+    """Judge two arms of ten trials each, the last of which has what is planted; None: nothing was read."""
     trials, rows = [], []
-    for arm, planted in (("zrs", first), ("lrs", second)):
+    for arm, planted in {"zrs": first, **({} if second is None else {"lrs": second})}.items():
         for number in range(10):
             known = ALIKE | {name: value for name, value in planted.items() if name not in LOAD}
             known |= planted if number == 9 else {}
@@ -34,7 +34,7 @@ def gate(first: dict[str, Any], second: dict[str, Any], provenance: str = "azure
             rows.append({"run": "r", "trial": f"{arm}-{number}", "machine": "vm1", **known})
     guest = schema.from_rows(schema.GUEST, [{**dict.fromkeys(schema.GUEST.names), **row} for row in rows])
     cells = guests.by_cell(pd.DataFrame(trials), guest)
-    return guest_gate(("zrs", "lrs"), [cells["zrs", "w"], cells["lrs", "w"]], provenance)
+    return guest_gate(("zrs", "lrs"), [cells.get((arm, "w")) for arm in ("zrs", "lrs")], provenance)
 
 
 def test_machines_alike_with_time_left_pass() -> None:
@@ -73,6 +73,15 @@ def test_what_sets_machines_apart_is_named_with_both_values_and_decides_nothing(
 def test_what_was_not_read_is_not_judged() -> None:
     judged = guest_gate(("zrs", "lrs"), [None, None], "azure")
     assert (judged.status, judged.decides) == (GateStatus.NOT_ASSESSABLE, None)
+    one_sided = gate({"kernel": "Linux 6.11"}, None)
+    assert (one_sided.status, one_sided.decides) == (GateStatus.NOT_ASSESSABLE, None)
+    assert one_sided.cause.startswith("nothing was read of the machine of lrs")
     unknown = gate({"busiest_core_pct": np.nan}, {})
     assert (unknown.status, unknown.decides) == (GateStatus.NOT_ASSESSABLE, None)
     assert "how busy the cores of zrs were" in unknown.cause
+
+
+def test_a_busy_machine_counts_although_nothing_was_read_of_the_other() -> None:
+    judged = gate({"steal_pct": 5.0}, None)
+    assert (judged.status, judged.decides) == (GateStatus.FAILED, Verdict.INVALID)
+    assert "from zrs in 1 of 10 trials" in judged.cause

@@ -58,11 +58,14 @@ def test_an_emulated_run_is_warned_of_and_stays_valid() -> None:
         (Conditioning(filled=True, overwritten=False), "was filled in order, and not written over"),
     ],
 )
-def test_what_older_runs_did_not_record_is_never_invalid(how: Conditioning, words: str) -> None:
-    for change in (0.0, 0.02):
-        gate = state_gate(ARMS, dict.fromkeys(ARMS, how), slopes(change), 10, 0.05)
-        assert gate.status is GateStatus.NOT_ASSESSABLE and gate.verdict is None
-        assert words in gate.cause and gate.remedy
+def test_a_drift_decides_whatever_is_known_of_the_fill(how: Conditioning, words: str) -> None:
+    steady, drifting = (
+        state_gate(ARMS, dict.fromkeys(ARMS, how), slopes(change), 10, 0.05) for change in (0.0, 0.02)
+    )
+    assert (steady.status, steady.verdict) == (GateStatus.NOT_ASSESSABLE, None)
+    assert (drifting.status, drifting.verdict) == (GateStatus.FAILED, Verdict.INVALID)
+    for gate in (steady, drifting):
+        assert words in gate.cause and "written over at random after their fill" in gate.remedy
 
 
 def test_a_reason_to_leave_the_pass_out_is_said() -> None:
@@ -100,6 +103,7 @@ def test_a_run_is_judged_by_what_its_tables_and_its_ledger_say() -> None:
     found = compare(trials, [ITEM], conditioning=BOTH)
     row = found.gates[found.gates["gate"] == STATE].iloc[0]
     assert row["status"] == "failed" and set(found.table["verdict"]) == {"invalid"}
-    older = compare(trials, [ITEM])
-    row = older.gates[older.gates["gate"] == STATE].iloc[0]
-    assert row["status"] == "not assessable" and "invalid" not in set(older.table["verdict"])
+    imported = compare(trials.assign(provenance="imported"), [ITEM])
+    row = imported.gates[imported.gates["gate"] == STATE].iloc[0]
+    assert row["status"] == "failed" and set(imported.table["verdict"]) == {"invalid"}
+    assert imported.table["warnings"].str.contains("the ratio drifts").all()

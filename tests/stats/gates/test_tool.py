@@ -22,7 +22,22 @@ EMULATED = "diskspd 2.0.21 (emulated by fio-3.33)"
         (([], ["fio-3.33"]), "azure", "not assessable", "", "not known"),
         ((["diskspd 2.1", "diskspd 2.2"], ["diskspd 2.2"]), "azure", "failed", "invalid", "of new are of"),
         ((["fio-3.33"], ["fio-3.33", "fio-3.41"]), "azure", "failed", "", "of base are of"),
+        (([], ["diskspd 2.1", "diskspd 2.2"]), "azure", "failed", "invalid", "of base are of"),
+        (
+            (["fio-3.33", "fio-3.41"], ["diskspd 2.1", "diskspd 2.2"]),
+            "azure",
+            "failed",
+            "invalid",
+            "of base are of",
+        ),
         ((["diskspd 2.1"], ["diskspd 2.2"]), "azure", "failed", "invalid", "count differently"),
+        (
+            ([EMULATED], ["fio-3.33", "fio-3.41"]),
+            "emulated",
+            "failed",
+            "invalid",
+            "the emulated DiskSpd is fio",
+        ),
         ((["diskspd 2.1"], ["fio-3.33"]), "azure", "failed", "", "measured by diskspd 2.1 and fio-3.33"),
         (
             ([EMULATED], ["fio-3.33"]),

@@ -32,10 +32,6 @@ def guest_gate(arms: Sequence[str], guests: Sequence[CellGuest | None], provenan
         Of the run, or of several joined by "+".
     """
     known = [(arm, guest) for arm, guest in zip(arms, guests, strict=True) if guest is not None]
-    if len(known) < len(arms):
-        read = {arm for arm, _ in known}
-        unread = " and ".join(dict.fromkeys(arm for arm in arms if arm not in read))
-        return not_assessable(GUEST, f"nothing was read of the machine of {unread} and of its block device")
     busy, apart = [words for arm, guest in known for words in _busy(arm, guest)], list(_apart(known))
     cause = "; ".join([*busy, *apart])
     if busy:
@@ -47,6 +43,10 @@ def guest_gate(arms: Sequence[str], guests: Sequence[CellGuest | None], provenan
         return failed(GUEST, cause, remedy)
     if apart:
         return failed(GUEST, cause, "the ratio holds this as well, unless it is what is compared", None)
+    if len(known) < len(arms):
+        read = {arm for arm, _ in known}
+        unread = " and ".join(dict.fromkeys(arm for arm in arms if arm not in read))
+        return not_assessable(GUEST, f"nothing was read of the machine of {unread} and of its block device")
     silent = [arm for arm, guest in known if guest.n_core < guest.n_trials]
     if silent:
         names = " and ".join(dict.fromkeys(silent))
@@ -69,7 +69,9 @@ def _busy(arm: str, guest: CellGuest) -> Iterator[str]:
 
 
 def _apart(known: Sequence[tuple[str, CellGuest]]) -> Iterator[str]:
-    """Name what differs between the guests of two arms, with both values."""
+    """Name what differs between the guests of two arms, with both values; nothing where one was not read."""
+    if len(known) < 2:
+        return
     (arm, guest), (base, base_guest) = known
     for name, words in FACTS.items():
         values, base_values = guest.facts.get(name), base_guest.facts.get(name)

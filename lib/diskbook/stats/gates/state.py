@@ -77,6 +77,8 @@ def state_gate(
 ) -> Gate:
     """The ratio must hold from block to block: no drift of one arm alone that passes the margin over the run.
 
+    A drift decides whether or not it is known how the disks were filled.
+
     Parameters
     ----------
     arms
@@ -93,21 +95,18 @@ def state_gate(
         Of the trials: other work on a computer that emulates moves arms too, so there the gate only warns.
     """
     how = [conditioning.get(name, UNKNOWN) for name in arms]
-    state = _words(arms, how)
+    state, known = _words(arms, how), all(item.known for item in how)
     if n_blocks < LEAST_BLOCKS or not np.isfinite(slopes[2].se):
         cause = f"{state}; fewer than {LEAST_BLOCKS} blocks show no slope"
-        return not_assessable(STATE, cause, "" if all(item.known for item in how) else _ASK)
+        return not_assessable(STATE, cause, "" if known else _ASK)
     cause = f"{state}; {_slopes(arms, slopes)}"
     if drifts(slopes[2], n_blocks, margin):
-        if not all(item.known for item in how):
-            return not_assessable(STATE, f"{cause}: the ratio drifts", f"{_REMEDY}; {_ASK}")
+        remedy = _REMEDY if known else f"{_REMEDY}; {_ASK}"
         if provenance == Provenance.EMULATED:
             cause += ": the ratio drifts, as other work on the computer that emulates can make it"
-            return failed(STATE, cause, _REMEDY, None)
-        return failed(STATE, f"{cause}: the ratio drifts", _REMEDY, Verdict.INVALID)
-    if not all(item.known for item in how):
-        return not_assessable(STATE, cause, _ASK)
-    return passed(STATE, cause)
+            return failed(STATE, cause, remedy, None)
+        return failed(STATE, f"{cause}: the ratio drifts", remedy, Verdict.INVALID)
+    return passed(STATE, cause) if known else not_assessable(STATE, cause, _ASK)
 
 
 def drifts(slope: Interval, n_blocks: int, margin: float) -> np.ndarray:

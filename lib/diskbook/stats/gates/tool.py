@@ -7,6 +7,7 @@ tool may stand in for it, so a difference between the two is none.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 from diskbook.stats.gates import Cell, Gate, failed, not_assessable, passed
 from diskbook.tables.vocabulary import Provenance, Verdict
@@ -16,7 +17,7 @@ TOOL = "tool"
 
 
 def tool_gate(arms: Sequence[str], cells: Sequence[Cell], provenance: str) -> Gate:
-    """Each cell must be of one version of a tool, and both arms of the same one.
+    """Each cell must be of one version of a tool, and both arms of the same one; the gravest finding counts.
 
     Parameters
     ----------
@@ -26,15 +27,14 @@ def tool_gate(arms: Sequence[str], cells: Sequence[Cell], provenance: str) -> Ga
         Of the run, or of several joined by "+".
     """
     by_arm = [tuple(cell["tools"]) for cell in cells]
+    emulated = Provenance.EMULATED in provenance
+    found = [_pooled(arm, versions) for arm, versions in zip(arms, by_arm, strict=True) if len(versions) > 1]
+    found += [_differing(*pair, emulated) for pair in product(*by_arm) if pair[0] != pair[1]]
+    if found:
+        return min(found, key=lambda gate: gate.verdict is None)
     if not all(by_arm):
         return not_assessable(TOOL, "the version of the tool is not known for every trial")
-    for arm, versions in zip(arms, by_arm, strict=True):
-        if len(versions) > 1:
-            return _pooled(arm, versions)
-    version, base_version = by_arm[0][0], by_arm[1][0]
-    if version == base_version:
-        return passed(TOOL, f"every trial was measured by {version}")
-    return _differing(version, base_version, Provenance.EMULATED in provenance)
+    return passed(TOOL, f"every trial was measured by {by_arm[0][0]}")
 
 
 def _pooled(arm: str, versions: Sequence[str]) -> Gate:

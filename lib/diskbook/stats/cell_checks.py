@@ -8,7 +8,7 @@ import pandas as pd
 from diskbook.stats.stationarity import rate_changed
 from diskbook.tables import held_rate
 from diskbook.tables.series import Samples, falls, samples
-from diskbook.tables.totals import little_error, little_ok, measured_rows, paced, trial_totals
+from diskbook.tables.totals import little_error, little_ok, paced, trial_keys, trial_totals
 from diskbook.throttling import limits
 from diskbook.throttling.limits import cell_codes
 
@@ -99,7 +99,7 @@ def cell_checks(
 
 def interleaving(trials: pd.DataFrame, totals: pd.DataFrame | None = None) -> Places:
     """First and last place in time, and number, of each cell's trials, by replicate."""
-    rows = measured_rows(trials).drop_duplicates("trial") if totals is None else totals
+    rows = trial_totals(trials) if totals is None else totals
     by_clock = "started_utc" in rows and rows["started_utc"].notna().all()
     order = rows.sort_values(
         ["started_utc"] if by_clock else ["replicate", "block", "position"], kind="stable"
@@ -205,11 +205,12 @@ def _falls(totals: pd.DataFrame, code: np.ndarray, parts: list[Samples], n_cells
 
 def _with_losses(checks: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     """Add failed attempts, places without a finished trial, and rows that occur twice."""
-    place = [*KEYS, "replicate", "block", "repeat"]
+    trial = trial_keys(trials)
+    place = [*trial[:-1], *KEYS, "replicate", "block", "repeat"]
     trials = trials[[*place, "trial", "direction", "status"]]
     ok = trials["status"] == "ok"
     failed = trials[trials["status"] == "failed"]
-    failed = failed.drop_duplicates("trial") if len(failed) else failed
+    failed = failed.drop_duplicates(trial) if len(failed) else failed
     broken = failed[place].drop_duplicates()
     if len(broken):
         finished = trials.loc[ok, place].drop_duplicates()
@@ -217,7 +218,7 @@ def _with_losses(checks: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
         lost, repeated = broken[broken["_merge"] == "left_only"], broken[broken["_merge"] == "both"]
     else:
         lost = repeated = broken
-    twice = trials[ok & trials.duplicated(["trial", "direction"])]
+    twice = trials[ok & trials.duplicated([*trial, "direction"])]
     places = trials[place].drop_duplicates()
     counts = {
         "n_failed": failed,

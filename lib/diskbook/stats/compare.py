@@ -13,7 +13,7 @@ import pandas as pd
 from diskbook.base import quantities
 from diskbook.stats import ratios, verdicts
 from diskbook.stats.gates import Gate
-from diskbook.stats.gates.data import MEMORY
+from diskbook.stats.gates.data import DATA, MEMORY
 from diskbook.stats.gates.design import hides_general, of_machines, unpaired
 from diskbook.stats.gates.limits import CAP, SATURATION, without_interval
 from diskbook.stats.gates.plan import Plan
@@ -176,9 +176,9 @@ class _Draft:
 
     @property
     def refused(self) -> bool:
-        """Whether the number is withheld: latency of cells in a queue, or tools that cannot be compared."""
+        """Whether the number is withheld: latency in a queue, several runs, tools that cannot be compared."""
         deciding = {gate.name: gate.status for gate in self.findings if gate.decides}
-        if deciding.get(TOOL) is GateStatus.FAILED:
+        if GateStatus.FAILED in (deciding.get(DATA), deciding.get(TOOL)):
             return True
         return self.item.metric.startswith("lat") and bool({CAP, SATURATION} & deciding.keys())
 

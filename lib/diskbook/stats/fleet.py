@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from diskbook.tables.totals import trial_keys
 from diskbook.tools.vmfleet import window
 
 FAIR_CV = 0.05
 """Spread between machines below which a fleet counts as evenly served: a prototype of 28 had 2.9 %."""
 _FAIRNESS = (
-    "trial",
     "direction",
     "machines",
     "iops_mean",
@@ -28,8 +28,6 @@ _FAIRNESS = (
     "end_spread_s",
 )
 _BESIDE = (
-    "trial",
-    "direction",
     "iops",
     "iops_vmfleet",
     "lat_p50_ms",
@@ -57,13 +55,14 @@ def fairness(fleet: pd.DataFrame) -> pd.DataFrame:
         the longest run; `start_spread_s` and `end_spread_s` are from the first to the last. A machine that
         did none of a direction counts with 0.
     """
+    keys = trial_keys(fleet)
     rows = [
-        {"trial": trial, "direction": direction, **rates, **times}
-        for trial, machines in fleet.groupby("trial", sort=False)
+        {**dict(zip(keys, trial, strict=True)), "direction": direction, **rates, **times}
+        for trial, machines in fleet.groupby(keys, sort=False)
         for times in [_times(machines)]
         for direction, rates in _rates(machines)
     ]
-    return pd.DataFrame(rows, columns=list(_FAIRNESS))
+    return pd.DataFrame(rows, columns=[*keys, *_FAIRNESS])
 
 
 def beside_vmfleet(fleet: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
@@ -85,7 +84,7 @@ def beside_vmfleet(fleet: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
         the histograms together), VMFleet's beside, and `p99_ratio`, VMFleet's p99 by the trial's.
     """
     columns = {"iops": "iops_vmfleet", "lat_p50_ms": "p50_vmfleet_ms", "lat_p99_ms": "p99_vmfleet_ms"}
-    keys = ["trial", "direction"]
+    keys = [*trial_keys(fleet, trials), "direction"]
     by_trial = fleet.groupby(keys, sort=False)
     theirs = pd.DataFrame(
         {
@@ -95,7 +94,7 @@ def beside_vmfleet(fleet: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
         }
     )
     ours = trials[[*keys, *columns]].merge(theirs.reset_index(), on=keys, how="inner")
-    return ours.assign(p99_ratio=ours["p99_vmfleet_ms"] / ours["lat_p99_ms"])[list(_BESIDE)]
+    return ours.assign(p99_ratio=ours["p99_vmfleet_ms"] / ours["lat_p99_ms"])[[*keys, *_BESIDE]]
 
 
 def _plain_mean(values: pd.Series) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from diskbook.base.nan_equal import NanEqual
-from diskbook.tables.totals import CELL
+from diskbook.tables.totals import CELL, trial_keys
 
 STEAL_PCT, CORE_PCT = 1.0, 90.0
 """More than this is no measurement of a disk: the host took the processor, or one core had no time left."""
@@ -74,8 +74,8 @@ def _groups(
 ) -> dict[tuple[str, ...], CellGuest]:
     if guest is None or guest.empty:
         return {}
-    trials = rows.drop_duplicates("trial")[["trial", *keys]]
-    joined = trials.merge(guest, on="trial")
+    trial = trial_keys(rows, guest)
+    joined = rows.drop_duplicates(trial)[[*trial, *keys]].merge(guest, on=trial)
     groups = joined.groupby(keys, sort=False)
     return {tuple(map(str, key)): _cell(of_key) for key, of_key in groups}
 

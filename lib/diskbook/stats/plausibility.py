@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.tables.totals import CELL, measured_rows, trial_totals
+from diskbook.tables.totals import CELL, measured_rows, trial_keys, trial_totals
 
 FEW_IN_FLIGHT, MANY_IN_FLIGHT = 0.5, 1.3
 """Share of the outstanding I/Os that may be in flight by Little's law: below, the queue was idle, or latency
@@ -156,15 +156,16 @@ def one_rate(cells: pd.DataFrame) -> list[Doubt]:
 def _facts(trials: pd.DataFrame, asked: Mapping[str, Asked]) -> pd.DataFrame:
     """One row a finished trial: totals, what each direction did, percentiles, and what was asked for."""
     totals = trial_totals(trials)
-    names = ["trial", *CELL, "in_flight", "iops", "lat_mean_ms", "rate_offered", "runtime_s"]
+    trial = trial_keys(totals)
+    names = [*trial, *CELL, "in_flight", "iops", "lat_mean_ms", "rate_offered", "runtime_s"]
     done = trials[(trials["status"] == "ok") & trials["direction"].isin(["read", "write"])]
     numbers = done.assign(written_iops=done["iops"].where(done["direction"] == "write", 0.0))
     numbers = numbers if "ios" in numbers else numbers.assign(ios=np.nan)
-    by_trial = numbers.groupby("trial", sort=False)[["ios", "iops", "written_iops"]]
+    by_trial = numbers.groupby(trial, sort=False)[["ios", "iops", "written_iops"]]
     whole = by_trial.count().eq(by_trial.size(), axis=0)  # a number that is missing makes the sum missing
     sums = by_trial.sum().where(whole).rename(columns={"iops": "done_iops"})
-    facts = totals[names].join(sums, on="trial").join(_farthest_percentiles(trials), on="trial")
-    known = [asked.get(trial, _NOTHING) for trial in facts["trial"]]
+    facts = totals[names].join(sums, on=trial).join(_farthest_percentiles(trials), on=trial)
+    known = [asked.get(name, _NOTHING) for name in facts["trial"]]
     numbers_asked = {f"asked_{name}": [getattr(item, name) for item in known] for name in _NUMBERS}
     held = pd.Series([item.paced for item in known], index=facts.index, dtype=bool)
     return facts.assign(
@@ -183,7 +184,7 @@ def _farthest_percentiles(trials: pd.DataFrame) -> pd.DataFrame:
         {name: rows[column] / mean if column in rows else np.nan for name, column in columns.items()},
         index=rows.index,
     )
-    by_trial = parts.groupby(rows["trial"], sort=False)
+    by_trial = parts.groupby([rows[name] for name in trial_keys(rows)], sort=False)
     return by_trial.agg({"p50_of_mean": "max", "p99_of_mean": "min"})
 
 

@@ -29,7 +29,7 @@ from diskbook.stats.strata import Strata
 from diskbook.tables import held_rate
 from diskbook.tables.grid import Grid, grid, mean_over_repeats
 from diskbook.tables.series import samples
-from diskbook.tables.totals import measured_rows, trial_totals
+from diskbook.tables.totals import measured_rows, several_runs, trial_totals
 from diskbook.tables.vocabulary import GateStatus
 from diskbook.throttling import limits
 
@@ -67,7 +67,8 @@ class View:
         asked: Mapping[str, plausibility.Asked] | None = None,
     ) -> None:
         self.rows = measured_rows(trials)
-        totals, parts = trial_totals(trials, self.rows), samples(series)
+        self.runs = several_runs(trials)
+        totals, parts = trial_totals(trials, self.rows), [] if self.runs else samples(series)
         held_back = [trial for trial, of_trial in (asked or {}).items() if of_trial.paced]
         totals["paced"] = totals["trial"].isin(held_back)
         self.doubts = plausibility.doubts(trials, asked or {})
@@ -156,7 +157,7 @@ class View:
         # Long: the gates, one after another.
         keys = [(name, item.workload) for name in (item.arm, item.base_arm)]
         counts = [int(self.checks[key]["n_trials"]) if key in self.checks else 0 for key in keys]
-        first = data.data_gate(item.arm, item.base_arm, item.workload, counts)
+        first = data.data_gate(item.arm, item.base_arm, item.workload, counts, self.runs)
         if first.status is GateStatus.FAILED:
             return [first]
         cells, labels = [self.checks[key] for key in keys], [self.labels[key] for key in keys]

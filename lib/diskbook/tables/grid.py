@@ -22,7 +22,7 @@ class Grid:
     keys
         Place of each (arm, workload, direction) on the first axis.
     replicates, blocks
-        Their numbers, in the order of the second and third axis.
+        Their numbers, in the order of the second and third axis; replicates of several runs are told apart.
     values
         The metric, [cell, replicate, block, repeat]; NaN where there is none, or none that has a logarithm
         (missing, zero, negative, infinite): `gates.data.values_gate` says so.
@@ -49,7 +49,7 @@ def grid(rows: pd.DataFrame, metric: str) -> Grid:
         at = (*divmod(pair, sizes[1]), way)
         arm, load, direction = (str(names[i]) for (_, names), i in zip(parts, at, strict=True))
         keys[(arm, load, direction)] = place
-    replicates, replicate = np.unique(rows["replicate"].to_numpy(), return_inverse=True)
+    replicates, replicate = _replicates(rows)
     blocks, block = np.unique(rows["block"].to_numpy(), return_inverse=True)
     bin_ = (cell * len(replicates) + replicate) * len(blocks) + block
     repeat = _running_number(bin_)
@@ -59,6 +59,15 @@ def grid(rows: pd.DataFrame, metric: str) -> Grid:
     values.reshape(-1, shape[-1])[bin_[usable], repeat[usable]] = numbers[usable]
     bad = np.bincount(cell[~usable], minlength=len(keys))
     return Grid(keys, replicates, blocks, values, dict(zip(keys, bad.tolist(), strict=True)))
+
+
+def _replicates(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the replicates, those of a second run counted on, and the place of each row's among them."""
+    number = rows["replicate"].to_numpy()
+    run = pd.factorize(rows["run"])[0] if "run" in rows else np.zeros(len(rows), dtype=int)
+    span = number.max(initial=0) + 1
+    pairs, place = np.unique(run * span + number, return_inverse=True)
+    return pairs, place
 
 
 def mean_over_repeats(values: np.ndarray) -> np.ndarray:

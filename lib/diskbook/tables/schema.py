@@ -132,7 +132,7 @@ TRIALS = Table(
         *_number("credit_left_share"),
         *_text("raw_path", "raw_sha256", nullable=True),
     ),
-    key=("trial", "direction"),
+    key=("run", "trial", "direction"),
     remedy=_REBUILD,
 )
 
@@ -187,7 +187,7 @@ COUNTERS = Table(
         *_text("run", "trial", "machine", "counter", "instance"),
         *_number("before", "after"),
     ),
-    key=("trial", "machine", "counter", "instance"),
+    key=("run", "trial", "machine", "counter", "instance"),
     remedy=_REBUILD,
 )
 
@@ -203,7 +203,7 @@ FLEET = Table(
         *_number("throughput_mb_s", unit="10^6 bytes/s"),
         *_number("lat_mean_ms", "lat_p50_ms", "lat_p99_ms", unit="ms"),
     ),
-    key=("trial", "vm", "direction"),
+    key=("run", "trial", "vm", "direction"),
     remedy=_REBUILD,
 )
 """What each machine of a fleet did in a trial: `started_s` after the first of them began to measure. The
@@ -224,7 +224,7 @@ LOSSES = Table(
         *_number("iops_before", "iops_during", "iops_resync", unit="1/s"),
         *_text("error", nullable=True),
     ),
-    key=("replicate", "loss", "volume"),
+    key=("run", "replicate", "loss", "volume"),
     remedy=_REBUILD,
 )
 """What volumes outlive: members taken away under a load that is verified, and what came back, and when.
@@ -243,7 +243,7 @@ GUEST = Table(
         *_number("logical_block_size_bytes", unit="bytes"),
         *_number("usr_pct", "sys_pct", "steal_pct", "busiest_core_pct", unit="%"),
     ),
-    key=("trial",),
+    key=("run", "trial"),
     remedy=_REBUILD,
 )
 """What of a machine can decide a trial, read before it and over it; a fact that nobody can tell is empty.

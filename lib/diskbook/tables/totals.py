@@ -28,6 +28,8 @@ RATE_HEADROOM = 0.9
 """Share of the depth that a rate-limited trial may have in flight; above it, it was a closed loop."""
 
 CELL = ["arm", "workload"]
+TRIAL = ("run", "trial")
+"""What tells a trial: its name is unique within its run alone."""
 _KINDS = {1: "read", 2: "write", 3: "read+write", 4: "commit"}
 _BITS = {"read": 1, "write": 2, "commit": 4}
 _TEXT = (
@@ -53,6 +55,33 @@ _NUMBERS = (
 )
 
 
+def trial_keys(*tables: pd.DataFrame) -> list[str]:
+    """Columns of `TRIAL` that all these tables have; bins and series are of one run and do not name it."""
+    return [name for name in TRIAL if all(name in table for table in tables)]
+
+
+def several_runs(trials: pd.DataFrame) -> str:
+    """Say that trials are of several runs, by name; empty where they are of one."""
+    names = sorted(map(str, trials["run"].unique())) if "run" in trials else []
+    if len(names) < 2:
+        return ""
+    return (
+        f"the table of trials holds {len(names)} runs ({', '.join(names)}), in which the same numbers mean "
+        "other machines and disks"
+    )
+
+
+ONE_BY_ONE = "analyse each run by itself, and compare runs with 'diskbook compare'"
+
+
+def trial_codes(rows: pd.DataFrame) -> np.ndarray:
+    """Number the trials of a table from 0, in order of their first row."""
+    codes = [pd.factorize(rows[name])[0] for name in trial_keys(rows)]
+    together = codes[0] * (codes[-1].max(initial=0) + 1) + codes[-1]
+    numbers: np.ndarray = pd.factorize(together)[0]
+    return numbers
+
+
 def measured_rows(trials: pd.DataFrame) -> pd.DataFrame:
     """Keep what the load waited for: rows of finished trials, and of a commit trial the commit row alone.
 
@@ -61,15 +90,17 @@ def measured_rows(trials: pd.DataFrame) -> pd.DataFrame:
     """
     direction = trials["direction"]
     rows = trials[(trials["status"] == "ok") & direction.isin(list(_BITS))]
-    twice = rows.duplicated(["trial", "direction"], keep=False)
+    keys = [*trial_keys(rows), "direction"]
+    twice = rows.duplicated(keys, keep=False)
     if twice.any():
         if "attempt" in rows:
             rows = rows.sort_values("attempt", kind="stable")
-        rows = rows.drop_duplicates(["trial", "direction"], keep="last")
-    commit = rows["direction"] == "commit"
+        rows = rows.drop_duplicates(keys, keep="last")
+    commit = (rows["direction"] == "commit").to_numpy()
     if not commit.any():
         return rows
-    return rows[commit | ~rows["trial"].isin(rows.loc[commit, "trial"])]
+    trial = trial_codes(rows)
+    return rows[commit | ~np.isin(trial, trial[commit])]
 
 
 def trial_totals(trials: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -93,8 +124,8 @@ def trial_totals(trials: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.D
     rows = measured_rows(trials) if rows is None else rows
     rows = rows.assign(**{name: np.nan for name in (*_NUMBERS, *_TEXT) if name not in rows})
     numbers = {name: rows[name].to_numpy(float, na_value=np.nan) for name in _NUMBERS}
-    codes, names = pd.factorize(rows["trial"])
-    size = len(names)
+    codes = trial_codes(rows)
+    size = int(codes.max(initial=-1)) + 1
     with np.errstate(all="ignore"):
         mb_s = np.where(
             np.isnan(numbers["throughput_mb_s"]),

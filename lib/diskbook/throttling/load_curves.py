@@ -9,7 +9,7 @@ import pandas as pd
 
 from diskbook.base.units import MB
 from diskbook.tables import enough, held_rate
-from diskbook.tables.totals import measured_rows, rate_kept, trial_totals
+from diskbook.tables.totals import measured_rows, rate_kept, trial_keys, trial_totals
 from diskbook.throttling.limits import LIMITS, limit_values
 
 LEAST_RATES = 3
@@ -48,9 +48,10 @@ def points(trials: pd.DataFrame, kinds: Mapping[str, str], on_demand: Collection
     totals = trial_totals(trials, rows)
     totals["kept"] = rate_kept(totals).to_numpy()
     totals[["cap_iops", "cap_words"]] = _caps(totals, on_demand)
-    shared = totals.set_index("trial")[["iops", "kept", "cap_iops", "cap_words"]]
-    made = rows[["arm", "workload", "trial", "rate_offered"]].reset_index(drop=True)
-    made = made.join(shared, on="trial").assign(kind=_kinds(rows, kinds))
+    trial = trial_keys(rows)
+    shared = totals.set_index(trial)[["iops", "kept", "cap_iops", "cap_words"]]
+    made = rows[[*trial, "arm", "workload", "rate_offered"]].reset_index(drop=True)
+    made = made.join(shared, on=trial).assign(kind=_kinds(rows, kinds))
     # Of one kind all latencies count from the same moment, at whatever rate.
     alike = rows.assign(workload=made["kind"].to_numpy())
     for metric in ("lat_p50_ms", "lat_p99_ms"):
@@ -71,7 +72,7 @@ def _curves(made: pd.DataFrame) -> pd.DataFrame:
 
 def _kinds(rows: pd.DataFrame, kinds: Mapping[str, str]) -> np.ndarray:
     """Kind of each row; reads and writes of a mixed load are curves of their own."""
-    mixed = rows.groupby("trial")["direction"].transform("nunique") > 1
+    mixed = rows.groupby(trial_keys(rows))["direction"].transform("nunique") > 1
     named = rows["workload"].map(kinds)
     return np.where(mixed, named + ", its " + rows["direction"] + "s", named)
 

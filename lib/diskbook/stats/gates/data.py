@@ -15,8 +15,10 @@ from diskbook.stats.gates import Cell, Gate, failed, farthest, not_assessable, p
 from diskbook.stats.outliers import MIN_BLOCKS, MIN_REPLICATES, OUTLIER_SD, OutlierCounts
 from diskbook.stats.ratios import Estimate
 from diskbook.tables import rate_windows
+from diskbook.tables.totals import ONE_BY_ONE
 from diskbook.tables.vocabulary import Provenance, Verdict
 
+DATA = "data"
 LITTLE, RATE, STATIONARITY, LOSSES = "Little's law", "offered rate", "stationarity", "failed trials"
 NOISE, LOSSES_BY_ARM, MEMORY = "one-sided noise", "losses by arm", "memory"
 MAX_LOST = 0.25
@@ -24,13 +26,15 @@ LOW_WINDOWS = 0.01
 """Share of windows with too few I/Os, beyond which lower bounds say nothing of the 99th percentile."""
 
 
-def data_gate(arm: str, base_arm: str, workload: str, counts: Sequence[int]) -> Gate:
-    """Both arms must have finished trials."""
+def data_gate(arm: str, base_arm: str, workload: str, counts: Sequence[int], runs: str = "") -> Gate:
+    """Both arms must have finished trials, of one run (`runs`: `totals.several_runs`)."""
+    if runs:
+        return failed(DATA, runs, ONE_BY_ONE)
     missing = [name for name, count in zip((arm, base_arm), counts, strict=True) if not count]
     if not missing:
-        return passed("data", f"both arms have finished trials of {workload}")
+        return passed(DATA, f"both arms have finished trials of {workload}")
     cause = f"no finished trial of {' and '.join(missing)} with {workload}"
-    return failed("data", cause, "resume the run or measure again")
+    return failed(DATA, cause, "resume the run or measure again")
 
 
 def little_gate(cells: Sequence[Cell]) -> Gate:

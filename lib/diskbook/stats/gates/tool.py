@@ -29,7 +29,8 @@ def tool_gate(arms: Sequence[str], cells: Sequence[Cell], provenance: str) -> Ga
     by_arm = [tuple(cell["tools"]) for cell in cells]
     emulated = Provenance.EMULATED in provenance
     found = [_pooled(arm, versions) for arm, versions in zip(arms, by_arm, strict=True) if len(versions) > 1]
-    found += [_differing(*pair, emulated) for pair in product(*by_arm) if pair[0] != pair[1]]
+    pairs = product(by_arm[0], by_arm[1])
+    found += [_differing(version, other, emulated) for version, other in pairs if version != other]
     if found:
         return min(found, key=lambda gate: gate.verdict is None)
     if not all(by_arm):

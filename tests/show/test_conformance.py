@@ -35,7 +35,7 @@ exploratory: zrs / lrs, write, IOPS: open (emulated), 2 points missing
   18 guest: why
     do: a remedy
 
-exploratory: zrs / lrs, write, p99: open (emulated), 1 point missing
+exploratory: zrs / lrs, write, p99 of a typical trial: open (emulated), 1 point missing
   nothing besides"""
 ALONE = """\
 headline: zrs / lrs, read, mean latency: open (emulated), 2 points missing

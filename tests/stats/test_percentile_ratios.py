@@ -48,12 +48,26 @@ def test_too_few_ios_are_refused_with_the_number_needed() -> None:
     assert math.isnan(row["ratio"]) and math.isnan(row["ci_low"]) and "10,000 I/Os" in row["reason"]
 
 
-def test_short_trials_have_a_point_but_no_interval() -> None:
+def test_short_trials_have_the_ratio_of_all_ios_alone() -> None:
     trials, bins = made()
     found = percentile_ratios(bins, trials.assign(ios=500), [ITEM])
     p99 = found[found["quantile"] == 0.99]
-    assert p99["ratio"].notna().any() and p99["ci_low"].isna().all()
-    assert p99["reason"].str.contains("no trial has the 1,000 I/Os").all()
+    assert p99[["ratio", "ci_low", "ci_high"]].isna().all(axis=None) and not p99["apart"].any()
+    assert p99["all_ios_ratio"].to_numpy() == pytest.approx(3.2 / 1.3, rel=0.05)
+    assert p99["reason"].str.contains("not every trial has the 1,000 I/Os").all()
+
+
+def test_a_bursty_arm_has_another_ratio_of_all_ios() -> None:
+    """Of the 9 trials of ZRS one is 50 times as slow: the typical trial's ratio hardly knows it."""
+    trials, bins = made()
+    slow = bins["trial"].eq(trials.loc[trials["arm"] == "zrs-z1", "trial"].iloc[0])
+    bursty = bins.assign(lat_ns=bins["lat_ns"].where(~slow, 50 * bins["lat_ns"]))
+    found = percentile_ratios(bursty, trials, [ITEM]).set_index(["quantile", "scope"])
+    row, quiet = found.loc[(0.99, "these disks")], found.loc[(0.5, "these disks")]
+    typical = 3.2 / 1.3 * 50 ** (1 / 9)
+    assert row["ratio"] == pytest.approx(typical, rel=0.05) and row["ci_low"] < typical < row["ci_high"]
+    assert row["apart"] and row["all_ios_ratio"] > 10 * 3.2 / 1.3
+    assert quiet["apart"] and quiet["all_ios_ratio"] == pytest.approx(3.2 / 1.3, rel=0.1)
 
 
 def test_one_replicate_refuses_the_general_claim_here_too() -> None:

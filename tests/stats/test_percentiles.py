@@ -1,4 +1,4 @@
-"""Percentiles of merged histograms: exact against the samples, silent where data are too few."""
+"""Percentiles of a typical trial and of all I/Os: exact against samples, silent where data are too few."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_percentile_by_hand() -> None:
     assert [percentiles.percentile(lat_ms, count, q) for q in (0.5, 0.9, 0.98, 0.99)] == [1.0, 1.0, 2.0, 5.0]
 
 
-def test_merging_is_exact_and_averaging_is_not() -> None:
-    """Ten trials, one of them slow: the merged p99 is that of all I/Os, the mean of p99s is not."""
+def test_all_ios_and_a_typical_trial_are_told_apart() -> None:
+    """Ten trials, one of them slow: the merged p99 is that of all I/Os, that of a typical trial is not."""
     rng = np.random.default_rng(4)
     samples = [rng.lognormal(0, 0.2, 2000) * (5 if n == 0 else 1) for n in range(10)]
     trials = synthetic.tables(n_blocks=10, loads=(synthetic.READ,))[0]
@@ -36,25 +36,64 @@ def test_merging_is_exact_and_averaging_is_not() -> None:
     for name, values in zip(trials["trial"], samples, strict=True):
         edges, counts = np.unique((values * 1e6).astype(np.int64), return_counts=True)
         parts.append(pd.DataFrame({"trial": name, "direction": "read", "lat_ns": edges, "count": counts}))
-    found = percentiles.percentiles(pd.concat(parts), trials, (0.99,)).iloc[0]
+    found = percentiles.percentiles(pd.concat(parts), trials.assign(ios=2000), (0.5, 0.99))
     exact = np.quantile(np.concatenate(samples), 0.99, method="inverted_cdf")
-    averaged = np.mean([np.quantile(values, 0.99) for values in samples])
-    assert found["lat_ms"] == pytest.approx(exact, rel=1e-5) and found["n_ios"] == 20_000
-    assert abs(averaged / exact - 1) > 0.2
+    of_each = np.array([np.quantile(values, 0.99) for values in samples])
+    p50, p99 = (row for _, row in found.iterrows())
+    assert p99["all_ios_ms"] == pytest.approx(exact, rel=1e-5) and p99["n_ios"] == 20_000
+    assert p99["lat_ms"] == pytest.approx(np.exp(np.log(of_each).mean()), rel=0.01)
+    # One trial of ten holds all I/Os beyond the p99 of all; the typical trial knows nothing of it.
+    assert p99["apart"] and p99["all_ios_ms"] > 2 * p99["lat_ms"]
+    assert (p99["n_half"], p99["n_trials"]) == (1, 10)
+    assert p50["n_half"] > 3
+
+
+def test_trials_alike_agree_with_all_their_ios() -> None:
+    trials, bins, _ = synthetic.tables(n_blocks=6, loads=(synthetic.READ,))
+    found = percentiles.percentiles(bins, trials, (0.5, 0.99))
+    assert not found["apart"].any() and found["n_half"].between(2, 3).all()
+    assert found["all_ios_ms"].to_numpy() == pytest.approx(found["lat_ms"].to_numpy(), rel=0.05)
+
+
+def test_one_trial_with_too_few_ios_leaves_no_typical_trial() -> None:
+    """In a closed loop it is the slow trials that have fewer: those that have enough are a selection."""
+    trials, bins, _ = synthetic.tables(loads=(synthetic.READ,))
+    short = trials["trial"].eq("r1-b1-1-lrs-z1-randread-qd1")
+    trials = trials.assign(ios=trials["ios"].where(~short, 999))
+    found = percentiles.percentiles(bins, trials, (0.5, 0.99)).set_index(["arm", "quantile"])
+    row = found.loc[("lrs-z1", 0.99)]
+    assert np.isnan(row["lat_ms"]) and row["all_ios_ms"] > 0 and not row["apart"]
+    assert row["reason"] == "not every trial has the 1,000 I/Os that p99 needs"
+    assert found.loc[("lrs-z1", 0.5), "lat_ms"] > 0 and found.loc[("zrs-z1", 0.99), "lat_ms"] > 0
+
+
+def test_bins_that_name_no_run_are_refused_with_trials_of_several() -> None:
+    trials, bins, _ = synthetic.tables(loads=(synthetic.READ,))
+    both = pd.concat([trials, trials.assign(run="other")], ignore_index=True)
+    for ask in (percentiles.merge, percentiles.percentiles):
+        with pytest.raises(
+            ValueError, match=r"holds 2 runs \(other, synthetic\).*analyse each run by itself"
+        ):
+            ask(pd.concat([bins, bins]), both)
+    named = pd.concat([bins.assign(run=name) for name in ("synthetic", "other")], ignore_index=True)
+    assert percentiles.merge(named, both)["count"].sum() == 2 * bins["count"].sum()
+    assert set(percentiles.percentiles(named, both)["n_trials"]) == {8}
 
 
 def test_few_ios_print_nothing_but_the_reason() -> None:
     trials, bins, _ = synthetic.tables(n_blocks=1, loads=(synthetic.READ,), draws=500)
-    found = percentiles.percentiles(bins, trials).set_index(["arm", "quantile"])
-    assert found.loc[("lrs-z1", 0.5), "lat_ms"] > 0
-    assert np.isnan(found.loc[("lrs-z1", 0.99), "lat_ms"])
-    assert found.loc[("lrs-z1", 0.99), "reason"] == "needs 1,000 I/Os, has 500"
+    found = percentiles.percentiles(bins, trials.assign(ios=500)).set_index(["arm", "quantile"])
+    assert found.loc[("lrs-z1", 0.5), ["lat_ms", "all_ios_ms"]].gt(0).all()
+    assert found.loc[("lrs-z1", 0.99), ["lat_ms", "all_ios_ms"]].isna().all()
+    assert found.loc[("lrs-z1", 0.99), "reason"] == "not every trial has the 1,000 I/Os that p99 needs"
 
 
 def test_interval_comes_from_blocks() -> None:
     trials, bins, _ = synthetic.tables(loads=(synthetic.READ,))
     found = percentiles.percentiles(bins, trials).set_index(["arm", "quantile"]).loc[("lrs-z1", 0.5)]
-    logs = np.log(trials.loc[trials["arm"] == "lrs-z1", "lat_p50_ms"])
+    trial = trials.loc[trials["arm"] == "lrs-z1", "trial"]
+    logs = np.log(percentiles.of_trials(bins, 0.5).xs("read", level="direction")[trial])
+    assert found["lat_ms"] == pytest.approx(np.exp(logs.mean()))
     half = 3.182446 * logs.std() / 2  # t(0.975, 3), four blocks
     assert found["ci_high_ms"] / found["lat_ms"] == pytest.approx(np.exp(half), rel=1e-5)
 

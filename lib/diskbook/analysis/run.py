@@ -120,7 +120,7 @@ class Analysis:
 
     @cached_property
     def percentiles(self) -> pd.DataFrame:
-        """Percentiles from merged histograms, only those with enough I/Os behind them."""
+        """Percentiles of a typical trial and of all I/Os, only those with enough I/Os behind them."""
         return stats_percentiles.percentiles(self.tables.bins, self.trials)
 
     @cached_property

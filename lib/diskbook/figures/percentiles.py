@@ -1,4 +1,4 @@
-"""Percentile plot: latency over a nines axis, from merged histograms, drawn only as far as data reach."""
+"""Percentile plot: latency of all I/Os over a nines axis, drawn only as far as data reach."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tail(
     title: str,
     run: str,
 ) -> Picture:
-    """Draw latency percentiles from p50 on, a panel a workload, a line an arm.
+    """Draw latency percentiles of all I/Os of a cell from p50 on, a panel a workload, a line an arm.
 
     A line stops where fewer than 10 I/Os lie beyond. Latency is total latency (fio's lat) per I/O. In a
     closed loop waits that a stall causes for I/Os not yet sent are not in it; the panel of a held rate says
@@ -56,7 +56,7 @@ def tail(
             _panel(axes, data[data["workload"] == workload], looks, data)
             start = f" ({starts[workload]})" if workload in starts else ""
             axes.set_title(words.get(workload, workload) + start, loc="left", fontsize=11)
-    note = "Merged histograms of all finished trials; a line ends where fewer than 10 I/Os lie beyond."
+    note = "All I/Os of all finished trials, not a typical trial; a line ends where fewer than 10 lie beyond."
     provenance = "+".join(sorted(set(trials["provenance"])))
     decorate(figure, title, note, provenance)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
@@ -66,7 +66,7 @@ def tail(
     alt = f"{kind}, showing {finding}"
     arms = data["arm"].nunique()
     short = brief(
-        provenance, f"Percentiles of total latency of {many(arms, 'arm')}, as far as 10 I/Os lie beyond."
+        provenance, f"Percentiles of total latency of all I/Os, {many(arms, 'arm')}, to the last 10 I/Os."
     )
     description = f"{emulated}{finding} {note}"
     return Picture("percentiles", title, short, alt, figure, data, provenance, run, description)

@@ -73,7 +73,7 @@ class Analysed(Protocol):
 
     @property
     def percentiles(self) -> pd.DataFrame:
-        """Percentiles from merged histograms."""
+        """Percentiles of a typical trial and of all I/Os."""
 
     @property
     def percentile_ratios(self) -> pd.DataFrame:

@@ -85,7 +85,7 @@ def throttled(a: Analysed, findings: Sequence[Finding]) -> Html:
 
 
 def percentiles(a: Analysed) -> Html:
-    """Show percentiles of cells below caps; one without enough I/Os behind it is not printed."""
+    """Show percentiles of cells below caps, of a typical trial and of all I/Os."""
     return tables.percentiles(a.percentiles, a.cells, a.labels, a.words)
 
 

@@ -31,8 +31,8 @@ SO = ", so that latency"
 _FIRST = re.compile(r"(?:\([^()]*\)|(?!; ).)*")
 """Text up to a semicolon that stands in no brackets."""
 METRIC_WORDS = {
-    "lat_p50_ms": "median latency",
-    "lat_p99_ms": "99th percentile of latency",
+    "lat_p50_ms": "median latency in a typical trial",
+    "lat_p99_ms": "99th percentile of latency in a typical trial",
     "iops": "rate in IOPS",
     "throughput_mb_s": "throughput",
 }

@@ -14,20 +14,25 @@ from diskbook.base import quantities
 from diskbook.scenario.model import Scenario
 from diskbook.show.html import Html, escaped, figure, folded, table
 from diskbook.show.sentences import chosen, difference_words, sentence
+from diskbook.stats.percentiles import APART
 from diskbook.tables.enough import needed
 from diskbook.tables.held_rate import Start
 from diskbook.tables.vocabulary import GateStatus, Label, Scope, Verdict
 
 METRICS = {
     "lat_mean_ms": "mean latency",
-    "lat_p50_ms": "p50",
-    "lat_p99_ms": "p99",
+    "lat_p50_ms": "p50 of a typical trial",
+    "lat_p99_ms": "p99 of a typical trial",
     "iops": "IOPS",
     "throughput_mb_s": "MB/s",
 }
 
 _NOTES = 4
 """Notes below a table that are not folded."""
+_APART = (
+    f"more than {100 * APART:g} % from that of a typical trial: trials differ, and neither figure stands for "
+    "the other"
+)
 _QUEUE = "nothing tells whether this cell waits in a queue: it may be the latency of a limit, not of the disk"
 
 
@@ -266,61 +271,88 @@ _BELOW = [Label.BELOW_CAP, Label.LIMIT_NOT_KNOWN, Label.UNASSESSED]
 def percentiles(
     frame: pd.DataFrame, cells: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
 ) -> Html:
-    """Percentiles of cells below caps; one without enough I/Os behind it is not printed.
+    """Percentiles of cells below caps, of a typical trial and of all I/Os, as far as there are I/Os enough.
 
-    Cells of which nothing tells whether they wait in a queue are marked by a footnote.
+    Footnotes mark where the two disagree, and cells of which nothing tells whether they wait in a queue.
     """
     below = cells.loc[cells["label"].isin(_BELOW), ["arm", "workload", "label"]]
     frame = frame.merge(below, on=["arm", "workload"])
     notes: dict[str, int] = {}
-    wide = frame.pivot_table(
-        index=["workload", "arm", "direction", "n_ios", "label", "start"],
-        columns="quantile",
-        values="lat_ms",
-        dropna=False,
-        sort=False,
-    )
-    wide = wide.dropna(how="all").reset_index()
-    rows = pd.DataFrame(
-        {
-            "Load": wide["workload"].map(words),
-            "Direction": wide["direction"],
-            "Arm": wide["arm"].map(labels),
-            "I/Os": wide["n_ios"],
-            **{f"p{100 * q:g}, ms": _bounded(wide[q], wide["start"]) for q in sorted(set(frame["quantile"]))},
-            "Counted": wide["start"],
-            "Note": [mark(_QUEUE, notes) if label == Label.UNASSESSED else "" for label in wide["label"]],
+    rows = []
+    for key, group in frame.groupby(["workload", "direction", "arm", "start", "label"], sort=False):
+        workload, direction, arm, start, label = map(str, key)
+        cell = {"Load": words[workload], "Direction": direction, "Arm": labels[arm]}
+        last = {"Counted": start, "Note": mark(_QUEUE, notes) if label == Label.UNASSESSED else ""}
+        of_cell = group.to_dict("records")
+        kinds = {
+            "a typical trial": [_bounded(row["lat_ms"], start) for row in of_cell],
+            f"all {of_cell[0]['n_ios']:,} I/Os": [_all_ios(row, notes) for row in of_cell],
         }
+        names = [f"p{100 * row['quantile']:g}, ms" for row in of_cell]
+        rows += [
+            {**cell, "Percentiles of": kind, **dict(zip(names, values, strict=True)), **last}
+            for kind, values in kinds.items()
+            if set(values) != {_NONE}
+        ]
+    table_rows = pd.DataFrame(rows)
+    empty = [name for name in ("Counted", "Note") if rows and table_rows[name].eq("").all()]
+    caption = (
+        "Percentiles of cells below caps: of a typical trial (geometric mean over trials), and of all I/Os, "
+        "in brackets with the number of trials that hold half of the I/Os beyond; "
+        f"p99.9 of a typical trial needs {needed(0.999):,} I/Os in each"
     )
-    rows = rows if notes else rows.drop(columns="Note")
-    rows = rows if wide["start"].ne("").any() else rows.drop(columns="Counted")
-    caption = f"Percentiles of cells below caps, merged histograms (p99.9 needs {needed(0.999):,} I/Os)"
-    return Html(table(rows, caption) + (footnotes(notes) if notes else ""))
+    return Html(table(table_rows.drop(columns=empty), caption) + (footnotes(notes) if notes else ""))
 
 
-def _bounded(values: pd.Series, starts: pd.Series) -> pd.Series:
-    """Percentiles of a column, those that are lower bounds written as such."""
-    bound = starts.eq(Start.SENT) & values.notna()
-    return values if not bound.any() else values.astype(object).where(~bound, values.map(at_least))
+_NONE = "\N{EN DASH}"
+
+
+def _all_ios(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
+    """Percentile of all I/Os, with the trials that hold half of those beyond it; a note if it is apart."""
+    if math.isnan(row["all_ios_ms"]):
+        return _NONE
+    holders = f" ({row['n_half']} of {row['n_trials']})" if row["n_half"] else ""
+    note = f" {mark(_APART, notes)}" if row["apart"] else ""
+    return f"{_bounded(row['all_ios_ms'], row['start'])}{holders}{note}"
+
+
+def _bounded(value: float, start: str) -> str:
+    """Write a latency, as a lower bound where it is one."""
+    if math.isnan(value):
+        return _NONE
+    return at_least(value) if start == Start.SENT else figure(value)
 
 
 def percentile_ratios(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
-    """Ratios of percentiles with paired intervals, one row a comparison; reasons are footnotes."""
+    """Ratios of the percentiles of a typical trial, one row a comparison; reasons are footnotes.
+
+    That of all I/Os stands beside where it is another, or the only one.
+    """
     notes: dict[str, int] = {}
     rows = []
-    known = frame.groupby("quantile")["ratio"].transform("count") > 0
     keys = ["arm", "base_arm", "workload", "direction", "scope", "nearest_zone"]
+    known = frame[["ratio", "all_ios_ratio"]].notna().any(axis=1).groupby(frame["quantile"]).transform("any")
     for key, group in frame[known].groupby(keys, sort=False):
         arm, base_arm, workload, _, scope, zone = map(str, key)
         shown = {
             f"p{100 * row['quantile']:g}": _ratio_words({**row, "warnings": row["reason"]}, notes)
+            + _all_ios_ratio(row, notes)
             for row in group.to_dict("records")
         }
         arms = f"{labels[arm]} / {labels[base_arm]}"
         load = _with_start(words[workload], group["start"].iloc[0])
         rows.append({"Load": load, "Arms": arms, "Scope": Scope(scope).words(zone), **shown})
-    caption = "Ratios of percentiles, from pairs of trials within blocks"
+    caption = "Ratios of the percentiles of a typical trial, from pairs of trials within blocks"
     return Html(table(pd.DataFrame(rows), caption) + footnotes(notes))
+
+
+def _all_ios_ratio(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
+    """Ratio of the percentiles of all I/Os, where it disagrees or there is no other; empty elsewhere."""
+    alone = math.isnan(row["ratio"]) and row["all_ios_ratio"] > 0
+    if not (row["apart"] or alone):
+        return ""
+    note = f" {mark(_APART, notes)}" if row["apart"] else ""
+    return f"; of all I/Os {quantities.ratio(row['all_ios_ratio'])}{note}"
 
 
 def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:

@@ -1,27 +1,26 @@
-"""Ratios of percentiles: of paired trials, each percentile interpolated inside its histogram's bin.
+"""Ratios of the percentiles of a typical trial: of paired trials, each interpolated inside its bin.
 
-Percentiles of trials are biased (by 14 to 18 % on bursty data), in both arms alike, so that their ratios vary
-from block to block as the truth does. Intervals over I/Os, which are not independent, covered 13 to 34 % in
-simulation; intervals as wide as those of pairs around the ratio of merged histograms covered 13 to 60 %.
+They are not ratios of the percentiles of all I/Os: where one arm's slow I/Os come in bursts, these may be ten
+times as far apart. That ratio stands beside, without an interval: those as wide as the interval of pairs held
+it in 13 to 60 % of simulated runs, and those over I/Os, which are not independent, in 13 to 34 %.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from diskbook.stats import ratios
 from diskbook.stats.intervals import LEVEL
-from diskbook.stats.percentiles import TRIAL_COLUMNS, merge, of_trials, percentile
+from diskbook.stats.percentiles import TRIAL_COLUMNS, is_apart, logs, merge, percentile
 from diskbook.stats.ratios import Estimate
 from diskbook.stats.view import Named
 from diskbook.tables import held_rate
 from diskbook.tables.enough import needed
-from diskbook.tables.grid import Grid, Key, grid, mean_over_repeats
+from diskbook.tables.grid import Key
 from diskbook.tables.totals import measured_rows
 
 COLUMNS = [
@@ -36,6 +35,8 @@ COLUMNS = [
     "ci_high",
     "n_replicates",
     "n_blocks",
+    "all_ios_ratio",
+    "apart",
     "reason",
     "start",
 ]
@@ -51,9 +52,9 @@ def percentile_ratios(
     Returns
     -------
     pandas.DataFrame
-        `COLUMNS`, two scopes each; `start` as in `percentiles`. `ratio` and its interval are those of
-        paired trials; where no trial has the I/Os that a percentile needs it is that of merged histograms,
-        without an interval and with a reason, and NaN where these have too few as well.
+        `COLUMNS`, two scopes each; `ratio` and its interval are those of a typical trial (paired trials), NaN
+        with a reason where a trial of either cell has too few I/Os. `all_ios_ratio` is that of all I/Os (NaN:
+        too few), and `apart` where the two disagree, as in `percentiles`; so is `start`.
     """
     rows = measured_rows(trials)
     merged = {
@@ -62,62 +63,34 @@ def percentile_ratios(
     }
     starts = held_rate.starts(rows)
     named = dict.fromkeys((item.arm, item.base_arm, item.workload) for item in comparisons)
-    pairs = [(*names, direction) for names in named for direction in ("read", "write")]
-    pairs = [pair for pair in pairs if all(key in merged for key in _keys(*pair))]
+    pairs = [
+        (names, direction, keys)
+        for names in named
+        for direction in ("read", "write")
+        for keys in [_keys(*names, direction)]
+        if all(key in merged for key in keys)
+    ]
     table_rows = []
-    for quantile, column in TRIAL_COLUMNS.items():
-        if column not in rows:
-            continue
-        sorted_ = grid(_of_trials(rows, bins, quantile, column), column)
-        for pair in pairs:
-            values = [percentile(*merged[key], quantile) for key in _keys(*pair)]
-            estimates = ratios.estimates(_paired(sorted_, *_keys(*pair)), level)
-            table_rows += [_row((*pair, quantile), values, quantile, estimate) for estimate in estimates]
-    table = pd.DataFrame(table_rows, columns=COLUMNS)
-    return table.assign(start=table["workload"].map(starts).fillna(""))
+    for quantile in TRIAL_COLUMNS:
+        typical = logs(rows, bins, quantile)
+        for names, direction, (arm, base) in pairs:
+            all_ios = percentile(*merged[arm], quantile) / (percentile(*merged[base], quantile) or math.nan)
+            short = any(np.isnan(typical[key]).all() for key in (arm, base))
+            why = f"not every trial has the {needed(quantile):,} I/Os that this needs; measure longer"
+            for estimate in ratios.estimates(typical[arm] - typical[base], level):
+                head = (*names, direction, quantile, estimate.scope)
+                numbers = _numbers(estimate, all_ios, why if short else estimate.reason)
+                table_rows.append((*head, *numbers, starts.get(names[2], "")))
+    return pd.DataFrame(table_rows, columns=COLUMNS)
 
 
-def _of_trials(rows: pd.DataFrame, bins: pd.DataFrame, quantile: float, column: str) -> pd.DataFrame:
-    """Trials with the percentile from their own bins where they have any, else as their tool says it.
-
-    A trial's own percentile needs its I/Os as well, else its log ratio is that of two maxima.
-    """
-    enough = rows.assign(**{column: held_rate.latency(rows, column)})[rows["ios"] >= needed(quantile)]
-    exact = of_trials(bins, quantile).reindex(pd.MultiIndex.from_frame(enough[["trial", "direction"]]))
-    own = enough[column].to_numpy(float, na_value=np.nan)
-    # Bins of a held rate are from the intended start; where the other arm's are not, the tools' own compare.
-    starts = enough["workload"].map(held_rate.starts(rows)).fillna("")
-    intended = enough.get("lat_mean_intended_ms", pd.Series(np.nan, index=enough.index)).notna()
-    unlike = (starts.eq(held_rate.Start.SENT) & intended).to_numpy()
-    return enough.assign(**{column: np.where(exact.isna() | unlike, own, exact)})
+def _numbers(estimate: Estimate, all_ios: float, reason: str) -> tuple[float | bool | str, ...]:
+    """Columns from `ratio` to `reason`."""
+    ratio = math.nan if reason == ratios.ONE_REPLICATE else estimate.ratio
+    low, high = (math.nan, math.nan) if reason else (estimate.low, estimate.high)
+    counts = estimate.n_replicates, estimate.n_blocks
+    return ratio, low, high, *counts, all_ios, is_apart(ratio, all_ios), reason
 
 
 def _keys(arm: str, base_arm: str, workload: str, direction: str) -> tuple[Key, Key]:
     return (arm, workload, direction), (base_arm, workload, direction)
-
-
-def _paired(values: Grid, arm: Key, base_arm: Key) -> np.ndarray:
-    """Log ratio of every block that has both arms, [replicate, block]."""
-    logs = mean_over_repeats(np.log(values.values))
-    missing = np.full(logs.shape[1:], np.nan)
-    arm_logs, base_logs = (
-        logs[values.keys[key]] if key in values.keys else missing for key in (arm, base_arm)
-    )
-    difference: np.ndarray = arm_logs - base_logs
-    return difference
-
-
-def _row(names: tuple[Any, ...], values: list[float], quantile: float, estimate: Estimate) -> dict[str, Any]:
-    """Paired ratio with its interval; the merged one, without, where no trial has enough I/Os."""
-    merged = values[0] / values[1] if values[1] > 0 else math.nan
-    reason, point = estimate.reason, estimate.ratio
-    if estimate.n_blocks == 0:
-        point = merged
-        reason = f"no trial has the {needed(quantile):,} I/Os that this percentile needs; measure longer"
-    if math.isnan(merged):
-        point = math.nan
-        reason = f"an arm has fewer than the {needed(quantile):,} I/Os that this percentile needs"
-    shown = math.nan if reason == ratios.ONE_REPLICATE else point
-    low, high = (math.nan, math.nan) if reason else (estimate.low, estimate.high)
-    numbers = (shown, low, high, estimate.n_replicates, estimate.n_blocks, reason, "")
-    return dict(zip(COLUMNS, (*names, estimate.scope, *numbers), strict=True))

@@ -1,25 +1,48 @@
-"""Percentiles from merged histograms, printed only with enough data behind them.
+"""Percentiles of a typical trial, with intervals, and beside them those of all I/Os, without.
 
-Percentiles of trials are never averaged (on bursty data that is off by 14 to 18 %); the tools' own bins merge
-exactly. The interval comes from the trials' own percentiles on the log scale, one value a block, never from
-treating I/Os as independent.
+A typical trial's is the geometric mean over trials, which is what ratios are made of. That of all I/Os is of
+the histograms added up, which is exact. Where slow I/Os come in bursts both differ, by a factor of ten where
+one trial of many holds them, and then neither can stand for the other. That of all I/Os has no interval: with
+a few blocks it hangs on the few trials that hold the I/Os beyond it, whose number is told instead.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from diskbook.base.units import NS_PER_MS
-from diskbook.stats import intervals
+from diskbook.stats import ratios
+from diskbook.stats.intervals import LEVEL
 from diskbook.tables import held_rate
 from diskbook.tables.enough import needed
-from diskbook.throttling.limits import measured_rows
+from diskbook.tables.grid import Key, grid, mean_over_repeats
+from diskbook.tables.totals import ONE_BY_ONE, measured_rows, several_runs, trial_codes, trial_keys
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
 TRIAL_COLUMNS = {0.5: "lat_p50_ms", 0.99: "lat_p99_ms", 0.999: "lat_p999_ms"}
+APART = 0.1
+"""Relative difference from which the percentiles of a typical trial and of all I/Os disagree: chosen."""
+COLUMNS = [
+    "arm",
+    "workload",
+    "direction",
+    "quantile",
+    "n_trials",
+    "n_ios",
+    "lat_ms",
+    "ci_low_ms",
+    "ci_high_ms",
+    "all_ios_ms",
+    "n_half",
+    "apart",
+    "reason",
+    "start",
+]
+_CELL = ["arm", "workload", "direction"]
 
 
 def merge(bins: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
@@ -29,13 +52,27 @@ def merge(bins: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         `arm, workload, direction, lat_ms, count`, sorted by latency within each.
+
+    Raises
+    ------
+    ValueError
+        The trials are of several runs, and bins do not say of which.
     """
-    cells = measured_rows(trials)[["trial", "direction", "arm", "workload"]]
-    keys = ["arm", "workload", "direction"]
-    joined = bins.merge(cells, on=["trial", "direction"])
-    merged = joined.groupby([*keys, "lat_ns"]).agg(count=("count", "sum")).reset_index()
-    merged["lat_ms"] = merged["lat_ns"] / NS_PER_MS
-    return merged[[*keys, "lat_ms", "count"]]
+    return _added(_joined(bins, trials))
+
+
+def _added(joined: pd.DataFrame) -> pd.DataFrame:
+    return joined.groupby([*_CELL, "lat_ms"]).agg(count=("count", "sum")).reset_index()
+
+
+def _joined(bins: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
+    """Bins of finished trials, which are numbered, with their cells; ValueError as for `merge`."""
+    several = several_runs(trials)
+    if several and "run" not in bins:
+        raise ValueError(f"{several}, and its histograms do not name theirs: {ONE_BY_ONE}")
+    keys = [*trial_keys(bins, trials), "direction"]
+    joined = bins.merge(measured_rows(trials)[[*keys, "arm", "workload"]], on=keys)
+    return joined.assign(lat_ms=joined["lat_ns"] / NS_PER_MS, trial=trial_codes(joined))
 
 
 def percentile(lat_ms: np.ndarray, count: np.ndarray, quantile: float) -> float:
@@ -60,85 +97,133 @@ def of_trials(bins: pd.DataFrame, quantile: float) -> pd.Series:
     Returns
     -------
     pandas.Series
-        Latency in ms, by trial and direction.
+        Latency in ms, by trial (with its run, where bins name it) and direction.
     """
-    ordered = bins.sort_values(["trial", "direction", "lat_ns"], ignore_index=True)
-    keys = [ordered["trial"], ordered["direction"]]
+    names = [*trial_keys(bins), "direction"]
+    ordered = bins.sort_values([*names, "lat_ns"], ignore_index=True)
+    keys = [ordered[name] for name in names]
     count = ordered["count"].to_numpy(float)
     reached = ordered["count"].groupby(keys).cumsum().to_numpy(float)
     asked = quantile * ordered["count"].groupby(keys).transform("sum").to_numpy(float)
     holds = (reached >= asked) & (reached - count < asked)
-    low, high = _edges(ordered)
+    low, high = _edges(ordered, names)
     share = 1 - (reached - asked) / count
     lat_ms = pd.Series((low + share * (high - low)) / NS_PER_MS, index=ordered.index)
     of_trial: pd.Series[float] = lat_ms[holds].groupby([key[holds] for key in keys]).first()
     return of_trial
 
 
-def _edges(ordered: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def _edges(ordered: pd.DataFrame, keys: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Edges of bins, sorted by trial, direction and latency; none reaches beyond half-way to the next."""
     middle = ordered["lat_ns"].to_numpy(float)
     half = np.exp2(np.floor(np.log2(np.maximum(middle, 1.0)))) / (2 * BINS_AN_OCTAVE)
-    gaps = ordered.groupby(["trial", "direction"])["lat_ns"].diff().to_numpy(float) / 2
+    gaps = ordered.groupby(keys)["lat_ns"].diff().to_numpy(float) / 2
     before = np.where(np.isnan(gaps), np.inf, gaps)
     after = np.append(before[1:], np.inf)
     return middle - np.minimum(half, before), middle + np.minimum(half, after)
 
 
-def percentiles(
-    bins: pd.DataFrame, trials: pd.DataFrame, quantiles: tuple[float, ...] = QUANTILES, level: float = 0.95
-) -> pd.DataFrame:
-    """Percentiles of every cell and direction, with intervals where trials allow.
+def own(rows: pd.DataFrame, bins: pd.DataFrame, quantile: float) -> pd.DataFrame:
+    """Percentile of every trial, where all trials of its cell have enough I/Os.
+
+    From its own bins where it has any, else as its tool says it. In a closed loop slow trials do fewer I/Os,
+    so the trials that have enough would be a selection of fast ones.
+
+    Parameters
+    ----------
+    rows
+        `measured_rows` of a run.
 
     Returns
     -------
     pandas.DataFrame
-        `arm, workload, direction, quantile, n_ios, lat_ms, ci_low_ms, ci_high_ms, reason, start` (from when
-        latencies of a held rate count, see `held_rate.Start`; empty for other loads).
+        `rows` with the column `percentile_ms`, NaN where nothing is known.
     """
-    starts = held_rate.starts(measured_rows(trials))
-    merged = merge(bins, trials)
-    spreads = _spreads(trials, level)
-    rows = []
-    for (arm, workload, direction), group in merged.groupby(["arm", "workload", "direction"], sort=False):
-        lat_ms, count = group["lat_ms"].to_numpy(float), group["count"].to_numpy()
-        for quantile in quantiles:
-            value, n_ios = percentile(lat_ms, count, quantile), int(count.sum())
-            low, high = spreads.get((str(arm), str(workload), str(direction), quantile), (math.nan, math.nan))
-            few = math.isnan(value)
-            rows.append(
-                {
-                    "arm": arm,
-                    "workload": workload,
-                    "direction": direction,
-                    "quantile": quantile,
-                    "n_ios": n_ios,
-                    "lat_ms": value,
-                    "ci_low_ms": math.nan if few else value * low,
-                    "ci_high_ms": math.nan if few else value * high,
-                    "reason": f"needs {needed(quantile):,} I/Os, has {n_ios:,}" if few else "",
-                    "start": starts.get(str(workload), ""),
-                }
-            )
-    columns = ["arm", "workload", "direction", "quantile", "n_ios"]
-    return pd.DataFrame(rows, columns=[*columns, "lat_ms", "ci_low_ms", "ci_high_ms", "reason", "start"])
+    names = [*trial_keys(bins), "direction"]
+    exact = of_trials(bins, quantile).reindex(pd.MultiIndex.from_frame(rows[names]))
+    told = np.full(len(rows), np.nan)
+    column = TRIAL_COLUMNS.get(quantile, "")
+    if column in rows:
+        told = held_rate.latency(rows, column)
+    # Bins of a held rate are from the intended start; where the other arm's are not, the tools' own compare.
+    starts = rows["workload"].map(held_rate.starts(rows)).fillna("")
+    intended = rows.get("lat_mean_intended_ms", pd.Series(np.nan, index=rows.index)).notna()
+    unlike = (starts.eq(held_rate.Start.SENT) & intended).to_numpy()
+    values = np.where(exact.isna() | unlike, told, exact)
+    fewest = rows["ios"].fillna(0.0).groupby([rows[name] for name in _CELL]).transform("min")
+    return rows.assign(percentile_ms=np.where(fewest >= needed(quantile), values, np.nan))
 
 
-def _spreads(trials: pd.DataFrame, level: float) -> dict[tuple[str, str, str, float], tuple[float, float]]:
-    """Relative interval bounds from the log percentiles of blocks, by cell, direction and quantile."""
-    rows = measured_rows(trials)
-    keys = ["arm", "workload", "direction"]
-    spreads: dict[tuple[str, str, str, float], tuple[float, float]] = {}
-    for quantile, column in TRIAL_COLUMNS.items():
-        if column not in rows:
-            continue
-        values = held_rate.latency(rows, column)
-        enough = rows.assign(**{column: values})[(values > 0) & (rows["ios"] >= needed(quantile))]
-        logs = pd.Series(np.log(enough[column].to_numpy(float)), index=enough.index)
-        blocks = logs.groupby([enough[name] for name in [*keys, "replicate", "block"]]).mean()
-        summary = blocks.groupby(level=keys).agg(["std", "size"])
-        known = summary[(summary["size"] > 1) & (summary["std"] > 0)].reset_index()
-        for arm, workload, direction, std, size in known.itertuples(index=False, name=None):
-            half = float(intervals.quantile(level, size - 1)) * std / math.sqrt(size)
-            spreads[(arm, workload, direction, quantile)] = (math.exp(-half), math.exp(half))
-    return spreads
+def logs(rows: pd.DataFrame, bins: pd.DataFrame, quantile: float) -> dict[Key, np.ndarray]:
+    """Log of the percentile of every block's trials, [replicate, block], by arm, workload and direction."""
+    cells = grid(own(rows, bins, quantile), "percentile_ms")
+    means = mean_over_repeats(np.log(cells.values))
+    return {key: means[place] for key, place in cells.keys.items()}
+
+
+def is_apart(typical: float, all_ios: float) -> bool:
+    """Whether the figure of a typical trial and that of all I/Os disagree; False where one is not known."""
+    return typical > 0 and all_ios > 0 and abs(math.log(all_ios / typical)) > math.log1p(APART)
+
+
+def percentiles(
+    bins: pd.DataFrame, trials: pd.DataFrame, quantiles: tuple[float, ...] = QUANTILES, level: float = LEVEL
+) -> pd.DataFrame:
+    """Percentiles of every cell and direction: of a typical trial, and of all I/Os.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `COLUMNS`: `lat_ms` of a typical trial with its interval (these disks), NaN with a `reason` where a
+        trial of the cell has too few I/Os; `all_ios_ms` of all I/Os, NaN where these are too few, and
+        `n_half`, the fewest of the `n_trials` that hold half of the I/Os beyond it (0: none is); `apart`
+        where the two disagree by more than `APART`; `start`, from when latencies of a held rate count
+        (`held_rate.Start`; empty for other loads).
+
+    Raises
+    ------
+    ValueError
+        As for `merge`.
+    """
+    joined, rows = _joined(bins, trials), measured_rows(trials)
+    starts = held_rate.starts(rows)
+    typical = {quantile: logs(rows, bins, quantile) for quantile in quantiles}
+    table = [
+        {**dict(zip(_CELL, key, strict=True)), **row, "start": starts.get(str(key[1]), "")}
+        for key, group in joined.groupby(_CELL, sort=False)
+        for quantile in quantiles
+        for row in [_row(group, quantile, typical[quantile][_key(key)], level)]
+    ]
+    return pd.DataFrame(table, columns=COLUMNS)
+
+
+def _key(key: Any) -> Key:
+    arm, workload, direction = map(str, key)
+    return arm, workload, direction
+
+
+def _row(group: pd.DataFrame, quantile: float, logs_of_cell: np.ndarray, level: float) -> dict[str, object]:
+    """One percentile of one cell, from the bins of its trials."""
+    lat_ms, count = group["lat_ms"].to_numpy(float), group["count"].to_numpy()
+    order, n_ios = np.argsort(lat_ms, kind="stable"), int(count.sum())
+    all_ios = percentile(lat_ms[order], count[order], quantile)
+    typical = ratios.estimates(logs_of_cell, level)[1]
+    short = f"not every trial has the {needed(quantile):,} I/Os that p{100 * quantile:g} needs"
+    return {
+        "quantile": quantile,
+        "n_trials": group["trial"].nunique(),
+        "n_ios": n_ios,
+        "lat_ms": typical.ratio,
+        "ci_low_ms": typical.low,
+        "ci_high_ms": typical.high,
+        "all_ios_ms": all_ios,
+        "n_half": _holders(group["trial"], count, lat_ms > all_ios),
+        "apart": is_apart(typical.ratio, all_ios),
+        "reason": short if math.isnan(typical.ratio) else "",
+    }
+
+
+def _holders(trial: pd.Series, count: np.ndarray, beyond: np.ndarray) -> int:
+    """Fewest trials that hold half of the I/Os beyond a percentile; 0 where none is beyond."""
+    by_trial = np.sort(np.bincount(pd.factorize(trial)[0], count * beyond))[::-1]
+    return int(np.searchsorted(by_trial.cumsum(), by_trial.sum() / 2)) + 1 if beyond.any() else 0

@@ -30,5 +30,19 @@ def test_another_centre_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_table_names_every_cell_and_marks_what_falls_short() -> None:
     rows = [Row(cell, 100, 0.5 if cell == QUIET else 0.95, 0.02) for cell in cells()]
     printed = text(rows)
-    assert printed.count("x") >= len(rows) == 36 and printed.count("!") == 1
-    assert len(list(cells(quick=True))) == 16
+    assert printed.count(" x ") >= len(rows) == 45 and printed.count("!") == 1
+    assert len(list(cells(quick=True))) == 20
+
+
+def test_bursts_of_one_arm_are_held_by_the_typical_trial_and_marked_for_all_ios() -> None:
+    unlike = QUIET._replace(quantile=0.99, bursts=0.05, replicates=5, blocks=5, one_arm=True)
+    (row,) = measure(unlike, 60, seed=2)
+    assert not row.is_off and row.coverage > 0.8 and row.apart > 0.8
+    assert measure(unlike._replace(bursts=0.0), 60, seed=2)[0].apart == 0
+
+
+def test_few_blocks_that_miss_the_bursts_are_a_known_limit() -> None:
+    few = Row(QUIET._replace(one_arm=True), 1_000, 0.6, 0.5)
+    assert few.is_known_limit and not few.is_off
+    many = few._replace(cell=few.cell._replace(replicates=5, blocks=5))
+    assert many.is_off and not many.is_known_limit

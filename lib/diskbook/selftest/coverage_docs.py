@@ -86,12 +86,14 @@ def without_reason(rows: Sequence[coverage_cells.Row]) -> list[str]:
 
 def of_percentiles(rows: Iterable[coverage_percentiles.Row]) -> Iterator[Line]:
     """A line a percentile and noise."""
-    for key, group in itertools.groupby(rows, key=lambda row: row.cell[:3]):
-        quantile, trial, bursts = key
+    for name, group in itertools.groupby(rows, key=lambda row: row.cell.name):
         here = list(group)
-        name = f"p{100 * quantile:g}, trials ±{trial:.1%}, {bursts:.0%} of seconds slow"
-        words = "FAILED" * any(row.is_off for row in here)
-        yield Line(name, "percentile ratio, these disks", [row.coverage for row in here], [], [], words)
+        words = ["FAILED"] * any(row.is_off for row in here)
+        if any(row.is_known_limit for row in here):
+            words.append(f"known limit: {coverage_percentiles.KNOWN_LIMIT}")
+        apart = [row.apart for row in here]
+        claim = "percentile ratio of a typical trial, these disks"
+        yield Line(name, claim, [row.coverage for row in here], [], apart, "; ".join(words))
 
 
 def of_noise(rows: Iterable[coverage_noise.Row]) -> Iterator[Line]:

@@ -19,7 +19,7 @@ from diskbook.stats import (
     ratios,
     strata,
 )
-from diskbook.stats.gates import Gate, attachment, data, design, limits as limit_gates, state, tool
+from diskbook.stats.gates import Gate, attachment, data, design, limits as limit_gates, platform, state, tool
 from diskbook.stats.gates.guest import guest_gate
 from diskbook.stats.gates.plan import Plan, plan_gate
 from diskbook.stats.gates.plausible import plausible_gate
@@ -75,7 +75,7 @@ class View:
         self._doubts = plausibility.by_cell(self.doubts)
         self.mismatches, self.plan, self.conditioning = mismatches, plan, conditioning or {}
         self.cells = limits.label_cells(trials, parts, consumed_pct, totals)
-        self.labels = _by_cell(self.cells)
+        self.labels, self._consumed_pct = _by_cell(self.cells), consumed_pct or {}
         self.checks = _by_cell(cell_checks.cell_checks(trials, parts, totals).reset_index())
         self.guests = guests.by_cell(self.rows, guest)
         self.starts = held_rate.starts(self.rows)
@@ -173,7 +173,7 @@ class View:
             data.values_gate(sum(bad.get((*key, direction), 0) for key in keys), item.metric),
             little,
             data.rate_gate(cells, self.provenance),
-            limit_gates.cap_gate(arms, labels, [_limit(label) for label in labels]),
+            self._cap_gate(arms, labels),
             limit_gates.saturation_gate(arms, labels),
             limit_gates.credit_gate(cells),
             plausible_gate(arms, [self._doubts_of(key, little) for key in keys], item.metric),
@@ -193,6 +193,12 @@ class View:
             design.nearest_gate(self.strata(item), replicates),
             design.pairing_gate(item.pairing, cells, replicates),
         ]
+
+    def _cap_gate(self, arms: Sequence[str], labels: Sequence[Mapping[Any, Any]]) -> Gate:
+        """Limits by our own reading of the rates and, where that decides nothing, by the platform's."""
+        by_rate = limit_gates.cap_gate(arms, labels, [_limit(label) for label in labels])
+        by_platform = platform.platform_gate(arms, labels, self._consumed_pct)
+        return by_rate if by_rate.decides or by_platform is None else by_platform
 
     def _doubts_of(self, cell: tuple[str, str], little: Gate) -> list[plausibility.Doubt]:
         """Doubts of a cell, without those that the gate on Little's law tells already."""

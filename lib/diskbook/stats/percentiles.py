@@ -58,10 +58,7 @@ def merge(bins: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     ValueError
         The trials are of several runs, and bins do not say of which.
     """
-    return _added(_joined(bins, trials))
-
-
-def _added(joined: pd.DataFrame) -> pd.DataFrame:
+    joined = _joined(bins, trials)
     return joined.groupby([*_CELL, "lat_ms"]).agg(count=("count", "sum")).reset_index()
 
 
@@ -123,7 +120,7 @@ def _edges(ordered: pd.DataFrame, keys: list[str]) -> tuple[np.ndarray, np.ndarr
     return middle - np.minimum(half, before), middle + np.minimum(half, after)
 
 
-def own(rows: pd.DataFrame, bins: pd.DataFrame, quantile: float) -> pd.DataFrame:
+def _own(rows: pd.DataFrame, bins: pd.DataFrame, quantile: float) -> pd.DataFrame:
     """Percentile of every trial, where all trials of its cell have enough I/Os.
 
     From its own bins where it has any, else as its tool says it. In a closed loop slow trials do fewer I/Os,
@@ -156,7 +153,7 @@ def own(rows: pd.DataFrame, bins: pd.DataFrame, quantile: float) -> pd.DataFrame
 
 def logs(rows: pd.DataFrame, bins: pd.DataFrame, quantile: float) -> dict[Key, np.ndarray]:
     """Log of the percentile of every block's trials, [replicate, block], by arm, workload and direction."""
-    cells = grid(own(rows, bins, quantile), "percentile_ms")
+    cells = grid(_own(rows, bins, quantile), "percentile_ms")
     means = mean_over_repeats(np.log(cells.values))
     return {key: means[place] for key, place in cells.keys.items()}
 

@@ -2,7 +2,8 @@
 
 Azure Monitor says for each minute which share of a limit was consumed. For a trial that is at least one whole
 minute long this is evidence from the other side, to be held against our own reading of the rates. It never
-replaces it: a metric that disagrees is shown, and a metric that is missing changes nothing.
+replaces it: a metric that disagrees is shown, and one that is missing changes nothing. Where it reports a
+limit that our reading does not know of, there is no verdict (`stats.gates.platform`).
 """
 
 from __future__ import annotations

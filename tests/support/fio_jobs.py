@@ -20,7 +20,9 @@ def assert_keeps_its_queue(result: Measurement, outstanding: int) -> None:
     """
     in_flight = sum(part.iops * part.lat_mean_ms / 1000 for part in result.directions.values())
     with load_sensitive():
-        assert 0.95 * outstanding < in_flight < 1.02 * outstanding
+        assert 0.95 * outstanding < in_flight < 1.02 * outstanding, (
+            f"{in_flight:.1f} I/Os in flight, not {outstanding}"
+        )
 
 
 def shell(job: fio.Job, folder: Path) -> str:

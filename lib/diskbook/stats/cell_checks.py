@@ -209,8 +209,7 @@ def _with_losses(checks: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     place = [*trial[:-1], *KEYS, "replicate", "block", "repeat"]
     trials = trials[[*place, "trial", "direction", "status"]]
     ok = trials["status"] == "ok"
-    failed = trials[trials["status"] == "failed"]
-    failed = failed.drop_duplicates(trial) if len(failed) else failed
+    failed = trials[trials["status"] == "failed"].drop_duplicates(trial)
     broken = failed[place].drop_duplicates()
     if len(broken):
         finished = trials.loc[ok, place].drop_duplicates()

@@ -138,15 +138,15 @@ def _own(rows: pd.DataFrame, bins: pd.DataFrame, quantile: float) -> pd.DataFram
     """
     names = [*trial_keys(bins), "direction"]
     exact = of_trials(bins, quantile).reindex(pd.MultiIndex.from_frame(rows[names]))
-    told = np.full(len(rows), np.nan)
+    by_tool = np.full(len(rows), np.nan)
     column = TRIAL_COLUMNS.get(quantile, "")
     if column in rows:
-        told = held_rate.latency(rows, column)
+        by_tool = held_rate.latency(rows, column)
     # Bins of a held rate are from the intended start; where the other arm's are not, the tools' own compare.
     starts = rows["workload"].map(held_rate.starts(rows)).fillna("")
     intended = rows.get("lat_mean_intended_ms", pd.Series(np.nan, index=rows.index)).notna()
     unlike = (starts.eq(held_rate.Start.SENT) & intended).to_numpy()
-    values = np.where(exact.isna() | unlike, told, exact)
+    values = np.where(exact.isna() | unlike, by_tool, exact)
     fewest = rows["ios"].fillna(0.0).groupby([rows[name] for name in _CELL]).transform("min")
     return rows.assign(percentile_ms=np.where(fewest >= needed(quantile), values, np.nan))
 

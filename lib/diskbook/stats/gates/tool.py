@@ -28,11 +28,13 @@ def tool_gate(arms: Sequence[str], cells: Sequence[Cell], provenance: str) -> Ga
     """
     by_arm = [tuple(cell["tools"]) for cell in cells]
     emulated = Provenance.EMULATED in provenance
-    found = [_pooled(arm, versions) for arm, versions in zip(arms, by_arm, strict=True) if len(versions) > 1]
+    findings = [
+        _pooled(arm, versions) for arm, versions in zip(arms, by_arm, strict=True) if len(versions) > 1
+    ]
     pairs = product(by_arm[0], by_arm[1])
-    found += [_differing(version, other, emulated) for version, other in pairs if version != other]
-    if found:
-        return min(found, key=lambda gate: gate.verdict is None)
+    findings += [_differing(version, other, emulated) for version, other in pairs if version != other]
+    if findings:
+        return min(findings, key=lambda gate: gate.verdict is None)
     if not all(by_arm):
         return not_assessable(TOOL, "the version of the tool is not known for every trial")
     return passed(TOOL, f"every trial was measured by {by_arm[0][0]}")

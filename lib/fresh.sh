@@ -8,6 +8,8 @@
 # What this machine uses to reach its registries is handed on: name server, mirror and settings of apt, proxies, settings
 # of pip, uv and npm, and the certificates that it trusts. Nothing stays: the systems live in a folder of their own, and whatever
 # runs or is mounted there lives in namespaces that end with this script, also on Ctrl-C.
+#
+# Exits with 1 when a target failed, and with 3 when none failed but a system could not be made on this machine.
 set -euo pipefail
 set -m  # what runs in the background keeps its own Ctrl-C, which some tests send
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -15,12 +17,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 declare -A SUITES=([12]=bookworm [13]=trixie)
 ONLY=${ONLY:-12 13}
 GOALS=${GOALS:-run test}
+NOT_TRIED=3
 HANDED_ON='https?_proxy|no_proxy|all_proxy|HTTPS?_PROXY|NO_PROXY|ALL_PROXY|TERM'
 HANDED_ON+='|(PIP|UV)_[A-Z_]*INDEX[A-Z_]*|PIP_TRUSTED_HOST|UV_INSECURE_HOST|PIP_DEFAULT_TIMEOUT|UV_HTTP_TIMEOUT'
 NPM_HANDED_ON='registry replace-registry-host proxy https-proxy noproxy strict-ssl fetch-retries fetch-timeout'
 
 say() { printf 'fresh: %s\n' "$*" >&2; }
 die() { say "$*"; exit 2; }
+cannot() { say "Debian $ONLY is not tried: $*"; exit "$NOT_TRIED"; }
 
 # --- one system
 
@@ -122,15 +126,19 @@ timed() {  # what, command...
     say "$what"
     "$@" || result=FAILED
     report+=("$(printf '%-26s %5d s  %s' "$what" $((SECONDS - begun)) "$result")")
-    [ "$result" = ok ] || { failed=1; return 1; }
+    [ "$result" = ok ]
 }
 
 try() {  # number of the Debian
     local root=$folder/$1 goal
     if timed "Debian $1, made" make_system "$root" "${SUITES[$1]}"; then
         for goal in $GOALS; do
-            timed "Debian $1, make $goal" inside "$root" "cd /root/diskbook && make --no-print-directory $goal" || true
+            timed "Debian $1, make $goal" inside "$root" "cd /root/diskbook && make --no-print-directory $goal" ||
+                outcome=1
         done
+    else
+        say "Debian $1 is not tried: it could not be made"
+        [ "$outcome" -ne 0 ] || outcome=$NOT_TRIED
     fi
     rm -rf --one-file-system "$root"
 }
@@ -144,21 +152,31 @@ clean_up() {
     exit "$code"
 }
 
+has_debootstrap() {
+    command -v debootstrap >/dev/null && return
+    say "installing with apt: debootstrap"
+    apt install debootstrap || { apt update && apt install debootstrap; }
+}
+
+apt() { DEBIAN_FRONTEND=noninteractive apt-get -y -qq --no-install-recommends "$@" >/dev/null 2>&1; }
+
+# In most containers one of these is not allowed, and says so.
+# shellcheck disable=SC2016
+may_enter() { (apart bash -ec 'mount -t tmpfs tmpfs "$1"; chroot / true' may_enter "$folder") 2>&1; }
+
 main() {
-    local number
-    [ "$(id -u)" -eq 0 ] || die "a system of its own needs root"
+    local number why
     for number in $ONLY; do [ -n "${SUITES[$number]:-}" ] || die "ONLY=$ONLY: known are 12 and 13"; done
-    [ -z "$(git status --porcelain)" ] || say "note: the clone is of HEAD, without what is not committed"
-    if ! command -v debootstrap >/dev/null; then
-        say "installing with apt: debootstrap"
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debootstrap >/dev/null
-    fi
-    failed=0 report=() child=""
+    [ "$(id -u)" -eq 0 ] || cannot "making a system needs root"
+    has_debootstrap || cannot "apt could not install debootstrap"
+    outcome=0 report=() child=""
     folder=$(mktemp -d /var/tmp/diskbook-fresh.XXXXXX)
     trap clean_up EXIT
     trap 'exit 130' INT TERM HUP
+    why=$(may_enter) || cannot "${why##*$'\n'}"
+    [ -z "$(git status --porcelain)" ] || say "note: the clone is of HEAD, without what is not committed"
     for number in $ONLY; do try "$number"; done
-    return "$failed"
+    return "$outcome"
 }
 
 main

@@ -1,4 +1,4 @@
-"""The table of faults: what it plays, what its checks find, and one of its runs; `make faults` plays all."""
+"""The table of faults: what it plays, and what its checks find. `make faults` plays it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from diskbook.base import paths
 from diskbook.emulator.arm.faults import Faults
 from diskbook.selftest.faults.__main__ import line, main, rows
 from diskbook.selftest.faults.aftermath import lost_or_repeated
-from diskbook.selftest.faults.play import Row
+from diskbook.selftest.faults.play import Fault, Row
 from diskbook.selftest.faults.table import BENCHMARK, FAULTS, PROVISION
 from diskbook.store.run import Run
 
@@ -46,12 +46,10 @@ def test_the_table_has_what_it_promises(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out.count("\n") == sum(fault.kind == "SSH" for fault in FAULTS)
 
 
-@pytest.mark.whole
-def test_a_killed_run_goes_on_from_its_store_on_a_second_machine() -> None:
-    """Machines stand whose key is on the first one; a third machine, with another secret, is refused."""
-    (row,) = rows([fault for fault in FAULTS if fault.slug == "second-machine"], 1)
-    assert row.ok, line(row)
-    assert row.ending == "stopped, resumed"
+@pytest.mark.emulator
+def test_a_player_that_dies_is_a_fault_that_failed() -> None:
+    (row,) = rows([Fault("no-such-fault", "kind", "what", "stage")], 1)
+    assert not row.ok and "the player died: StopIteration" in line(row)
 
 
 def test_what_cannot_be_played_is_said(

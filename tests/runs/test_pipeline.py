@@ -146,6 +146,7 @@ def test_a_signal_leaves_nothing_but_what_is_finished(cli: Cli, number: signal.S
     assert "Traceback" not in err
     _gone("stopped")
     assert _events("stopped", kind) and not _events("stopped", "trial")
+    assert all(row["deleted_utc"] for row in runs.open_run("stopped").manifest["resource_groups"])
 
 
 @pytest.mark.whole

@@ -47,7 +47,6 @@ __all__ = ["plane"]
 LONGEST_FIRST = (
     "tests/whole/test_batch.py",
     "tests/runs/test_pipeline.py::test_a_run_from_nothing_to_the_report_and_again",
-    "tests/selftest/faults/test_table.py::test_a_killed_run_goes_on_from_its_store_on_a_second_machine",
     "tests/bench/test_trials.py",
     "tests/runs/test_pipeline.py",
     "tests/project/test_types.py",

@@ -194,7 +194,7 @@ def _estimated(view: View, pairs: Sequence[Pair], level: float) -> list[_Numbers
             of_metric,
             log_ratios,
             view.outliers(metric, of_metric),
-            ratios.estimates_of_many(log_ratios, level),
+            view.estimates(metric, of_metric, log_ratios, level),
             view.levels(metric, of_metric),
         )
         by_place |= dict(zip(places, map(_Numbers, *columns), strict=True))

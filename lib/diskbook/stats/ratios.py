@@ -40,6 +40,8 @@ class Estimate(NanEqual):
         Standard error of the mean log ratio and its degrees of freedom.
     reason
         Why there is no interval; empty when there is one.
+    rounding
+        How far the rounding of what was printed may have moved the log ratio; part of the interval.
     """
 
     scope: Scope
@@ -53,6 +55,7 @@ class Estimate(NanEqual):
     n_replicates: int
     n_blocks: int
     reason: str = ""
+    rounding: float = 0.0
 
     @property
     def interval(self) -> Interval:
@@ -63,14 +66,16 @@ class Estimate(NanEqual):
     @property
     def p_difference(self) -> float:
         """Two-sided p of "the ratio is 1"; NaN without an interval."""
-        return float(intervals.p_difference(self.interval))
+        interval = self.interval
+        nearest = np.clip(interval.mean, -self.rounding, self.rounding)
+        return float(intervals.p_difference(interval, nearest))
 
     def p_equivalence(self, margin: float) -> float:
         """P of the two one-sided tests for a ratio within 1/(1 + margin) to 1 + margin; NaN without interval.
 
         The band is symmetric in logs, so that swapping the arms changes nothing.
         """
-        return float(intervals.p_equivalence(self.interval, math.log1p(margin)))
+        return float(intervals.p_equivalence(self.interval, math.log1p(margin) - self.rounding))
 
 
 def log_means(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -178,6 +183,48 @@ def refused(estimate: Estimate, reason: str) -> Estimate:
     return replace(
         estimate, low=nothing, high=nothing, log_se=nothing, df=nothing, method="refused", reason=reason
     )
+
+
+def widened(estimate: Estimate, rounding: float) -> Estimate:
+    """Return the same ratio with an interval that reaches farther on both sides.
+
+    Parameters
+    ----------
+    estimate
+        The ratio.
+    rounding
+        How far rounding may have moved its log (`rounding_of`).
+    """
+    factor = math.exp(rounding)
+    return replace(estimate, low=estimate.low / factor, high=estimate.high * factor, rounding=rounding)
+
+
+def rounding_of(arm: np.ndarray, base: np.ndarray) -> float:
+    """Return how far the rounding of printed values may have moved a log ratio.
+
+    DiskSpd prints latencies with three decimals: 0.079 ms may be anything from 0.0785 to 0.0795, in all
+    trials alike. The step is read off the values, so this works for any tool.
+
+    Parameters
+    ----------
+    arm, base
+        Values of both arms, any shape; NaN for what is missing.
+
+    Returns
+    -------
+    float
+        Half a step as a share of the typical value, added over both arms; 0 where values show no step.
+    """
+    shares = (_half_step(values) / np.median(values) for values in (arm[arm > 0], base[base > 0]))
+    return float(sum(shares)) if (arm > 0).any() and (base > 0).any() else 0.0
+
+
+def _half_step(values: np.ndarray) -> float:
+    """Half of the step of values that were printed with 2 to 6 decimals; 0 for others."""
+    for decimals in range(2, 7):
+        if np.allclose(values, np.round(values, decimals), rtol=1e-9, atol=0):
+            return 0.5 * 10.0**-decimals
+    return 0.0
 
 
 def _array(log_ratios: pd.Series | np.ndarray) -> np.ndarray:

@@ -134,6 +134,16 @@ class View:
         by_replicate = intervals.over_blocks((arm + base) / 2).mean
         return np.array(np.exp(intervals.t_interval(by_replicate).mean))
 
+    def estimates(
+        self, metric: str, pairs: Sequence[Pair], log_ratios: np.ndarray, level: float
+    ) -> list[list[ratios.Estimate]]:
+        """Ratios of every comparison in both scopes; their intervals hold the rounding of printed values."""
+        both = self._both(self.grid(metric).values, metric, pairs)
+        return [
+            [ratios.widened(estimate, ratios.rounding_of(arm, base)) for estimate in scopes]
+            for scopes, arm, base in zip(ratios.estimates_of_many(log_ratios, level), *both, strict=True)
+        ]
+
     def strata(self, item: Named) -> Strata:
         """Physical zones and nearest zones of the comparison's replicates."""
         return strata.strata_of(item.arm, item.base_arm, self._zones, self._nearest, self._unprobed)

@@ -54,7 +54,7 @@ def test_a_real_pair_of_one_replicate_each_holds_for_these_disks_and_gets_no_ver
         result = of(*measured)
         (item,) = result.pairs
         assert item.scope is Scope.THESE and item.verdict is None and item.ratio[0] > 1.5
-        assert "one replicate" in item.notes[0] and "measure 2 replicates or more" in item.notes[0]
+        assert "one replicate" in item.notes[0] and "measure 3 replicates or more" in item.notes[0]
         assert ("emulator profile", ("null", "default")) in [(row.what, row.values) for row in result.changes]
 
 
@@ -62,6 +62,14 @@ def test_runs_of_one_replicate_get_no_verdict_also_beside_one_of_more(runs: dict
     item = pair(of(runs["default"], runs["single"]))
     assert item.scope is Scope.THESE and item.verdict is None and math.isnan(item.p)
     assert item.notes[0].startswith("B has one replicate") and not math.isnan(item.ratio[1])
+
+
+def test_runs_of_2_replicates_get_an_interval_and_no_verdict(runs: dict[str, Run], tmp_path: Path) -> None:
+    few = beside.measured(tmp_path / "few", 7, beside.times(1.2), n_replicates=2)
+    item = pair(of(runs["default"], few))
+    assert item.scope is Scope.LIKE_THESE and item.verdict is None and math.isnan(item.p)
+    assert item.notes[0].startswith("B has 2 replicates, which show too little") and item.ratio[1] < 1.2
+    assert item.estimate.df == 1
 
 
 def test_a_capped_latency_has_no_ratio_of_ratios(runs: dict[str, Run]) -> None:

@@ -626,7 +626,15 @@ def test_two_runs_are_planned_at_the_level_at_which_they_are_compared() -> None:
     scenario = load.load("zone-disks", "quick")
     known = sample_size.from_assumed(scenario, 0.08, None)
     ways = sample_size.for_two_runs(scenario, known, sample_size.Target(between_runs=0.1))
-    sd, alpha = known[0].spread.sd_replicate(3), 0.05 * 0.8 / 3
+    sd, alpha = known[0].spread.sd_replicate(3) * math.sqrt(2), 0.05 * 0.8 / 3
     number = next(need.replicates for need in ways if need.blocks == 3)
-    assert power.power_of_two_runs(sd, 0.1, number, alpha) >= 0.8
-    assert power.power_of_two_runs(sd, 0.1, number - 1, alpha) < 0.8
+    assert power.power_of(sd, 0.1, number, alpha) >= 0.8 > power.power_of(sd, 0.1, number - 1, alpha)
+
+
+def test_the_price_of_unlike_spreads_is_stated(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = said(capsys, monkeypatch, "zone-disks", "--between-runs", "50%", "--sd-disk", "1%")
+    # t(2) and t(4) at 0.05 x 0.8 / 3, two-sided.
+    assert "with 3 replicates each, a difference is 8.6 standard errors or more, in place of 4.2 for" in text
+    assert "below 3 replicates there is no verdict" in text

@@ -273,6 +273,5 @@ def _between(key: tuple[str, ...], scope: Scope, rows: pd.DataFrame, family: str
     if has_disks:
         spread: Spread = ratio_of_ratios.with_their_disks(means)
     else:
-        df = usable["df"].to_numpy()
-        spread = ratio_of_ratios.between_runs(means, usable["se"].to_numpy() ** 2 * (df + 1), df)
+        spread = ratio_of_ratios.between_runs(means, usable["se"].to_numpy(), usable["df"].to_numpy())
     return BetweenRuns(key, family, spread, has_disks)

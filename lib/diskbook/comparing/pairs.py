@@ -16,6 +16,7 @@ from diskbook.comparing import asked
 from diskbook.scenario.model import Scenario
 from diskbook.stats import intervals, power, ratio_of_ratios, verdicts
 from diskbook.stats.intervals import Interval
+from diskbook.stats.ratio_of_ratios import LEAST_REPLICATES
 from diskbook.stats.strata import UNCLEAR
 from diskbook.tables.vocabulary import WITHHELD, Scope, Verdict
 
@@ -179,7 +180,7 @@ def _pair(first: Measured, other: Measured, key: tuple[str, ...]) -> Pair:
     draft = replace(draft, level=float(rows[1]["level"]))
     if refusals := _refusals(draft):
         return replace(draft, notes=refusals)
-    return _estimated(draft, [estimate_of(row) for row in rows])
+    return _estimated(draft, (estimate_of(rows[0]), estimate_of(rows[1])))
 
 
 def stratum(scenario: Scenario, manifest: Mapping[str, Any], row: Row) -> str:
@@ -216,16 +217,12 @@ def _by_letter(draft: Pair) -> list[tuple[str, Row]]:
     return list(zip((draft.first, draft.other), draft.ratios, strict=True))
 
 
-def _estimated(draft: Pair, estimates: Sequence[Interval]) -> Pair:
+def _estimated(draft: Pair, estimates: tuple[Interval, Interval]) -> Pair:
     """The pair with its estimate, and with p where it may be judged."""
-    of_kind = draft.scope is Scope.LIKE_THESE
-    method = ratio_of_ratios.of_kinds if of_kind else ratio_of_ratios.apart
-    estimate = method(estimates[0], estimates[1], draft.level)
+    estimate = ratio_of_ratios.interval(*estimates, draft.level)
     unjudged = _unjudged(draft)
-    if unjudged:
-        return replace(draft, estimate=estimate, notes=unjudged)
-    notes = _unlike(draft, estimates)
-    return replace(draft, estimate=estimate, p=float(intervals.p_difference(estimate)), notes=notes)
+    p = math.nan if unjudged else float(ratio_of_ratios.p_difference(estimate))
+    return replace(draft, estimate=estimate, p=p, notes=unjudged)
 
 
 def _unjudged(draft: Pair) -> tuple[str, ...]:
@@ -235,8 +232,14 @@ def _unjudged(draft: Pair) -> tuple[str, ...]:
     if alone:
         return (
             f"{_and(alone)} {'has' if len(alone) == 1 else 'have'} one replicate: runs have disks of their "
-            "own, whose difference is in it, so it holds for these disks and gets no verdict; measure 2 "
-            "replicates or more in each run, better 5",
+            "own, whose difference is in it, so it holds for these disks and gets no verdict; measure "
+            f"{LEAST_REPLICATES} replicates or more in each run, better 5",
+        )
+    few = [letter for letter, row in rows if row["n_replicates"] < LEAST_REPLICATES]
+    if few:
+        return (
+            f"{_and(few)} {'has' if len(few) == 1 else 'have'} 2 replicates, which show too little of their "
+            f"spread for a verdict; measure {LEAST_REPLICATES} or more in each run, better 5",
         )
     for letter, row in rows:
         if row["verdict"] == Verdict.INTERIM:
@@ -255,27 +258,19 @@ def _unjudged(draft: Pair) -> tuple[str, ...]:
     return ()
 
 
-def _unlike(draft: Pair, estimates: Sequence[Interval]) -> tuple[str, ...]:
-    """Say that the replicates of one run spread more, where that makes the interval less sure."""
-    first, other = estimates
-    if first.df == other.df or not ratio_of_ratios.are_unlike(first, other):
-        return ()
-    return (
-        f"replicates of {draft.first} and {draft.other} differ in number and seem to in spread, so that the "
-        "interval may be too narrow or too wide; measure as many in each run",
-    )
-
-
 def _adjusted(pairs: Sequence[Pair]) -> Iterator[Pair]:
     """Pairs with adjusted p-values, verdicts and the notes that follow from them."""
     p = np.array([item.p for item in pairs], dtype=float)
     headline = np.array([item.family == "headline" for item in pairs], dtype=bool)
-    for item, value in zip(pairs, ratio_of_ratios.adjusted(p, headline), strict=True):
+    levels = np.full(p.shape, np.nan)
+    judged = ~np.isnan(p)
+    levels[judged] = ratio_of_ratios.hardest_levels(headline[judged])
+    for item, value, alpha in zip(pairs, ratio_of_ratios.adjusted(p, headline), levels, strict=True):
         if math.isnan(value):
             yield item
             continue
         verdict = _verdict(item, float(value))
-        note = _note(item, verdict)
+        note = _note(item, verdict, float(alpha))
         yield replace(item, p_adjusted=float(value), verdict=verdict, notes=(*item.notes, *note))
 
 
@@ -290,8 +285,8 @@ def _is_within(item: Pair) -> bool:
     return bool(intervals.p_equivalence(item.estimate, math.log1p(item.margin)) < verdicts.ALPHA)
 
 
-def _note(item: Pair, verdict: Verdict) -> list[str]:
-    """What a verdict lacks."""
+def _note(item: Pair, verdict: Verdict, alpha: float) -> list[str]:
+    """What a verdict at this level lacks."""
     if verdict is Verdict.DIFFERENCE:
         small = (
             f"it is a difference, and lies within the {percent(item.margin)} that the scenario names as none"
@@ -301,20 +296,22 @@ def _note(item: Pair, verdict: Verdict) -> list[str]:
         return []
     _, low, high = item.ratio
     beyond = "the interval leaves out 1, but not after allowing for the other comparisons made"
-    return [beyond if low > 1 or high < 1 else _more(item)]
+    return [beyond if low > 1 or high < 1 else _more(item, alpha)]
 
 
-def _more(item: Pair) -> str:
-    """How many replicates would tell a ratio of ratios as large as the margin."""
+def _more(item: Pair, alpha: float) -> str:
+    """How many replicates tell a ratio of ratios as large as the margin; new runs, planned from this pair."""
+    freedoms = [float(row["n_replicates"]) - 1 for row in item.ratios]
     estimates = [estimate_of(row) for row in item.ratios]
-    variances = [float(part.se**2 * (part.df + 1)) for part in estimates]
+    variances = [float(part.se**2) * (df + 1) for part, df in zip(estimates, freedoms, strict=True)]
     sd = math.sqrt(sum(variances) / 2)
-    least = 1 + int(min(part.df for part in estimates))
-    number = power.for_two_runs(sd, item.margin, 0.8, least=least)
+    # Satterthwaite's degrees of freedom of the two variances together.
+    df = sum(variances) ** 2 / sum(value**2 / df for value, df in zip(variances, freedoms, strict=True))
+    number = power.for_two_runs(sd, item.margin, 0.8, df, 1 + int(min(freedoms)), alpha)
     how_many = f"about {number}" if number <= _MOST else f"more than {_MOST}"
     return (
         f"nothing can be told: to find a ratio of ratios of {1 + item.margin:g} in 80 % of such pairs takes "
-        f"{how_many} replicates of each run at this spread (s.d. {percent(sd, '.2g')})"
+        f"{how_many} replicates of each run, from this spread (s.d. {percent(sd, '.2g')})"
     )
 
 

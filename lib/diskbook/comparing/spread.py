@@ -61,7 +61,6 @@ def between(pairs: Sequence[Pair]) -> Iterator[BetweenRuns]:
         if has_disks:
             spread = ratio_of_ratios.with_their_disks(means)
         else:
-            df = np.array([part.df for part in estimates])
-            variances = np.array([part.se**2 for part in estimates]) * (df + 1)
-            spread = ratio_of_ratios.between_runs(means, variances, df)
+            errors, df = np.array([(part.se, part.df) for part in estimates]).T
+            spread = ratio_of_ratios.between_runs(means, errors, df)
         yield BetweenRuns(key, of_key[0].family, spread, has_disks)

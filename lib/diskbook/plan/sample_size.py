@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from diskbook.analysis.prior_runs import MeasuredRatios, PriorRun
 from diskbook.base.errors import UsageError
 from diskbook.base.units import percent
@@ -235,11 +237,10 @@ def needs(scenario: Scenario, evidence: Iterable[Evidence], target: Target, fami
 def for_two_runs(scenario: Scenario, evidence: Iterable[Evidence], target: Target) -> tuple[Need, ...]:
     """Replicates of each of two runs that find a ratio of ratios, one way for each number of blocks.
 
-    At the level of the hardest headline comparison of a pair (`ratio_of_ratios.alpha_of_headline`).
+    At the level of the hardest headline comparison of a pair (`level_of_two_runs`).
     """
     known = list(evidence)
-    families = [item.family == "headline" for item in scenario.comparison]
-    alpha = ratio_of_ratios.alpha_of_headline(sum(families), len(families) - sum(families))
+    alpha = level_of_two_runs(scenario)
     effect, chance = target.between_runs or 0.0, target.power or LEAST_POWER
     ways = []
     for blocks in sorted({*BLOCKS, planned_blocks(scenario)} - {1}):
@@ -256,6 +257,12 @@ def for_two_runs(scenario: Scenario, evidence: Iterable[Evidence], target: Targe
         )
         ways.append(_need(scenario, max(numbers), blocks))
     return tuple(ways)
+
+
+def level_of_two_runs(scenario: Scenario) -> float:
+    """Return the level at which a headline comparison of two runs differs, whatever the others are."""
+    headlines = np.array([item.family == "headline" for item in scenario.comparison])
+    return float(ratio_of_ratios.hardest_levels(headlines)[headlines][0])
 
 
 def replicates_with_slow_pairs(

@@ -20,7 +20,7 @@ from diskbook.reference.delays import DELAYS_S
 from diskbook.scenario import attachments, schedule, volume_words
 from diskbook.scenario.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.show import tool as show_tool
-from diskbook.stats import power, prior_runs
+from diskbook.stats import intervals, power, prior_runs, ratio_of_ratios
 from diskbook.stats.prior_runs import Prior
 from diskbook.tables.vocabulary import Provenance, Scope
 from diskbook.throttling import expected
@@ -367,9 +367,21 @@ def _two_runs(scenario: Scenario, ways: Sequence[Need], target: Target, command:
         "power (diskbook compare, disks like these):",
         "    blocks  replicates  trials  one after another  in parallel",
         *(f"    {_row(need)}" for need in ways),
+        _price(scenario, cheapest),
         _command(scenario, cheapest, command),
     ]
     return "\n".join(lines)
+
+
+def _price(scenario: Scenario, need: Need) -> str:
+    """What it costs that the two runs may spread unlike."""
+    level = 1 - sample_size.level_of_two_runs(scenario)
+    unlike, alike = (intervals.quantile(level, times * (need.replicates - 1)) for times in (1, 2))
+    return (
+        f"  two runs may spread unlike: with {need.replicates} replicates each, a difference is "
+        f"{unlike:.1f} standard errors or more, in place of {alike:.1f} for runs known to spread alike; "
+        f"below {ratio_of_ratios.LEAST_REPLICATES} replicates there is no verdict"
+    )
 
 
 def _needed_of_these(scenario: Scenario, need: Need) -> list[str]:

@@ -128,23 +128,25 @@ def of_runs(rows: Iterable[coverage_runs.Row]) -> Iterator[Line]:
     listed = list(rows)
     for name in dict.fromkeys(row.cell.name for row in listed):
         here = [row for row in listed if row.cell.name == name]
-        claim = "spread between runs" if math.isnan(here[0].shown) else "ratio of ratios, disks like these"
+        is_pair = math.isnan(here[0].cell.spread)
+        claim = "ratio of ratios, disks like these" if is_pair else "spread between runs"
         yield Line(name, claim, [row.coverage for row in here], [], [], _words_of_runs(here))
 
 
 def _words_of_runs(rows: Sequence[coverage_runs.Row]) -> str:
-    cell = rows[0].cell
+    cell, unjudged = rows[0].cell, [row.cell for row in rows if row.cell.is_unjudged]
     words = ["FAILED"] * any(row.is_off for row in rows)
+    shown, family = _range([row.shown for row in rows]), _range([row.family for row in rows])
     if cell.planted:
-        size = f"{cell.first} replicates, as plan names"
-        return "; ".join([*words, f"found in {_range([row.shown for row in rows])} % with {size}"])
+        return "; ".join([*words, f"found in {shown} % with {cell.replicates[0]} replicates, as plan names"])
     if not math.isnan(cell.spread):
-        return "; ".join(words)
-    words.append(f"a difference is shown in {_range([row.shown for row in rows])} % of pairs")
-    if not cell.unlike:
-        words.append(f"of seven comparisons, in {_range([row.family for row in rows])} %")
-    if any(row.is_known_limit for row in rows):
-        words.append(f"known limit: {coverage_runs.KNOWN_LIMIT}")
+        return "; ".join(
+            [*words, *[f"a spread is shown in {shown} % where there is none"] * (not cell.spread)]
+        )
+    words.append(f"a difference is shown in {shown} % of pairs; of seven comparisons, in {family} %")
+    if unjudged:
+        listed = ", ".join("+".join(map(str, item.replicates)) for item in unjudged)
+        words.append(f"no verdict in {len(unjudged)} of {len(rows)} designs: {listed}")
     return "; ".join(words)
 
 

@@ -2,10 +2,7 @@
 
 The unit is the replicate, as within a run: a run enters with the mean of its replicates' log ratios, its
 standard error and its degrees of freedom (`stats.intervals`), so that every function here takes simulated
-runs and real ones alike. Runs of one scenario spread alike, so their variances are pooled; where an F-test
-at a lenient level says that they do not, Welch's interval holds if it is the wider one. Simulated with equal
-variances and 2 to 10 replicates in each run, 4 to 5 % of pairs with one truth show a difference (Welch's
-alone 2 to 10 %).
+runs and real ones alike. Each run keeps its own variance, because nothing says that two runs spread alike.
 """
 
 from __future__ import annotations
@@ -20,8 +17,8 @@ from scipy import special
 from diskbook.stats import intervals, verdicts
 from diskbook.stats.intervals import LEVEL, Interval
 
-UNLIKE_P = 0.2
-"""Level of the F-test for unlike variances; two-sided."""
+LEAST_REPLICATES = 3
+"""Replicates that each of two runs needs before their difference gets a verdict."""
 HEADLINE_SHARE = 0.8
 """Share of the 5 % that headline comparisons get where there are others as well."""
 
@@ -51,54 +48,34 @@ class Spread(NamedTuple):
 _NOTHING = Spread(math.nan, math.nan, math.nan, math.nan, 0)
 
 
-def of_kinds(first: Interval, other: Interval, level: float = LEVEL) -> Interval:
-    """Log of the ratio of ratios, other / first, from means over replicates: holds for disks like these.
+def interval(first: Interval, other: Interval, level: float = LEVEL) -> Interval:
+    """Return the log of the ratio of ratios, other / first, with Welch's standard error and Hsu's df.
+
+    The degrees of freedom are those of the run that has fewer.
 
     Parameters
     ----------
     first, other
-        From `intervals.over_replicates`, of any shape.
+        Log ratios of the two runs, of any shape. From `intervals.over_replicates` the result holds for disks
+        like these. Over blocks it holds for the very disks of both runs, whose own difference is part of it.
     level
         Level of the interval.
+
+    Notes
+    -----
+    At most 5 % of normal samples of one mean differ, whatever their variances and numbers: P. L. Hsu,
+    Contribution to the theory of "Student's" t-test as applied to the problem of two samples, Statistical
+    Research Memoirs 2 (1938); proof in M. R. Mickey and M. B. Brown, Bounds on the distribution functions of
+    the Behrens-Fisher statistic, Annals of Mathematical Statistics 37 (1966). Pooled variances and the
+    degrees of freedom of Satterthwaite do not hold that (docs/coverage.md).
     """
-    pooled, welch = _pooled(first, other, level), apart(first, other, level)
-    wider = are_unlike(first, other) & (welch.high - welch.low > pooled.high - pooled.low)
-    return Interval(*(np.where(wider, *parts) for parts in zip(welch, pooled, strict=True)))
-
-
-def apart(first: Interval, other: Interval, level: float = LEVEL) -> Interval:
-    """Log of the ratio of ratios where each run has its own variance (Welch and Satterthwaite).
-
-    Also for intervals over blocks: it then holds for the very disks of both runs, whose own difference is
-    part of it.
-    """
-    parts = [item.se**2 for item in (first, other)]
-    with np.errstate(all="ignore"):
-        variance = parts[0] + parts[1]
-        df = variance**2 / (parts[0] ** 2 / first.df + parts[1] ** 2 / other.df)
-    return intervals.student(other.mean - first.mean, np.sqrt(variance), df, level)
-
-
-def _pooled(first: Interval, other: Interval, level: float) -> Interval:
-    """Interval of the difference with one variance of replicates for both runs (Student's two-sample t)."""
-    df = first.df + other.df
-    with np.errstate(all="ignore"):
-        variance = (first.df * _variance(first) + other.df * _variance(other)) / df
-        se = np.sqrt(variance * (1 / (first.df + 1) + 1 / (other.df + 1)))
+    se, df = np.hypot(first.se, other.se), np.minimum(first.df, other.df)
     return intervals.student(other.mean - first.mean, se, df, level)
 
 
-def are_unlike(first: Interval, other: Interval) -> np.ndarray:
-    """Whether the replicates of one run spread more than those of the other, by a two-sided F-test."""
-    with np.errstate(all="ignore"):
-        f = _variance(first) / _variance(other)
-        tails = special.fdtr(first.df, other.df, f), special.fdtrc(first.df, other.df, f)
-    return np.asarray(2 * np.minimum(*tails) < UNLIKE_P)
-
-
-def _variance(item: Interval) -> np.ndarray:
-    """Variance of single replicates, from the standard error of their mean."""
-    return np.asarray(item.se**2 * (item.df + 1))
+def p_difference(item: Interval) -> np.ndarray:
+    """Return p of "both ratios are the same"; NaN where a run has fewer than `LEAST_REPLICATES`."""
+    return np.where(item.df >= LEAST_REPLICATES - 1, intervals.p_difference(item), np.nan)
 
 
 def adjusted(p: Array, headline: NDArray[np.bool_]) -> Array:
@@ -116,45 +93,61 @@ def adjusted(p: Array, headline: NDArray[np.bool_]) -> Array:
     return result
 
 
-def alpha_of_headline(headline: int, others: int) -> float:
-    """Level at which the hardest headline comparison of a pair of runs is judged (`adjusted`)."""
-    return verdicts.ALPHA * (HEADLINE_SHARE if others else 1.0) / headline
+def hardest_levels(headline: NDArray[np.bool_]) -> Array:
+    """Return the level at which each comparison of a look differs whatever the others are (`adjusted`)."""
+    share = np.where(headline, HEADLINE_SHARE, 1 - HEADLINE_SHARE)
+    alone = headline.all() or not headline.any()
+    number = np.where(headline, headline.sum(), (~headline).sum())
+    return np.asarray(verdicts.ALPHA * np.where(alone, 1.0, share) / number)
 
 
-def between_runs(means: Array, variances: Array, df: Array, level: float = LEVEL) -> Spread:
+def between_runs(means: Array, errors: Array, df: Array, level: float = LEVEL) -> Spread:
     """Spread of runs beyond their replicates: method of moments on unweighted means.
 
     Parameters
     ----------
     means
         Mean log ratio of each run.
-    variances, df
-        Variance of its replicates, and their number less one.
+    errors, df
+        Standard error of each mean, and its degrees of freedom.
     level
         Level of the interval.
 
     Notes
     -----
-    The harmonic mean number of replicates stands for unequal ones (Thomas and Hultquist, 1978), and the
-    interval is that of Williams and Tukey: J. S. Williams, A confidence interval for variance components,
-    Biometrika 49 (1962).
+    The interval is that of Williams and Tukey (J. S. Williams, A confidence interval for variance components,
+    Biometrika 49, 1962) with two changes, since runs need not spread alike. The mean squared error has
+    Satterthwaite's degrees of freedom (`_least_df`), and where one run has most of the variance, the variance
+    of the means has one. In simulation at most 5.1 % of equal runs differ, and 92.6 % or more of the
+    intervals hold the spread (3 to 20 runs of 2 to 20 replicates, spreads apart by up to 5).
     """
     runs = len(means)
     if runs < 3:
         return _NOTHING
-    within, df_within = float(np.average(variances, weights=df)), float(df.sum())
-    number = runs / float((1 / (df + 1)).sum())
-    between, df_between = number * float(means.var(ddof=1)), runs - 1.0
+    within, df_within = float((errors**2).mean()), _least_df(errors**2, df)
+    between, df_between = float(means.var(ddof=1)), runs - 1.0
     tail = (1 - level) / 2
+    few = special.fdtri(df_between, df_within, tail)
+    many = special.fdtri([1.0, df_between], df_within, 1 - tail).max()
     bounds = [
-        df_between
-        * (between - within * float(special.fdtri(df_between, df_within, share)))
-        / (number * float(special.chdtri(df_between, 1 - share)))
-        for share in (1 - tail, tail)
+        df_between * (between - within * float(f)) / float(special.chdtri(df_between, share))
+        for f, share in ((many, tail), (few, 1 - tail))
     ]
-    sd, low, high = (math.sqrt(max(0.0, value)) for value in ((between - within) / number, *bounds))
-    p = float(special.fdtrc(df_between, df_within, between / within)) if within > 0 else math.nan
+    sd, low, high = (math.sqrt(max(0.0, value)) for value in (between - within, *bounds))
+    p = float(special.fdtrc([1.0, df_between], df_within, between / within).max()) if within > 0 else math.nan
     return Spread(sd, low, high, p, runs)
+
+
+def _least_df(variances: Array, df: Array) -> float:
+    """Satterthwaite's degrees of freedom of a sum, the least where any one variance was drawn too small.
+
+    In its place stands the upper bound of 80 %, so that few replicates count where they may have most of it.
+    """
+    upper = variances * df / special.chdtri(df, 0.8)
+    total = variances.sum() - variances + upper
+    squares = (variances**2 / df).sum() - variances**2 / df + upper**2 / df
+    with np.errstate(invalid="ignore"):
+        return float((total**2 / squares).min())
 
 
 def with_their_disks(means: Array, level: float = LEVEL) -> Spread:

@@ -162,11 +162,12 @@ def test_coverage_through_whole_estimates() -> None:
 
 
 def test_what_is_saved_by_hand() -> None:
-    # Two replicates, s.d. 1 %: plain 12.7062 * .01 / sqrt(2); with 4 df of history
-    # sqrt((4 * 1.5625 + 1) / 5) = 1.204159 times 2.570582 * .01 / sqrt(2).
+    # Two replicates, s.d. 1 %, of which 80 % of runs show up to sqrt(F(.8; 1, 4)) = 1.533206 times as much:
+    # plain 12.7062 * .01533206 / sqrt(2); with 4 df of history sqrt((4 * 1.5625 + 2.350722) / 5) = 1.311515
+    # times 2.570582 * .01 / sqrt(2).
     plain, with_it = prior_runs.expected_half_widths(2, prior(0.01, 4))
-    assert plain == pytest.approx(math.expm1(0.0898464), rel=1e-4)
-    assert with_it == pytest.approx(math.expm1(0.0218879), rel=1e-4)
+    assert plain == pytest.approx(math.expm1(0.137753), rel=1e-4)
+    assert with_it == pytest.approx(math.expm1(0.0238392), rel=1e-4)
 
 
 def test_properties() -> None:

@@ -125,7 +125,7 @@ def _slow_pairs(scenario: Scenario, known: Sequence[Evidence], target: Target, f
     )
     if replicates > 1:
         half = max(power.half_width_of(item.sd_replicate(blocks), replicates) for item in spreads)
-        text += f", so that {replicates} replicates give {_width(half)}"
+        text += f", so that {replicates} replicates give {_width(half)} in {percent(power.ASSURANCE)} of runs"
     number = sample_size.replicates_with_slow_pairs(known, target, family, blocks)
     if number is not None:
         text += f", and it takes {number} replicates x {many(blocks, 'block')}"
@@ -316,7 +316,8 @@ def _now(
     scenario: Scenario, known: Sequence[Evidence], notes: Iterable[str], family: int, target: Target
 ) -> str:
     replicates, blocks = scenario.design.replicates, sample_size.planned_blocks(scenario)
-    lines = [f"as it stands, {many(replicates, 'replicate')} x {many(blocks, 'block')}:"]
+    design = f"{many(replicates, 'replicate')} x {many(blocks, 'block')}"
+    lines = [f"as it stands, {design} (widths that {percent(power.ASSURANCE)} of runs keep):"]
     for item in known:
         lines += [f"  {item.label} ({item.source})"]
         lines += [f"    {text}" for text in _expected(item, replicates, blocks, family, target)]
@@ -325,12 +326,12 @@ def _now(
 
 def _expected(item: Evidence, replicates: int, blocks: int, family: int, target: Target) -> list[str]:
     n, df = replicates * blocks, replicates * (blocks - 1)
-    these = power.half_width_of(item.spread.sd_block, n, df)
+    these = power.half_width_of(item.spread.sd_block, n, df, item.spread.df_block)
     texts = [f"{Scope.THESE.words()}: {_width(these)}"]
     if replicates == 1:
         return [*texts, "disks like these: refused with one replicate"]
     sd = item.spread.sd_replicate(blocks)
-    text = f"disks like these: {_width(power.half_width_of(sd, replicates))}"
+    text = f"disks like these: {_width(power.half_width_of(sd, replicates, df_pilot=item.spread.df_disk))}"
     if target.effect is not None:
         chance = power.power_of(sd, target.effect, replicates, power.ALPHA / family)
         text += f"; finds {percent(target.effect)} with {100 * chance:.0f} % probability"
@@ -417,7 +418,8 @@ def _command(scenario: Scenario, need: Need, command: str) -> str:
 
 def _history(scenario: Scenario, runs: Sequence[PriorRun], target: Target) -> str:
     names = ", ".join(run.name for run in runs)
-    lines = [f"with the history of {names} ({runs[0].manifest['provenance']}), disks like these:"]
+    kept = f"widths that {percent(power.ASSURANCE)} of runs keep"
+    lines = [f"with the history of {names} ({runs[0].manifest['provenance']}), disks like these ({kept}):"]
     for (item, direction), prior in history_of(runs, scenario, sample_size.headline(scenario)).items():
         lines.append(f"  {item.arm} / {item.base_arm}, {item.workload} ({direction}): {_prior(prior)}")
         lines += [f"    {_saving(n, prior, target)}" for n in range(2, prior_runs.MOST_REPLICATES + 1)]

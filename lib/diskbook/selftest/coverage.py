@@ -27,6 +27,7 @@ from diskbook.selftest import (
     coverage_docs,
     coverage_knee,
     coverage_noise,
+    coverage_outlooks,
     coverage_percentiles,
     coverage_rule,
     coverage_runs,
@@ -63,6 +64,7 @@ PARTS = {
     "noise of real machines": Part(coverage_noise, 4_000, 500),
     "knees": Part(coverage_knee, 4_000, 2_000),
     "runs beside runs": Part(coverage_runs, 4_000, 500),
+    "outlooks": Part(coverage_outlooks, 4_000, 500),
 }
 
 LEGEND = """\

@@ -14,6 +14,7 @@ from diskbook.selftest import (
     coverage_cells,
     coverage_knee,
     coverage_noise,
+    coverage_outlooks,
     coverage_percentiles,
     coverage_runs,
     coverage_stationarity,
@@ -150,6 +151,17 @@ def _words_of_runs(rows: Sequence[coverage_runs.Row]) -> str:
     return "; ".join(words)
 
 
+def of_outlooks(rows: Iterable[coverage_outlooks.Row]) -> Iterator[Line]:
+    """A line a noise and kind of outlook, with the share of runs in which it came true."""
+    listed = list(rows)
+    for name, claim in dict.fromkeys((row.cell.level.name, row.cell.claim) for row in listed):
+        here = [row for row in listed if (row.cell.level.name, row.cell.claim) == (name, claim)]
+        words = ["FAILED"] * any(row.is_off for row in here)
+        if any(row.is_known_limit for row in here):
+            words.append(f"known limit: {coverage_outlooks.KNOWN_LIMIT}")
+        yield Line(name, claim, [row.kept for row in here], [], [], "; ".join(words))
+
+
 def table(lines: Iterable[Line]) -> str:
     """Lines as a Markdown table."""
     rows = [HEADS, tuple("---" for _ in HEADS)]
@@ -191,6 +203,7 @@ def write(
     noise: Iterable[coverage_noise.Row],
     knees: Iterable[coverage_knee.Row],
     runs: Iterable[coverage_runs.Row],
+    outlooks: Iterable[coverage_outlooks.Row],
 ) -> None:
     """Put tables into a document, between its two marks.
 
@@ -207,6 +220,9 @@ def write(
         "The gate of stationarity": of_stationarity(stationarity),
         "Knees of curves over depths": table(of_knees(knees)),
         "Runs beside runs": table(of_runs(runs)),
+        "Outlooks: share of runs in which a width that is said with 80 % comes true": table(
+            of_outlooks(outlooks)
+        ),
     }
     text = "\n\n".join(f"### {head}\n\n{body}" for head, body in tables.items())
     files.write_atomic(path, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")

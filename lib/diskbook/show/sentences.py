@@ -20,7 +20,7 @@ from diskbook.show.tool import BOTH_ARMS
 from diskbook.stats import power
 from diskbook.stats.gates.design import unpaired
 from diskbook.stats.gates.limits import OPEN_QUEUE
-from diskbook.stats.more_measuring import KEYS, MORE, Outlook, assurance, half_width, outlook
+from diskbook.stats.more_measuring import KEYS, MORE, Outlook, outlook
 from diskbook.tables.durability import PLAIN_WRITE
 from diskbook.tables.held_rate import Start
 from diskbook.tables.vocabulary import WITHHELD, GateStatus, Scope, Verdict, in_these_hours
@@ -254,37 +254,31 @@ def gates_in_words(gates: pd.DataFrame) -> list[str]:
 def more_measuring(
     comparisons: pd.DataFrame, scenario: Scenario, cost: ReplicateCost | None = None
 ) -> list[str]:
-    """Say how narrow each headline interval would get with more of the same, if the spread stays.
+    """Say how narrow each headline interval gets with more of the same, if the spread stays.
 
     With one replicate more blocks narrow "these disks" only.
 
     Parameters
     ----------
     cost
-        Of one replicate more; with it each headline comparison says what that would probably bring.
+        Of one replicate more, which the last line then has.
     """
     rows = chosen(comparisons[comparisons["family"] == "headline"])
     several = rows["workload"].duplicated(keep=False)
     lines = []
     for row, shared in zip(rows.to_dict("records"), several, strict=True):
         arms = f", {_arm(scenario, row['arm'])} / {_arm(scenario, row['base_arm'])}" if shared else ""
-        another = "" if cost is None else _another(row, scenario, cost, len(rows))
-        text = _narrowing(row, comparisons, scenario)
-        lines.append(f"{_measured(row, scenario)}{arms}: {text}{another}")
+        lines.append(f"{_measured(row, scenario)}{arms}: {_narrowing(row, comparisons, scenario)}")
     if comparisons["n_replicates"].max() < 2:
         lines.append(
             "No number of blocks makes this a statement about disks like these: "
             "the spread between disks has not been measured. That takes 2 replicates or more, better 5."
-            + ("" if cost is None else _first_general(comparisons, cost))
+            + _first_general(comparisons)
         )
-    return lines if cost is None or not lines else [*lines, _on_replicates(lines, cost)]
-
-
-def _on_replicates(lines: list[str], cost: ReplicateCost) -> str:
-    """Say what the price of another replicate rests on, with the price where no line before has it."""
-    is_priced = any("Another replicate (" in line for line in lines)
-    price = f" ({_usd(cost)})" * (cost.usd is not None and not is_priced)
-    return f"Another replicate{price} {cost.basis}. {FIXED_BEFORE}"
+    if cost is None or not lines:
+        return lines
+    price = "" if cost.usd is None else f" ({cost.usd:.2f} USD)"
+    return [*lines, f"Another replicate{price} {cost.basis}. {FIXED_BEFORE}"]
 
 
 FIXED_BEFORE = (
@@ -293,43 +287,15 @@ FIXED_BEFORE = (
 )
 
 
-def _another(row: Row, scenario: Scenario, cost: ReplicateCost, family: int) -> str:
-    """What one replicate more would probably bring to a comparison with a general interval."""
-    judged = Verdict.of(row["verdict"])
-    unsettled = (Verdict.DIFFERENCE, Verdict.EQUIVALENT, Verdict.INCONCLUSIVE)
-    if row["scope"] != Scope.LIKE_THESE or math.isnan(row["ci_low"]) or judged not in unsettled:
-        return ""
-    names = ("arm", "base_arm", "workload", "metric")
-    item = next(item for item in scenario.comparison if all(getattr(item, key) == row[key] for key in names))
-    reached, margin = assurance(row, item.margin, family), f"±{percent(item.margin)}"
-    parts = [f"a verdict with {_chance(reached.verdict)} probability"] * (judged is Verdict.INCONCLUSIVE)
-    if half_width(row) > math.log1p(item.margin):
-        parts.insert(0, f"{margin} or narrower with {_chance(reached.width)} probability")
-    elif not parts:
-        parts.append(f"nothing that was asked for, since {margin} and a verdict are reached as it stands")
-    return f". Another replicate ({_usd(cost)}): {', '.join(parts)}"
-
-
-def _first_general(comparisons: pd.DataFrame, cost: ReplicateCost) -> str:
-    """What a second replicate would give, at the spread between pairs that public measurements have."""
+def _first_general(comparisons: pd.DataFrame) -> str:
+    """What more replicates would give, at the spread between pairs that public measurements have."""
     blocks = max(1, int(comparisons["n_blocks"].max()))
     sd = math.hypot(noise.planned("pair-core"), noise.planned("block-core") / math.sqrt(blocks))
     two, five = (percent(power.half_width_of(sd, n), ".2g") for n in (2, 5))
     return (
-        f" Another replicate ({_usd(cost)}) would give about ±{two}, five in all about ±{five}, at the "
-        "spread that public measurements of Azure have on one machine."
+        f" Two in all give ±{two} or less, five ±{five} or less, each in {percent(power.ASSURANCE)} of runs, "
+        "at the spread that public measurements of Azure have on one machine."
     )
-
-
-def _usd(cost: ReplicateCost) -> str:
-    return "price unknown" if cost.usd is None else f"{cost.usd:.2f} USD"
-
-
-def _chance(probability: float) -> str:
-    """Write a probability in whole percent, never as certain."""
-    if probability < 0.01:
-        return "under 1 %"
-    return "over 99 %" if probability > 0.99 else f"{100 * probability:.0f} %"
 
 
 def _narrowing(row: Row, comparisons: pd.DataFrame, scenario: Scenario) -> str:
@@ -354,18 +320,16 @@ def _measured(row: Row, scenario: Scenario) -> str:
 
 
 def _outlook(more: Outlook, scope: str) -> str:
-    """Half-widths now, with more units, and with twice the blocks."""
-    first, second = map(_half_width, more.narrowed)
+    """Half-width now, and with more units."""
+    narrowed = (f"{_half_width(half)} with {n} more" for n, half in zip(MORE, more.narrowed, strict=True))
     words = (
         f"{_half_width(more.now)} for {scope} with {more.n} {more.unit}; "
-        f"{MORE[0]} {more.unit} more narrow it to {first}, {MORE[1]} more to {second}"
+        f"in {percent(power.ASSURANCE)} of runs at most {', '.join(narrowed)}"
     )
-    if more.by_chance:
-        chance = "these replicates agree more closely than their own blocks do, by chance"
-        return f"{words}; {chance}: plan on a wider one"
-    if math.isnan(more.twice_the_blocks):
+    if not more.by_chance:
         return words
-    return f"{words}; twice the blocks, in place of that, to {_half_width(more.twice_the_blocks)}"
+    chance = "these replicates agree more closely than their own blocks do, by chance"
+    return f"{words}; {chance}: plan on a wider one"
 
 
 def _half_width(half: float) -> str:

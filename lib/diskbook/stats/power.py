@@ -104,10 +104,9 @@ def for_half_width(sd: float, half_width: float, df: float = math.inf, least: in
     of freedom; over an assumed one, chi-square / (n - 1). See M. Kupper and K. Hafner, How appropriate are
     popular sample size formulas?, The American Statistician 43 (1989).
     """
-    half = math.log1p(half_width)
 
     def is_enough(n: int) -> bool:
-        return _t(LEVEL, n - 1) * sd * _assured(n - 1, df) / math.sqrt(n) <= half
+        return half_width_of(sd, n, df_pilot=df) <= half_width
 
     high = max(least, 2)
     while not is_enough(high):
@@ -154,13 +153,29 @@ def power_of(sd: float, effect: float, n: int, alpha: float = ALPHA) -> float:
     return both
 
 
-def half_width_of(sd: float, n: int, df: float | None = None) -> float:
-    """Relative half-width of the 95 % interval from n units that show this standard deviation.
+def half_width_of(sd: float, n: int, df: float | None = None, df_pilot: float = math.inf) -> float:
+    """Return the relative half-width of a 95 % interval from n units that `ASSURANCE` of runs keep.
 
-    `df` is n - 1 unless given; NaN where there is none.
+    Parameters
+    ----------
+    sd
+        Standard deviation of a unit's log ratio.
+    n
+        Units.
+    df
+        Degrees of freedom of the interval; n - 1 unless given.
+    df_pilot
+        Of the pilot that showed `sd`; infinite for an assumed spread.
+
+    Returns
+    -------
+    float
+        NaN where the interval has no degrees of freedom.
     """
     freedom = n - 1 if df is None else df
-    return math.expm1(_t(LEVEL, freedom) * sd / math.sqrt(n)) if freedom >= 1 else math.nan
+    if freedom < 1:
+        return math.nan
+    return math.expm1(_t(LEVEL, freedom) * sd * _assured(freedom, df_pilot) / math.sqrt(n))
 
 
 def _t(level: float, df: float) -> float:

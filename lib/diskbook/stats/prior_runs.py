@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from diskbook.base.nan_equal import NanEqual
-from diskbook.stats import intervals, ratios
+from diskbook.stats import intervals, power, ratios
 from diskbook.stats.intervals import Interval
 
 ALLOWANCE = 1.25
@@ -244,11 +244,12 @@ def moderated(log_ratios: pd.Series | Array, prior: Prior, level: float = interv
 
 
 def expected_half_widths(n: int, prior: Prior, level: float = intervals.LEVEL) -> tuple[float, float]:
-    """Relative half-widths that n replicates will show, without and with the history.
+    """Relative half-widths that n replicates keep in `power.ASSURANCE` of runs, without and with the history.
 
-    For a run whose replicates show the history's own spread.
+    For a run whose replicates spread as those of the history.
     """
-    se = np.sqrt(np.array([prior.variance, moderate(prior.variance, n - 1, prior.variance, prior.df)]) / n)
+    shown = prior.variance * float(special.fdtri(n - 1, prior.df, power.ASSURANCE))
+    se = np.sqrt(np.array([shown, moderate(shown, n - 1, prior.variance, prior.df)]) / n)
     interval = intervals.student(np.zeros(2), se, np.array([n - 1.0, n - 1.0 + prior.df]), level)
     return math.expm1(interval.high[0]), math.expm1(interval.high[1])
 

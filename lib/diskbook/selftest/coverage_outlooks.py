@@ -77,8 +77,8 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
         simulate.simulate(cell.level, Design(replicates, blocks), Truth(), n_runs, rng).log_latency
     )
     units = values.mean(axis=1 if cell.claim == BLOCKS_MORE else 2)
-    said, shown = _said(cell, units[:, : cell.n]), units[:, cell.n if cell.claim == FRESH else 0 :]
-    return [Row(cell, n_runs, float((_half(shown) <= said).mean()))]
+    promised, shown = _said(cell, units[:, : cell.n]), units[:, cell.n if cell.claim == FRESH else 0 :]
+    return [Row(cell, n_runs, float((_half(shown) <= promised).mean()))]
 
 
 def _said(cell: Cell, units: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ PROCESSES = 3
 
 @pytest.mark.emulator
 def test_all_models_are_made_and_read_in_threads() -> None:
-    command = [sys.executable, sdk_models.__file__, str(PROCESSES)]
+    command = [sys.executable, "-P", sdk_models.__file__, str(PROCESSES)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     models, _, result = done.stdout.partition(" models, ")
     assert result == f"0 of {PROCESSES} processes failed\n", done.stdout + done.stderr

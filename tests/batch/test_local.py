@@ -19,8 +19,11 @@ from diskbook.batch.loop import Batch, Row
 from diskbook.batch.matrix import Matrix
 from diskbook.batch.progress import Table
 from diskbook.batch.standing import Standing, State
+from diskbook.remote import address, fetch
+from support import played_run
 from support.batches import Looks, an_item, items, priced
 from support.emulated import soon
+from support.stores import contents
 
 pytestmark = pytest.mark.emulator
 
@@ -76,6 +79,21 @@ def test_a_task_that_has_ended_can_be_stopped(engine: LocalEngine) -> None:
     task: LocalTask = engine.start(an_item(), None)
     assert soon(lambda: task.ending() is not None)
     task.stop()
+
+
+def test_a_run_that_is_ended_during_its_upload_goes_on(
+    tmp_path: Path, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
+    store, item = address.parse(f"file://{tmp_path}/store"), an_item()
+    engine = LocalEngine(tmp_path, store=str(store))
+    engine.program = ("-P", played_run.__file__)  # type: ignore[misc]
+    batch, events = Batch([item], engine, None, priced()), list[str]()
+    batch.run(lambda event, row: events.append(f"{event}: {row.reason}") if event else None)
+    end = "it was ended by SIGTERM"
+    assert events == ["starts: ", f"killed: {end}", f"goes on: {end}", "finished: "]
+    stored = fetch.cached(store / item.name)
+    assert contents(stored) == contents(tmp_path / item.name)
 
 
 def test_a_batch_takes_less_than_a_second_of_processor_a_run(tmp_path: Path, engine: LocalEngine) -> None:

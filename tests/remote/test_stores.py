@@ -20,7 +20,7 @@ from diskbook.base.errors import DiskbookError, Stopped, UsageError
 from diskbook.cli import cli
 from diskbook.remote import fetch, lease, push, record as records, verify
 from diskbook.remote.address import Address
-from diskbook.remote.contents import Folder
+from diskbook.remote.contents import MANIFEST, Folder
 from diskbook.remote.keep import keeping
 from diskbook.remote.lease import LeaseLostError
 from diskbook.remote.objects import LocalObjects, Objects, RemoteObjects, open_objects
@@ -40,6 +40,11 @@ LONG_S = 1000.0
 @pytest.fixture
 def run(store: Address, tmp_path: Path) -> Run:
     return small_run(tmp_path / "runs" / "lab-1")
+
+
+def environment() -> dict[str, str]:
+    """Return that of this process, for one that imports what tests share."""
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
 
 
 def objects_of(store: Address) -> Objects:
@@ -113,6 +118,25 @@ def test_an_unfinished_run_is_gone_on_with_and_not_read(store: Address, run: Run
     assert fetch.fetch(address, run.folder)
     assert contents(run.folder) == contents(other)
     assert not fetch.fetch(address, run.folder)
+
+
+@pytest.mark.parametrize("store", ["file"], indirect=True)
+def test_a_part_that_is_brought_again_is_whole_for_whoever_reads_it(
+    store: Address, run: Run, tmp_path: Path
+) -> None:
+    """As where a batch runs, and another process prices it: both bring manifests into one folder."""
+    part, address = tmp_path / "part", store / "lab-1"
+    names = (MANIFEST, records.LEDGER)
+    push.push(run.folder, store)
+    fetch.fetch_part(address, part, names.__contains__)
+    before = [(part / name).read_bytes() for name in names]
+    add_trial(run, 8)
+    run.update_manifest(number=1)
+    push.push(run.folder, store)
+    with (part / names[0]).open("rb") as manifest, (part / names[1]).open("rb") as ledger:
+        fetch.fetch_part(address, part, names.__contains__)
+        assert [manifest.read(), ledger.read()] == before
+    assert (Run(part).manifest, Run(part).ledger()) == (run.manifest, run.ledger())
 
 
 @pytest.mark.parametrize(
@@ -197,6 +221,46 @@ def test_who_has_lost_a_run_stores_nothing_more(store: Address, run: Run) -> Non
     assert next(iter(verify.verify(store))).faults == []
 
 
+WRITER = """
+import itertools, sys
+from pathlib import Path
+from diskbook.store.run import Run
+from support.stores import add_trial
+run, end = Run(Path(sys.argv[1])), Path(sys.argv[2])
+print("begun", flush=True)
+for number in itertools.takewhile(lambda _: not end.exists(), itertools.count(3)):
+    add_trial(run, number)
+    run.update_manifest(last=number)
+"""
+
+
+def test_a_run_that_is_worked_on_is_stored_as_it_was_at_one_moment(
+    store: Address, run: Run, tmp_path: Path
+) -> None:
+    run.update_manifest(last=2)
+    hold, folder, end = lease.claim(objects_of(store)), Folder(run.folder), tmp_path / "end"
+    command = [sys.executable, "-c", WRITER, str(run.folder), str(end)]
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None and writer.stdout.readline() == "begun\n"
+        try:
+            for _ in range(10):
+                hold.beat()
+                push.store_new(hold, folder)
+                state = hold.log.state
+                manifest = json.loads(
+                    push.read(hold.log.objects, "manifest.json", state.files["manifest.json"])
+                )
+                lines = push.ledger_of(state, hold.log.objects).splitlines()
+                trials = [event for event in map(json.loads, lines) if event["event"] == "trial"]
+                assert int(trials[-1]["trial"].removeprefix("r1-b")) - manifest["last"] in (0, 1)
+                assert all(event["files"]["result"]["path"] in state.files for event in trials)
+        finally:
+            end.touch()
+    push.complete(hold, folder)
+    assert contents(open_run(str(store / "lab-1")).folder) == contents(run.folder)
+    assert next(iter(verify.verify(store))).words.endswith(": every hash agrees")
+
+
 WORKER = """
 import sys, threading, time
 from pathlib import Path
@@ -217,8 +281,7 @@ with keeping(run.folder, address.run(sys.argv[2]), print, lambda: True, float(sy
 def test_another_goes_on_where_a_killed_worker_ended(store: Address, run: Run, tmp_path: Path) -> None:
     address = store / "lab-1"
     command = [sys.executable, "-c", WORKER, str(run.folder), str(address), str(2 * SHORT_S)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as worker:
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdout is not None and worker.stdout.readline() == "owned\n"
         assert soon(lambda: "100" in str(lease.read(objects_of(store)).state.tail))
         worker.send_signal(signal.SIGKILL)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from diskbook.base.errors import DiskbookError
 from diskbook.remote.record import LEDGER, Entry, is_inside
 
-RAW = "raw/"
+RAW, MANIFEST = "raw/", "manifest.json"
 
 
 def ledger_of(folder: Path) -> bytes:
@@ -21,7 +23,10 @@ def ledger_of(folder: Path) -> bytes:
 
 
 class Folder:
-    """Reads the files of a run's folder again and again, hashing only those that have changed."""
+    """Reads the files of a run's folder again and again, hashing only those that have changed.
+
+    Others may write to the folder meanwhile: a file is read whole, and one that has gone is left out.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -37,9 +42,20 @@ class Folder:
         """
         return dict(self._entries())
 
-    def read(self, name: str) -> bytes:
-        """Content of a file."""
-        return (self.path / name).read_bytes()
+    def moment(self) -> tuple[bytes, bytes]:
+        """Manifest and whole lines of the ledger as both were at one moment: a run goes on from them."""
+        while True:
+            manifest, ledger = self.read(MANIFEST)[1], ledger_of(self.path)
+            if self.read(MANIFEST)[1] == manifest:
+                return manifest, ledger
+
+    def read(self, name: str) -> tuple[Entry, bytes]:
+        """Entry and content of a file as it is now; FileNotFoundError where it has gone."""
+        with (self.path / name).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)  # what only grows is written under a lock
+            stamp, content = _stamp(os.fstat(file.fileno())), file.read()
+        self._known[name] = (stamp, Entry.of(content))
+        return self._known[name][1], content
 
     def _entries(self) -> Iterator[tuple[str, Entry]]:
         for path in sorted(self.path.rglob("*")):
@@ -51,11 +67,18 @@ class Folder:
                 continue
             if not is_inside(name):
                 raise DiskbookError(f"{str(path)!r} cannot be stored under that name; rename it")
-            yield name, self._entry(name)
+            try:
+                entry = self._entry(name)
+            except FileNotFoundError:
+                continue
+            yield name, entry
 
     def _entry(self, name: str) -> Entry:
-        info = (self.path / name).stat()
-        stamp = (info.st_mtime_ns, info.st_size, info.st_ino)
-        if self._known.get(name, (None,))[0] != stamp:
-            self._known[name] = (stamp, Entry.of(self.read(name)))
-        return self._known[name][1]
+        stamp, known = self._known.get(name, (None, None))
+        if known is not None and stamp == _stamp((self.path / name).stat()):
+            return known
+        return self.read(name)[0]
+
+
+def _stamp(info: os.stat_result) -> tuple[int, int, int]:
+    return info.st_mtime_ns, info.st_size, info.st_ino

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.base.files import write_atomic
 from diskbook.base.visible import visible
 from diskbook.remote import contents, lease, push
 from diskbook.remote.address import Address
@@ -137,12 +138,12 @@ def _write(objects: Objects, files: Mapping[str, Entry], ledger: bytes | None, f
     def fetch_one(item: tuple[str, Entry]) -> None:
         path = folder / item[0]
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(push.read(objects, *item))
+        write_atomic(path, push.read(objects, *item))  # another may read or bring the same
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         list(pool.map(fetch_one, files.items()))
     if ledger is not None:
-        (folder / LEDGER).write_bytes(ledger)
+        write_atomic(folder / LEDGER, ledger)
 
 
 def _bring_up_to_date(objects: Objects, files: dict[str, Entry], ledger: bytes | None, folder: Path) -> bool:

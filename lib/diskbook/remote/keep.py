@@ -44,7 +44,7 @@ class Keeper:
             try:
                 self._store()
             except FileNotFoundError:
-                continue  # a file that was replaced just then
+                continue  # a folder that went just then
             except DiskbookError as error:
                 self.error = error
                 self.lost(error)

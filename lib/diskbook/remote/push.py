@@ -8,7 +8,7 @@ run as it was; made again, it sends only what is missing.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,7 +89,7 @@ def complete(hold: Hold, folder: Folder) -> Pushed:
             continue  # something has grown or changed meanwhile
         if ledger:
             files[LEDGER] = Entry.of(ledger)
-            _send(objects, {LEDGER: files[LEDGER]}, {LEDGER: ledger}, folder, hold)
+            _send(objects, [LEDGER], {LEDGER: ledger}, folder, hold)
         if hold.append("complete", files=files):
             return Pushed(objects.address, len(files), records.sizes(files.values()), sent)
 
@@ -107,21 +107,23 @@ def store_all(hold: Hold, folder: Folder) -> int:
 def store_new(hold: Hold, folder: Folder) -> int:
     """Store what is new in the folder of a run that is owned; return how many files were sent.
 
-    The ledger is read first: raw results are written before the line that names them.
+    Others may work on the run meanwhile. Manifest and ledger are stored as they were at one moment, and all
+    raw results that the ledger names, which are written before it. Every other file is stored as it was when
+    it was read, and again the next time if it has changed since.
     """
-    ledger = contents.ledger_of(folder.path)
-    state, files = hold.log.state, folder.entries()
+    manifest, ledger = folder.moment()
+    state, files = hold.log.state, {**folder.entries(), contents.MANIFEST: Entry.of(manifest)}
     check_follows(state, files, ledger, hold.log.objects)
-    changed = {name: entry for name, entry in files.items() if state.files.get(name) != entry}
-    _send(hold.log.objects, changed, {}, folder, hold)
+    changed = [name for name, entry in files.items() if state.files.get(name) != entry]
+    sent = _send(hold.log.objects, changed, {contents.MANIFEST: manifest}, folder, hold)
     size = state.ledger_size()
     text = ledger[size:]
     if len(text) > _LARGEST_TAIL:
         cut = text.rfind(b"\n", 0, _LARGEST_TAIL)
         text = text[: (cut if cut >= 0 else text.index(b"\n")) + 1]
-    if (changed or text) and not hold.append("state", files=changed, ledger_start=size, ledger=text.decode()):
+    if (sent or text) and not hold.append("state", files=sent, ledger_start=size, ledger=text.decode()):
         return store_new(hold, folder)
-    return len(changed)
+    return len(sent)
 
 
 def check_follows(state: State, files: Mapping[str, Entry], ledger: bytes, objects: Objects) -> None:
@@ -180,28 +182,34 @@ def release(hold: Hold) -> None:
 
 
 def _send(
-    objects: Objects, files: Mapping[str, Entry], given: Mapping[str, bytes], folder: Folder, hold: Hold
-) -> None:
-    def send(item: tuple[str, Entry]) -> None:
-        name, entry = item
-        content = given[name] if name in given else folder.read(name)
-        if not entry.fits(content):
-            raise DiskbookError(f"{folder.path / name} changed while it was read; push it again")
+    objects: Objects, names: Iterable[str], given: Mapping[str, bytes], folder: Folder, hold: Hold
+) -> dict[str, Entry]:
+    """Store files as given, or as they are now; return the entries of what was stored."""
+
+    def send(name: str) -> tuple[str, Entry] | None:
+        try:
+            entry, content = (Entry.of(given[name]), given[name]) if name in given else folder.read(name)
+        except FileNotFoundError:
+            return None
         place = records.place_of(name, entry)
         if not objects.create(place, content):
             raise DiskbookError(
                 f"{objects.address / place} is there with other content; 'diskbook verify' names all such"
             )
+        return name, entry
 
+    sent = []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for _ in pool.map(send, files.items()):
+        for stored in pool.map(send, names):
             hold.check()
+            sent += [stored] if stored else []
+    return dict(sent)
 
 
 def _name(folder: Path) -> str:
     """Name of the run that lies in a folder: its manifest's, which is the folder's."""
     try:
-        name = json.loads((folder / "manifest.json").read_text("utf-8"))["run"]
+        name = json.loads((folder / contents.MANIFEST).read_text("utf-8"))["run"]
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(f"{folder} is not a run: it has no manifest.json that names one") from None
     if name != folder.resolve().name:

@@ -112,13 +112,17 @@ def here(workers: int, threads: int) -> Cluster:
     dask = _dask()
     cores = max(2, os.cpu_count() or 1)
     # Scheduler and workers execute what they are sent, and other users reach 127.0.0.1: hence TLS here, too.
-    with _no_signals():
+    # Both would also serve pages about themselves to anybody, the scheduler at port 8787, which another batch
+    # or the user's own cluster may have.
+    no_pages: dict[str, Any] = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
+    with _no_signals(), dask.dask.config.set(no_pages):
         own = dask.LocalCluster(
             n_workers=workers,
             threads_per_worker=threads,
             resources={CORES: cores, HOST: 1},
             security=True,
             dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             silence_logs=logging.CRITICAL,
             memory_limit=0,
         )

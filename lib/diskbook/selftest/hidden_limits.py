@@ -15,12 +15,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 
 from diskbook.base.units import MB
 from diskbook.scenario.model import Comparison
+from diskbook.stats import verdicts
 from diskbook.stats.compare import compare
 from diskbook.tables.vocabulary import Label, Provenance, Scope, Verdict
 
@@ -162,43 +164,65 @@ def credit(rng: np.random.Generator) -> Pair:
 
 
 def trials(pair: Pair, rng: np.random.Generator, number: int = 0) -> list[dict[str, object]]:
-    """Measure both arms of a pair with a single I/O and with their load, in blocks, as rows of trials."""
+    """Measure both arms of a pair with their loads, in some blocks, as rows of trials."""
+    blocks = int(rng.integers(*BLOCKS, endpoint=True))
+    return replicate_trials(pair, rng, (number, 1), blocks)
+
+
+def replicate_trials(
+    pair: Pair, rng: np.random.Generator, place: tuple[int, int], blocks: int, probed: bool = False
+) -> list[dict[str, object]]:
+    """Measure both arms of a replicate: a single I/O and the deep load in every block, a probe in the first.
+
+    Parameters
+    ----------
+    pair, rng
+        What is planted, and where its noise comes from.
+    place
+        Numbers of pair and replicate.
+    blocks
+        How many are measured.
+    probed
+        Whether two I/Os in flight take the place of the deep load, in the first block alone.
+    """
     rows = []
-    for block in range(1, int(rng.integers(*BLOCKS, endpoint=True)) + 1):
+    for block in range(1, blocks + 1):
         common = rng.normal(0, pair[0].sd / 2)
-        for position, place in enumerate(rng.permutation(2).tolist(), 1):
-            cell = pair[place]
-            noise = [float(np.exp(common + rng.normal(0, cell.sd))) for _ in range(2)]
-            single_ms = cell.single_ms * noise[0]
-            single = _row(cell, 10 * block + position, (1, 1000 / single_ms, single_ms))
-            deep = _row(cell, 10 * block + position, (cell.depth, *_at_depth(cell, noise[1], rng)))
-            rows += [
-                _names(number, place, "qd1", block) | single,
-                _names(number, place, "deep", block) | deep,
-            ]
+        for position, arm in enumerate(rng.permutation(2).tolist(), 1):
+            cell = pair[arm]
+            loads = {"qd1": cell._replace(depth=1, grows=1.0, rate=np.nan)}
+            if not probed:
+                loads["deep"] = cell
+            elif block == 1:
+                loads["qd2"] = cell._replace(depth=2)
+            for load, measured in loads.items():
+                noise = float(np.exp(common + rng.normal(0, cell.sd)))
+                row = _row(measured, 10 * block + position, _at_depth(measured, noise, rng))
+                rows.append(_names(place, arm, load, block) | row)
     return rows
 
 
-def _names(number: int, place: int, kind: str, block: int) -> dict[str, object]:
-    arm, load = f"{ARMS[place]}-{number}", f"{kind}-{number}"
-    names = {"arm": arm, "workload": load, "trial": f"{load}-{block}-{arm}"}
-    return {**names, "block": block, "machine_id": f"machine-{number}", "disk_id": arm}
+def _names(place: tuple[int, int], of_pair: int, kind: str, block: int) -> dict[str, object]:
+    number, replicate = place
+    arm, load = f"{ARMS[of_pair]}-{number}", f"{kind}-{number}"
+    names = {"arm": arm, "workload": load, "trial": f"{load}-{replicate}-{block}-{arm}"}
+    of_replicate = {"machine_id": f"machine-{number}-{replicate}", "disk_id": f"{arm}-{replicate}"}
+    return {**names, "replicate": replicate, "block": block, **of_replicate}
 
 
-def _at_depth(cell: Cell, noise: float, rng: np.random.Generator) -> tuple[float, float]:
-    """Rate and mean latency of one trial of the deep load."""
+def _at_depth(cell: Cell, noise: float, rng: np.random.Generator) -> tuple[int, float, float]:
+    """I/Os in flight, rate and mean latency of one trial."""
     free_ms = cell.grows * cell.single_ms * noise
     if not np.isnan(cell.rate):
-        return cell.rate, free_ms
+        return cell.depth, cell.rate, free_ms
     limit = cell.limit * float(np.exp(rng.normal(0, cell.limit_sd)))
     rate = min(1000 * cell.depth / free_ms, limit)
-    return rate, 1000 * cell.depth / rate
+    return cell.depth, rate, 1000 * cell.depth / rate
 
 
 def _row(cell: Cell, minute: int, measured: tuple[int, float, float]) -> dict[str, object]:
     depth, iops, lat_mean_ms = measured
     return {
-        "replicate": 1,
         "repeat": 1,
         "position": minute % 10,
         "direction": "read",
@@ -233,28 +257,36 @@ class Outcome(NamedTuple):
     verdict: str
     ratio: float
     low: float
+    diff_ms: float
 
 
 def judged(pairs: Sequence[Pair], rng: np.random.Generator, metric: str = "lat_mean_ms") -> list[Outcome]:
     """Put planted pairs through the analysis, as comparisons of one run."""
     rows = [row for number, pair in enumerate(pairs) for row in trials(pair, rng, number)]
-    items = [_comparison(number, metric) for number in range(len(pairs))]
-    compared = compare(pd.DataFrame(rows), items, None, {})
-    label = compared.cells.set_index(["arm", "workload"])["label"]
-    table = compared.table[compared.table["scope"] == Scope.THESE].set_index("workload")
-    verdict, ratio, low = (table[name].to_dict() for name in ("verdict", "ratio", "ci_low"))
+    return compared(pairs, rows, "deep", metric)
+
+
+def compared(
+    pairs: Sequence[Pair], rows: Sequence[dict[str, object]], kind: str, metric: str = "lat_mean_ms"
+) -> list[Outcome]:
+    """Compare one load (`kind`) of all pairs, by rows of their trials."""
+    items = [_comparison(number, kind, metric) for number in range(len(pairs))]
+    # Each pair stands for a run: with the others it is no family whose p-values are adjusted together.
+    with mock.patch.object(verdicts, "adjust", lambda p, family, scope: p):
+        tables = compare(pd.DataFrame(rows), items, None, {})
+    label = tables.cells.set_index(["arm", "workload"])["label"]
+    table = tables.table[tables.table["scope"] == Scope.THESE].set_index("workload")
+    names = ("verdict", "ratio", "ci_low", "diff_ms")
     outcomes = []
     for pair, item in zip(pairs, items, strict=True):
         base, arm = (str(label[name, item.workload]) for name in (item.base_arm, item.arm))
-        load = item.workload
-        outcomes.append(Outcome(pair, (base, arm), verdict[load], ratio[load], low[load]))
+        outcomes.append(Outcome(pair, (base, arm), *table.loc[item.workload, list(names)]))
     return outcomes
 
 
-def _comparison(number: int, metric: str) -> Comparison:
+def _comparison(number: int, kind: str, metric: str) -> Comparison:
     base, arm = (f"{name}-{number}" for name in ARMS)
-    load = f"deep-{number}"
-    names = {"arm": arm, "base_arm": base, "workload": load, "metric": metric}
+    names = {"arm": arm, "base_arm": base, "workload": f"{kind}-{number}", "metric": metric}
     return Comparison.model_validate({**names, "pairing": "same-machine", "family": "headline"})
 
 

@@ -26,6 +26,7 @@ from diskbook.selftest import (
     coverage_cells,
     coverage_docs,
     coverage_knee,
+    coverage_limits,
     coverage_noise,
     coverage_percentiles,
     coverage_rule,
@@ -63,6 +64,7 @@ PARTS = {
     "noise of real machines": Part(coverage_noise, 4_000, 500),
     "knees": Part(coverage_knee, 4_000, 2_000),
     "runs beside runs": Part(coverage_runs, 4_000, 500),
+    "hidden limits": Part(coverage_limits, 160, 40),
 }
 
 LEGEND = """\

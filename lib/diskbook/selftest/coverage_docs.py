@@ -13,6 +13,7 @@ from diskbook.base.errors import UsageError
 from diskbook.selftest import (
     coverage_cells,
     coverage_knee,
+    coverage_limits,
     coverage_noise,
     coverage_percentiles,
     coverage_runs,
@@ -170,6 +171,29 @@ def of_stationarity(rows: Iterable[coverage_stationarity.Row]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
+def of_limits(rows: Iterable[coverage_limits.Row]) -> str:
+    """What the analysis says of planted limits, as a Markdown table: a line a limit, over all designs."""
+    heads = (
+        "Limit on",
+        "Times below",
+        "False, %",
+        "Moved by it, with a verdict, %",
+        "Refused, %",
+        "Difference in ms, %",
+    )
+    listed, lines = list(rows), [heads, tuple("---" for _ in heads)]
+    for place, times in dict.fromkeys(row.cell[:2] for row in listed):
+        here = [
+            row
+            for row in listed
+            if row.cell[:2] == (place, times) or (row.cell.place == place and math.isnan(times))
+        ]
+        shares = ("false", "decided", "refused", "latency")
+        worst = [_most([getattr(row, share) for row in here]) for share in shares]
+        lines.append((place, "" if math.isnan(times) else f"{times:g}", *worst))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def _range(shares: Sequence[float]) -> str:
     known = [100 * share for share in shares if not math.isnan(share)]
     return f"{min(known):.1f} to {max(known):.1f}" if known else "none printed"
@@ -187,6 +211,7 @@ def write(
     noise: Iterable[coverage_noise.Row],
     knees: Iterable[coverage_knee.Row],
     runs: Iterable[coverage_runs.Row],
+    limits: Iterable[coverage_limits.Row],
 ) -> None:
     """Put tables into a document, between its two marks.
 
@@ -203,6 +228,7 @@ def write(
         "The gate of stationarity": of_stationarity(stationarity),
         "Knees of curves over depths": table(of_knees(knees)),
         "Runs beside runs": table(of_runs(runs)),
+        "Hidden limits": of_limits(limits),
     }
     text = "\n\n".join(f"### {head}\n\n{body}" for head, body in tables.items())
     files.write_atomic(path, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")

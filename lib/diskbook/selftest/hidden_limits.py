@@ -5,7 +5,7 @@ behind a hidden limit of rate or bytes at 30 to 95 % of nominal, of one arm or o
 works on few I/Os at once. Of cells with 1.5 times as many or fewer (latency that grows with depth, noise, a
 host cache, held rates) at most one in fifty may be. Two kinds of pairs get no verdict on their rates: those
 near a limit, and equal disks that draw burst credit of which nobody knows how much is left. Exit status 1
-otherwise.
+otherwise. `coverage_limits` plants those between 1 and 4 times.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ AT_ONCE = 50
 """Pairs that are put through the analysis in one run; they share no arm, load, machine or disk."""
 
 
-class Cell(NamedTuple):
+class Load(NamedTuple):
     """What is planted in one arm: a load, the latency of its single I/Os, and what a deep one meets.
 
     Attributes
@@ -87,7 +87,7 @@ class Cell(NamedTuple):
         return round(self.depth / needed, 9)
 
 
-Pair = tuple[Cell, Cell]
+Pair = tuple[Load, Load]
 
 
 def saturated(rng: np.random.Generator) -> Pair:
@@ -101,7 +101,7 @@ def saturated(rng: np.random.Generator) -> Pair:
     cells = []
     deep = _deep(latencies, limit, rng)
     for position, single_ms in enumerate(latencies.tolist()):
-        cell = Cell(single_ms, deep, block_size, limit=limit)
+        cell = Load(single_ms, deep, block_size, limit=limit)
         if kind == "parallelism":
             servers = int(rng.integers(1, max(2, deep // 3)))
             cell = cell._replace(limit=min(1000 * servers / single_ms, 0.9 * NOMINAL_IOPS), limit_sd=0.012)
@@ -126,7 +126,7 @@ def unqueued(rng: np.random.Generator) -> Pair:
     depth = int(rng.choice([2, 4, 8, 16, 32]))
     cells = []
     for single_ms in rng.uniform(0.5, 5.0, 2).tolist():
-        cell = Cell(single_ms, depth, 4096, float(rng.uniform(1.0, 1.5)), named=(HIGH_IOPS, HIGH_MB_S))
+        cell = Load(single_ms, depth, 4096, float(rng.uniform(1.0, 1.5)), named=(HIGH_IOPS, HIGH_MB_S))
         if kind == "noise":
             cell = cell._replace(sd=float(rng.uniform(0.03, 0.1)))
         if kind == "cache":
@@ -142,7 +142,7 @@ def unqueued(rng: np.random.Generator) -> Pair:
 
 def near(rng: np.random.Generator) -> Pair:
     """Draw two arms whose own rate lies just under a limit: how much of it the limit cut is hidden."""
-    base, arm = (Cell(float(single_ms), 8, 4096, 1.2, sd=0.01) for single_ms in rng.uniform(1.0, 2.0, 2))
+    base, arm = (Load(float(single_ms), 8, 4096, 1.2, sd=0.01) for single_ms in rng.uniform(1.0, 2.0, 2))
     base, arm = (
         cell._replace(named=(8000 / (1.2 * cell.single_ms * rng.uniform(0.955, 0.99)), HIGH_MB_S))
         for cell in (base, arm)
@@ -156,7 +156,7 @@ def credit(rng: np.random.Generator) -> Pair:
     The other one runs on its burst limit, or at 2,600 to 3,300 IOPS that are its own.
     """
     single_ms, own = float(rng.uniform(1.0, 2.0)), rng.uniform(2600, 3300)
-    disk = Cell(single_ms, 64, 4096, named=(2300, 150), burst=(3500, 170))
+    disk = Load(single_ms, 64, 4096, named=(2300, 150), burst=(3500, 170))
     if rng.random() < 0.5:
         disk = disk._replace(depth=8, grows=8000 / (single_ms * own))
     bursting, spent = disk._replace(limit=1.02 * 3500), disk._replace(limit=1.02 * 2300)
@@ -170,9 +170,13 @@ def trials(pair: Pair, rng: np.random.Generator, number: int = 0) -> list[dict[s
 
 
 def replicate_trials(
-    pair: Pair, rng: np.random.Generator, place: tuple[int, int], blocks: int, probed: bool = False
+    pair: Pair,
+    rng: np.random.Generator,
+    place: tuple[int, int],
+    blocks: int,
+    kinds: Sequence[str] = ("qd1", "deep"),
 ) -> list[dict[str, object]]:
-    """Measure both arms of a replicate: a single I/O and the deep load in every block, a probe in the first.
+    """Measure both arms of a replicate in blocks, as rows of trials.
 
     Parameters
     ----------
@@ -182,23 +186,21 @@ def replicate_trials(
         Numbers of pair and replicate.
     blocks
         How many are measured.
-    probed
-        Whether two I/Os in flight take the place of the deep load, in the first block alone.
+    kinds
+        Of loads: a single I/O (`qd1`), that of the pair (`deep`), two I/Os in the first block alone (`qd2`).
     """
     rows = []
     for block in range(1, blocks + 1):
         common = rng.normal(0, pair[0].sd / 2)
         for position, arm in enumerate(rng.permutation(2).tolist(), 1):
-            cell = pair[arm]
-            loads = {"qd1": cell._replace(depth=1, grows=1.0, rate=np.nan)}
-            if not probed:
-                loads["deep"] = cell
-            elif block == 1:
-                loads["qd2"] = cell._replace(depth=2)
-            for load, measured in loads.items():
-                noise = float(np.exp(common + rng.normal(0, cell.sd)))
-                row = _row(measured, 10 * block + position, _at_depth(measured, noise, rng))
-                rows.append(_names(place, arm, load, block) | row)
+            deep = pair[arm]
+            loads = {"qd1": deep._replace(depth=1, grows=1.0, rate=np.nan), "deep": deep}
+            if block == 1:
+                loads["qd2"] = deep._replace(depth=2)
+            for kind in filter(loads.get, kinds):
+                noise = float(np.exp(common + rng.normal(0, deep.sd)))
+                row = _row(loads[kind], 10 * block + position, _at_depth(loads[kind], noise, rng))
+                rows.append(_names(place, arm, kind, block) | row)
     return rows
 
 
@@ -210,7 +212,7 @@ def _names(place: tuple[int, int], of_pair: int, kind: str, block: int) -> dict[
     return {**names, "replicate": replicate, "block": block, **of_replicate}
 
 
-def _at_depth(cell: Cell, noise: float, rng: np.random.Generator) -> tuple[int, float, float]:
+def _at_depth(cell: Load, noise: float, rng: np.random.Generator) -> tuple[int, float, float]:
     """I/Os in flight, rate and mean latency of one trial."""
     free_ms = cell.grows * cell.single_ms * noise
     if not np.isnan(cell.rate):
@@ -220,7 +222,7 @@ def _at_depth(cell: Cell, noise: float, rng: np.random.Generator) -> tuple[int, 
     return cell.depth, rate, 1000 * cell.depth / rate
 
 
-def _row(cell: Cell, minute: int, measured: tuple[int, float, float]) -> dict[str, object]:
+def _row(cell: Load, minute: int, measured: tuple[int, float, float]) -> dict[str, object]:
     depth, iops, lat_mean_ms = measured
     return {
         "repeat": 1,

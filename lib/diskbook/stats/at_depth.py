@@ -11,20 +11,18 @@ import math
 
 import numpy as np
 
-from diskbook.stats import intervals
-
 TOLERANCE = 0.25
 """Share of a comparison's margin by which the two ratios may differ."""
-ALPHA = 0.05
-"""Chance that ratios which do not differ are said to, were there no tolerance."""
+WIDTH = 3.2
+"""Standard errors to either side: those of 95 % with two blocks, and for several replicates of more."""
 
 
 def apart(deep: np.ndarray, single: np.ndarray, margin: float) -> tuple[float, float, float] | None:
     """How far the ratio at depth differs from that of single I/Os, where that is beyond the tolerance.
 
     Each replicate is looked at by itself, since a limit may be one machine's, and all are together. The four
-    cells share one variance, around means of cells and blocks: 3 (n - 1) degrees of freedom in n blocks, where
-    the differences alone would leave n - 1. With one block each, replicates stand for blocks.
+    cells share one variance, around means of cells and blocks: 3 (n - 1) degrees of freedom in n blocks,
+    where differences of ratios alone would leave n - 1. With one block each, replicates stand for blocks.
 
     Parameters
     ----------
@@ -56,7 +54,7 @@ def apart(deep: np.ndarray, single: np.ndarray, margin: float) -> tuple[float, f
     if len(n) > 1:
         of_each = np.append(of_each, of_each.mean())
         errors = np.append(errors, math.sqrt(float((errors**2).sum())) / len(n))
-    half = float(intervals.quantile(1 - ALPHA / len(of_each), df)) * errors
+    half = WIDTH * errors
     beyond = np.abs(of_each) - half - TOLERANCE * math.log1p(margin)
     worst = int(np.argmax(beyond))
     if not beyond[worst] > 0:

@@ -16,7 +16,7 @@ from diskbook.stats import ratios, verdicts
 from diskbook.stats.gates import Gate
 from diskbook.stats.gates.data import MEMORY
 from diskbook.stats.gates.design import hides_general, of_machines, unpaired
-from diskbook.stats.gates.limits import CAP, SATURATION, without_interval
+from diskbook.stats.gates.limits import CAP, NOTHING_SHOWS, SATURATION, without_interval
 from diskbook.stats.gates.plan import Plan
 from diskbook.stats.gates.state import Conditioning
 from diskbook.stats.gates.tool import TOOL
@@ -308,6 +308,8 @@ def _notes(draft: _Draft) -> list[str]:
     general = estimate.scope is Scope.LIKE_THESE and not estimate.reason
     if general and estimate.n_replicates < FEW_REPLICATES and not withheld:
         notes.append(_few_replicates(estimate, draft.nearest_zone))
+    if draft.item.metric.startswith("lat") and not withheld:
+        notes += [gate.words for gate in draft.findings if gate.cause == NOTHING_SHOWS]
     return notes
 
 

@@ -155,8 +155,8 @@ class View:
     def single(self, item: Named) -> Load | None:
         """Load whose latencies those of a deep one are held against; None where there is no need, or none.
 
-        It is the one of fewest I/Os in flight, of the kind and block size, that both arms have. No need is where
-        other loads show that no limit holds the two cells, or where a rate was held.
+        It is the one of fewest I/Os in flight, of the kind and block size, that both arms have. There is no
+        need where other loads show that no limit holds the two cells, or where a rate was held.
         """
         cells = [self.labels.get((name, item.workload), {}) for name in (item.arm, item.base_arm)]
         if not item.metric.startswith("lat") or not any(limit_gates.is_open(cell) for cell in cells):
@@ -257,8 +257,8 @@ class View:
             return ""
         means = mean_over_repeats(np.log(self.grid(LATENCY).values))
         both = np.stack(self._both(means, LATENCY, [(item, direction), (single, direction)]))
-        found = at_depth.apart(both[:, 0], both[:, 1], item.margin)
-        return "" if found is None else limit_gates.apart_words(found, single.workload)
+        difference = at_depth.apart(both[:, 0], both[:, 1], item.margin)
+        return "" if difference is None else limit_gates.apart_words(difference, single.workload)
 
     def _moved_by_losses(self, pair: Pair, cells: Sequence[Mapping[Any, Any]]) -> float:
         """How far lost and repeated trials may have moved the log ratio; 0 where nothing is known of it."""

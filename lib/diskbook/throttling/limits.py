@@ -245,8 +245,8 @@ def _binds(cell: Mapping[Any, Any]) -> str:
     """Say what sets the rate of a cell: a limit, the rate offered, or the tool's own concurrency.
 
     A closed loop below every limit runs at threads x queue depth / latency: more of either gives more rate,
-    until a limit is reached, and the rate says nothing that the latency does not. Only a higher rate of another
-    load shows that.
+    until a limit is reached, and the rate says nothing that the latency does not. Only a higher rate of
+    another load shows that.
     """
     if cell["label"] in (Label.CAPPED, Label.NEAR_A_CAP, Label.SATURATED):
         return _holds(cell)

@@ -50,13 +50,10 @@ FIRM = 3
 """Trials of a replicate from which on its own median counts."""
 GROWN = 1.1
 """Multiple of a cell's rate that shows, where another load reached it, that no limit holds the cell."""
-STILL = 0.003
-"""Standard deviation of log rates from trial to trial up to which a rate stands still.
-
-Azure VM Noise 2024: real caps move by 0.0002 to 0.0013.
-"""
+OF_A_CAP = 0.0013
+"""Standard deviation of log rates on a cap from trial to trial (Azure VM Noise 2024: 0.0002 to 0.0013)."""
 STILL_ALPHA = 0.01
-"""Chance that a deep rate that moves as its single I/Os do is taken for one that stands still."""
+"""Chance that a rate on such a cap moves more, and that a deep rate on none moves as little by chance."""
 LIMIT_LIKE = "cannot be told from a limit"
 
 NO_SHALLOW_CELL = "no cell at depth 1 of this arm, kind and block size to judge by"
@@ -66,10 +63,10 @@ _ALIKE_LOAD = ["kind", "block_size_bytes", "outstanding"]
 
 @dataclass(frozen=True)
 class _Cells:
-    """Cells of a run as arrays, one element a cell; `latency_ms`, `rate` and `n_trials` are [cell, replicate].
+    """Cells of a run as arrays, one element a cell; `latency_ms`, `rate`, `n_trials` are [cell, replicate].
 
-    `squares` and `df` are of log rates around their means in each replicate, and `moves` says that most trials
-    were seen to move within themselves.
+    `squares` and `df` are of log rates around their means in each replicate; `moves` says that most trials
+    move within themselves (`series.moving_trials`).
     """
 
     table: pd.DataFrame
@@ -191,45 +188,43 @@ def _arrays(totals: pd.DataFrame, code: np.ndarray, cells: pd.DataFrame) -> _Cel
         in_flight = iops * cells["lat_mean_ms"].to_numpy(float) / 1000.0
         in_flight = np.where(np.isnan(in_flight) & closed, outstanding, in_flight)
     replicate = np.maximum(pd.factorize(totals["replicate"])[0], 0)
-    by_place = pd.DataFrame({"cell": code, "replicate": replicate, "latency": latency})
-    medians = by_place.groupby(["cell", "replicate"])["latency"].agg(["median", "count"]).reset_index()
     shape = (len(cells), replicate.max(initial=0) + 1)
-    latency_ms, n_trials = np.full(shape, np.nan), np.zeros(shape, dtype=int)
-    where = medians["cell"].to_numpy(), medians["replicate"].to_numpy()
-    latency_ms[where], n_trials[where] = medians["median"], medians["count"]
+    place = code * shape[1] + replicate
+    squares, df, rate_medians = _spread(rate, place, shape)
     rates = pd.Series(rate).groupby(code)
     steady = ((rates.max() - rates.min()).to_numpy() <= ALIKE * iops) & (cells["n_trials"].to_numpy() > 1)
-    arm, below = cells["arm"].to_numpy(object), (cells["n_on_limit"] == 0).to_numpy()
-    squares, df, rate_medians = _spread(rate, code * shape[1] + replicate, shape)
     return _Cells(
         table=cells,
-        arm=arm,
+        arm=cells["arm"].to_numpy(object),
         outstanding=outstanding,
         iops=iops,
         in_flight=in_flight,
         closed=closed,
-        below=below,
+        below=(cells["n_on_limit"] == 0).to_numpy(),
         steady=steady,
         moves=_most(totals, "moves", code, len(cells)),
         squares=squares,
         df=df,
-        latency_ms=latency_ms,
+        latency_ms=_by_place(pd.Series(latency).groupby(place).median(), shape),
         rate=rate_medians,
-        n_trials=n_trials,
+        n_trials=np.nan_to_num(_by_place(pd.Series(latency).groupby(place).count(), shape)),
     )
+
+
+def _by_place(values: pd.Series, shape: tuple[int, ...]) -> np.ndarray:
+    """Values by number of a cell and replicate as an array of this shape; NaN where there is none."""
+    return values.reindex(range(int(np.prod(shape)))).to_numpy(float).reshape(shape)
 
 
 def _spread(
     rate: np.ndarray, place: np.ndarray, shape: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Squares of log rates around their means in each replicate with their degrees of freedom, and medians."""
+    """Squares of log rates around their means of replicates, their degrees of freedom, and medians."""
     with np.errstate(all="ignore"):
         logs = pd.Series(np.where(rate > 0, np.log(rate), np.nan)).groupby(place)
-        table = pd.DataFrame({"var": logs.var(ddof=0), "n": logs.count(), "median": np.exp(logs.median())})
-    table = table.reindex(range(int(np.prod(shape))))
-    squares = (table["var"] * table["n"]).fillna(0.0).to_numpy(float).reshape(shape).sum(axis=1)
-    df = (table["n"] - 1).clip(lower=0).fillna(0).to_numpy(int).reshape(shape).sum(axis=1)
-    return squares, df, table["median"].to_numpy(float).reshape(shape)
+    n, variance = _by_place(logs.count(), shape), _by_place(logs.var(ddof=0), shape)
+    df = np.maximum(np.nan_to_num(n) - 1, 0).sum(axis=1)
+    return np.nansum(n * variance, axis=1), df, np.exp(_by_place(logs.median(), shape))
 
 
 def _most(totals: pd.DataFrame, column: str, code: np.ndarray, n_cells: int) -> np.ndarray:
@@ -262,12 +257,12 @@ def _limit_like(cells: _Cells, group: np.ndarray, shown: np.ndarray) -> Iterator
     single = singles[np.argmax(cells.df[singles])] if len(singles) else -1
     judged = cells.closed & cells.below & ~shown & ~cells.moves & (cells.df > 0)
     for place in group[judged[group]].tolist():
-        spread = float(np.sqrt(cells.squares[place] / cells.df[place]))
-        if spread > STILL:
+        if special.chdtrc(cells.df[place], cells.squares[place] / OF_A_CAP**2) < STILL_ALPHA:
             continue
+        spread = float(np.sqrt(cells.squares[place] / cells.df[place]))
         why = f"{LIMIT_LIKE}: its rate varies by {spread:.2%} from trial to trial"
         if cells.outstanding[place] == 1:
-            yield _Finding(place, Label.UNASSESSED, f"{why}, and no deeper load shows that more is let through")
+            yield _Finding(place, Label.UNASSESSED, f"{why}, and no other load reached a higher one")
         elif single >= 0 and cells.df[single] > 0:
             of_single = float(np.sqrt(cells.squares[single] / cells.df[single]))
             times = (of_single / max(spread, 1e-9)) ** 2

@@ -12,7 +12,7 @@ from diskbook.throttling.saturation import LIMIT_LIKE
 CAP = "cap"
 SATURATION = "saturation"
 CREDIT = "burst credit"
-NOTHING_SHOWS = "no other load of their kind reached a higher rate, so nothing shows whether"
+NOTHING_SHOWS = "nothing shows whether these single I/Os sit on a limit"
 OPEN_QUEUE = "whether a disk or a queue is measured is not known"
 
 
@@ -74,17 +74,22 @@ def saturation_gate(arms: Sequence[str], labels: Sequence[Cell], apart: str = ""
     if unassessed:
         why = " and ".join(f"{arm} ({cell['evidence']})" for arm, cell in unassessed)
         cause = f"{OPEN_QUEUE} of {why}"
-        remedy = "measure the same load at queue depth 1 as well"
+        like_a_limit = any(LIMIT_LIKE in cell["evidence"] for _, cell in unassessed)
+        depth = "twice the depth" if like_a_limit else "queue depth 1"
+        remedy = f"measure the same load at {depth} as well"
         return not_assessable(SATURATION, cause, remedy, Verdict.INCONCLUSIVE)
-    if any(cell["label"] in (Label.CAPPED, Label.NEAR_A_CAP) for cell in labels):
-        return passed(SATURATION, "no queue but that of a known limit")
     if apart:
         remedy = "measure the same load at twice the depth as well, or at queue depth 1 alone"
         return not_assessable(SATURATION, apart, remedy, Verdict.INCONCLUSIVE)
-    unseen = [arm for arm, cell in cells if cell["outstanding"] == 1 and not cell["shown"]]
-    if unseen:
-        cause = f"{NOTHING_SHOWS} the single I/Os of {' and '.join(unseen)} sit on a limit"
-        return not_assessable(SATURATION, cause, "measure the same load at queue depth 2 as well")
+    return _no_queue(labels)
+
+
+def _no_queue(labels: Sequence[Cell]) -> Gate:
+    """Say of cells without a queue what shows that."""
+    if any(cell["label"] in (Label.CAPPED, Label.NEAR_A_CAP) for cell in labels):
+        return passed(SATURATION, "no queue but that of a known limit")
+    if any(cell["outstanding"] == 1 and not cell["shown"] for cell in labels):
+        return not_assessable(SATURATION, NOTHING_SHOWS, "measure the same load at queue depth 2 as well")
     multiples = [cell["in_flight"] / cell["needed"] for cell in labels if cell["needed"] > 0]
     if not multiples:
         return passed(SATURATION, "single I/Os: nothing queues behind them")
@@ -93,13 +98,14 @@ def saturation_gate(arms: Sequence[str], labels: Sequence[Cell], apart: str = ""
 
 
 def is_open(cell: Cell) -> bool:
-    """Whether a cell has several I/Os in flight, and no other load shows that no limit holds it."""
-    return bool(cell and cell["closed"] and cell["outstanding"] > 1 and not cell["shown"])
+    """Whether a deep cell is on no limit that is known, and no other load shows that it is on none."""
+    known = cell and cell["label"] not in (Label.CAPPED, Label.NEAR_A_CAP)
+    return bool(known and cell["closed"] and cell["outstanding"] > 1 and not cell["shown"])
 
 
-def apart_words(found: tuple[float, float, float], single: str) -> str:
+def apart_words(difference: tuple[float, float, float], single: str) -> str:
     """Say how far a ratio at depth lies from that of single I/Os (`at_depth.apart`)."""
-    middle, low, high = (f"{math.expm1(value):+.1%}" for value in found)
+    middle, low, high = (f"{math.expm1(value):+.1%}" for value in difference)
     ratios = f"the ratio at this depth is {middle} ({low} to {high}) from that of {single}"
     return f"{LIMIT_LIKE}: {ratios}, as when a limit holds an arm, or as arms that slow with depth unlike"
 

@@ -172,25 +172,16 @@ def of_stationarity(rows: Iterable[coverage_stationarity.Row]) -> str:
 
 
 def of_limits(rows: Iterable[coverage_limits.Row]) -> str:
-    """What the analysis says of planted limits, as a Markdown table: a line a limit, over all designs."""
-    heads = (
-        "Limit on",
-        "Times below",
-        "False, %",
-        "Moved by it, with a verdict, %",
-        "Refused, %",
-        "Difference in ms, %",
-    )
-    listed, lines = list(rows), [heads, tuple("---" for _ in heads)]
-    for place, times in dict.fromkeys(row.cell[:2] for row in listed):
-        here = [
-            row
-            for row in listed
-            if row.cell[:2] == (place, times) or (row.cell.place == place and math.isnan(times))
-        ]
-        shares = ("false", "decided", "refused", "latency")
-        worst = [_most([getattr(row, share) for row in here]) for share in shares]
-        lines.append((place, "" if math.isnan(times) else f"{times:g}", *worst))
+    """What the analysis says of planted limits, as a Markdown table: a line a limit, over designs."""
+    heads = ("Limit on", "Times below", "False, %", "Decided where moved, %", "Refused, %", "In ms, %")
+    by_limit: dict[tuple[str, str], list[coverage_limits.Row]] = {}
+    for row in rows:
+        times = "" if math.isnan(row.cell.times) else f"{row.cell.times:g}"
+        by_limit.setdefault((row.cell.place, times), []).append(row)
+    lines = [heads, tuple("---" for _ in heads)]
+    for limit, here in by_limit.items():
+        shares = ([getattr(row, name) for row in here] for name in ("false", "decided", "refused", "latency"))
+        lines.append((*limit, *("" if all(map(math.isnan, share)) else _range(share) for share in shares)))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -19,7 +19,8 @@ def percentiles(start: str) -> str:
         for arm in LABELS
         for quantile, lat_ms in ((0.5, 1.25), (0.99, 700.4))
     ]
-    cells = pd.DataFrame({"arm": list(LABELS), "workload": "held", "label": Label.BELOW_CAP})
+    of_each = {"label": Label.BELOW_CAP, "closed": False, "outstanding": 8.0, "shown": False}
+    cells = pd.DataFrame({"arm": list(LABELS), "workload": "held", **of_each})
     return tables.percentiles(pd.DataFrame(rows), cells, LABELS, WORDS)
 
 
@@ -48,3 +49,13 @@ def test_the_ratio_of_percentiles_names_its_start() -> None:
     }
     frame = pd.DataFrame([{**names, **numbers, "start": Start.SENT}])
     assert "500/s (lower bound)" in tables.percentile_ratios(frame, LABELS, WORDS)
+
+
+def test_percentiles_of_deep_cells_that_a_limit_may_hold_are_not_printed() -> None:
+    rows = {"direction": "read", "n_ios": 10_000, "quantile": 0.5, "lat_ms": [1.5, 2.5], "start": ""}
+    frame = pd.DataFrame({"arm": list(LABELS)[:1] * 2, "workload": ["deep", "shown"], **rows})
+    cells = frame[["arm", "workload"]].assign(
+        label=Label.BELOW_CAP, closed=True, outstanding=8.0, shown=[False, True]
+    )
+    printed = str(tables.percentiles(frame, cells, LABELS, {"deep": "deep", "shown": "shown"}))
+    assert "2.5" in printed and "1.5" not in printed

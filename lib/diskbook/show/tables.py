@@ -17,6 +17,7 @@ from diskbook.show.sentences import chosen, difference_words, sentence
 from diskbook.tables.enough import needed
 from diskbook.tables.held_rate import Start
 from diskbook.tables.vocabulary import GateStatus, Label, Scope, Verdict
+from diskbook.throttling import saturation
 
 METRICS = {
     "lat_mean_ms": "mean latency",
@@ -268,9 +269,10 @@ def percentiles(
 ) -> Html:
     """Percentiles of cells below caps; one without enough I/Os behind it is not printed.
 
-    Cells of which nothing tells whether they wait in a queue are marked by a footnote.
+    Cells of which nothing tells whether they wait in a queue are marked by a footnote; deep ones that nothing
+    shows to be on no limit are left out.
     """
-    below = cells.loc[cells["label"].isin(_BELOW), ["arm", "workload", "label"]]
+    below = cells.loc[cells["label"].isin(_BELOW) & ~saturation.is_open(cells), ["arm", "workload", "label"]]
     frame = frame.merge(below, on=["arm", "workload"])
     notes: dict[str, int] = {}
     wide = frame.pivot_table(

@@ -116,6 +116,12 @@ class _Finding:
     one_rate: bool = False
 
 
+def is_open(cells: pd.DataFrame) -> pd.Series:
+    """Whether cells have several I/Os in flight, and no other load shows that no limit holds them."""
+    open_: pd.Series = cells["closed"] & (cells["outstanding"] > 1) & ~cells["shown"]
+    return open_
+
+
 def judge(totals: pd.DataFrame, code: np.ndarray, cells: pd.DataFrame) -> pd.DataFrame:
     """Say for every cell whether a queue makes its latency, from its rate and the other cells of the run.
 

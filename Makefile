@@ -63,7 +63,7 @@ format: setup ## put code and notebooks into the project's style, strip notebook
 	@$(BIN)/python -m diskbook.selftest.documents
 	@$(BIN)/python -m diskbook.selftest.campaign
 
-coverage: setup ## check intervals against simulated truth, and plant hidden limits (4 minutes)
+coverage: setup ## check intervals against simulated truth, and plant hidden limits (5 minutes)
 	@$(BIN)/python -m diskbook.selftest.coverage --docs docs/coverage.md
 	@$(BIN)/python -m diskbook.selftest.hidden_limits
 

@@ -22,6 +22,7 @@ from diskbook.scenario import (
     load_curves,
     loss_rules,
     network_rules,
+    probes,
     sweeps,
 )
 from diskbook.scenario.model import PRESETS, Scenario
@@ -129,7 +130,7 @@ def _table(value: Any, where: str) -> Mapping[str, Any]:
 def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
     """Build a scenario from plain tables, as read from TOML or from a manifest."""
     try:
-        scenario = load_curves.expand(Scenario.model_validate(dict(raw)))
+        scenario = probes.expand(load_curves.expand(Scenario.model_validate(dict(raw))))
         consistency.check(scenario)
     except ValidationError as error:
         raise UsageError(one_line(f"{where}: {sentence(error, Scenario, raw, WORDING)}")) from None

@@ -275,7 +275,7 @@ def test_a_deep_load_alone_says_nothing_about_latency(tmp_path: Path) -> None:
     assert set(table["verdict"]) == {"inconclusive"} and table["ratio"].isna().all()
     assert table["warnings"].str.contains("measure the same load at queue depth 1 as well").all()
     assert analysis.percentile_ratios.empty and len(analysis.percentiles)
-    assert "cell waits in a queue" in show.percentiles(analysis)
+    assert "<td" not in show.percentiles(analysis)  # no latency is printed that may be a limit's
 
 
 def test_machines_that_files_name_decide_the_pairing(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_a_plan_offline(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert (
         "of it the trials for evidence: about 0." in text and "design.evidence_s = 0 leaves them out" in text
     )
-    assert "10 of 33 cells, those that may sit on a limit, once for 150 s; last of all" in text
+    assert "10 of 37 cells, those that may sit on a limit, once for 150 s; last of all" in text
     assert "cost, if it ran on Azure (on the emulator it costs nothing)" in text
     assert "prices: dated table data/reference/prices.csv" in text
     assert "vCPUs, standardDASv4Family: 36" in text and "public addresses: 9" in text

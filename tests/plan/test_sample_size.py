@@ -253,7 +253,7 @@ def test_a_plan_without_a_request(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = said(capsys, monkeypatch, "zone-disks", "--preset", "standard")
-    assert "3 replicates of fresh machines and disks, 309 trials" in text and "seed 20261" in text
+    assert "3 replicates of fresh machines and disks, 321 trials" in text and "seed 20261" in text
     assert "then write over once at random (64 KiB), about 2 min on Azure" in text
     assert "zrs-z2    Premium_ZRS 1024 GiB on vm2 (Standard_D4as_v4, zone 2)" in text
     assert "as it stands, 3 replicates x 5 blocks" in text and "pilot of 5 replicates x 3 blocks" in text

@@ -20,7 +20,7 @@ def test_cells_and_trials_are_as_many_as_said() -> None:
     assert len(found.table) == 100 and found.table["ci_low"].notna().all()
     others = found.gates[found.gates["status"] != "passed"]
     assert set(others["status"]) == {"not assessable"}  # of these nobody asked a machine or a cloud
-    assert set(others["gate"]) == {"attachment", "guest", "state"}
+    assert set(others["gate"]) == {"attachment", "guest", "saturation", "state"}
 
 
 @pytest.mark.emulator

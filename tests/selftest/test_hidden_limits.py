@@ -42,7 +42,7 @@ def test_what_is_planted_is_what_it_says() -> None:
     assert sum(times >= 2.5 for times in asked) > 300
     assert max(cell.asks for _ in range(200) for cell in hidden_limits.unqueued(rng)) <= 1.5
     # 256 outstanding at 4,000 IOPS, where a single I/O takes 2 ms: 8 are needed.
-    assert hidden_limits.Cell(2.0, 256, 4096, limit=4000.0).asks == pytest.approx(32)
+    assert hidden_limits.Load(2.0, 256, 4096, limit=4000.0).asks == pytest.approx(32)
 
 
 def test_the_command_fails_where_a_queue_passes_for_a_latency(
@@ -50,5 +50,5 @@ def test_the_command_fails_where_a_queue_passes_for_a_latency(
 ) -> None:
     monkeypatch.setattr(hidden_limits, "PAIRS", dict.fromkeys(hidden_limits.PAIRS, 2))
     assert hidden_limits.main([]) == 0 and capsys.readouterr().out.endswith("passed\n")
-    monkeypatch.setattr("diskbook.throttling.saturation._findings", lambda cells: ())
+    monkeypatch.setattr("diskbook.throttling.saturation._findings", lambda cells, shown: ())
     assert hidden_limits.main([]) == 1 and capsys.readouterr().out.endswith("FAILED\n")

@@ -23,7 +23,8 @@ def percentiles(start: str, all_ios_ms: float = 700.4) -> str:
         for quantile, lat_ms, whole, half in ((0.5, 1.25, 1.25, 6), (0.99, 700.4, all_ios_ms, 2))
     ]
     rows = [{**row, "apart": row["lat_ms"] != row["all_ios_ms"]} for row in rows]
-    cells = pd.DataFrame({"arm": list(LABELS), "workload": "held", "label": Label.BELOW_CAP})
+    of_each = {"label": Label.BELOW_CAP, "closed": False, "outstanding": 8.0, "shown": False}
+    cells = pd.DataFrame({"arm": list(LABELS), "workload": "held", **of_each})
     return tables.percentiles(pd.DataFrame(rows), cells, LABELS, WORDS)
 
 
@@ -75,3 +76,17 @@ def test_the_ratio_of_all_ios_is_there_where_it_is_another_or_the_only_one() -> 
     nan, why = math.nan, "not every trial has the 1,000 I/Os that this needs"
     alone = ratio_of_percentiles(ratio=nan, ci_low=nan, ci_high=nan, reason=why)
     assert "refused [1]; of all I/Os 1.52 times<" in alone and "Not every trial" in alone
+
+
+def test_percentiles_of_deep_cells_that_a_limit_may_hold_are_not_printed() -> None:
+    numbers = {"n_ios": 10_000, "n_trials": 3, "quantile": 0.5, "n_half": 2, "apart": False, "start": ""}
+    latencies = {"lat_ms": [1.5, 2.5], "all_ios_ms": [1.5, 2.5]}
+    cells = {"arm": list(LABELS)[:1] * 2, "workload": ["deep", "shown"]}
+    frame = pd.DataFrame({**cells, "direction": "read", **numbers, **latencies})
+    label = {"label": Label.BELOW_CAP, "closed": True, "outstanding": 8.0, "shown": [False, True]}
+    printed = str(
+        tables.percentiles(
+            frame, pd.DataFrame({**cells, **label}), LABELS, {"deep": "deep", "shown": "shown"}
+        )
+    )
+    assert "2.5" in printed and "1.5" not in printed

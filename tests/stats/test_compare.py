@@ -59,6 +59,11 @@ def test_the_table_has_the_schema_of_comparisons_csv(run) -> None:
     assert set(table["provenance"]) == {"emulated"}
 
 
+NO_PROBE = (
+    "nothing shows whether these single I/Os sit on a limit: measure the same load at queue depth 2 as well"
+)
+
+
 def test_one_replicate_refuses_disks_like_these(run) -> None:
     table = compare(run[0], [HEADLINE], run[2], {}).table
     general = table[table["scope"] == "disks like these"].iloc[0]
@@ -74,7 +79,7 @@ def test_few_replicates_are_told_how_wide_the_interval_is() -> None:
         return str(found.table.iloc[0]["warnings"])
 
     assert "with 2 replicates (t with 1 degree of freedom)" in warning(2) and "±" in warning(2)
-    assert warning(5) == ""
+    assert warning(5) == NO_PROBE
 
 
 def test_latency_of_capped_cells_is_refused_with_the_reason(run) -> None:
@@ -236,7 +241,7 @@ def test_one_replicate_on_two_machines_is_inconclusive(family: str) -> None:
     assert math.isnan(row["p_adjusted"])
     assert row["warnings"] == (
         "the arms are on different machines, whose own difference is part of the ratio: "
-        "measure 2 replicates or more"
+        f"measure 2 replicates or more; {NO_PROBE}"
     )
     assert gate(found, "pairing")["status"] == "not assessable"
 
@@ -255,7 +260,7 @@ def test_two_replicates_on_two_machines_give_a_verdict() -> None:
     general = found.table[found.table["scope"] == "disks like these"].iloc[0]
     assert general["verdict"] == "difference" and gate(found, "pairing")["status"] == "passed"
     assert these(found)["verdict"] == "inconclusive" and these(found)["warnings"].endswith(
-        "whose own difference is part of the ratio: read that for disks like these, which allows for it"
+        f"difference is part of the ratio: read that for disks like these, which allows for it; {NO_PROBE}"
     )
 
 

@@ -212,9 +212,13 @@ def test_a_held_rate_is_compared_from_the_intended_start_where_both_arms_have_it
 
 def test_a_closed_loop_below_every_limit_is_bound_by_the_tool(run) -> None:
     cells = limits.label_cells(run[0], run[2]).set_index(["arm", "workload"])
-    assert cells.loc[("lrs-z1", "randwrite-qd1"), "binds"].startswith(
-        "the tool's own concurrency: 1 outstand"
-    )
+    read = run[0]["workload"].eq("randread-qd1")
+    deeper = run[0][read].assign(workload="qd2", outstanding=2, iops=2 * run[0]["iops"])
+    probed = pd.concat([run[0], deeper.assign(trial="2-" + deeper["trial"])])
+    probed = limits.label_cells(probed).set_index(["arm", "workload"])
+    assert probed.loc[("lrs-z1", "randread-qd1"), "binds"].startswith("the tool's own concurrency: 1 outst")
+    alone = cells.loc[("lrs-z1", "randwrite-qd1"), "binds"]
+    assert alone == "not known: the tool's own concurrency, or a limit that no table names"
     broken = limits.label_cells(run[0].assign(iops=run[0]["iops"] * 0.8))
     assert broken["binds"].str.startswith("not known").all()
     capped, _, series = synthetic.tables(loads=(synthetic.DEEP_WRITE,))
@@ -296,7 +300,7 @@ def test_replicates_of_one_stratum_speak_for_disks_of_that_stratum() -> None:
     general, these = (by_scope(found)[scope] for scope in ("disks like these", "these disks"))
     assert (general["nearest_zone"], these["nearest_zone"]) == ("westeurope-az1", "")
     assert "interval for disks like these whose nearest zone is westeurope-az1 is ±" in general["warnings"]
-    assert found.strata.empty and not these["warnings"]
+    assert found.strata.empty and these["warnings"].startswith("nothing shows whether these single I/Os")
     mixed = compare(read_from_zones(["1", "2", "1"]), [READ], None, {})
     assert set(mixed.table["nearest_zone"]) == {""}
 

@@ -208,3 +208,48 @@ def test_why_does_not_know_of_a_deep_cell_alone() -> None:
     (found,) = diagnosis.findings(measured({"lrs-z1": [(32, 9.0)]}))
     assert found.verdict == Diagnosis.UNKNOWN and "no cell at depth 1" in found.cause
     assert found.remedy == "the same load at queue depth 1 beside it would tell"
+
+
+def test_single_ios_that_stand_still_cannot_be_told_from_a_limit_until_a_probe_shows_it() -> None:
+    still = {"lrs-z1": [(1, 2.2)], "zrs-z1": [(1, 2.2)]}
+    item = DEEP.model_copy(update={"workload": "d1"})
+    compared = compare(measured(still, noise=0.0005), [item], None, {})
+    row = compared.table.iloc[1]
+    assert row["verdict"] == "inconclusive" and "cannot be told from a limit" in row["warnings"]
+    assert "measure the same load at twice the depth as well" in row["warnings"] and math.isnan(row["ratio"])
+    probed = {arm: [(1, 2.2), (2, 2.25)] for arm in still}
+    row = compare(measured(probed, noise=0.0005), [item], None, {}).table.iloc[1]
+    assert row["verdict"] == "equivalent within 5 %" and row["warnings"] == ""
+    moving = compare(measured(still, noise=0.01), [item], None, {}).table.iloc[1]
+    assert moving["verdict"] == "equivalent within 5 %"
+    assert moving["warnings"].startswith("nothing shows whether these single I/Os sit on a limit")
+
+
+def test_a_probe_on_the_same_rate_shows_the_limit_on_one_machine_of_two() -> None:
+    held = measured({"lrs-z1": [at(1, 300), at(2, 300)]}, noise=0.001)
+    free = measured({"lrs-z1": [(1, 2.2), (2, 2.2)]}, noise=0.01).assign(replicate=2)
+    both = pd.concat([held, free.assign(trial="2-" + free["trial"])])
+    assert labels(both)["lrs-z1", "d1"] == Label.UNASSESSED
+
+
+def test_why_does_not_call_a_hidden_cap_the_tools_own_concurrency() -> None:
+    """12 in flight, of which 8.8 would do: no queue of twice the latency, and no other load shows more."""
+    trials = measured({"lrs-z1": [(1, 2.2), at(12, HIDDEN)]}, noise=0.002)
+    cells = limits.label_cells(trials)
+    found = {item.workload: item for item in diagnosis.findings(trials, None, cells)}
+    assert found["d12"].verdict == Diagnosis.UNKNOWN and "set by the tool" not in found["d12"].cause
+    assert "set by the tool's own concurrency" in found["d1"].cause
+    assert found["d1"].verdict == Diagnosis.FREE
+
+
+def test_a_trial_that_moves_within_itself_stands_on_no_cap() -> None:
+    trials = measured({"lrs-z1": [(1, 2.2)]}, noise=0.0005).assign(iops=4545.0)
+    rng = np.random.default_rng(1)
+
+    def series(spread: float) -> pd.DataFrame:
+        rates = 4545 * np.exp(rng.normal(0, spread, 30))
+        rows = {"direction": "read", "second": np.arange(1.0, 31), "iops": rates}
+        return pd.concat([pd.DataFrame(rows).assign(trial=name) for name in trials["trial"]])
+
+    assert set(limits.label_cells(trials, series(0.001))["label"]) == {Label.UNASSESSED}
+    assert set(limits.label_cells(trials, series(0.01))["label"]) == {Label.BELOW_CAP}

@@ -17,7 +17,7 @@ from support.disturbance import load_sensitive
 
 pytestmark = [pytest.mark.whole, pytest.mark.alone]
 
-DEEP = ("read-qd64", "read-qd256", "write-qd64", "write-qd256", "read-128k-qd32", "write-128k-qd32")
+DEEP = ("read-qd256", "write-qd64", "write-qd256", "read-128k-qd32", "write-128k-qd32")
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +29,10 @@ def hidden() -> Iterator[Analysis]:
         )
 
 
-def test_all_twelve_deep_cells_are_refused_and_by_no_table(hidden: Analysis) -> None:
+def test_all_ten_deep_cells_are_refused_and_by_no_table(hidden: Analysis) -> None:
     cells = hidden.compared.cells
     deep = cells[cells["workload"].isin(DEEP)]
-    assert len(deep) == 12 and set(deep["limit"]) == {""} and deep["share"].max() < 0.85
+    assert len(deep) == 10 and set(deep["limit"]) == {""} and deep["share"].max() < 0.85
     with load_sensitive():
         assert (deep["in_flight"] > 2.5 * deep["needed"]).all()
         assert set(deep["label"]) == {"saturated, limit not known"}
@@ -51,6 +51,19 @@ def test_no_verdict_on_a_latency_stands_on_them(hidden: Analysis) -> None:
         assert rate == pytest.approx(1, abs=0.05)  # equal limits are planted
 
 
+def test_a_limit_just_below_what_disks_would_reach_gives_no_false_verdict(hidden: Analysis) -> None:
+    """Single I/Os take 1.41 times as long; both arms of 12 wait 1.4 and 1.5 times as long as they would."""
+    cells = hidden.compared.cells
+    just_below = cells[cells["workload"] == "read-qd12"]
+    rows = hidden.comparisons[hidden.comparisons["workload"] == "read-qd12"]
+    assert not rows["verdict"].str.startswith("equivalent").any()
+    assert (rows.loc[rows["verdict"] == "difference", "ratio"] > 1).all()
+    # A busy machine may hold 12 in flight back more than the limit does, which 256 then show.
+    held = just_below[~just_below["shown"]]
+    assert len(held) == 0 or rows["diff_ms"].isna().all()
+    assert not held["binds"].str.startswith("the tool's own").any()
+
+
 def test_cells_without_a_queue_keep_their_ratio(hidden: Analysis) -> None:
     cells = hidden.compared.cells
     rows = hidden.comparisons[hidden.comparisons["scope"] == "these disks"].set_index("workload")
@@ -60,22 +73,24 @@ def test_cells_without_a_queue_keep_their_ratio(hidden: Analysis) -> None:
     (ratio,) = drawn.loc[drawn["workload"] == "read-qd1", "ratio"]  # intervals of two blocks hold much
     assert ratio == pytest.approx(3.1 / 2.2, rel=0.1)
     with load_sensitive():
-        assert set(cells.loc[~cells["workload"].isin(DEEP), "label"]) == {"below cap"}
+        assert set(cells.loc[~cells["workload"].isin([*DEEP, "read-qd12"]), "label"]) == {"below cap"}
         for load in ("read-qd1", "read-qd3"):  # the noise of machines and disks is 1 %
             assert rows.loc[load, "ci_low"] < most * 1.02 and rows.loc[load, "ci_high"] > least / 1.02
 
 
 def test_why_names_the_saturation_and_no_limit(hidden: Analysis) -> None:
     findings = diagnosis.findings(hidden.trials, hidden.tables.series, hidden.compared.cells)
+    findings = diagnosis.findings(hidden.trials, hidden.tables.series, hidden.compared.cells)
     text = of_runs.of_run(str(hidden.run.folder))
     with load_sensitive():
-        assert sum(finding.verdict == Diagnosis.SATURATED for finding in findings) == 12
-        assert "saturated, limit not known: 12 of 22 cells" in text
+        queues = sum(finding.verdict == Diagnosis.SATURATED for finding in findings)
+        assert 10 <= queues <= 12  # those of 12 in flight may be as well
+        assert f"saturated, limit not known: {queues} of 22 cells" in text
         assert "throttling by the host or the account" in text
 
 
 def test_the_answer_and_the_figure_say_so(hidden: Analysis) -> None:
     with load_sensitive():
         assert "a limit that is not known sets the rate" in hidden.iops_and_caps.title
-        assert "12 cells saturated by a limit that is not known" in hidden.iops_and_caps.description
+        assert "cells saturated by a limit that is not known" in hidden.iops_and_caps.description
         assert "refused" in hidden.ratios.description

@@ -309,6 +309,7 @@ class Design(Record):
     over once, in random order, unless `no_overwrite` says why not.
     `evidence_s` is how long each cell that may sit on a limit is measured once more, at the end, for metrics
     of the platform, which come one a minute; 0 for not at all (`throttling.expected`).
+    `probe_s` is the length of the probes that show that single I/Os are on no limit; 0 for none (`probes`).
     """
 
     replicates: Annotated[int, Field(ge=1, le=99)] = 1
@@ -318,6 +319,7 @@ class Design(Record):
     hours_between_blocks: Annotated[float, Field(ge=0, le=24, strict=False, allow_inf_nan=False)] = 0.0
     settle_s: Annotated[float, Field(ge=0, le=3600, strict=False, allow_inf_nan=False)] = 0.0
     evidence_s: Annotated[float, Field(ge=0, le=3600, strict=False, allow_inf_nan=False)] = 0.0
+    probe_s: Annotated[float, Field(ge=0, le=3600, strict=False, allow_inf_nan=False)] = 0.0
     no_overwrite: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     # No run starts that is expected to cost more, with a margin; see diskbook.cost.budget.
     max_cost_usd: Annotated[float, Field(gt=0, strict=False, allow_inf_nan=False)] | None = None

@@ -26,6 +26,7 @@ from diskbook.selftest import (
     coverage_cells,
     coverage_docs,
     coverage_knee,
+    coverage_limits,
     coverage_noise,
     coverage_outlooks,
     coverage_percentiles,
@@ -65,6 +66,7 @@ PARTS = {
     "knees": Part(coverage_knee, 4_000, 2_000),
     "runs beside runs": Part(coverage_runs, 4_000, 500),
     "outlooks": Part(coverage_outlooks, 4_000, 500),
+    "hidden limits": Part(coverage_limits, 160, 40),
 }
 
 LEGEND = """\

@@ -13,6 +13,7 @@ from diskbook.base.errors import UsageError
 from diskbook.selftest import (
     coverage_cells,
     coverage_knee,
+    coverage_limits,
     coverage_noise,
     coverage_outlooks,
     coverage_percentiles,
@@ -186,6 +187,20 @@ def of_stationarity(rows: Iterable[coverage_stationarity.Row]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
+def of_limits(rows: Iterable[coverage_limits.Row]) -> str:
+    """What the analysis says of planted limits, as a Markdown table: a line a limit, over designs."""
+    heads = ("Limit on", "Times below", "False, %", "Decided where moved, %", "Refused, %", "In ms, %")
+    by_limit: dict[tuple[str, str], list[coverage_limits.Row]] = {}
+    for row in rows:
+        times = "" if math.isnan(row.cell.times) else f"{row.cell.times:g}"
+        by_limit.setdefault((row.cell.place, times), []).append(row)
+    lines = [heads, tuple("---" for _ in heads)]
+    for limit, here in by_limit.items():
+        shares = ([getattr(row, name) for row in here] for name in ("false", "decided", "refused", "latency"))
+        lines.append((*limit, *("" if all(map(math.isnan, share)) else _range(share) for share in shares)))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def _range(shares: Sequence[float]) -> str:
     known = [100 * share for share in shares if not math.isnan(share)]
     return f"{min(known):.1f} to {max(known):.1f}" if known else "none printed"
@@ -204,6 +219,7 @@ def write(
     knees: Iterable[coverage_knee.Row],
     runs: Iterable[coverage_runs.Row],
     outlooks: Iterable[coverage_outlooks.Row],
+    limits: Iterable[coverage_limits.Row],
 ) -> None:
     """Put tables into a document, between its two marks.
 
@@ -223,6 +239,7 @@ def write(
         "Outlooks: share of runs in which a width that is said with 80 % comes true": table(
             of_outlooks(outlooks)
         ),
+        "Hidden limits": of_limits(limits),
     }
     text = "\n\n".join(f"### {head}\n\n{body}" for head, body in tables.items())
     files.write_atomic(path, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")

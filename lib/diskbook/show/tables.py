@@ -18,6 +18,7 @@ from diskbook.stats.percentiles import APART
 from diskbook.tables.enough import needed
 from diskbook.tables.held_rate import Start
 from diskbook.tables.vocabulary import GateStatus, Label, Scope, Verdict
+from diskbook.throttling import saturation
 
 METRICS = {
     "lat_mean_ms": "mean latency",
@@ -273,9 +274,10 @@ def percentiles(
 ) -> Html:
     """Percentiles of cells below caps, of a typical trial and of all I/Os, as far as there are I/Os enough.
 
-    Footnotes mark where the two disagree, and cells of which nothing tells whether they wait in a queue.
+    Footnotes mark where the two disagree, and cells of which nothing tells whether they wait in a queue. Deep
+    cells that may sit on a limit are left out.
     """
-    below = cells.loc[cells["label"].isin(_BELOW), ["arm", "workload", "label"]]
+    below = cells.loc[cells["label"].isin(_BELOW) & ~saturation.is_open(cells), ["arm", "workload", "label"]]
     frame = frame.merge(below, on=["arm", "workload"])
     notes: dict[str, int] = {}
     rows = []

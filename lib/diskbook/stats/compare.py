@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from diskbook.stats import ratios, verdicts
 from diskbook.stats.gates import Gate
 from diskbook.stats.gates.data import DATA, MEMORY
 from diskbook.stats.gates.design import hides_general, of_machines, unpaired
-from diskbook.stats.gates.limits import CAP, SATURATION, without_interval
+from diskbook.stats.gates.limits import CAP, NOTHING_SHOWS, SATURATION, without_interval
 from diskbook.stats.gates.plan import Plan
 from diskbook.stats.gates.state import Conditioning
 from diskbook.stats.gates.tool import TOOL
@@ -24,6 +25,7 @@ from diskbook.stats.plausibility import Asked, Doubt, one_rate
 from diskbook.stats.view import Named, Pair, View, by_stratum
 from diskbook.tables.schema import COMPARISONS, GATES, STRATA
 from diskbook.tables.vocabulary import GateStatus, Scope, Verdict
+from diskbook.throttling.saturation import LIMIT_LIKE
 
 __all__ = ["Compared", "Named", "compare"]
 
@@ -123,7 +125,7 @@ def compare(
     for numbers in _estimated(view, pairs, level):
         findings = view.findings(*numbers.pair, numbers.log_ratios, numbers.outliers, numbers.estimates)
         gate_rows += [_gate_row(numbers.pair[0], gate) for gate in findings]
-        general, these = _drafts(numbers, findings, view)
+        general, these = _drafts(numbers, findings, view, level)
         if not general.refused and not hides_general(findings):
             by_zone = by_stratum(view, numbers.pair, numbers.log_ratios, level)
             strata_rows += [_stratum_row(numbers.pair, *stratum) for stratum in by_zone.items()]
@@ -158,6 +160,8 @@ class _Draft:
     nearest_zone: str = ""
     note: str = ""
     lat_start: str = ""
+    single: ratios.Estimate | None = None
+    """Of single I/Os, which have to show the same, where nothing shows that no limit holds the cells."""
 
     @property
     def decided(self) -> Verdict | None:
@@ -201,17 +205,25 @@ def _estimated(view: View, pairs: Sequence[Pair], level: float) -> list[_Numbers
     return [by_place[place] for place in range(len(pairs))]
 
 
-def _drafts(numbers: _Numbers, findings: list[Gate], view: View) -> list[_Draft]:
+def _drafts(numbers: _Numbers, findings: list[Gate], view: View, level: float) -> list[_Draft]:
     """Both scopes of a comparison, the general one first, without intervals where a gate withholds them."""
     withheld = without_interval(findings)
     reasons = withheld or hides_general(findings), withheld
     estimates = map(_without_interval, numbers.estimates, reasons)
-    item = numbers.pair[0]
+    item, direction = numbers.pair
+    load = view.single(item)
+    of_single = ratios.estimates(view.log_ratios(item.metric, [(load, direction)])[0], level) if load else []
     general, these = (
         _Draft(
-            *numbers.pair, estimate, numbers.level, findings, view.pairing(item), lat_start=_start(view, item)
+            *numbers.pair,
+            estimate,
+            numbers.level,
+            findings,
+            view.pairing(item),
+            lat_start=_start(view, item),
+            single=single,
         )
-        for estimate in estimates
+        for estimate, single in itertools.zip_longest(estimates, of_single)
     )
     nearest_zone = "" if general.estimate.reason else view.strata(item).nearest
     return [replace(general, nearest_zone=nearest_zone), these]
@@ -291,6 +303,8 @@ def _notes(draft: _Draft) -> list[str]:
     general = estimate.scope is Scope.LIKE_THESE and not estimate.reason
     if general and estimate.n_replicates < FEW_REPLICATES and not withheld:
         notes.append(_few_replicates(estimate, draft.nearest_zone))
+    if draft.item.metric.startswith("lat") and not withheld:
+        notes += [gate.words for gate in draft.findings if gate.cause == NOTHING_SHOWS]
     return notes
 
 
@@ -304,11 +318,12 @@ def _difference(draft: _Draft) -> dict[str, float]:
 
     A log ratio L at the level G (the geometric mean of both arms) is a difference of 2 G sinh(L / 2), which
     is exactly arm minus base arm. G is taken as known: it is common to both arms. So a difference has the
-    sign of its ratio, and its interval leaves out 0 where that of the ratio leaves out 1. NaN for rates, and
-    where the ratio is withheld or refused.
+    sign of its ratio, and its interval leaves out 0 where that of the ratio leaves out 1. NaN for rates,
+    where the ratio is withheld or refused, and where nothing shows that no limit holds the cells: a limit
+    may keep a ratio, but not a difference.
     """
     names = ("diff_ms", "diff_low_ms", "diff_high_ms")
-    if draft.refused or not draft.item.metric.startswith("lat"):
+    if draft.refused or draft.single or not draft.item.metric.startswith("lat"):
         return dict.fromkeys(names, math.nan)
     estimate = draft.estimate
     logs = np.log([estimate.ratio, estimate.low, estimate.high])
@@ -371,10 +386,22 @@ def _verdict(draft: _Draft, p_adjusted: float, p_equivalence: float, alpha: floa
         return draft.decided, ""
     item, estimate = draft.item, draft.estimate
     verdict = verdicts.decide(estimate, p_adjusted, p_equivalence, item.margin, item.family, alpha)
+    if verdict is not Verdict.INCONCLUSIVE and not _confirmed(draft, verdict, alpha):
+        return Verdict.INCONCLUSIVE, f"{LIMIT_LIKE}: single I/Os do not show the same"
     excludes_one = not estimate.reason and (estimate.low > 1 or estimate.high < 1)
     if verdict is Verdict.INCONCLUSIVE and excludes_one and item.family != "control":
         return verdict, "the interval leaves out 1, but not after allowing for the other comparisons made"
     return verdict, ""
+
+
+def _confirmed(draft: _Draft, verdict: Verdict, alpha: float) -> bool:
+    """Whether single I/Os show the same, where a limit may make what a deep load shows."""
+    single, margin = draft.single, draft.item.margin
+    if single is None:
+        return True
+    p_values = single.p_difference, single.p_equivalence(margin)
+    same_side = (single.ratio > 1) == (draft.estimate.ratio > 1) or verdict is Verdict.EQUIVALENT
+    return same_side and verdicts.decide(single, *p_values, margin, draft.item.family, alpha) is verdict
 
 
 def _gate_row(item: Named, gate: Gate) -> dict[str, str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 
 from diskbook.stats import (
+    at_depth,
     cell_checks,
     drift,
     guests,
@@ -34,8 +35,11 @@ from diskbook.tables.vocabulary import GateStatus
 from diskbook.throttling import limits
 
 DIRECTIONS = ("commit", "read", "write")
+LATENCY = "lat_mean_ms"
 Pair = tuple["Named", str]
 """A comparison and one of its directions."""
+LoadPair = tuple["Named | Load", str]
+"""A comparison, or another load of its arms, and one direction."""
 
 
 class Named(Protocol):
@@ -48,6 +52,14 @@ class Named(Protocol):
     pairing: Any
     family: Any
     margin: float
+
+
+class Load(NamedTuple):
+    """A load that two arms have."""
+
+    arm: str
+    base_arm: str
+    workload: str
 
 
 class View:
@@ -76,6 +88,7 @@ class View:
         self.mismatches, self.plan, self.conditioning = mismatches, plan, conditioning or {}
         self.cells = limits.label_cells(trials, parts, consumed_pct, totals)
         self.labels, self._consumed_pct = _by_cell(self.cells), consumed_pct or {}
+        self._closed = _closed(self.cells)
         self.checks = _by_cell(cell_checks.cell_checks(trials, parts, totals).reset_index())
         self.guests = guests.by_cell(self.rows, guest)
         self.starts = held_rate.starts(self.rows)
@@ -110,7 +123,7 @@ class View:
             self._grids[metric] = grid(self.rows, metric)
         return self._grids[metric]
 
-    def log_ratios(self, metric: str, pairs: Sequence[Pair]) -> np.ndarray:
+    def log_ratios(self, metric: str, pairs: Sequence[LoadPair]) -> np.ndarray:
         """Log ratio of every block that measured both arms, [comparison, replicate, block]."""
         arm, base = self._both(mean_over_repeats(np.log(self.grid(metric).values)), metric, pairs)
         difference: np.ndarray = arm - base
@@ -143,6 +156,24 @@ class View:
             [ratios.widened(estimate, ratios.rounding_of(arm, base)) for estimate in scopes]
             for scopes, arm, base in zip(ratios.estimates_of_many(log_ratios, level), *both, strict=True)
         ]
+
+    def single(self, item: Named) -> Load | None:
+        """Load whose latencies those of a deep one are held against; None where there is no need, or none.
+
+        It is the one of fewest I/Os in flight, of the kind and block size, that both arms have. There is no
+        need where other loads show that no limit holds the two cells, or where a rate was held.
+        """
+        cells = [self.labels.get((name, item.workload), {}) for name in (item.arm, item.base_arm)]
+        if not item.metric.startswith("lat") or not any(limit_gates.is_open(cell) for cell in cells):
+            return None
+        kind = cells[0]["kind"], cells[0]["block_size_bytes"]
+        arm, base = (self._closed.get((name, *kind), {}) for name in (item.arm, item.base_arm))
+        depths = [
+            (arm[load][0], -min(arm[load][1], base[load][1]), load)
+            for load in arm.keys() & base.keys()
+            if arm[load][0] < cells[0]["outstanding"]
+        ]
+        return Load(item.arm, item.base_arm, min(depths)[2]) if depths else None
 
     def strata(self, item: Named) -> Strata:
         """Physical zones and nearest zones of the comparison's replicates."""
@@ -184,7 +215,7 @@ class View:
             little,
             data.rate_gate(cells, self.provenance),
             self._cap_gate(arms, labels),
-            limit_gates.saturation_gate(arms, labels),
+            limit_gates.saturation_gate(arms, labels, self._apart(item, direction)),
             limit_gates.credit_gate(cells),
             plausible_gate(arms, [self._doubts_of(key, little) for key in keys], item.metric),
             data.stationarity_gate(cells),
@@ -230,6 +261,16 @@ class View:
         by_arm = self.conditioning
         return state.state_gate(arms, by_arm, (arm, base, ratio), n_blocks, item.margin, self.provenance)
 
+    def _apart(self, item: Named, direction: str) -> str:
+        """Say that the ratio of latencies at depth is not that of single I/Os, where that is so."""
+        single = self.single(item)
+        if single is None:
+            return ""
+        means = mean_over_repeats(np.log(self.grid(LATENCY).values))
+        both = np.stack(self._both(means, LATENCY, [(item, direction), (single, direction)]))
+        difference = at_depth.apart(both[:, 0], both[:, 1], item.margin)
+        return "" if difference is None else limit_gates.apart_words(difference, single.workload)
+
     def _moved_by_losses(self, pair: Pair, cells: Sequence[Mapping[Any, Any]]) -> float:
         """How far lost and repeated trials may have moved the log ratio; 0 where nothing is known of it."""
         arm, base = (
@@ -241,7 +282,9 @@ class View:
         moved = losses.shift((arm, base), *self._both(np.log(self.grid(metric).values), metric, [pair]))
         return float(np.nan_to_num(moved[0]))
 
-    def _both(self, means: np.ndarray, metric: str, pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
+    def _both(
+        self, means: np.ndarray, metric: str, pairs: Sequence[LoadPair]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Values of arm and base arm of every comparison; NaN for cells that are not there."""
         padded = np.concatenate([means, np.full((1, *means.shape[1:]), np.nan)])
         places = self.grid(metric).keys
@@ -258,6 +301,15 @@ def by_stratum(view: View, pair: Pair, log_ratios: np.ndarray, level: float) -> 
     if not of_item.mixed:
         return {}
     return strata.by_stratum(of_item, view.grid(item.metric).replicates, log_ratios, level)
+
+
+def _closed(cells: pd.DataFrame) -> dict[tuple[Any, ...], dict[str, tuple[float, int]]]:
+    """I/Os in flight and trials of each closed loop, by arm, kind and block size, and by workload."""
+    loads: dict[tuple[Any, ...], dict[str, tuple[float, int]]] = {}
+    for cell in cells[cells["closed"]].to_dict("records"):
+        key = cell["arm"], cell["kind"], cell["block_size_bytes"]
+        loads.setdefault(key, {})[cell["workload"]] = cell["outstanding"], cell["n_trials"]
+    return loads
 
 
 def _by_cell(table: pd.DataFrame) -> dict[tuple[str, str], dict[Any, Any]]:

@@ -18,7 +18,7 @@ from diskbook.base.units import MB
 from diskbook.tables.series import diagnose
 from diskbook.tables.totals import CELL
 from diskbook.tables.vocabulary import Label
-from diskbook.throttling import limits, predict
+from diskbook.throttling import limits, predict, saturation
 from diskbook.throttling.limits import LIMITS
 
 
@@ -51,6 +51,8 @@ _FIND_IT = (
     "for a latency, queue depth 1 or a held rate well below this one; to find the limit, another disk beside "
     "it (a limit of host or account holds both together) and the platform's own metrics"
 )
+_SHALLOWER = "the same load at queue depth 1 beside it would tell"
+_DEEPER = "the same load at twice the queue depth beside it would tell: below a limit it has a higher rate"
 _SUSPECTS = (
     "throttling by the host or the account, a cap of another disk or VM size than the one named, how many "
     "I/Os the disk works on at once, or the processors of the machine that measures"
@@ -177,9 +179,10 @@ def _ordinary(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, 
         return Finding(
             *name, Diagnosis.UNKNOWN, cause, "a size whose limits Azure names, or a lower rate beside it"
         )
-    if row["label"] == Label.UNASSESSED:
-        cause = f"{_binds(row)}; {_nearest(row)}; {row['evidence']}"
-        return Finding(*name, Diagnosis.UNKNOWN, cause, "the same load at queue depth 1 beside it would tell")
+    if row["label"] == Label.UNASSESSED or (row["closed"] and not row["shown"]):
+        cause = "; ".join(filter(None, [_binds(row), _nearest(row), row["evidence"]]))
+        deeper = not row["evidence"] or saturation.LIMIT_LIKE in row["evidence"]
+        return Finding(*name, Diagnosis.UNKNOWN, cause, _DEEPER if deeper else _SHALLOWER)
     return Finding(*name, Diagnosis.FREE, f"{_binds(row)}; {_nearest(row)}", _more(row))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from diskbook.base.units import MB
 from diskbook.reference import catalog
-from diskbook.scenario import caps, schedule
+from diskbook.scenario import caps, probes, schedule
 from diskbook.scenario.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.scenario.schedule import Block
 from diskbook.throttling import volume_bound, volume_setups
@@ -174,6 +174,8 @@ def _unfit(scenario: Scenario, load: Workload) -> str:
     """Say why a load needs no longer trial, or cannot have one; empty where it can."""
     if load.runtime_s >= LEAST_EVIDENCE_S:
         return f"its own trials of {load.runtime_s:g} s hold whole minutes"
+    if load.name.endswith(probes.SUFFIX):
+        return "it is a probe, which nothing is compared with"
     if load.verbatim is not None:
         return "its line says how long it runs"
     if load.region == "unwritten":

@@ -14,7 +14,7 @@ import numpy as np
 
 from diskbook.base.lazily import Lazily
 from diskbook.base.units import MB
-from diskbook.tables.series import Samples, flat_trials
+from diskbook.tables.series import Samples, flat_trials, moving_trials
 from diskbook.tables.totals import (
     CELL,
     little_error,
@@ -59,8 +59,6 @@ CONSUMED = 99.0
 _MEDIANS = ["outstanding", "block_size_bytes", "iops", "mb_s", "lat_mean_ms", "share", "rate_offered"]
 BY_PLATFORM = "the platform reports"
 """How evidence begins that the platform's metrics give."""
-GROWN = 1.1
-"""Multiple of a rate from which on a deeper load is said to give more."""
 KNEE_FACTOR = 2.0
 """Multiple of the depth that a rate needs at the unqueued latency, beyond which depth buys nothing."""
 
@@ -209,16 +207,19 @@ def label_cells(
     -------
     pandas.DataFrame
         One row a cell: `arm, workload, n_trials, n_on_limit, outstanding, iops, mb_s, lat_mean_ms, label,
-        limit, limit_value, share, evidence, in_flight, needed, one_rate, predicted_lat_ms, binds`; `needed`
-        are the I/Os in flight that the rate needs by the latency of a single one; `one_rate` names the depths
-        that give one rate; `binds` says what sets the rate, and only what something shows.
+        limit, limit_value, share, evidence, in_flight, needed, one_rate, shown, closed, predicted_lat_ms,
+        binds`;
+        `needed` are the I/Os in flight that the rate needs by the latency of a single one; `one_rate` names
+        the depths that give one rate; `shown` says whether another load shows that no limit holds it; `binds`
+        says what sets the rate, and only what something shows.
     """
     totals = trial_totals(trials) if totals is None else totals
     totals = totals.join(binding_limit(totals))
     totals["flat"] = totals["trial"].isin(flat_trials(series))
+    totals["moves"] = totals["trial"].isin(moving_trials(series))
     cells = _cells(totals)
     queues = saturation.judge(totals, cell_codes(totals)[0], cells)
-    cells = cells.join(queues[["in_flight", "needed", "one_rate"]])
+    cells = cells.join(queues[["in_flight", "needed", "one_rate", "shown", "closed"]])
     labels = queues["saturation"].where(queues["saturation"] != "", Label.BELOW_CAP).tolist()
     evidence, records = queues["queue"].tolist(), cells.to_dict("records")
     for place, cell in enumerate(records):
@@ -230,11 +231,7 @@ def label_cells(
     cells["label"] = cells["label"].mask(open_, Label.LIMIT_NOT_KNOWN)
     iops_limit = _limit_as_iops(cells)
     cells["predicted_lat_ms"] = 1000.0 * cells["outstanding"] / iops_limit.where(cells["n_on_limit"] > 0)
-    grows = _grows(cells)
-    cells["binds"] = [
-        _binds({**cell, "grows": of_cell})
-        for cell, of_cell in zip(cells.to_dict("records"), grows, strict=True)
-    ]
+    cells["binds"] = [_binds(cell) for cell in cells.to_dict("records")]
     return cells
 
 
@@ -248,8 +245,8 @@ def _binds(cell: Mapping[Any, Any]) -> str:
     """Say what sets the rate of a cell: a limit, the rate offered, or the tool's own concurrency.
 
     A closed loop below every limit runs at threads x queue depth / latency: more of either gives more rate,
-    until a limit is reached, and the rate says nothing that the latency does not. Where no limit is known,
-    only a rate that grows with depth shows that.
+    until a limit is reached, and the rate says nothing that the latency does not. Only a higher rate of
+    another load shows that.
     """
     if cell["label"] in (Label.CAPPED, Label.NEAR_A_CAP, Label.SATURATED):
         return _holds(cell)
@@ -266,27 +263,9 @@ def _concurrency(cell: Mapping[Any, Any]) -> str:
         return "not known: the queue was not kept full, or the offered rate not reached"
     if cell["one_rate"]:
         return "not known, likely a cap that nobody named"
-    unlimited = np.isnan(cell["share"]) or cell["label"] == Label.LIMIT_NOT_KNOWN
-    if cell["label"] == Label.UNASSESSED or (unlimited and not cell["grows"]):
+    if cell["label"] == Label.UNASSESSED or not cell["shown"]:
         return "not known: the tool's own concurrency, or a limit that no table names"
     return f"the tool's own concurrency: {cell['outstanding']:.0f} outstanding / {cell['lat_mean_ms']:.2f} ms"
-
-
-def _grows(cells: pd.DataFrame) -> np.ndarray:
-    """Whether each cell's rate shows that depth sets it: a deeper one has more, or it needs all its I/Os.
-
-    The rate of a cell on a cap is that of every deeper one; a rate near to that of as many single I/Os has
-    grown with depth so far.
-    """
-    alike = cells.groupby(["arm", "kind", "block_size_bytes"], sort=False, dropna=False).indices.values()
-    depth, rate = (cells[name].to_numpy(float) for name in ("outstanding", "iops"))
-    grown = (cells["in_flight"] < saturation.CLEAR * cells["needed"]).to_numpy(bool, copy=True)
-    for places in alike:
-        order = places[np.argsort(depth[places], kind="stable")]
-        most = np.append(np.maximum.accumulate(np.nan_to_num(rate[order])[::-1])[::-1], 0.0)
-        deeper = np.searchsorted(depth[order], depth[order], side="right")
-        grown[order] |= most[deeper] > GROWN * rate[order]
-    return grown
 
 
 def _holds(cell: Mapping[Any, Any]) -> str:

@@ -8,6 +8,11 @@ I/Os, are judged by that and not by their depth. So the multiple is latency / L1
 Without a single I/O to judge by, the shallowest cell below a limit stands in for it: its latency is at least
 L1, so that it can show a queue. That there is none it shows only as far as the rate grew with depth from
 there on, since a rate is a concave function of depth, and nothing at none.
+
+A limit just below what the disk would reach makes a shorter queue. Another cell of the arm, kind and block
+size that reached a higher rate shows that no limit holds a cell (`shown`). Of the others, one whose rate
+stands still as rates on a cap do cannot be told from one on a limit: a deep cell, where its single I/Os move
+more from trial to trial, and single I/Os.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import special
 
 from diskbook.base.lazily import Lazily
 from diskbook.tables.vocabulary import Label
@@ -42,6 +48,13 @@ APART = 1.1
 """Factor between two latencies of single I/Os from which on equal rates at depth are no property of disks."""
 FIRM = 3
 """Trials of a replicate from which on its own median counts."""
+GROWN = 1.1
+"""Multiple of a cell's rate that shows, where another load reached it, that no limit holds the cell."""
+OF_A_CAP = 0.0013
+"""Standard deviation of log rates on a cap from trial to trial (Azure VM Noise 2024: 0.0002 to 0.0013)."""
+STILL_ALPHA = 0.01
+"""Chance that a rate on such a cap moves more, and that a deep rate on none moves as little by chance."""
+LIMIT_LIKE = "cannot be told from a limit"
 
 NO_SHALLOW_CELL = "no cell at depth 1 of this arm, kind and block size to judge by"
 _GROUP = ["arm", "kind", "block_size_bytes"]
@@ -50,7 +63,11 @@ _ALIKE_LOAD = ["kind", "block_size_bytes", "outstanding"]
 
 @dataclass(frozen=True)
 class _Cells:
-    """Cells of a run as arrays, one element a cell; `latency_ms` and `n_trials` are [cell, replicate]."""
+    """Cells of a run as arrays, one element a cell; `latency_ms`, `rate`, `n_trials` are [cell, replicate].
+
+    `squares` and `df` are of log rates around their means in each replicate; `moves` says that most trials
+    move within themselves (`series.moving_trials`).
+    """
 
     table: pd.DataFrame
     arm: np.ndarray
@@ -60,7 +77,11 @@ class _Cells:
     closed: np.ndarray
     below: np.ndarray
     steady: np.ndarray
+    moves: np.ndarray
+    squares: np.ndarray
+    df: np.ndarray
     latency_ms: np.ndarray
+    rate: np.ndarray
     n_trials: np.ndarray
 
 
@@ -95,6 +116,12 @@ class _Finding:
     one_rate: bool = False
 
 
+def is_open(cells: pd.DataFrame) -> pd.Series:
+    """Whether cells have several I/Os in flight, and no other load shows that no limit holds them."""
+    open_: pd.Series = cells["closed"] & (cells["outstanding"] > 1) & ~cells["shown"]
+    return open_
+
+
 def judge(totals: pd.DataFrame, code: np.ndarray, cells: pd.DataFrame) -> pd.DataFrame:
     """Say for every cell whether a queue makes its latency, from its rate and the other cells of the run.
 
@@ -112,28 +139,34 @@ def judge(totals: pd.DataFrame, code: np.ndarray, cells: pd.DataFrame) -> pd.Dat
     pandas.DataFrame
         Index as `cells`; `saturation` (`Label.SATURATED`, `Label.UNASSESSED` or ""), `queue` (why; "" for
         neither), `in_flight`, `needed`: the I/Os that the rate needs in flight (NaN where no shallow
-        cell tells), and `one_rate`: the depths that give one rate, in words ("" where none do).
+        cell tells), `one_rate`: the depths that give one rate, in words ("" where none do), `shown`: whether
+        another cell of the arm, kind and block size reached a higher rate in every replicate, and `closed`:
+        whether neither a rate nor a pause held the load back.
     """
     labels, words, one_rate = ([""] * len(cells) for _ in range(3))
     needed = np.full(len(cells), np.nan)
     arrays = _arrays(totals, code, cells)
-    for finding in _findings(arrays):
+    shown = _shown(arrays)
+    for finding in _findings(arrays, shown):
         place = finding.place
         if finding.one_rate:
             one_rate[place] = one_rate[place] or finding.why
         if labels[place] != Label.SATURATED:
-            labels[place], words[place] = finding.label, finding.why
+            if finding.label or not labels[place]:
+                labels[place], words[place] = finding.label, finding.why
             needed[place] = np.fmax(needed[place], finding.needed)
     columns = {"saturation": labels, "queue": words, "in_flight": arrays.in_flight, "needed": needed}
-    columns["one_rate"] = one_rate
+    columns |= {"one_rate": one_rate, "shown": shown, "closed": arrays.closed}
     return pd.DataFrame(columns, index=cells.index)
 
 
-def _findings(cells: _Cells) -> Iterator[_Finding]:
+def _findings(cells: _Cells, shown: np.ndarray) -> Iterator[_Finding]:
     """Judge every cell by its own arm's single I/Os first, then by equal rates over depths and arms."""
+    groups = _groups(cells.table, _GROUP)
+    for group in groups:
+        yield from _limit_like(cells, group, shown)
     if not (cells.outstanding > 1).any():
         return
-    groups = _groups(cells.table, _GROUP)
     references: dict[int, _Reference] = {}
     for group in groups:
         reference = _reference(cells, group)
@@ -161,16 +194,86 @@ def _arrays(totals: pd.DataFrame, code: np.ndarray, cells: pd.DataFrame) -> _Cel
         in_flight = iops * cells["lat_mean_ms"].to_numpy(float) / 1000.0
         in_flight = np.where(np.isnan(in_flight) & closed, outstanding, in_flight)
     replicate = np.maximum(pd.factorize(totals["replicate"])[0], 0)
-    by_place = pd.DataFrame({"cell": code, "replicate": replicate, "latency": latency})
-    medians = by_place.groupby(["cell", "replicate"])["latency"].agg(["median", "count"]).reset_index()
     shape = (len(cells), replicate.max(initial=0) + 1)
-    latency_ms, n_trials = np.full(shape, np.nan), np.zeros(shape, dtype=int)
-    where = medians["cell"].to_numpy(), medians["replicate"].to_numpy()
-    latency_ms[where], n_trials[where] = medians["median"], medians["count"]
+    place = code * shape[1] + replicate
+    squares, df, rate_medians = _spread(rate, place, shape)
     rates = pd.Series(rate).groupby(code)
     steady = ((rates.max() - rates.min()).to_numpy() <= ALIKE * iops) & (cells["n_trials"].to_numpy() > 1)
-    arm, below = cells["arm"].to_numpy(object), (cells["n_on_limit"] == 0).to_numpy()
-    return _Cells(cells, arm, outstanding, iops, in_flight, closed, below, steady, latency_ms, n_trials)
+    return _Cells(
+        table=cells,
+        arm=cells["arm"].to_numpy(object),
+        outstanding=outstanding,
+        iops=iops,
+        in_flight=in_flight,
+        closed=closed,
+        below=(cells["n_on_limit"] == 0).to_numpy(),
+        steady=steady,
+        moves=_most(totals, "moves", code, len(cells)),
+        squares=squares,
+        df=df,
+        latency_ms=_by_place(pd.Series(latency).groupby(place).median(), shape),
+        rate=rate_medians,
+        n_trials=np.nan_to_num(_by_place(pd.Series(latency).groupby(place).count(), shape)),
+    )
+
+
+def _by_place(values: pd.Series, shape: tuple[int, ...]) -> np.ndarray:
+    """Values by number of a cell and replicate as an array of this shape; NaN where there is none."""
+    return values.reindex(range(int(np.prod(shape)))).to_numpy(float).reshape(shape)
+
+
+def _spread(
+    rate: np.ndarray, place: np.ndarray, shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Squares of log rates around their means of replicates, their degrees of freedom, and medians."""
+    with np.errstate(all="ignore"):
+        logs = pd.Series(np.where(rate > 0, np.log(rate), np.nan)).groupby(place)
+    n, variance = _by_place(logs.count(), shape), _by_place(logs.var(ddof=0), shape)
+    df = np.maximum(np.nan_to_num(n) - 1, 0).sum(axis=1)
+    return np.nansum(n * variance, axis=1), df, np.exp(_by_place(logs.median(), shape))
+
+
+def _most(totals: pd.DataFrame, column: str, code: np.ndarray, n_cells: int) -> np.ndarray:
+    """Whether something holds for most trials of each cell; for none where the table has no such column."""
+    if column not in totals:
+        return np.zeros(n_cells, dtype=bool)
+    most: np.ndarray = 2 * np.bincount(code, totals[column], n_cells) > np.bincount(code, minlength=n_cells)
+    return most
+
+
+def _shown(cells: _Cells) -> np.ndarray:
+    """Whether another cell of its arm, kind and block size shows that no limit holds a cell, [cell].
+
+    It does by a higher rate, in every replicate: a limit may be one machine's.
+    """
+    shown = np.zeros(len(cells.iops), dtype=bool)
+    for group in _groups(cells.table, _GROUP):
+        rates = cells.rate[group]
+        most = np.fmax.reduce(rates, axis=0)
+        shown[group] = ((most >= GROWN * rates) | np.isnan(rates)).all(axis=1)
+    return shown
+
+
+def _limit_like(cells: _Cells, group: np.ndarray, shown: np.ndarray) -> Iterator[_Finding]:
+    """Cells whose rate stands still as on a cap, while nothing shows that no limit holds them.
+
+    Deep ones count where an F-test tells their spread from that of their arm's single I/Os.
+    """
+    singles = group[cells.closed[group] & (cells.outstanding[group] == 1)]
+    single = singles[np.argmax(cells.df[singles])] if len(singles) else -1
+    judged = cells.closed & cells.below & ~shown & ~cells.moves & (cells.df > 0)
+    for place in group[judged[group]].tolist():
+        if special.chdtrc(cells.df[place], cells.squares[place] / OF_A_CAP**2) < STILL_ALPHA:
+            continue
+        spread = float(np.sqrt(cells.squares[place] / cells.df[place]))
+        why = f"{LIMIT_LIKE}: its rate varies by {spread:.2%} from trial to trial"
+        if cells.outstanding[place] == 1:
+            yield _Finding(place, Label.UNASSESSED, f"{why}, and no other load reached a higher one")
+        elif single >= 0 and cells.df[single] > 0:
+            of_single = float(np.sqrt(cells.squares[single] / cells.df[single]))
+            times = (of_single / max(spread, 1e-9)) ** 2
+            if special.fdtrc(cells.df[single], cells.df[place], times) < STILL_ALPHA:
+                yield _Finding(place, Label.UNASSESSED, f"{why}, that of its single I/Os by {of_single:.2%}")
 
 
 def _reference(cells: _Cells, group: np.ndarray) -> _Reference:
@@ -267,11 +370,12 @@ def _over_depths(cells: _Cells, group: np.ndarray) -> Iterator[_Finding]:
 
 
 def _no_more(cells: _Cells, shallow: int, deep: int) -> bool:
-    """Whether more depth gave no more rate."""
+    """Whether more depth gave no more rate, at twice the depth in any replicate."""
     factor = cells.outstanding[deep] / cells.outstanding[shallow]
     change = abs(cells.iops[deep] / cells.iops[shallow] - 1.0)
     if factor >= DOUBLED:
-        return bool(change <= NO_MORE)
+        by_replicate = np.abs(cells.rate[deep] / cells.rate[shallow] - 1.0)
+        return bool(change <= NO_MORE or (by_replicate <= NO_MORE).any())
     return bool(factor >= DEEPER and change <= ALIKE and cells.steady[[shallow, deep]].all())
 
 

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from diskbook.stats.gates import Cell, Gate, distinct, failed, not_assessable, passed
 from diskbook.tables.vocabulary import CreditState, Label, Verdict
+from diskbook.throttling.saturation import LIMIT_LIKE
 
 CAP = "cap"
 SATURATION = "saturation"
 CREDIT = "burst credit"
+NOTHING_SHOWS = "nothing shows whether these single I/Os sit on a limit"
 OPEN_QUEUE = "whether a disk or a queue is measured is not known"
 
 
@@ -51,13 +53,15 @@ def cap_gate(arms: Sequence[str], labels: Sequence[Cell], words: Sequence[str]) 
     return passed(CAP, f"at most {100 * share:.0f} % of any known limit")
 
 
-def saturation_gate(arms: Sequence[str], labels: Sequence[Cell]) -> Gate:
+def saturation_gate(arms: Sequence[str], labels: Sequence[Cell], apart: str = "") -> Gate:
     """A cell that waits in a queue says nothing about the disk, whether or not its limit is in any table.
 
     Parameters
     ----------
     arms, labels
         Name, and row of `limits.label_cells`, of both cells.
+    apart
+        That their ratio is not that of their single I/Os, in words (`apart_words`); "" where it may be.
     """
     cells = list(zip(arms, labels, strict=True))
     saturated = [(arm, cell) for arm, cell in cells if cell["label"] == Label.SATURATED]
@@ -70,15 +74,40 @@ def saturation_gate(arms: Sequence[str], labels: Sequence[Cell]) -> Gate:
     if unassessed:
         why = " and ".join(f"{arm} ({cell['evidence']})" for arm, cell in unassessed)
         cause = f"{OPEN_QUEUE} of {why}"
-        remedy = "measure the same load at queue depth 1 as well"
+        like_a_limit = any(LIMIT_LIKE in cell["evidence"] for _, cell in unassessed)
+        depth = "twice the depth" if like_a_limit else "queue depth 1"
+        remedy = f"measure the same load at {depth} as well"
         return not_assessable(SATURATION, cause, remedy, Verdict.INCONCLUSIVE)
+    if apart:
+        remedy = "measure the same load at twice the depth as well, or at queue depth 1 alone"
+        return not_assessable(SATURATION, apart, remedy, Verdict.INCONCLUSIVE)
+    return _no_queue(labels)
+
+
+def _no_queue(labels: Sequence[Cell]) -> Gate:
+    """Say of cells without a queue what shows that."""
     if any(cell["label"] in (Label.CAPPED, Label.NEAR_A_CAP) for cell in labels):
         return passed(SATURATION, "no queue but that of a known limit")
+    if any(cell["outstanding"] == 1 and not cell["shown"] for cell in labels):
+        return not_assessable(SATURATION, NOTHING_SHOWS, "measure the same load at queue depth 2 as well")
     multiples = [cell["in_flight"] / cell["needed"] for cell in labels if cell["needed"] > 0]
     if not multiples:
         return passed(SATURATION, "single I/Os: nothing queues behind them")
     most = max(multiples)
     return passed(SATURATION, f"at most {most:.1f} times the I/Os in flight that the rate needs")
+
+
+def is_open(cell: Cell) -> bool:
+    """Whether a deep cell is on no limit that is known, and no other load shows that it is on none."""
+    known = cell and cell["label"] not in (Label.CAPPED, Label.NEAR_A_CAP)
+    return bool(known and cell["closed"] and cell["outstanding"] > 1 and not cell["shown"])
+
+
+def apart_words(difference: tuple[float, float, float], single: str) -> str:
+    """Say how far a ratio at depth lies from that of single I/Os (`at_depth.apart`)."""
+    middle, low, high = (f"{math.expm1(value):+.1%}" for value in difference)
+    ratios = f"the ratio at this depth is {middle} ({low} to {high}) from that of {single}"
+    return f"{LIMIT_LIKE}: {ratios}, as when a limit holds an arm, or as arms that slow with depth unlike"
 
 
 def credit_gate(cells: Sequence[Cell]) -> Gate:

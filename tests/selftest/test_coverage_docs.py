@@ -85,13 +85,13 @@ def test_a_cell_fails_beyond_three_standard_errors_on_either_side(coverage: floa
 def test_tables_go_between_the_marks_and_nowhere_else(tmp_path: Path) -> None:
     path = tmp_path / "doc.md"
     path.write_text(f"before\n{coverage_docs.BEGIN}\nold\n{coverage_docs.END}\nafter\n")
-    coverage_docs.write(path, [GOOD], [], [], [], [], [], [])
+    coverage_docs.write(path, [GOOD], [], [], [], [], [], [], [])
     text = path.read_text()
     assert text.startswith("before\n") and text.endswith("after\n")
     assert "old" not in text and "| a condition | these disks | 95.0 to 95.0 | 1 |" in text
     path.write_text("no marks")
     with pytest.raises(UsageError, match="put them where the tables belong"):
-        coverage_docs.write(path, [GOOD], [], [], [], [], [], [])
+        coverage_docs.write(path, [GOOD], [], [], [], [], [], [], [])
 
 
 @pytest.mark.parametrize(("content", "message"), [(None, "cannot be read"), ("no marks", "put them where")])

@@ -94,8 +94,7 @@ class View:
         self.starts = held_rate.starts(self.rows)
         self.places = cell_checks.interleaving(trials, totals)
         self.provenance = "+".join(sorted(map(str, trials["provenance"].dropna().unique())))
-        self._planned = _planned(trials)
-        self._named = directions
+        self._planned, self._named = _planned(trials), directions
         self._directions = _directions(self.rows)
         self._grids: dict[str, Grid] = {}
         self._zones = strata.places_of(self.rows)

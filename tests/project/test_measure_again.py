@@ -15,7 +15,7 @@ import pytest
 
 from support.disturbance import OtherLoad
 
-pytestmark = pytest.mark.measures
+pytestmark = pytest.mark.emulator
 
 CONFTEST = """
 import os
@@ -88,6 +88,7 @@ def test_what_others_disturbed_is_measured_again(
     assert ("not judged: other programs" in out) == (passes == 9)
 
 
+@pytest.mark.measures
 def test_nothing_is_repeated_on_a_quiet_machine(tmp_path: Path) -> None:
     other = OtherLoad("none")
     since = time.monotonic()

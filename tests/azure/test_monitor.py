@@ -30,7 +30,6 @@ from diskbook.tables import schema
 from diskbook.throttling import platform as platform_metrics
 from support import emulated, synthetic
 from support.arm_plane import SUBSCRIPTION, World, world
-from support.disturbance import load_sensitive
 
 NAMESPACE = reference_metrics.NAMESPACE
 DISK_IOPS, DISK_MB_S = "Data Disk IOPS Consumed Percentage", "Data Disk Bandwidth Consumed Percentage"
@@ -411,8 +410,9 @@ def test_a_damaged_answer_is_named(run: Run) -> None:
 # --- from a real load on an emulated disk
 
 
-@pytest.mark.measures
+@pytest.mark.emulator
 def test_what_a_real_load_does_shows_in_the_metrics(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In all seconds together as many I/Os as fio did, and in none more than the limit."""
     with tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as place:
         monkeypatch.setenv("TMPDIR", place)
         profile = tmp_path / "seconds.toml"
@@ -424,38 +424,29 @@ def test_what_a_real_load_does_shows_in_the_metrics(monkeypatch: pytest.MonkeyPa
             # 500 IOPS, and no burst since it may be shared: a busy computer can play that too.
             spec = emulated.Disk(name="disk", sku="Premium_LRS", size_gib=128, zone="1", max_shares=2)
             made.attach("vm1", made.disk(spec))
+            began = time.time()
             with Connection(host) as connection:
-                spans = [_load(connection, option) for option in ("iodepth=32", "rate_iops=50")]
-            found = _percentages(made, spans)
+                emulated.fio(
+                    connection, 0, "rw=randread", "bs=4k", "iodepth=32", "size=64m", "number_ios=1000"
+                )
+            time.sleep(1)  # a second is answered when it is over
+            percentages = _percentages(made, began, time.time())
         finally:
             lifecycle.stop("monitor")
-    capped, light = found
-    with load_sensitive():  # the light load is 10 % of the limit
-        assert 97 < capped < 105 and 9 < light < 12
+    assert sum(percentages) / 100 * 500 == pytest.approx(1000)
+    assert max(percentages) < 105
 
 
-def _load(connection: Connection, option: str) -> tuple[float, float]:
-    started = time.time()
-    emulated.fio(connection, 0, "rw=randread", "bs=4k", "time_based", "runtime=2.5", "size=64m", option)
-    return started, time.time()
-
-
-def _percentages(made: emulated.Azure, spans: list[tuple[float, float]]) -> list[float]:
-    """Highest of the whole seconds of each load."""
-    options = made.clients.options()
-    asking = MetricsClient(made.emulator.endpoint, made.clients.cloud.credential, **options)
-    vm_id = made.clients.compute.virtual_machines.get(emulated.GROUP, "vm1").id
-    found = []
-    for start, end in spans:
-        (result,) = asking.query_resources(
-            resource_ids=[vm_id],
-            metric_namespace=NAMESPACE,
-            metric_names=[DISK_IOPS],
-            timespan=(datetime.fromtimestamp(start, UTC), datetime.fromtimestamp(end, UTC)),
-            granularity=timedelta(seconds=1),
-            aggregations=["average"],
-            filter="LUN eq '0'",
-        )
-        values = [value.average for value in result.metrics[0].timeseries[0].data if value.average]
-        found.append(max(values[1:-1]))
-    return found
+def _percentages(made: emulated.Azure, start: float, end: float) -> list[float]:
+    """Part of the disk's limit that was used in each second."""
+    asking = MetricsClient(made.emulator.endpoint, made.clients.cloud.credential, **made.clients.options())
+    (result,) = asking.query_resources(
+        resource_ids=[made.clients.compute.virtual_machines.get(emulated.GROUP, "vm1").id],
+        metric_namespace=NAMESPACE,
+        metric_names=[DISK_IOPS],
+        timespan=(datetime.fromtimestamp(start, UTC), datetime.fromtimestamp(end, UTC)),
+        granularity=timedelta(seconds=1),
+        aggregations=["average"],
+        filter="LUN eq '0'",
+    )
+    return [value.average or 0.0 for value in result.metrics[0].timeseries[0].data]

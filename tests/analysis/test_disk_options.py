@@ -88,7 +88,7 @@ def test_words_and_costs(a: Analysis) -> None:
     assert disk_options.costs(a)["USD per month, idle"].min() > 20
     source = disk_options.price_source(a)
     assert "data/reference/prices.csv" in source and "inferred, not read: v2-iops" in source
-    assert list(disk_options.access_times(a)["Trials"]) == [4, 4, 4]
+    assert list(disk_options.access_times(a)["Trials"]) == [2, 2, 2]
     with load_sensitive():
         assert "drained 1" in disk_options.credit_words(a)[0]
         told = show_tables.preformatted(disk_options.diagnosis.text(disk_options.findings(a)))

@@ -1,7 +1,8 @@
 """Planted truths recovered, end to end: from a profile through SDK, SSH and fio to ratios, beside truth.json.
 
 At 99.9 %, since a 95 % interval is wrong one time in twenty by design. What the disks drew is held against
-the truth as it is, what fio saw against the truth with what a busy machine may have added.
+the truth as it is, what fio saw against the truth with what a busy machine may have added. The second run is
+judged by what the disks drew alone, so it may run beside other tests.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from diskbook.store.tables import Tables
 from support import SCENARIOS, emulated, played
 from support.disturbance import load_sensitive
 
-pytestmark = [pytest.mark.whole, pytest.mark.alone]
+pytestmark = pytest.mark.whole
 
 PLANTED = str(SCENARIOS / "planted.toml")
 LEVEL = 0.999
@@ -90,6 +91,7 @@ def estimates(tables: Tables, direction: str, level: float = LEVEL) -> tuple[Est
     return ratios.estimates(ratios.block_log_ratios(means, ARM, BASE, f"{direction}-qd1", direction), level)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("operation", ["write", "read"])
 def test_these_disks_are_measured_as_they_were_played(article: Measured, operation: str) -> None:
     _, tables, truth = article
@@ -97,12 +99,14 @@ def test_these_disks_are_measured_as_they_were_played(article: Measured, operati
     drawn, seen = (estimates(source, operation)[1] for source in (played.as_drawn(tables, truth), tables))
     assert drawn.low <= zrs / lrs <= drawn.high
     assert drawn.ratio == pytest.approx(zrs / lrs, rel=0.1)
+    _, reported = estimates(tables, operation, 0.95)
     least, most = played.as_seen(zrs / lrs, lrs, tables.trials, truth)
     with load_sensitive():
         assert seen.low <= most and least <= seen.high
-        assert drawn.high / drawn.low < 1.6  # an interval that would hold anything shows nothing
+        assert reported.high / reported.low < 1.6  # an interval that would hold anything shows nothing
 
 
+@pytest.mark.alone
 def test_the_articles_write_ratio_is_planted_and_found(article: Measured) -> None:
     _, tables, truth = article
     (zrs,), (lrs,) = (truth_of(truth, disk, "write", "population") for disk in ("zrs", "lrs"))
@@ -131,27 +135,26 @@ def test_disks_like_these_are_measured_as_the_profile_says(
     assert within.ratio == pytest.approx(realised, rel=0.05)
     # As reported: with two blocks a replicate the quantile of 99.9 % may be that of a single difference.
     _, reported = estimates(drawn, operation, 0.95)
-    with load_sensitive():
-        assert reported.high / reported.low < 1.3
-        for seen, ratio in zip(estimates(tables, operation), (planted, realised), strict=True):
-            least, most = played.as_seen(ratio, sum(lrs) / 3, tables.trials, truth)
-            assert seen.low <= most and least <= seen.high
+    assert reported.high / reported.low < 1.3
+    assert all(row["matched"] for row in truth["trials"])
+    assert played.added_ms(tables.trials, truth).min() > -played.EARLY_MS
 
 
-def test_each_trial_is_what_the_disk_played(article: Measured, two_percent: Measured) -> None:
+@pytest.mark.alone
+def test_each_trial_is_what_the_disk_played(article: Measured) -> None:
     """fio's mean less the mean of the latencies drawn in that very trial: the emulator's own bias.
 
     Of single I/Os: what waits for a cap takes longer than was drawn for it. `make bench-emulator` is the
     strict check. Latencies waited for twice, or not at all, are off by 1.3 ms or more.
     """
-    for _, tables, truth in (article, two_percent):
-        assert all(row["matched"] for row in truth["trials"])
-        added = played.added_ms(tables.trials, truth)
-        assert len(added) >= 24 and added.notna().all()
-        assert added.min() > -played.EARLY_MS
-        with load_sensitive():
-            for _, of_direction in added.groupby(tables.trials["direction"]):
-                assert of_direction.median() == pytest.approx(0, abs=0.25)
+    _, tables, truth = article
+    assert all(row["matched"] for row in truth["trials"])
+    added = played.added_ms(tables.trials, truth)
+    assert len(added) == 16 and added.notna().all()
+    assert added.min() > -played.EARLY_MS
+    with load_sensitive():
+        for _, of_direction in added.groupby(tables.trials["direction"]):
+            assert of_direction.median() == pytest.approx(0, abs=0.25)
 
 
 def test_replicates_are_measured_at_once_and_each_in_its_own_order(two_percent: Measured) -> None:
@@ -168,6 +171,7 @@ def test_replicates_are_measured_at_once_and_each_in_its_own_order(two_percent: 
     assert list(measured_order[columns].itertuples(index=False, name=None)) == planned
 
 
+@pytest.mark.alone
 def test_a_capped_cell_gets_no_latency_ratio(article: Measured) -> None:
     folder, tables, _ = article
     compared = compare(tables.trials, folder.scenario.comparison, tables.series)

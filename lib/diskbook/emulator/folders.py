@@ -54,12 +54,19 @@ def home() -> Path:
 
 def names() -> list[str]:
     """Return the names of this user's emulators, running or not."""
-    return sorted(path.name for path in home().glob("*") if NAME.fullmatch(path.name) and _is_ours(path))
+    try:
+        paths = list(home().iterdir())
+    except FileNotFoundError:
+        return []
+    return sorted(path.name for path in paths if NAME.fullmatch(path.name) and _is_ours(path))
 
 
 def _is_ours(path: Path) -> bool:
     """Whether an entry is a folder of this user, or a link that `make` set to an emulator's state."""
-    info = path.stat() if path.exists() else path.lstat()
+    try:
+        info = path.stat() if path.exists() else path.lstat()
+    except FileNotFoundError:  # it has just been removed
+        return False
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
         return path.is_symlink() and not path.exists()  # its state has gone: `remove` takes the link away
     return not path.is_symlink() or _is_marked(path.name, path.resolve())
@@ -84,8 +91,6 @@ def find(name: str) -> Path:
 def make(name: str, folder: Path | None) -> Path:
     """Return the state folder, made when missing; one elsewhere is linked from the usual place."""
     usual = home() / name
-    usual.parent.mkdir(mode=0o700, exist_ok=True)
-    home()  # somebody may have made it just before
     if folder is None:
         state = usual.resolve()
     else:
@@ -98,11 +103,19 @@ def make(name: str, folder: Path | None) -> Path:
         )
     if state.exists() and any(state.iterdir()) and not (state / CONFIG).exists():
         raise UsageError(f"{state} is not empty and holds no emulator's state: choose another folder.")
-    state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if state != usual.resolve():
-        usual.unlink(missing_ok=True)
-        usual.symlink_to(state)
-    return state
+    if state.parent != usual.parent:
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    while True:
+        with contextlib.suppress(FileExistsError):
+            usual.parent.mkdir(mode=0o700)
+        home()  # somebody else may have made it
+        with contextlib.suppress(FileNotFoundError):  # or removed it, with the last emulator
+            if state == usual.resolve():
+                state.mkdir(mode=0o700, exist_ok=True)
+            else:
+                usual.unlink(missing_ok=True)
+                usual.symlink_to(state)
+            return state
 
 
 def remove(name: str, state: Path) -> None:

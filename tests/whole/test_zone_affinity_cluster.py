@@ -38,7 +38,7 @@ PROFILE = 'extends = "quiet"\n[zones]\nhome = "2"\n' + "".join(
     for relation, mean in READ_MS.items()
 )
 SIZE_GIB = 0.0625
-SECONDS = 0.3
+SECONDS = 0.2
 STEADY_S = 3
 
 

@@ -52,6 +52,14 @@ def test_a_number_that_there_is_not_is_null() -> None:
     assert row.hours is None
 
 
+def test_a_number_has_ten_digits() -> None:
+    words = dict.fromkeys(("arm", "workload", "verdict", "cause", "remedy", "platform"), "")
+    cell = documents.CellRow(**words, iops=26245.5795684, mb_s=107.5, lat_mean_ms=1 / 3)
+    document = documents.Why(run="r", provenance="emulated", doubts=[], cells=[cell])
+    (row,) = json.loads(document.text)["cells"]
+    assert (row["iops"], row["mb_s"], row["lat_mean_ms"]) == (26245.57957, 107.5, 0.3333333333)
+
+
 def test_an_error_stays_a_sentence() -> None:
     done = CliRunner().invoke(cli.cli, ["why", "sample-zone-disk", "--json"])
     assert done.stdout == "" and "did you mean 'sample-zone-disks'" in str(done.exception)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -138,6 +139,8 @@ def test_a_title_claims_no_difference_that_was_not_found(tmp_path: Path) -> None
 def test_the_hash_follows_the_data(emulated: Analysis) -> None:
     data = emulated.ratios.data
     assert data_hash(data) != data_hash(data.assign(ratio=data["ratio"] * 1.000001))
+    last_digit = data.assign(ratio=np.nextafter(data["ratio"], math.inf))
+    assert data_hash(data) == data_hash(last_digit), "it depends on the build of numpy"
 
 
 def test_capped_rows_show_no_number(emulated: Analysis) -> None:

@@ -9,6 +9,7 @@ from diskbook import figures
 from diskbook.analysis import protocol
 from diskbook.analysis.run import Analysis
 from diskbook.base import paths
+from diskbook.base.digits import csv_text
 from diskbook.base.errors import unknown
 from diskbook.base.files import write_atomic
 from diskbook.figures import USUAL, Look, Picture
@@ -20,7 +21,7 @@ def results(a: Analysis) -> list[Path]:
     """Write comparisons.csv, protocol.csv and the figures into the run folder; return their paths."""
     path = a.run.folder / "comparisons.csv"
     checked = schema.validate(schema.COMPARISONS, a.comparisons)
-    write_atomic(path, checked.to_csv(index=False, float_format="%.10g"))
+    write_atomic(path, csv_text(checked))
     say = getattr(a.module, "headline", None)
     if callable(say):
         write_atomic(a.run.folder / HEADLINE_FILE, f"{say(a)}\n")

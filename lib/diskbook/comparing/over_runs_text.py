@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from diskbook.base import quantities
+from diskbook.base.digits import csv_text
 from diskbook.base.wrap import wrapped
 from diskbook.comparing.asked import KEY
 from diskbook.comparing.markdown import markdown_table
@@ -93,7 +94,7 @@ def markdown(over: OverRuns) -> str:
 def csv(over: OverRuns) -> str:
     """All numbers as CSV."""
     rows = [row.model_dump(exclude={"verdicts"}) for row in document(over).comparisons]
-    return pd.DataFrame(rows).to_csv(index=False, float_format="%.10g")
+    return csv_text(pd.DataFrame(rows))
 
 
 def document(over: OverRuns) -> documents.CompareRuns:

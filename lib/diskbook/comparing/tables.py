@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.base import quantities
+from diskbook.base.digits import csv_text
 from diskbook.comparing import changed
 from diskbook.comparing.compared import Beside
 from diskbook.comparing.fail_over import Outcome
@@ -188,7 +189,7 @@ def markdown(beside: Beside, outcome: Outcome | None = None) -> str:
 
 def csv(beside: Beside) -> str:
     """All numbers as CSV."""
-    return pd.DataFrame(records(beside)).to_csv(index=False, float_format="%.10g")
+    return csv_text(pd.DataFrame(records(beside)))
 
 
 def as_json(beside: Beside, outcome: Outcome | None = None) -> str:

@@ -21,6 +21,7 @@ from matplotlib.text import Text
 
 from diskbook import __version__
 from diskbook.base import aside
+from diskbook.base.digits import csv_text
 from diskbook.base.errors import UsageError
 from diskbook.base.files import write_atomic
 from diskbook.base.visible import visible
@@ -61,8 +62,8 @@ USUAL = Look()
 
 
 def data_csv(data: pd.DataFrame) -> bytes:
-    """The numbers drawn, as CSV with full precision."""
-    return data.to_csv(index=False, lineterminator="\n").encode()
+    """The numbers drawn, as CSV."""
+    return csv_text(data).encode()
 
 
 def data_hash(data: pd.DataFrame) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from diskbook.base.digits import csv_text
 from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.base.units import percent
 from diskbook.base.visible import visible
@@ -293,7 +294,7 @@ def write(made: Recomputed, differences: pd.DataFrame, folder: Path) -> None:
                 writer = csv.DictWriter(file, [item.name for item in fields(rows[0])], lineterminator="\n")
                 writer.writeheader()
                 writer.writerows(asdict(row) for row in rows)
-        differences.to_csv(folder / DIFFERENCES, index=False, lineterminator="\n")
+        (folder / DIFFERENCES).write_text(csv_text(differences), "utf-8")
     except OSError as error:
         why = error.strerror or str(error)
         raise DiskbookError(f"cannot write to {visible(str(folder))}: {why}; choose another --name") from None

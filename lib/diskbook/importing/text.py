@@ -18,6 +18,7 @@ from diskbook import figures
 from diskbook.analysis import beside, protocol, report as reports
 from diskbook.analysis.run import Analysis
 from diskbook.base import paths
+from diskbook.base.digits import csv_text
 from diskbook.base.errors import DiskbookError
 from diskbook.figures.export import export
 from diskbook.figures.style import Picture
@@ -247,7 +248,7 @@ def write(analysis: Analysis) -> list[Path]:
     """Write comparisons.csv, protocol.csv, and figures of what there is; return their paths."""
     path = analysis.run.folder / "comparisons.csv"
     checked = schema.validate(schema.COMPARISONS, analysis.comparisons)
-    analysis.run.write(path.name, checked.to_csv(index=False, float_format="%.10g"))
+    analysis.run.write(path.name, csv_text(checked))
     pictures = [picture for picture in (tail(analysis), analysis.load_curve) if picture]
     return [
         path,

@@ -18,9 +18,9 @@ _HEAD = """# What `--json` prints
 One JSON document on standard output and nothing else; errors stay one sentence on standard error, with the
 same exit code. Its first key, `schema`, names command and version (`diskbook/why/1`): keys may be added to a
 version, none goes or changes its meaning. Units stand in the names, times are ISO 8601 in UTC, `null` is a
-number that there is not. Made by `make format` from `lib/diskbook/show/documents.py`, whose records are what
-is printed. `zone-affinity --json` prints one object on one line, with the verdict and the exit code
-(`zone_affinity/verdict.py`).
+number that there is not. Numbers are rounded to ten significant digits. Made by `make format` from
+`lib/diskbook/show/documents.py`, whose records are what is printed. `zone-affinity --json` prints one object
+on one line, with the verdict and the exit code (`zone_affinity/verdict.py`).
 """
 
 

@@ -12,6 +12,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from diskbook.base.digits import rounded
+
 
 def _number(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -41,7 +43,7 @@ class Document(Record):
     @property
     def text(self) -> str:
         """The document as JSON text."""
-        content = {"schema": self.schema_name(), **self.model_dump(mode="json")}
+        content = {"schema": self.schema_name(), **rounded(self.model_dump(mode="json"))}
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.base import quantities
+from diskbook.base.digits import rounded
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.base.files import write_atomic
 from diskbook.stats import intervals
@@ -75,7 +76,7 @@ class Finding:
     @property
     def as_json(self) -> str:
         """The finding as one JSON object on one line."""
-        return json.dumps({**asdict(self), "exit_code": self.exit_code})
+        return json.dumps(rounded({**asdict(self), "exit_code": self.exit_code}))
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Lesson:
             for row in self.zones[columns].to_dict("records")
         ]
         about = {"learned": self.zone, "file": self.file, "device": self.probe.device, "zones": rows}
-        return json.dumps({**about, "emulated": self.probe.emulated, "clear": self.clear})
+        return json.dumps(rounded({**about, "emulated": self.probe.emulated, "clear": self.clear}))
 
     def _nearest(self) -> str:
         if len(self.zones) == 1:

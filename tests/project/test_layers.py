@@ -35,9 +35,12 @@ def test_every_contract_is_kept() -> None:
     assert "0 broken" in done.stdout
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_modules_are_imported_at_the_top(path: Path) -> None:
-    assert list(lazy_imports(path.read_text("utf-8"))) == []
+def test_modules_are_imported_at_the_top() -> None:
+    by_module = {
+        str(path.relative_to(PACKAGE)): list(lazy_imports(path.read_text("utf-8"))) for path in MODULES
+    }
+    assert len(by_module) > 500
+    assert {module: names for module, names in by_module.items() if names} == {}
 
 
 def test_a_lazy_import_is_noticed() -> None:

@@ -108,7 +108,19 @@ def violations(cls: type, value: Any, direction: str, at: str = "") -> Iterator[
     """Say what is wrong with a body: "create" or "update" where it is sent, "read" or "accepted" else."""
     if not isinstance(value, dict):
         yield f"{at or '.'}: is {type(value).__name__}, not {cls.__name__}"
-        return
+    elif all(type(inner) is str for inner in value.values()):
+        yield from (f"{at}{line}" for line in _of_texts(cls, tuple(value.items()), direction))
+    else:
+        yield from _properties(cls, value, direction, at)
+
+
+@functools.lru_cache(maxsize=100_000)
+def _of_texts(cls: type, items: tuple[tuple[str, str], ...], direction: str) -> tuple[str, ...]:
+    """Judge a body of texts alone once: most of a list of sizes are the same few capabilities."""
+    return tuple(_properties(cls, dict(items), direction, ""))
+
+
+def _properties(cls: type, value: dict[str, Any], direction: str, at: str) -> Iterator[str]:
     fields = _fields(_subclass(cls, value))
     for name, inner in value.items():
         place = f"{at}.{name}"
@@ -144,15 +156,21 @@ def _origin(hint: Any) -> Any:
     return Union if origin is types.UnionType else origin
 
 
+@functools.cache
+def _parts(hint: Any) -> tuple[Any, ...]:
+    """What a type is made of, without None."""
+    return tuple(part for part in typing.get_args(hint) if part is not type(None))
+
+
 def _value(hint: Any, value: Any, direction: str, at: str) -> Iterator[str]:
     """Hold one value against a type."""
     if value is None:
         if direction in SENT.values():
             yield f"{at}: is null"
         return
-    origin, parts = _origin(hint), typing.get_args(hint)
+    origin, parts = _origin(hint), _parts(hint)
     if origin is Union:
-        yield from _union([part for part in parts if part is not type(None)], value, direction, at)
+        yield from _union(parts, value, direction, at)
     elif origin is typing.Literal:
         if value not in parts:
             yield f"{at}: '{value}' is none of {parts}"
@@ -176,7 +194,7 @@ def _list(part: Any, value: Any, direction: str, at: str) -> Iterator[str]:
         yield from _value(part, inner, direction, f"{at}[{number}]")
 
 
-def _union(parts: list[Any], value: Any, direction: str, at: str) -> Iterator[str]:
+def _union(parts: tuple[Any, ...], value: Any, direction: str, at: str) -> Iterator[str]:
     """One type must do; of an enumeration the value must be a known one, though the SDK allows any text."""
     known = [part for part in parts if isinstance(part, type) and issubclass(part, enum.Enum)]
     if known:
@@ -246,7 +264,7 @@ def exchange(method: str, url: str, sent: bytes | str | None, status: int, got: 
     if sent and status < 400 and about not in WITHOUT_MODEL:
         yield from (f"{where} sent {line}" for line in _sent(method, about, json.loads(sent)))
     if got:
-        yield from (f"{where} got {status} {line}" for line in _got(path, about, status, json.loads(got)))
+        yield from (f"{where} got {status} {line}" for line in _got(path, about, status, got))
 
 
 def _sent(method: str, about: str, body: Any) -> Iterator[str]:
@@ -257,7 +275,13 @@ def _sent(method: str, about: str, body: Any) -> Iterator[str]:
         yield from violations(model(place), body, SENT[method])
 
 
-def _got(path: str, about: str, status: int, body: Any) -> Iterator[str]:
+@functools.lru_cache(maxsize=1000)
+def _got(path: str, about: str, status: int, content: bytes | str) -> tuple[str, ...]:
+    """Say what is wrong with what was got; the thousand rows of a list of sizes are got again and again."""
+    return tuple(_answer(path, about, status, json.loads(content)))
+
+
+def _answer(path: str, about: str, status: int, body: Any) -> Iterator[str]:
     if status >= 400:
         yield from error(body)
     elif _OPERATION.search(path) and "status" in body:
@@ -268,13 +292,7 @@ def _got(path: str, about: str, status: int, body: Any) -> Iterator[str]:
         yield "(no model is known for it)"
     else:
         for row in _rows(body):
-            yield from _judged(place, json.dumps(row), ACCEPTED if status == 202 else GOT)
-
-
-@functools.lru_cache(maxsize=100_000)
-def _judged(place: tuple[str, str], row: str, direction: str) -> tuple[str, ...]:
-    """Say what is wrong with what was got; the thousand rows of a list of sizes are got again and again."""
-    return tuple(violations(model(place), json.loads(row), direction))
+            yield from violations(model(place), row, ACCEPTED if status == 202 else GOT)
 
 
 def _place(about: str) -> tuple[str, str] | None:

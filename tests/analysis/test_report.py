@@ -57,7 +57,13 @@ def run(tmp_path_factory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def page(run: Run) -> str:
+def live(run: Run) -> bytes:
+    """The report that the notebook's last cell wrote."""
+    return (run.folder / "report.html").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def page(run: Run, live: bytes) -> str:
     return reports.build(run).read_text()
 
 
@@ -97,6 +103,11 @@ def test_the_notebook_writes_what_it_says(run: Run) -> None:
     names = {path.name for path in (run.folder / "figures").iterdir()}
     ends = (".svg", "@2x.png", ".json", ".md", ".html", ".caption.txt", ".description.txt", ".csv")
     assert names == {f"{slug}{end}" for slug in slugs for end in ends}
+
+
+def test_the_command_makes_the_same_report_as_the_last_cell(page: str, live: bytes) -> None:
+    assert page.encode() == live
+    assert b"Contents" in live and b"without" not in live[-3000:]
 
 
 def test_the_report_is_one_page_in_the_order_of_reading(page: str) -> None:

@@ -181,7 +181,14 @@ def test_captions_have_two_sentences_at_most_and_the_rest_is_apart(name: str) ->
         assert picture.description != picture.caption
         if name in SAMPLES:
             assert picture.caption.startswith("Emulated, not measured on Azure. ")
-            assert picture.description.startswith("Emulated")
+            assert picture.description.startswith("Emulated") and "emulated" in picture.alt
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_figure_of_a_sample_is_exported(name: str) -> None:
+    for picture in drawn(name):
+        for suffix in (".svg", "@2x.png", ".json"):
+            assert (paths.FIGURES / name / f"{picture.slug}{suffix}").exists()
 
 
 def test_a_dark_page_has_its_colours_in_the_same_svg(ratios: Picture) -> None:

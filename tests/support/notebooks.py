@@ -5,15 +5,26 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
+from diskbook.analysis import run as analysis_run, write
 from diskbook.analysis.run import Analysis
 from diskbook.base.paths import NOTEBOOKS
+from diskbook.show import analysis as show_analysis
 
 
-def run_cells(scenario: str, module: str, a: Analysis) -> None:
-    """Execute all code cells of a scenario's notebook but those with its parameters and its imports."""
+def run_cells(scenario: str, a: Analysis) -> None:
+    """Execute all code cells of a scenario's notebook here, without a kernel.
+
+    Figures are drawn, but neither rendered nor exported.
+    """
     cells = json.loads((NOTEBOOKS / f"3-analyse-{scenario}.ipynb").read_text())["cells"]
-    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"][2:]
-    names: dict[str, Any] = {"a": a}
-    exec(f"from diskbook import show\nfrom diskbook.analysis import {module}, rerun, write", names)
-    for source in sources:
-        exec(source, names)
+    names: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(analysis_run, "analyse", lambda run, notebook: a)
+        patch.setattr(write.figures, "export_all", lambda pictures, folder, look: [])
+        patch.setattr(show_analysis.figures, "html", lambda picture: picture.caption)
+        for cell in cells:
+            if cell["cell_type"] == "code":
+                exec("".join(cell["source"]), names)
+    assert names["a"] is a

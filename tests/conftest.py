@@ -107,7 +107,6 @@ def _turn(item: pytest.Item) -> tuple[int, int, str]:
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by mark
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In one of several processes: bring the units into order, and tell the scheduler what is in each."""
-    _spare_hypothesis()
     for item in items:
         if _measures(item):
             item.add_marker(pytest.mark.emulator)
@@ -116,20 +115,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         part = Path(os.environ[SHARED], config.workerinput["workerid"])
         part.write_text(json.dumps({item.nodeid: _unit(item) for item in items}))
         part.rename(part.with_name("units.json"))  # all processes write the same
-
-
-def _spare_hypothesis() -> None:
-    """Keep its files in the folder of the processes, and let it read none of our modules.
-
-    It would look in all of them for constants to try. That takes 2 s in each process, and fixed examples
-    would be others after any change of any module.
-    """
-    if "hypothesis" in sys.modules:
-        from hypothesis.configuration import set_hypothesis_home_dir
-        from hypothesis.internal.conjecture import providers
-
-        set_hypothesis_home_dir(Path(os.environ[SHARED], "hypothesis"))
-        providers.is_local_module_file = lambda path: False
 
 
 class Units(LoadScopeScheduling):

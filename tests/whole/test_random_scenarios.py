@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from diskbook import load
 from diskbook.base import paths
@@ -31,6 +32,9 @@ from support import SCENARIOS, emulated
 
 pytestmark = pytest.mark.whole
 
+# Hypothesis keeps what it has worked out in a folder; not in this one.
+HOME = tempfile.TemporaryDirectory()
+set_hypothesis_home_dir(HOME.name)
 FIXED = settings(
     derandomize=True,
     database=None,

@@ -90,7 +90,7 @@ def test_one_disk_from_two_machines_is_no_finding_with_one_replicate(
     row = rows[rows["scope"] == "these disks"].iloc[0]
     assert not row["ci_low"] <= 1 <= row["ci_high"]
     (said,) = answers.answers(a)
-    assert "may or may not differ" in said and said.endswith("measure 2 replicates or more")
+    assert "may or may not differ" in said and "measure 2 replicates or more" in said
     assert "1 ratio can tell nothing, since the machines may differ as well" in a.ratios.alt
     assert a.percentile_ratios.empty
 

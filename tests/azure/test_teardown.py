@@ -15,7 +15,7 @@ import pytest
 from azure.core.rest import HttpRequest
 from click.testing import CliRunner
 
-from diskbook.azure import keys, requests, teardown
+from diskbook.azure import inventory, keys, requests, teardown
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
 from diskbook.cli import cli
@@ -185,6 +185,22 @@ def test_a_token_that_leads_nowhere_or_elsewhere_is_not_followed(
     cloud.resource.resource_groups.begin_delete(group_of(standing))
     rows = standing.manifest["resource_groups"]
     standing.update_manifest(resource_groups=[{**rows[0], "deletion": token}])
+    stages.teardown(standing)
+    assert groups(cloud) == []
+
+
+def test_a_group_that_goes_between_two_looks_is_gone(
+    cloud: Clients, standing: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = inventory.find_group
+
+    def found_and_deleted(clients: Clients, group: str) -> Any:
+        found = find(clients, group)
+        if found is not None:
+            clients.resource.resource_groups.begin_delete(group).result()
+        return found
+
+    monkeypatch.setattr(inventory, "find_group", found_and_deleted)
     stages.teardown(standing)
     assert groups(cloud) == []
 

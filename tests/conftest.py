@@ -4,7 +4,7 @@
 for loads to end. A process takes one module after another, so that what a module shares is made once.
 
 - `measures`: judges a latency, rate or duration that was measured here. These come last, one at a time, in
-  one process, while the others wait: nothing of ours competes with them.
+  one process, while the others wait: no other test competes with them.
 - `alone`: `measures`, and drives the disk to its limits.
 - `emulator`: starts processes. Without this mark, or one that implies it, a test that tries to fails.
 - `whole`: crosses all packages, as a run does from plan to report.
@@ -13,7 +13,7 @@ for loads to end. A process takes one module after another, so that what a modul
 `make test-fast` runs the tests that have none of them.
 
 Other programs may still use the machine. What they can move, a test asserts within `load_sensitive`
-(support/disturbance.py). If that fails while others used over 0.3 of a core, all fixtures are made anew and
+(support/disturbance.py). If that fails while others used over 0.3 of a core, the fixtures are made again and
 the test measures again, up to three times. Disturbed three times, it is skipped as "not judged". Tests that
 measured again are listed at the end. What is to be found exactly is computed from what the emulator has
 played (`support/played.py`). Limits of waits are for what hangs: five times of what is usual beside other

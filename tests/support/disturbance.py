@@ -2,7 +2,7 @@
 
 Other programs on the machine can make an I/O late and a rate low, never the opposite. A test states what they
 can move inside `load_sensitive`. If such an assertion fails while others used the processor, `conftest`
-measures again with all fixtures made anew. Every other failure counts at once.
+repeats the test with new fixtures. Every other failure counts at once.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ AGAIN = "measured again, since other programs used the processor"
 class MeasureAgain:
     """Runs the tests that measure, and repeats those that fail while others use the processor.
 
-    Only failures within `load_sensitive` are repeated, with all fixtures made anew. A test that is disturbed
+    Only failures within `load_sensitive` are repeated, with new fixtures. A test that is disturbed
     in each attempt is skipped as "not judged".
 
     Parameters

@@ -58,7 +58,7 @@ class Cell(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Percentile and noise in words."""
+        """Name the percentile and its noise."""
         where = ", in one arm" * self.one_arm
         return f"p{100 * self.quantile:g}, trials ±{self.trial:.1%}, {self.bursts:.0%} of seconds slow{where}"
 

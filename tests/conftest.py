@@ -1,4 +1,4 @@
-"""Fixtures of several packages, and how tests share a machine: in several processes, by five marks.
+"""Fixtures of several packages, and how tests share a machine: in several processes, by six marks.
 
 `make test` takes six processes (pytest-xdist): most tests wait most of the time, for machines to start or
 for loads to end. A process takes one module after another, so that what a module shares is made once.
@@ -9,8 +9,9 @@ for loads to end. A process takes one module after another, so that what a modul
 - `emulator`: starts processes. Without this mark, or one that implies it, a test that tries to fails.
 - `whole`: crosses all packages, as a run does from plan to report.
 - `long`: takes the processor for many seconds.
+- `types`: the one test that checks the types of all modules.
 
-`make test-fast` runs the tests that have none of them.
+`make test-fast` runs the tests that have none of them, and `types`.
 
 Other programs may still use the machine. What they can move, a test asserts within `load_sensitive`
 (support/disturbance.py). If that fails while others used over 0.3 of a core, the fixtures are made again and
@@ -25,6 +26,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import functools
+import gc
 import json
 import os
 import sys
@@ -39,19 +41,19 @@ from xdist.scheduler import LoadScopeScheduling
 from diskbook.base import aside
 from support import browser, real_path
 from support.arm_plane import plane
-from support.measure_again import AGAIN, MeasureAgain
+from support.measure_again import MeasureAgain
 
 __all__ = ["plane"]
 
 # A long one that begins last keeps all others waiting.
 LONGEST_FIRST = (
+    "tests/project/test_types.py",
+    "tests/whole/test_platform_minute.py",
     "tests/whole/test_batch.py",
     "tests/runs/test_pipeline.py::test_a_run_from_nothing_to_the_report_and_again",
     "tests/bench/test_trials.py",
     "tests/runs/test_pipeline.py",
-    "tests/project/test_types.py",
     "tests/whole/test_attacks.py",
-    "tests/whole/test_platform_minute.py",
     "tests/runs/test_own_scenario.py",
     "tests/runs/test_sweep.py",
     "tests/emulator/test_lifecycle.py",
@@ -80,6 +82,13 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[SHARED] = folder.name
         os.environ["XDG_STATE_HOME"] = str(Path(folder.name, "state"))  # the tests' client is not the user
     config.pluginmanager.register(MeasureAgain(_measures, os.environ[SHARED]))
+    gc.set_threshold(20_000, 10, 10)  # by default a seventh of the processor time is the garbage collector's
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Exempt imported modules and collected tests, which all stay, from garbage collection."""
+    gc.freeze()
 
 
 # --- who runs what, and when
@@ -224,20 +233,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print what the tests of the real I/O path have met, why they met no more, and what measured again."""
-    met, again = [], []
+    """Print what the tests of the real I/O path have met, and why they met no more."""
+    met = []
     for report in (report for reports in terminalreporter.stats.values() for report in reports):
         if getattr(report, "when", "") == "call":
             met += [line for name, line in report.user_properties if name == real_path.SUMMARY]
-        if getattr(report, "when", "") == "teardown":
-            again += [line for name, line in report.user_properties if name == AGAIN]
         if getattr(report, "skipped", False) and real_path.TESTS in report.nodeid:
             met.append(
                 f"not met, {report.nodeid.split('::')[1]}: {report.longrepr[2].removeprefix('Skipped: ')}"
             )
     if any(browser.MISSING in str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])):
         terminalreporter.write_line(browser.MISSING)
-    for title, lines in ((real_path.SUMMARY, met), (AGAIN, again)):
-        if lines:
-            terminalreporter.section(title)
-            terminalreporter.write_line("\n".join(lines))
+    if met:
+        terminalreporter.section(real_path.SUMMARY)
+        terminalreporter.write_line("\n".join(met))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from diskbook.base import paths
 from diskbook.base.errors import UsageError
 from diskbook.plan import sample_size
 from diskbook.scenario import consistency, schedule
-from diskbook.scenario.model import Scenario
+from diskbook.scenario.model import Design, Scenario
 
 ZONE_DISKS = (paths.SCENARIOS / "zone-disks.toml").read_text("utf-8")
 
@@ -21,7 +22,7 @@ def test_presets_change_the_workloads() -> None:
     quick = load.load("zone-disks", "quick")
     full = load.load("zone-disks", "full")
     assert quick.workload_named("randwrite-qd1").runtime_s == 1.0
-    assert quick.workload_named("randwrite-qd256").blocks == 1
+    assert quick.workload_named("randwrite-qd256").blocks == 2
     # The article's 30 s on 30 GiB, but for control cells, which quick leaves out, and probes.
     names = {item.name for item in quick.workload if not item.name.endswith("probe")}
     article = [item for item in full.workload if item.name in names]
@@ -115,7 +116,8 @@ def test_blocks_are_spread_over_hours_only_as_long_as_machines_stand() -> None:
     assert consistency.MOST_HOURS == expiry.LONGEST_H
 
 
-ONE_BLOCK = [f"workload.{name}.blocks" for name in ("randread-qd1", "randwrite-qd1", "commit-qd1")]
+LOADS = ("randread-qd1", "randwrite-qd1", "commit-qd1", "randread-qd256", "randwrite-qd256")
+ONE_BLOCK = [f"workload.{name}.blocks" for name in LOADS]
 
 
 @pytest.mark.parametrize(
@@ -173,13 +175,14 @@ def test_unknown_names_get_the_nearest() -> None:
 
 
 def test_a_workload_may_be_offered_to_some_arms_only() -> None:
-    some = {"workload.randread-qd1.arms": ["zrs-z1", "lrs-z1", "lrs-b-z1", "zrs-z2", "zrs-z3"]}
-    deep = {"workload.randwrite-qd256.arms": ["zrs-z1", "lrs-z1"]}
-    every, less = (load.load("zone-disks", "quick", {**arms, "design.probe_s": 0}) for arms in (some, deep))
-    assert len(every.cells) == 25 and len(less.cells) == 22
+    zones = [f"{kind}-z{zone}" for zone in (1, 2, 3) for kind in ("zrs", "lrs")]
+    some = {"workload.randread-qd1.arms": [*zones, "lrs-b-z1"]}
+    deep = {"workload.commit-qd1.arms": zones}
+    less, every = (load.load("zone-disks", "quick", {**arms, "design.probe_s": 0}) for arms in (some, deep))
+    assert len(every.cells) == 28 and len(less.cells) == 24
     planned = [trial for block in schedule.plan(less) for trial in block.trials]
-    assert {trial.arm for trial in planned if trial.workload == "randwrite-qd256"} == {"zrs-z1", "lrs-z1"}
-    assert len(planned) == sample_size.trials(less) == sample_size.trials(every) - 3
+    assert {trial.arm for trial in planned if trial.workload == "commit-qd1"} == {"zrs-z1", "lrs-z1"}
+    assert len(planned) == sample_size.trials(less) == sample_size.trials(every) - 4 * 4
 
 
 @pytest.mark.parametrize(
@@ -189,3 +192,13 @@ def test_a_workload_may_be_offered_to_some_arms_only() -> None:
 def test_a_workload_must_meet_the_arms_it_is_compared_on(arms: list[str], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         load.load("zone-disks", "quick", {"workload.randwrite-qd1.arms": arms})
+
+
+def test_a_scenario_without_a_design_has_the_defaults(tmp_path: Path) -> None:
+    text = (paths.ROOT / "tests" / "scenarios" / "tiny.toml").read_text("utf-8")
+    cut = re.sub(r"^\[(preset\.\w+\.)?design\]\n(?:[^\[\n][^\n]*\n|\n)*", "", text, flags=re.MULTILINE)
+    assert "design]" not in cut
+    (tmp_path / "tiny.toml").write_text(cut)
+    for preset in ("quick", "standard"):
+        assert load.load(str(tmp_path / "tiny.toml"), preset).design == Design()
+    assert load.load(str(tmp_path / "tiny.toml"), "quick", {"design.replicates": 2}).design.replicates == 2

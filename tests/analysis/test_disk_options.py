@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from diskbook import load
@@ -154,6 +155,14 @@ def test_a_price_beside_a_rate_includes_every_io_of_that_rate(sample: Analysis) 
     assert found.loc["J (Premium v2, 8,000)", "USD per month at that rate"] == pytest.approx(j)
     assert "burst-enablement ZRS, burst-transactions ZRS" in disk_options.price_source(sample)
     assert "2023" not in disk_options.price_source(sample)  # machines are not in the table
+
+
+@pytest.mark.parametrize("unknown", ["cap_vm_iops", "cap_disk_iops"])
+def test_a_rate_whose_limit_is_not_known_has_no_price(sample: Analysis, unknown: str) -> None:
+    bare = sample.trials.assign(**{unknown: np.nan, "cap_vm_cached_iops": np.nan})
+    found = disk_options.costs(replace(sample, tables=replace(sample.tables, trials=bare))).set_index("Drive")
+    prices = found.loc["I (burst)", ["USD per month at that rate", "USD per month and 1,000 IOPS"]]
+    assert prices.isna().all()
 
 
 def test_every_claim_is_answered_by_the_run(sample: Analysis) -> None:

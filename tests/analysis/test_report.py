@@ -136,7 +136,7 @@ def test_every_figure_has_alt_text(page: str) -> None:
 
 def test_the_answer_comes_first_and_inputs_are_hidden(page: str) -> None:
     body = page[page.index("<main>") :]
-    answer = body.index("is higher than that of LRS from zone 1: 2.")
+    answer = body.index("is higher than that of LRS from zone 1 (az1): 2.")
     assert answer < body.index("<table") < body.index("<figure")
     assert "from diskbook" not in body and "sample-zone-disks" not in body
 
@@ -349,7 +349,9 @@ def test_differences_in_ms_stand_beside_ratios(run: Run, page: str) -> None:
     assert row["diff_ms"] == pytest.approx(1.9, rel=0.1)
     shown = f"{row['diff_ms']:+.2f} ms, {row['diff_low_ms']:.2f} to {row['diff_high_ms']:.2f}"
     ratio = f"{row['ratio']:.2f} times, 95 % CI {row['ci_low']:.2f} to {row['ci_high']:.2f}"
-    assert f">{shown}<" in page and f"that of LRS from zone 1: {ratio}; {shown} (these two disks" in page
+    assert (
+        f">{shown}<" in page and f"that of LRS from zone 1 (az1): {ratio}; {shown} (these two disks" in page
+    )
     without = found.comparisons.drop(columns=["diff_ms", "diff_low_ms", "diff_high_ms"])
     assert "Difference" not in show_tables.comparisons(without, found.words, found.labels)
     assert " ms" not in headlines.headline(without, found.scenario)

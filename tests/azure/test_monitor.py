@@ -30,6 +30,7 @@ from diskbook.tables import schema
 from diskbook.throttling import platform as platform_metrics
 from support import emulated, synthetic
 from support.arm_plane import SUBSCRIPTION, World, world
+from support.manifests import MINIMAL
 
 NAMESPACE = reference_metrics.NAMESPACE
 DISK_IOPS, DISK_MB_S = "Data Disk IOPS Consumed Percentage", "Data Disk Bandwidth Consumed Percentage"
@@ -199,6 +200,7 @@ def run(tmp_path: Path, plane: World) -> Run:
     made = Run(tmp_path / "run")
     made.folder.mkdir()
     scenario = {
+        "name": "one",
         "scenario": {"region": "westeurope"},
         "workload": [{"name": "load", "runtime_s": 120.0, "ramp_s": 0.0}],
         "disk": [{"name": "d", "cache": "None"}],
@@ -208,7 +210,7 @@ def run(tmp_path: Path, plane: World) -> Run:
         {"replicate": number, "origin": 1, "machines": {"vm1": {"id": one, "limits": {}}}, "disks": {}}
         for number, one in enumerate(ids, 1)
     ]
-    about = {"schema": 1, "run": "run", "provenance": "emulated", "replicates": replicates}
+    about = {**MINIMAL, "run": "run", "provenance": "emulated", "replicates": replicates}
     made.write_manifest({**about, "scenario": scenario})
     return made
 

@@ -381,7 +381,7 @@ def test_a_run_stops_before_the_first_create(running: Any, why: str) -> None:
     overrides = {"design.max_cost_usd": 0.5} if why == "cost" else {}
     folder = stages.begin(f"{why}-run", "zone-disks", "emulator", "quick", overrides, {"name": "preflight"})
     words = {"quota": "nothing was created: quota: the run needs 12 vCPUs", "zone": "take zone 1 or 2",
-             "cost": "may cost 0.5 USD; most of it is 2 x disk P30 (Premium_LRS)"}[why]  # fmt: skip
+             "cost": "may cost 0.5 USD; most of it is 4 x disk P30 (Premium_LRS)"}[why]  # fmt: skip
     with pytest.raises(DiskbookError) as caught:
         stages.provision(folder)
     assert words in str(caught.value)

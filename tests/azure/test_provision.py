@@ -14,7 +14,7 @@ import pytest
 from azure.core.rest import HttpRequest
 
 from diskbook import load
-from diskbook.azure import witness
+from diskbook.azure import provision, witness
 from diskbook.azure.attach import Attachments
 from diskbook.azure.keys import run_key
 from diskbook.base.errors import DiskbookError
@@ -86,6 +86,14 @@ def test_all_replicates_stand_in_one_group_with_one_network(three: Run) -> None:
     ids = [disk["unique_id"] for row in rows for disk in row["disks"].values()]
     assert len(ids) == len(set(ids)) == 6
     assert all(stages.running_machines(three, clients, number) for number in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "depth"), [("shared-zrs", "32"), ("zone-disks", "256"), ("disk-options", "128")]
+)
+def test_the_tags_say_how_deep_a_job_is(name: str, depth: str) -> None:
+    """A held rate of fio has one I/O a job, whatever the depth of the load."""
+    assert provision.group_tags("run", load.load(name, "quick"), "")["diskbook-depth"] == depth
 
 
 def test_machines_answer_with_the_host_key_they_were_given(three: Run) -> None:

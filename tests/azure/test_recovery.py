@@ -11,7 +11,9 @@ from typing import Any
 import psutil
 import pytest
 
+from diskbook.azure import private
 from diskbook.azure.attach import group_and_name
+from diskbook.azure.recovery import Recovery
 from diskbook.base.errors import DiskbookError
 from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
@@ -132,6 +134,15 @@ def test_a_machine_with_another_address_is_asked_for(tiny: Run) -> None:
     assert recovered(tiny) == [("running at another address", "found there")]
     assert tiny.manifest["replicates"][-1]["machines"]["vm1"]["host"] == right
     assert [row["status"] for row in events(tiny, "trial")] == ["ok", "ok"]
+
+
+def test_a_machine_that_comes_back_with_another_disk_is_refused(tiny: Run) -> None:
+    replicate = tiny.manifest["replicates"][-1]
+    host = private.host_of(replicate["machines"]["vm1"], tiny.folder)
+    replicate["disks"]["lrs"]["unique_id"] = "another"
+    do(tiny, "begin_deallocate")
+    with pytest.raises(DiskbookError, match="came back, but disk lrs is not the one created for this run"):
+        Recovery(clients_of(tiny), tiny, replicate).handle_unreachable("vm1", host, last=False)
 
 
 def test_a_machine_that_is_gone_is_told(shared: dict[str, Any]) -> None:

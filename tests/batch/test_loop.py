@@ -10,8 +10,10 @@ import pytest
 
 from diskbook.base.errors import DiskbookError
 from diskbook.batch import loop
+from diskbook.batch.dask_engine import DaskEngine
 from diskbook.batch.engine import Ending, EngineLostError
 from diskbook.batch.item import Item
+from diskbook.batch.local import LocalEngine
 from diskbook.batch.loop import Batch, Row
 from diskbook.batch.process import HELD, LOST
 from diskbook.batch.standing import Standing, State
@@ -113,6 +115,16 @@ def test_a_killed_run_is_gone_on_with_once() -> None:
     ]
     assert batch.rows[0].reason == "it was ended by SIGKILL"
     assert "killed 0" in events and "goes on 0" in events
+
+
+@pytest.mark.parametrize(("kind", "starts"), [(LocalEngine, 2), (DaskEngine, 4)])
+def test_an_engine_starts_a_run_so_often_that_is_killed_each_time(
+    kind: type[LocalEngine | DaskEngine], starts: int
+) -> None:
+    engine = Played(lambda item, times: Ending(LOST))
+    engine.most_kills = kind.most_kills
+    batch, _ = play(engine, items(1))
+    assert len(engine.starts) == starts and states(batch) == ["failed"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -86,3 +86,13 @@ def test_what_is_no_record_of_a_batch_is_a_sentence(tmp_path: Path, monkeypatch:
         (tmp_path / "batch-night" / summary.DATA).write_text(content)
         with pytest.raises(DiskbookError, match=words):
             outcome.read("night")
+
+
+def test_a_run_without_its_state_is_a_sentence(folder: Path) -> None:
+    data = json.loads((folder / summary.DATA).read_text())
+    del data["rows"][1]["state"]
+    (folder / summary.DATA).write_text(json.dumps(data))
+    with pytest.raises(
+        DiskbookError, match=r"summary\.json, row 1: 'state' is missing; start the batch again"
+    ):
+        outcome.read("night")

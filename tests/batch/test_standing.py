@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,17 @@ def test_a_run_is_new_then_cut_short_then_finished(item: Item) -> None:
 def test_a_folder_with_another_run_is_not_taken_for_this_one(item: Item) -> None:
     begin.begin(item.name, TINY)
     with pytest.raises(DiskbookError, match="holds another run than its name says; move it away"):
+        standing.of(item)
+
+
+@pytest.mark.parametrize("key", ["provenance", "resource_groups", "scenario"])
+def test_a_manifest_that_lacks_something_is_a_sentence(item: Item, key: str) -> None:
+    run = begun(item)
+    path = run.folder / "manifest.json"
+    content = json.loads(path.read_text())
+    del content[key]
+    path.write_text(json.dumps(content))
+    with pytest.raises(DiskbookError, match=rf"{item.name}/manifest.json is damaged \({key}: .*; restore it"):
         standing.of(item)
 
 

@@ -79,6 +79,16 @@ def test_page_and_data_say_what_came_of_each_run_and_link_the_reports(batch: Bat
     assert "diskbook teardown" in page
 
 
+def test_a_finished_run_with_damaged_comparisons_leaves_the_page_to_the_others(
+    batch: Batch, tmp_path: Path
+) -> None:
+    item = batch.rows[0].item
+    (tmp_path / item.name / "comparisons.csv").write_text("arm,verdict\nx,difference\n")
+    data = summary.content(Matrix("nightly", ()), batch, tmp_path)
+    assert data["rows"][0]["answer"].endswith("column 'base_arm' is missing; run the analysis again")
+    assert data["rows"][1]["reason"] == "its disk <broke>"
+
+
 def test_the_last_words_name_what_failed_what_stands_and_how_to_go_on(batch: Batch, tmp_path: Path) -> None:
     data = summary.content(Matrix("nightly", ()), batch, tmp_path)
     words = summary.words(data, tmp_path / "index.html")

@@ -13,6 +13,7 @@ import pytest
 from diskbook import load
 from diskbook.bench import attachment
 from diskbook.bench.rig import Rig
+from diskbook.scenario import attachments, schedule
 
 
 @dataclass
@@ -41,10 +42,10 @@ class Played:
     def attached_at(self, disk: str, machine: str) -> float | None:
         return self.at
 
-    def begin(self, times: int) -> tuple[bool, float]:
+    def begin(self, times: int, *, early: bool = False) -> tuple[bool, float]:
         """Begin a visit; whether it may, and what time that took."""
         started = time.monotonic()
-        may = attachment.begin(cast(Rig, self), self.scenario.arm_named("zrs-z2"), times)
+        may = attachment.begin(cast(Rig, self), self.scenario.arm_named("zrs-z2"), times, early=early)
         return may, time.monotonic() - started
 
 
@@ -65,6 +66,14 @@ def test_a_trial_waits_until_its_disk_has_settled(settle_s: float, scale: float)
     assert rig.begin(0)[0] and len(rig.events) == 1  # it has settled
 
 
+def test_a_trial_right_after_an_attach_does_not_wait_and_the_next_one_does() -> None:
+    rig = Played(0.2)
+    may, took_s = rig.begin(1, early=True)
+    assert may and took_s < 0.1 and rig.asked[-1] == "prove zrs" and rig.events == []
+    may, took_s = rig.begin(0)
+    assert may and took_s > 0.09 and len(rig.events) == 1
+
+
 def test_an_earlier_sessions_attach_is_long_ago() -> None:
     rig = Played(60.0)
     may, took_s = rig.begin(0)
@@ -76,3 +85,50 @@ def test_a_run_that_is_to_stop_does_not_wait() -> None:
     rig.stop.set()
     may, took_s = rig.begin(1)
     assert not may and took_s < 1
+
+
+# --- placements
+
+
+@dataclass
+class Cloud:
+    """Where a shared disk is, and what was asked for, in order."""
+
+    places: list[str]
+    asked: list[str] = field(default_factory=list)
+
+    def where(self, disk: str) -> list[tuple[str, int]]:
+        return [(machine, 0) for machine in self.places]
+
+    def detach(self, disk: str, machine: str) -> None:
+        self.asked.append(f"detach from {machine}")
+        self.places.remove(machine)
+
+
+@pytest.mark.parametrize(
+    ("there", "block", "asked"),
+    [
+        (["node1", "node2"], 0, []),
+        (["node1", "node2"], 1, ["detach from node1", "detach from node2", "attach to probe3"]),
+        (["probe3"], 0, ["detach from probe3", "attach to node1", "attach to node2"]),
+        ([], 0, ["attach to node1", "attach to node2"]),
+    ],
+)
+def test_a_shared_disk_leaves_the_machines_of_the_last_group_first(
+    there: list[str], block: int, asked: list[str]
+) -> None:
+    """With two shares, and both on other machines, an attach alone could take it from one that needs it."""
+    scenario = load.load("shared-zrs", "quick")
+    by_placement = {item.trials[0].arm == "zrs-p3": item for item in schedule.plan(scenario)}
+    cloud = Cloud(there)
+
+    def device(disk: str, machine: str) -> None:
+        if machine not in cloud.places:
+            assert len(cloud.places) < 2
+            cloud.asked.append(f"attach to {machine}")
+            cloud.places.append(machine)
+
+    rig = SimpleNamespace(scenario=scenario, attachments=cloud, device=device, forget=lambda disk: None)
+    places = attachments.places_before(scenario, by_placement[bool(block)])
+    attachment.place(cast(Rig, rig), sorted(places))
+    assert cloud.asked == asked

@@ -96,11 +96,16 @@ def test_members_of_a_pool_are_lost_together() -> None:
 class Scripted(ScriptedRig):
     """A replicate whose nodes write and heal as a test says."""
 
+    opened: list[Node]
+
     def new_connection(self, machine: str, *, recover: bool = True) -> Any:
-        return Node(machine, self.nodes)
+        self.opened.append(Node(machine, self.nodes))
+        return self.opened[-1]
 
 
 class Node(scripted_nodes.Node):
+    loads = 0  # that were written through this connection
+
     def _health(self, asked: steps.Loss) -> list[dict[str, Any]]:
         return [{"volume": name, "health": "Healthy", "status": "OK"} for name in asked.volumes]
 
@@ -112,6 +117,7 @@ class Node(scripted_nodes.Node):
 
     def _verify(self, asked: steps.Verify) -> tuple[dict[str, Any], list[str]]:
         if asked.action == "write":
+            self.loads += 1
             threading.Event().wait(0.3)
         row = {"began_s": 0.0, "counts": [3], "written": 3, "errors": 0, "last_error": "", "verified": 3}
         return {"now_s": 0.0, "volumes": [{"volume": name, **row} for name in ("mirror", "nested")]}, []
@@ -159,7 +165,7 @@ def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Script
     row["machines"] = {name: {"id": f"/{name}", "host": {"name": f"r1-{name}"}} for name in ("n1", "n2")}
     spaces.run.update_manifest(replicates=[row])
     made = Scripted(spaces.run, chosen, row, Taken(), None, time_scale=0.0)  # type: ignore[arg-type]
-    made.nodes = spaces.nodes
+    made.nodes, made.opened = spaces.nodes, []
     Power.taken = made.attachments  # type: ignore[assignment]
     monkeypatch.setattr(losses, "Power", Power)
     for name in ("LEAST_BEFORE_S", "LEAST_DURING_S"):
@@ -189,6 +195,11 @@ def test_each_loss_is_recorded_for_each_volume_and_not_played_again(scripted: Sc
 
 def _by_group(chosen: Scenario) -> list[Any]:
     return [loss for group in losses.groups(chosen) for loss in group.losses]
+
+
+def test_no_two_loads_share_a_connection(scripted: Scripted) -> None:
+    losses.play(scripted, None)  # type: ignore[arg-type]
+    assert [node.loads for node in scripted.opened if node.loads] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("step", ["fail", "verify"])

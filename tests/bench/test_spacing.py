@@ -20,6 +20,7 @@ from diskbook.runs import stages
 from diskbook.scenario import schedule
 from diskbook.store.run import Run
 from support import SCENARIOS
+from support.manifests import MINIMAL
 from support.measuring import events
 
 HOUR_S = 1.4
@@ -32,7 +33,7 @@ def rig(folder: Path, hours: float = 1.0, expires: str = "2100-01-01T00:00:00+00
     folder.mkdir(exist_ok=True)
     run = Run(folder)
     groups = [{"name": "group", "expires_utc": expires, "deleted_utc": None}]
-    run.write_manifest({"schema": 1, "run": "spread", "resource_groups": groups, "replicates": []})
+    run.write_manifest({**MINIMAL, "run": "spread", "resource_groups": groups, "replicates": []})
     replicate = {"replicate": 1, "resource_group": "group"}
     return Rig(run, scenario, replicate, None, None, time_scale=HOUR_S / 3600)  # type: ignore[arg-type]
 
@@ -54,6 +55,15 @@ def test_a_block_waits_for_its_hour_and_says_so_once(tmp_path: Path) -> None:
     (line,) = events(place.run, "notice")
     assert re.match("replicate 1 waits [01] s: block 2 begins at ", line["text"])
     assert "(blocks are 1 h apart, 1 s as the emulator plays them)" in line["text"]
+
+
+def test_a_block_is_due_after_the_last_one_that_began(tmp_path: Path) -> None:
+    place = rig(tmp_path / "run")
+    for number in (1, 2):
+        begin(place, number)
+    first, last = (datetime.fromisoformat(event["time_utc"]) for event in events(place.run, "block"))
+    due = spacing._due(place, block(3))
+    assert due is not None and first < last == due - timedelta(seconds=HOUR_S)
 
 
 def test_nothing_waits_where_nothing_is_to_be_waited_for(tmp_path: Path) -> None:

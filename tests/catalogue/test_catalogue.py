@@ -280,7 +280,7 @@ def test_mistakes_get_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_all_columns_are_named_by_their_units() -> None:
     ends = {"float64": ("_usd", "_ms", "_s", "_iops", "_mb_s", "_share")}
     plain = {"ratio", "ci_low", "ci_high", "level", "p_adjusted", "ios", "iops", "rate_offered"}
-    plain |= {"attaches_in_block", "rate_window_worst"}
+    plain |= {"attaches_in_block", "rate_window_worst", "df", "lat_p99_rise"}
     for table in schema.TABLES.values():
         numbers = {field.name for field in table if pa.types.is_floating(field.type)}
         assert {name for name in numbers if not name.endswith(ends["float64"])} <= plain

@@ -11,6 +11,7 @@ from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cloud import connect
 from diskbook.store import run as runs
 from diskbook.store.run import Run
+from support.manifests import MINIMAL
 
 USED = {"subscription": "11111111-2222-3333-4444-555555555555", "ssh_source": "203.0.113.7/32"}
 
@@ -24,7 +25,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def a_run(name: str = "one", **manifest: Any) -> Run:
     run = runs.create(name)
-    base = {"schema": runs.SCHEMA, "run": name, "cloud": "azure", "emulator": None, "azure": USED}
+    base = {**MINIMAL, "run": name, "cloud": "azure", "emulator": None, "azure": USED}
     run.write_manifest(base | manifest)
     return run
 

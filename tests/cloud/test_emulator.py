@@ -13,6 +13,7 @@ from diskbook.cloud import emulator as own_emulator
 from diskbook.scenario.schedule import Block
 from diskbook.store import run as runs
 from diskbook.store.run import Run
+from support.manifests import MINIMAL
 
 REPLICATE = {"machines": {"vm1": {"id": "/vms/r1-vm1"}, "vm2": {"id": "/vms/r1-vm2"}}}
 BLOCKS = [Block(1, 1, ()), Block(1, 2, ())]
@@ -30,7 +31,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def a_run(emulator: dict[str, Any] | None) -> Run:
     run = runs.create("one")
-    run.write_manifest({"schema": runs.SCHEMA, "run": "one", "emulator": emulator})
+    run.write_manifest({**MINIMAL, "run": "one", "emulator": emulator})
     return run
 
 

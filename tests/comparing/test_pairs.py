@@ -86,11 +86,14 @@ def test_the_printed_interval_gives_back_the_estimate() -> None:
             "ci_low": estimate.low,
             "ci_high": estimate.high,
             "level": estimate.level,
+            "df": estimate.df,
         }
         row |= {"scope": estimate.scope, "n_replicates": 4, "n_blocks": 12}
         again = estimate_of(row)
         assert again.mean == pytest.approx(math.log(estimate.ratio)) and again.df == estimate.df
         assert again.se == pytest.approx(estimate.log_se)
+        older = estimate_of({name: value for name, value in row.items() if name != "df"})
+        assert older.df == (3 if estimate.scope is Scope.LIKE_THESE else 8)
 
 
 def test_emulated_beside_azure_is_refused(runs: dict[str, Run], tmp_path: Path) -> None:
@@ -101,7 +104,9 @@ def test_emulated_beside_azure_is_refused(runs: dict[str, Run], tmp_path: Path) 
 
 def test_what_asked_another_question_is_named_and_not_pooled(runs: dict[str, Run], tmp_path: Path) -> None:
     scenario = json.loads((runs["again"].folder / "manifest.json").read_text())["scenario"]
-    next(item for item in scenario["workload"] if item["name"] == "randwrite-qd1")["block_size"] = 8192
+    for item in scenario["workload"]:
+        if item["name"].startswith("randwrite"):
+            item["block_size"] = 8192
     result = of(runs["default"], beside.copied(runs["again"], tmp_path / "large", scenario=scenario))
     assert WRITE not in {item.key for item in result.pairs}
     why = {item.why for item in result.left_out}

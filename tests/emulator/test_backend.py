@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from diskbook.emulator.backend import LocalBackend
@@ -109,6 +110,18 @@ def test_disks_come_and_go_by_lun(backends: Callable[[], LocalBackend]) -> None:
     assert seen(backend, 1) == {}
     backend.delete_disk("/disks/a")
     assert not list((backend._folder / "disks").glob("*"))
+
+
+@pytest.mark.parametrize(("tags", "threads"), [({"diskbook-depth": "5"}, "5"), ({}, "256")])
+def test_a_connection_gets_as_many_threads_as_its_run_needs(
+    backends: Callable[[], LocalBackend], tags: dict[str, str], threads: str
+) -> None:
+    backend = backends()
+    backend.start_vm(vm(1))
+    backend.attach("/vms/vm1", 0, replace(DISK, tags=tags), "None")
+    (export,) = backend._exports.running.values()
+    command = psutil.Process(export.pid).cmdline()
+    assert command[command.index("--threads") + 1] == threads
 
 
 def test_a_shared_disk_has_one_content_and_one_budget(backends: Callable[[], LocalBackend]) -> None:

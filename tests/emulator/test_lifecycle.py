@@ -9,8 +9,10 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -202,6 +204,26 @@ def test_a_name_in_use_is_refused(place: Path) -> None:
     with pytest.raises(UsageError, match="'once' is running already"):
         lifecycle.start("once")
     assert lifecycle.connect("once") == connection  # the first one is not hurt
+
+
+def test_of_two_starts_at_once_one_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second start begins when the first has seen that no emulator of the name runs."""
+    write = lifecycle._write_config
+    with ThreadPoolExecutor(1) as pool:
+        others: list[Future[lifecycle.Connection]] = []
+
+        def first(*given: Any) -> None:
+            monkeypatch.setattr(lifecycle, "_write_config", write)
+            others.append(pool.submit(lifecycle.start, "both", time_scale=0.0))
+            wait(others, 1.0)
+            write(*given)
+
+        monkeypatch.setattr(lifecycle, "_write_config", first)
+        connection = lifecycle.start("both", time_scale=0.0)
+        with pytest.raises(UsageError, match="'both' is running already"):
+            others[0].result()
+    assert lifecycle.connect("both") == connection
+    assert folders.read(connection.folder / folders.CONFIG)["token"] == connection.token
 
 
 def test_a_port_in_use_is_told(place: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from diskbook.emulator.model import Model
-from diskbook.emulator.profile import Attach, Caps, Noise, Profile, Wander, load_profile
+from diskbook.emulator.profile import Attach, Caps, Noise, Profile, Single, Wander, load_profile
 from diskbook.emulator.types import DiskSpec, Limits, VmSpec
 
 ZRS = DiskSpec("/disks/a", "a", "Premium_ZRS", 1024, None, 1, 5000, 200, False, False, None)
@@ -34,8 +35,31 @@ def test_ids_differing_in_case_are_the_same_entity() -> None:
     assert model.machine_log("/VMs/A") == model.machine_log("/vms/a")
 
 
-def test_seconds_are_common_to_the_disks_of_a_machine_and_trials_are_not() -> None:
-    model = Model(load_profile("default"), 7)
+@pytest.mark.parametrize("shared", [0.0, 0.3, 0.65, 1.0])
+@pytest.mark.parametrize("level", [{"second": 0.03}, {"block": 0.02, "block_s": 30.0}, {"drift": 0.02}])
+def test_machine_and_disk_share_the_noise_of_seconds_as_planted(
+    level: dict[str, float], shared: float
+) -> None:
+    """Correlation over pairs of disks of one machine, and over machines of one disk, at one second each."""
+    model = Model(nominal(**level, shared=shared), 3)
+    logs = np.array(
+        [
+            [model.second_log(f"/vms/{vm}", f"/disks/{disk}", 1) for disk in (f"{vm}-a", f"{vm}-b", "shared")]
+            for vm in range(150)
+        ]
+    )
+    assert logs.std() == pytest.approx(next(iter(level.values())), rel=0.1)
+    at = logs[:, :, ::450].transpose(1, 0, 2).reshape(3, -1)
+    assert np.corrcoef(at[0], at[1])[0, 1] == pytest.approx(shared, abs=0.1)
+    # A disk that two machines share has the same noise of its own at both.
+    own = logs[::2, 2] - logs[::2, 2].mean(axis=-1, keepdims=True)
+    between = [np.corrcoef(one, two)[0, 1] for one, two in pairwise(own)]
+    assert np.mean(between) == pytest.approx(1 - shared, abs=0.12)
+
+
+def test_disks_of_one_machine_are_equal_at_any_time_where_all_noise_is_its() -> None:
+    """The null profile: an A/A comparison within one machine holds in each second."""
+    model = Model(load_profile("null"), 7)
     one, two = (model.export_model(VM, replace(ZRS, id=name), "None", 0) for name in ("/disks/a", "/disks/b"))
     assert one.second_log == two.second_log
     assert one.trial_log != two.trial_log
@@ -104,6 +128,24 @@ def test_seconds_have_the_planned_spread_and_memory(
     assert np.sqrt(np.mean(np.square(tables))) == pytest.approx(spread, rel=0.1)
     pairs = [np.corrcoef(table[:-1], table[1:])[0, 1] for table in tables]
     assert np.mean(pairs) == pytest.approx(neighbours, abs=tolerance)
+
+
+def test_what_is_planted_in_single_disks_is_theirs_alone() -> None:
+    """By the names that the disks of a run have: its replicate, and the name in the scenario."""
+    disks = {
+        "r2-*": Single(caps_factor=0.3),
+        "*-zrs": Single(rise_a_minute=0.2, stall_every_s=20, stall_factor=400.0),
+    }
+    model = Model(replace(nominal(), disks=disks), 1)
+    held, rising, plain = (
+        replace(ZRS, id=f"/disks/{name}", name=name) for name in ("r2-zrs", "r1-zrs", "r1-lrs")
+    )
+    assert [model.disk_limits(disk).iops for disk in (held, rising, plain)] == [1500, 5000, 5000]
+    assert model.disk_limits(held).mb_s == 60
+    logs = np.array(model.second_log(VM.id, rising.id, 1))
+    assert logs[61] == pytest.approx(math.log(1.2) * 61 / 60)
+    assert logs[80] - logs[81] == pytest.approx(math.log(400), abs=0.01) and logs[79] < logs[81]
+    assert model.second_log(VM.id, plain.id, 1) == model.second_log(VM.id, held.id, 1) == (0.0,)
 
 
 def test_without_noise_nothing_varies() -> None:

@@ -228,6 +228,10 @@ def test_every_profile_that_comes_along_can_be_read() -> None:
         (ROW + "[control_plane]\ndelay_s = 1\n", "no key 'delay_s'; did you mean 'delays_s'?"),
         (ROW + "[control_plane.delays_s]\ndisk-creat = 1\n", "did you mean 'disk-create'?"),
         (ROW + "[caps]\niops_factor = 0\n", "iops_factor must be a number of at least 0.01"),
+        (
+            ROW + '[disks."r1-*"]\ncaps_factor = 0\n',
+            "[disks.r1-*] caps_factor must be a number of at least 0.01, not 0.",
+        ),
         (ROW + "[attach]\nslow_s = -1\n", "[attach] slow_s must be a number of at least 0, not -1."),
         ("metrics_grain_s = 10\n" + ROW, "metrics_grain_s must be 1 or 60, not 10."),
         (ROW + "[attach]\nfactors = 2\n", "[attach]: there is no key 'factors'; did you mean 'factor'?"),

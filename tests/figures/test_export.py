@@ -43,11 +43,19 @@ def picture(analysis: Analysis, name: str) -> Picture:
     return getattr(analysis, name)
 
 
+@pytest.fixture(scope="module")
+def again(folder: Path) -> Analysis:
+    """Another analysis of the same files."""
+    return analyse(folder)
+
+
 @pytest.mark.parametrize("name", PLOTS)
-def test_exported_twice_gives_the_same_bytes(folder: Path, tmp_path: Path, name: str) -> None:
+def test_exported_twice_gives_the_same_bytes(
+    emulated: Analysis, again: Analysis, tmp_path: Path, name: str
+) -> None:
     """Two analyses of the same files, drawn and written apart."""
-    first = figures.export(picture(analyse(folder), name), tmp_path / "a")
-    second = figures.export(picture(analyse(folder), name), tmp_path / "b")
+    first = figures.export(picture(emulated, name), tmp_path / "a")
+    second = figures.export(picture(again, name), tmp_path / "b")
     slug = first[0].stem
     assert {path.name for path in first} == {f"{slug}{end}" for end in ENDS}
     for one, other in zip(first, second, strict=True):
@@ -217,10 +225,9 @@ def test_small_ratios_keep_their_digits() -> None:
 
 
 @pytest.mark.parametrize("name", ["all_trials", "iops_and_caps"])
-def test_a_panel_names_only_arms_that_it_has(folder: Path, name: str) -> None:
+def test_a_panel_names_only_arms_that_it_has(emulated: Analysis, name: str) -> None:
     """An empty row looks like a disk that gave nothing; a commit is another load than a random write."""
-    a = analyse(folder)
-    trials = a.trials
+    a, trials = emulated, emulated.trials
     gone = (trials["arm"] == "zrs-z3") & trials["workload"].str.startswith("randwrite")
     part = Analysis(a.run, a.scenario, a.manifest, replace(a.tables, trials=trials[~gone]))
     for axes in picture(part, name).figure.axes:

@@ -8,10 +8,9 @@ import hashlib
 import itertools
 import json
 import os
-import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -25,6 +24,7 @@ from diskbook.analysis import diagnosis, run as analysis_run
 from diskbook.base import unpack
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.base.visible import LINES, is_visible
+from diskbook.cli import main
 from diskbook.figures.export import export
 from diskbook.importing import names, run as importer, text as import_text, write
 from diskbook.importing.run import Imported
@@ -55,15 +55,20 @@ def rows(made: Imported) -> pd.DataFrame:
     return tables.read(made.run.folder).trials
 
 
-def diskbook(*arguments: str, runs: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "diskbook", *arguments]
-    code = "import sys; from diskbook.cli import main; sys.argv[0] = 'diskbook'; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *command[3:]],
-        env={"DISKBOOK_RUNS": str(runs), "PATH": "/usr/bin:/bin", "HOME": str(runs.parent)},
-        capture_output=True,
-        text=True,
-    )
+@pytest.fixture
+def diskbook(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Call the command line here; what it ends with, its output, its errors."""
+
+    def called(*arguments: str, runs: Path) -> tuple[int, str, str]:
+        monkeypatch.setenv("DISKBOOK_RUNS", str(runs))
+        monkeypatch.setattr(sys, "argv", ["diskbook", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), *capsys.readouterr()
+
+    return called
 
 
 # --- folders of other tools
@@ -367,15 +372,6 @@ def test_logs_alone_are_a_measurement(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.emulator
-def test_the_report_is_made_by_the_notebook(two_disks: Imported) -> None:
-    page = import_text.report(two_disks.run).read_text()
-    assert "What do imported results say?" in page
-    assert "No limit of this disk or machine is known" in page
-    assert "EMULATED" not in page
-    assert '<figure id="percentiles">' in page
-
-
 def test_logs_that_say_nothing_are_one_sentence_and_no_reason_of_a_failure(tmp_path: Path) -> None:
     base = tmp_path / "in"
     lines = [f"{500 * k}, 1000, 0, 0\n" for k in range(1, 9)]
@@ -443,26 +439,25 @@ def test_a_packed_file_and_one_that_is_cut(tmp_path: Path) -> None:
     assert sha256 == hashlib.sha256(FIO.read_bytes()).hexdigest()
 
 
-@pytest.mark.emulator
-def test_on_the_command_line(tmp_path: Path) -> None:
+def test_on_the_command_line(tmp_path: Path, diskbook: Callable[..., tuple[int, str, str]]) -> None:
     base = tmp_path / "in"
     put(base, FIO)
     (base / "notes.md").write_text("slow on Tuesdays\n")
     (base / "cut.json").write_text('{\n  "fio version" : "fio-3.33",\n  "jobs" : [\n')
     runs = tmp_path / "runs"
     runs.mkdir()
-    done = diskbook("import", str(base), "--name", "mine", runs=runs)
-    assert done.returncode == 0, done.stderr
-    assert "3 measurements of 1 arms" in done.stdout
-    assert "notes.md: no format that is known here" in done.stdout
-    assert "cut.json, line " in done.stdout
-    assert "mine  imported  measured" in diskbook("list", runs=runs).stdout
-    again = diskbook("run", "--resume", "mine", runs=runs)
-    assert again.returncode == 2 and "run mine was imported" in again.stderr
-    nothing = diskbook("import", str(base / "notes.md"), runs=runs)
-    assert nothing.returncode == 1
-    assert nothing.stderr.startswith("diskbook: nothing can be imported: notes.md: no format")
-    assert diskbook("import", str(tmp_path / "nowhere"), runs=runs).returncode == 2
+    code, output, errors = diskbook("import", str(base), "--name", "mine", runs=runs)
+    assert code == 0, errors
+    assert "3 measurements of 1 arms" in output
+    assert "notes.md: no format that is known here" in output
+    assert "cut.json, line " in output
+    assert "mine  imported  measured" in diskbook("list", runs=runs)[1]
+    code, _, errors = diskbook("run", "--resume", "mine", runs=runs)
+    assert code == 2 and "run mine was imported" in errors
+    code, _, errors = diskbook("import", str(base / "notes.md"), runs=runs)
+    assert code == 1
+    assert errors.startswith("diskbook: nothing can be imported: notes.md: no format")
+    assert diskbook("import", str(tmp_path / "nowhere"), runs=runs)[0] == 2
     assert sorted(path.name for path in runs.iterdir()) == ["mine"]
 
 
@@ -542,15 +537,19 @@ def test_names_of_any_bytes_are_drawn_as_they_are(hostile: Imported, tmp_path: P
 
 
 @pytest.mark.emulator
-def test_names_of_any_bytes_are_reported(hostile: Imported) -> None:
+def test_the_notebook_makes_the_report_whatever_the_names(
+    hostile: Imported, diskbook: Callable[..., tuple[int, str, str]]
+) -> None:
     page = import_text.report(hostile.run).read_text("utf-8")
+    assert "What do imported results say?" in page and "EMULATED" not in page
+    assert "No limit of this disk or machine is known" in page and '<figure id="percentiles">' in page
     assert "<img src=x" not in page and "&lt;img src=x onerror=alert(1)&gt;" in page
     assert "\x1b" not in page and "\u202e" not in page and "&lt;FF&gt;&lt;FE&gt;" in page
     runs = hostile.run.folder.parent
     for words in (["why", str(hostile.run.folder)], ["list"], ["import", str(runs / "in")]):
-        done = diskbook(*words, runs=runs)
-        assert done.returncode == 0, done.stderr
-        assert is_visible(done.stdout, LINES), words
+        code, output, errors = diskbook(*words, runs=runs)
+        assert code == 0, errors
+        assert is_visible(output, LINES), words
 
 
 def test_a_run_that_no_text_can_name_is_refused(tmp_path: Path) -> None:

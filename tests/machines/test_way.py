@@ -112,6 +112,28 @@ def test_what_the_azure_cli_says_last_is_passed_on(tmp_path: Path, monkeypatch: 
         Tunnel(BASTION)
 
 
+def test_a_port_that_another_tunnel_has_taken_is_not_this_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`az` takes seconds to listen: by then another tunnel, to another machine, may have the port."""
+    stand_in(tmp_path, monkeypatch, "sleep 0.5; echo 'ERROR: the port is in use' >&2; exit 1")
+    with socket.create_server(("127.0.0.1", 0)) as others:
+        monkeypatch.setattr(tunnel, "_free_port", lambda: others.getsockname()[1])
+        with pytest.raises(TunnelBroken, match="Bastion b has ended: ERROR: the port is in use"):
+            Tunnel(BASTION)
+
+
+def test_a_tunnel_is_open_when_the_azure_cli_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = (
+        "import socket, sys, time; s = socket.create_server(('127.0.0.1', int(sys.argv[-1]))); time.sleep(60)"
+    )
+    stand_in(tmp_path, monkeypatch, f'{sys.executable} -c "{program}" "$@"')
+    opened = Tunnel(BASTION)
+    opened.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", opened.port))
+
+
 def test_the_guard_ends_a_tunnel_when_its_owner_is_killed(tmp_path: Path) -> None:
     """The owner is killed outright; what it had opened, with its children, is ended all the same."""
     pids = tmp_path / "pids"

@@ -13,7 +13,7 @@ from diskbook.azure import signin
 from diskbook.cli import main
 from diskbook.cost import budget, retail, text as cost_text
 from diskbook.plan import cost as plan_cost
-from support import identity_endpoint
+from support import SCENARIOS, identity_endpoint
 from support.arm_plane import SUBSCRIPTION, TOKEN, World
 
 
@@ -37,23 +37,38 @@ def test_a_plan_offline(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     text = said(capsys, monkeypatch, "zone-disks", "--preset", "standard")
     assert "would be created in westeurope, in one resource group, for each of 3 replicates:" in text
     assert "machines: 3 x Standard_D4as_v4; each with OS disk, network interface and public address" in text
-    assert "data disks: 2 x Premium_LRS 1024 GiB, 1 x Premium_ZRS 1024 GiB" in text
+    assert "data disks: 4 x Premium_LRS 1024 GiB, 1 x Premium_ZRS 1024 GiB" in text
     assert "9 machines at a time, which shut themselves down after 12 h" in text
-    assert "disk lrs, lrs-b, zrs  P30, 5,000 IOPS, 200 MB/s" in text
-    assert "Standard_D4as_v4      6,400 IOPS, 96 MB/s; bursts to 8,000 IOPS, 200 MB/s" in text
-    assert "lrs-b-z1, zrs-z2, zrs-z3  4 KiB: 5,000 IOPS (disk)" in text
-    assert "lrs-z1, zrs-z1            4 KiB: 5,000 IOPS (disk); 64 KiB: 1,465 IOPS (VM, 96 MB/s)" in text
-    assert "of it the random pass over the filled disks: about 0.15 USD" in text
+    assert "disk lrs, lrs-b, lrs-z2, lrs-z3, zrs  P30, 5,000 IOPS, 200 MB/s" in text
+    assert "Standard_D4as_v4                      6,400 IOPS, 96 MB/s; bursts to 8,000 IOPS, 200 MB/s" in text
+    assert "lrs-b-z1, lrs-z2, zrs-z2, lrs-z3, zrs-z3  4 KiB: 5,000 IOPS (disk)" in text
+    assert (
+        "lrs-z1, zrs-z1                            4 KiB: 5,000 IOPS (disk); 64 KiB: 1,465 IOPS (VM, 96 MB/s)"
+        in text
+    )
+    assert "of it the random pass over the filled disks: about 0.33 USD" in text
     assert (
         "of it the trials for evidence: about 0." in text and "design.evidence_s = 0 leaves them out" in text
     )
-    assert "10 of 37 cells, those that may sit on a limit, once for 150 s; last of all" in text
+    assert "8 of 42 cells, those that may sit on a limit, once for 150 s; last of all" in text
     assert "cost, if it ran on Azure (on the emulator it costs nothing)" in text
     assert "prices: dated table data/reference/prices.csv" in text
     assert "vCPUs, standardDASv4Family: 36" in text and "public addresses: 9" in text
     assert "no limit binds here" in text
     rows = text.partition("USD each")[2].partition("in all, USD")[0].splitlines()
     assert max(map(len, rows)) == 80  # tests/cli/test_width.py has the sentences
+
+
+def test_settling_is_said_in_hours_and_dollars(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = str(SCENARIOS / "moved.toml")
+    text = said(capsys, monkeypatch, moved, "--set", "design.settle_s=1200")
+    assert "settling takes about 2.0 h a replicate; meanwhile each of 6 visits" in text
+    assert "of it settling after attaches: about 1.97 USD" in text
+    without = said(capsys, monkeypatch, moved)
+    assert "no time to settle (design.settle_s = 0)" in without and "attach effect not checked" in without
+    assert "settling after attaches" not in without
 
 
 def test_what_a_run_costs_that_is_never_torn_down(
@@ -74,7 +89,7 @@ def test_quick_has_no_trials_for_evidence_and_says_what_azure_would_give(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = said(capsys, monkeypatch, "zone-disks")
-    short = "trials take 3 s at most, so Azure, with one value a minute, would give none"
+    short = "trials take 2 s at most, so Azure, with one value a minute, would give none"
     assert f"no evidence trials for the platform's metrics: {short}" in text
     assert "trials for evidence: about" not in text
 

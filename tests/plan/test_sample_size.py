@@ -23,7 +23,7 @@ from diskbook.cost import durations
 from diskbook.plan import sample_size
 from diskbook.plan.sample_size import Target
 from diskbook.scenario import schedule
-from diskbook.stats import power, prior_runs, ratios
+from diskbook.stats import intervals, power, prior_runs, ratios
 from diskbook.store import tables as store_tables
 from diskbook.store.run import Run
 from support import synthetic
@@ -110,7 +110,7 @@ def test_the_promised_width_is_kept_in_four_of_five_runs(n_pilot: int | None) ->
 
 def _shown(values: np.ndarray) -> float:
     """Relative half-width that a run prints."""
-    found = ratios.over_replicates(log_ratios([[value] for value in values]))
+    found = ratios.over_replicates(values[:, None])
     return math.sqrt(found.high / found.low) - 1
 
 
@@ -128,6 +128,17 @@ def test_the_width_of_a_design_as_it_stands_is_kept_in_four_of_five_runs(n_pilot
 def test_no_spread_needs_the_fewest() -> None:
     assert power.for_half_width(0.0, 0.01) == power.for_power(0.0, 0.01, 0.8) == 2
     assert math.isnan(power.half_width_of(0.01, 1))
+
+
+@pytest.mark.parametrize(("replicates", "blocks"), [(1, 4), (3, 3), (5, 5), (10, 10)])
+def test_a_promised_width_over_blocks_of_replicates_is_kept_in_80_percent(
+    replicates: int, blocks: int
+) -> None:
+    values = np.random.default_rng(7).normal(0, 0.02, (20_000, replicates, blocks))
+    shown = intervals.within_replicates(values)
+    promised = power.half_width_within(0.02, replicates, blocks)
+    kept = (np.expm1((shown.high - shown.low) / 2) <= promised).mean()
+    assert kept == pytest.approx(0.8, abs=0.025)
 
 
 def test_components_by_hand() -> None:
@@ -162,7 +173,7 @@ def test_components_need_blocks() -> None:
 
 
 def test_moves_follow_the_order_of_trials() -> None:
-    scenario = load.load("zone-disks", "quick", {"all_workloads.blocks": 1})
+    scenario = synthetic.every_block("quick", {"all_workloads.blocks": 1})
     attached, detached = durations.moves(scenario)
     # Each of three disks once, to be filled; then the ZRS disk to three machines, the others as often.
     assert (attached, detached) == (12, 9)
@@ -170,11 +181,14 @@ def test_moves_follow_the_order_of_trials() -> None:
 
 
 def test_settling_is_part_of_the_time() -> None:
-    scenario = load.load("zone-disks", "quick", {"all_workloads.blocks": 60})
+    scenario = synthetic.every_block("quick", {"all_workloads.blocks": 60})
     settled = scenario.model_copy(update={"design": scenario.design.model_copy(update={"settle_s": 30.0})})
     assert durations.attached_anew(scenario) == (9 * 60, 5 * 60)
     more = durations.around_s(settled) - durations.around_s(scenario)
-    assert more == pytest.approx(5 * 60 * 30)
+    assert more == pytest.approx(5 * 60 * 30) == pytest.approx(durations.settling_s(settled))
+    standard = synthetic.every_block("standard", {"design.settle_s": 1})
+    visits = durations.attached_anew(standard)[1]
+    assert durations.settling_s(standard) == visits * (30 + 30 + 0.6)  # as long as the trial
     stays = load.load("disk-options", "quick")
     assert durations.attached_anew(stays) == (0, 0)
 
@@ -184,11 +198,43 @@ def test_time_grows_with_what_is_done() -> None:
     more = sample_size.with_numbers(scenario, 6, 10)
     assert sample_size.trials(scenario) == sum(len(block.trials) for block in schedule.plan(scenario))
     assert sample_size.trials(more) == sum(len(block.trials) for block in schedule.plan(more))
-    assert durations.around_s(more) > durations.around_s(scenario) > 168
-    many = sample_size.with_numbers(scenario, 1, 400)
-    assert durations.around_s(many) == pytest.approx(
-        8 * durations.around_s(sample_size.with_numbers(scenario, 1, 50)), rel=0.2
+    assert durations.around_s(scenario) > 168
+    few, many = (sample_size.with_numbers(synthetic.every_block("standard"), 1, n) for n in (50, 400))
+    assert durations.around_s(many) == pytest.approx(8 * durations.around_s(few), rel=0.2)
+
+
+def test_moves_between_placements_do_not_grow_with_blocks() -> None:
+    """Four LRS disks attached once; the ZRS disk to three zones and back to two; a settling time for each."""
+    for blocks in (2, 5, 60):
+        scenario = load.load("zone-disks", "standard", {"all_workloads.blocks": blocks})
+        assert durations.moves(scenario) == (4 + 5, 4)
+        assert durations.attached_anew(scenario) == (0, 0)
+    at_once = scenario.model_copy(update={"design": scenario.design.model_copy(update={"settle_s": 0.0})})
+    assert durations.around_s(scenario) - durations.around_s(at_once) == pytest.approx(5 * 120)
+    shared = load.load("shared-zrs", "standard")
+    # To both nodes, to the probe, and to both nodes again; no node keeps it while the probe reads.
+    assert durations.moves(shared) == (1 + 2 + 1 + 2, 2 + 1)
+
+
+def test_a_plan_says_what_fewer_moves_save_and_what_the_disks_cost(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = said(capsys, monkeypatch, "zone-disks", "--preset", "standard")
+    every = load.load("zone-disks", "standard")
+    arms = tuple(arm.model_copy(update={"placement": None}) for arm in every.arm)
+    calls = sum(durations.moves(every.model_copy(update={"arm": arms})))
+    assert calls > 93  # of an earlier design with three disks
+    assert (
+        f"takes 13 attach and detach calls per replicate; moves in every block would take {calls:.0f}" in text
     )
+    assert "moved between groups of blocks: zrs, with 120 s to settle after each move, 10 min in all" in text
+    # 3 replicates of 2 disks for 3 begun hours, at 148.68 USD a month of 730 h.
+    assert (
+        f"of it lrs-z2, lrs-z3, to compare with in the other placements: about {18 * 148.68 / 730:.2f} USD"
+        in text
+    )
+    text = said(capsys, monkeypatch, "disk-options")
+    assert "moved between" not in text and "in the other placements" not in text
 
 
 # What is needed
@@ -228,9 +274,10 @@ def made(runs: Path, name: str, replicates: int = 3, **options: Any) -> Run:
         for file, content in _MADE[key].items():
             (runs / name / file).write_bytes(content)
         return Run(runs / name)
-    truth = synthetic.Truth(disk=0.01)
+    truth = synthetic.Truth(synthetic.BY_ZONE, disk=0.01)
     loads = (synthetic.READ, synthetic.WRITE, synthetic.COMMIT)
-    options = {"seed": len(name), "n_blocks": 3, "samples": 20, "draws": 5, **options}
+    scenario = load.load("zone-disks", "quick")
+    options = {"scenario": scenario, "seed": len(name), "n_blocks": 3, "samples": 20, "draws": 5, **options}
     run = synthetic.run_folder(runs / name, truth=truth, n_replicates=replicates, loads=loads, **options)
     manifest = run.manifest
     manifest["scenario"]["design"]["replicates"] = replicates
@@ -253,8 +300,8 @@ def test_a_plan_without_a_request(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = said(capsys, monkeypatch, "zone-disks", "--preset", "standard")
-    assert "3 replicates of fresh machines and disks, 321 trials" in text and "seed 20261" in text
-    assert "then write over once at random (64 KiB), about 2 min on Azure" in text
+    assert "3 replicates of fresh machines and disks, 342 trials" in text and "seed 20261" in text
+    assert "then write over once at random (64 KiB), about 4 min on Azure" in text
     assert "zrs-z2    Premium_ZRS 1024 GiB on vm2 (Standard_D4as_v4, zone 2)" in text
     assert "as it stands, 3 replicates x 5 blocks" in text and "pilot of 5 replicates x 3 blocks" in text
     assert "needed for" not in text
@@ -282,11 +329,11 @@ def test_without_a_pilot_the_spread_is_that_of_public_measurements(
     # show up to sqrt(3.218876 / 2) = 1.268636 times s.
     assert "disks like these: ±6.6 %" in text
     assert "2.5 to 3.6 % are over 10 % slower" in text and "with them the s.d. between pairs is 4 %" in text
-    number = power.for_power(math.hypot(0.04, 0.016 / math.sqrt(5)), 0.05, 0.8, alpha=0.05 / 3)
+    number = power.for_power(math.hypot(0.04, 0.016 / math.sqrt(5)), 0.05, 0.8, alpha=0.05 / 5)
     assert f"it takes {number} replicates x 5 blocks. Plan 5 pairs or more, spread over hours." in text
     assert "CC-BY-4.0" in text
     rows = text.partition("disks like these:\n    blocks")[2].splitlines()[1:5]
-    assert {int(row.split()[1]) for row in rows} == {5}  # fewer would do, but for slow pairs
+    assert {int(row.split()[1]) for row in rows} == {6}  # fewer would do, but for slow pairs
 
 
 def test_pairs_on_one_machine_are_told_from_pairs_on_two() -> None:
@@ -325,7 +372,7 @@ def test_no_number_of_blocks_is_promised_to_decide_between_machines(
 def test_waiting_between_blocks_is_planned(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Five blocks 2 h apart: four waits, shorter by the 0.4 h or so that a block's trials take."""
+    """Five rounds of three zones, 2 h apart: four waits, shorter by the 0.4 h or so that a round takes."""
     scenario = load.load("zone-disks", "standard", {"design.hours_between_blocks": 2})
     waiting_h = schedule.waiting_s(scenario) / 3600
     assert 6 < waiting_h < 8 and schedule.waiting_s(load.load("zone-disks", "standard")) == 0
@@ -342,10 +389,10 @@ def test_a_plan_with_assumed_spread(
     text = said(capsys, monkeypatch, *words, "--sd-disk", "0%", "--sd-run", "2%")
     assert (
         "needed for ±1.5 % (95 %, in 80 % of runs) and 80 % power for a difference of 2 % "
-        "(at 5 %/3, Holm's hardest step)" in text
+        "(at 5 %/5, Holm's hardest step)" in text
     )
-    # alpha 5 %/3 and d = log 1.02 / .02.
-    solved = TTestPower().solve_power(effect_size=math.log(1.02) / 0.02, alpha=0.05 / 3, power=0.8)
+    # alpha 5 %/5 and d = log 1.02 / .02.
+    solved = TTestPower().solve_power(effect_size=math.log(1.02) / 0.02, alpha=0.05 / 5, power=0.8)
     assert f"these disks in these hours: {math.ceil(solved)} blocks in one replicate" in text
     assert "diskbook run zone-disks --preset quick --set design.repeats=2 --set design.replicates=" in text
     assert "fixed before the run" in text
@@ -359,7 +406,7 @@ def test_a_plan_from_a_pilot(
     pilot = prior_runs_of.open_prior_run("pilot")
     scenario = load.load("zone-disks", "quick")
     found, lacking = sample_size.from_pilot(pilot, scenario)
-    assert len(found) == 3 and not lacking and "assumed" not in text
+    assert len(found) == 5 and not lacking and "assumed" not in text
     # At the pilot's own blocks the spread of its replicate means.
     worst = 0
     for measured in pilot.measured(sample_size.headline(scenario)):
@@ -455,7 +502,7 @@ def test_a_history_of_another_cell_is_refused(runs: Path) -> None:
     same = changed("same", "disk", 0)
     now = {**same.manifest, "run": "now"}
     assert "arm: size_gib of the disk is 512, not 1024" in refused(
-        [same, changed("small", "disk", 2, size_gib=512)]
+        [same, changed("small", "disk", 4, size_gib=512)]
     )
     large = changed("large", "machine", 0, size="Standard_D8as_v4")
     assert "size of the machine is Standard_D8as_v4, not Standard_D4as_v4" in refused([large], now)
@@ -528,7 +575,7 @@ def test_a_run_is_analysed_with_its_named_history(runs: Path) -> None:
     new = prior_runs_of.PriorRun(made(runs, "the-new-one", replicates=2))
     found = prior_runs_of.with_history(new, old)
     assert [measured.item.workload for measured, _ in found] == [
-        "randwrite-qd1",
+        *["randwrite-qd1"] * 3,
         "randread-qd1",
         "commit-qd1",
     ]
@@ -635,7 +682,7 @@ def test_two_runs_are_planned_at_the_level_at_which_they_are_compared() -> None:
     scenario = load.load("zone-disks", "quick")
     known = sample_size.from_assumed(scenario, 0.08, None)
     ways = sample_size.for_two_runs(scenario, known, sample_size.Target(between_runs=0.1))
-    sd, alpha = known[0].spread.sd_replicate(3) * math.sqrt(2), 0.05 * 0.8 / 3
+    sd, alpha = known[0].spread.sd_replicate(3) * math.sqrt(2), 0.05 * 0.8 / 5
     number = next(need.replicates for need in ways if need.blocks == 3)
     assert power.power_of(sd, 0.1, number, alpha) >= 0.8 > power.power_of(sd, 0.1, number - 1, alpha)
 
@@ -644,6 +691,6 @@ def test_the_price_of_unlike_spreads_is_stated(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = said(capsys, monkeypatch, "zone-disks", "--between-runs", "50%", "--sd-disk", "1%")
-    # t(2) and t(4) at 0.05 x 0.8 / 3, two-sided.
-    assert "with 3 replicates each, a difference is 8.6 standard errors or more, in place of 4.2 for" in text
+    # t(2) and t(4) at 0.05 x 0.8 / 5, two-sided.
+    assert "with 3 replicates each, a difference is 11.1 standard errors or more, in place of 4.9 for" in text
     assert "below 3 replicates there is no verdict" in text

@@ -61,13 +61,13 @@ def test_the_answer_is_computed_from_the_run(a: Analysis, post: str) -> None:
     rows = a.comparisons[(a.comparisons["family"] == "headline") & a.comparisons["ratio"].notna()]
     row = rows.iloc[0]
     assert f"{row['ratio']:.2f} times, 95 % CI {row['ci_low']:.2f} to {row['ci_high']:.2f}" in post
-    assert "is higher with ZRS from zone 1 than with LRS from zone 1" in post
+    assert "is higher with ZRS from zone 1 (az1) than with LRS from zone 1 (az1)" in post
 
 
 def test_what_is_not_decided_is_counted_and_explained(a: Analysis) -> None:
     other = with_verdicts(a, verdict="inconclusive", ci_low=0.9, ci_high=3.0, warnings="")
     words = text.post(other, [], "x")
-    assert "may or may not differ between ZRS from zone 1 and LRS from zone 1" in words
+    assert "may or may not differ between ZRS from zone 1 (az1) and LRS from zone 1 (az1)" in words
     assert "Of the 3 headline comparisons 2 are not decided" in words
     assert "covers 1 and is too wide to call them equal" in words
 

@@ -222,40 +222,44 @@ def test_who_has_lost_a_run_stores_nothing_more(store: Address, run: Run) -> Non
 
 
 WRITER = """
-import itertools, sys
+import sys
 from pathlib import Path
 from diskbook.store.run import Run
 from support.stores import add_trial
-run, end = Run(Path(sys.argv[1])), Path(sys.argv[2])
-print("begun", flush=True)
-for number in itertools.takewhile(lambda _: not end.exists(), itertools.count(3)):
-    add_trial(run, number)
-    run.update_manifest(last=number)
+run, number = Run(Path(sys.argv[1])), 2
+for line in sys.stdin:  # a line asks for that many trials
+    for number in range(number + 1, number + 1 + int(line)):
+        add_trial(run, number)
+        run.update_manifest(last=number)
+        print(number, flush=True)
 """
 
 
-def test_a_run_that_is_worked_on_is_stored_as_it_was_at_one_moment(
-    store: Address, run: Run, tmp_path: Path
-) -> None:
+def test_a_run_that_is_worked_on_is_stored_as_it_was_at_one_moment(store: Address, run: Run) -> None:
+    """Each upload begins when the first of some trials is there, while the others are being added."""
     run.update_manifest(last=2)
-    hold, folder, end = lease.claim(objects_of(store)), Folder(run.folder), tmp_path / "end"
-    command = [sys.executable, "-c", WRITER, str(run.folder), str(end)]
-    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None and writer.stdout.readline() == "begun\n"
-        try:
-            for _ in range(4):
-                hold.beat()
-                push.store_new(hold, folder)
-                state = hold.log.state
-                manifest = json.loads(
-                    push.read(hold.log.objects, "manifest.json", state.files["manifest.json"])
-                )
-                lines = push.ledger_of(state, hold.log.objects).splitlines()
-                trials = [event for event in map(json.loads, lines) if event["event"] == "trial"]
-                assert int(trials[-1]["trial"].removeprefix("r1-b")) - manifest["last"] in (0, 1)
-                assert all(event["files"]["result"]["path"] in state.files for event in trials)
-        finally:
-            end.touch()
+    hold, folder, trials = lease.claim(objects_of(store)), Folder(run.folder), 30
+    last: list[int] = []  # trial in each stored manifest
+    command = [sys.executable, "-c", WRITER, str(run.folder)]
+    with subprocess.Popen(
+        command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdin is not None and writer.stdout is not None
+        firsts = range(3, 3 + 4 * trials, trials)
+        for first in firsts:
+            hold.beat()
+            print(trials, file=writer.stdin, flush=True)
+            assert writer.stdout.readline() == f"{first}\n"
+            push.store_new(hold, folder)
+            state = hold.log.state
+            manifest = json.loads(push.read(hold.log.objects, "manifest.json", state.files["manifest.json"]))
+            lines = push.ledger_of(state, hold.log.objects).splitlines()
+            events = [event for event in map(json.loads, lines) if event["event"] == "trial"]
+            assert int(events[-1]["trial"].removeprefix("r1-b")) - manifest["last"] in (0, 1)
+            assert all(event["files"]["result"]["path"] in state.files for event in events)
+            last.append(manifest["last"])
+            assert [int(writer.stdout.readline()) for _ in range(1, trials)][-1] == first + trials - 1
+    assert any(number < first + trials - 1 for number, first in zip(last, firsts, strict=True))
     push.complete(hold, folder)
     assert contents(open_run(str(store / "lab-1")).folder) == contents(run.folder)
     assert next(iter(verify.verify(store))).words.endswith(": every hash agrees")

@@ -12,6 +12,7 @@ import pytest
 
 from diskbook.base.errors import DiskbookError
 from diskbook.runs import notebook_process
+from support import orphans
 
 pytestmark = pytest.mark.emulator  # it starts processes
 
@@ -53,3 +54,13 @@ def test_what_was_executed_is_written(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(notebook_process, "spawn", played("echo executed > TARGET"))
     notebook_process.execute(SOURCE, tmp_path / "made.ipynb", {}, 20.0)
     assert (tmp_path / "made.ipynb").read_text() == "executed\n"
+
+
+def test_a_notebook_ends_when_the_process_of_its_run_is_killed(tmp_path: Path) -> None:
+    starting = (
+        "from pathlib import Path\n"
+        "from diskbook.runs import notebook_process\n"
+        "sys.executable = program\n"
+        "notebook_process.spawn(Path('a.ipynb'), Path('b.ipynb'), {}, Path('.'), sys.stdout)"
+    )
+    assert orphans.ends_with_its_parent(starting, tmp_path)

@@ -214,7 +214,8 @@ def test_a_scenario_without_a_notebook_makes_nothing(place: Path) -> None:
 def test_the_workbooks_own_notebook_is_taken_where_there_is_none_beside(place: Path) -> None:
     (place / "zone-disks.toml").write_text(TOML, "utf-8")
     run = begin.begin("plain", str(place / "zone-disks.toml"))
-    assert beside.RECORD not in run.manifest and beside.module(run) is None
+    assert beside.RECORD not in run.manifest
+    assert beside.module(run).__name__ == "diskbook.analysis.zone_disks"
     assert beside.notebook(run.scenario, place / "zone-disks.toml").parent.name == "notebooks"
 
 

@@ -29,10 +29,11 @@ from diskbook.runs import record, stages
 from diskbook.store.run import Run
 from support import SCENARIOS
 from support.emulated import leftovers
+from support.manifests import MINIMAL
 
 PLANTED = ("S3cr3t/pass&word=", "AccountKey0123456789abcdef", "anna.s@contoso.example", "2a02:1234::beef")
 _LEAST = 5  # characters; a host may be called "vm"
-EMPTY: dict[str, Any] = {"resource_groups": [], "scenario": {"name": "none"}, "run": "r1", "schema": 1}
+EMPTY: dict[str, Any] = {**MINIMAL, "run": "r1"}
 
 
 def contents(path: Path) -> str:
@@ -151,7 +152,7 @@ def test_a_name_that_is_learned_late_is_replaced_in_earlier_messages(run: Run) -
     ]
     for row in rows:
         run.append_bytes("arm.jsonl.gz", gzip.compress(json.dumps(row).encode() + b"\n"))
-    run.update_manifest(resource_groups=[{"name": "fabrikam"}])
+    run.update_manifest(resource_groups=[{"name": "fabrikam", "deleted_utc": None}])
     text = contents(record.pack(run).path)
     assert "fabrikam" not in text and "is locked" in text
 

@@ -91,4 +91,3 @@ def test_arms_on_two_machines_once_measured_are_no_finding(a: Analysis) -> None:
 @pytest.mark.whole
 def test_the_notebook_of_the_scenario_reads_it(a: Analysis) -> None:
     run_cells(a.scenario.name, a)
-    assert (a.run.folder / "comparisons.csv").exists()

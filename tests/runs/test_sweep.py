@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook.azure import requests, signin
+from diskbook.azure import keys, requests, signin, teardown
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cli import main
@@ -27,6 +28,7 @@ from diskbook.store.session import RunState
 from support import SCENARIOS, identity_endpoint
 from support.arm_plane import SUBSCRIPTION, TOKEN, World
 from support.emulated import soon
+from support.manifests import odd
 from support.standing import (
     EMULATOR,
     REGION,
@@ -361,6 +363,62 @@ def test_a_client_is_a_folder_of_runs_on_one_computer(
         session.client_id(tmp_path / "b")
 
 
+def test_a_run_s_group_stays_its_own_when_the_computer_changes_its_name(
+    cloud: Clients, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, change in (("renamed", "host"), ("forgotten", "client")):
+        group = name_of(name)
+        run = a_run(name, group, kept=False)
+        a_group(cloud, group, tags_of(name, client=own(place)))
+        keys.run_key(run.folder)
+        with monkeypatch.context() as patch:
+            if change == "host":
+                patch.setattr("socket.gethostname", lambda: "another")
+            else:
+                (own(place) / ".client").unlink()
+            assert listed()[group] == ("no live run", True)
+            (run.folder / "keys").rename(run.folder / "k")
+            assert not listed()[group][1]  # as in a copy, of a run that is worked on elsewhere
+            (run.folder / "k").rename(run.folder / "keys")
+            assert teardown.delete_group(cloud, run, group)
+    assert groups(cloud) == []
+
+
+def test_a_group_of_a_run_that_another_computer_works_on_stays(
+    cloud: Clients, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = name_of("away")
+    run = a_run("away", group, kept=False)
+    a_group(cloud, group, tags_of("away", client=own(place)))
+    with monkeypatch.context() as patch:
+        patch.setattr("diskbook.store.session._computer", lambda: ["system-2", "boot-2"])
+        with session.session(run):
+            noted = (run.folder / ".session").read_text()
+    assert noted == "system-2 boot-2" and (run.folder / ".session").read_text() == ""
+    (run.folder / ".session").write_text(noted)  # as it stays when that computer goes off
+    state, goes = listed()[group]
+    assert "not made by you on this computer" in state and not goes
+    (run.folder / ".session").write_text(f"{noted} {session._computer()[-1]}")
+    assert listed()[group] == ("no live run", True)
+
+
+def test_odd_run_folders_keep_no_other_run_s_group_standing(cloud: Clients, place: Path) -> None:
+    group = name_of("expired")
+    a_run("expired", group, kept=False)
+    a_group(cloud, group, tags_of("expired", hours=-1, client=own(place)))
+    names = odd(own(place))
+    try:
+        found = sweep_runs.find("emulator")
+        assert [one.name for seen in found.places for one in seen.groups if one.goes] == [group]
+        assert sweep_runs.remove(found, print) == []
+        notes = "\n".join(sweep_runs.find().notes)
+    finally:
+        for name in names:
+            shutil.rmtree(own(place) / name)
+    assert groups(cloud) == []
+    assert [name for name in names if name not in notes] == []
+
+
 # --- Azure, by the same code
 
 
@@ -521,12 +579,17 @@ def test_temporary_folders_of_dead_processes_go(place: Path) -> None:
     dead.wait()
     gone = Path(os.environ["TMPDIR"]) / f"diskbook-scratch-{dead.pid}-x"
     stays = Path(os.environ["TMPDIR"]) / f"diskbook-scratch-{os.getpid()}-x"
+    others = Path(os.environ["TMPDIR"]) / f"diskbook-scratch-{dead.pid}-y"
     gone.mkdir()
     stays.mkdir()
+    if os.getuid() == 0:  # a link that somebody else made to a folder of ours
+        others.symlink_to(stays)
+        os.chown(others, 65534, 65534, follow_symlinks=False)
     try:
         found = sweep_runs.find("emulator")
         assert [str(gone) in leftover.text for leftover in found.leftovers] == [True]
         assert sweep_runs.remove(found, print) == []
         assert not gone.exists() and stays.exists()
     finally:
+        others.unlink(missing_ok=True)
         stays.rmdir()

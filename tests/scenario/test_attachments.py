@@ -10,13 +10,14 @@ import pytest
 from diskbook import load
 from diskbook.scenario import attachments, schedule
 from diskbook.scenario.model import Scenario
+from support import synthetic
 
 DISKS = {"zrs", "lrs", "lrs-b"}
 
 
 def _scenario(**overrides: object) -> Scenario:
     changes = {key.replace("__", "."): value for key, value in overrides.items()}
-    return load.load("zone-disks", "quick", changes)
+    return synthetic.every_block("quick", changes)
 
 
 @pytest.mark.parametrize("repeats", [1, 2, 3])
@@ -62,7 +63,9 @@ def test_a_disk_that_all_its_machines_share_does_not_move() -> None:
         disk.model_copy(update={"max_shares": 3}) if disk.name == "zrs" else disk for disk in scenario.disk
     )
     assert not attachments.cycled(scenario.model_copy(update={"disk": shared}))
-    assert attachments.cycled(load.load("shared-zrs", "quick")) == [{"zrs", "lrs"}]  # by 2 of 3 machines
+    by_two = load.load("shared-zrs", "quick")
+    arms = tuple(arm.model_copy(update={"placement": None}) for arm in by_two.arm)
+    assert attachments.cycled(by_two.model_copy(update={"arm": arms})) == [{"zrs", "lrs"}]  # of 3 machines
 
 
 def test_disks_are_filled_where_they_are_visited_first() -> None:
@@ -80,3 +83,33 @@ def test_disks_that_stay_are_attached_to_all_their_machines_before_the_first_blo
     assert set(attachments.places_before(scenario, block)) == alone
     volumes = load.load("nested-resiliency", "quick")
     assert attachments.places_before(volumes, schedule.plan(volumes)[0]) == []
+
+
+# --- placements: disks move between groups of blocks
+
+
+@pytest.mark.parametrize("name", ["zone-disks", "shared-zrs"])
+def test_with_placements_no_disk_is_attached_anew_in_a_block(name: str) -> None:
+    scenario = load.load(name, "quick")
+    assert not attachments.cycled(scenario)
+    assert attachments.moved_between(scenario) == {"zrs"}
+    assert not any(attachments.cycles(scenario, block) for block in schedule.plan(scenario))
+
+
+@pytest.mark.parametrize("name", ["zone-disks", "shared-zrs"])
+def test_all_disks_of_a_block_can_be_attached_at_the_same_time(name: str) -> None:
+    """A disk has as many machines as it may have, and every other one is on its own from the first block."""
+    scenario = load.load(name, "full")
+    for block in schedule.plan(scenario):
+        places = attachments.places_before(scenario, block)
+        machines = Counter(disk for disk, _ in places)
+        assert set(machines) == {disk.name for disk in scenario.disk}
+        assert all(count <= scenario.disk_named(disk).max_shares for disk, count in machines.items())
+        arms = {scenario.arm_named(trial.arm) for trial in block.trials}
+        assert {(arm.disk, arm.machine) for arm in arms} <= set(places)
+
+
+def test_a_trial_for_evidence_needs_its_own_disk_alone() -> None:
+    scenario = load.load("zone-disks", "quick", {"design.evidence_s": 150})
+    (block,) = schedule.evidence_blocks(scenario, [("zrs-z2", "randwrite-qd256")])
+    assert attachments.places_before(scenario, block) == [("zrs", "vm2")]

@@ -234,7 +234,8 @@ def test_a_working_set_lies_on_its_disk() -> None:
     assert found == []
     found = check(zone_disks(**{"workload.randread-qd1.working_set_gib": 1024.0}))
     assert {(one.rule, one.field) for one in found} == {
-        ("working-set", "[[workload]] randread-qd1: working_set_gib")
+        ("working-set", f"[[workload]] {load}: working_set_gib")
+        for load in ("randread-qd1", "randread-qd1-probe")
     }
 
 

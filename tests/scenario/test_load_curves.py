@@ -11,7 +11,7 @@ from diskbook import load
 from diskbook.base.errors import UsageError
 from diskbook.reference.catalog import OWN_DISK
 from diskbook.scenario import caps
-from diskbook.scenario.model import Scenario
+from diskbook.scenario.model import Scenario, Workload
 
 DISKS = {
     "plain": 'sku = "Premium_ZRS"\nsize_gib = 1024',
@@ -133,3 +133,11 @@ def test_disk_options_holds_its_loads_in_every_preset() -> None:
         scenario = load.load("disk-options", preset)
         held = [(arm.name, item.name) for arm, item in scenario.cells if item.rate]
         assert len(held) == 5 * arms and len({arm for arm, _ in held}) == arms
+
+
+@pytest.mark.parametrize(
+    ("changes", "depth"), [({}, 100), ({"rate": 10}, 16), ({"threads": 2}, 1), ({"queue_depth": 8}, 8)]
+)
+def test_a_held_rate_has_as_many_ios_as_give_each_40_ms(changes: dict[str, float], depth: int) -> None:
+    load = {"name": "w", "block_size": "4K", "write_pct": 0, "rate": 2500, **changes}
+    assert Workload.model_validate(load).queue_depth == depth

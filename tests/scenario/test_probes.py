@@ -31,6 +31,8 @@ def test_none_is_added_twice_or_where_none_is_asked_for() -> None:
 def test_deeper_loads_are_probes_already_and_first_writes_cannot_be_repeated() -> None:
     names = [item.name for item in load.load("zone-disks", "standard").workload]
     assert [name for name in names if name.endswith(probes.SUFFIX)] == [
+        "randread-qd1-probe",  # in zones without a deeper read
+        "randwrite-qd1-probe",  # of the second LRS disk
         "commit-qd1-probe",
         "seq-write-64k-probe",
     ]

@@ -36,7 +36,7 @@ def _operations(replicates: int) -> dict[tuple[str, str], float]:
             found["publicipaddresses", f"r{number}-{vm}-ip"] = delays["public-ip"]
             found["networkinterfaces", f"r{number}-{vm}-nic"] = delays["nic"]
             found["virtualmachines", f"r{number}-{vm}"] = delays["vm-create-zonal"]
-        for disk in ("lrs", "lrs-b", "zrs"):
+        for disk in ("lrs", "lrs-b", "lrs-z2", "lrs-z3", "zrs"):
             found["disks", f"r{number}-{disk}"] = delays["disk-create"]
     return found
 
@@ -45,7 +45,7 @@ def _operations(replicates: int) -> dict[tuple[str, str], float]:
 def test_replicates_do_not_lengthen_the_chain(replicates: int) -> None:
     needs = _needs(replicates)
     durations_s = bench_provision.durations(needs, _operations(replicates))
-    assert len(durations_s) == 2 + replicates * (3 * 3 + 3)
+    assert len(durations_s) == 2 + replicates * (3 * 3 + 5)
     chain_s, chain = graph.longest_chain(needs, durations_s)
     assert chain_s == 3.0 + 0.5 + 168.0  # network, interface, machine
     timed = [step.split()[0] for step in chain if durations_s.get(step)]

@@ -7,6 +7,7 @@ import pytest
 
 from diskbook.selftest import coverage_docs, coverage_knee
 from diskbook.selftest.coverage_knee import Cell
+from diskbook.stats.knee import SHARP_LIMITS
 
 CELL = Cell(20_400.0, 5, 0.02, 0.01)
 
@@ -20,6 +21,14 @@ def test_two_blocks_give_no_interval() -> None:
     (row,) = coverage_knee.measure(CELL._replace(blocks=2), 50, 1)
     assert row.is_refused and not row.is_off and "refused" in coverage_knee.text([row])
     assert not row._replace(refused=0.0).is_refused and row._replace(refused=0.0).is_off
+
+
+@pytest.mark.parametrize("cell", [cell for cell in coverage_knee.cells() if cell.smooth])
+def test_a_smooth_bend_is_a_known_limit_of_the_size_that_is_said(cell: Cell) -> None:
+    (row,) = coverage_knee.measure(cell, 1000, 1)
+    assert row.is_known_limit and not row.is_off and 0.01 < row.too_deep < 0.05
+    assert "smooth bend, +" in coverage_knee.text([row])
+    assert row._replace(too_deep=0.06).is_off and "5 % too deep" in SHARP_LIMITS
 
 
 def test_a_knee_that_is_read_off_the_bend_falls_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,6 +46,7 @@ def test_a_knee_that_is_read_off_the_bend_falls_short(monkeypatch: pytest.Monkey
 
 def test_the_document_has_a_line_a_noise_and_number_of_blocks() -> None:
     rows = [row for cell in coverage_knee.cells(quick=True) for row in coverage_knee.measure(cell, 200, 1)]
-    two, five = coverage_docs.of_knees(rows)
+    two, five, smooth = coverage_docs.of_knees(rows)
+    assert "known limit" in smooth.words and smooth.condition.endswith("smooth bend")
     assert two.coverages == [] and two.words == "too few blocks for an interval"
     assert five.claim == "knee, these disks" and five.words.startswith("half-width at most")

@@ -61,6 +61,20 @@ def test_in_minutes_nothing_wanders_and_in_days_it_does() -> None:
         assert ratios.std(axis=-1).mean() == pytest.approx(spread, abs=0.004)
 
 
+@pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
+def test_disks_of_one_machine_differ_by_their_own_share_of_the_hour(shared: float) -> None:
+    """Log ratios of blocks of a run: what both disks share cancels, but for the minutes between trials."""
+    for hours in (0.0, 3.0):
+        levels = Noise(drift=0.02, shared=shared, hours_between_blocks=hours)
+        runs = drawn(levels, 1, 10, 2000)
+        ratios = simulate.block_log_ratios(runs.log_latency)[:, 0]
+        expected = 0.02 * math.sqrt(2 * (1 - shared))
+        assert (ratios - math.log(1.02)).std() == pytest.approx(expected, rel=0.1, abs=0.002)
+        # The time of the run is what these hours' truth is about.
+        assert np.abs(ratios.mean(axis=-1) - runs.now[:, 0]).max() < 0.004
+        assert ((runs.now - runs.lasting).std() > 0.001) == (shared < 1)
+
+
 def test_intervals_cover_these_hours_and_the_kind_but_not_the_months() -> None:
     still, daily = measured(STILL, 3, 5), measured(DAILY, 3, 5)
     for rows in (still, daily):
@@ -69,6 +83,14 @@ def test_intervals_cover_these_hours_and_the_kind_but_not_the_months() -> None:
         assert rows[LASTING].is_known_limit and rows[LASTING].coverage < 0.6
     assert daily[LASTING].coverage > still[LASTING].coverage + 0.1  # spreading blocks over days helps in part
     assert measured(STILL, 1, 3)[Scope.LIKE_THESE].is_refused
+
+
+def test_a_memory_of_hours_misses_the_long_run_and_hours_between_blocks_help() -> None:
+    near, far = (replace(coverage_noise.MEMORY, hours_between_blocks=hours) for hours in (1.0, 12.0))
+    rows = measured(near, 1, 10)
+    assert rows[HOURS].coverage > 0.96 and not rows[HOURS].is_off
+    assert rows[LASTING].is_known_limit and rows[LASTING].coverage < 0.75
+    assert measured(far, 1, 10)[LASTING].coverage > 0.91
 
 
 def test_a_wrong_interval_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +106,7 @@ def test_the_table_names_every_noise_and_its_limit() -> None:
     for condition in coverage_noise.conditions():
         assert printed.count(f"{condition.name}: ") == 3
     assert "known limit: " in printed and "say 'in these hours'" in printed and "refused" in printed
-    assert len(list(cells())) == 140 and len(rows) == 84
+    assert len(list(cells())) == 200 and len(rows) == 120
 
 
 def test_isolated_slow_runs_are_counted_as_outliers() -> None:

@@ -47,6 +47,19 @@ def test_the_first_decided_one_leads_and_has_nothing_to_say_of_others() -> None:
     )
 
 
+@pytest.mark.parametrize("words", ["attach effect not checked", "attach effect not excluded"])
+def test_what_an_attach_may_have_done_stands_behind_the_number(words: str) -> None:
+    warnings = f"few blocks; {words}: from attach to trial passed 1 s"
+    for verdict in ("difference", "equivalent within 5 %"):
+        assert answer(planted(verdict, warnings=warnings)).endswith(f"4 blocks); {words}")
+
+
+def test_a_ratio_that_depends_on_the_time_since_the_attach_is_none() -> None:
+    words = answer(planted("depends on the time since the attach", warnings="the ratio is 1.4 and 0.9"))
+    assert "no ratio for the write latency" in words and "2.39" not in words
+    assert "(depends on the time since the attach): the ratio is 1.4 and 0.9" in words
+
+
 def test_equivalence_decides_as_a_difference_does() -> None:
     first = answer(planted("equivalent within 5 %", "difference", "difference"))
     assert "write latency at queue depth 1 of ZRS from zone 1 is equal within 5 % to that of LRS" in first

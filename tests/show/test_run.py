@@ -13,6 +13,7 @@ from diskbook.base.units import GIB
 from diskbook.runs.progress import Progress
 from diskbook.show import run as show_run
 from diskbook.store.run import Run
+from support.manifests import MINIMAL
 
 PART = {"name": "m", "copies": 2, "columns": 4, "interleave_bytes": 262144}
 VOLUME = {
@@ -30,7 +31,7 @@ def run(tmp_path: Path) -> Run:
     made = Run(tmp_path / "r")
     made.folder.mkdir()
     replicate = {"replicate": 1, "machines": {}, "disks": {}, "volumes": {"mirror": VOLUME}}
-    made.write_manifest({"schema": 1, "run": "r", "replicates": [replicate]})
+    made.write_manifest({**MINIMAL, "run": "r", "replicates": [replicate]})
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -53,9 +54,12 @@ def test_runs_come_newest_first_and_what_cannot_be_read_is_named(tmp_path: Path)
     }.items():
         (folder / name).mkdir()
         (folder / name / "manifest.json").write_text(text)
+    shutil.copytree(folder / "disk-options-000", folder / "older")
+    (folder / "older" / "comparisons.csv").write_text("arm\n")
     shown, unreadable = entries.read_all(folder)
     assert [entry.date[:10] for entry in shown] == ["2026-09-03", "2026-09-02", "2026-09-01"]
-    assert [line.split(":")[0] for line in unreadable] == ["broken", "foreign", "hollow"]
+    assert [line.split(":")[0] for line in unreadable] == ["broken", "foreign", "hollow", "older"]
+    assert "comparisons.csv: table comparisons: column 'base_arm' is missing" in unreadable[-1]
 
 
 def test_a_run_that_was_not_analysed_says_so(tmp_path: Path) -> None:

@@ -173,7 +173,8 @@ def test_an_offered_rate_has_its_own_gate_and_binds(run) -> None:
 
 
 STALL = {"rate_window_worst": 0.0, "rate_windows_low_share": 0.033}
-INTENDED = {"lat_mean_intended_ms": 20.0, "lat_bound": ""}
+TOLD = {"lat_mean_intended_ms": 20.0, "lat_mean_least_ms": 20.0, "lat_p99_intended_ms": 40.0}
+INTENDED = {**TOLD, "lat_p99_least_ms": 40.0, "lat_p99_rise": 1.1, "outstanding": 40, "lat_bound": ""}
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,8 @@ def test_a_stall_that_the_mean_hides_fails_unless_latencies_count_from_when_it_w
 def test_a_held_rate_is_compared_from_the_intended_start_where_both_arms_have_it(run) -> None:
     held = rated(run[0], 100.0)
     factor = np.where(held["arm"] == WRITE.arm, 3.0, 1.0)
-    whole = held.assign(**STALL, lat_mean_intended_ms=7.0 * factor)
+    whole = held.assign(**{**STALL, **INTENDED, "lat_mean_intended_ms": 7.0 * factor})
+    whole["lat_mean_least_ms"] = whole["lat_mean_intended_ms"]
     table = compare(whole, [WRITE], None, {}).table
     assert table["ratio"].tolist() == pytest.approx([3.0, 3.0])
     assert set(table["lat_start"]) == {"from the intended start"}
@@ -379,6 +381,28 @@ DAMAGE = {
     "nothing": lambda trials: trials.iloc[:0],
     "all rows twice": lambda trials: pd.concat([trials, trials]),
     "zones missing": every("physical_zone", None),
+    "limits of one arm missing": lambda trials: trials.assign(
+        **{
+            name: trials[name].where(trials["arm"] == "zrs-z1", np.nan)
+            for name in trials.columns
+            if name.startswith("cap_")
+        }
+    ),
+    "latencies of one arm missing": lambda trials: trials.assign(
+        lat_mean_ms=trials["lat_mean_ms"].where(trials["arm"] == "zrs-z1", np.nan)
+    ),
+    "depth of one arm missing": lambda trials: trials.assign(
+        outstanding=trials["outstanding"].where(trials["arm"] == "zrs-z1", np.nan)
+    ),
+    "bursts of what does not burst": lambda trials: trials.assign(
+        credit_state="none", cap_disk_iops=10.0, cap_disk_burst_iops=1e5
+    ),
+    "no state of credit": lambda trials: trials.assign(
+        credit_state=None, cap_disk_iops=10.0, cap_disk_burst_iops=1e5
+    ),
+    "no names of machines, disks and tools": lambda trials: trials.assign(
+        **{name: None for name in ("machine_id", "disk_id", "tool_version") if name in trials}
+    ),
     "arms in different replicates": lambda trials: trials[
         (trials["arm"] == "lrs-z1") == (trials["replicate"] == 1)
     ],
@@ -405,6 +429,8 @@ def test_whatever_comes_there_is_a_verdict_with_a_reason(run, damage, with_serie
     failed = found.gates[found.gates["status"] == "failed"]
     assert (failed["cause"].str.len() > 10).all() and (failed["remedy"].str.len() > 10).all()
     assert not found.gates["cause"].str.contains("nan").any()
+    # A list that came out empty: nothing in brackets, before a comma, or on one side of "and".
+    assert not found.gates["cause"].str.contains(r"\(\)|: ;|, ,|^ | and (?:and|,|;)|  |: $").any()
 
 
 @pytest.mark.parametrize("value", [np.nan, 0.0, -3.0, 1e300])

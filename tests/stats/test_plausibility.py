@@ -197,3 +197,9 @@ def test_equal_rates_of_loads_that_pause_are_their_pauses() -> None:
     )
     assert (from_pauses["one_rate"] == "").all()
     assert set(from_pauses["binds"]) == {"the tool's own pauses, syncs or target of latency"}
+
+
+def test_the_share_of_writes_is_unknown_where_a_direction_has_no_rate() -> None:
+    reads, writes = row(iops=math.nan, ios=84_000.0), row("write", iops=1200.0)
+    assert Kind.WRITES not in kinds([reads, writes], MIXED)
+    assert Kind.WRITES in kinds([reads | {"iops": 10.0}, writes], MIXED)

@@ -45,11 +45,12 @@ def test_replicates_as_scipy_on_their_means() -> None:
 
 
 def test_within_replicates_by_hand() -> None:
-    # Means 0.1 and 0.4, deviations 0.02 and 0.03 each way: pooled variance (2*.0004 + 2*.0009) / 2 = .0013;
-    # standard error sqrt(.0013 * (1/2 + 1/2)) / 2 = .018028; t(0.975, 2) = 4.302653.
+    # Means 0.1 and 0.4, deviations 0.02 and 0.03 each way: variances of the means .0008/2 and .0018/2, their
+    # sum .0013, standard error sqrt(.0013) / 2 = .018028. Satterthwaite: .0013^2 / (.0004^2 + .0009^2)
+    # = 1.742268 degrees of freedom; t(0.975, 1.742268) = 4.974031.
     found = of_these_disks(log_ratios([[0.08, 0.12], [0.37, 0.43]]))
     assert found.ratio == pytest.approx(math.exp(0.25))
-    assert math.log(found.high / found.ratio) == pytest.approx(4.302653 * 0.0180278, rel=1e-5)
+    assert math.log(found.high / found.ratio) == pytest.approx(4.974031 * 0.0180278, rel=1e-5)
 
 
 def test_unbalanced_replicates_weigh_alike() -> None:
@@ -68,6 +69,11 @@ def test_no_interval_without_spread(values: list[float]) -> None:
     found = of_these_disks(log_ratios([values]))
     assert math.isnan(found.low) and math.isnan(found.p_difference) and found.reason
     assert math.isnan(found.p_equivalence(0.05))
+
+
+def test_what_lacks_a_spread_is_said() -> None:
+    assert "every log ratio is the same" in of_these_disks(log_ratios([[0.5, 0.5], [0.5, 0.5]])).reason
+    assert of_these_disks(log_ratios([[0.5, 0.6], [0.5]])).reason.startswith("1 block: no spread")
 
 
 def test_equivalence_as_two_one_sided_tests() -> None:

@@ -9,21 +9,23 @@ import pytest
 
 from diskbook import load
 from diskbook.base.errors import DiskbookError
-from diskbook.scenario import schedule
+from diskbook.scenario import early, schedule
 from diskbook.store import plan as plans, run as runs
 from diskbook.store.run import Run
 from diskbook.throttling import expected
+from support import SCENARIOS, synthetic
+from support.manifests import MINIMAL
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     made = runs.create("one")
-    scenario = load.load("zone-disks", "quick", {"design.replicates": 2})
+    scenario = synthetic.every_block("quick", {"design.replicates": 2})
     replicates = [{"replicate": 1, "origin": 1}, {"replicate": 3, "origin": 2}]
     made.write_manifest(
         {
-            "schema": runs.SCHEMA,
+            **MINIMAL,
             "run": "one",
             "scenario": scenario.model_dump(mode="json"),
             "replicates": replicates,
@@ -42,6 +44,15 @@ def test_the_plan_is_that_of_the_scenario_and_stays(run: Run) -> None:
     assert not plans.is_scenario_changed(run)
     (event,) = [row for row in run.ledger() if row["event"] == "plan"]
     assert event["blocks"] == len(schedule.plan(run.scenario)) == 8
+
+
+def test_trials_right_after_an_attach_are_part_of_the_plan(run: Run) -> None:
+    scenario = load.load(str(SCENARIOS / "moved.toml"), "quick", {"design.settle_s": 120})
+    run.update_manifest(scenario=scenario.model_dump(mode="json"))
+    plans.write(run)
+    blocks = plans.blocks_of(run)
+    assert blocks == early.plan(scenario)
+    assert [trial.early for trial in blocks[0].trials] == [True, False] * 3
 
 
 def test_a_run_from_before_there_were_plans_keeps_its_order(run: Run) -> None:
@@ -96,7 +107,7 @@ def test_trials_for_evidence_are_planned_kept_and_no_part_of_what_is_judged(
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     made = runs.create("evidence")
     scenario = load.load("zone-disks", "quick", {"design.evidence_s": 150})
-    manifest = {"schema": runs.SCHEMA, "run": "evidence", "scenario": scenario.model_dump(mode="json")}
+    manifest = {**MINIMAL, "run": "evidence", "scenario": scenario.model_dump(mode="json")}
     made.write_manifest({**manifest, "replicates": [{"replicate": 1, "origin": 1}]})
     plans.write(made)
     compared = [block for block in plans.blocks_of(made) if not block.evidence]
@@ -107,3 +118,22 @@ def test_trials_for_evidence_are_planned_kept_and_no_part_of_what_is_judged(
     assert plans.remaining(made, 1) == alone[1:]
     done = plans.progress(made)
     assert (done.planned, done.complete, done.whole_replicates) == (len(compared), len(compared), 1)
+
+
+def test_blocks_keep_their_placement_and_round_over_a_cut(tmp_path: Path) -> None:
+    """A run that is resumed goes on in the order that was drawn, and its next blocks are those that lack."""
+    scenario = load.load("zone-disks", "quick", {"design.replicates": 2})
+    made = Run(tmp_path)
+    rows = [{"replicate": number, "origin": number} for number in (1, 2)]
+    made.write_manifest(
+        {**MINIMAL, "run": "one", "scenario": scenario.model_dump(mode="json"), "replicates": rows}
+    )
+    plans.write(made)
+    planned = schedule.plan(scenario)
+    assert plans.blocks_of(made) == planned and len(planned) == 2 * 3 * 4
+    for block in range(1, 6):
+        complete(made, 2, block)
+    left = plans.remaining(made, 2)
+    assert left == [block for block in planned if block.replicate == 2][5:]
+    assert [block.block for block in left] == list(range(6, 13))
+    assert {block.round for block in left} == {1, 2, 3, 4} - ({1} if left[0].round == 2 else set())

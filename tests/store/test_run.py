@@ -12,15 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from diskbook.base import client
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.store import raw, run as runs
+from support.manifests import MINIMAL
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> runs.Run:
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     made = runs.create("one")
-    made.write_manifest({"schema": runs.SCHEMA, "run": "one"})
+    made.write_manifest({**MINIMAL, "run": "one"})
     return made
 
 
@@ -204,3 +206,26 @@ def test_a_raw_file_is_no_pipe_that_is_waited_for(folder: runs.Run) -> None:
     os.mkfifo(folder.folder / "raw" / "x.gz")
     with pytest.raises(DiskbookError, match="as a raw file"):
         raw.read_bytes(folder.folder, {"path": "raw/x.gz", "sha256": "0" * 64})
+
+
+def test_a_process_keeps_the_secret_that_it_began_with(
+    folder: runs.Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rows = [{"name": "g-1", "deleted_utc": None}, {"name": "g-2", "deleted_utc": "2026-01-01T00:00:00+00:00"}]
+    folder.update_manifest(resource_groups=rows)
+    secret = client.home() / "secret"
+    kept = secret.read_bytes()
+    try:
+        secret.unlink()
+        folder.update_manifest(extra=1)
+        folder.check_signed()
+        monkeypatch.setattr(client, "_read_secrets", {})  # as a process that begins now
+        with pytest.raises(
+            DiskbookError, match=r"secret of this client is missing: restore \S+secret; "
+        ) as told:
+            folder.check_signed()
+        assert "'diskbook sweep --delete --group g-1' deletes it" in str(told.value)
+        assert "g-2" not in str(told.value)
+    finally:
+        secret.write_bytes(kept)
+        secret.chmod(0o600)

@@ -43,9 +43,11 @@ def own_place() -> Iterator[None]:
         assert lifecycle.status() == []
 
 
-def measured(name: str, scenario: str, profile: str, changes: dict[str, Any] | None = None) -> Run:
+def measured(
+    name: str, scenario: str, profile: str, changes: dict[str, Any] | None = None, time_scale: float = 0.0
+) -> Run:
     """Provision, measure and tear down a scenario on an emulator of its own, without notebooks."""
-    emulator = {"profile": profile, "time_scale": 0.0}
+    emulator = {"profile": profile, "time_scale": time_scale}
     folder = stages.begin(name, scenario, "emulator", "quick", changes, emulator)
     try:
         own_emulator.start(folder, owner=True)

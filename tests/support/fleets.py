@@ -20,6 +20,7 @@ from diskbook.tools import vmfleet
 from diskbook.tools.diskspd import xml
 from diskbook.tools.record import Direction, Load, Measurement, Series, percentile_ns
 from diskbook.tools.vmfleet import archive, fleet as fleet_of_tool, names
+from support.manifests import MINIMAL
 
 LINE = "-Z20M -z -h -t2 -o4 -b4k -r4k -w30 -W1 -C1 -d10 -D -L -Rxml"
 BEGAN = datetime(2026, 11, 22, 10, tzinfo=UTC)
@@ -181,7 +182,7 @@ def _manifest(instances: int, runtime_s: float) -> dict[str, Any]:
     load = {"name": "mixed", "block_size": 4096, "write_pct": 30, "threads": 2, "queue_depth": 4}
     asked = {"instances": instances, "tool": "vmfleet", "runtime_s": runtime_s, "ramp_s": 1.0}
     return {
-        "schema": 1,
+        **MINIMAL,
         "run": "small",
         "provenance": "emulated",
         "site": "default",

@@ -74,6 +74,15 @@ class MeasureAgain:
         report.load_sensitive = isinstance(error, LoadSensitiveError)
         return report
 
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """List the tests that were measured again, at the end of the run."""
+        reports = [report for reports in terminalreporter.stats.values() for report in reports]
+        ended = [report for report in reports if getattr(report, "when", "") == "teardown"]
+        again = [line for report in ended for name, line in report.user_properties if name == AGAIN]
+        if again:
+            terminalreporter.section(AGAIN)
+            terminalreporter.write_line("\n".join(again))
+
 
 def _is_load_sensitive(reports: list[pytest.TestReport]) -> bool:
     """Return whether a test failed, and only by assertions that a busy machine can break."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.analysis import run as analysis_run, write
+from diskbook.analysis import answer, run as analysis_run, write
 from diskbook.analysis.run import Analysis
 from diskbook.base.paths import NOTEBOOKS
 from diskbook.show import analysis as show_analysis
@@ -18,6 +18,8 @@ def run_cells(scenario: str, a: Analysis) -> None:
 
     Figures are drawn, but neither rendered nor exported.
     """
+    written = a.run.folder / answer.COMPARISONS
+    written.unlink(missing_ok=True)  # a sample has one
     cells = json.loads((NOTEBOOKS / f"3-analyse-{scenario}.ipynb").read_text())["cells"]
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -27,4 +29,4 @@ def run_cells(scenario: str, a: Analysis) -> None:
         for cell in cells:
             if cell["cell_type"] == "code":
                 exec("".join(cell["source"]), names)
-    assert names["a"] is a
+    assert names["a"] is a and len(answer.comparisons(a.run)) == len(a.comparisons)

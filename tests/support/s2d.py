@@ -20,6 +20,7 @@ from diskbook.store.run import Run
 from diskbook.tables import schema
 from diskbook.throttling import volume_bound, volume_setups
 from diskbook.throttling.volume_bound import Load, Setup
+from support.manifests import MINIMAL
 
 NODES = ("n1", "n2", "n3")
 SERVER = {"name": "server", "size": "Standard_D32s_v3", "zone": "1", "os": "windows"}
@@ -136,7 +137,7 @@ def manifest(made: Scenario, sizes: Mapping[str, str] | None = None, replicates:
     rows = [_replicate(made, number, sizes or {}) for number in range(1, replicates + 1)]
     dumped = made.model_dump(mode="json")
     return {
-        "schema": 1,
+        **MINIMAL,
         "run": "made-up",
         "provenance": "emulated",
         "cloud": "emulator",

@@ -23,6 +23,7 @@ from diskbook.scenario.diskspd_line.arguments import parse
 from diskbook.store.run import Run
 from diskbook.tools.vmfleet import names
 from support import SCENARIOS, fleets
+from support.manifests import MINIMAL
 
 MACHINES = ("single", "n1", "n2")
 
@@ -200,7 +201,7 @@ def rig(
     replicate["witness"] = {"account": "dbk1", "endpoint": "core.windows.net"}
     monkeypatch.setattr(witness, "key", lambda *_: WITNESS_KEY)
     run = Run(folder)
-    run.write_manifest({"schema": 1, "run": folder.name, "resource_groups": [], "replicates": [replicate]})
+    run.write_manifest({**MINIMAL, "run": folder.name, "resource_groups": [], "replicates": [replicate]})
     device = Device("windows", "#1", "#1", 128 * GIB)
     proof = machine_disks.OwnDisk(device, Facts((), (), b""), True)
     monkeypatch.setattr(machine_disks, "ours", lambda *_, **__: proof)

@@ -24,6 +24,7 @@ from diskbook.scenario.model import Disk
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
 from support.emulated import leftovers, soon
+from support.manifests import MINIMAL
 
 REGION = "westeurope"
 EMULATOR = "mine"
@@ -68,7 +69,7 @@ def a_run(name: str, *groups: str, **manifest: Any) -> Run:
     """A run folder whose manifest says that it made these groups."""
     folder = runs.create(name)
     rows = [{"name": group, "deleted_utc": None, "expires_utc": in_hours(12)} for group in groups]
-    minimal = {"schema": runs.SCHEMA, "run": name, "scenario": {"name": "tests"}, "preset": "quick"}
+    minimal = {**MINIMAL, "run": name, "scenario": {"name": "tests"}, "preset": "quick"}
     folder.write_manifest(
         {
             **minimal,

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from diskbook.store.run import SCHEMA, Run
+from diskbook.store.run import Run
+from support.manifests import MINIMAL
 
 
 def small_run(folder: Path, trials: int = 3) -> Run:
     """A finished run of a few trials, with a key and a lock that must stay where they are."""
     folder.mkdir(parents=True)
     run = Run(folder)
-    run.write_manifest(
-        {"schema": SCHEMA, "run": folder.name, "provenance": "emulated", "scenario": {"name": "x"}}
-    )
+    run.write_manifest({**MINIMAL, "run": folder.name, "provenance": "emulated", "scenario": {"name": "x"}})
     for number in range(trials):
         add_trial(run, number)
     run.append("stage", stage="benchmark")

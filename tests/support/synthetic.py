@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from diskbook import load as scenarios
-from diskbook.scenario.model import Comparison
+from diskbook.scenario.model import Comparison, Scenario, Workload
 from diskbook.store import plan as plans, tables as store_tables
 from diskbook.store.run import Run
 from diskbook.tables import schema
+from support.manifests import MINIMAL
 
 CAP_IOPS = 5000.0
 OBSERVED_CAP = 5100.0
@@ -39,19 +41,23 @@ DEEP_WRITE = Load("randwrite-qd256", "write", 256)
 LOADS = (READ, WRITE, COMMIT, DEEP_READ, DEEP_WRITE)
 
 
+ONE_LRS = {
+    "lrs-z1": {"read": 2.2, "write": 1.3, "commit": 1.9},
+    "lrs-b-z1": {"read": 2.21, "write": 1.31, "commit": 1.91},
+    "zrs-z1": {"read": 4.3, "write": 3.2, "commit": 4.4},
+    "zrs-z2": {"read": 2.2, "write": 3.2, "commit": 4.4},
+    "zrs-z3": {"read": 3.2, "write": 4.8, "commit": 6.1},
+}
+"""Mean latencies in ms, as older runs of `zone-disks` have their arms (`every_block`)."""
+BY_ZONE = {**ONE_LRS, "lrs-z2": ONE_LRS["lrs-z1"], "lrs-z3": ONE_LRS["lrs-z1"]}
+"""The same with an LRS disk in each zone."""
+
+
 @dataclass(frozen=True)
 class Truth:
     """Mean latencies in ms by arm and direction, and noise (standard deviations of logs)."""
 
-    latency_ms: dict[str, dict[str, float]] = field(
-        default_factory=lambda: {
-            "lrs-z1": {"read": 2.2, "write": 1.3, "commit": 1.9},
-            "lrs-b-z1": {"read": 2.21, "write": 1.31, "commit": 1.91},
-            "zrs-z1": {"read": 4.3, "write": 3.2, "commit": 4.4},
-            "zrs-z2": {"read": 2.2, "write": 3.2, "commit": 4.4},
-            "zrs-z3": {"read": 3.2, "write": 4.8, "commit": 6.1},
-        }
-    )
+    latency_ms: dict[str, dict[str, float]] = field(default_factory=lambda: ONE_LRS)
     block: float = 0.02
     trial: float = 0.01
     disk: float = 0.0
@@ -227,9 +233,36 @@ def checked(trials: pd.DataFrame) -> pd.DataFrame:
     return schema.validate(schema.TRIALS, trials[[name for name in schema.TRIALS.names if name in trials]])
 
 
-def run_folder(folder: Path, provenance: str = "emulated", **options: Any) -> Run:
-    """Write a run folder without raw results: manifest, ledger and tables of a made-up run."""
-    scenario = scenarios.load("zone-disks", "quick")
+def every_block(preset: str = "quick", changes: Mapping[str, Any] | None = None) -> Scenario:
+    """`zone-disks` as older runs have it: LRS in zone 1 alone, and the ZRS disk moves in every block."""
+    scenario = scenarios.load("zone-disks", preset, dict(changes or {}))
+    arms = [arm for arm in scenario.arm if arm.name in ONE_LRS]
+    disks = {arm.disk for arm in arms}
+    return scenario.model_copy(
+        update={
+            "arm": tuple(arm.model_copy(update={"placement": None}) for arm in arms),
+            "disk": tuple(disk for disk in scenario.disk if disk.name in disks),
+            "workload": tuple(_for_all(load) for load in scenario.workload),
+            "comparison": tuple(comparisons()),
+        }
+    )
+
+
+def _for_all(load: Workload) -> Workload:
+    """The load for all arms if it is one of `LOADS`; others have no arms in zones 2 and 3."""
+    names = {item.name for item in LOADS}
+    arms = () if load.name in names else tuple(name for name in load.arms if name in ONE_LRS)
+    return load.model_copy(update={"arms": arms})
+
+
+def run_folder(
+    folder: Path, provenance: str = "emulated", scenario: Scenario | None = None, **options: Any
+) -> Run:
+    """Write a run folder without raw results: manifest, ledger and tables of a made-up run.
+
+    Its scenario is `every_block` by default.
+    """
+    scenario = scenario or every_block()
     trials, bins, series = tables(provenance=provenance, **options)
     folder.mkdir(parents=True)
     run = Run(folder)
@@ -237,7 +270,7 @@ def run_folder(folder: Path, provenance: str = "emulated", **options: Any) -> Ru
     machine = {"size": VM, "logical_zone": "1", "physical_zone": "westeurope-az1"}
     run.write_manifest(
         {
-            "schema": 1,
+            **MINIMAL,
             "run": folder.name,
             "provenance": provenance,
             "cloud": "emulator",

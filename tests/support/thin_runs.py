@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from diskbook.analysis import answer
 from diskbook.base.errors import DiskbookError
 from diskbook.batch import order as orders
 from diskbook.batch.dask_engine import DaskEngine
@@ -23,6 +24,7 @@ from diskbook.cloud import emulator as own_emulator
 from diskbook.runs import stages
 from diskbook.store import session
 from diskbook.store.run import HEADLINE_FILE, Run
+from diskbook.tables import schema
 
 THIN = "blocks"
 ANSWER = "nothing is analysed"
@@ -73,7 +75,7 @@ def execute(run: Run, *, keep: bool = False, scenario: str) -> Any:
     notebook = f"notebooks/{run.scenario.analysis_notebook}.ipynb"
     for name in (HEADLINE_FILE, REPORT, notebook):
         run.write(name, ANSWER)
-    run.write("comparisons.csv", "family\n")
+    run.write(answer.COMPARISONS, ",".join(schema.COMPARISONS.names) + "\n")
     return pipeline.Outcome(run, ANSWER, run.folder / REPORT)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from diskbook.tables import held_rate
 from diskbook.tables.held_rate import Start
@@ -16,6 +17,7 @@ ROWS = pd.DataFrame(
         "iops": [500.0, 500.0, 500.0, 500.0, 9000.0],
         "lat_mean_intended_ms": [9.0, 8.0, np.nan, 7.0, np.nan],
         "lat_p99_intended_ms": [700.0, 800.0, np.nan, 900.0, np.nan],
+        "lat_mean_least_ms": [9.0, 8.0, np.nan, 7.0, np.nan],
     }
 )
 
@@ -26,7 +28,10 @@ def test_all_of_a_workload_count_from_the_same_moment() -> None:
     assert held_rate.starts(ROWS) == {"held": Start.INTENDED, "half": Start.SENT}
 
 
-def test_tables_of_older_runs_are_lower_bounds() -> None:
-    older = ROWS.drop(columns=["lat_mean_intended_ms", "lat_p99_intended_ms"])
+@pytest.mark.parametrize(
+    "lacking", [["lat_mean_least_ms"], ["lat_mean_intended_ms", "lat_p99_intended_ms", "lat_mean_least_ms"]]
+)
+def test_tables_of_older_runs_are_lower_bounds(lacking: list[str]) -> None:
+    older = ROWS.drop(columns=lacking)
     assert held_rate.latency(older, "lat_p99_ms").tolist() == ROWS["lat_p99_ms"].tolist()
     assert set(held_rate.starts(older).values()) == {Start.SENT}

@@ -7,7 +7,6 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from diskbook import load
 from diskbook.stats.compare import Compared, compare
 from diskbook.stats.gates.plan import PLAN, Plan, plan_gate
 from diskbook.tables.vocabulary import GateStatus, Verdict
@@ -19,7 +18,7 @@ HALF = Plan(planned=4, complete=2)
 
 def compared(plan: Plan | None) -> Compared:
     trials, _, series = synthetic.tables()
-    items = load.load("zone-disks", "quick").comparison
+    items = synthetic.every_block().comparison
     return compare(trials, items, series, {}, plan=plan)
 
 
@@ -80,7 +79,7 @@ def test_a_block_that_was_cut_short_and_repeated_elsewhere_is_no_gap() -> None:
     trials, _, series = synthetic.tables()
     cut = trials[trials["block"] == 1].assign(replicate=2, status="incomplete_block")
     cut["trial"] = cut["trial"] + "-cut"
-    items = load.load("zone-disks", "quick").comparison
+    items = synthetic.every_block().comparison
     both = compare(pd.concat([trials, cut], ignore_index=True), items, series, {}, plan=WHOLE).table
     assert list(both["verdict"]) == list(compared(WHOLE).table["verdict"])
     assert not both["warnings"].str.contains("to fill the gaps").any()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import reprlib
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from diskbook.base import paths
+from diskbook.base import paths, toml_file
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.validation import Wording, one_line, sentence
 from diskbook.reference.rules import UNKNOWN_SIZE
@@ -54,7 +53,7 @@ def names() -> list[str]:
 
 def sampled() -> list[str]:
     """Names of the scenarios that have a preset for a committed sample run."""
-    return [name for name in names() if SAMPLE in _read(_find(name)).get("preset", {})]
+    return [name for name in names() if SAMPLE in toml_file.read(_find(name), name).get("preset", {})]
 
 
 def load(
@@ -91,7 +90,7 @@ def load(
 
 
 def _load(path: Path, preset: str, overrides: Mapping[str, Any], asks_azure: bool) -> Scenario:
-    raw = _read(path)
+    raw = toml_file.read(path, f"there is no scenario file {path}")
     _check_shape(raw, path.name)
     if "name" in raw:
         raise UsageError(f"{path.name}: a scenario has the name of its file; leave the key 'name' out")
@@ -166,17 +165,6 @@ def _find(scenario: str) -> Path:
     if scenario not in names():
         raise unknown("scenario", scenario, names())
     return paths.SCENARIOS / f"{scenario}.toml"
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: this cannot be read: {error.strerror or error}") from None
-    except RecursionError:
-        raise UsageError(f"{path.name}: this is not valid TOML: its tables or lists are too deep") from None
-    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
-        raise UsageError(f"{path.name}: this is not valid TOML: {error}") from None
 
 
 def _copy(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,11 @@ from diskbook.base.errors import DiskbookError
 from diskbook.base.visible import visible
 from diskbook.show import headlines
 from diskbook.store.run import HEADLINE_FILE, Run
+from diskbook.store.tables import read_csv
+from diskbook.tables import schema
+from diskbook.tables.vocabulary import Verdict
 
-NUMBERS = ("ratio", "ci_low", "ci_high", "level", "p_adjusted", "diff_ms", "diff_low_ms", "diff_high_ms")
+COMPARISONS = "comparisons.csv"
 
 
 def of_run(run: Run) -> str:
@@ -18,16 +21,40 @@ def of_run(run: Run) -> str:
     Raises
     ------
     DiskbookError
-        When the run has not been analysed.
+        When the run has not been analysed, or what the analysis wrote is damaged.
     """
-    path = run.folder / "comparisons.csv"
-    try:
-        comparisons = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(NUMBERS, ""))
-    except FileNotFoundError:
-        raise DiskbookError(f"{path} is missing; run the analysis notebook on {run.name}") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise DiskbookError(f"{path} is damaged ({error}); run the analysis notebook again") from None
+    table = comparisons(run)
     own = run.folder / HEADLINE_FILE
-    if own.exists() and not (comparisons["family"] == "headline").any():
-        return visible(own.read_text("utf-8").strip())
-    return headlines.headline(comparisons, run.scenario)
+    if own.exists():
+        return visible(own.read_text("utf-8", errors="replace").strip())
+    return headlines.headline(table, run.scenario)
+
+
+def comparisons(run: Run) -> pd.DataFrame:
+    """Read comparisons.csv of an analysed run, and check that it is about the run's scenario.
+
+    Returns
+    -------
+    pd.DataFrame
+        `schema.COMPARISONS`.
+
+    Raises
+    ------
+    DiskbookError
+        When it is missing or damaged, or names what the scenario or this version does not have.
+    """
+    path = run.folder / COMPARISONS
+    if not path.exists():
+        raise DiskbookError(f"{path} is missing; run the analysis notebook on {run.name}")
+    table, scenario = read_csv(schema.COMPARISONS, path), run.scenario
+    arms, loads = {item.name for item in scenario.arm}, {item.name for item in scenario.workload}
+    kinds = table["verdict"].str.split(" within ").str[0]
+    named = {"arm": (table["arm"], arms), "base_arm": (table["base_arm"], arms)}
+    named |= {"workload": (table["workload"], loads), "verdict": (kinds, set(Verdict))}
+    for column, (values, known) in named.items():
+        if foreign := sorted(set(values) - known):
+            raise DiskbookError(
+                f"{path}, column '{column}': {foreign[0]!r} is none of {', '.join(sorted(known))}; "
+                f"{schema.COMPARISONS.remedy}"
+            )
+    return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from diskbook import figures
@@ -319,7 +320,7 @@ def _lasting_iops(rows: pd.DataFrame, on_demand: bool) -> float:
     disk = _highest(rows, "cap_disk_iops", *(["cap_disk_burst_iops"] if on_demand else []))
     if math.isnan(disk):
         return _highest(rows, "cap_vm_cached_iops")
-    return min(disk, _highest(rows, "cap_vm_iops"))
+    return float(np.minimum(disk, _highest(rows, "cap_vm_iops")))  # not known where one of them is not
 
 
 def _burst_use(disk: Disk, iops_above_base: float, prices: PriceList) -> float:
@@ -328,7 +329,7 @@ def _burst_use(disk: Disk, iops_above_base: float, prices: PriceList) -> float:
         return 0.0
     price = prices.of("burst-transactions", disk.sku.partition("_")[2])
     each = math.nan if price is None else price.usd / 1e4
-    return max(0.0, iops_above_base) * 3600 * HOURS_A_MONTH * each
+    return float(np.maximum(0.0, iops_above_base)) * 3600 * HOURS_A_MONTH * each
 
 
 def price_source(a: Analysis) -> str:

@@ -13,6 +13,7 @@ from diskbook.analysis.run import Analysis
 from diskbook.base import quantities
 from diskbook.base.units import KIB
 from diskbook.figures import Picture
+from diskbook.show import headlines
 from diskbook.show.html import Html, table
 from diskbook.stats import knee
 from diskbook.tables.totals import trial_totals
@@ -49,7 +50,9 @@ def _title(known: pd.DataFrame) -> str:
 
 
 def headline(a: Analysis) -> str:
-    """Answer the scenario's question in a sentence: the first curve."""
+    """Answer the scenario's question in a sentence: the first curve; "" where the run compares arms."""
+    if headlines.of(a.comparisons, a.scenario).rows:
+        return ""
     return next(iter(answer(a)), f"{a.provenance}: nothing was measured")
 
 
@@ -75,7 +78,7 @@ def knee_table(a: Analysis) -> Html:
         }
         for row in _chosen(a).to_dict("records")
     ]
-    return table(pd.DataFrame(rows), f"Knees: latency x highest rate ({a.provenance})")
+    return table(pd.DataFrame(rows), f"Knees: latency x highest rate ({a.provenance}). {knee.SHARP_LIMITS}")
 
 
 def _span(knees: pd.DataFrame) -> str:

@@ -15,13 +15,14 @@ from typing import Any
 import pandas as pd
 
 from diskbook.analysis.conditioning import OF_FLEETS
-from diskbook.base.errors import DiskbookError
 from diskbook.scenario.model import Comparison
 from diskbook.show.analysed import Analysed
 from diskbook.stats import protocol
 from diskbook.stats.gates.plan import Plan
 from diskbook.stats.protocol import Conformance, Facts
 from diskbook.store.run import Run
+from diskbook.store.tables import read_csv
+from diskbook.tables import held_rate, schema
 from diskbook.tables.vocabulary import Provenance, Scope
 
 FILE = "protocol.csv"
@@ -68,12 +69,7 @@ def read(run: Run) -> list[Conformance]:
         When it is damaged.
     """
     path = run.folder / FILE
-    try:
-        return protocol.of_table(pd.read_csv(path, keep_default_na=False))
-    except FileNotFoundError:
-        return []
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise DiskbookError(f"{path} is damaged ({error}); run the analysis again") from None
+    return protocol.of_table(read_csv(schema.PROTOCOL, path)) if path.exists() else []
 
 
 @dataclass(frozen=True)
@@ -147,7 +143,7 @@ def _is_from_intended(rows: pd.DataFrame) -> bool:
     """Whether latencies of all trials are known from when each I/O was due, and no percentile is a bound."""
     waited = rows[rows["direction"].isin(["read", "write"])]
     is_bound = waited["lat_bound"].eq("lower").any()
-    return bool(len(waited) and waited["lat_mean_intended_ms"].notna().all() and not is_bound)
+    return bool(len(waited) and held_rate.is_told(waited).all() and not is_bound)
 
 
 def _numbers(comparisons: pd.DataFrame) -> dict[tuple[str, ...], tuple[int, bool]]:

@@ -85,11 +85,14 @@ class Analysis:
 
     @cached_property
     def headline(self) -> str:
-        """The answer in one sentence, the scenario's own where it compares nothing (`headlines.headline`)."""
+        """The answer in a few words: that of the scenario's module, else the first decided comparison."""
+        return self.own_headline or headlines.headline(self.comparisons, self.scenario)
+
+    @cached_property
+    def own_headline(self) -> str:
+        """What the scenario's module answers (`headline(a)`); "" where it has no such answer."""
         own = getattr(self.module, "headline", None)
-        if callable(own) and not headlines.of(self.comparisons, self.scenario).rows:
-            return str(own(self))
-        return headlines.headline(self.comparisons, self.scenario)
+        return str(own(self)) if callable(own) else ""
 
     @cached_property
     def protocol(self) -> tuple[Conformance, ...]:

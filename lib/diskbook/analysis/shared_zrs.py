@@ -11,6 +11,7 @@ from diskbook.analysis.published import claims, figures as published, tables as 
 from diskbook.analysis.run import Analysis
 from diskbook.base import quantities
 from diskbook.figures import Picture
+from diskbook.show import places
 from diskbook.show.answers import comparison_in_words
 from diskbook.show.html import Html, table
 from diskbook.stats.zone_probe import FARTHER, NEAREST, probe
@@ -51,7 +52,7 @@ def answers(a: Analysis) -> dict[str, str]:
 
 def probe_table(a: Analysis) -> Html:
     """Every zone that a disk was read from, with its ratio to the nearest one."""
-    probed, zones = probe(a.trials), _zones(a)
+    probed, zones = probe(a.trials), places.zones(a.trials)
     rows = [
         {
             "Replicate": row["replicate"],
@@ -69,7 +70,7 @@ def probe_table(a: Analysis) -> Html:
 
 def probe_words(a: Analysis) -> list[str]:
     """Say of each disk which zone it answers from, and how sure that is."""
-    probed, names = probe(a.trials), _zones(a)
+    probed, names = probe(a.trials), places.zones(a.trials)
     lines = []
     for (replicate, disk), zones in probed.groupby(["replicate", "disk_id"], sort=False):
         name = f"{a.provenance}: {str(disk).rsplit('/', 1)[-1]} (replicate {replicate})"
@@ -108,15 +109,6 @@ def drill_words(a: Analysis) -> list[str]:
 def drill_picture(a: Analysis) -> Picture:
     """Figure of the zone drills, step by step."""
     return failover.drill_figure(a)
-
-
-def _zones(a: Analysis) -> dict[str, str]:
-    """Physical zones with the number that arms and machines carry, e.g. "zone 2 (westeurope-az3)"."""
-    known = a.trials[["physical_zone", "logical_zone"]].dropna().drop_duplicates()
-    return {
-        str(physical): f"zone {logical} ({physical})"
-        for physical, logical in known.itertuples(index=False, name=None)
-    }
 
 
 def _ratio(row: dict[Any, Any]) -> str:

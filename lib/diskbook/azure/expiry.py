@@ -152,7 +152,11 @@ def check_fits(
         (block.replicate, block.block): sum(_trial_s(scenario, trial) for trial in block.trials)
         for block in listed
     }
-    compared = {key: busy_s[key] for key in ((b.replicate, b.block) for b in listed if not b.evidence)}
+    compared: dict[tuple[int, int], float] = {}
+    for block in listed:
+        if not block.evidence:
+            key = block.replicate, block.round
+            compared[key] = compared.get(key, 0.0) + busy_s[block.replicate, block.block]
     all_s = sum(busy_s.values()) + _waiting_s(manifest, scenario, compared)
     needed_h, lifetime_s = all_s / max(1, at_once) / 3600, lifetime(manifest).total_seconds()
     if needed_h * 3600 > lifetime_s:

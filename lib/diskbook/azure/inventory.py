@@ -61,13 +61,15 @@ def counted(resources: Iterable[Any]) -> str:
     return ", ".join(f"{counts[kind]} {kind}{'s' * (counts[kind] > 1)}" for kind in kinds) or "nothing"
 
 
-def check_elsewhere(clients: Clients, run: Run) -> None:
-    """Make sure, once a run's resource groups are deleted, that nothing outside of them carries its tag.
+def tell_elsewhere(clients: Clients, run: Run) -> None:
+    """Tell, once a run's resource groups are deleted, what outside of them carries its tag.
+
+    A run makes nothing there, and anybody may write a tag, so it is left alone and no failure of the run.
 
     Raises
     ------
     DiskbookError
-        When something does. It is named and left alone.
+        When Azure does not say.
     """
     rows = run.manifest["resource_groups"]
     if not all(row["deleted_utc"] for row in rows):
@@ -81,7 +83,7 @@ def check_elsewhere(clients: Clients, run: Run) -> None:
             f"cannot be told ({azure_message(error)})"
         ) from error
     if ids:
-        raise DiskbookError(
+        clients.tell(
             f"tagged with run {run.name} but outside of its resource groups, so left alone: "
             f"{', '.join(ids)}; delete what is not needed, or its tag diskbook-run"
         )

@@ -34,17 +34,37 @@ __all__ = [
 
 Keep = Callable[[dict[str, Any]], None]
 
+LEAST_DEPTH = 32
+"""I/Os in flight that an emulated disk takes of a job at least, whatever the scenario has."""
+
 
 def group_tags(run: str, scenario: Scenario, expires_utc: str) -> dict[str, str]:
-    """Tags of everything a run creates; site and credit scale are read by the emulator only."""
+    """Tags of everything a run creates; site, credit scale and depth are read by the emulator only."""
     return {
         "diskbook-run": run,
         "diskbook-owner": os.environ.get("USER", "unknown"),
         "diskbook-scenario": scenario.name,
         "diskbook-site": scenario.site,
         "diskbook-credit-scale": f"{scenario.scenario.emulated_credit_scale:g}",
+        "diskbook-depth": str(_depth(scenario)),
         "diskbook-expires": expires_utc,
     }
+
+
+def _depth(scenario: Scenario) -> int:
+    """Most I/Os that one job of a tool has in flight; fio's jobs of a held rate have one each.
+
+    It is `LEAST_DEPTH` or more, for loads that are no part of the scenario.
+    """
+    return max(
+        LEAST_DEPTH,
+        *(
+            1
+            if load.rate and not load.verbatim and scenario.tool_of(arm, load) == "fio"
+            else load.queue_depth
+            for arm, load in scenario.cells
+        ),
+    )
 
 
 def create_group(clients: Clients, run: Run, place: Place) -> None:

@@ -56,10 +56,17 @@ def is_signed(signature: object, purpose: str, *parts: str) -> bool:
     DiskbookError
         When others can read or replace the secret.
     """
-    secret = _secret()
-    if secret is None or not isinstance(signature, str):
+    if not isinstance(signature, str):
         return False
-    return hmac.compare_digest(signature.encode(), _signature(secret, purpose, parts).encode())
+    _secret()
+    known = (_signature(secret, purpose, parts) for secret in _read_secrets.get(home(), ()))
+    return any(hmac.compare_digest(signature.encode(), each.encode()) for each in known)
+
+
+def missing_secret() -> Path | None:
+    """Where the secret of this client should be and is not; None where it is there."""
+    path = home() / _SECRET
+    return None if path.exists() else path
 
 
 def is_signed_manifest(manifest: Mapping[str, Any], name: str) -> bool:
@@ -77,9 +84,14 @@ def _signature(secret: bytes, purpose: str, parts: tuple[str, ...]) -> str:
     return hmac.new(secret, json.dumps([purpose, *parts]).encode(), hashlib.sha256).hexdigest()
 
 
+_read_secrets: dict[Path, list[bytes]] = {}
+"""Secrets that this process has read, by folder. What a process has begun it can end, should the file go."""
+
+
 def _secret() -> bytes | None:
-    """The secret, None where there is none yet."""
+    """The secret, None where there is none yet; where the file has gone meanwhile, what this process read."""
     path = home() / _SECRET
+    read = _read_secrets.setdefault(home(), [])
     try:
         for place in (path.parent, path):
             _check_own(place)
@@ -87,9 +99,11 @@ def _secret() -> bytes | None:
         if len(secret) != _SECRET_BYTES:
             raise ValueError(f"{len(secret)} bytes")
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return read[-1] if read else None
     except (OSError, ValueError) as error:
         raise DiskbookError(f"{path} cannot be read ({error}): {_REMEDY}") from None
+    if secret not in read:
+        read.append(secret)
     return secret
 
 

@@ -109,8 +109,8 @@ def locked(path: Path, busy: Exception, patience_s: float = 0.0) -> Iterator[IO[
         yield file
 
 
-def acquire(file: IO[Any], patience_s: float = math.inf) -> bool:
-    """Lock an open file until it is closed; False when another process holds it all the time."""
+def acquire(file: IO[Any] | int, patience_s: float = math.inf) -> bool:
+    """Lock an open file or folder until it is closed; False when another process holds it all the time."""
     if math.isinf(patience_s):
         fcntl.flock(file, fcntl.LOCK_EX)
         return True
@@ -131,7 +131,7 @@ def is_locked(path: Path) -> bool:
         return False
 
 
-def _flock(file: IO[Any], kind: int) -> bool:
+def _flock(file: IO[Any] | int, kind: int) -> bool:
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from diskbook import load
+from diskbook.base import toml_file
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.validation import Wording, one_line, sentence
 from diskbook.batch import quota
@@ -21,7 +21,7 @@ from diskbook.batch.quota import Quotas
 
 KEYS = ("scenario", "preset", "cloud", "emulator_profile")
 """Keys of a matrix by name; all others are those of `--set`, which have a point in them."""
-MOST = 10_000
+MOST = 1_000
 """Runs of a batch; more of them are a slip of the pen."""
 _WORDING = Wording(
     row="[[{kind}]] {number}",
@@ -69,7 +69,7 @@ def read(path: Path) -> Matrix:
     UsageError
         With one sentence naming file, key and remedy.
     """
-    raw = _raw(path)
+    raw = toml_file.read(path, f"there is no file {path}; name a TOML file with a table [matrix]")
     _check_quotes(raw, path.name)
     try:
         file = _File.model_validate(raw)
@@ -94,17 +94,6 @@ def read(path: Path) -> Matrix:
     )
     Quotas(file.quota).check(matrix.items)
     return matrix
-
-
-def _raw(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"there is no file {path}; name a TOML file with a table [matrix]") from None
-    except OSError as error:
-        raise UsageError(f"{path}: this cannot be read: {error.strerror or error}") from None
-    except (RecursionError, ValueError) as error:
-        raise UsageError(one_line(f"{path.name}: this is not valid TOML: {error}")) from None
 
 
 def _rows(file: _File, where: str) -> Iterator[Mapping[str, Any]]:

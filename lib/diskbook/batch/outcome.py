@@ -25,6 +25,10 @@ PREFIX = "batch-"
 MOST_ROWS = 100
 """Runs that are listed one by one; of more only those that are not finished are."""
 _KEYS = {"schema", "batch", "runs", "finished", "failed", "left", "limit_usd", "spent_usd", "rows"}
+_KEYS_OF_ROW = {
+    *("run", "label", "scenario", "cloud", "region", "emulator_profile", "provenance", "state", "reason"),
+    *("answer", "still_stands", "expected_usd", "spent_usd", "seconds"),
+}
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,11 @@ def read(batch: str, place: str = "") -> Outcome:
         raise DiskbookError(f"{path} is damaged ({error}); start the batch again, which writes it") from None
     if not isinstance(data, dict) or data.get("schema") != summary.SCHEMA or not data.keys() >= _KEYS:
         raise DiskbookError(f"{path} is no summary of a batch; start the batch again, which writes it")
+    for number, row in enumerate(data["rows"]):
+        if missing := sorted(_KEYS_OF_ROW - row.keys()):
+            raise DiskbookError(
+                f"{path}, row {number}: '{missing[0]}' is missing; start the batch again, which writes it"
+            )
     return Outcome(data, folder, place.rstrip("/"))
 
 

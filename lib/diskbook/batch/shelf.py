@@ -85,8 +85,8 @@ def report_of(run: Run) -> Path:
 
 
 def answer_of(run: Run) -> str:
-    """Answer of a finished run in one sentence; empty where it cannot be read."""
+    """Answer of a finished run in one sentence, or why it cannot be read."""
     try:
         return reports.headline(run)
-    except DiskbookError:
-        return ""
+    except DiskbookError as error:
+        return f"no answer: {error}"

@@ -74,7 +74,16 @@ def of(item: Item, run: Run | None = None) -> Standing:
     run = run or run_of(item)
     if not (run.folder / "manifest.json").exists():
         return Standing(State.NEW, item.scenario.design.replicates)
-    manifest = run.manifest
+    try:
+        return _of_begun(item, run, run.manifest)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise DiskbookError(
+            f"{run.folder}: its manifest, plan or ledger is damaged ({error!r}); restore it, or move "
+            "the folder away and start the batch again"
+        ) from None
+
+
+def _of_begun(item: Item, run: Run, manifest: Mapping[str, Any]) -> Standing:
     if name_of_manifest(manifest) != item.name:
         raise DiskbookError(
             f"{run.folder} holds another run than its name says; move it away, and start the batch again"

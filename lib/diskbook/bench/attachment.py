@@ -9,16 +9,35 @@ has all its cycles again. On Azure an attach belongs to the control plane: it co
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from diskbook.bench.rig import Rig
+from diskbook.scenario import attachments
 from diskbook.scenario.model import Arm
 
 
-def begin(rig: Rig, arm: Arm, times: int) -> bool:
+def place(rig: Rig, places: Sequence[tuple[str, str]]) -> None:
+    """Have each disk that moves between placements on the machines of the next block, and on no others.
+
+    `places` are pairs of disk and machine. A shared disk is first detached where it is not wanted, so that no
+    attach has to choose which of its machines loses it.
+    """
+    for disk in sorted(attachments.moved_between(rig.scenario)):
+        machines = [machine for name, machine in places if name == disk]
+        for machine, _ in rig.attachments.where(disk) if machines else ():
+            if machine not in machines:
+                rig.attachments.detach(disk, machine)
+                rig.forget(disk)
+        for machine in machines:
+            rig.device(disk, machine)
+
+
+def begin(rig: Rig, arm: Arm, times: int, *, early: bool = False) -> bool:
     """Attach the arm's disk anew so many times, and let it settle; tell whether its trial may begin.
 
     Of several cycles only the last one ends with the proof that the disk is ours, before anything is written.
-    The trial may not begin where the run is to stop.
+    A trial that is `early` does not wait for the disk to settle. The trial may not begin where the run is to
+    stop.
     """
     for _ in range(times):
         rig.renew(arm.disk, arm.machine)
@@ -26,7 +45,7 @@ def begin(rig: Rig, arm: Arm, times: int) -> bool:
     if arm.volume or not (times or settle_s):
         return True
     rig.device(arm.disk, arm.machine)
-    return _settled(rig, arm, settle_s)
+    return early or _settled(rig, arm, settle_s)
 
 
 def _settled(rig: Rig, arm: Arm, settle_s: float) -> bool:

@@ -132,25 +132,22 @@ def mend(rig: Rig, clients: Clients) -> None:
 
 
 def _play_all(rig: Rig, clients: Clients, listed: Iterable[Group]) -> None:
-    """Play the losses of one cluster, one after another, by one more connection to its first node."""
-    groups_left = list(listed)
-    with rig.new_connection(groups_left[0].pool.first) as connection:
-        assert isinstance(connection, WindowsConnection)
-        for group in groups_left:
-            for attempt in range(1, ATTEMPTS + 1):
-                if rig.stop.is_set():
-                    return
-                if _try(rig, clients, group, connection, attempt):
-                    break
+    """Play the losses of one cluster, one after another."""
+    for group in listed:
+        for attempt in range(1, ATTEMPTS + 1):
+            if rig.stop.is_set():
+                return
+            if _try(rig, clients, group, attempt):
+                break
 
 
-def _try(rig: Rig, clients: Clients, group: Group, connection: WindowsConnection, attempt: int) -> bool:
+def _try(rig: Rig, clients: Clients, group: Group, attempt: int) -> bool:
     """Play a loss once and record it; tell whether it was played to its end."""
     about = {"replicate": rig.number, "pool": group.pool.key, "lost": group.lost, "attempt": attempt}
     members = {"nodes": group.nodes, "drives": group.drives}
     names = [loss.name for loss in group.losses]
     rig.run.append("loss", status="begun", name=", ".join(names), members=members, **about)
-    played = _Played(rig, clients, group, connection)
+    played = _Played(rig, clients, group)
     try:
         rows = played.run()
     except DiskbookError as error:
@@ -260,7 +257,6 @@ class _Played:
     rig: Rig
     clients: Clients
     group: Group
-    connection: WindowsConnection
     members: _Members = field(init=False)
     marks: dict[str, float] = field(default_factory=dict)  # client's clock, seconds since 1970
 
@@ -336,12 +332,12 @@ class _Played:
     def _write(self, file: str) -> None:
         """Have the load begin."""
         request = self._verify("write", file, {entry["volume"] for entry in self._entries})
-        self._writing[file] = self._pool.submit(self._step, request, self.connection)
+        self._writing[file] = self._pool.submit(self._step_beside, request)
 
     def _read(self, file: str, volumes: set[str]) -> dict[str, dict[str, Any]]:
         """Have the load end, and read back what it wrote to these volumes; return what it did on each."""
         request = self._verify("read" if volumes else "end", file, volumes)
-        state = self._step(request, None)
+        state = self._step(request)
         skew_s = loss_record.skew_s(state["now_s"], time.time())
         if file in self._writing:
             self._writing.pop(file).result()
@@ -355,7 +351,7 @@ class _Played:
         for file, writing in self._writing.items():
             with contextlib.suppress(DiskbookError):
                 if not writing.done():
-                    self._step(self._verify("end", file, set(), wait_s=1), None)
+                    self._step(self._verify("end", file, set(), wait_s=1))
                 writing.result()
         self._writing.clear()
 
@@ -375,7 +371,13 @@ class _Played:
             }
         )
 
-    def _step(self, request: steps.Verify, connection: WindowsConnection | None) -> dict[str, Any]:
+    def _step_beside(self, request: steps.Verify) -> dict[str, Any]:
+        """Run a step beside others; a connection that two threads share breaks when either reconnects."""
+        with self.rig.new_connection(self.group.pool.first) as connection:
+            assert isinstance(connection, WindowsConnection)
+            return self._step(request, connection)
+
+    def _step(self, request: steps.Verify, connection: WindowsConnection | None = None) -> dict[str, Any]:
         place = self.rig, self.group.pool.first, "verify"
         return node_steps.run(*place, request, wait_s=request.wait_s, connection=connection).state
 

@@ -20,8 +20,8 @@ LOOK_AGAIN_S = 30.0
 def wait(rig: Rig, block: Block) -> bool:
     """Wait until a block is due; tell whether it may begin, which it may not where the run is to stop.
 
-    It is due so many hours after the replicate's last other block began, whichever session that was in; on
-    the emulator its time scale shortens them.
+    It is due so many hours after the replicate's last block of another round began, whichever session that
+    was in; on the emulator its time scale shortens them. Without placements each block is a round.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def _due(rig: Rig, block: Block) -> datetime | None:
         for event in rig.run.ledger()
         if event["event"] == "block"
         and (event["replicate"], event["status"]) == (rig.number, "begun")
-        and event["block"] != block.block
+        and event.get("round", event["block"]) != block.round
     ]
     if not hours or not begun:
         return None

@@ -64,10 +64,11 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
     _prepare(rig, block)
     used, succeeded = rig.run.trial_names(), False
     cycles = {} if block.evidence else attachments.cycles(rig.scenario, block)
-    rig.run.append("block", replicate=rig.number, block=block.block, status="begun")
+    rig.run.append("block", replicate=rig.number, block=block.block, round=block.round, status="begun")
     for trial in block.trials:
         arm = rig.scenario.arm_named(trial.arm)
-        if rig.stop.is_set() or not attachment.begin(rig, arm, cycles.get(trial.position, 0)):
+        times = cycles.get(trial.position, 0)
+        if rig.stop.is_set() or not attachment.begin(rig, arm, times, early=trial.early):
             return False
         # A block cut short is repeated whole; what it left keeps its names.
         first = next(number for number in range(1, 1000) if trial.name(number) not in used)
@@ -84,11 +85,15 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
 def _prepare(rig: Rig, block: schedule.Block) -> None:
     """Have volumes idle before a block, all that fleets read on them written anew, and disks filled.
 
-    Disks are attached and filled before the first block that measures them, so that they begin it alike.
+    Disks are attached and filled before the first block that measures them, so that they begin it alike; one
+    that moves between placements is attached before each block (`attachment.place`).
     Of blocks for evidence only the first one of a session has the files of fleets written.
     """
     places = attachments.places_before(rig.scenario, block)
-    for disk, machine in [place for place in places if not precondition.is_done(rig, place[0])]:
+    lacking = [place for place in places if not precondition.is_done(rig, place[0])]
+    if not block.evidence:
+        attachment.place(rig, places)
+    for disk, machine in lacking:
         prefill(rig, disk, machine)
     volumes.idle(rig)
     if not (block.evidence and rig.warm) and fleets.warm_up(rig):
@@ -230,10 +235,18 @@ def _record(
         **({"owner": volumes.owner_for(rig, arm)} if arm.volume else {}),
         tool=tool.name,
         files=files,
-        **({"evidence_s": workload.runtime_s} if planned.evidence else {}),
+        **_of_plan(planned, workload),
         **{"lun": None, **(extra or {})},
     )
     return error is None
+
+
+def _of_plan(planned: schedule.PlannedTrial, workload: Workload) -> dict[str, Any]:
+    """What the ledger keeps of a trial that no comparison has, and of one in a block of a placement."""
+    if planned.evidence:
+        return {"evidence_s": workload.runtime_s}
+    early: dict[str, Any] = {"early": True} if planned.early else {}
+    return early | ({"round": planned.round} if planned.round else {})
 
 
 def _measured(

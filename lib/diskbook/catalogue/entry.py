@@ -38,7 +38,6 @@ _KEPT = (
     *("images", "zone_map"),
 )
 _KEPT_OF = {"machines": ("size", "physical_zone", "limits", "tool_version", "kernel"), "disks": ("limits",)}
-_NUMBERS = [column.name for column in of_runs.COMPARISONS.columns if column.dtype == "float64"]
 _ATTEMPTS = 3
 
 
@@ -202,14 +201,9 @@ def _answer(run: Run) -> str | None:
 
 def _comparisons(run: Run) -> pd.DataFrame:
     """comparisons.csv, each row with what its comparison lacks of the protocol."""
-    path = run.folder / "comparisons.csv"
-    try:
-        frame = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(_NUMBERS, ""))
-    except FileNotFoundError:
+    if not (run.folder / answer.COMPARISONS).exists():
         return of_runs.empty(of_runs.COMPARISONS).assign(closed=None, missing=None)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise DiskbookError(f"{path} is damaged ({error}); run 'diskbook report {run.name}'") from None
-    frame = of_runs.validate(of_runs.COMPARISONS, frame, str(path))
+    frame = answer.comparisons(run)
     judged = _judged(run)
     keys = frame[["arm", "base_arm", "workload", "metric"]].itertuples(index=False, name=None)
     missing = [judged.get(tuple(key)) for key in keys]

@@ -73,7 +73,7 @@ def _clocked(run: Run, replicate: Mapping[str, Any], blocks: Iterable[Block]) ->
     name, machines = str(connect.emulator_name(run)), [row["id"] for row in replicate["machines"].values()]
     for block in blocks:
         try:
-            lifecycle.begin_block(lifecycle.connect(name), machines, block.block)
+            lifecycle.begin_block(lifecycle.connect(name), machines, block.round)
         except OSError as error:
             raise DiskbookError(f"the noise clock of emulator {name} cannot be set on: {error}") from error
         yield block

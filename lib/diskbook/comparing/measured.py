@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from diskbook.analysis import answer
 from diskbook.analysis.run import analyse
-from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.base.errors import UsageError
 from diskbook.catalogue import entry, read
 from diskbook.comparing.asked import KEY
 from diskbook.scenario.model import Scenario
@@ -21,7 +21,6 @@ from diskbook.tables import schema
 from diskbook.tables.vocabulary import Provenance
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_NUMBERS = [column.name for column in schema.COMPARISONS.columns if column.dtype == "float64"]
 _ALONE = (Provenance.EMULATED, Provenance.INVENTORY)
 """What says nothing about Azure, and so stands beside its own kind only."""
 
@@ -145,8 +144,8 @@ def _check_provenance(of_runs: Mapping[str, str]) -> None:
 
 def _comparisons(run: Run) -> pd.DataFrame:
     """Comparisons of a run, from its comparisons.csv, else computed."""
-    path = run.folder / "comparisons.csv"
-    table = _read(run, path) if path.exists() else _computed(run)
+    is_written = (run.folder / answer.COMPARISONS).exists()
+    table = answer.comparisons(run) if is_written else _computed(run)
     if table.empty:
         raise UsageError(
             f"run {run.name} compares no arms, so it has no ratio to hold against another's; give its "
@@ -157,12 +156,3 @@ def _comparisons(run: Run) -> pd.DataFrame:
 
 def _computed(run: Run) -> pd.DataFrame:
     return schema.validate(schema.COMPARISONS, analyse(run).comparisons)
-
-
-def _read(run: Run, path: Path) -> pd.DataFrame:
-    try:
-        table = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(_NUMBERS, ""))
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
-        raise DiskbookError(f"{path} is damaged ({reason}); run 'diskbook report {run.name}'") from None
-    return schema.validate(schema.COMPARISONS, table, str(path))

@@ -30,7 +30,7 @@ FAMILIES = ("headline", "exploratory", "control")
 _RUNS = ["run", "provenance", "created_utc", "n_replicates", "scenario_json", "manifest_json"]
 _ROWS = [
     *("run", *KEY, "scope", "ratio", "ci_low", "ci_high", "level", "pairing", "n_replicates", "n_blocks"),
-    *("family", "verdict", "warnings", "nearest_zone", "lat_start"),
+    *("family", "verdict", "warnings", "nearest_zone", "lat_start", "df"),
 ]
 _ASKED = ["question_of", *KEY, "pairing", "lat_start", "is_plain"]
 _KIND = ["provenance", "scope", "stratum"]

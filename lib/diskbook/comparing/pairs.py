@@ -118,11 +118,9 @@ def estimate_of(rows: Row | pd.DataFrame) -> Interval:
     Of one row of comparisons, or of many at once.
     """
     values = (np.asarray(rows[name], dtype=float) for name in ("ratio", "ci_low", "ci_high"))
-    replicates, blocks = (np.asarray(rows[name], dtype=float) for name in ("n_replicates", "n_blocks"))
-    of_kind = np.asarray(rows["scope"] == Scope.LIKE_THESE)
+    df = intervals.freedom(rows)
     with np.errstate(all="ignore"):
         mean, low, high = (np.log(np.where(value > 0, value, np.nan)) for value in values)
-        df = np.where(of_kind, replicates - 1, blocks - replicates)
         t = intervals.quantile(np.asarray(rows["level"], dtype=float), np.where(df > 0, df, np.nan))
         return Interval(mean, low, high, (high - low) / 2 / t, df)
 

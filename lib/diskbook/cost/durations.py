@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from diskbook.base.units import MB, MIB
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.catalog import OWN_DISK
 from diskbook.reference.delays import DELAYS_S
-from diskbook.scenario import attachments, fleets, layout, loss_rules, schedule
+from diskbook.scenario import attachments, early, fleets, layout, loss_rules, schedule
 from diskbook.scenario.model import Arm, Disk, Scenario, Workload
 from diskbook.throttling import volume_bound, volume_setups
 from diskbook.tools.job import OVERWRITE_BLOCK_BYTES
@@ -48,7 +49,7 @@ def around_s(scenario: Scenario) -> float:
     drills += max((clusters.count(cluster) for cluster in clusters), default=0) * LOSS_S
     deleted = DELAYS_S["vm-delete"] + DELAYS_S["group-delete"]
     volumes = _volumes_s(scenario)
-    moved += attached_anew(scenario)[1] * scenario.design.settle_s
+    moved += settling_s(scenario)
     return made + moved + prefill + volumes + drills + schedule.waiting_s(scenario) + deleted
 
 
@@ -133,9 +134,13 @@ def moves_by_disk(scenario: Scenario) -> dict[str, tuple[float, float]]:
     places: dict[str, list[str]] = {name: [] for name in alone}
     attached: Counter[str] = Counter()
     detached: Counter[str] = Counter()
-    for place in attachments.places_before(scenario, counted[0]):
-        attached[place[0]] += _attach(scenario, places, *place)[0]
+    between = attachments.moved_between(scenario)
     for block in counted:
+        for disk in between:
+            detached[disk] += _release(places[disk], disk, attachments.places_before(scenario, block))
+        for disk, machine in attachments.places_before(scenario, block):
+            if block is counted[0] or disk in between:
+                attached[disk] += _attach(scenario, places, disk, machine)[0]
         cycles = attachments.cycles(scenario, block)
         for trial in block.trials:
             arm = scenario.arm_named(trial.arm)
@@ -151,7 +156,8 @@ def moves_by_disk(scenario: Scenario) -> dict[str, tuple[float, float]]:
 def attached_anew(scenario: Scenario) -> tuple[float, float]:
     """How often disks of one replicate are attached anew in its blocks, and before how many visits of arms.
 
-    Each time one is detached and attached; before the first trial of a visit it settles (`design.settle_s`).
+    Each time one is detached and attached; before the first compared trial of a visit it settles
+    (`settling_s`).
     """
     blocks, share = _first_blocks(scenario)
     times = attachments.per_block(scenario, blocks).total()
@@ -159,13 +165,35 @@ def attached_anew(scenario: Scenario) -> tuple[float, float]:
     return times * share, visits * share
 
 
+def settled_groups(scenario: Scenario) -> int:
+    """Count the groups of blocks of a replicate that begin with a move between placements; 0 without."""
+    return len(schedule.placement_groups(scenario)) if attachments.moved_between(scenario) else 0
+
+
+def settling_s(scenario: Scenario) -> float:
+    """Time that disks of one replicate settle, with the trials right after their attaches (`early`), in s."""
+    visits = attached_anew(scenario)[1] * max(scenario.design.settle_s, early.trial_s(scenario))
+    return visits + settled_groups(scenario) * scenario.design.settle_s
+
+
 def _first_blocks(scenario: Scenario) -> tuple[list[schedule.Block], float]:
-    """At most 50 blocks of the first replicate, and how many blocks each of them stands for."""
-    blocks = max(load.blocks for load in scenario.workload)
-    loads = tuple(load.model_copy(update={"blocks": min(load.blocks, 50)}) for load in scenario.workload)
+    """At most 50 blocks of the first replicate, and how many blocks each of them stands for.
+
+    All of them where disks move between placements, which they do as often with any number of blocks.
+    """
+    blocks, most = schedule.n_blocks(scenario), 1000 if attachments.moved_between(scenario) else 50
+    loads = tuple(load.model_copy(update={"blocks": min(load.blocks, most)}) for load in scenario.workload)
     single = scenario.design.model_copy(update={"replicates": 1})
     first = schedule.plan(scenario.model_copy(update={"design": single, "workload": loads}))
-    return first, blocks / len(first)
+    return first, blocks / max(1, len(first))
+
+
+def _release(machines: list[str], disk: str, needed: Sequence[tuple[str, str]]) -> int:
+    """Take a disk from the machines that need it no more; number of detachments."""
+    gone = [machine for machine in machines if (disk, machine) not in needed]
+    for machine in gone:
+        machines.remove(machine)
+    return len(gone)
 
 
 def _attach(

@@ -8,7 +8,7 @@ outgoing traffic, taxes, the transactions of OS disks and of prefilling, discoun
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from diskbook.cost import durations
@@ -178,6 +178,13 @@ def month(disk: Disk, prices: PriceList) -> float | None:
             return None
         total += item.count * price.usd_per_hour * HOURS_A_MONTH
     return total
+
+
+def of_disks(estimate: Estimate, disks: Iterable[Disk]) -> float:
+    """Expected cost of disks that are part of an estimate, in USD, for all replicates."""
+    each = {line.what: (line.usd or 0.0) / line.count for line in estimate.lines}
+    items_of = (item for disk in disks for item in _billed(disk, 1))
+    return estimate.replicates * math.fsum(item.count * each[item.what] for item in items_of)
 
 
 def _machines(scenario: Scenario) -> Iterator[Item]:

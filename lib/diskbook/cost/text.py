@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 
 from diskbook.azure.offers import Quota
 from diskbook.base.units import MB, duration
-from diskbook.cost.durations import overwrite_s
-from diskbook.cost.estimate import MARGIN, Estimate, Line
+from diskbook.cost.durations import overwrite_s, settling_s
+from diskbook.cost.estimate import MARGIN, Estimate, Line, of_disks
 from diskbook.reference import catalog, disk_options
 from diskbook.reference.catalog import DiskLimits
 from diskbook.reference.disk_options import OPTIONS
-from diskbook.scenario import network_rules, volume_rules, volume_words
+from diskbook.scenario import network_rules, schedule, volume_rules, volume_words
 from diskbook.scenario.model import Arm, Disk, Machine, Network, Scenario
 from diskbook.throttling import expected, volume_bound, volume_setups
 
@@ -285,6 +285,32 @@ def evidence(scenario: Scenario, estimate: Estimate) -> list[str]:
     return [
         f"  of it the trials for evidence: about {hours * _hourly(estimate):.2f} USD; "
         "design.evidence_s = 0 leaves them out"
+    ]
+
+
+def other_placements(scenario: Scenario, estimate: Estimate) -> list[str]:
+    """What the disks of other placements than the first cost, which are there to be compared with."""
+    first, *others = schedule.placements(scenario).values()
+    there = {scenario.arm_named(name).disk for name in first}
+    names = dict.fromkeys(scenario.arm_named(name).disk for arms in others for name in arms)
+    disks = [scenario.disk_named(name) for name in names if name and name not in there]
+    if not disks:
+        return []
+    usd = of_disks(estimate, disks)
+    return [
+        f"  of it {', '.join(disk.name for disk in disks)}, to compare with in the other placements: about "
+        f"{usd:.2f} USD"
+    ]
+
+
+def settling(scenario: Scenario, estimate: Estimate) -> list[str]:
+    """What it costs that disks settle after an attach, with the trials that check for an attach effect."""
+    hours = settling_s(scenario) / 3600
+    if not hours:
+        return []
+    return [
+        f"  of it settling after attaches: about {hours * _hourly(estimate):.2f} USD; "
+        "design.settle_s = 0 leaves it out, and the check for an attach effect with it"
     ]
 
 

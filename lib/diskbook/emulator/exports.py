@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diskbook.base.units import GIB
-from diskbook.emulator.disk import Export, LimitsFile
-from diskbook.emulator.model import Model
+from diskbook.emulator.disk import THREADS, Export, LimitsFile
+from diskbook.emulator.model import DEPTH_TAG, Model
 from diskbook.emulator.records import Attachment, Book
 from diskbook.emulator.reservations import Reservations
 from diskbook.emulator.types import Activity, DiskSpec, ExportModel, Limits, Session, VmSpec
@@ -189,6 +189,7 @@ class Exports:
             epoch_s=self.epoch_s,
             reservations=self._reservations_file(disk.id),
             nexus=attachment.number,
+            threads=int(disk.tags.get(DEPTH_TAG, THREADS)),
         )
 
     def _activity_path(self, attachment: Attachment) -> Path:

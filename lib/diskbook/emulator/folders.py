@@ -118,6 +118,38 @@ def make(name: str, folder: Path | None) -> Path:
             return state
 
 
+@contextlib.contextmanager
+def made_to_start(name: str, folder: Path | None, patience_s: float) -> Iterator[Path]:
+    """Make the state folder, and hold it so that nobody else starts an emulator in it.
+
+    Parameters
+    ----------
+    name, folder
+        As for `make`.
+    patience_s
+        How long to wait for another start of the name.
+
+    Raises
+    ------
+    UsageError
+        As `make`, or when another start takes longer.
+    """
+    while True:
+        state = make(name, folder)
+        try:
+            number = os.open(state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:  # another start has failed and removed it
+            continue
+        try:
+            if not files.acquire(number, patience_s):
+                raise UsageError(f"an emulator '{name}' is being started: wait, or choose another name.")
+            if state.exists() and os.path.samestat(os.fstat(number), state.stat()):
+                yield state
+                return
+        finally:
+            os.close(number)
+
+
 def remove(name: str, state: Path) -> None:
     """Remove a state folder and what pointed to it; a folder without the emulator's marks only if empty."""
     link = home() / name

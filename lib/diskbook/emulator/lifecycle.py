@@ -122,20 +122,22 @@ def start(
     """
     if not folders.NAME.fullmatch(name):
         raise UsageError(f"'{name}' cannot be an emulator's name: use up to 32 of a-z, 0-9 and -.")
-    state = folders.make(name, folder)
-    if folders.is_running(state):
-        raise UsageError(f"an emulator '{name}' is running already: stop it first, or choose another name.")
-    fresh = not (state / folders.CONFIG).exists()
-    if not fresh:
-        processes.clear(state)  # a watchdog still at work would end the new machines' jobs
-    try:
-        _write_config(state, name, profile, seed, time_scale, tuple(faults), port)
-        _launch(state, name, owner)
-    except BaseException:
-        if fresh and not folders.is_running(state):
-            folders.remove(name, state)
-        raise
-    return connect(name)
+    with folders.made_to_start(name, folder, START_S) as state:
+        if folders.is_running(state):
+            raise UsageError(
+                f"an emulator '{name}' is running already: stop it first, or choose another name."
+            )
+        fresh = not (state / folders.CONFIG).exists()
+        if not fresh:
+            processes.clear(state)  # a watchdog still at work would end the new machines' jobs
+        try:
+            _write_config(state, name, profile, seed, time_scale, tuple(faults), port)
+            _launch(state, name, owner)
+        except BaseException:
+            if fresh and not folders.is_running(state):
+                folders.remove(name, state)
+            raise
+        return connect(name)
 
 
 def stop(name: str, keep_state: bool = False) -> None:

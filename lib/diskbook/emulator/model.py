@@ -7,18 +7,20 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 import numpy as np
 
 from diskbook.base.units import GIB
 from diskbook.emulator import noise
-from diskbook.emulator.profile import DEFAULT, Noise, Profile
+from diskbook.emulator.profile import DEFAULT, Noise, Profile, Single
 from diskbook.emulator.types import Cache, DiskSpec, ExportModel, Latency, Limits, VmSpec
 from diskbook.reference import catalog, disk_options
 
 SITE_TAG = "diskbook-site"
 CREDIT_TAG = "diskbook-credit-scale"
+DEPTH_TAG = "diskbook-depth"
 ZONES = ("1", "2", "3")
 TABLE_TRIALS = 512
 SLOW_BEFORE = 16  # entities that a slow one may follow from: a memory of 23 % is gone by then
@@ -140,8 +142,6 @@ class Model:
         RuntimeError
             The profile says nothing about this kind of disk.
         """
-        machine, levels = self.entity(vm.id), self.profile.noise
-        of_block = (machine, str(block)) if levels.hours_between_blocks else (machine,)
         moved = self.machine_moves(vm.id, block)[-1] + self.disk_moves(disk.id, block)[-1]
         return ExportModel(
             read=self._latency(vm, disk, "read"),
@@ -149,9 +149,28 @@ class Model:
             flush=self._latency(vm, disk, "flush"),
             cache=self._cache(vm, disk, caching),
             log_factor=self.pair_log(vm.id, disk.id) + moved,
-            second_log=_seconds(levels, self.seed, *of_block),
-            trial_log=self._trials(machine, self.entity(disk.id), str(attachment)),
+            second_log=self.second_log(vm.id, disk.id, block),
+            trial_log=self._trials(self.entity(vm.id), self.entity(disk.id), str(attachment)),
         )
+
+    def second_log(self, vm_id: str, disk_id: str, block: int) -> tuple[float, ...]:
+        """Return what a disk at a machine plays in every second: noise, and what is planted in it.
+
+        Noise is the machine's share, and the disk's own.
+
+        Returns
+        -------
+        tuple of float, shape (TABLE_SECONDS,)
+            Logs of the factors; shape (1,) where nothing varies.
+        """
+        levels, planted = self.profile.noise, _planted_seconds(self._single(disk_id))
+        if not (levels.block or levels.second or levels.drift):
+            return tuple(planted.tolist())
+        clock = (str(block),) if levels.hours_between_blocks else ()
+        names = ("second", self.entity(vm_id)), ("disk second", self.entity(disk_id))
+        machine, own = (_seconds(levels, self.seed, *name, *clock) for name in names)
+        both = math.sqrt(levels.shared) * machine + math.sqrt(1 - levels.shared) * own
+        return tuple((both + planted).tolist())
 
     def fresh(self, export: ExportModel, attached_at: float) -> ExportModel:
         """Return what a disk attached at a time (`time.monotonic()`) plays: slow at first, where planted."""
@@ -170,6 +189,7 @@ class Model:
         planted = self.profile.drives.get(disk.tags.get(SITE_TAG, DEFAULT))
         if planted is not None:
             return self._scaled(Limits(planted.iops, planted.mb_s))
+        own = self._single(disk.id).caps_factor
         documented = disk_options.limits(disk, disk.tier)
         limits = Limits(documented.iops, documented.mb_s)
         if documented.burst_iops is not None and documented.burst_mb_s is not None:
@@ -180,7 +200,7 @@ class Model:
                 limits = Limits(
                     max(documented.iops, documented.burst_iops), max(documented.mb_s, documented.burst_mb_s)
                 )
-        return self._scaled(limits, credit_scale(disk))
+        return self._scaled(limits, credit_scale(disk), own)
 
     def vm_limits(self, vm: VmSpec) -> tuple[Limits, Limits]:
         """Return the caps of a machine's two paths: uncached (with burst) and cached."""
@@ -220,8 +240,17 @@ class Model:
         hit = self._latency(vm, disk, "cache-hit")
         return Cache(hit, (size.cache_gib or UNKNOWN_CACHE_GIB) * GIB, writes=caching == "ReadWrite")
 
-    def _scaled(self, limits: Limits, credit: float = 1.0) -> Limits:
-        ios, mb = self.profile.caps.iops_factor, self.profile.caps.mb_s_factor
+    def _single(self, disk_id: str) -> Single:
+        """What is planted in a disk by its name."""
+        name = disk_id.rpartition("/")[2].lower()
+        return next(
+            (of for pattern, of in self.profile.disks.items() if fnmatchcase(name, pattern)), Single()
+        )
+
+    def _scaled(self, limits: Limits, credit: float = 1.0, factor: float | None = None) -> Limits:
+        """Limits in force: nominal ones times the profile's factors, or times one in their place."""
+        caps = self.profile.caps
+        ios, mb = (caps.iops_factor, caps.mb_s_factor) if factor is None else (factor, factor)
         return Limits(
             iops=_times(limits.iops, ios),
             mb_s=_times(limits.mb_s, mb),
@@ -292,17 +321,19 @@ def _generator(seed: int, *names: str) -> np.random.Generator:
 
 
 @lru_cache(maxsize=256)
-def _seconds(levels: Noise, seed: int, *names: str) -> tuple[float, ...]:
-    """Draw the noise of every second for a machine, in a block of its run.
+def _seconds(levels: Noise, seed: int, *names: str) -> noise.Array:
+    """Draw the noise of every second of a machine or disk, in a block of its run; shape (TABLE_SECONDS,)."""
+    return noise.seconds(levels, _generator(seed, *names))
 
-    Returns
-    -------
-    tuple of float, shape (TABLE_SECONDS,)
-        Logs of the factors; shape (1,) without noise.
-    """
-    if not (levels.block or levels.second or levels.drift):
-        return (0.0,)
-    return tuple(noise.seconds(levels, _generator(seed, "second", *names)).tolist())
+
+def _planted_seconds(planted: Single) -> noise.Array:
+    """Logs of what is planted in each second; shape (TABLE_SECONDS,), or (1,) for nothing."""
+    if not (planted.rise_a_minute or planted.stall_every_s):
+        return np.zeros(1)
+    second = np.arange(noise.TABLE_SECONDS)
+    rise: noise.Array = math.log1p(planted.rise_a_minute) * second / 60
+    stalls = second % planted.stall_every_s == 0 if planted.stall_every_s else second < 0
+    return rise + np.where(stalls, math.log(planted.stall_factor), 0.0)
 
 
 def _succession(entity: str) -> tuple[str, int]:

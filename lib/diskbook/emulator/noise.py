@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 def seconds(noise: Noise, random: np.random.Generator) -> Array:
-    """Noise of every second of a machine: blocks, seconds and drift added; shape (TABLE_SECONDS,)."""
+    """Noise of every second of a machine or disk: blocks, seconds, drift added; shape (TABLE_SECONDS,)."""
     count = math.ceil(TABLE_SECONDS / noise.block_s) + 1
     heights = knots(noise, random, (count,))
     heights[-1] = heights[0]  # the table repeats

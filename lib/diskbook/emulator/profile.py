@@ -7,7 +7,6 @@ table.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, with_config
 
+from diskbook.base import toml_file
 from diskbook.base.errors import UsageError, unknown
 from diskbook.base.paths import PROFILES
 from diskbook.base.validation import Wording, known_name, one_line, sentence
@@ -84,16 +84,19 @@ class Noise:
 
     `machine` and `disk` are constant for a machine or disk, `trial` for one opening of a disk. `block`
     changes over about `block_s` seconds, `second` each second (autocorrelation `phi` from one second to the
-    next), `drift` over an hour; these three are common to all disks of a machine.
+    next), `drift` over an hour.
 
     Attributes
     ----------
     machine_us
         Standard deviation of what a machine adds to every latency, in microseconds.
-    wander, shared
-        Processes over hours to weeks, and the share of their variance (and of the rate of shifts) that is the
-        machine's, common to its disks; the rest is each disk's own. They move from block to block, with the
-        hours between blocks, and stand still within one.
+    wander
+        Processes over hours to weeks. They move from block to block, with the hours between blocks, and stand
+        still within one.
+    shared
+        Share of the variance of `block`, `second`, `drift` and `wander`, and of the rate of shifts, that is
+        the machine's and common to its disks. The rest is each disk's own. The nodes of a volume play the
+        `block`, `second` and `drift` of their first disk.
     shifts_a_month, shift
         Rate of shifts of level, and their size (log); one goes up or down, the next one back.
     slow_pairs, slow_pair_next, slow_pair_factor
@@ -197,6 +200,27 @@ class Attach:
 
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
+class Single:
+    """What is planted in disks by their names (`[disks."r2-*"]`). The control plane does not report it.
+
+    Attributes
+    ----------
+    caps_factor
+        Limits in force as a multiple of the nominal ones, in place of `[caps]`.
+    rise_a_minute
+        Relative rise of their latencies per minute, from the start of the emulator.
+    stall_every_s, stall_factor
+        Latencies are multiplied by the factor for one second in so many; 0: never.
+    """
+
+    caps_factor: Factor | None = None
+    rise_a_minute: Level = 0.0
+    stall_every_s: Annotated[Level, Field(multiple_of=1)] = 0
+    stall_factor: Annotated[Factor, Field(le=10_000)] = 1.0
+
+
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True)
 class Network:
     """What a company has decided before any run.
 
@@ -217,8 +241,9 @@ class Profile:
     """A checked profile.
 
     `home_zone` is the zone ZRS disks answer from; None: drawn for each disk by the seed. `delays_s` overrides
-    the control plane's own times, by kind of operation. `drives` are by site. `metrics_grain_s` is the grain
-    of the platform's metrics: Azure's minute, or 1 s for trials that are short, which Azure does not have.
+    the control plane's own times, by kind of operation. `drives` are by site; `disks` are by shell pattern of
+    names, and the first that matches counts. `metrics_grain_s` is the grain of the platform's metrics:
+    Azure's minute, or 1 s for trials that are short, which Azure does not have.
     """
 
     name: str
@@ -227,6 +252,7 @@ class Profile:
     caps: Caps = field(default_factory=Caps)
     volumes: Volumes = field(default_factory=Volumes)
     drives: Mapping[str, Drives] = field(default_factory=dict)
+    disks: Mapping[str, Single] = field(default_factory=dict)
     attach: Attach = field(default_factory=Attach)
     network: Network = field(default_factory=Network)
     delays_s: Mapping[str, float] = field(default_factory=dict)
@@ -296,6 +322,7 @@ class _Document(BaseModel):
     caps: Caps = Caps()
     volumes: Volumes = Volumes()
     drives: dict[Annotated[str, known_name("site", SITES)], Drives] = Field(default_factory=dict)
+    disks: dict[str, Single] = Field(default_factory=dict)
     zones: _Zones = _Zones()
     attach: Attach = Attach()
     network: Network = Network()
@@ -346,10 +373,7 @@ def _merged(path: Path, inside: tuple[Path, ...]) -> dict[str, Any]:
     """Read a file and what it extends into one document."""
     if path.resolve() in inside:
         raise UsageError(f"{path.name}: 'extends' goes round in a circle.")
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path.name}: not valid TOML: {error}.") from None
+    document = toml_file.read(path, f"there is no emulator profile file {path}.")
     parent = document.pop("extends", None)
     if parent is None:
         return document
@@ -396,6 +420,7 @@ def parse_profile(document: Mapping[str, Any], name: str, where: str) -> Profile
         caps=checked.caps,
         volumes=checked.volumes,
         drives=checked.drives,
+        disks=checked.disks,
         attach=checked.attach,
         network=checked.network,
         delays_s=checked.control_plane.delays_s,

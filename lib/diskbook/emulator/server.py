@@ -188,6 +188,7 @@ def _truth_route(config: dict[str, Any], profile: Profile, backend: LocalBackend
         "noise": asdict(profile.noise),
         "caps": asdict(profile.caps),
         "attach": asdict(profile.attach),
+        "disks": {pattern: asdict(single) for pattern, single in profile.disks.items()},
     }
 
     def truth(request: Request) -> JSONResponse:

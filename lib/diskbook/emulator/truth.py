@@ -44,9 +44,10 @@ def build_truth(response: Mapping[str, Any], trials: Iterable[TrialWindow]) -> d
     Returns
     -------
     dict
-        `emulator` (name, profile, seed, noise, caps, attach), `machines`, `disks`, `attachments` (population
-        and realised means, ms, one entry a machine and disk), `volumes` (see `volume_truth`) and `trials`
-        (realised means, ms, of the session that overlaps the trial most; `matched` is False where none does).
+        `emulator` (name, profile, seed, noise, caps, attach, disks), `machines`, `disks`, `attachments`
+        (population and realised means, ms, one entry a machine and disk), `volumes` (see `volume_truth`) and
+        `trials` (realised means, ms, of the session that overlaps the trial most; `matched` is False where
+        none does).
     """
     attachments = response["attachments"]
     volumes = response.get("volumes", [])

@@ -29,6 +29,7 @@ from diskbook.figures.style import (
     redrawable,
     width_in,
 )
+from diskbook.stats import knee
 from diskbook.tables.vocabulary import Provenance
 
 LARGE = 32 * KIB
@@ -46,7 +47,7 @@ DOTTED = "Dotted: the lowest limit in force. "
 NOTE = (
     "Marks are medians, bars reach from the lowest to the highest trial, lines join neighbouring depths. "
     f"{DOTTED}Triangles on the axis: the knee, latency x cap, with its interval "
-    "where there are three blocks or more."
+    f"where there are three blocks or more. {knee.SHARP_LIMITS}"
 )
 
 

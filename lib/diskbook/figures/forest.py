@@ -1,6 +1,6 @@
 """Forest plot: the ratio of every comparison with its interval, on log2 axes that fit the data.
 
-Ratios that lie more than 4 times apart are in panels of their own, and no mark is wider than its interval.
+Ratios that lie more than 8 times apart are in panels of their own, and no mark is wider than its interval.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LONGEST = 56
 """Letters of two arms that stand in one line; longer ones would leave no room for the intervals."""
 MACHINES = "the machines may differ as well"
 KEY = "Filled: a difference. Open grey: none shown."
-APART = " Each panel has an axis of its own: its ratios lie within 4 times of each other."
+APART = " Each panel has an axis of its own: its ratios lie within 8 times of each other."
 MARK_PT = 5.0
 LEAST_MARK_PT = 1.5
 """A mark that would have to be smaller, so as not to hide its interval, is left out."""
@@ -108,7 +108,7 @@ def _row_in(lines: int) -> float:
 
 
 def _panels(data: pd.DataFrame) -> list[pd.DataFrame]:
-    """Rows by panel, each with ratios within 4 times of each other; that of the first row comes first.
+    """Rows by panel, each with ratios within 8 times of each other; that of the first row comes first.
 
     What is refused stands beside the first of its family, or last.
     """
@@ -197,7 +197,11 @@ def refusal(row: Mapping[str, Any]) -> str:
         return "no latency ratio: saturated"
     if row["verdict"] == Verdict.INCONCLUSIVE and _unpaired(row):
         return "one replicate: machines may differ" if row["n_replicates"] < 2 else "machines may differ"
-    words = {Verdict.INVALID: "invalid: see gates", Verdict.INCONCLUSIVE: "may sit on a cap"}
+    words = {
+        Verdict.INVALID: "invalid: see gates",
+        Verdict.INCONCLUSIVE: "may sit on a cap",
+        Verdict.SINCE_ATTACH: "changes after an attach",
+    }
     return words.get(row["verdict"], "no data")
 
 

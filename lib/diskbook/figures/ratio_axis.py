@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-APART = 4.0
+APART = 8.0
 """Ratios that differ by more stand in panels of their own: on one axis their intervals would be dots."""
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Distances between ticks, in powers of two."""
@@ -22,7 +22,7 @@ WIDE_PT = 500.0
 
 
 def groups(ratios: Sequence[float]) -> list[list[int]]:
-    """Split ratios at their widest gaps, until those of a group lie within 4 times of each other.
+    """Split ratios at their widest gaps, until those of a group lie within 8 times of each other.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def _split(order: list[int], powers: np.ndarray) -> list[list[int]]:
 def span(edges: Sequence[float]) -> tuple[float, float]:
     """Return from where to where an axis reaches, in powers of two: the data, and 1 where it is near.
 
-    1 is near where data and 1 together lie within 4 times.
+    1 is near where data and 1 together lie within 8 times.
     """
     if not len(edges):
         return -1.0, 1.0

@@ -24,6 +24,7 @@ from diskbook.figures.style import (
     new_figure,
     redrawable,
 )
+from diskbook.tables.schema import EARLY
 from diskbook.tables.vocabulary import Provenance
 from diskbook.throttling import limits
 
@@ -95,7 +96,7 @@ def new_strips(data: pd.DataFrame, workloads: Sequence[str]) -> tuple[Figure, li
 def _note(data: pd.DataFrame, trials: pd.DataFrame) -> str:
     """Say what a mark is, and how many trials have none."""
     n_blocks = data[["replicate", "block"]].drop_duplicates().shape[0]
-    absent = trials.loc[trials["status"] != "ok", "trial"].nunique()
+    absent = trials.loc[~trials["status"].isin(["ok", EARLY]), "trial"].nunique()
     note = (
         f"Each mark is one trial, blocks from top to bottom ({many(n_blocks, 'block')}); black line: median."
     )

@@ -19,6 +19,8 @@ import tempfile
 import time
 from dataclasses import dataclass
 
+import psutil
+
 from diskbook.base.errors import DiskbookError
 from diskbook.machines import tunnel_guard
 
@@ -103,17 +105,28 @@ class Tunnel:
         self._log.close()
 
     def _wait(self) -> None:
-        """Wait until somebody listens."""
+        """Wait until the tunnel listens."""
         deadline = time.monotonic() + OPEN_S
         while time.monotonic() < deadline:
             if self._guard.poll() is not None:
                 raise TunnelBroken(f"the tunnel of Bastion {self._bastion.name} has ended: {self._last()}")
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1.0):
-                return
+                if self._is_listening():
+                    return
             time.sleep(0.05)
         raise TunnelBroken(
             f"the tunnel of Bastion {self._bastion.name} did not open within {OPEN_S:.0f} s: {self._last()}"
         )
+
+    def _is_listening(self) -> bool:
+        """Whether a process of this tunnel has the port; another tunnel's may have taken it first."""
+        with contextlib.suppress(psutil.Error):
+            for process in psutil.Process(self._guard.pid).children(recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    places = process.net_connections("tcp")
+                    if any(at.status == psutil.CONN_LISTEN and at.laddr.port == self.port for at in places):
+                        return True
+        return False
 
     def _last(self) -> str:
         self._log.seek(0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import posixpath
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from diskbook.base import toml_file
 from diskbook.base.errors import UsageError
 from diskbook.base.validation import Wording, one_line, sentence
 from diskbook.base.visible import is_visible
@@ -156,7 +156,7 @@ def read(path: str | Path) -> tuple[OwnHost, ...]:
         With one sentence on the first thing that is wrong, and what to do.
     """
     file = Path(path)
-    raw = _tables(file)
+    raw = toml_file.read(file, f"there is no file of hosts {file}")
     try:
         hosts = HostsFile.model_validate(raw).host
     except ValidationError as error:
@@ -173,19 +173,6 @@ def read(path: str | Path) -> tuple[OwnHost, ...]:
 def this_machine(machine: str, folder: str) -> OwnHost:
     """Make the host that stands for this machine where no file names any."""
     return OwnHost(name=machine, paths=(Folder(path=_absolute(folder)),))
-
-
-def _tables(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"there is no file of hosts {file}") from None
-    except OSError as error:
-        raise UsageError(f"{file}: this cannot be read: {error.strerror or error}") from None
-    except RecursionError:
-        raise UsageError(f"{file.name}: this is not valid TOML: its tables or lists are too deep") from None
-    except ValueError as error:
-        raise UsageError(one_line(f"{file.name}: this is not valid TOML: {error}")) from None
 
 
 def _with_key(host: OwnHost, file: Path) -> OwnHost:

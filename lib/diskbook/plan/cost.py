@@ -69,6 +69,8 @@ def creation(
                 cost_text.cost(estimate, binding, cloud),
                 *cost_text.random_pass(scenario, estimate),
                 *cost_text.evidence(scenario, estimate),
+                *cost_text.other_placements(scenario, estimate),
+                *cost_text.settling(scenario, estimate),
             ]
         ),
     ]

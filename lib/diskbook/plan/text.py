@@ -281,14 +281,45 @@ def _attaches(scenario: Scenario) -> list[str]:
     """How often disks are attached anew in the blocks of a replicate, and what time it costs; if they are."""
     times, visits = durations.attached_anew(scenario)
     if not times:
-        return []
+        return _moves(scenario)
     names = " and ".join(", ".join(sorted(group)) for group in attachments.cycled(scenario))
-    settle_s = scenario.design.settle_s
+    settle_s, settling_s = scenario.design.settle_s, durations.settling_s(scenario)
     settles = f"{settle_s:g} s to settle" if settle_s else "no time to settle (design.settle_s = 0)"
     cycle_s = DELAYS_S["disk-attach"] + DELAYS_S["disk-detach"]
-    return [
+    text = (
         f"  attached anew: {names}, each equally often in a block, {times:.0f} times a replicate, with "
-        f"{settles}; about {duration(times * cycle_s + visits * settle_s)} of that time"
+        f"{settles}; about {duration(times * cycle_s + settling_s)} of that time"
+    )
+    if not settle_s:
+        return [f"{text}; attach effect not checked", *_moves(scenario)]
+    return [
+        text,
+        f"  settling takes about {duration(settling_s)} a replicate; meanwhile each of {visits:.0f} visits "
+        "begins with one trial right after the attach, to check for an attach effect",
+        *_moves(scenario),
+    ]
+
+
+def _moves(scenario: Scenario) -> list[str]:
+    """Say which disks move between groups of blocks, in what order, and what that saves; if any do."""
+    between, settle_s = attachments.moved_between(scenario), scenario.design.settle_s
+    if len(schedule.placements(scenario)) < 2 or not between:
+        return []
+    arms = tuple(arm.model_copy(update={"placement": None}) for arm in scenario.arm)
+    within, calls = (
+        sum(durations.moves(item)) for item in (scenario.model_copy(update={"arm": arms}), scenario)
+    )
+    settled_s = durations.settled_groups(scenario) * settle_s
+    settles = (
+        f"{settle_s:g} s to settle after each move, {duration(settled_s)} in all"
+        if settle_s
+        else ("no time to settle (design.settle_s = 0)")
+    )
+    return [
+        f"  moved between groups of blocks: {', '.join(sorted(between))}, with {settles}; in replicate 1 "
+        f"{', '.join(schedule.placement_groups(scenario))}",
+        f"  that takes {calls:.0f} attach and detach calls per replicate; moves in every block would take "
+        f"{within:.0f}",
     ]
 
 
@@ -325,8 +356,7 @@ def _now(
 
 
 def _expected(item: Evidence, replicates: int, blocks: int, family: int, target: Target) -> list[str]:
-    n, df = replicates * blocks, replicates * (blocks - 1)
-    these = power.half_width_of(item.spread.sd_block, n, df, item.spread.df_block)
+    these = power.half_width_within(item.spread.sd_block, replicates, blocks, item.spread.df_block)
     texts = [f"{Scope.THESE.words()}: {_width(these)}"]
     if replicates == 1:
         return [*texts, "disks like these: refused with one replicate"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from diskbook.base import quantities
-from diskbook.show import header_card, headlines, sentences
+from diskbook.show import header_card, headlines, places, sentences
 from diskbook.show.analysed import Analysed
 from diskbook.show.sentences import Row
 from diskbook.show.tables import capital
@@ -27,8 +27,15 @@ def paragraphs(a: Analysed) -> list[str]:
         return [f"{capital(a.headline)}. {scope}"]
     decided = [sentence(row, a) for row in lines.others if headlines.is_decided(row)]
     undecided = [row for row in lines.others if not (headlines.is_decided(row) or is_of_limits(row))]
-    parts = [f"{sentence(lines.lead, a)} {scope}", " ".join(decided), _undecided(undecided, lines)]
+    lead = f"{sentence(lines.lead, a)} {scope}"
+    parts = [_own(a), lead, " ".join(decided), _undecided(undecided, lines)]
+    parts = [places.with_physical_zones(part, a.trials) for part in parts]
     return [part for part in parts if part]
+
+
+def _own(a: Analysed) -> str:
+    """The answer of the scenario's module as a paragraph; a post says at its top where numbers come from."""
+    return f"{capital(a.own_headline.removeprefix(f'{a.provenance}: '))}." if a.own_headline else ""
 
 
 def of_limits(a: Analysed) -> list[str]:
@@ -49,7 +56,7 @@ def sentence(row: Row, a: Analysed) -> str:
         return f"{what}, {arm} against {base}: {quantities.ratio(row['ratio'])}, a ratio of limits."
     if verdict in WITHHELD or math.isnan(row["ratio"]):
         return f"{what} has no ratio of {arm} against {base} ({row['verdict']})."
-    numbers = sentences.ratio_words(row)
+    numbers = sentences.ratio_words(row) + sentences.attach_words(row)
     if verdict is Verdict.DIFFERENCE:
         way = "higher" if row["ratio"] > 1 else "lower"
         return f"{what} is {way} with {arm} than with {base}: {numbers}."

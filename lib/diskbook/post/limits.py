@@ -66,9 +66,12 @@ def _undecided(row: Row, a: Analysed) -> str:
 
 
 def _bound(lines: headlines.Headlines) -> list[str]:
-    if not any(row.get("lat_start", "") == Start.SENT for row in lines.rows):
-        return []
-    return ["Where latency is a lower bound, waits before an I/O was sent are not in it."]
+    words = {
+        Start.SENT: "Where latency is a lower bound, waits before an I/O was sent are not in it.",
+        Start.INTENDED: "Held rates have linear arrivals: I/Os are due at equal gaps, not by chance.",
+    }
+    starts = {row.get("lat_start", "") for row in lines.rows}
+    return [sentence for start, sentence in words.items() if start in starts]
 
 
 def _noise_floor(a: Analysed) -> list[str]:

@@ -12,6 +12,7 @@ from diskbook.base.units import GIB, MIB
 from diskbook.show import headlines, sentences
 from diskbook.show.analysed import Analysed
 from diskbook.store import plan as plans
+from diskbook.tables.schema import EARLY
 from diskbook.tables.vocabulary import GateStatus, Provenance
 
 MOST_NAMES = 6
@@ -84,7 +85,7 @@ def _order(a: Analysed) -> str:
     blocks = _range([item.blocks for item in a.scenario.workload], "block")
     each = f"{number} replicates, each with machines and disks of its own" if number > 1 else "1 replicate"
     status = a.trials.drop_duplicates("trial")["status"]
-    finished, lost = int((status == "ok").sum()), int((status != "ok").sum())
+    finished, lost = int((status == "ok").sum()), int((~status.isin(["ok", EARLY])).sum())
     drawn = "arms and loads in random order within each block"
     if a.provenance == Provenance.IMPORTED:
         each, drawn = "measured by others", "their order is theirs"

@@ -6,14 +6,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
-from diskbook.analysis import report as reports
+from diskbook.analysis import answer as answers, report as reports
 from diskbook.catalogue import join as catalogue
 from diskbook.show import documents
 from diskbook.store.run import Run
-
-TEXTS = [name for name, field in documents.Judged.model_fields.items() if field.annotation is str]
 
 
 @dataclass(frozen=True)
@@ -34,9 +30,7 @@ class Outcome:
 
 def document(outcome: Outcome) -> documents.Report:
     """What a run ended in, for programs."""
-    table = pd.read_csv(outcome.run.folder / "comparisons.csv")
-    table[TEXTS] = table[TEXTS].fillna("")
-    rows = table[list(documents.Judged.model_fields)].to_dict("records")
+    rows = answers.comparisons(outcome.run)[list(documents.Judged.model_fields)].to_dict("records")
     return documents.Report(
         run=outcome.run.name,
         provenance=outcome.run.manifest["provenance"],

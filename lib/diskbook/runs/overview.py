@@ -13,6 +13,7 @@ from diskbook.analysis import report as reports
 from diskbook.azure import expiry
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError
+from diskbook.base.visible import visible
 from diskbook.catalogue import read as catalogue
 from diskbook.own_hosts import stage as own_hosts
 from diskbook.show.documents import Overview, RunRow, ScenarioRow
@@ -43,20 +44,21 @@ def scenarios() -> pd.DataFrame:
 
 def runs_table() -> pd.DataFrame:
     """Runs in the run folder: what they are of, whether all is measured, the answer, what still stands."""
-    rows = [row.model_dump() for row in run_rows()]
+    rows = [row.model_dump() for row in run_rows()[0]]
     return pd.DataFrame(rows, columns=list(RunRow.model_fields)).set_index("run")
 
 
-def run_rows() -> list[RunRow]:
-    """Runs in the run folder, by name."""
-    folder = runs.runs_root()
+def run_rows() -> tuple[list[RunRow], list[str]]:
+    """Runs in the run folder, by name, and a sentence for each that cannot be read."""
+    folder, rows, unreadable = runs.runs_root(), [], []
     known = _catalogued(folder)
-    return [
-        _joined_row(folder, known[path.parent.name])
-        if path.parent.name in known
-        else _run_row(Run(path.parent))
-        for path in sorted(folder.glob("*/manifest.json"))
-    ]
+    for path in sorted(folder.glob("*/manifest.json")):
+        name = path.parent.name
+        try:
+            rows.append(_joined_row(folder, known[name]) if name in known else _run_row(Run(path.parent)))
+        except DiskbookError as error:
+            unreadable.append(f"{name}: {error}")
+    return rows, unreadable
 
 
 def _catalogued(folder: Path) -> dict[str, dict[str, Any]]:
@@ -91,18 +93,20 @@ def document() -> Overview:
         )
         for name, row in scenarios().to_dict("index").items()
     ]
-    return Overview(scenarios=rows, profiles=profiles(), runs=run_rows())
+    listed, unreadable = run_rows()
+    return Overview(scenarios=rows, profiles=profiles(), runs=listed, unreadable=unreadable)
 
 
 def text() -> str:
     """What there is: scenarios, profiles, and each run with its date, answer and report."""
-    rows = run_rows()
+    rows, unreadable = run_rows()
     return "\n".join(
         [
             f"scenarios: {', '.join(load.names())}",
             f"emulator profiles: {', '.join(profiles())}",
             "runs:" if rows else "runs: none",
             *(line for row in rows for line in _lines(row)),
+            *(f"left out: {visible(line)}" for line in unreadable),
         ]
     )
 

@@ -19,7 +19,7 @@ def left() -> Iterator[Path]:
     for path in sorted(path for place in kernel_sockets.places() for path in place.glob(f"{PREFIX}*-*")):
         pid = path.name.removeprefix(PREFIX).partition("-")[0]
         try:
-            ours = path.stat().st_uid == os.getuid()
+            ours = path.lstat().st_uid == os.getuid()
         except OSError:  # somebody removed it meanwhile
             continue
         if pid.isdigit() and not psutil.pid_exists(int(pid)) and ours:

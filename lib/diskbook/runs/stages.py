@@ -172,7 +172,7 @@ def _delete_all(run: Run, clients: Clients, groups: list[str], say: deletion.Say
     with contextlib.ExitStack() as steps:  # taken from the last to the first
         steps.callback(own_emulator.stop, run)
         steps.callback(_drop_keys, run, clients, groups)
-        steps.callback(inventory.check_elsewhere, clients, run)
+        steps.callback(inventory.tell_elsewhere, clients, run)
         for group in reversed(groups):
             steps.callback(_delete_group, run, clients, group, say)
         own_emulator.keep_truth(run)

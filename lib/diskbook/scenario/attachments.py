@@ -1,10 +1,13 @@
 """Which disks are attached anew in a block, and when: equally often for all disks that are compared.
 
 An attach is a treatment: what Azure does to a disk in the background after it is not documented. Where one
-disk of a comparison has to move between machines, every disk that it is compared with is detached and
-attached as often, one that stays on its own machine (a sham cycle), and every visit of an arm, one arm in one
-repeat of a block, begins right after an attach. Where no disk of a comparison moves, none is attached anew:
-all are attached before the first block.
+disk of a comparison has to move between machines within a block, every disk that it is compared with is
+detached and attached as often, one that stays on its own machine (a sham cycle), and every visit of an arm,
+one arm in one repeat of a block, begins right after an attach. Where no disk of a comparison moves within a
+block, none is attached anew: all are attached before the first block.
+
+Where arms have placements (`Arm.placement`), a block has the arms of one of them. Their disks are attached
+before the block and stay, so that no sham cycles are needed. A disk moves only when the placement changes.
 
 Volumes and their pools, ephemeral OS disks and disks of the user's own hosts stay where they are.
 """
@@ -15,20 +18,33 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from diskbook.reference.catalog import OWN_DISK
+from diskbook.scenario import schedule
 from diskbook.scenario.model import Scenario
 from diskbook.scenario.schedule import Block, PlannedTrial
 
 
 def cycled(scenario: Scenario) -> list[frozenset[str]]:
-    """Disks that are attached anew, in sets of those that comparisons join; one of each set has to move."""
-    disks = [disk for disk in scenario.data_disks if disk.sku != OWN_DISK]
-    machines = {
-        disk.name: {arm.machine for arm in scenario.arm if arm.disk == disk.name}
-        for disk in disks
-        if not scenario.pool_machines(disk.name)
-    }
-    moving = {disk.name for disk in disks if len(machines.get(disk.name, ())) > disk.max_shares}
-    return [group for group in _joined(scenario, machines) if group & moving]
+    """Disks that are attached anew in a block, in sets of those that comparisons join; one of each moves."""
+    alone = [disk for disk in scenario.data_disks if disk.sku != OWN_DISK]
+    alone = [disk for disk in alone if not scenario.pool_machines(disk.name)]
+    moving = set[str]()
+    for arms in schedule.placements(scenario).values():
+        moving |= _moving(scenario, arms)
+    return [group for group in _joined(scenario, {disk.name: disk for disk in alone}) if group & moving]
+
+
+def moved_between(scenario: Scenario) -> frozenset[str]:
+    """Disks that move when the placement changes, and stay where they are in each block."""
+    return _moving(scenario, [arm.name for arm in scenario.arm]) - frozenset().union(*cycled(scenario))
+
+
+def _moving(scenario: Scenario, arms: Iterable[str]) -> frozenset[str]:
+    """Disks that cannot be attached to all machines of some arms at the same time."""
+    machines: dict[str, set[str]] = {}
+    for arm in map(scenario.arm_named, arms):
+        machines.setdefault(arm.disk, set()).add(arm.machine)
+    movable = [disk for disk in scenario.data_disks if disk.sku != OWN_DISK]
+    return frozenset(disk.name for disk in movable if len(machines.get(disk.name, ())) > disk.max_shares)
 
 
 def cycles(scenario: Scenario, block: Block) -> dict[int, int]:
@@ -53,13 +69,15 @@ def places_before(scenario: Scenario, block: Block) -> list[tuple[str, str]]:
     """Where disks are to be filled before a block, each with the machine: pairs in the order of their visits.
 
     A disk that is attached anew in the block is so at its first visit; one that stays is attached to all its
-    machines, so that the time since its attach is the time in the run, for all of them.
+    machines, so that the time since its attach is the time in the run, for all of them. So are the disks that
+    stay on machines of other placements, so that each is filled and attached long before it is measured.
     """
     staying = {disk.name for disk in scenario.data_disks if disk.sku != OWN_DISK}
-    renewed = frozenset().union(*cycled(scenario))
+    renewed, between = frozenset().union(*cycled(scenario)), moved_between(scenario)
+    arms = [scenario.arm_named(trial.arm) for trial in block.trials]
+    arms += [arm for arm in scenario.arm if between and not block.evidence and arm.disk not in between]
     places: dict[tuple[str, str], None] = {}
-    for trial in block.trials:
-        arm = scenario.arm_named(trial.arm)
+    for arm in arms:
         is_placed = any(disk == arm.disk for disk, _ in places)
         if arm.disk in staying and not (arm.disk in renewed and is_placed):
             places[arm.disk, arm.machine] = None

@@ -76,6 +76,12 @@ def _check_arms(scenario: Scenario) -> None:
     for load in scenario.workload:
         for name in load.arms:
             refer(scenario, f"[[workload]] {load.name}", arm=name)
+    without = [arm.name for arm in scenario.arm if arm.placement is None]
+    if 0 < len(without) < len(scenario.arm):
+        raise ValueError(
+            f"[[arm]] {without[0]}: other arms have a placement and this one has none; a block measures the "
+            "arms of one placement, so give one to every arm, or to none"
+        )
 
 
 def _check_comparison(scenario: Scenario, item: Comparison) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from diskbook.scenario import caps
-from diskbook.scenario.model import LONGEST_NAME, Scenario, Workload
+from diskbook.scenario.model import LONGEST_NAME, Scenario, Workload, depth_of_rate
 
 
 def expand(scenario: Scenario) -> Scenario:
@@ -46,7 +46,12 @@ def _expanded(scenario: Scenario, load: Workload) -> Iterator[Workload]:
             # Of several caps each has its arms; a single one leaves the load to those that it had.
             own = arms if len(arms_of) > 1 else load.arms
             rate = _whole(share * cap, load)
-            yield load.model_copy(update={"name": name, "rate": rate, "rate_of_cap": (), "arms": own})
+            jobs = (
+                {}
+                if load.model_fields_set & {"threads", "queue_depth"}
+                else {"queue_depth": depth_of_rate(rate)}
+            )
+            yield load.model_copy(update={"name": name, "rate": rate, "rate_of_cap": (), "arms": own, **jobs})
 
 
 def _by_cap(scenario: Scenario, load: Workload, where: str) -> dict[float, tuple[str, ...]]:

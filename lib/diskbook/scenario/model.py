@@ -6,6 +6,7 @@ and against Azure's own rules.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -196,6 +197,8 @@ class Arm(Record):
     `label` names it in words where redundancy and zone do not tell it. `owner` is the node that owns the
     volume meanwhile, by default the arm's machine. With several volumes of one entry a fleet runs on the
     nodes that own them, or, not `aligned`, each part of it on another node than its volume's owner.
+    `placement` names a group of arms whose disks are attached at the same time. A block measures the arms of
+    one placement, so that disks move between groups of blocks only (`scenario.schedule`).
     """
 
     name: Name
@@ -205,15 +208,37 @@ class Arm(Record):
     owner: str | None = None
     aligned: bool = True
     label: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    placement: Name | None = None
+
+
+PERIOD_S = 0.04
+"""Time that a job of a held rate has for each I/O: as long as 99.9 % of the slower arm's single I/Os take."""
+
+
+def depth_of_rate(rate: float) -> int:
+    """I/Os that may be outstanding of a held rate in IOPS, where nothing says how many."""
+    return min(max(math.ceil(PERIOD_S * rate), 16), 1024)
+
+
+def _with_jobs(raw: Any) -> Any:
+    """Add a depth to a load that has a rate, and nothing that says how many I/Os may be outstanding."""
+    if not isinstance(raw, Mapping) or raw.keys() & {"threads", "queue_depth", "verbatim"}:
+        return raw
+    rate = raw.get("rate")
+    if not isinstance(rate, int | float) or not 0 < rate < math.inf:
+        return raw
+    return {**raw, "queue_depth": depth_of_rate(rate)}
 
 
 class Workload(Record):
     """A load, offered to all arms or to those named in `arms`.
 
     `rate` is the total in IOPS; `rate_of_cap` are shares of each arm's cap, of which each becomes a load
-    at that rate when the file is read (`scenario.load_curves`). `blocks` is the number of blocks it is
-    measured in, `series_s` the grain of the series kept. `region` is the part of the disk: what was
-    filled, or what nobody wrote to before; `data` what is written, random or such that it compresses.
+    at that rate when the file is read (`scenario.load_curves`). fio offers a rate by as many jobs of one I/O
+    as may be outstanding; without `threads` and `queue_depth` each has `PERIOD_S` for an I/O. `blocks` is the
+    number of blocks it is measured in, of each placement where arms have one, `series_s` the grain of the
+    series kept. `region` is the part of the disk: what was filled, or what nobody wrote to before; `data`
+    what is written, random or such that it compresses.
     `cache_state` is what a host cache holds at the start: nothing of the working set, or all that fits.
     `ioengine` is fio's, for block devices and files.
     `instances` are the machines of a fleet, all together: each has `threads`, `queue_depth`
@@ -262,7 +287,7 @@ class Workload(Record):
     @model_validator(mode="before")
     @classmethod
     def _of_line(cls, raw: Any) -> Any:
-        return diskspd_line_workload.expand(raw)
+        return diskspd_line_workload.expand(_with_jobs(raw))
 
     def meets(self, arm: str) -> bool:
         """Whether the arm is measured with this workload."""
@@ -304,9 +329,11 @@ class Design(Record):
     """How often: fresh machines and disks (`replicates`), and trials of a cell in a block (`repeats`).
 
     `looks` are numbers of complete replicates at which the run is judged before its end, and at it.
-    `hours_between_blocks` is how long after the last block of a replicate began the next one may begin.
-    `settle_s` passes between an attach and the first trial after it. After its fill a working set is written
-    over once, in random order, unless `no_overwrite` says why not.
+    `hours_between_blocks` is how long after the last block of a replicate began the next one may begin; of
+    arms with placements, the next block of the same placement.
+    `settle_s` passes between an attach and the first trial that is compared; a trial right after the attach
+    comes before (`early`).
+    After its fill a working set is written over once, in random order, unless `no_overwrite` says why not.
     `evidence_s` is how long each cell that may sit on a limit is measured once more, at the end, for metrics
     of the platform, which come one a minute; 0 for not at all (`throttling.expected`).
     `probe_s` is the length of the probes that show that single I/Os are on no limit; 0 for none (`probes`).
@@ -336,7 +363,10 @@ class Design(Record):
 
 
 class Comparison(Record):
-    """A ratio of two arms, named before the run. `margin` is the relative difference that matters."""
+    """A ratio of two arms, named before the run. `margin` is the relative difference that matters.
+
+    `as_delivered` judges a rate as a caller gets it, also where a limit sets it.
+    """
 
     arm: str
     base_arm: str
@@ -345,6 +375,13 @@ class Comparison(Record):
     pairing: Literal["same-machine", "same-disk", "replicate"]
     family: Literal["headline", "exploratory", "control"] = "exploratory"
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    as_delivered: bool = False
+
+    @model_validator(mode="after")
+    def _is_a_rate(self) -> Comparison:
+        if self.as_delivered and self.metric.startswith("lat"):
+            raise ValueError('as_delivered is for rates; write metric = "iops" or "throughput_mb_s"')
+        return self
 
 
 class Check(Record):
@@ -433,7 +470,7 @@ class Scenario(Record):
     disk: Annotated[tuple[Disk, ...], Field(min_length=1)]
     arm: Annotated[tuple[Arm, ...], Field(min_length=1)]
     workload: Annotated[tuple[Workload, ...], Field(min_length=1)]
-    design: Design
+    design: Design = Design()
     comparison: tuple[Comparison, ...] = ()
     check: tuple[Check, ...] = ()
     drill: tuple[Drill, ...] = ()

@@ -42,7 +42,7 @@ _MADE = {
     "disk": ("disks", ""),
 }
 # The article (data/reference/published-setups.csv) has no public address, and one disk of each kind.
-_NOT_IN_ARTICLE = ("address ", "security group", "lrs-b")
+_NOT_IN_ARTICLE = ("address ", "security group", "lrs-b", "lrs-z2", "lrs-z3")
 
 
 @dataclass(frozen=True)

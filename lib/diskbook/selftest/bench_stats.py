@@ -21,7 +21,7 @@ from diskbook.scenario.model import Comparison
 from diskbook.stats import percentiles
 from diskbook.stats.compare import compare
 from diskbook.store import tables as store_tables
-from diskbook.store.run import Run
+from diskbook.store.run import Run, now_utc
 from diskbook.tables.vocabulary import Provenance
 
 ARMS, LOADS, REPLICATES, BLOCKS, REPEATS, SAMPLES = 6, 10, 4, 12, 2, 30
@@ -186,6 +186,10 @@ def many_files(folder: Path, n_files: int) -> Run:
             "run": folder.name,
             "provenance": Provenance.EMULATED,
             "site": "default",
+            "created_utc": now_utc(),
+            "cloud": "emulator",
+            "preset": "quick",
+            "resource_groups": [],
             "scenario": {"name": "bench", "workload": [LOAD]},
             "replicates": [part],
         }

@@ -4,7 +4,8 @@ Simulates designs with a known overhead, puts them through the functions that th
 for each scope how many intervals cover the truth, how wide they are, and how often they see a difference
 where there is none. Exit status 1 when intervals that are printed without a flag cover less than 93 %, or
 without a reason more than 98 %, by more than three standard errors of the simulation; or when nothing says
-why a condition is refused in more than 20 % of runs. `--docs FILE` writes the tables of docs/coverage.md.
+why a condition is refused in more than 20 % of runs. `--docs FILE` writes the tables of docs/coverage.md, and
+what sums them up into the README.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from diskbook.base import paths
 from diskbook.base.errors import UsageError
 from diskbook.selftest import (
+    coverage_attach,
     coverage_cells,
     coverage_docs,
+    coverage_held,
     coverage_knee,
     coverage_limits,
     coverage_noise,
@@ -63,10 +67,12 @@ PARTS = {
     "percentile ratios": Part(coverage_percentiles, 1_000, 200),
     "stationarity": Part(coverage_stationarity, 1_000, 200),
     "noise of real machines": Part(coverage_noise, 4_000, 500),
+    "held rates": Part(coverage_held, 400, 80),
     "knees": Part(coverage_knee, 4_000, 2_000),
     "runs beside runs": Part(coverage_runs, 4_000, 500),
     "outlooks": Part(coverage_outlooks, 4_000, 500),
     "hidden limits": Part(coverage_limits, 160, 40),
+    "attach effects": Part(coverage_attach, 1_000, 200),
 }
 
 LEGEND = """\
@@ -209,10 +215,12 @@ def main(arguments: Sequence[str] | None = None, methods: Methods = coverage_cel
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
     parser.add_argument("--docs", type=Path, help="document to write the tables into")
+    parser.add_argument("--readme", type=Path, default=paths.ROOT / "README.md", help="and their summary")
     options = parser.parse_args(arguments)
     if options.docs:
         try:
-            coverage_docs.around(options.docs)  # rather than after minutes of simulation
+            for document in (options.docs, options.readme):  # rather than after minutes of simulation
+                coverage_docs.around(document)
         except UsageError as error:
             parser.error(str(error))
     grid, began = QUICK if options.quick else FULL, time.monotonic()
@@ -227,7 +235,7 @@ def main(arguments: Sequence[str] | None = None, methods: Methods = coverage_cel
     n_cells = len(rows) + sum(map(len, parts.values()))
     print(f"{n_cells:,} cells in {time.monotonic() - began:.0f} s")
     if options.docs:
-        coverage_docs.write(options.docs, rows, *parts.values())
+        coverage_docs.write(options.docs, options.readme, rows, *parts.values())
     failed = any(row.status == "FAILED" for row in rows) or coverage_docs.without_reason(rows)
     return int(bool(failed) or any(off.values()))
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from diskbook.base import files
 from diskbook.base.errors import UsageError
 from diskbook.selftest import (
+    coverage_attach,
     coverage_cells,
+    coverage_held,
     coverage_knee,
     coverage_limits,
     coverage_noise,
@@ -24,7 +26,15 @@ from diskbook.selftest.coverage_rule import OFTEN_REFUSED
 from diskbook.tables.vocabulary import Scope
 
 BEGIN, END = "<!-- written by make coverage: begin -->", "<!-- written by make coverage: end -->"
-HEADS = ("Condition", "Claim", "Coverage, %", "Designs judged", "Refused, %", "Flagged, %", "Said of it")
+HEADS = (
+    *("Condition", "Claim", "Coverage, %", "Worst design", "Designs judged"),
+    *("Refused, %", "Flagged, %", "Equal arms differ, %", "Said of it"),
+)
+SUMMARY_HEADS = (
+    *("Table", "Claim", "Worst, %", "Worst cell", "Cells", "All cells, %"),
+    *("Without known limits, %", "Equal arms differ, at most %"),
+)
+LIMITED = "known limit: "
 
 
 class Line(NamedTuple):
@@ -38,6 +48,10 @@ class Line(NamedTuple):
         Shares of runs, by design.
     words
         What is said where it covers too little or too much, and why runs are refused.
+    designs
+        Of each of `coverages`: replicates x blocks, or what else its size is.
+    false
+        Shares of runs of equal arms that show a difference, by design.
     """
 
     condition: str
@@ -46,6 +60,18 @@ class Line(NamedTuple):
     refused: Sequence[float]
     flagged: Sequence[float]
     words: str
+    designs: Sequence[str] = ()
+    false: Sequence[float] = ()
+
+    @property
+    def worst(self) -> float:
+        """Lowest coverage; infinite where no design is judged."""
+        return min(self.coverages, default=math.inf)
+
+    @property
+    def worst_design(self) -> str:
+        """Design of the lowest coverage."""
+        return self.designs[self.coverages.index(self.worst)] if self.coverages else ""
 
 
 def of_cells(rows: Iterable[coverage_cells.Row]) -> Iterator[Line]:
@@ -53,9 +79,26 @@ def of_cells(rows: Iterable[coverage_cells.Row]) -> Iterator[Line]:
     kept = [row for row in rows if not _says_nothing(row)]
     for place in dict.fromkeys((row.condition.name, row.scope) for row in kept):
         here = [row for row in kept if (row.condition.name, row.scope) == place]
-        judged = [row.coverage for row in here if row.status not in ("refused", "flagged")]
+        judged = [row for row in here if row.status not in ("refused", "flagged")]
         shares = [row.refused for row in here], [row.flagged for row in here]
-        yield Line(*place, judged, *shares, _words(here))
+        false = [row.false_positive for row in judged]
+        coverages = [row.coverage for row in judged]
+        yield Line(*place, coverages, *shares, _words(here), _sizes(judged), false)
+        if here[0].condition.slow_lost or here[0].condition.slow_repeated:
+            yield _of_bounds(place, here)
+
+
+def _of_bounds(place: tuple[str, str], rows: Sequence[coverage_cells.Row]) -> Line:
+    """Intervals with the bound on what losses that differ by arm may have done."""
+    name, scope = place
+    bounded = [row for row in rows if not math.isnan(row.coverage_bound)]
+    words = f"intervals that are flagged cover {_range([row.coverage_flagged for row in rows])} % without it"
+    coverages = [row.coverage_bound for row in bounded]
+    return Line(name, f"{scope}, with the bound on losses", coverages, [], [], words, _sizes(bounded))
+
+
+def _sizes(rows: Iterable[coverage_cells.Row]) -> list[str]:
+    return [f"{row.design.replicates} x {row.design.blocks}" for row in rows]
 
 
 def _says_nothing(row: coverage_cells.Row) -> bool:
@@ -69,8 +112,8 @@ def _words(rows: Sequence[coverage_cells.Row]) -> str:
         words.append("FAILED")
     if any(row.status == "known limit" for row in rows):
         words.append(f"known limit: {condition.known_limit}")
-    if any(row.status == "conservative" for row in rows) and condition.conservative:
-        words.append(f"conservative: {condition.conservative}")
+    wide = [row.why_wide for row in rows if row.status == "conservative" and row.why_wide]
+    words += [f"conservative: {why}" for why in dict.fromkeys(wide)]
     if _is_often_refused(rows):
         words.append(condition.refused or "NO REASON GIVEN")
     return "; ".join(words)
@@ -95,7 +138,8 @@ def of_percentiles(rows: Iterable[coverage_percentiles.Row]) -> Iterator[Line]:
             words.append(f"known limit: {coverage_percentiles.KNOWN_LIMIT}")
         apart = [row.apart for row in here]
         claim = "percentile ratio of a typical trial, these disks"
-        yield Line(name, claim, [row.coverage for row in here], [], apart, "; ".join(words))
+        sizes = [f"{row.cell.replicates} x {row.cell.blocks}" for row in here]
+        yield Line(name, claim, [row.coverage for row in here], [], apart, "; ".join(words), sizes)
 
 
 def of_noise(rows: Iterable[coverage_noise.Row]) -> Iterator[Line]:
@@ -108,21 +152,36 @@ def of_noise(rows: Iterable[coverage_noise.Row]) -> Iterator[Line]:
             words.append(f"known limit: {coverage_noise.KNOWN_LIMIT}")
         if scope == coverage_noise.HOURS and any(row.is_conservative for row in here):
             words.append(f"conservative: {coverage_noise.CONSERVATIVE}")
-        yield Line(name, scope, [row.coverage for row in here], [], [], "; ".join(words))
+        sizes = [f"{row.cell.replicates} x {row.cell.blocks}" for row in here]
+        yield Line(name, scope, [row.coverage for row in here], [], [], "; ".join(words), sizes)
+
+
+def of_held(rows: Iterable[coverage_held.Row]) -> Iterator[Line]:
+    """A line a cell and quantity of held rates."""
+    for row in rows:
+        name = f"{row.cell.rate:,} per second, {row.cell.name}"
+        words = ["FAILED"] * row.is_off + [f"truth {row.truth:.3f}, half-width {row.half_width:.1%}"]
+        claim = f"{row.quantity} from the intended start, these disks"
+        judged = [] if row.is_refused else [row.coverage]
+        design = f"1 x {coverage_held.BLOCKS}"
+        yield Line(name, claim, judged, [row.refused], [], "; ".join(words), [design] * len(judged))
 
 
 def of_knees(rows: Iterable[coverage_knee.Row]) -> Iterator[Line]:
     """A line a noise and number of blocks, over caps and numbers of depths."""
     listed = list(rows)
-    for blocks, block, trial in dict.fromkeys(row.cell[1:4] for row in listed):
-        here = [row for row in listed if row.cell[1:4] == (blocks, block, trial)]
+    for place in dict.fromkeys(row.cell[1:5] for row in listed):
+        here = [row for row in listed if row.cell[1:5] == place]
+        blocks, block, trial, smooth = place
         judged = [row for row in here if not row.is_refused]
         widest = max((row.half_width for row in judged), default=math.nan)
         words = ["FAILED"] * any(row.is_off for row in here)
         words += [f"half-width at most {widest:.1%}"] if judged else ["too few blocks for an interval"]
-        name = f"{blocks} blocks ±{block:.1%}, trials ±{trial:.1%}"
-        refused = [row.refused for row in here]
-        yield Line(name, "knee, these disks", [row.coverage for row in judged], refused, [], "; ".join(words))
+        words += [f"known limit: {coverage_knee.KNOWN_LIMIT}"] * any(row.is_known_limit for row in here)
+        name = f"{blocks} blocks ±{block:.1%}, trials ±{trial:.1%}" + ", smooth bend" * smooth
+        refused, coverages = [row.refused for row in here], [row.coverage for row in judged]
+        sizes = [f"cap {row.cell.cap_iops:,.0f} IOPS{', few depths' * row.cell.few_depths}" for row in judged]
+        yield Line(name, "knee, these disks", coverages, refused, [], "; ".join(words), sizes)
 
 
 def of_runs(rows: Iterable[coverage_runs.Row]) -> Iterator[Line]:
@@ -132,7 +191,9 @@ def of_runs(rows: Iterable[coverage_runs.Row]) -> Iterator[Line]:
         here = [row for row in listed if row.cell.name == name]
         is_pair = math.isnan(here[0].cell.spread)
         claim = "ratio of ratios, disks like these" if is_pair else "spread between runs"
-        yield Line(name, claim, [row.coverage for row in here], [], [], _words_of_runs(here))
+        sizes = ["+".join(map(str, row.cell.replicates)) for row in here]
+        false = [] if here[0].cell.planted or not is_pair else [row.shown for row in here]
+        yield Line(name, claim, [row.coverage for row in here], [], [], _words_of_runs(here), sizes, false)
 
 
 def _words_of_runs(rows: Sequence[coverage_runs.Row]) -> str:
@@ -160,31 +221,88 @@ def of_outlooks(rows: Iterable[coverage_outlooks.Row]) -> Iterator[Line]:
         words = ["FAILED"] * any(row.is_off for row in here)
         if any(row.is_known_limit for row in here):
             words.append(f"known limit: {coverage_outlooks.KNOWN_LIMIT}")
-        yield Line(name, claim, [row.kept for row in here], [], [], "; ".join(words))
+        sizes = [f"{row.cell.n} then {row.cell.more}" for row in here]
+        yield Line(name, claim, [row.kept for row in here], [], [], "; ".join(words), sizes)
 
 
 def table(lines: Iterable[Line]) -> str:
-    """Lines as a Markdown table."""
-    rows = [HEADS, tuple("---" for _ in HEADS)]
-    for line in lines:
-        number = str(len(line.coverages))
-        shares = _range(line.coverages), number, _most(line.refused), _most(line.flagged)
-        rows.append((line.condition, line.claim, *shares, line.words))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    """Lines as a Markdown table, the worst one first."""
+    rows = []
+    for line in sorted(lines, key=lambda line: line.worst):
+        covered = _range(line.coverages), line.worst_design, str(len(line.coverages))
+        false = _range(line.false) if line.false else ""
+        shares = _most(line.refused), _most(line.flagged), false
+        rows.append((line.condition, line.claim, *covered, *shares, line.words))
+    return _markdown(HEADS, rows)
+
+
+def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows])
+
+
+def summary(tables: Mapping[str, Sequence[Line]]) -> str:
+    """One line per table and claim: its worst cell, and what it covers, as a Markdown table."""
+    rows = []
+    for name, lines in tables.items():
+        for claim in dict.fromkeys(line.claim for line in lines):
+            here = [line for line in lines if line.claim == claim and line.coverages]
+            if here:
+                rows.append((name, claim, here))
+    rows.sort(key=lambda row: min(line.worst for line in row[2]))
+    return _markdown(SUMMARY_HEADS, [(*place, *_summed_up(here)) for *place, here in rows])
+
+
+def _summed_up(lines: Sequence[Line]) -> Iterator[str]:
+    """Cells of one claim: the worst one, the range of all, and of those without a known limit."""
+    worst = min(lines, key=lambda line: line.worst)
+    yield f"{100 * worst.worst:.1f}"
+    yield f"{worst.condition}, {worst.worst_design}"
+    yield str(sum(len(line.coverages) for line in lines))
+    yield _range([share for line in lines for share in line.coverages])
+    open_to = [line for line in lines if LIMITED not in line.words]
+    yield _range([share for line in open_to for share in line.coverages]) if open_to else "no such cell"
+    false = [share for line in lines for share in line.false if not math.isnan(share)]
+    yield f"{100 * max(false):.1f}" if false else ""
+
+
+def gates_and_limits(
+    stationarity: Iterable[coverage_stationarity.Row], limits: Iterable[coverage_limits.Row]
+) -> str:
+    """Say how many alarms and verdicts are false at most, and what is refused, as a list."""
+    listed = list(limits)
+    alarm = max(stationarity, key=lambda row: row.alarms, default=None)
+    lines = []
+    if alarm is not None:
+        noise = f"CV of seconds {alarm.cell.cv:.1%}, autocorrelation {alarm.cell.phi:g}"
+        lines.append(f"Steady trials are called unsteady in at most {100 * alarm.alarms:.1f} % ({noise}).")
+    if listed:
+        worst = max(listed, key=lambda row: row.false)
+        where = f"{worst.cell.place}, {worst.cell.times:g} times below".removesuffix(", nan times below")
+        decided = [row.decided for row in listed if row.cell.times >= coverage_limits.DUE]
+        alike = [row.refused for row in listed if row.cell.place.startswith("none, slow alike")]
+        unlike = [row.refused for row in listed if row.cell.place == "none, slow unlike"]
+        lines += [
+            f"Hidden limits: false verdicts in at most {100 * worst.false:.1f} % of comparisons of a cell "
+            f"({where}). Where a limit of 1.1 times or more moves the ratio by more than 2.5 %, "
+            f"{_range(decided)} % get a verdict.",
+            f"Without a limit {_range(alike)} % are refused where both arms slow alike with depth, and "
+            f"{_range(unlike)} % where one slows 5 % more.",
+        ]
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def of_stationarity(rows: Iterable[coverage_stationarity.Row]) -> str:
     """Alarms without cause, and falls seen where they are due, as a Markdown table."""
     falls = coverage_stationarity.FALLS
     heads = ("CV of seconds", "phi", "Trials an arm", "Steady, %", *(f"{fall.name}, %" for fall in falls))
-    cells = [heads, tuple("---" for _ in heads)]
-    for row in rows:
+    cells = []
+    for row in sorted(rows, key=lambda row: -row.alarms):
         seen = [
             f"{100 * row.seen[fall]:.0f}{'' if fall.is_due(row.cell) else ' (not due)'}" for fall in falls
         ]
         noise = f"{row.cell.cv:.1%}", f"{row.cell.phi:g}", str(row.cell.trials), f"{100 * row.alarms:.1f}"
         cells.append((*noise, *seen))
-    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+    return _markdown(heads, cells)
 
 
 def of_limits(rows: Iterable[coverage_limits.Row]) -> str:
@@ -194,11 +312,31 @@ def of_limits(rows: Iterable[coverage_limits.Row]) -> str:
     for row in rows:
         times = "" if math.isnan(row.cell.times) else f"{row.cell.times:g}"
         by_limit.setdefault((row.cell.place, times), []).append(row)
-    lines = [heads, tuple("---" for _ in heads)]
-    for limit, here in by_limit.items():
+    lines = []
+    for limit, here in sorted(by_limit.items(), key=lambda item: -_falsest(item[1])):
         shares = ([getattr(row, name) for row in here] for name in ("false", "decided", "refused", "latency"))
         lines.append((*limit, *("" if all(map(math.isnan, share)) else _range(share) for share in shares)))
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return _markdown(heads, lines)
+
+
+def _falsest(rows: Iterable[coverage_limits.Row]) -> float:
+    """Largest share of false verdicts, and of undue ones."""
+    return max(share for row in rows for share in (row.false, row.decided) if not math.isnan(share))
+
+
+def of_attach(rows: Iterable[coverage_attach.Row]) -> str:
+    """What is said of disks that are slow after an attach, as a table: a line an effect and noise."""
+    heads = ("Slow after an attach", "Noise", "False, %", "Silent, %", "Depends, %", "Open, %", "Marks")
+    lines = []
+    for (planted, noise), group in itertools.groupby(
+        rows, key=lambda row: (row.cell.planted, row.cell.noise)
+    ):
+        here = list(group)
+        words = ["FAILED"] * any(row.is_off for row in here)
+        words += [f"known limit: {coverage_attach.KNOWN_LIMIT}"] * here[0].is_known_limit
+        parts = ([getattr(row, name) for row in here] for name in ("false", "silent", "depends", "open"))
+        lines.append((planted.name, f"{noise:.1%}", *map(_range, parts), "; ".join(words)))
+    return _markdown(heads, lines)
 
 
 def _range(shares: Sequence[float]) -> str:
@@ -212,37 +350,49 @@ def _most(shares: Sequence[float]) -> str:
 
 def write(
     path: Path,
+    readme: Path,
     rows: Sequence[coverage_cells.Row],
     percentiles: Iterable[coverage_percentiles.Row],
     stationarity: Iterable[coverage_stationarity.Row],
     noise: Iterable[coverage_noise.Row],
+    held: Iterable[coverage_held.Row],
     knees: Iterable[coverage_knee.Row],
     runs: Iterable[coverage_runs.Row],
     outlooks: Iterable[coverage_outlooks.Row],
     limits: Iterable[coverage_limits.Row],
+    attach: Iterable[coverage_attach.Row],
 ) -> None:
-    """Put tables into a document, between its two marks.
+    """Put tables into a document, between its two marks, and what sums them up into the README.
 
     Raises
     ------
     UsageError
         When there is no such document, or it has no such marks.
     """
-    before, after = around(path)
-    tables = {
-        "Ratios": table(of_cells(rows)),
-        "Ratios under the noise of real machines": table(of_noise(noise)),
-        "Percentile ratios": table(of_percentiles(percentiles)),
-        "The gate of stationarity": of_stationarity(stationarity),
-        "Knees of curves over depths": table(of_knees(knees)),
-        "Runs beside runs": table(of_runs(runs)),
-        "Outlooks: share of runs in which a width that is said with 80 % comes true": table(
+    of_lines = {
+        "Ratios": list(of_cells(rows)),
+        "Ratios under the noise of real machines": list(of_noise(noise)),
+        "Held rates": list(of_held(held)),
+        "Percentile ratios": list(of_percentiles(percentiles)),
+        "Knees of curves over depths": list(of_knees(knees)),
+        "Runs beside runs": list(of_runs(runs)),
+        "Outlooks: share of runs in which a width that is said with 80 % comes true": list(
             of_outlooks(outlooks)
         ),
-        "Hidden limits": of_limits(limits),
+    }
+    steady, planted = list(stationarity), list(limits)
+    summed_up = f"{summary(of_lines)}\n\n{gates_and_limits(steady, planted)}"
+    tables = {
+        "Worst cells first": summed_up,
+        **{name: table(lines) for name, lines in of_lines.items()},
+        "The gate of stationarity": of_stationarity(steady),
+        "Hidden limits": of_limits(planted),
+        "Attach effects": of_attach(attach),
     }
     text = "\n\n".join(f"### {head}\n\n{body}" for head, body in tables.items())
-    files.write_atomic(path, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+    for document, written in ((path, text), (readme, summed_up)):
+        before, after = around(document)
+        files.write_atomic(document, f"{before}{BEGIN}\n\n{written}\n\n{END}{after}")
 
 
 def around(path: Path) -> tuple[str, str]:

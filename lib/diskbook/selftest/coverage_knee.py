@@ -2,7 +2,7 @@
 
 Curves over depths are simulated with a known latency and cap, bent at their corner as real ones are, with
 noise by block and by trial, and put through the functions that the analysis uses. Two blocks give no
-interval.
+interval. Where the disk itself is the limit its rate bends smoothly: a known limit.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ CAP = 0.0005
 """Standard deviation of the log of a rate on a cap: real ones are flat."""
 CORNER = 12.0
 """How sharply a rate bends: 6 % are lost where loop and cap cross (4 and 10 % were seen)."""
+MOST_TOO_DEEP = 0.05
+KNOWN_LIMIT = f"knees of smooth bends are up to {MOST_TOO_DEEP:.0%} too deep"
 WIDEST = 0.10
 """Half-width that five blocks are to stay within, where blocks differ by `CALM` at most."""
 CALM = 0.05
@@ -36,6 +38,7 @@ class Cell(NamedTuple):
     blocks: int
     block: float
     trial: float
+    smooth: bool = False
     few_depths: bool = False
 
     @property
@@ -50,13 +53,14 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What intervals of a knee cover, their median half-width, and the share of runs without one."""
+    """What intervals of a knee cover, their median half-width, share of runs without one, relative bias."""
 
     cell: Cell
     n_runs: int
     coverage: float
     half_width: float
     refused: float
+    too_deep: float = 0.0
 
     @property
     def is_refused(self) -> bool:
@@ -64,8 +68,15 @@ class Row(NamedTuple):
         return self.refused == 1.0
 
     @property
+    def is_known_limit(self) -> bool:
+        """Whether a smooth bend puts the knee too deep, by no more than is said."""
+        return self.cell.smooth and 0 < self.too_deep <= MOST_TOO_DEEP
+
+    @property
     def is_off(self) -> bool:
         """Whether coverage or width are not as they are to be, or too few blocks gave an interval."""
+        if self.cell.smooth:
+            return not self.is_known_limit
         if self.cell.blocks < knee.LEAST_BLOCKS:
             return not self.is_refused
         judged = self.n_runs * (1 - self.refused)
@@ -79,7 +90,9 @@ def cells(*, quick: bool = False) -> Iterator[Cell]:
     caps = (20_400.0,) if quick else (20_400.0, 12_450.0, 7_780.0)
     for cap, blocks, noise in itertools.product(caps, (2, 5) if quick else (2, 3, 5, 10), noises):
         for few in (True,) if quick else (True, False):
-            yield Cell(cap, blocks, *noise, few)
+            yield Cell(cap, blocks, *noise, few_depths=few)
+    for cap in (7_780.0, 4_000.0):
+        yield Cell(cap, 5, 0.02, 0.01, smooth=True)
 
 
 def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
@@ -90,9 +103,9 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
     depths = QUICK_DEPTHS if cell.few_depths else DEPTHS
     shape = (n_runs, 1, cell.blocks, len(depths))
     noise = rng.normal(0, cell.block, (*shape[:3], 1)) + rng.normal(0, cell.trial, shape)
-    loop = 1000.0 * depths / (LATENCY_MS * np.exp(noise))
+    latency_ms = LATENCY_MS * np.exp(noise)
     most = cell.cap_iops * np.exp(rng.normal(0, CAP, shape))
-    iops = most / (1 + (most / loop) ** CORNER) ** (1 / CORNER)
+    iops = (_one_server if cell.smooth else _cut_off)(depths, latency_ms, most)
     on_cap = depths > 1.15 * cell.knee  # as labels have it: above 95 % of the limit, and flat
     read = knee.curves(depths, iops, 1000.0 * depths / iops, on_cap)
     bounds = knee.interval(read.log_knees)
@@ -102,7 +115,28 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
     truth = math.log(cell.knee)
     covers = (bounds.low[known] <= truth) & (truth <= bounds.high[known])
     half = np.exp((bounds.high - bounds.low)[known] / 2) - 1
-    return [Row(cell, n_runs, float(covers.mean()), float(np.median(half)), float(1 - known.mean()))]
+    numbers = covers.mean(), np.median(half), 1 - known.mean(), np.expm1(bounds.mean[known].mean() - truth)
+    return [Row(cell, n_runs, *map(float, numbers))]
+
+
+def _cut_off(depths: np.ndarray, latency_ms: np.ndarray, cap_iops: np.ndarray) -> np.ndarray:
+    """Rates of closed loops [..., depth] whose limit cuts them off; in IOPS."""
+    rates: np.ndarray = cap_iops / (1 + (cap_iops * latency_ms / (1000.0 * depths)) ** CORNER) ** (1 / CORNER)
+    return rates
+
+
+def _one_server(depths: np.ndarray, latency_ms: np.ndarray, cap_iops: np.ndarray) -> np.ndarray:
+    """Rates of closed loops [..., depth] that meet in one queue: exact mean value analysis; in IOPS.
+
+    M. Reiser, S. S. Lavenberg, Mean-value analysis of closed multichain queuing networks, JACM 27, 1980.
+    """
+    serve_ms = 1000.0 / cap_iops
+    waiting, rates = np.zeros_like(latency_ms), np.zeros_like(latency_ms)
+    for in_flight in range(1, int(depths.max()) + 1):
+        per_ms = in_flight / (latency_ms + serve_ms * waiting)
+        waiting = per_ms * serve_ms * (1 + waiting)
+        rates = np.where(depths == in_flight, 1000.0 * per_ms, rates)
+    return rates
 
 
 def text(rows: list[Row]) -> str:
@@ -116,5 +150,6 @@ def text(rows: list[Row]) -> str:
         depths = len(QUICK_DEPTHS if cell.few_depths else DEPTHS)
         place = f"{cell.cap_iops:10,.0f}{depths:8}{cell.blocks:8}{cell.block:10.1%}{cell.trial:10.1%}"
         numbers = "refused" if row.is_refused else f"{100 * row.coverage:.1f} ±{100 * row.half_width:.2f}"
-        lines.append(f"  {place}  {numbers}" + " !" * row.is_off)
+        limit = f" ? smooth bend, {row.too_deep:+.1%}" * row.is_known_limit
+        lines.append(f"  {place}  {numbers}{limit}" + " !" * row.is_off)
     return "\n".join(lines)

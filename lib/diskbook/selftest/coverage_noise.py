@@ -4,8 +4,9 @@ Runs are drawn from the levels of the emulator's profiles with the emulator's ow
 and their block log ratios go through the functions that the analysis uses. Within a run each trial is one
 minute after the one before; where hours lie between blocks the noise clock is set on, as on the emulator.
 
-"These disks" is held against two truths: what the disks' ratio was in the hours measured, and what it is over
-months. With a wander over weeks the second is not what hours of measuring can show: a known limit.
+"These disks" is held against two truths: what the disks' ratio was in the hours measured, and what it is in
+the long run. Where a disk's latency wanders, blocks near to each other share its state. No interval corrects
+that, so the second is a known limit; where the wander lasts hours, hours between blocks are the remedy.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from diskbook.emulator import noise
-from diskbook.emulator.profile import Noise, load_profile
+from diskbook.emulator.profile import Noise, Wander, load_profile
 from diskbook.selftest import coverage_rule, simulate
 from diskbook.selftest.simulate import ARM, BASE, BASE_MS, SECONDS
 from diskbook.stats import intervals
@@ -34,11 +35,17 @@ LONG_H = 100.0
 REPLICATES, BLOCKS = (1, 2, 3, 5, 10), (2, 3, 5, 10)
 QUICK_REPLICATES, QUICK_BLOCKS = (1, 3), (3, 5)
 
-HOURS, LASTING = f"{Scope.THESE}, in these hours", f"{Scope.THESE}, over months"
+MEMORY = Noise(trial=0.012, second=0.03, wander=(Wander(hours=4.5, sd=0.02),))
+"""Each disk wanders over 4.5 h: neighbours an hour apart correlate by 0.8, 3 h by 0.5, 12 h by 0.07."""
+
+HOURS, LASTING = f"{Scope.THESE}, in these hours", f"{Scope.THESE}, in the long run"
 CONSERVATIVE = (
     "what disks do between blocks counts as noise of blocks, though these hours are what is asked for"
 )
-KNOWN_LIMIT = "a disk's wander over weeks shows in no run of hours: say 'in these hours', or take fresh disks"
+KNOWN_LIMIT = (
+    "blocks share the state of a disk that wanders, and nothing corrects that: say 'in these hours', "
+    "leave hours between blocks, or take fresh disks"
+)
 
 Array = np.ndarray
 
@@ -99,7 +106,8 @@ class Drawn:
     log_latency
         Log of the mean latency of each trial in ms, [run, replicate, block, repeat, arm].
     now, lasting
-        True log ratio of each replicate's own disks in the hours measured, and over months, [run, replicate].
+        True log ratio of each replicate's own disks, shape [run, replicate]: over the time of its blocks,
+        what each disk does by itself meanwhile included, and in the long run.
     """
 
     log_latency: Array
@@ -108,7 +116,7 @@ class Drawn:
 
 
 def conditions() -> Iterator[Condition]:
-    """List the noises: both profiles, with blocks minutes, hours and a day apart, and shifts of level."""
+    """List the noises: both profiles, blocks minutes to a day apart, shifts of level, a memory of hours."""
     for name in ("azure-noise-2024", "azure-noise-2024-burstable"):
         levels = load_profile(name).noise
         for words, hours in (("minutes", 0.0), ("3 h", 3.0), ("a day", DAY_H)):
@@ -117,6 +125,10 @@ def conditions() -> Iterator[Condition]:
     short = tuple(process for process in levels.wander if process.hours < LONG_H)
     shifting = replace(levels, wander=short, shifts_a_month=0.4, hours_between_blocks=DAY_H)
     yield Condition("azure-noise-2024, level shifts for the slowest wander, blocks a day apart", shifting)
+    for hours in (1.0, 3.0, 12.0):
+        alike = math.exp(-hours / MEMORY.wander[0].hours)
+        words = f"a disk's memory of 4.5 h, blocks {hours:g} h apart, neighbours correlate by {alike:.2g}"
+        yield Condition(words, replace(MEMORY, hours_between_blocks=hours))
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
@@ -136,11 +148,17 @@ def draw(levels: Noise, replicates: int, blocks: int, n_runs: int, rng: np.rando
     slow = slow_machine + np.swapaxes(slow_disk, -1, -2)
     constant = machine + rng.normal(0, levels.disk, per_disk) + slow
     moved = _moves(levels, (n_runs, replicates), blocks, rng)
+    per_block = 2 * REPEATS
+    common = math.sqrt(levels.shared) * _minutes(levels, (n_runs, replicates, blocks), per_block, rng)
+    own = math.sqrt(1 - levels.shared) * _minutes(levels, (*per_disk, blocks), per_block, rng)
+    moved += np.swapaxes(own.mean(axis=-1), -1, -2)
     offset = rng.normal(0, levels.machine_us / 1000, (n_runs, replicates, 1))
     lasting = np.log(means * np.exp(constant) + offset)
     now = np.log(means * np.exp(constant[:, :, None] + moved) + offset[:, :, None])
     logs = np.log(means) + (constant[:, :, None] + moved)[:, :, :, None]
-    logs = logs + _within_hours(levels, (n_runs, replicates, blocks, REPEATS, 2), rng)
+    logs = logs + _of_trials(levels, (n_runs, replicates, blocks, REPEATS, 2), rng)
+    by_position = common[:, :, None] + own - own.mean(axis=-1, keepdims=True)
+    logs = logs + _in_turn(by_position, logs.shape, rng)
     measured = np.log(np.exp(logs) + offset[:, :, None, None])
     return Drawn(measured, _ratio(now).mean(axis=-1), _ratio(lasting))
 
@@ -158,34 +176,50 @@ def _moves(levels: Noise, shape: tuple[int, int], blocks: int, rng: np.random.Ge
     return moved
 
 
-def _within_hours(levels: Noise, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """What trials have by themselves, and what a machine does meanwhile; shape as `log_latency`."""
+def _of_trials(levels: Noise, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """What trials have by themselves; shape as `log_latency`."""
     of_seconds = simulate.sd_of_mean(levels.second, levels.phi, SECONDS)
-    own = rng.normal(0, math.hypot(levels.trial, of_seconds), shape)
-    own += noise.slow_runs(levels, rng, shape)
+    own: Array = rng.normal(0, math.hypot(levels.trial, of_seconds), shape)
+    return own + noise.slow_runs(levels, rng, shape)
+
+
+def _in_turn(by_position: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Values at the places in a block at which arms were measured; `shape` as `log_latency`.
+
+    Parameters
+    ----------
+    by_position
+        Values of each minute of a block, [run, replicate, arm, block, position].
+    """
     first = rng.integers(0, 2, shape[:3])[..., None, None]
     repeat, arm = np.arange(shape[3])[:, None], np.arange(2)
     position = 2 * repeat + (first + repeat + arm) % 2
-    by_position = _machine_minutes(levels, shape[:3], 2 * shape[3], rng)
-    flat = np.take_along_axis(by_position, position.reshape(*shape[:3], -1), axis=-1)
-    total: Array = own + flat.reshape(shape)
-    return total
+    taken: Array = np.take_along_axis(by_position, np.moveaxis(position, -1, 2), axis=-1)
+    return np.moveaxis(taken, 2, -1)
 
 
-def _machine_minutes(
-    levels: Noise, shape: tuple[int, ...], per_block: int, rng: np.random.Generator
-) -> Array:
-    """Blocks and drift of the emulator's noise, averaged over trials, [run, replicate, block, position]."""
+def _minutes(levels: Noise, shape: tuple[int, ...], per_block: int, rng: np.random.Generator) -> Array:
+    """Blocks and drift of the emulator's noise, averaged over each trial of a block.
+
+    Parameters
+    ----------
+    shape
+        Of what has such noise by itself; its last axis is blocks.
+
+    Returns
+    -------
+    numpy.ndarray, shape (*shape, per_block)
+    """
     apart = levels.hours_between_blocks > 0
     steps = round(SECONDS / levels.block_s)
     heights = noise.knots(levels, rng, (*shape, per_block * steps + 1))
     if not apart:
-        heights[:, :, 1:, 0] = heights[:, :, :-1, -1]
+        heights[..., 1:, 0] = heights[..., :-1, -1]
     middles = (heights[..., :-1] + heights[..., 1:]) / 2
     means = middles.reshape(*shape, per_block, steps).mean(axis=-1)
     at_s = SECONDS * (np.arange(per_block) + 0.5)
-    starts = rng.random((*shape[:2], shape[2] if apart else 1, 1))
-    blocks = np.zeros((shape[2], 1)) if apart else np.arange(shape[2])[:, None] * per_block * SECONDS
+    starts = rng.random((*shape[:-1], shape[-1] if apart else 1, 1))
+    blocks = np.zeros((shape[-1], 1)) if apart else np.arange(shape[-1])[:, None] * per_block * SECONDS
     total: Array = means + noise.wave(levels, at_s + blocks, starts)
     return total
 

@@ -102,10 +102,15 @@ def profile(seed: int) -> str:
 
 def played(folder: Path, seed: int) -> Analysis:
     """Play the scenario on the profile of a seed, and analyse the run."""
+    return measured(folder, profile(seed), SCENARIO, seed)
+
+
+def measured(folder: Path, planted: str, scenario: Path, seed: int) -> Analysis:
+    """Measure a scenario on an emulator with a planted profile (TOML), and analyse the run."""
     file = folder / "planted.toml"
-    file.write_text(profile(seed), "utf-8")
+    file.write_text(planted, "utf-8")
     emulator = {"profile": str(file), "seed": seed, "time_scale": 0.0}
-    run = stages.begin(str(folder / "planted"), str(SCENARIO), "emulator", "quick", None, emulator)
+    run = stages.begin(str(folder / "planted"), str(scenario), "emulator", "quick", None, emulator)
     try:
         own_emulator.start(run, owner=True)
         stages.provision(run)

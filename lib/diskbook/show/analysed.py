@@ -57,7 +57,11 @@ class Analysed(Protocol):
 
     @property
     def headline(self) -> str:
-        """The answer to the scenario's question in one sentence."""
+        """The answer to the scenario's question in a few words."""
+
+    @property
+    def own_headline(self) -> str:
+        """What the scenario's module answers; "" where it has no such answer."""
 
     @property
     def comparisons(self) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diskbook.show import headlines, sentences
+from diskbook.show import headlines, places, sentences
 from diskbook.show.analysed import Analysed
 from diskbook.stats.protocol import KEYS
 
@@ -14,7 +14,8 @@ def headline(a: Analysed) -> str:
 
 def answers(a: Analysed) -> list[str]:
     """Say every headline comparison, in the order of the scenario's file, one sentence each."""
-    return headlines.answers(a.comparisons, a.scenario)
+    lines = headlines.answers(a.comparisons, a.scenario)
+    return [places.with_physical_zones(line, a.trials) for line in lines]
 
 
 def standings(a: Analysed) -> list[str]:

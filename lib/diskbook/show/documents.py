@@ -79,6 +79,7 @@ class Overview(Document):
     scenarios: list[ScenarioRow]
     profiles: list[str] = Field(description="of the emulator")
     runs: list[RunRow]
+    unreadable: list[str] = Field(description="a sentence for each run that cannot be read")
 
 
 class CellRow(Record):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from diskbook.base import quantities
-from diskbook.show import answers, headlines, sentences
+from diskbook.show import answers, headlines, places, sentences
 from diskbook.show.analysed import Analysed
 from diskbook.show.headlines import Headlines
 from diskbook.show.html import EMULATED, OWN_HARDWARE, Html, escaped
@@ -38,14 +38,18 @@ def card(a: Analysed, lead: str = "") -> Html:
     """
     lines = headlines.of(a.comparisons, a.scenario)
     parts = [
-        f'<p class="card-answer">{escaped(capital(a.headline))}.</p>',
+        f'<p class="card-answer">{escaped(capital(_with_zones(a.headline, a)))}.</p>',
         lead,
         _numbers(lines, a),
         f'<p class="card-scope">{escaped(scope(lines.lead, a))}</p>',
         _facts(a),
-        _folded(reasons(lines, a)),
+        _folded([_with_zones(reason, a) for reason in reasons(lines, a)]),
     ]
     return Html(f'<section class="card" aria-label="Answer">{"".join(parts)}</section>')
+
+
+def _with_zones(text: str, a: Analysed) -> str:
+    return places.with_physical_zones(text, a.trials)
 
 
 def scope(row: Row | None, a: Analysed) -> str:
@@ -53,7 +57,7 @@ def scope(row: Row | None, a: Analysed) -> str:
     if row is None:
         return "No headline was named before the run: what stands below is to explore, not to conclude from."
     where = "" if a.provenance == Provenance.INVENTORY else f", in {a.scenario.region}"
-    words = sentences.scope_words(row, a.scenario)
+    words = _with_zones(sentences.scope_words(row, a.scenario), a)
     if row["scope"] == Scope.LIKE_THESE:
         return (
             f"It holds for {words}, by {row['n_replicates']} replicates, each with machines and disks of its "
@@ -117,6 +121,7 @@ def _number(row: Row, a: Analysed) -> str:
     times, interval = quantities.ratio_parts(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
     intervals = "; ".join(filter(None, [interval, sentences.difference_words(row)]))
     arms = f"{sentences.measured(row, a.scenario)}, to {a.labels[row['base_arm']]}: {row['verdict']}"
+    arms = _with_zones(arms, a)
     return (
         f"<li><b>{escaped(times)}</b> <span>{escaped(intervals)}</span> "
         f"<small>{escaped(capital(arms))}</small></li>"

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.base.units import GIB
-from diskbook.scenario import schedule
+from diskbook.scenario import early
 from diskbook.show.html import Html, escaped
 from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Provenance
@@ -16,7 +16,7 @@ from diskbook.tables.vocabulary import Provenance
 def design_table(run: Run) -> pd.DataFrame:
     """Cells of the scenario, one row a workload, with the number of trials that are planned for it."""
     scenario = run.scenario
-    planned = pd.Series([trial.workload for block in schedule.plan(scenario) for trial in block.trials])
+    planned = pd.Series([trial.workload for block in early.plan(scenario) for trial in block.trials])
     rows = [
         {
             "workload": item.name,

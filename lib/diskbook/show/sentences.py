@@ -18,6 +18,7 @@ from diskbook.show import load_names
 from diskbook.show.analysed import ReplicateCost
 from diskbook.show.tool import BOTH_ARMS
 from diskbook.stats import power
+from diskbook.stats.gates.attachment import NOT_CHECKED, NOT_EXCLUDED
 from diskbook.stats.gates.design import unpaired
 from diskbook.stats.gates.limits import OPEN_QUEUE
 from diskbook.stats.more_measuring import KEYS, MORE, Outlook, outlook
@@ -153,13 +154,20 @@ def sentence(row: Row, scenario: Scenario, *, brief: bool = False) -> str:
     numbers = f"{ratio_words(row)} ({basis_words(row, scenario)})"
     if verdict is Verdict.DIFFERENCE:
         way = "higher" if row["ratio"] > 1 else "lower"
-        return f"{what} is {way} than that of {base}: {numbers}"
+        return f"{what} is {way} than that of {base}: {numbers}{attach_words(row)}"
     if verdict is Verdict.EQUIVALENT:
-        return f"{what} is {row['verdict'].replace(verdict, 'equal')} to that of {base}: {numbers}"
+        same = row["verdict"].replace(verdict, "equal")
+        return f"{what} is {same} to that of {base}: {numbers}{attach_words(row)}"
     why = f"; {row['warnings']}" if row["warnings"] and not brief else ""
     if verdict is Verdict.INTERIM:
         return f"interim, so not judged: {what}, so far, to that of {base}: {numbers}{why}"
     return f"{what} may or may not differ from that of {base}: {numbers}{why}"
+
+
+def attach_words(row: Row) -> str:
+    """Say behind a number that an attach effect was not checked, or not excluded; empty otherwise."""
+    warnings = str(row["warnings"])
+    return "".join(f"; {words}" for words in (NOT_CHECKED, NOT_EXCLUDED) if words in warnings)
 
 
 def measured(row: Row, scenario: Scenario) -> str:
@@ -175,7 +183,10 @@ def measured(row: Row, scenario: Scenario) -> str:
 def _start(row: Row) -> str:
     """Say of the latency of a held rate from when it counts."""
     start = row.get("lat_start", "")  # older tables have no such column
-    words = {Start.SENT: "a lower bound: waits before an I/O was sent are not in it"}
+    words = {
+        Start.SENT: "a lower bound: waits before an I/O was sent are not in it",
+        Start.INTENDED: f"{Start.INTENDED} of linear arrivals",
+    }
     return f" ({words.get(start, start)})" if start else ""
 
 

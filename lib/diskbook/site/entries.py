@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.analysis import report
+from diskbook.analysis import answer as answers
 from diskbook.base import quantities
 from diskbook.base.errors import DiskbookError
 from diskbook.catalogue import read as catalogue
@@ -29,8 +29,6 @@ from diskbook.tables.vocabulary import WITHHELD, Provenance, Scope, Verdict
 HEADLINE = "headline"
 FAMILIES = (HEADLINE, "control", "exploratory")
 DECIDED = (Verdict.DIFFERENCE, Verdict.EQUIVALENT)
-NUMBERS = ("ratio", "ci_low", "ci_high", "level", "diff_ms", "diff_low_ms", "diff_high_ms")
-"""Columns of comparisons that are read as numbers; in all others an empty cell is an empty text."""
 BANNERS = {
     Provenance.EMULATED: (html.EMULATED, "EMULATED: says nothing about Azure."),
     Provenance.INVENTORY: (html.OWN_HARDWARE, "Own hosts: says nothing about Azure."),
@@ -135,9 +133,11 @@ def read(run: Run) -> Entry:
     Raises
     ------
     DiskbookError
-        When its manifest is missing, damaged or of another schema.
+        When its manifest or its comparisons are damaged or of another schema, or it has no manifest.
     """
-    return _entry(run.folder, run.manifest, run.scenario, _answer(run), _comparisons(run))
+    if not (run.folder / answers.COMPARISONS).exists():
+        return _entry(run.folder, run.manifest, run.scenario, None, None)
+    return _entry(run.folder, run.manifest, run.scenario, answers.of_run(run), answers.comparisons(run))
 
 
 def _entry(
@@ -171,21 +171,6 @@ def slug(name: str) -> str:
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80]
     digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:8]
     return plain if plain == name else f"{plain or 'run'}-{digest}"
-
-
-def _answer(run: Run) -> str | None:
-    try:
-        return report.headline(run)
-    except DiskbookError:
-        return None
-
-
-def _comparisons(run: Run) -> pd.DataFrame | None:
-    path = run.folder / "comparisons.csv"
-    try:
-        return pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(NUMBERS, ""))
-    except (OSError, pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
-        return None
 
 
 def _facts(manifest: Mapping[str, Any], scenario: Scenario) -> Iterator[tuple[str, str]]:

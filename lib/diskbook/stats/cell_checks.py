@@ -69,7 +69,8 @@ def cell_checks(
         the rate of a trial that moved fell for good), and tuples of words:
         `credit`, `zones`, `machines`, `disks`, `tools`; `draws_credit` when a trial went
         above a base limit that has a burst limit over it. Medians over trials of `since_attach_s` and of
-        `attaches` of the disk in the trial's block, NaN where not known.
+        `attaches` of the disk in the trial's block, NaN where not known; `since_attach_least_s` is the least
+        time, NaN for volumes as well.
     """
     totals = _judged(trial_totals(trials) if totals is None else totals, samples(series))
     code, names = cell_codes(totals)
@@ -92,6 +93,7 @@ def cell_checks(
         checks[name] = _distinct(code, totals[column], len(names))
     for name, column in {"since_attach_s": "since_attach_s", "attaches": "attaches_in_block"}.items():
         checks[name] = _median(code, totals[column].to_numpy(float, na_value=np.nan), len(names))
+    checks["since_attach_least_s"] = _since_least(totals).groupby(code).min()
     checks["fell"] = _falls(totals, code, samples(series), len(names))
     checks.index = pd.MultiIndex.from_frame(names)
     return _with_losses(checks, trials)
@@ -128,7 +130,7 @@ def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
         rate_bad=rated & ~ok,
         windows_low=rated & (windows["rate_windows_low_share"] > 0),
         windows_unknown=rated & windows["rate_windows_low_share"].isna(),
-        lower=rated & _number(totals, held_rate.INTENDED["lat_mean_ms"]).isna(),
+        lower=rated & ~held_rate.is_told(totals),
         little_bad=closed & ~ok & totals["in_flight"].notna(),
         little_unknown=closed & totals["in_flight"].isna(),
         rate_error=totals["iops"] / totals["rate_offered"] - 1.0,
@@ -183,6 +185,12 @@ def _median(code: np.ndarray, values: np.ndarray, n_cells: int) -> np.ndarray:
     by_cell = pd.Series(values[known]).groupby(code[known]).median()
     medians: np.ndarray = by_cell.reindex(range(n_cells)).to_numpy(float)
     return medians
+
+
+def _since_least(totals: pd.DataFrame) -> pd.Series:
+    """Times since the attach of the disks that trials measure; volumes are not attached for any."""
+    since = totals["since_attach_s"].astype(float)
+    return since.mask(totals["volume"].fillna("") != "") if "volume" in totals else since
 
 
 def _falls(totals: pd.DataFrame, code: np.ndarray, parts: list[Samples], n_cells: int) -> list[str]:

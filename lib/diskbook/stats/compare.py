@@ -13,7 +13,7 @@ import pandas as pd
 
 from diskbook.base import quantities
 from diskbook.stats import ratios, verdicts
-from diskbook.stats.gates import Gate
+from diskbook.stats.gates import Gate, attachment
 from diskbook.stats.gates.data import DATA, MEMORY
 from diskbook.stats.gates.design import hides_general, of_machines, unpaired
 from diskbook.stats.gates.limits import CAP, NOTHING_SHOWS, SATURATION, without_interval
@@ -166,17 +166,24 @@ class _Draft:
     @property
     def decided(self) -> Verdict | None:
         """Verdict that the gates and the pairing decide, the gravest first; None where none does."""
-        verdicts_of_gates = {gate.decides for gate in self.findings}
+        verdicts_of_gates = {gate.decides for gate in self.findings if not self.is_of_rate(gate)}
         if unpaired(self.pairing, self.estimate.scope):
             verdicts_of_gates.add(Verdict.INCONCLUSIVE)
         order = (
             Verdict.INVALID,
             Verdict.CAPPED,
             Verdict.SATURATED,
+            Verdict.SINCE_ATTACH,
             Verdict.INTERIM,
             Verdict.INCONCLUSIVE,
         )
         return next((verdict for verdict in order if verdict in verdicts_of_gates), None)
+
+    def is_of_rate(self, gate: Gate) -> bool:
+        """Whether a gate only says that a limit sets a rate which is judged as it is delivered."""
+        if not self.item.as_delivered:
+            return False
+        return gate.name == SATURATION or (gate.name == CAP and gate.decides is Verdict.CAPPED)
 
     @property
     def refused(self) -> bool:
@@ -281,6 +288,7 @@ def _row(draft: _Draft, provenance: str) -> dict[str, Any]:
         **_difference(draft),
         "nearest_zone": "" if withheld else draft.nearest_zone,
         "lat_start": draft.lat_start,
+        "df": np.nan if withheld else estimate.df,
         "_p": np.nan if draft.decided else estimate.p_difference,
     }
 
@@ -289,7 +297,7 @@ def _notes(draft: _Draft) -> list[str]:
     """Footnotes of one comparison: gates that failed or decided, strata, and what its interval lacks."""
     estimate, decided, withheld = draft.estimate, draft.decided, draft.refused
     notes = [
-        gate.words
+        _limit_of_rate(gate) if draft.is_of_rate(gate) else gate.words
         for gate in draft.findings
         if (gate.status is GateStatus.FAILED and _concerns(gate, estimate.scope))
         or (decided and gate.decides is decided)
@@ -305,7 +313,14 @@ def _notes(draft: _Draft) -> list[str]:
         notes.append(_few_replicates(estimate, draft.nearest_zone))
     if draft.item.metric.startswith("lat") and not withheld:
         notes += [gate.words for gate in draft.findings if gate.cause == NOTHING_SHOWS]
+    if not withheld:
+        notes += [gate.words for gate in draft.findings if gate.cause.startswith(attachment.OPEN)]
     return notes
+
+
+def _limit_of_rate(gate: Gate) -> str:
+    """Say which limit sets a rate, without what follows for latency."""
+    return f"{gate.cause.partition(', so that latency')[0]}, which sets the rate"
 
 
 def _concerns(gate: Gate, scope: Scope) -> bool:

@@ -8,10 +8,14 @@ build an interval from. `diskbook.stats.ratios` turns one comparison's numbers i
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import special
+
+from diskbook.tables.vocabulary import Scope
 
 LEVEL = 0.95
 IDENTICAL = 1e-12
@@ -77,20 +81,38 @@ def over_replicates(log_ratios: np.ndarray, level: float = LEVEL) -> Interval:
 def within_replicates(log_ratios: np.ndarray, level: float = LEVEL) -> Interval:
     """Over blocks within replicates, shape [..., replicate, block]: holds for the very disks measured.
 
-    The mean of replicate means, replicates taken as they are; its variance from the spread of blocks within
-    replicates, pooled, with (blocks - replicates) degrees of freedom. Nothing where a replicate is left with
-    one block: its error counts in full while nothing shows how large it is (simulated with outliers and one
-    trial in ten lost, 10 replicates x 2 blocks cover 91 % with such replicates and 96 % without).
+    The mean of replicate means, replicates taken as they are. Each replicate keeps its own variance, since
+    one machine may be noisier than the others. No interval where a replicate is left with one block: its
+    error counts in full while nothing shows how large it is (simulated with outliers and one trial in ten
+    lost, 10 replicates x 2 blocks cover 91 % with such replicates and 96 % without).
+
+    Notes
+    -----
+    The variance is the sum of v = s^2 / n over replicates, divided by their number squared. Its degrees of
+    freedom are (sum of v)^2 / (sum of v^2 / (n - 1)): F. E. Satterthwaite, An approximate distribution of
+    estimates of variance components, Biometrics Bulletin 2 (1946). One replicate has n - 1.
     """
     n, means, squares = _moments(np.asarray(log_ratios, dtype=float))
     present = n > 0
-    replicates = present.sum(axis=-1)
-    df = np.where((n == 1).any(axis=-1), 0.0, n.sum(axis=-1) - replicates)
     with np.errstate(all="ignore"):
+        variances = np.where(present, squares / (n - 1.0) / n, 0.0)
+        total, replicates = variances.sum(axis=-1), present.sum(axis=-1)
         mean = np.where(present, means, 0.0).sum(axis=-1) / replicates
-        shares = np.where(present, 1.0 / n, 0.0).sum(axis=-1)
-        se = np.sqrt(squares.sum(axis=-1) / df * shares) / replicates
-    return student(mean, np.where(df > 0, se, np.nan), np.where(df > 0, df, np.nan), level)
+        df = total**2 / np.where(present, variances**2 / (n - 1.0), 0.0).sum(axis=-1)
+        se = np.sqrt(total) / replicates
+    return student(mean, se, df, level)
+
+
+def freedom(rows: Mapping[Any, Any] | pd.DataFrame) -> np.ndarray:
+    """Return the degrees of freedom of printed intervals, of one row of comparisons or of many.
+
+    Tables of older runs have no column `df`: theirs were the replicates less one, or the blocks less the
+    replicates.
+    """
+    replicates, blocks = (np.asarray(rows[name], dtype=float) for name in ("n_replicates", "n_blocks"))
+    older = np.where(np.asarray(rows["scope"] == Scope.LIKE_THESE), replicates - 1, blocks - replicates)
+    df = np.asarray(rows.get("df", np.nan), dtype=float)
+    return np.where(np.isnan(df), older, df)
 
 
 def quantile(level: float | np.ndarray, df: float | np.ndarray) -> np.ndarray:

@@ -4,6 +4,8 @@ A closed loop gives N / L while nothing limits it, and the cap C from N* = C x L
 bounds: Denning and Buzen, 1978). No data reach that corner: a real curve bends below it, so a fitted
 min(N / L, C) is pulled by the points near the bend. Hence L from cells under half of the cap, C from cells
 that sit on it, and N* from both; how deep 95 % of the cap takes is read off the measured curve itself.
+
+That holds for limits that cut a rate off, as token buckets do (`SHARP_LIMITS`).
 """
 
 from __future__ import annotations
@@ -22,6 +24,11 @@ HALF = 0.5
 """Share of the cap under which a cell shows the latency of I/Os that do not wait."""
 FLAT = 0.99
 """Share of the highest rate on a limit from which on a cell is past the bend: real caps are flat."""
+SHARP_LIMITS = (
+    "Knees hold for limits that cut off sharply, as caps do. Where the disk itself is the limit, and its "
+    "rate bends over many depths, they are up to 5 % too deep."
+)
+"""I/Os wait a little before such a bend, even under half of the cap (`selftest.coverage_knee`)."""
 NEARLY = 0.95
 APART = 3.0
 """Neighbouring depths that lie further apart say nothing of what is between them."""

@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 from scipy import special
 
-from diskbook.stats.intervals import LEVEL, quantile
+from diskbook.stats.intervals import LEVEL, freedom, quantile
 from diskbook.stats.power import ASSURANCE
 from diskbook.tables.schema import COMPARISONS
 from diskbook.tables.vocabulary import Scope
@@ -66,7 +66,7 @@ def outlook(row: Mapping[Any, Any], comparisons: pd.DataFrame) -> Outlook:
     """
     general = row["scope"] == Scope.LIKE_THESE
     unit, n = ("replicates", row["n_replicates"]) if general else ("blocks", row["n_blocks"])
-    now, df = half_width(row), _df(row)
+    now, df = half_width(row), float(freedom(row))
     more = tuple(float(narrowed(now, n, units, df, float(row["level"]))) for units in MORE)
     return Outlook(unit, n, now, more, general and agree_by_chance(row, comparisons))
 
@@ -86,7 +86,7 @@ def narrowed(half: Any, n: int, more: int, df: float, level: float = LEVEL) -> A
     n, more
         Units measured, and to be measured.
     df
-        Degrees of freedom of the interval; n - 1 but for blocks of several replicates.
+        Degrees of freedom of the interval (`intervals.freedom`).
     level
         Level of both intervals.
     """
@@ -107,18 +107,11 @@ def agree_by_chance(row: Mapping[Any, Any], comparisons: pd.DataFrame) -> bool:
     """
     same = (comparisons[KEYS] == [row[key] for key in KEYS]).all(axis=1)
     these = comparisons[same & (comparisons["scope"] == Scope.THESE) & comparisons["ci_low"].notna()]
-    if these.empty or _df(these.iloc[0].to_dict()) < 1:
+    if these.empty or freedom(these.iloc[0].to_dict()) < 1:
         return False
     return _standard_error(row) < _standard_error(these.iloc[0].to_dict())
 
 
-def _df(row: Mapping[Any, Any]) -> float:
-    """Degrees of freedom of an interval, as `stats.intervals` has them."""
-    return float(
-        row["n_replicates"] - 1 if row["scope"] == Scope.LIKE_THESE else row["n_blocks"] - row["n_replicates"]
-    )
-
-
 def _standard_error(row: Mapping[Any, Any]) -> float:
     """Standard error that an interval was made of."""
-    return half_width(row) / float(quantile(row["level"], _df(row)))
+    return half_width(row) / float(quantile(row["level"], freedom(row)))

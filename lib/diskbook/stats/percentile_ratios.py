@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.stats import ratios
+from diskbook.stats.gates.generator import Cells, generator_gate, offered
 from diskbook.stats.intervals import LEVEL
 from diskbook.stats.percentiles import TRIAL_COLUMNS, is_apart, logs, merge, percentile
 from diskbook.stats.ratios import Estimate
@@ -61,7 +62,7 @@ def percentile_ratios(
         (str(arm), str(load), str(direction)): (part["lat_ms"].to_numpy(float), part["count"].to_numpy())
         for (arm, load, direction), part in merge(bins, trials).groupby(["arm", "workload", "direction"])
     }
-    starts = held_rate.starts(rows)
+    starts, cells = held_rate.starts(rows), offered(rows)
     named = dict.fromkeys((item.arm, item.base_arm, item.workload) for item in comparisons)
     pairs = [
         (names, direction, keys)
@@ -71,17 +72,24 @@ def percentile_ratios(
         if all(key in merged for key in keys)
     ]
     table_rows = []
-    for quantile in TRIAL_COLUMNS:
+    for quantile, column in TRIAL_COLUMNS.items():
         typical = logs(rows, bins, quantile)
         for names, direction, (arm, base) in pairs:
             all_ios = percentile(*merged[arm], quantile) / (percentile(*merged[base], quantile) or math.nan)
             short = any(np.isnan(typical[key]).all() for key in (arm, base))
             why = f"not every trial has the {needed(quantile):,} I/Os that this needs; measure longer"
             for estimate in ratios.estimates(typical[arm] - typical[base], level):
+                moved = _moved(estimate, names, column, cells)
                 head = (*names, direction, quantile, estimate.scope)
-                numbers = _numbers(estimate, all_ios, why if short else estimate.reason)
+                numbers = _numbers(estimate, all_ios, why if short else estimate.reason or moved)
                 table_rows.append((*head, *numbers, starts.get(names[2], "")))
     return pd.DataFrame(table_rows, columns=COLUMNS)
+
+
+def _moved(estimate: Estimate, names: tuple[str, str, str], column: str, cells: Cells) -> str:
+    """Say why an estimate has no interval where the generator may have moved it; else empty."""
+    gate = generator_gate(names[:2], names[2], column, cells, ratios.narrowest([estimate], 0.0))
+    return gate.cause if gate.decides else ""
 
 
 def _numbers(estimate: Estimate, all_ios: float, reason: str) -> tuple[float | bool | str, ...]:

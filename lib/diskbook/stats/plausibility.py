@@ -132,10 +132,12 @@ def doubts(trials: pd.DataFrame, asked: Mapping[str, Asked]) -> list[Doubt]:
         What each trial was asked to do, by its name; nothing is held against one that is not there.
     """
     facts = _facts(trials, asked)
+    by_look = [(look, look.far(facts)) for look in _LOOKS]
     return [
         Doubt(row["arm"], row["workload"], look.kind, look.words(row), look.grave, row["trial"])
-        for look in _LOOKS
-        for row in facts[look.far(facts)].to_dict("records")
+        for look, far in by_look
+        if far.any()
+        for row in facts[far].to_dict("records")
     ]
 
 
@@ -162,8 +164,7 @@ def _facts(trials: pd.DataFrame, asked: Mapping[str, Asked]) -> pd.DataFrame:
     numbers = done.assign(written_iops=done["iops"].where(done["direction"] == "write", 0.0))
     numbers = numbers if "ios" in numbers else numbers.assign(ios=np.nan)
     by_trial = numbers.groupby(trial, sort=False)[["ios", "iops", "written_iops"]]
-    whole = by_trial.count().eq(by_trial.size(), axis=0)  # a number that is missing makes the sum missing
-    sums = by_trial.sum().where(whole).rename(columns={"iops": "done_iops"})
+    sums = by_trial.sum(skipna=False).rename(columns={"iops": "done_iops"})
     facts = totals[names].join(sums, on=trial).join(_farthest_percentiles(trials), on=trial)
     known = [asked.get(name, _NOTHING) for name in facts["trial"]]
     numbers_asked = {f"asked_{name}": [getattr(item, name) for item in known] for name in _NUMBERS}

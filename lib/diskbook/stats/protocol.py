@@ -18,6 +18,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.stats.compare import FEW_REPLICATES
 from diskbook.stats.gates import data, design, limits, plan, tool
 from diskbook.stats.gates.attachment import ATTACHMENT
+from diskbook.stats.gates.generator import GENERATOR
 from diskbook.stats.gates.guest import GUEST
 from diskbook.stats.gates.plausible import PLAUSIBLE
 from diskbook.stats.gates.state import STATE
@@ -426,8 +427,8 @@ POINTS = (
         "held rate",
         "A held rate was kept throughout, and latency counts from when each I/O was due.",
         "offer a lower rate or more depth, with a tool and engine whose log gives every I/O",
-        (data.RATE,),
-        "columns `lat_mean_intended_ms` and `lat_bound`; closed loops have none",
+        (data.RATE, GENERATOR),
+        "columns `lat_mean_intended_ms`, `lat_mean_least_ms` and `lat_bound`; closed loops have none",
         _rate,
     ),
     Point(

@@ -10,6 +10,7 @@ holds 94 to 96 % for disks of the kind; t over blocks holds 94 to 98 % for the v
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,6 +77,12 @@ class Estimate(NanEqual):
         The band is symmetric in logs, so that swapping the arms changes nothing.
         """
         return float(intervals.p_equivalence(self.interval, math.log1p(margin) - self.rounding))
+
+
+def narrowest(estimates: Iterable[Estimate], otherwise: float) -> float:
+    """Half-width in logs of the narrowest interval; that of a relative margin where there is none."""
+    halves = [math.log(estimate.high / estimate.low) / 2 for estimate in estimates if not estimate.reason]
+    return min(halves, default=math.log1p(otherwise))
 
 
 def log_means(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -166,7 +173,7 @@ def _both(general: Interval, these: Interval, level: float, counts: tuple[int, i
     """Estimates of one comparison in both scopes."""
     replicates, blocks = counts
     if replicates > 1:
-        reason = "" if these.df > 0 else _too_few("block", 1)
+        reason = _too_few("block", 1) if np.isnan(these.se) else ""
         return [
             _estimate(general, Scope.LIKE_THESE, "t over replicates", level, counts, ""),
             _estimate(these, Scope.THESE, "t over blocks within replicates", level, counts, reason),

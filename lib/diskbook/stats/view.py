@@ -10,6 +10,7 @@ import pandas as pd
 
 from diskbook.stats import (
     at_depth,
+    attach_effect,
     cell_checks,
     drift,
     guests,
@@ -21,6 +22,7 @@ from diskbook.stats import (
     strata,
 )
 from diskbook.stats.gates import Gate, attachment, data, design, limits as limit_gates, platform, state, tool
+from diskbook.stats.gates.generator import generator_gate, offered
 from diskbook.stats.gates.guest import guest_gate
 from diskbook.stats.gates.plan import Plan, plan_gate
 from diskbook.stats.gates.plausible import plausible_gate
@@ -52,6 +54,7 @@ class Named(Protocol):
     pairing: Any
     family: Any
     margin: float
+    as_delivered: bool
 
 
 class Load(NamedTuple):
@@ -91,12 +94,12 @@ class View:
         self._closed = _closed(self.cells)
         self.checks = _by_cell(cell_checks.cell_checks(trials, parts, totals).reset_index())
         self.guests = guests.by_cell(self.rows, guest)
-        self.starts = held_rate.starts(self.rows)
+        self.starts, self._offered = held_rate.starts(self.rows), offered(self.rows)
         self.places = cell_checks.interleaving(trials, totals)
         self.provenance = "+".join(sorted(map(str, trials["provenance"].dropna().unique())))
-        self._planned, self._named = _planned(trials), directions
+        self._trials, self._planned, self._named = trials, _planned(trials), directions
         self._directions = _directions(self.rows)
-        self._grids: dict[str, Grid] = {}
+        self._grids, self._visits = dict[str, Grid](), dict[str, pd.DataFrame]()
         self._zones = strata.places_of(self.rows)
         self._nearest = strata.nearest_zones(self.rows)
         probed = strata.probed(self.rows) if zone_redundant else set()
@@ -213,6 +216,9 @@ class View:
             data.values_gate(sum(bad.get((*key, direction), 0) for key in keys), item.metric),
             little,
             data.rate_gate(cells, self.provenance),
+            generator_gate(
+                arms, item.workload, item.metric, self._offered, ratios.narrowest(estimates, item.margin)
+            ),
             self._cap_gate(arms, labels),
             limit_gates.saturation_gate(arms, labels, self._apart(item, direction)),
             limit_gates.credit_gate(cells),
@@ -226,7 +232,7 @@ class View:
             data.noise_gate(arms, far, there),
             data.memory_gate(log_ratios),
             self._state_gate(item, direction, log_ratios),
-            attachment.attachment_gate(arms, cells),
+            attachment.attachment_gate(arms, cells, self._attach_effect(item, direction), item.margin),
             design.zone_gate(arms, cells),
             tool.tool_gate(arms, cells, self.provenance),
             guest_gate(arms, [self.guests.get(key) for key in keys], self.provenance),
@@ -259,6 +265,13 @@ class View:
         arm, base, ratio = of_each
         by_arm = self.conditioning
         return state.state_gate(arms, by_arm, (arm, base, ratio), n_blocks, item.margin, self.provenance)
+
+    def _attach_effect(self, item: Named, direction: str) -> attach_effect.Effect | None:
+        """Late over early of both arms; None where no visit has a trial of both right after an attach."""
+        if item.metric not in self._visits:
+            self._visits[item.metric] = attach_effect.visits(self._trials, item.metric)
+        arm, base = ((name, item.workload, direction) for name in (item.arm, item.base_arm))
+        return attach_effect.effect(self._visits[item.metric], arm, base)
 
     def _apart(self, item: Named, direction: str) -> str:
         """Say that the ratio of latencies at depth is not that of single I/Os, where that is so."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
-from diskbook.scenario import schedule
+from diskbook.scenario import early, schedule
 from diskbook.scenario.schedule import Block, PlannedTrial
 from diskbook.store.run import Run
 from diskbook.throttling import expected
@@ -49,10 +49,13 @@ def write(run: Run) -> None:
         {
             "replicate": block.replicate,
             "block": block.block,
-            "trials": [[trial.repeat, trial.arm, trial.workload] for trial in block.trials],
+            "trials": [
+                [trial.repeat, trial.arm, trial.workload, *[True] * trial.early] for trial in block.trials
+            ],
+            **({"round": block.round} if block.trials[0].round else {}),
             **({"evidence": True} if block.evidence else {}),
         }
-        for block in [*schedule.plan(run.scenario), *expected.blocks(run.scenario)]
+        for block in [*early.plan(run.scenario), *expected.blocks(run.scenario)]
     ]
     content = {"schema": SCHEMA, "run": run.name, "scenario_sha256": _scenario_hash(run), "blocks": blocks}
     text = json.dumps(content, separators=(",", ":")) + "\n"
@@ -133,9 +136,11 @@ def _read(run: Run) -> dict[str, Any] | None:
 
 def _block(row: dict[str, Any]) -> Block:
     replicate, block = row["replicate"], row["block"]
+    evidence = row.get("evidence", False)
+    number = row.get("round", 0)
     trials = tuple(
-        PlannedTrial(replicate, block, repeat, position, arm, workload, row.get("evidence", False))
-        for position, (repeat, arm, workload) in enumerate(row["trials"], 1)
+        PlannedTrial(replicate, block, repeat, position, arm, workload, evidence, bool(is_early), number)
+        for position, (repeat, arm, workload, *is_early) in enumerate(row["trials"], 1)
     )
     return Block(replicate, block, trials)
 

@@ -27,8 +27,9 @@ from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.base.files import write_atomic
 from diskbook.remote import address, fetch
 from diskbook.scenario.model import Scenario
+from diskbook.store import manifest as manifests
 
-SCHEMA = 1
+SCHEMA = manifests.SCHEMA
 HEADLINE_FILE = "headline.txt"
 """Answer of a run in one sentence, where its analysis has one besides its comparisons."""
 SIGNATURE = client.SIGNATURE
@@ -77,22 +78,9 @@ class Run:
         Raises
         ------
         DiskbookError
-            When it is missing, not JSON, or not one of ours.
+            When it is missing, damaged, or not one of ours.
         """
-        path = self.folder / "manifest.json"
-        try:
-            manifest = json.loads(path.read_text("utf-8"))
-        except FileNotFoundError:
-            raise DiskbookError(f"{self.folder} is not a run: it has no manifest.json") from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise DiskbookError(f"{path} is damaged ({error}); restore it or start a new run") from None
-        if not isinstance(manifest, dict) or "schema" not in manifest or "run" not in manifest:
-            raise DiskbookError(f"{path} is not a manifest of this workbook; choose another folder")
-        if manifest["schema"] != SCHEMA:
-            raise DiskbookError(
-                f"{path} has schema {manifest['schema']}, this version reads {SCHEMA}; use that version"
-            )
-        return manifest
+        return manifests.read(self.folder / "manifest.json")
 
     @property
     def scenario(self) -> Scenario:
@@ -113,6 +101,13 @@ class Run:
             When it is not: a folder may name anybody's groups, machines, keys and endpoints.
         """
         if not self.is_signed:
+            if missing := client.missing_secret():
+                stand = [row["name"] for row in self.manifest["resource_groups"] if not row["deleted_utc"]]
+                remedy = "".join(f"; 'diskbook sweep --delete --group {name}' deletes it" for name in stand)
+                raise DiskbookError(
+                    f"whether run {self.name} was begun by you cannot be told, because the secret of this "
+                    f"client is missing: restore {missing}{remedy}"
+                )
             raise DiskbookError(
                 f"run {self.name} was not begun by you on this computer, or its manifest or name has been "
                 "changed: nothing is created, sent or deleted on its word; tables, why, figures and report "
@@ -155,7 +150,10 @@ class Run:
         path = self.folder / "ledger.jsonl"
         if not path.exists():
             return []
-        lines = path.read_text("utf-8").splitlines()
+        try:
+            lines = unpack.read(path, packed=False).decode("utf-8").splitlines()
+        except UnicodeDecodeError as error:
+            raise DiskbookError(f"{path} is damaged ({error}); restore the file") from None
         return [event for number, line in enumerate(lines, 1) if (event := _event(path, number, line, lines))]
 
     def append(self, event: str, **fields: Any) -> None:
@@ -312,12 +310,13 @@ def new_name(scenario: str) -> str:
 
 
 def _event(path: Path, number: int, line: str, lines: list[str]) -> dict[str, Any] | None:
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError:
-        if number == len(lines) or line.endswith(_CUT):
-            return None
-        raise DiskbookError(f"{path}, line {number} is damaged; restore the file") from None
+    with contextlib.suppress(ValueError, RecursionError):
+        event = json.loads(line)
+        if isinstance(event, dict) and isinstance(event.get("event"), str):
+            return event
+    if number == len(lines) or line.endswith(_CUT):
+        return None
+    raise DiskbookError(f"{path}, line {number} is damaged; restore the file")
 
 
 def _finish_cut_line(file: Any) -> None:

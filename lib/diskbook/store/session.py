@@ -1,9 +1,12 @@
 """Lock a run while a process works on it, and tell which client a resource group belongs to.
 
-A client is a folder of runs of one user on one computer: only there can it be seen whether the process of a
-run still lives. Its id goes into the tag `diskbook-client` of every group. Whoever may write tags can copy
-that, so a second tag, `diskbook-signature`, signs the group's name, its subscription and its run with the
-secret of this user: a sweep from anywhere else leaves the group alone.
+A second tag of every group, `diskbook-signature`, signs the group's name, its subscription and its run with
+the secret of this user. A signed group is a run's own when the signed manifest of that run names it. Groups
+that no manifest here names are told by the tag `diskbook-client`: a client is a folder of runs of one user on
+one computer.
+
+Only on the computer where a process works on a run can it be seen whether that process still lives. So the
+process notes its computer, and a sweep from another one leaves the group alone.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ SIGNATURE_TAG = "diskbook-signature"
 _CLIENT = ".client"  # in the folder of runs: a random id
 _ID_BYTES = 16
 _SESSION = ".session"  # in a run's folder: locked for as long as `diskbook run` works on it
+_KEYS = "keys"  # in a run's folder: keys of its machines, which never leave it
 _HELD = ".held"  # in a run's folder: locked for as long as this client owns the run in a store
 
 
@@ -85,19 +89,40 @@ def tags(run: Run, subscription: str, group: str) -> dict[str, str]:
 
 
 def is_own_group(tags: Mapping[str, str], runs: Path, subscription: str, group: str) -> bool:
-    """Whether a group was made by this client, for the run that it is tagged with."""
-    own = known_client_id(runs)
-    return own is not None and tags.get(CLIENT_TAG) == own and _is_signed(tags, subscription, group)
+    """Whether a group is one that a sweep from here decides about.
+
+    It was made for the run that it is tagged with, and no process on another computer has that run, as far as
+    the folder of runs tells.
+    """
+    run = Run(runs / tags.get(RUN_TAG, ""))
+    return is_group_of(run, tags, subscription, group) and not _is_elsewhere(run)
 
 
 def is_group_of(run: Run, tags: Mapping[str, str], subscription: str, group: str) -> bool:
-    """Whether a group was made for a run by this client, or by one with its secret that owned the run before.
+    """Whether a group was made for a run: signed by this user, and of this run by one of three signs.
 
-    The latter only while this client owns the run in a store: then no other works on it.
+    Its signed manifest names the group, whatever this computer is called by now; or this client owns the run
+    in a store, so that no other works on it; or the group carries the tag of this client.
     """
-    if files.is_locked(run.folder / _HELD):
-        return _is_signed(tags, subscription, group)
-    return is_own_group(tags, run.folder.parent, subscription, group)
+    if not _is_signed(tags, subscription, group):
+        return False
+    if _names(run, group) or files.is_locked(run.folder / _HELD):
+        return True
+    own = known_client_id(run.folder.parent)
+    return own is not None and tags.get(CLIENT_TAG) == own
+
+
+def _names(run: Run, group: str) -> bool:
+    """Whether a run that was begun in this folder names a group in its signed manifest.
+
+    Only there are its keys: a copy, which another client with the same secret may work on, has none.
+    """
+    if not (run.folder / _KEYS).is_dir():
+        return False
+    with contextlib.suppress(DiskbookError):
+        names = (row["name"].lower() for row in run.manifest["resource_groups"])
+        return run.is_signed and group.lower() in names
+    return False
 
 
 def _is_signed(tags: Mapping[str, str], subscription: str, group: str) -> bool:
@@ -123,8 +148,36 @@ def session(run: Run) -> Iterator[None]:
         When another process works on it.
     """
     busy = DiskbookError(f"run {run.name} is being worked on by another process")
-    with files.locked(run.folder / _SESSION, busy):
-        yield
+    with files.locked(run.folder / _SESSION, busy) as file:
+        with contextlib.suppress(OSError):  # a full disk is told by what cannot do without it
+            file.truncate(0)
+            file.write(" ".join(_computer()).encode())
+            file.flush()
+        try:
+            yield
+        finally:
+            file.truncate(0)
+
+
+def _computer() -> list[str]:
+    """Ids of this computer that stay when its name changes: of the installed system, and of the boot."""
+    ids = []
+    for path in ("/etc/machine-id", "/proc/sys/kernel/random/boot_id"):
+        with contextlib.suppress(OSError):
+            ids += Path(path).read_text("ascii").split()
+    return ids
+
+
+def _is_elsewhere(run: Run) -> bool:
+    """Whether a process on another computer has noted that it works on a run, and not that it has ended.
+
+    Containers on one computer share its boot, and a computer keeps its installed system when it boots anew.
+    """
+    try:
+        noted = (run.folder / _SESSION).read_text("ascii").split()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return bool(noted) and not set(noted) & set(_computer())
 
 
 def record_kept(run: Run, keep: bool) -> None:

@@ -35,7 +35,7 @@ from diskbook.throttling import credit, platform as platform_metrics, volume_set
 from diskbook.tools import registry
 from diskbook.tools.record import Direction, Measurement, Series
 
-__all__ = ["Tables", "build", "read", "tables_of", "validate", "write"]
+__all__ = ["Tables", "build", "read", "read_csv", "tables_of", "validate", "write"]
 
 Event = Mapping[str, Any]
 Reader = Callable[[Event, Workload], Measurement]
@@ -76,8 +76,8 @@ class Tables:
 def build(run: Run, changed: Mapping[str, Any] | None = None) -> Tables:
     """Rebuild the tables of a run from its manifest, ledger and raw files.
 
-    Trials of a block that was not completed have the status incomplete_block; a failed attempt keeps one
-    row with direction "none", its error and no numbers.
+    Trials of a block that was not completed have the status incomplete_block, those right after an attach
+    have "early"; a failed attempt keeps one row with direction "none", its error and no numbers.
 
     Parameters
     ----------
@@ -261,6 +261,38 @@ def read(folder: Path) -> Tables:
     return replace(tables, **{table.name: _read(table, folder) for table in there})
 
 
+def read_csv(table: schema.Table, path: Path) -> pd.DataFrame:
+    """Read a table that an analysis wrote as CSV, and check it.
+
+    Parameters
+    ----------
+    table
+        What it should be.
+    path
+        The file, in the folder of its run.
+
+    Raises
+    ------
+    DiskbookError
+        When the file is missing, is no CSV, or breaks its schema: another version or an editor wrote it.
+    """
+    numbers = [column.name for column in table.columns if column.dtype == "float64"]
+    texts = [column.name for column in table.columns if column.dtype == "str"]
+    try:
+        frame = pd.read_csv(
+            path,
+            dtype=dict.fromkeys(texts, "str"),
+            keep_default_na=False,
+            na_values=dict.fromkeys(numbers, ""),
+        )
+    except FileNotFoundError:
+        raise DiskbookError(f"{path} is missing; {table.remedy}") from None
+    except (OSError, ValueError) as error:  # the errors of pandas' parser are ValueErrors
+        reason = str(error).splitlines()[0]
+        raise DiskbookError(f"{path} is damaged ({reason}); {table.remedy}") from None
+    return validate(table, frame, str(path))
+
+
 def _read(table: schema.Table, folder: Path) -> pd.DataFrame:
     path = folder / f"{table.name}.parquet"
     try:
@@ -315,16 +347,17 @@ def _common(manifest: Mapping[str, Any], event: Event, workload: Workload, compl
     if replicate is None:
         raise KeyError(f"replicate {event['replicate']}")
     machine, disk = replicate["machines"][event["machine"]], _measured_disk(replicate, event)
-    status = "incomplete_block" if event["status"] == "ok" and not complete else event["status"]
+    status = event["status"]
+    if status == "ok" and not (complete and not event.get("early")):
+        status = schema.EARLY if complete else "incomplete_block"
     output = registry.result_file(event) or {}
     return {
         "run": manifest["run"],
         "scenario": manifest["scenario"]["name"],
         "provenance": manifest["provenance"],
         "site": manifest["site"],
-        **{
-            key: event[key] for key in ("replicate", "block", "repeat", "position", "trial", "arm", "attempt")
-        },
+        **{key: event[key] for key in ("replicate", "repeat", "position", "trial", "arm", "attempt")},
+        "block": event.get("round") or event["block"],  # among those of its placement, where there are some
         "workload": workload.name,
         "tool": registry.name_of(event, workload.tool),
         "machine_id": event["machine_id"],
@@ -431,6 +464,9 @@ def _start(part: Direction, direction: str, workload: Workload) -> dict[str, Any
         "lat_p50_intended_ms": part.intended.lat_p50_ms,
         "lat_p99_intended_ms": part.intended.lat_p99_ms,
         "lat_p999_intended_ms": part.intended.lat_p999_ms,
+        "lat_mean_least_ms": part.intended.mean_least_ms,
+        "lat_p99_least_ms": part.intended.p99_least_ms,
+        "lat_p99_rise": part.intended.p99_rise,
     }
     is_bound = workload.rate is not None and direction != "sync" and math.isnan(part.intended.lat_mean_ms)
     return {**intended, "lat_bound": "lower" if is_bound else ""}

@@ -29,6 +29,7 @@ INTENDED: Mapping[str, str] = MappingProxyType(
     {f"lat_{name}_ms": f"lat_{name}_intended_ms" for name in ("mean", "p50", "p99", "p999")}
 )
 """Latency by the tool to the same from the intended start, as columns of trials."""
+_LEAST = "lat_mean_least_ms"
 
 
 class Start(StrEnum):
@@ -37,6 +38,18 @@ class Start(StrEnum):
     INTENDED = "from the intended start"
     SENT = "lower bound"
     """From when an I/O was sent: what the tool kept back is not in them."""
+
+
+def is_told(rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Whether it is told of each row how late the disk made its I/Os.
+
+    Tables of older versions have latencies from the intended start without the least that they can have
+    been. In these fio's own doing is mixed with the disk's, so they count as not told.
+    """
+    if _LEAST not in rows:
+        return np.zeros(len(rows), dtype=bool)
+    known = rows[INTENDED["lat_mean_ms"]].notna() & rows[_LEAST].notna()
+    return known.to_numpy(bool)
 
 
 def latency(rows: pd.DataFrame, metric: str) -> Floats:
@@ -49,7 +62,7 @@ def latency(rows: pd.DataFrame, metric: str) -> Floats:
     column = INTENDED.get(metric)
     if column is None or column not in rows or not len(rows):
         return own
-    intended = rows[column].to_numpy(float, na_value=np.nan)
+    intended = np.where(is_told(rows), rows[column].to_numpy(float, na_value=np.nan), np.nan)
     code, _ = pd.factorize(rows["workload"])
     lacks = np.bincount(code, np.isnan(intended) & ~np.isnan(own)) > 0
     return np.where(lacks[code], own, intended)
@@ -60,7 +73,5 @@ def starts(rows: pd.DataFrame) -> dict[str, Start]:
     if "rate_offered" not in rows:
         return {}
     held = rows[rows["rate_offered"].notna()]
-    column = INTENDED["lat_mean_ms"]
-    known = held[column].notna() if column in held else pd.Series(False, index=held.index)
-    every = known.groupby(held["workload"]).all()
+    every = pd.Series(is_told(held), index=held.index).groupby(held["workload"]).all()
     return {str(name): Start.INTENDED if whole else Start.SENT for name, whole in every.items()}

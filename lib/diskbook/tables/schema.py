@@ -12,7 +12,7 @@ import pandas as pd
 
 from diskbook.base.errors import DiskbookError
 from diskbook.tables.held_rate import Start
-from diskbook.tables.vocabulary import CreditState, GateStatus, Provenance
+from diskbook.tables.vocabulary import CreditState, GateStatus, Provenance, Scope
 
 Dtype = Literal["str", "int64", "float64", "datetime64[us, UTC]"]
 _WORDS = {
@@ -71,7 +71,9 @@ def _since(*columns: Column) -> list[Column]:
     return [replace(column, default="" if column.dtype == "str" else math.nan) for column in columns]
 
 
-STATUSES = ("ok", "failed", "incomplete_block")
+EARLY = "early"
+"""Status of a trial right after an attach (`scenario.early`)."""
+STATUSES = ("ok", "failed", "incomplete_block", EARLY)
 LAT_BOUNDS = ("", "lower")
 """Of a held rate: "lower" where percentiles count from when an I/O was sent, not from when it was due."""
 DURABILITIES = ("", "flushed", "written-through", "plain", "unknown")
@@ -109,6 +111,8 @@ TRIALS = Table(
         *_since(
             *_number("lat_mean_intended_ms", "lat_p50_intended_ms", unit="ms"),
             *_number("lat_p99_intended_ms", "lat_p999_intended_ms", unit="ms"),
+            *_number("lat_mean_least_ms", "lat_p99_least_ms", unit="ms"),
+            *_number("lat_p99_rise"),
             *_text("lat_bound", values=LAT_BOUNDS),
         ),
         *_number("rate_offered", unit="1/s"),
@@ -256,19 +260,20 @@ COMPARISONS = Table(
     (
         *_text("arm", "base_arm", "workload"),
         *_text("direction", values=DIRECTIONS),
-        *_text("metric", "scope"),
+        *_text("metric"),
+        *_text("scope", values=tuple(Scope)),
         *_number("ratio", "ci_low", "ci_high"),
         *_number("level"),
         *_text("method", "pairing"),
         *_whole("n_replicates", "n_blocks"),
-        *_text("family"),
+        *_text("family", values=("headline", "control", "exploratory")),
         *_number("p_adjusted"),
         *_text("verdict"),
         *_text("warnings", nullable=True),
         *_text("provenance", values=tuple(Provenance)),
         *_number("diff_ms", "diff_low_ms", "diff_high_ms", unit="ms", least=None),
         *_text("nearest_zone"),
-        *_since(*_text("lat_start", values=("", *Start))),
+        *_since(*_text("lat_start", values=("", *Start)), *_number("df")),
     ),
     key=("arm", "base_arm", "workload", "direction", "metric", "scope"),
     remedy=_ANALYSE,
@@ -369,6 +374,8 @@ def _check_names(table: Table, frame: pd.DataFrame, where: str) -> None:
 
 
 def _conform(table: Table, column: Column, values: pd.Series, where: str) -> pd.Series:
+    if values.dtype == "float64" == column.dtype and _allowed(column, values.to_numpy()):
+        return values.reset_index(drop=True)
     values = values.reset_index(drop=True)
 
     def refuse(bad: pd.Series, why: str) -> None:
@@ -381,21 +388,28 @@ def _conform(table: Table, column: Column, values: pd.Series, where: str) -> pd.
     missing = values.isna()
     if not column.nullable:
         refuse(missing, "is empty, but a value is needed")
-    converted = _convert(column.dtype, values, missing)
-    refuse(converted.isna() & ~missing, f"is not {_WORDS[column.dtype]}")
+    converted = values
+    if values.dtype != column.dtype:
+        converted = _convert(column.dtype, values, missing)
+        refuse(converted.isna() & ~missing, f"is not {_WORDS[column.dtype]}")
     if column.values:
         refuse(~converted.isin(column.values) & ~missing, f"is none of {', '.join(column.values)}")
     if column.dtype == "float64":
         refuse(pd.Series(np.isinf(converted)), "is not a finite number")
     if column.least is not None:
         refuse(converted < column.least, f"is less than {column.least:g}")
-    return converted.astype(column.dtype)
+    return converted if converted.dtype == column.dtype else converted.astype(column.dtype)
+
+
+def _allowed(column: Column, numbers: np.ndarray) -> bool:
+    """Whether a column may hold all these numbers: one look, since nearly always it may."""
+    least = -math.inf if column.least is None else column.least
+    right = np.isfinite(numbers) & (numbers >= least)
+    return bool((right | np.isnan(numbers) if column.nullable else right).all())
 
 
 def _convert(dtype: Dtype, values: pd.Series, missing: pd.Series) -> pd.Series:
     """Values of that type; missing where they are not."""
-    if values.dtype == dtype:
-        return values
     if dtype == "str":
         return values if missing.all() else values.where(values.map(lambda value: isinstance(value, str)))
     if dtype.startswith("datetime"):

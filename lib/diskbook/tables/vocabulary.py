@@ -83,9 +83,8 @@ class Scope(StrEnum):
 def in_these_hours(disks: str) -> str:
     """Word that an estimate speaks of disks in the hours measured.
 
-    A disk has a memory: where its latency wanders over hours, an interval over the blocks of some minutes
-    holds the ratio of those minutes (97 to 99 %), and the lasting one in 36 to 90 % of runs only (simulated,
-    autocorrelation of blocks 0.5 to 0.8, and resampled from public series of local disks on Azure).
+    A disk has a memory: where its latency wanders, an interval over blocks near to each other holds the ratio
+    of those hours, and often misses the lasting one (docs/coverage.md has both).
     """
     return f"{disks} in these hours"
 
@@ -106,6 +105,8 @@ class Verdict(StrEnum):
     """A cell sits on a limit, so that its latency says nothing about the disk."""
     SATURATED = "saturated"
     """A cell waits in a queue, whose limit no table names: its latency says as little."""
+    SINCE_ATTACH = "depends on the time since the attach"
+    """Right after an attach the ratio is another one than after settling; its warnings have both."""
     INVALID = "invalid"
 
     def worded(self, margin: float) -> str:
@@ -118,5 +119,5 @@ class Verdict(StrEnum):
         return cls(words.partition(" within ")[0])
 
 
-WITHHELD = (Verdict.CAPPED, Verdict.SATURATED, Verdict.INVALID)
+WITHHELD = (Verdict.CAPPED, Verdict.SATURATED, Verdict.SINCE_ATTACH, Verdict.INVALID)
 """Verdicts whose latency ratio is neither drawn nor pooled with others."""

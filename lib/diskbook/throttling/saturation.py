@@ -177,6 +177,18 @@ def _findings(cells: _Cells, shown: np.ndarray) -> Iterator[_Finding]:
     yield from _over_arms(cells, references)
 
 
+def stands_still(squares: np.ndarray, df: np.ndarray) -> np.ndarray:
+    """Return whether rates vary from trial to trial as little as rates on a cap do.
+
+    Parameters
+    ----------
+    squares, df
+        Squares of log rates around the means of their replicates, and degrees of freedom; of one shape.
+    """
+    still: np.ndarray = (df > 0) & (special.chdtrc(df, squares / OF_A_CAP**2) >= STILL_ALPHA)
+    return still
+
+
 def _groups(cells: pd.DataFrame, names: list[str]) -> list[np.ndarray]:
     """Places of the cells that are alike in these columns."""
     groups = cells.groupby(names, sort=False, dropna=False).indices.values()
@@ -261,9 +273,9 @@ def _limit_like(cells: _Cells, group: np.ndarray, shown: np.ndarray) -> Iterator
     """
     singles = group[cells.closed[group] & (cells.outstanding[group] == 1)]
     single = singles[np.argmax(cells.df[singles])] if len(singles) else -1
-    judged = cells.closed & cells.below & ~shown & ~cells.moves & (cells.df > 0)
+    judged = cells.closed & cells.below & ~shown & ~cells.moves
     for place in group[judged[group]].tolist():
-        if special.chdtrc(cells.df[place], cells.squares[place] / OF_A_CAP**2) < STILL_ALPHA:
+        if not stands_still(cells.squares[place], cells.df[place]):
             continue
         spread = float(np.sqrt(cells.squares[place] / cells.df[place]))
         why = f"{LIMIT_LIKE}: its rate varies by {spread:.2%} from trial to trial"

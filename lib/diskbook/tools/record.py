@@ -37,12 +37,19 @@ class UnusableError(DiskbookError):
 
 @dataclass(frozen=True, eq=False)
 class Intended(NanEqual):
-    """Latency of a held rate from when each I/O was due; see `tables.held_rate`. `bins` as of `Direction`."""
+    """Latency of a held rate from when each I/O was due; see `tables.held_rate`. `bins` as of `Direction`.
+
+    The least are without what the generator's own queue may have added (`tools.fio.held_rate`). `p99_rise` is
+    the 99.5th percentile over the 98.5th: large where the 99th lies between ordinary I/Os and stalls.
+    """
 
     lat_mean_ms: float = math.nan
     lat_p50_ms: float = math.nan
     lat_p99_ms: float = math.nan
     lat_p999_ms: float = math.nan
+    mean_least_ms: float = math.nan
+    p99_least_ms: float = math.nan
+    p99_rise: float = math.nan
     bins: dict[int, int] = field(default_factory=dict)
 
 

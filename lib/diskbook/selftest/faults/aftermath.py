@@ -118,8 +118,12 @@ def _against_plan(run: Run, events: list[Json]) -> list[str]:
     ]
     built = tables.build(run)
     table = evidence.with_trials_for(built.trials, built.evidence)
+    # The table counts blocks within a placement; the ledger has the number that the plan gives them.
+    place_of = {
+        event["trial"]: (event["block"], event["position"]) for event in events if event["event"] == "trial"
+    }
     measured = Counter(
-        (origin[row.replicate], row.block, row.position)
+        (origin[row.replicate], *place_of.get(row.trial, (row.block, row.position)))
         for row in table[table.status == "ok"].drop_duplicates("trial").itertuples()
     )
     expected = Counter(

@@ -1,26 +1,46 @@
-"""Gate on attachment: were the disks of both arms attached as long ago when measured, and as often?"""
+"""Gate on attachment: were both disks attached as long ago and as often, and does that change their ratio?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from diskbook.base.units import span
-from diskbook.stats.gates import Cell, Gate, failed, not_assessable, passed
+import numpy as np
+
+from diskbook.base.units import percent, span
+from diskbook.stats.attach_effect import LEVEL, Effect
+from diskbook.stats.gates import Cell, Gate, failed, farthest, not_assessable, passed
+from diskbook.tables.vocabulary import Verdict
 
 ATTACHMENT = "attachment"
 MOST_TIMES, LEAST_S = 2.0, 10.0
 """How much longer ago than the other's an arm's attach may be: chosen. What a fresh attach does to a disk on
 Azure, and for how long, is not documented."""
+LONG_S = 60.0
+"""How long ago the attach of a disk that stays must be for nothing to be left to check: chosen."""
+OPEN = "attach effect not"
+"""How the causes begin that readers see beside the number, although they decide nothing."""
+NOT_CHECKED, NOT_EXCLUDED = f"{OPEN} checked", f"{OPEN} excluded"
 
 
-def attachment_gate(arms: Sequence[str], cells: Sequence[Cell]) -> Gate:
-    """From attach to trial must pass about as long in both arms, in the median of their trials.
+def attachment_gate(
+    arms: Sequence[str], cells: Sequence[Cell], effect: Effect | None = None, margin: float = 0.05
+) -> Gate:
+    """From attach to trial must pass about as long in both arms, and the attach must not make the ratio.
 
-    What sets them apart is then the attach as well: the comparison is invalid where one arm's median is more
-    than `MOST_TIMES` and `LEAST_S` above the other's. It is a warning where blocks attach no disk, since that
-    is the time in the run then, which interleaved arms share, and where the disks were only attached more
-    often, but as long ago.
+    What sets arms apart is else the attach as well: the comparison is invalid where one arm's median is more
+    than `MOST_TIMES` and `LEAST_S` above the other's. It is a warning where the disks were only attached more
+    often, but as long ago. Whether an attach matters is judged by trials right after one (`_judged`). Where
+    blocks attach no disk, it must be long ago for both (`_staying`).
+
+    Parameters
+    ----------
+    arms, cells
+        Names, and rows of `cell_checks.cell_checks`, of both cells.
+    effect
+        Late over early; None where there are no trials right after an attach.
+    margin
+        Relative difference that matters.
     """
     since, often = ([float(cell[name]) for cell in cells] for name in ("since_attach_s", "attaches"))
     unknown = [arm for arm, value in zip(arms, since, strict=True) if math.isnan(value)]
@@ -29,26 +49,77 @@ def attachment_gate(arms: Sequence[str], cells: Sequence[Cell]) -> Gate:
         return not_assessable(ATTACHMENT, cause)
     words = " and ".join(f"{_ago(value)} ({arm})" for arm, value in zip(arms, since, strict=True))
     cause, low, high = f"from attach to trial passed {words}, medians", min(since), max(since)
-    unequal = often[0] != often[1]
+    if not farthest(often) >= 1:
+        return _staying(cells, cause)
+    unequal = often[0] != often[1] and not any(map(math.isnan, often))
     if unequal:
         counts = " and ".join(f"{n:g} times ({arm})" for arm, n in zip(arms, often, strict=True))
         cause += f"; a block attached the disk {counts}"
     if high > MOST_TIMES * low and high - low > LEAST_S:
-        return _apart(cause, in_blocks=max(often) >= 1)
-    if unequal:
-        return failed(ATTACHMENT, cause, "attach the disks of both arms equally often in a block", None)
-    return passed(ATTACHMENT, cause)
+        remedy = (
+            "measure anew: disks that comparisons join are attached equally often, right before an arm's "
+            "trials; or let them settle (design.settle_s)"
+        )
+        return failed(ATTACHMENT, cause, remedy)
+    judged = _judged(arms, effect, margin, cause) if effect else _unchecked(cause)
+    if unequal and not judged.decides:
+        return failed(
+            ATTACHMENT, judged.cause, "attach the disks of both arms equally often in a block", None
+        )
+    return judged
 
 
-def _apart(cause: str, in_blocks: bool) -> Gate:
-    if not in_blocks:
-        cause += "; disks stay attached over blocks, so that is the time in the run"
-        return failed(ATTACHMENT, cause, "measure more blocks, in which arms lead in turn", None)
-    remedy = (
-        "measure anew: disks that comparisons join are attached equally often, right before an arm's trials; "
-        "or let them settle (design.settle_s)"
+def _judged(arms: Sequence[str], effect: Effect, margin: float, since: str) -> Gate:
+    """Judge late over early: of each arm, and of their ratio.
+
+    The attach does not matter where the interval of the ratio lies within the margin: what both arms have
+    alike leaves a ratio as it is. The ratio depends on the time where its interval lies beyond the margin, or
+    that of one arm alone does. Else nothing is excluded, and the late value leads.
+    """
+    bound = math.log1p(margin)
+    low, high = effect.change.low, effect.change.high
+    within = -bound < low[2] and high[2] < bound
+    beyond = ((low > bound) | (high < -bound)).tolist()
+    cause = f"{_ratios(effect)}; {_changes(arms, effect)}; {since}"
+    if within:
+        return passed(ATTACHMENT, f"the attach makes no difference beyond {percent(margin)}: {cause}")
+    if beyond[2] or beyond[0] != beyond[1]:
+        remedy = "choose the time that matters to you, or let disks settle longer (design.settle_s)"
+        return failed(ATTACHMENT, f"{Verdict.SINCE_ATTACH}: {cause}", remedy, Verdict.SINCE_ATTACH)
+    remedy = "measure more blocks or replicates; compared are the settled trials alone"
+    return not_assessable(ATTACHMENT, f"{NOT_EXCLUDED}: {cause}", remedy)
+
+
+def _staying(cells: Sequence[Cell], since: str) -> Gate:
+    """Judge disks that stay attached over blocks: there is nothing to check once that is long ago."""
+    least = min(float(cell["since_attach_least_s"]) for cell in cells)
+    if least < LONG_S:
+        return _unchecked(f"{since}; the first trial came {_ago(least)} after one")
+    return passed(ATTACHMENT, f"{since}; disks stay attached, so there is no attach effect to check")
+
+
+def _unchecked(cause: str) -> Gate:
+    remedy = "let disks settle (design.settle_s), with trials right after an attach to compare with"
+    return not_assessable(ATTACHMENT, f"{NOT_CHECKED}: {cause}", remedy)
+
+
+def _ratios(effect: Effect) -> str:
+    return (
+        f"the ratio is {effect.early:.3g} right after an attach and {effect.late:.3g} after settling, "
+        f"in the same {effect.visits} visits"
     )
-    return failed(ATTACHMENT, cause, remedy)
+
+
+def _changes(arms: Sequence[str], effect: Effect) -> str:
+    """Late over early as changes, with their intervals."""
+    with np.errstate(over="ignore"):
+        changes = np.expm1(np.transpose(effect.change[:3])).tolist()
+    parts = [
+        f"{name} {percent(mean, '+.2g')}"
+        + ("" if math.isnan(low) else f" ({percent(low, '+.2g')} to {percent(high, '+.2g')})")
+        for name, (mean, low, high) in zip((*arms, "their ratio"), changes, strict=True)
+    ]
+    return f"late over early, {percent(LEVEL)} intervals: {', '.join(parts)}"
 
 
 def _ago(seconds: float) -> str:

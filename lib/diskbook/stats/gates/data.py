@@ -92,7 +92,7 @@ def _windows_gate(cells: Sequence[Cell], kept: str, of: int, is_emulated: bool) 
     worst = min(
         (float(cell.get("window_worst", math.nan)) for cell in cells), key=lambda part: _known(part, 1.0)
     )
-    remedy = "measure with a tool that logs every I/O (fio), so that latencies count from the intended start"
+    remedy = "measure with this version's fio jobs, whose latencies count from the intended start"
     each = f"every {rate_windows.WINDOW_S:g} s" + " or longer interval" * bool(lower)
     if not low and unknown:
         cause = f"{kept} on the mean; of {unknown} trials nobody recorded whether in {each}"
@@ -252,9 +252,9 @@ def noise_gate(arms: Sequence[str], outliers: OutlierCounts, measured: np.ndarra
 def memory_gate(log_ratios: np.ndarray) -> Gate:
     """Neighbouring blocks that resemble each other make the interval over blocks one of these hours only.
 
-    Warns, since the lasting ratio may lie outside: with a correlation of 0.5 and 0.8 the interval held it in
-    80 to 90 and 59 to 85 % of simulated runs. See `stats.memory` for how often it warns of nothing (1 %),
-    and how seldom few blocks show a memory.
+    Warns, since the lasting ratio may lie outside. No interval is corrected for that. How often it happens is
+    in docs/coverage.md; how often this warns of nothing (1 %), and how seldom few blocks show a memory, in
+    `stats.memory`.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def memory_gate(log_ratios: np.ndarray) -> Gate:
     words = f"blocks that follow each other correlate by {seen.correlation:+.2f} ({seen.n_blocks} blocks)"
     if not seen.is_seen:
         return passed(MEMORY, f"{words}, as independent ones may")
-    cause = f"{words}, so the ratio wanders: this interval may miss the lasting one"
+    cause = f"{words}, so the ratio wanders: the interval is for these hours, and may miss the lasting ratio"
     return failed(MEMORY, cause, remedy, None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from diskbook.stats.gates import Cell, Gate, distinct, failed, not_assessable, passed
+from diskbook.stats.gates import Cell, Gate, distinct, failed, farthest, not_assessable, passed
 from diskbook.tables.vocabulary import CreditState, Label, Verdict
 from diskbook.throttling.saturation import LIMIT_LIKE
 
@@ -43,14 +43,15 @@ def cap_gate(arms: Sequence[str], labels: Sequence[Cell], words: Sequence[str]) 
         cause = f"{' and '.join(near)}, which may or may not bind"
         remedy = "measure a second depth, or 30 s and more, to tell"
         return not_assessable(CAP, cause, remedy, Verdict.INCONCLUSIVE)
-    share = max(float(label["share"]) for label in labels)
-    if math.isnan(share):
+    unknown = [arm for arm, cell, _ in cells if math.isnan(cell["share"])]
+    if len(unknown) == len(cells):
         return not_assessable(CAP, "no limit is known")
+    share = f"at most {100 * farthest(label['share'] for label in labels):.0f} %"
+    if unknown:
+        return not_assessable(CAP, f"no limit of {unknown[0]} is known; {share} of the other arm's")
     if any(label["label"] == Label.LIMIT_NOT_KNOWN for label in labels):
-        return not_assessable(
-            CAP, f"no limit of the machine is known; at most {100 * share:.0f} % of the disk's"
-        )
-    return passed(CAP, f"at most {100 * share:.0f} % of any known limit")
+        return not_assessable(CAP, f"no limit of the machine is known; {share} of the disk's")
+    return passed(CAP, f"{share} of any known limit")
 
 
 def saturation_gate(arms: Sequence[str], labels: Sequence[Cell], apart: str = "") -> Gate:
@@ -90,10 +91,9 @@ def _no_queue(labels: Sequence[Cell]) -> Gate:
         return passed(SATURATION, "no queue but that of a known limit")
     if any(cell["outstanding"] == 1 and not cell["shown"] for cell in labels):
         return not_assessable(SATURATION, NOTHING_SHOWS, "measure the same load at queue depth 2 as well")
-    multiples = [cell["in_flight"] / cell["needed"] for cell in labels if cell["needed"] > 0]
-    if not multiples:
+    most = farthest(cell["in_flight"] / cell["needed"] for cell in labels if cell["needed"] > 0)
+    if math.isnan(most):
         return passed(SATURATION, "single I/Os: nothing queues behind them")
-    most = max(multiples)
     return passed(SATURATION, f"at most {most:.1f} times the I/Os in flight that the rate needs")
 
 
@@ -114,7 +114,8 @@ def credit_gate(cells: Sequence[Cell]) -> Gate:
     """Where any is drawn, burst credit must be known, and must last or be spent alike in all trials.
 
     How much is left does not change a rate as long as some is, so partial counts as full (see `credit`). An
-    arm on which nothing bursts has no state that could differ from the other's.
+    arm on which nothing bursts has no state that could differ from the other's. States that are known to
+    differ count, whatever is not known of other trials.
     """
     if not any(cell["draws_credit"] is True or cell["draws_credit"] == 1 for cell in cells):
         return passed(CREDIT, "no trial ran above a base limit, so none drew credit")
@@ -122,19 +123,21 @@ def credit_gate(cells: Sequence[Cell]) -> Gate:
         {CreditState.FULL if state == CreditState.PARTIAL else state for state in distinct(cell["credit"])}
         for cell in cells
     ]
-    if any(not states or CreditState.UNKNOWN in states for states in by_cell):
+    known = [of_cell - {CreditState.UNKNOWN} for of_cell in by_cell]
+    states = set.union(*(of_cell for of_cell in known if of_cell != {CreditState.NONE}), set())
+    remedy = "report burst and base apart, or wait for refill"
+    if states == {CreditState.DRAINED}:
+        cause = "credit ran out within trials, which are a mixture of burst and base"
+        return failed(CREDIT, cause, remedy)
+    if len(states) > 1:
+        return failed(CREDIT, f"credit differed between trials ({', '.join(sorted(states))})", remedy)
+    if not states or not all(by_cell) or known != by_cell:
         remedy = "fetch the credit metrics, or turn bursting off"
         cause = "credit was drawn and its state is not known"
         return not_assessable(CREDIT, cause, remedy, Verdict.INCONCLUSIVE)
-    states = set.union(*(of_cell for of_cell in by_cell if of_cell != {CreditState.NONE}), set())
     if states == {CreditState.FULL}:
         return passed(CREDIT, "credit lasted throughout every trial that draws on it")
-    if len(states) == 1 and CreditState.DRAINED not in states:
-        return passed(CREDIT, f"credit was {states.pop()} in every trial that draws on it")
-    cause = f"credit differed between trials ({', '.join(sorted(states))})"
-    if states == {CreditState.DRAINED}:
-        cause = "credit ran out within trials, which are a mixture of burst and base"
-    return failed(CREDIT, cause, "report burst and base apart, or wait for refill")
+    return passed(CREDIT, f"credit was {states.pop()} in every trial that draws on it")
 
 
 def without_interval(findings: Iterable[Gate]) -> str:

@@ -15,8 +15,6 @@ SCRAMBLED = "random data, made once and altered a little before each write (fio'
 REFILLED = "random data, made anew for each write (fio's refill_buffers)"
 PATTERN = "the bytes 0 to 255 over and over, which compress (fio's buffer_pattern)"
 ZEROS = "zeros (fio's zero_buffers)"
-# The achieved rate may miss the offered one by 0.5 %; rounding must not use that up.
-_RATE_ROUNDING = 0.001
 # Fewest and most lines that fio makes room for at first.
 _LOG_ENTRIES = (1024, 1024**2)
 _RW = {
@@ -49,22 +47,25 @@ def command(
     offset
         Where on the target the working set begins, in bytes.
     each_io
-        Whether the log of latencies has a line for every I/O, about 27 bytes (6 when packed), from which
-        `held_rate` tells when each was due; otherwise both logs are averaged over the grain of the series.
+        Whether a held rate is offered by as many jobs as I/Os may be outstanding, of one I/O each, and the
+        log of latencies has a line for every I/O, about 27 bytes (6 when packed), from which `held_rate`
+        tells how late the disk made each; otherwise both logs are averaged over the grain of the series.
 
     Raises
     ------
     UsageError
-        When the rate cannot be divided among the threads, or the device cannot do the kind of sync.
+        When fio cannot reach the device.
     """
     line = parse(workload.verbatim) if workload.verbatim else None
+    if each_io and line is None:
+        workload = _of_single_ios(workload)
     argv = [
         *_start(JOB_NAME, target, workload.ioengine),
         *_load(workload, line),
         *_region(workload, offset),
         *_content(workload),
         *_sync(workload, target.engine),
-        *(_rate(workload) if line is None else diskspd_line.rate(line)),
+        *(_rate(workload, staggered=each_io) if line is None else diskspd_line.rate(line)),
         f"--ramp_time={_ms(workload.ramp_s)}ms",
         f"--runtime={_ms(workload.runtime_s)}ms",
         "--time_based",
@@ -85,6 +86,12 @@ def command(
         tuple(_notes(workload, target.engine, line)),
         content=_content_words(workload, line),
     )
+
+
+def _of_single_ios(workload: Workload) -> Workload:
+    """Spread what may be outstanding over jobs of one I/O each."""
+    jobs = {"threads": workload.outstanding, "queue_depth": 1, "instances": 1}
+    return workload.model_copy(update=jobs)
 
 
 def prefill_command(working_set_bytes: int, target: Target, *, seed: int = 1) -> Job:
@@ -257,20 +264,31 @@ def _notes(workload: Workload, engine: str, line: Arguments | None) -> Iterator[
         yield from diskspd_line.notes(line)
 
 
-def _rate(workload: Workload) -> list[str]:
-    """Limit reads and writes of each thread; fio takes a whole number for each direction."""
+def _rate(workload: Workload, *, staggered: bool) -> list[str]:
+    """Limit reads and writes of each thread, in bytes per second: a rate in IOPS would have to be whole."""
     if workload.rate is None:
         return []
     written = workload.write_pct / 100
-    shares = [workload.rate * part / workload.threads for part in (1 - written, written)]
-    rates = [round(share) for share in shares]
-    error = abs(sum(rates) * workload.threads / workload.rate - 1)
-    if error > _RATE_ROUNDING or any(share and not rate for share, rate in zip(shares, rates, strict=True)):
-        raise UsageError(
-            f"workload {workload.name}: rate = {workload.rate:g} is not a whole number of reads and writes "
-            f"in each of {workload.threads} thread(s); choose one that is"
-        )
-    return ["--rate_iops=" + ",".join(str(rate) if rate else "" for rate in rates)]
+    bytes_s = workload.rate * workload.block_size_bytes / workload.threads
+    rates = [round(bytes_s * part) for part in (1 - written, written)]
+    limit = "--rate=" + ",".join(str(rate) if rate else "" for rate in rates)
+    return [limit, *_staggered(workload, workload.rate)] if staggered else [limit]
+
+
+def _staggered(workload: Workload, rate: float) -> list[str]:
+    """Let each job begin in a slot of its own of the period in which each sends one I/O.
+
+    fio starts all jobs at once, and its `startdelay` is no finer than 0.1 s. So each job first waits until
+    the clock comes to its slot, which its process id tells: those of jobs follow each other. Starting a
+    process takes about a millisecond, and that is how even the slots are.
+    """
+    if workload.threads == 1:
+        return []
+    jobs = workload.threads
+    slot_ns = round(1e9 / rate)
+    period_ns = jobs * slot_ns
+    left_ns = f"($PPID % {jobs} * {slot_ns} - $(date +%s%N) % {period_ns} + {period_ns}) % {period_ns}"
+    return [f"--exec_prerun=exec sleep $(({left_ns}))e-9"]
 
 
 def _averaged_logs(workload: Workload) -> list[str]:

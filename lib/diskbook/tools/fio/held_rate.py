@@ -1,14 +1,18 @@
-"""fio's log of every I/O of a held rate, against the schedule that fio kept. Compute only, no I/O.
+"""How late a disk made the I/Os of a held rate, from fio's log of every I/O. Compute only, no I/O.
 
-fio holds a rate in each job and direction apart: the k-th I/O is due k gaps after the log's zero, which is
-the end of the ramp (`usec_for_io` in backend.c; `rate_process=linear`, its default). A line of the log has
-the ms, rounded down, in which an I/O ended, and its latency in ns, so that it was sent at time - latency.
+The rate is offered by many jobs of one I/O each (`command._staggered`). The k-th I/O of a job is due k
+periods after its first (`usec_for_io` in fio's backend.c; `rate_process=linear`, its default). A job can send
+it unless its I/O before is still on the disk. So the latencies alone tell how late each was sent: fio's own
+late wake-ups, and the log's whole milliseconds, do not get into it.
 
-Before fio sleeps until the next is due it waits for all that is in flight (`rate_ddir` in io_u.c), whatever
-the depth, so with no stall at all an I/O is late by as much as those before it take (seen: 5.5 ms from the
-intended start for 3.4 ms at half a cap). That is fio's doing, not the disk's: what is late by no more than
-the slowest hundredth of the I/Os takes counts as sent in time. `io_submit_mode=offload` would not wait, adds
-to every latency, and is not reliable with asynchronous engines (fio's HOWTO).
+What a stall holds back a job sends one after another, and these wait for each other, which is the
+generator's doing. A disk that serves them side by side would have ended each no later than the one that it
+waited for, or than its own latency after it was due: the least that it can have taken. The more jobs, the
+closer the two are; `stats.gates.generator` refuses a ratio that depends on which one is taken.
+
+Jobs of several I/Os drain their queue before they sleep (`rate_ddir` in io_u.c), so that each I/O is late by
+what those before it take, stall or none. Nothing is told of their lateness, nor where reads and writes, or
+writes and their syncs, wait for each other in a job.
 """
 
 from __future__ import annotations
@@ -27,50 +31,55 @@ from diskbook.tools.fio.log import Ints, Rows
 from diskbook.tools.fio.log_latency import DIRECTIONS, bin_index
 from diskbook.tools.record import Floats, Intended, Measurement, Series
 
-LATE_MS = 2.0
-"""What is sent less late than this was sent in time: the log's times are whole ms, and a system wakes up a
-process up to about 1 ms late (wrk2's README says the same of itself)."""
-HELD_BACK = 0.99
-"""Part of a job's own latencies below which fio itself may have held back the next I/O for so long."""
 _RESOLUTION_MS = 1.0
+_ROUNDING_MS = 1e-6
 _BINS = 4096
 _LAST_HALF = 0.5
 
 
 @dataclass(frozen=True)
 class _Stream:
-    """I/Os of one job and direction, in the order sent; `waited_ms` is of those due that were never sent."""
+    """I/Os of one job in the order sent, in ms.
+
+    `least_ms` is the least that each can have taken from when it was due; `waited_ms` is of those due that
+    were never sent, and `kept` the part of the job's rate that was sent.
+    """
 
     due_ms: Floats
     late_ms: Floats
     own_ms: Floats
+    least_ms: Floats
     unsent_ms: Floats
     waited_ms: Floats
+    kept: float
 
 
 def with_schedule(measurement: Measurement, rows: Rows, series_s: float) -> Measurement:
-    """Add latencies from the intended start, windows of the rate, and series.
+    """Add latencies from the intended start, the rate by the schedule, its windows, and series.
 
-    Only series where the log does not tell the jobs apart: the latencies then are lower bounds.
+    Only series where lateness is not told (see above): the latencies then are lower bounds.
     """
     measurement = replace(measurement, series=series_of(rows, series_s))
-    jobs = _jobs(rows, measurement.load.threads or 1)
-    if jobs is None:
+    load = measurement.load
+    jobs = _jobs(rows, load.threads or 1)
+    is_told = load.queue_depth == 1 and load.sync != "fdatasync" and len(measurement.rates) == 1
+    if jobs is None or not is_told:
         return measurement
-    codes = {name: code for code, name in DIRECTIONS.items()}
-    streams = {
-        name: [_stream(job, codes[name], rate, measurement.runtime_ms) for job in jobs]
-        for name, rate in measurement.rates.items()
-    }
-    directions = {
-        name: replace(part, intended=_intended(streams[name])) if _known(streams.get(name)) else part
-        for name, part in measurement.directions.items()
-    }
-    worst, low_share = _windows(
-        [item for parts in streams.values() for item in parts], measurement.runtime_ms
-    )
+    ((name, rate),) = measurement.rates.items()
+    code = next(code for code, direction in DIRECTIONS.items() if direction == name)
+    runtime_ms = 1000 * load.runtime_s if load.runtime_s else measurement.runtime_ms
+    streams = [_stream(job, code, rate, runtime_ms) for job in jobs]
+    if not any(len(stream.own_ms) for stream in streams):
+        return measurement
+    # fio divides by the time of the job that ended last, which of many jobs is one that ended late.
+    achieved = rate * sum(stream.kept for stream in streams)
+    part = replace(measurement.directions[name], intended=_intended(streams), iops=achieved)
+    worst, low_share = _windows(streams, runtime_ms)
     return replace(
-        measurement, directions=directions, rate_window_worst=worst, rate_windows_low_share=low_share
+        measurement,
+        directions={**measurement.directions, name: part},
+        rate_window_worst=worst,
+        rate_windows_low_share=low_share,
     )
 
 
@@ -110,28 +119,40 @@ def _columns(rows: Rows) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def _stream(job: Rows, code: int, rate: float, runtime_ms: float) -> _Stream:
-    """Hold the I/Os of a job and direction against their schedule."""
+    """Hold the I/Os of a job against their schedule."""
+    gap = 1000.0 / rate
+    own_ms = _in_order(job, code, gap)
+    due_ms: Floats = gap * np.arange(float(len(own_ms)))
+    # Each begins when it is due, or when the one before it ends.
+    worked_ms = np.cumsum(own_ms)
+    end_ms = worked_ms + np.maximum.accumulate(due_ms - (worked_ms - own_ms))
+    sent_ms = end_ms - own_ms
+    is_late = sent_ms > due_ms + _ROUNDING_MS
+    holder = np.maximum(np.searchsorted(sent_ms, due_ms, side="right") - 1, 0)
+    held_ms = np.where(is_late, end_ms[holder] - due_ms, 0.0) if len(own_ms) else own_ms
+    last_ms = float(end_ms[-1]) if len(own_ms) else 0.0
+    unsent_ms: Floats = np.arange(gap * len(own_ms), min(runtime_ms, last_ms), gap)
+    return _Stream(
+        due_ms=due_ms,
+        late_ms=np.where(is_late, sent_ms - due_ms, 0.0),
+        own_ms=own_ms,
+        least_ms=np.maximum(own_ms, held_ms),
+        unsent_ms=unsent_ms,
+        waited_ms=last_ms - unsent_ms,
+        kept=min(1.0, len(own_ms) / max(1, math.floor(runtime_ms / gap + _ROUNDING_MS))),
+    )
+
+
+def _in_order(job: Rows, code: int, gap: float) -> Floats:
+    """Latencies of the I/Os of the schedule, in the order sent: without those sent in the ramp."""
     chosen = job.direction == code
     own_ms: Floats = job.value[chosen].astype(np.float64) / NS_PER_MS
-    all_sent_ms: Floats = job.time_ms[chosen].astype(np.float64) - own_ms
-    order = np.argsort(all_sent_ms, kind="stable")
-    # What was sent in the ramp and ended after it has no place in the schedule; in the last ms of the ramp
-    # only the schedule tells: all I/Os after it seem to be a gap early.
-    order = order[all_sent_ms[order] > -_RESOLUTION_MS]
-    gap = 1000.0 / rate
-    of_ramp = math.floor((-_began(all_sent_ms[order], gap) - _RESOLUTION_MS) / gap + 0.5)
-    order = order[max(0, of_ramp) :]
-    sent_ms, own_ms = all_sent_ms[order], own_ms[order]
-    began = _began(sent_ms, gap)
-    due_ms: Floats = began + gap * np.arange(float(len(sent_ms)))
-    behind_ms = sent_ms - due_ms
-    usual_ms = max(LATE_MS, float(np.quantile(own_ms, HELD_BACK)) if len(own_ms) else 0.0)
-    late_ms: Floats = np.where(behind_ms < usual_ms, 0.0, behind_ms)
-    ended = max(float(job.time_ms.max(initial=0)), runtime_ms)
-    unsent_ms: Floats = np.arange(began + gap * len(sent_ms), runtime_ms, gap)
-    waited_ms: Floats = ended - unsent_ms
-    unsent = waited_ms > usual_ms
-    return _Stream(due_ms, late_ms, own_ms, unsent_ms[unsent], waited_ms[unsent])
+    sent_ms: Floats = job.time_ms[chosen].astype(np.float64) - own_ms
+    order = np.argsort(sent_ms, kind="stable")
+    # In the last ms of the ramp only the schedule tells: all I/Os after it seem to be a gap early.
+    order = order[sent_ms[order] > -_RESOLUTION_MS]
+    of_ramp = math.floor((-_began(sent_ms[order], gap) - _RESOLUTION_MS) / gap + 0.5)
+    return own_ms[order[max(0, of_ramp) :]]
 
 
 def _began(sent_ms: Floats, gap: float) -> float:
@@ -139,28 +160,39 @@ def _began(sent_ms: Floats, gap: float) -> float:
     return float(min((sent_ms - gap * np.arange(len(sent_ms))).min(initial=0.0), 0.0))
 
 
-def _known(streams: Sequence[_Stream] | None) -> bool:
-    return bool(streams) and any(len(item.own_ms) for item in streams or ())
-
-
 def _intended(streams: Sequence[_Stream]) -> Intended:
     """Latencies from the intended start, all jobs together.
 
     An I/O that was due and not sent before the end has waited at least until then, and counts with that.
     """
-    parts = [part for item in streams for part in (item.own_ms + item.late_ms, item.waited_ms)]
-    lat_ms = np.sort(np.concatenate(parts))
-    # The rank that fio's own percentiles have.
-    p50, p99, p999 = (lat_ms[max(1, math.ceil(q * len(lat_ms) - 1e-9)) - 1] for q in (0.5, 0.99, 0.999))
+    lat_ms = _sorted([stream.own_ms + stream.late_ms for stream in streams], streams)
+    least_ms = _sorted([stream.least_ms for stream in streams], streams)
     counts = np.bincount(bin_index(np.rint(lat_ms * NS_PER_MS).astype(np.int64)), minlength=_BINS)
-    bins = {index_value(int(index)): int(counts[index]) for index in np.flatnonzero(counts)}
-    return Intended(float(lat_ms.mean()), float(p50), float(p99), float(p999), bins)
+    return Intended(
+        lat_mean_ms=float(lat_ms.mean()),
+        lat_p50_ms=_percentile(lat_ms, 0.5),
+        lat_p99_ms=_percentile(lat_ms, 0.99),
+        lat_p999_ms=_percentile(lat_ms, 0.999),
+        mean_least_ms=float(least_ms.mean()),
+        p99_least_ms=_percentile(least_ms, 0.99),
+        p99_rise=_percentile(lat_ms, 0.995) / _percentile(lat_ms, 0.985),
+        bins={index_value(int(index)): int(counts[index]) for index in np.flatnonzero(counts)},
+    )
+
+
+def _sorted(sent: Sequence[Floats], streams: Sequence[_Stream]) -> Floats:
+    """Latencies of what was sent, and waits of what was not, sorted."""
+    every: Floats = np.sort(np.concatenate([*sent, *(stream.waited_ms for stream in streams)]))
+    return every
+
+
+def _percentile(lat_ms: Floats, quantile: float) -> float:
+    """Percentile by the rank that fio's own have."""
+    return float(lat_ms[max(1, math.ceil(quantile * len(lat_ms) - 1e-9)) - 1])
 
 
 def _windows(streams: Sequence[_Stream], runtime_ms: float) -> tuple[float, float]:
-    """Judge the windows of all jobs and directions together."""
-    due = [part for item in streams for part in (item.due_ms, item.unsent_ms)]
-    sent = [item.due_ms + item.late_ms for item in streams]
-    if not due:
-        return math.nan, math.nan
+    """Judge the windows of all jobs together."""
+    due = [part for stream in streams for part in (stream.due_ms, stream.unsent_ms)]
+    sent = [stream.due_ms + stream.late_ms for stream in streams]
     return rate_windows.windows(np.concatenate(due) / 1000, np.concatenate(sent) / 1000, runtime_ms / 1000)

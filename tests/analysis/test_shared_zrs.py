@@ -88,10 +88,11 @@ def test_one_disk_from_two_machines_is_no_finding_with_one_replicate(
     rows = a.comparisons[a.comparisons["workload"] == "read-qd1"]
     assert set(rows["verdict"]) == {"inconclusive"} and set(rows["pairing"]) == {"same-disk"}
     row = rows[rows["scope"] == "these disks"].iloc[0]
-    assert not row["ci_low"] <= 1 <= row["ci_high"]
-    (said,) = answers.answers(a)
-    assert "may or may not differ" in said and "measure 2 replicates or more" in said
-    assert "1 ratio can tell nothing, since the machines may differ as well" in a.ratios.alt
+    with load_sensitive():  # a rate at depth that is too low for these latencies may sit on a limit: no ratio
+        assert row["ci_high"] < 1 or row["ci_low"] > 1
+        (said,) = answers.answers(a)
+        assert "may or may not differ" in said and "measure 2 replicates or more" in said
+        assert "1 ratio can tell nothing, since the machines may differ as well" in a.ratios.alt
     assert a.percentile_ratios.empty
 
 

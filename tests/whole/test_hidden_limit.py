@@ -71,8 +71,8 @@ def test_cells_without_a_queue_keep_their_ratio(hidden: Analysis) -> None:
     least, most = played.as_seen(3.1 / 2.2, 2.2, hidden.trials, truth)
     drawn = played.analysis_as_drawn(hidden, truth).comparisons.query("scope == 'these disks'")
     (ratio,) = drawn.loc[drawn["workload"] == "read-qd1", "ratio"]  # intervals of two blocks hold much
-    assert ratio == pytest.approx(3.1 / 2.2, rel=0.1)
-    with load_sensitive():
+    with load_sensitive():  # a rate at depth that is too low for these latencies leaves no ratio
+        assert ratio == pytest.approx(3.1 / 2.2, rel=0.1)
         assert set(cells.loc[~cells["workload"].isin([*DEEP, "read-qd12"]), "label"]) == {"below cap"}
         for load in ("read-qd1", "read-qd3"):  # the noise of machines and disks is 1 %
             assert rows.loc[load, "ci_low"] < most * 1.02 and rows.loc[load, "ci_high"] > least / 1.02

@@ -45,8 +45,8 @@ def test_nobody_without_its_certificate_learns_anything_of_a_cluster() -> None:
         ]
         assert len(listening) >= 4  # scheduler and worker, each with its pages
         for address in listening:
-            assert address.ip == "127.0.0.1"
-            for page in ("json/identity.json", "info/main/workers.html", "health"):
+            assert address.ip == "127.0.0.1" and address.port != DASHBOARD[1]
+            for page in ("json/identity.json", "info/main/workers.html", "health", "metrics", "status"):
                 with pytest.raises(OSError):
                     urllib.request.urlopen(f"http://{address.ip}:{address.port}/{page}", timeout=5)
     finally:

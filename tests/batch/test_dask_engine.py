@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -15,7 +16,7 @@ import trustme
 
 from diskbook.base import client
 from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.batch import dask_cluster, loop
+from diskbook.batch import dask_cluster, dask_worker, loop
 from diskbook.batch.dask_cluster import Tls
 from diskbook.batch.dask_engine import DaskEngine, DaskTask
 from diskbook.batch.engine import Ending, EngineLostError
@@ -194,15 +195,17 @@ code, mended = dask_worker.code, pathlib.Path({mended!r})
 dask_worker.code = lambda code=code: code() if mended.exists() else "0.0.9 abc"
 """
 WITHOUT = "import sys\nsys.modules['diskbook'] = None\n"
+LIAR = """
+from diskbook.batch import dask_worker
+dask_worker.unfit = lambda asked: ""
+"""
+"""A worker with another secret that says that it is fit."""
 
 
 @pytest.fixture
 def misfits(place: Place, tmp_path: Path) -> Iterator[Path]:
-    """A worker with other code, and with another secret when that is mended, and one without diskbook."""
-    preloads = {
-        "other": OTHER.format(mended=str(tmp_path / "mended")),
-        "without": "import sys\nsys.modules['diskbook'] = None\n",
-    }
+    """A worker with other code, and with another secret when that is mended, one without diskbook, a liar."""
+    preloads = {"other": OTHER.format(mended=str(tmp_path / "mended")), "without": WITHOUT, "liar": LIAR}
     made = []
     for name, code in preloads.items():
         (tmp_path / f"{name}.py").write_text(code)
@@ -224,9 +227,10 @@ def refused(place: Place) -> str:
 def test_workers_that_cannot_work_are_named_and_late_ones_get_nothing(
     place: Place, engine: DaskEngine, misfits: Path
 ) -> None:
-    assert soon(lambda: len(engine._cluster.workers()) == 4)
+    assert soon(lambda: len(engine._cluster.workers()) == 5)
     said = refused(place)
-    assert said.count("worker tls://127.0.0.1:") == 2
+    assert said.count("worker tls://127.0.0.1:") == 3
+    assert "says that it is fit and cannot prove it: it lacks the signing secret of this batch" in said
     assert "has another diskbook (0.0.9 abc, not 0.1.0 " in said
     assert "lacks diskbook.batch: install diskbook there as here, with its extra 'cluster'" in said
     misfits.touch()
@@ -235,6 +239,16 @@ def test_workers_that_cannot_work_are_named_and_late_ones_get_nothing(
     assert engine.lanes == 3
     engine.program = ("-c", "print(1)")
     assert {ended(engine.start(item, None)).status for item in items(6, cloud="azure")} == {0}
+
+
+def test_a_worker_s_proof_holds_for_its_own_address_and_one_batch() -> None:
+    first, second = (dask_worker.challenge(None) for _ in range(2))
+    worker = SimpleNamespace(contact_address="tls://127.0.0.1:1")
+    reason, proof = dask_worker.fitness(first, worker)
+    assert reason == "" and dask_worker.is_proof(proof, first, "tls://127.0.0.1:1")
+    assert not dask_worker.is_proof(proof, first, "tls://127.0.0.1:2")
+    assert not dask_worker.is_proof(proof, second, "tls://127.0.0.1:1")
+    assert not dask_worker.is_proof(first.signature, first, "tls://127.0.0.1:1")
 
 
 def test_certificates_that_do_not_fit_and_a_scheduler_that_is_not_there_are_told_in_a_sentence(

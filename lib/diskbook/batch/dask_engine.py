@@ -253,15 +253,22 @@ class DaskEngine:
                 self._unfit[worker.address] = _why(answer)
 
     def _answer(self, address: str) -> str | Exception:
-        """Why a worker cannot work, by its own word or by the error of asking it."""
+        """Why a worker cannot work: by its own word, by the error of asking it, or for lack of a proof."""
         client = self._cluster.client
         with self._cluster.in_words():
             try:
-                answers = client.run(dask_worker.unfit, self._challenge, workers=[address], on_error="return")
+                answers = client.run(
+                    dask_worker.fitness, self._challenge, workers=[address], on_error="return"
+                )
             except AssertionError as error:  # Dask's own, of an error that cannot be sent
                 return error
-        answer: str | Exception = answers.get(address, OSError("it has gone"))
-        return answer
+        answer = answers.get(address, OSError("it has gone"))
+        if isinstance(answer, Exception):
+            return answer
+        reason, proof = answer if isinstance(answer, tuple) and len(answer) == 2 else ("", "")
+        if reason or dask_worker.is_proof(proof, self._challenge, address):
+            return str(reason)
+        return "says that it is fit and cannot prove it: it lacks the signing secret of this batch"
 
 
 def _offers(worker: Worker, need: Mapping[str, int]) -> bool:

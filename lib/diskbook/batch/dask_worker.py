@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import diskbook
 from diskbook.base import client
@@ -22,7 +22,7 @@ from diskbook.batch import process
 from diskbook.remote import address as addresses
 from diskbook.remote.objects import open_objects
 
-PURPOSE = "batch"
+PURPOSE, PROOF = "batch", "worker of a batch"
 MOST_LOG = 100_000
 """Characters of a run's log that the batch gets, from its end."""
 _POLL_S = 0.2
@@ -37,7 +37,8 @@ _ended: set[str] = set()  # starts that were stopped, some before they began her
 class Challenge:
     """What a worker has to be like: the batch's own code, its store, and the secret that signed this nonce.
 
-    The signature is an HMAC of random digits: it tells nobody the secret.
+    The signature is an HMAC of random digits: it tells nobody the secret. A worker answers with another one
+    (`fitness`).
     """
 
     code: str
@@ -73,6 +74,25 @@ def unfit(asked: Challenge) -> str:
     except DiskbookError as error:
         return f"cannot work: {error}"
     return ""
+
+
+def fitness(asked: Challenge, dask_worker: Any) -> tuple[str, str]:
+    """Return why this worker is unfit, and its proof that it is fit; one of them is empty.
+
+    Parameters
+    ----------
+    asked
+        The challenge of the batch.
+    dask_worker
+        This worker; Dask passes it by that name.
+    """
+    reason = unfit(asked)
+    return reason, "" if reason else client.sign(PROOF, asked.nonce, dask_worker.contact_address, code())
+
+
+def is_proof(proof: str, asked: Challenge, address: str) -> bool:
+    """Whether a proof was made for this challenge, with this client's secret, by the worker at an address."""
+    return client.is_signed(proof, PROOF, asked.nonce, address, asked.code)
 
 
 def run(asked: Challenge, program: Sequence[str], start: str, order: str) -> tuple[int, str]:

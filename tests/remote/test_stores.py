@@ -23,7 +23,7 @@ from diskbook.remote.address import Address
 from diskbook.remote.contents import MANIFEST, Folder
 from diskbook.remote.keep import keeping
 from diskbook.remote.lease import LeaseLostError
-from diskbook.remote.objects import LocalObjects, Objects, RemoteObjects, open_objects
+from diskbook.remote.objects import LocalObjects, NotAsStoredError, Objects, RemoteObjects, open_objects
 from diskbook.runs import stored
 from diskbook.store.run import Run, folder_of, open_run
 from support.emulated import soon
@@ -59,6 +59,16 @@ def test_a_run_comes_back_byte_for_byte(store: Address, run: Run, tmp_path: Path
     assert not any("PRIVATE" in str(objects_of(store).read(name)) for name in objects_of(store).names())
     assert (first.files, first.sent) == (6, 5)
     assert push.push(run.folder, store).sent == 0
+
+
+def test_no_more_is_read_of_an_object_than_it_may_have(store: Address) -> None:
+    objects = objects_of(store)
+    assert objects.create("x", b"abc") and objects.create("empty", b"")
+    assert [objects.read("x", 3), objects.read("x"), objects.read("empty", 0)] == [b"abc", b"abc", b""]
+    assert objects.read("empty") == b"" and not objects.create("x", b"ab")
+    for most in (0, 2):
+        with pytest.raises(NotAsStoredError, match=f"x has more than {most} bytes"):
+            objects.read("x", most)
 
 
 def test_every_command_that_takes_a_run_takes_its_address(store: Address, run: Run) -> None:

@@ -27,7 +27,7 @@ from diskbook.remote import address, fetch
 from diskbook.remote.address import Address
 from diskbook.scenario.model import Scenario
 from diskbook.store import run as store_runs
-from diskbook.store.run import Run
+from diskbook.store.run import Run, check_fetched
 
 _PARTITIONS = ds.partitioning(pa.schema([pa.field("scenario", pa.string())]), flavor="hive")
 _FORMAT = ds.ParquetFileFormat(
@@ -134,7 +134,9 @@ class View:
             self._read[table] = []
             for name in self.others:
                 try:
-                    folder = fetch.cached(self.store / name) if self.store else self.runs / name
+                    folder = (
+                        fetch.cached(self.store / name, check_fetched) if self.store else self.runs / name
+                    )
                     self._read[table].append(entries.read(Run(folder), [table]))
                 except DiskbookError as error:
                     self.left_out[name] = str(error)

@@ -22,7 +22,7 @@ from diskbook.remote import fetch, lease, record as records
 from diskbook.remote.address import Address
 from diskbook.remote.objects import Objects, open_objects
 from diskbook.remote.record import Entry, Record
-from diskbook.store.run import Run
+from diskbook.store.run import Run, check_fetched
 
 MIRRORED = ("comparisons", "runs")
 """Tables that are copied; trials and bins of a run are in its folder, which `diskbook fetch` brings."""
@@ -55,7 +55,7 @@ def rebuild(store: Address) -> tuple[dict[str, int], list[str]]:
     for name in objects.folders():
         try:
             complete = lease.read(open_objects(store / name)).state.complete
-            folder = fetch.cached(store / name)
+            folder = fetch.cached(store / name, check_fetched)
             if complete is not None:
                 for table, own in _write(Run(folder), complete.number, objects.replace).items():
                     rows[table] += own

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from diskbook.base import paths
+from diskbook.base import files as own_files, paths
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.base.files import write_atomic
 from diskbook.base.visible import visible
-from diskbook.remote import contents, lease, push
+from diskbook.remote import contents, lease, push, record as records
 from diskbook.remote.address import Address
 from diskbook.remote.objects import Objects, open_objects
 from diskbook.remote.record import LEDGER, Entry, State
 
+Check = Callable[[Path], None]
+"""Raises DiskbookError for a folder that is no run."""
 _AT_ONCE = 8
+_PART, _LOCK = ".diskbook-fetch-", ".lock"
 
 
 class AnotherRunError(DiskbookError):
     """The folder and the stored run of its name have grown apart."""
 
 
-def cached(address: Address) -> Path:
+def cached(address: Address, check: Check = lambda folder: None) -> Path:
     """Folder with a run as it was when it was last whole, fetched unless it is here already.
 
     Raises
     ------
     UsageError
         When there is no run of that address, or none that has ever been whole.
+    DiskbookError
+        When what is stored is damaged, or no run to `check`.
     """
     objects, state = _read(address)
     if state.complete is None:
@@ -42,11 +49,13 @@ def cached(address: Address) -> Path:
     place = hashlib.sha256(str(address.parent).encode()).hexdigest()[:16]
     folder = paths.CACHE / "runs" / place / f"{state.complete.number:08}" / address.name
     if not folder.exists():
-        _fetch(objects, state.complete.files, None, folder)
+        _fetch(objects, state.complete.files, None, folder, check)
     return folder
 
 
-def fetch(address: Address, folder: Path, unfinished: bool = False) -> bool:
+def fetch(
+    address: Address, folder: Path, unfinished: bool = False, check: Check = lambda folder: None
+) -> bool:
     """Bring a run into a folder, or one that is there up to date.
 
     Parameters
@@ -57,6 +66,8 @@ def fetch(address: Address, folder: Path, unfinished: bool = False) -> bool:
         Its folder; one that is there must be an earlier or later state of the same run.
     unfinished
         As far as it has come, also where it is not whole.
+    check
+        Called with the run's manifest, ledger and new files, before any of it gets into `folder`.
 
     Returns
     -------
@@ -69,6 +80,8 @@ def fetch(address: Address, folder: Path, unfinished: bool = False) -> bool:
         When there is no such run, or it is not whole and that was not asked for.
     AnotherRunError
         When the folder holds another run.
+    DiskbookError
+        When what is stored is damaged, or no run to `check`.
     """
     objects, state = _read(address)
     if not unfinished:
@@ -79,8 +92,8 @@ def fetch(address: Address, folder: Path, unfinished: bool = False) -> bool:
         files, ledger = dict(state.files), push.ledger_of(state, objects)
         files.pop(LEDGER, None)
     if folder.exists():
-        return _bring_up_to_date(objects, files, ledger, folder)
-    _fetch(objects, files, ledger, folder)
+        return _bring_up_to_date(objects, files, ledger, folder, check)
+    _fetch(objects, files, ledger, folder, check)
     return True
 
 
@@ -120,13 +133,43 @@ def _read(address: Address) -> tuple[Objects, State]:
     return objects, state
 
 
-def _fetch(objects: Objects, files: Mapping[str, Entry], ledger: bytes | None, folder: Path) -> None:
-    """Make a folder that is whole when it appears."""
+def left() -> list[Path]:
+    """Folders that fetches were writing in when they were killed."""
+    parents = [paths.runs_root(), *(paths.CACHE / "runs").glob("*/*")]
+    parts = (path for parent in parents for path in parent.glob(f"{_PART}*"))
+    return [path for path in parts if not path.is_symlink() and not own_files.is_locked(path / _LOCK)]
+
+
+@contextlib.contextmanager
+def _part_of(folder: Path) -> Iterator[Path]:
+    """Make a folder to fetch a run into, on the same file system, where `left` finds it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as part:
-        whole = Path(part, folder.name)
-        whole.mkdir()
+    place = paths.runs_root()
+    if not os.access(place, os.W_OK) or place.stat().st_dev != folder.parent.stat().st_dev:
+        place = folder.parent
+    busy = DiskbookError(f"another process fetches {folder.name}; try again")
+    with tempfile.TemporaryDirectory(dir=place, prefix=_PART) as part:
+        with own_files.locked(Path(part, _LOCK), busy):
+            whole = Path(part, folder.name)
+            whole.mkdir()
+            yield whole
+
+
+def _checked(whole: Path, address: Address, check: Check) -> None:
+    try:
+        check(whole)
+    except DiskbookError as error:
+        why = str(error).replace(str(whole), str(address))
+        raise DiskbookError(f"nothing of {address} was fetched: {why}") from None
+
+
+def _fetch(
+    objects: Objects, files: Mapping[str, Entry], ledger: bytes | None, folder: Path, check: Check
+) -> None:
+    """Make a folder that is whole when it appears."""
+    with _part_of(folder) as whole:
         _write(objects, files, ledger, whole)
+        _checked(whole, objects.address, check)
         try:
             whole.rename(folder)
         except OSError:
@@ -135,6 +178,8 @@ def _fetch(objects: Objects, files: Mapping[str, Entry], ledger: bytes | None, f
 
 
 def _write(objects: Objects, files: Mapping[str, Entry], ledger: bytes | None, folder: Path) -> None:
+    records.check_tree([*files, LEDGER] if ledger is not None else files, objects.address)
+
     def fetch_one(item: tuple[str, Entry]) -> None:
         path = folder / item[0]
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -146,7 +191,9 @@ def _write(objects: Objects, files: Mapping[str, Entry], ledger: bytes | None, f
         write_atomic(folder / LEDGER, ledger)
 
 
-def _bring_up_to_date(objects: Objects, files: dict[str, Entry], ledger: bytes | None, folder: Path) -> bool:
+def _bring_up_to_date(
+    objects: Objects, files: dict[str, Entry], ledger: bytes | None, folder: Path, check: Check
+) -> bool:
     """Replace what differs, when what is stored follows what is here."""
     own = contents.Folder(folder).entries()
     here = contents.ledger_of(folder)
@@ -163,10 +210,14 @@ def _bring_up_to_date(objects: Objects, files: dict[str, Entry], ledger: bytes |
         )
     if not changed and here == stored:
         return False
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as part:
-        _write(objects, changed, stored, Path(part))
+    records.check_tree({*own, *files, LEDGER}, objects.address)
+    with _part_of(folder) as part:
+        _write(objects, changed, stored, part)
+        if contents.MANIFEST not in changed:
+            shutil.copy2(folder / contents.MANIFEST, part)
+        _checked(part, objects.address, check)
         # The ledger last: it names what the others hold.
         for name in (*changed, LEDGER):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(str(Path(part, name)), str(folder / name))
+            shutil.move(str(part / name), str(folder / name))
     return True

@@ -30,6 +30,7 @@ from diskbook.remote.record import Kind, Record, State
 _LONGEST_S = 600.0  # of a lease; a sign of life may name any, and whoever may write there has written it
 LEASE_S = environment.seconds("DISKBOOK_LEASE_S", usual=60.0, most=_LONGEST_S)
 _AT_ONCE = 8
+_MOST_SIGN = 10_000  # bytes of a sign of life
 _LOOKS = 12  # times that a lease is looked at before its owner is taken for dead
 
 
@@ -61,7 +62,7 @@ class Log:
             name = records.name_of(self.state.number + 1)
             where = str(self.objects.address / name)
             try:
-                content = known.get(name) or self.objects.read(name)
+                content = known.get(name) or self.objects.read(name, records.MOST)
             except FileNotFoundError:
                 return
             self.state.add(records.read(content, where), content, where)
@@ -70,7 +71,8 @@ class Log:
         """All records that there are, read side by side."""
         names = sorted(self.objects.names(records.FOLDER))
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return dict(zip(names, pool.map(self.objects.read, names), strict=True))
+            contents = pool.map(lambda name: self.objects.read(name, records.MOST), names)
+            return dict(zip(names, contents, strict=True))
 
 
 @dataclass
@@ -188,11 +190,11 @@ def _wait_for_death(log: Log) -> None:
 def _look(log: Log) -> tuple[tuple[int, bytes], float]:
     """What changes while the owner lives, and the length of its lease."""
     try:
-        sign = log.objects.read(_sign(log.state.token))
+        sign = log.objects.read(_sign(log.state.token), _MOST_SIGN)
         lease_s = float(json.loads(sign)["lease_s"])
     except FileNotFoundError:
         sign, lease_s = b"", LEASE_S
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         lease_s = LEASE_S
     return (log.state.number, sign), min(max(lease_s, 0.1), _LONGEST_S)
 

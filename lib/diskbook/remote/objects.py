@@ -9,17 +9,23 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any, Protocol
 
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.base.files import write_atomic
+from diskbook.base.unpack import WHOLE
 from diskbook.remote.address import Address
 from diskbook.remote.patience import PATIENCE_S, Passing, patiently
 
 _CONNECT_S, _READ_S = 10, 60
 _PACKAGES = {"abfs": "adlfs", "abfss": "adlfs", "s3": "s3fs"}
+
+
+class NotAsStoredError(DiskbookError):
+    """An object is larger than it may be, or no plain file."""
 
 
 class Objects(Protocol):
@@ -33,8 +39,16 @@ class Objects(Protocol):
     def folders(self) -> list[str]:
         """Names of the folders right below, but hidden ones: of a store its runs."""
 
-    def read(self, name: str) -> bytes:
-        """Content of an object; FileNotFoundError where there is none."""
+    def read(self, name: str, most: int = WHOLE) -> bytes:
+        """Content of an object of at most so many bytes.
+
+        Raises
+        ------
+        FileNotFoundError
+            When there is none.
+        NotAsStoredError
+            When it is larger, or no plain file.
+        """
 
     def create(self, name: str, content: bytes) -> bool:
         """Make an object; False where one of that name has other content, which stays as it is."""
@@ -76,10 +90,17 @@ class LocalObjects:
             there = self._root.iterdir() if self._root.is_dir() else ()
             return sorted(path.name for path in there if path.is_dir() and path.name[0] != ".")
 
-    def read(self, name: str) -> bytes:
-        """See `Objects`."""
+    def read(self, name: str, most: int = WHOLE) -> bytes:
+        """See `Objects`; a pipe is not waited for, and a link not followed."""
         with self._in_words(name):
-            return (self._root / name).read_bytes()
+            if (self._root / name).is_symlink():
+                raise _not_plain(self.address / name)
+            number = os.open(self._root / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+            with open(number, "rb") as file:
+                info = os.fstat(number)
+                if not stat.S_ISREG(info.st_mode):
+                    raise _not_plain(self.address / name)
+                return _limited(file.read(min(most, info.st_size) + 1), most, self.address / name)
 
     def create(self, name: str, content: bytes) -> bool:
         """See `Objects`; a name is linked to a file that is whole and on the disk."""
@@ -94,8 +115,13 @@ class LocalObjects:
                 try:
                     os.link(part.name, path)
                 except FileExistsError:
-                    return path.read_bytes() == content
+                    return self._has(name, content)
         return True
+
+    def _has(self, name: str, content: bytes) -> bool:
+        with contextlib.suppress(NotAsStoredError):
+            return self.read(name, len(content)) == content
+        return False
 
     def replace(self, name: str, content: bytes) -> None:
         """See `Objects`."""
@@ -113,6 +139,8 @@ class LocalObjects:
             raise DiskbookError(
                 f"{self.address / name}: {error.strerror}; what was stored until then is whole: mend that"
             ) from error
+        except RecursionError:
+            raise DiskbookError(f"{self.address / name} has folders nested too deeply; remove them") from None
 
 
 class RemoteObjects:
@@ -137,9 +165,19 @@ class RemoteObjects:
         )
         return sorted(name for name in names if name[0] != ".")
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, most: int = WHOLE) -> bytes:
         """See `Objects`."""
-        content: bytes = self._ask(name, lambda: self._system.cat_file(f"{self._root}/{name}"))
+        content = self._ask(name, lambda: self._first(name, most + 1))
+        return _limited(content, most, self.address / name)
+
+    def _first(self, name: str, size: int) -> bytes:
+        """Return the first bytes of an object; stores have no range that begins in an empty one."""
+        try:
+            content: bytes = self._system.cat_file(f"{self._root}/{name}", start=0, end=size)
+        except Exception as error:
+            if "InvalidRange" not in str(error):
+                raise
+            return b""
         return content
 
     def create(self, name: str, content: bytes) -> bool:
@@ -167,13 +205,23 @@ class RemoteObjects:
 
     def _is_same(self, name: str, content: bytes) -> bool:
         try:
-            there: bytes = self._system.cat_file(f"{self._root}/{name}")
+            there = self._first(name, len(content) + 1)
         except FileNotFoundError:
             raise Passing(f"{name} is said to exist, and does not") from None
         return hashlib.sha256(there).digest() == hashlib.sha256(content).digest()
 
     def _ask(self, name: str, do: Any) -> Any:
         return patiently(do, str(self.address / name) if name else str(self.address), self._patience_s)
+
+
+def _not_plain(address: Address) -> NotAsStoredError:
+    return NotAsStoredError(f"{address} is not a plain file; restore it")
+
+
+def _limited(content: bytes, most: int, address: Address) -> bytes:
+    if len(content) > most:
+        raise NotAsStoredError(f"{address} has more than {most} bytes, which is too large; restore it")
+    return content
 
 
 def _file_system(address: Address) -> tuple[Any, str]:

@@ -160,12 +160,12 @@ def read(objects: Objects, name: str, entry: Entry) -> bytes:
     Raises
     ------
     DiskbookError
-        When it is missing, or its hash is another.
+        When it is missing or larger, or its hash is another.
     """
     place = records.place_of(name, entry)
     for _ in range(_READS):
         try:
-            content = objects.read(place)
+            content = objects.read(place, entry.size)
         except FileNotFoundError:
             raise DiskbookError(f"{objects.address / place} is missing; restore it") from None
         if entry.fits(content):

@@ -15,6 +15,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.cloud import connect
 from diskbook.emulator import folders, lifecycle
 from diskbook.own_hosts import stage as own_hosts
+from diskbook.remote import fetch
 from diskbook.runs import scratch_folders, stages
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
@@ -135,6 +136,6 @@ def _age_s(state: Path) -> float:
 
 
 def _scratch() -> Iterator[Leftover]:
-    """Folders that Jupyter wrote in, of processes that were killed."""
-    for path in scratch_folders.left():
+    """Folders that killed processes wrote in: Jupyter's, and those of fetches."""
+    for path in [*scratch_folders.left(), *fetch.left()]:
         yield Leftover(f"temporary folder {path}", True, partial(shutil.rmtree, path, True))

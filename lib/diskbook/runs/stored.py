@@ -60,7 +60,7 @@ def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tu
     """
     place = addresses.run(text)
     folder = (target or runs.runs_root()) / place.name
-    changed = fetching.fetch(place, folder, unfinished)
+    changed = fetching.fetch(place, folder, unfinished, runs.check_fetched)
     if changed and (why := own_catalogue.join_finished(Run(folder.absolute()))):
         print(f"diskbook: {why}", file=sys.stderr)
     return runs.open_run(folder.absolute()), changed
@@ -165,8 +165,8 @@ def bring(place: Address, folder: Path) -> State:
     if folder.exists() and contents.ledger_of(folder).startswith(pushing.ledger_of(state, objects)):
         return state
     try:
-        fetching.fetch(place, folder, unfinished=True)
+        fetching.fetch(place, folder, True, runs.check_fetched)
     except fetching.AnotherRunError:
         shutil.rmtree(folder)
-        fetching.fetch(place, folder, unfinished=True)
+        fetching.fetch(place, folder, True, runs.check_fetched)
     return state

@@ -284,7 +284,8 @@ def open_run(name: str | Path) -> Run:
     DiskbookError
         When the folder is damaged or foreign, or has a link in it.
     """
-    folder = fetch.cached(address.run(str(name))) if address.is_address(name) else folder_of(name)
+    is_address = address.is_address(name)
+    folder = fetch.cached(address.run(str(name)), check_fetched) if is_address else folder_of(name)
     if not folder.is_dir():
         known = [path.parent.name for path in runs_root().glob("*/manifest.json")]
         raise unknown("run", str(name), known)
@@ -292,6 +293,14 @@ def open_run(name: str | Path) -> Run:
     run = Run(folder)
     run.manifest  # noqa: B018  raises when the folder is not one of ours
     return run
+
+
+def check_fetched(folder: Path) -> None:
+    """Raise DiskbookError where what was fetched has no manifest or ledger of the run that it is named for."""
+    run = Run(folder)
+    if run.manifest["run"] != run.name:
+        raise DiskbookError(f"{folder} holds the run {str(run.manifest['run'])!r}: restore its manifest")
+    run.ledger()
 
 
 def check_no_links(folder: Path) -> None:

@@ -170,7 +170,7 @@ def test_an_update_that_is_not_valid_changes_nothing(store: Address, tmp_path: P
     with pytest.raises(DiskbookError, match="is not a manifest of this workbook"):
         stored.fetch(str(store / NAME))
     assert contents(run.folder) == FILES
-    assert os.listdir(runs.runs_root()) == [NAME]
+    assert list(runs.runs_root().iterdir()) == [run.folder]
 
 
 KILLED = """

@@ -237,13 +237,39 @@ def test_a_damaged_manifest_keeps_its_group_until_it_expires(cloud: Clients, pla
     try:
         a_group(cloud, "of-damaged", tags_of("damaged", client=own(place)))
         assert listed()["of-damaged"] == (
-            "until it expires: the manifest of its run is damaged or was not written here",
+            "until it expires: the manifest of its run is damaged, was not written here, or is older than "
+            "the newest; 'diskbook sweep --delete --group NAME' deletes it",
             False,
         )
         a_group(cloud, "of-damaged", tags_of("damaged", hours=-1, client=own(place)), disks=0)
         assert swept()[1] == [] and groups(cloud) == []
     finally:
         (folder.folder / "manifest.json").write_text(whole)
+
+
+def test_an_older_manifest_deletes_no_group_that_was_kept(cloud: Clients, place: Path) -> None:
+    group = name_of("kept-later")
+    run = a_run("kept-later", kept=False)
+    manifest = run.folder / "manifest.json"
+    before = [manifest.read_bytes()]  # without a group
+    row = {"name": group, "deleted_utc": None, "expires_utc": in_hours(12)}
+    run.update_manifest(resource_groups=[row])
+    before.append(manifest.read_bytes())
+    session.record_kept(run, keep=True)
+    a_group(cloud, group, tags_of("kept-later", client=own(place)))
+    assert listed()[group] == ("kept until it expires", False)
+    newest = manifest.read_bytes()
+    for older in before:
+        manifest.write_bytes(older)
+        assert not listed()[group][1] and swept() == ([], [])
+        with pytest.raises(DiskbookError, match="is older than the newest"):
+            run.check_signed()
+    assert groups(cloud) == [group]
+    manifest.write_bytes(newest)
+    assert listed()[group] == ("kept until it expires", False)
+    manifest.write_bytes(before[0])
+    assert sweep_runs.remove(sweep_runs.find(None, EMULATOR, group), print) == []  # a person named it
+    assert groups(cloud) == []
 
 
 def test_a_run_that_hangs_on_beyond_its_expiry_loses_its_group(cloud: Clients, place: Path) -> None:

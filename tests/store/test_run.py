@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.base import client
+from diskbook.base import client, revisions
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.store import raw, run as runs
 from support.manifests import MINIMAL
@@ -150,6 +150,52 @@ def test_a_copy_by_another_name_is_not_the_run(folder: runs.Run) -> None:
     elsewhere = folder.folder.parent / "elsewhere" / "one"
     shutil.move(folder.folder, elsewhere)
     assert runs.Run(elsewhere).is_signed  # a folder may be moved
+
+
+def test_an_older_manifest_that_is_put_back_is_refused(folder: runs.Run) -> None:
+    path = folder.folder / "manifest.json"
+    older = path.read_bytes()
+    folder.update_manifest(kept=True)
+    newest = path.read_bytes()
+    path.write_bytes(older)
+    for _ in range(2):
+        assert not folder.is_signed
+        with pytest.raises(DiskbookError, match="is older than the newest that was written for this run"):
+            folder.check_signed()
+        folder.update_manifest(more=1)  # which does not sign it
+        path.write_bytes(older)
+    path.write_bytes(newest)
+    folder.check_signed()
+
+
+def test_a_new_run_in_a_folder_that_was_removed_goes_on_counting(folder: runs.Run) -> None:
+    folder.update_manifest(kept=True)
+    older = (folder.folder / "manifest.json").read_bytes()
+    shutil.rmtree(folder.folder)
+    made = runs.create("one")
+    made.write_manifest({**MINIMAL, "run": "one"})
+    made.check_signed()
+    (folder.folder / "manifest.json").write_bytes(older)
+    assert not made.is_signed
+
+
+@pytest.mark.parametrize("note", [None, b"", b"nonsense"])
+def test_a_note_that_is_lost_stops_no_run(folder: runs.Run, note: bytes | None) -> None:
+    folder.update_manifest(kept=True)
+    shutil.rmtree(client.home() / "revisions")
+    if note is not None:
+        (client.home() / "revisions").mkdir()
+        revisions._note_of(folder.folder).write_bytes(note)
+    folder.check_signed()
+    folder.update_manifest(kept=False)
+    assert folder.is_signed and revisions.newest(folder.folder) == 3
+
+
+def test_many_writers_leave_the_newest_manifest(folder: runs.Run) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: folder.update_manifest(extra=number), range(40)))
+        assert all(pool.map(lambda _: folder.is_signed, range(8)))
+    assert folder.manifest["revision"] == revisions.newest(folder.folder) == 41
 
 
 def test_a_manifest_written_before_there_were_signatures_is_read(folder: runs.Run) -> None:

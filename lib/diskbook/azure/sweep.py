@@ -27,7 +27,8 @@ WORKERS = 8
 _WHY_KEPT = {
     RunState.LIVE: "live",
     RunState.KEPT: "kept until it expires",
-    RunState.UNREADABLE: "until it expires: the manifest of its run is damaged or was not written here",
+    RunState.UNREADABLE: "until it expires: the manifest of its run is damaged, was not written here, or is "
+    "older than the newest; 'diskbook sweep --delete --group NAME' deletes it",
 }
 _ELSEWHERE = "not made by you on this computer: only 'diskbook sweep --delete --group {group}' deletes it"
 
@@ -151,9 +152,10 @@ def _group_of(clients: Clients, resource: object, runs: Path) -> Group | None:
         return Group(name, label, why, False, holds)
     own = session.is_own_group(tags, runs, clients.cloud.subscription, name)
     state, goes = judge(name, label, own, runs, datetime.now(UTC))
+    may_be_named = goes or not own or state == _WHY_KEPT[RunState.UNREADABLE]
     if resource.properties.provisioning_state == "Deleting":  # type: ignore[attr-defined]
         state += ", being deleted"
-    return Group(name, label, state, goes, holds, may_be_named=goes or not own)
+    return Group(name, label, state, goes, holds, may_be_named=may_be_named)
 
 
 def _time(text: str) -> datetime | None:

@@ -96,7 +96,7 @@ class LocalObjects:
             if (self._root / name).is_symlink():
                 raise _not_plain(self.address / name)
             number = os.open(self._root / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-            with open(number, "rb") as file:
+            with os.fdopen(number, "rb") as file:
                 info = os.fstat(number)
                 if not stat.S_ISREG(info.st_mode):
                     raise _not_plain(self.address / name)

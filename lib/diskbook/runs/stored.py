@@ -61,6 +61,8 @@ def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tu
     place = addresses.run(text)
     folder = (target or runs.runs_root()) / place.name
     changed = fetching.fetch(place, folder, unfinished, runs.check_fetched)
+    if changed:
+        Run(folder).note_fetched()
     if changed and (why := own_catalogue.join_finished(Run(folder.absolute()))):
         print(f"diskbook: {why}", file=sys.stderr)
     return runs.open_run(folder.absolute()), changed
@@ -169,4 +171,5 @@ def bring(place: Address, folder: Path) -> State:
     except fetching.AnotherRunError:
         shutil.rmtree(folder)
         fetching.fetch(place, folder, True, runs.check_fetched)
+    Run(folder).note_fetched()
     return state

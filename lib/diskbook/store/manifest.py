@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from diskbook.base import unpack
 from diskbook.base.errors import DiskbookError
@@ -68,6 +68,7 @@ class _Manifest(BaseModel):
 
     model_config = _STRICT
     run: str
+    revision: Annotated[int, Field(ge=0)] = 0
     created_utc: _Time
     provenance: str
     cloud: str

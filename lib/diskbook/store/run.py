@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from diskbook import load
-from diskbook.base import client, files, paths, unpack
+from diskbook.base import client, files, paths, revisions, unpack
 from diskbook.base.errors import DiskbookError, UsageError, unknown
 from diskbook.base.files import write_atomic
 from diskbook.remote import address, fetch
@@ -33,6 +33,8 @@ SCHEMA = manifests.SCHEMA
 HEADLINE_FILE = "headline.txt"
 """Answer of a run in one sentence, where its analysis has one besides its comparisons."""
 SIGNATURE = client.SIGNATURE
+REVISION = "revision"
+"""Key of a run's manifest: how often this client has signed it."""
 _replicates = threading.Lock()
 _CUT = "...cut short"  # ends a ledger line that was not written whole
 
@@ -89,8 +91,14 @@ class Run:
 
     @property
     def is_signed(self) -> bool:
-        """Whether this client wrote the manifest as it stands, for a run of this name."""
-        return client.is_signed_manifest(self.manifest, self.name)
+        """Whether this client wrote the manifest as it stands, for a run of this name, and none later."""
+        return not self._is_older and client.is_signed_manifest(self.manifest, self.name)
+
+    @property
+    def _is_older(self) -> bool:
+        """Whether this client has signed a newer manifest for this folder than the one that lies in it."""
+        newest = revisions.newest(self.folder)  # read first: a manifest is written before it is noted
+        return int(self.manifest.get(REVISION, 0)) < newest
 
     def check_signed(self) -> None:
         """Make sure that the manifest is this client's own word, before anything is done on it.
@@ -108,6 +116,12 @@ class Run:
                     f"whether run {self.name} was begun by you cannot be told, because the secret of this "
                     f"client is missing: restore {missing}{remedy}"
                 )
+            if client.is_signed_manifest(self.manifest, self.name):
+                raise DiskbookError(
+                    f"{self.folder / 'manifest.json'} is older than the newest that was written for this run "
+                    "here, so nothing is created, sent or deleted on its word: put that back; 'diskbook "
+                    "sweep --delete --group NAME' deletes a resource group that is named"
+                )
             raise DiskbookError(
                 f"run {self.name} was not begun by you on this computer, or its manifest or name has been "
                 "changed: nothing is created, sent or deleted on its word; tables, why, figures and report "
@@ -117,9 +131,21 @@ class Run:
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replace the manifest as a whole: a new one is signed, one that was not signed stays so."""
         content = {key: value for key, value in manifest.items() if key != SIGNATURE}
-        if not (self.folder / "manifest.json").exists() or self.is_signed:
-            content[SIGNATURE] = client.sign(*client.manifest_words(content))
+        if (self.folder / "manifest.json").exists() and not self.is_signed:
+            self._write_manifest(content)
+            return
+        with revisions.following(self.folder, content.get(REVISION, 0)) as revision:
+            content[REVISION] = revision
+            signature = client.sign(*client.manifest_words(content))
+            self._write_manifest({**content, SIGNATURE: signature})
+
+    def _write_manifest(self, content: dict[str, Any]) -> None:
         self.write("manifest.json", json.dumps(content, indent=1, sort_keys=False) + "\n")
+
+    def note_fetched(self) -> None:
+        """Take the manifest that was fetched from a store for the newest, if this client signed it."""
+        if client.is_signed_manifest(self.manifest, self.name):
+            revisions.note(self.folder, self.manifest.get(REVISION, 0))
 
     def write(self, name: str, content: str | bytes) -> None:
         """Write a file of the run folder, whole or not at all.
@@ -296,7 +322,7 @@ def open_run(name: str | Path) -> Run:
 
 
 def check_fetched(folder: Path) -> None:
-    """Raise DiskbookError where what was fetched has no manifest or ledger of the run that it is named for."""
+    """Raise DiskbookError where a fetched folder lacks a valid manifest of its name, or has a bad ledger."""
     run = Run(folder)
     if run.manifest["run"] != run.name:
         raise DiskbookError(f"{folder} holds the run {str(run.manifest['run'])!r}: restore its manifest")

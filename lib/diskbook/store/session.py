@@ -39,7 +39,7 @@ class RunState(Enum):
     LIVE = "live"  # a process works on it
     KEPT = "kept"  # its machines were left standing on purpose, or are used from notebooks by hand
     ENDED = "ended"  # it was to tear itself down, and no process is left that would
-    UNREADABLE = "unreadable"  # its manifest is damaged, or was not written here
+    UNREADABLE = "unreadable"  # its manifest is damaged, was not written here, or is older than the newest
     ABSENT = "absent"  # no run here has such a group
 
 
@@ -209,7 +209,8 @@ def run_state(run: Run, group: str) -> RunState:
         manifest, signed = run.manifest, run.is_signed
     except DiskbookError:
         return RunState.UNREADABLE
-    if group.lower() not in (row["name"].lower() for row in manifest["resource_groups"]):
+    named = (row["name"].lower() for row in manifest["resource_groups"])
+    if signed and group.lower() not in named:
         return RunState.ABSENT
     if is_worked_on(run):
         return RunState.LIVE

@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from diskbook.base.pseudonyms import GIVEN, Pseudonyms, is_pseudonym, spellings
+from diskbook.base.pseudonyms import GIVEN, KINDS, Pseudonyms, is_pseudonym, kind_of, spellings
 from diskbook.base.scrub import Scrubber
 
 WORDS = ("westeurope", "Standard_D4as_v4", "Premium_LRS", "ubuntu-24_04-lts")
@@ -144,7 +144,71 @@ def test_the_same_original_has_the_same_pseudonym_under_one_key_alone() -> None:
     assert upper.lower() == first.url(url).lower() and upper != first.url(url)
     named = first.json({"resourceGroup": "Contoso-RG"})["resourceGroup"]
     assert named == first.url(url).rpartition("/")[2]
-    assert first.names.kinds[named] == "resourcegroups"
+    assert first.names.kinds[named] == "resource group"
+
+
+@pytest.mark.parametrize("learn", [
+    lambda s, x: s.json({"userName": x}),
+    lambda s, x: s.json({"tags": {"team": x}}),
+    lambda s, x: s.json({"foo": x}),
+    lambda s, x: s.url(f"/subscriptions/{x}/foo"),
+    lambda s, x: s.headers({"X-Any": x}),
+    lambda s, x: s.headers({x: "1"}),
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["anna", "Anna Schmidt", "anna-schmidt"])
+def test_what_was_replaced_once_is_replaced_everywhere(
+    learn: Callable[[Scrubber, str], Any], name: str
+) -> None:
+    scrubber = Scrubber(Pseudonyms(b"key"), WORDS)
+    learn(scrubber, name)
+    later = Scrubber(Pseudonyms(b"key"), WORDS)  # of another process, which has the pseudonyms alone
+    later.names.kinds |= scrubber.names.kinds
+    for each in (scrubber, later):
+        texts = [
+            each.prose(f"The disk is locked by {name}. Ask '{name}', or owner={name}; {name.upper()} knows"),
+            json.dumps(each.json({"location": name, "message": f"{name}: no quota in westeurope", name: 1})),
+            each.url(f"/subscriptions/s/{quote(name)}/x?$filter=name eq {quote(name)}"),
+        ]
+        assert name.casefold() not in " ".join(texts).casefold().replace("%20", " ")
+        assert "The disk is locked by" in texts[0] and "no quota in westeurope" in texts[1]
+
+
+def test_the_parts_of_a_user_s_name_are_replaced_too() -> None:
+    scrubber = Scrubber(Pseudonyms(b"key"), WORDS)
+    scrubber.json({"createdBy": "anna.schmidt@contoso.example", "displayName": "Anna Maria Lee"})
+    text = scrubber.prose("Schmidt of contoso asked Anna and Lee; in westeurope it failed")
+    assert re.sub(GIVEN, "?", text) == "? of ? asked ? and ?; in westeurope it failed"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_kind_says_nothing_of_where_an_original_stood(place: str) -> None:
+    closed = {kind for kind, _ in KINDS}
+    for secret in SECRETS.values():
+        scrubber = Scrubber(Pseudonyms(b"key"), WORDS)
+        PLACES[place](scrubber, secret)
+        scrubber.url(f"/foo/{secret}/contoso-proxy/x")
+        scrubber.headers({f"X-{secret}": "x", "X-Contoso-Proxy": "anna"})
+        scrubber.json({secret: "value-1", "contosoKey": {"contosoName": "value-2"}})
+        assert set(scrubber.names.kinds.values()) <= closed
+    assert kind_of("X-Contoso-Proxy") == "value" and {kind_of(kind) for kind in closed} == closed
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        ("subscriptions", "subscription"),
+        ("tenantId", "tenant"),
+        ("resourceGroups", "resource group"),
+        ("adminUsername", "user"),
+        ("virtualmachines", "machine"),
+        ("privateIPAddress", "address"),
+        ("user-agent", "header"),
+        ("x-ms-request-id", "id"),
+        ("ipConfigurations", "network"),
+    ],
+)
+def test_a_kind_is_known_by_azure_s_own_words(place: str, kind: str) -> None:
+    assert kind_of(place) == kind
 
 
 def test_shapes_are_kept() -> None:

@@ -19,6 +19,7 @@ import pytest
 from azure.core.exceptions import AzureError
 from azure.core.rest import HttpRequest
 
+from diskbook.azure import recording
 from diskbook.azure.clients import Clients
 from diskbook.azure.retry import ScaledTransport
 from diskbook.base.errors import DiskbookError, UsageError
@@ -155,6 +156,30 @@ def test_a_name_that_is_learned_late_is_replaced_in_earlier_messages(run: Run) -
     run.update_manifest(resource_groups=[{"name": "fabrikam", "deleted_utc": None}])
     text = contents(record.pack(run).path)
     assert "fabrikam" not in text and "is locked" in text
+
+
+def test_what_one_exchange_teaches_is_replaced_in_all_and_no_kind_names_anybody(run: Run) -> None:
+    """Also of a record whose kinds are what they were before there was a closed list of them."""
+    tenant, name = "9b2d7a3c-0000-4f00-a000-123456789abc", "anna"
+    run.update_manifest(scenario={**run.manifest["scenario"], "title": f"asked by {name}"})
+    record.begin(run)
+    made = recording.scrubber_of(run).names.give(name, "userName")
+    rows: list[dict[str, Any]] = [
+        {"method": "GET", "message": f"the disk is locked by {name}"},
+        {"method": "GET", "answer": {"userName": made}, "replaced": {made: tenant}, "names": []},
+        {
+            "method": "GET",
+            "replaced": {"x-0123456789": "x-contoso-proxy"},
+            "url": f"/a/{tenant}/x-0123456789",
+        },
+        {"method": "GET", "message": f"{name.title()} has no quota"},
+    ]
+    for row in rows:
+        run.append_bytes("arm.jsonl.gz", gzip.compress(json.dumps(row).encode() + b"\n"))
+    pack = record.pack(run)
+    text = contents(pack.path) + pack.words.partition("\n")[2]
+    assert not [each for each in (name, tenant, "contoso") if each in text.casefold()]
+    assert "the disk is locked by" in text and "has no quota" in text
 
 
 def test_names_of_a_companys_network_are_replaced(run: Run) -> None:

@@ -52,8 +52,7 @@ class Recorder:
             names = self._scrubber.names
             clean = scrubbed(row, self._scrubber)
             new = {name: kind for name, kind in names.kinds.items() if name not in self._listed}
-            listed = {"replaced": new, "names": sorted(names.known - self._listed)}
-            line = json.dumps({**clean, **listed}, separators=(",", ":")) + "\n"
+            line = json.dumps({**clean, "replaced": new}, separators=(",", ":")) + "\n"
             self._run.append_bytes(FILE, gzip.compress(line.encode(), mtime=0))
             self._listed |= new.keys()
 

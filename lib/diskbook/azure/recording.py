@@ -21,7 +21,11 @@ from diskbook.store.run import Run
 
 _USUAL = ("Microsoft.Network", "default", "AzureBastionSubnet")
 """Names of networks that say nothing of whose they are."""
-_OTHER_WORDS = ("diskbook", "vCPUs", "vCPU", "azure-mgmt-compute", "sha256", "x64", "Arm64")
+_OTHER_WORDS = (
+    *("diskbook", "vCPUs", "vCPU", "azure-mgmt-compute", "sha256", "x64", "Arm64"),
+    *("Microsoft", "Compute", "Network", "Storage", "Resources"),  # parts of Azure's types
+    *("disks", "net", "nsg", "ssh", "ip", "primary", "unknown"),  # names that every run gives
+)
 
 
 def scrubber_of(run: Run) -> Scrubber:

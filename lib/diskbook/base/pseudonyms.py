@@ -24,8 +24,42 @@ GIVEN = re.compile(
     re.IGNORECASE,
 )
 """A pseudonym, or what stands in place of a secret that was recognised by its form."""
+KINDS = (
+    ("secret", "secret|pass|token|credential|cookie|certificate|signature|authori[sz]ation|key|custom_?data"),
+    ("header", "header|agent|etag"),
+    ("subscription", "subscription"),
+    ("tenant", "tenant|directory"),
+    ("resource group", "resource_?group|bastion_?group"),
+    ("user", "user|owner|principal|mail|login|author|person|account|created_?by|display_?name"),
+    ("machine", "machine|computer|vm"),
+    ("disk", "disk|volume"),
+    ("network", "network|subnet|bastion|security_?(group|rule)|ip_?config"),
+    ("address", "address|prefix|(^|_)ip|ssh_source"),
+    ("host", "host|server|gateway|domain"),
+    ("run", "run"),
+    ("tag", "tag"),
+    ("message", "message"),
+    ("URL", "url|path|location|link|endpoint"),
+    ("body", "body"),
+    ("name", "name"),
+    ("id", "id$|guid|operation|correlation"),
+    ("value", ""),
+)
+"""All kinds of originals, each with a pattern for the JSON key, header or part of a path that one stood at.
+
+Such a key may itself name somebody, so only the kind is kept of it.
+"""
 _LEAST = 3  # characters; what is shorter would hide ordinary words and numbers
 _LEAST_WITHIN = 6  # the same within a longer word
+
+
+@functools.lru_cache(maxsize=4096)
+def kind_of(place: str) -> str:
+    """Return the kind of an original, from `KINDS`, by the name of the place that it stood at."""
+    if any(place == kind for kind, _ in KINDS):
+        return place
+    spaced = re.sub(r"[ -]", "_", place)
+    return next(kind for kind, within in KINDS if re.search(within, spaced, re.IGNORECASE))
 
 
 def is_pseudonym(text: str) -> bool:
@@ -44,9 +78,7 @@ class Pseudonyms:
     Attributes
     ----------
     kinds
-        Each pseudonym that was given, with what it stands for, in words: "password", "resourceGroups".
-    known
-        Pseudonyms of names and secrets, which are replaced as words of a sentence too.
+        Each pseudonym that was given, with the kind of what it stands for: "user", "resource group".
     """
 
     def __init__(self, key: bytes) -> None:
@@ -54,30 +86,38 @@ class Pseudonyms:
         self._within: dict[str, str] = {}  # what is looked for within words, each spelling with its pseudonym
         self._pattern: re.Pattern[str] | None = None
         self.kinds: dict[str, str] = {}
-        self.known: set[str] = set()
 
-    def give(self, original: str, kind: str, *, known: bool = False) -> str:
-        """Return the pseudonym of an original, and record its kind; a pseudonym stays as it is."""
+    def give(self, original: str, place: str) -> str:
+        """Return the pseudonym of an original, and record its kind; a pseudonym stays as it is.
+
+        Parameters
+        ----------
+        original
+            What is to be replaced, here and wherever else it stands; of a user's name also each part.
+        place
+            A kind, or the name of the place that it stood at (`kind_of`).
+        """
         if not original or is_pseudonym(original):
             return original
-        made = self._made(original)
+        made, kind = self._made(original), kind_of(place)
         self.kinds.setdefault(made.lower(), kind)
-        if known:
-            self.known.add(made.lower())
+        if kind == "user":
+            for part in re.split(r"[^\w]+|_", original):
+                self.kinds.setdefault(self._made(part).lower(), kind)
         return made
 
-    def keep_out(self, original: str, kind: str) -> None:
+    def keep_out(self, original: str, place: str) -> None:
         """Have an original replaced within other words too, and as base64, in URLs, in JSON and in hex."""
         if len(original) < _LEAST or is_pseudonym(original):
             return
-        made = self.give(original, kind, known=True)
+        made = self.give(original, place)
         if len(original) >= _LEAST_WITHIN and original.casefold() not in self._within:
             self._within |= {spelling.casefold(): made for spelling in spellings(original)}
             self._pattern = None
 
     def is_known(self, word: str) -> bool:
-        """Whether a word is a name or a secret that was replaced, now or on record."""
-        return len(word) >= _LEAST and self._made(word).lower() in self.known
+        """Whether a word was replaced somewhere, now or on record."""
+        return len(word) >= _LEAST and self._made(word).lower() in self.kinds
 
     def without_known(self, text: str) -> str:
         """Replace all that `keep_out` was given, wherever it stands in a text."""

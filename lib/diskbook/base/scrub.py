@@ -35,11 +35,11 @@ _PROSE = re.compile(
 _PLAIN = re.compile(
     r"""
     access(tier)? | aggregation(type)? | (private|public)?(ip)?(allocation(method)?|addressversion) | caching
-    | private(ipallocationmethod|ipaddressversion) | api-version | architecture | article | bypass | changed
-    | cache_?state | cloud | data | ioengine | physicalzone | quality | region(type|category)
+    | private(ipallocationmethod|ipaddressversion) | api-version | architecture | article | bypass
+    | cache(state)? | changed | cloud | data | ioengine | physicalzone | quality | region(type|category)
     | (reason|error)?code
-    | computemode | (create|delete|detach|copy)option | dataaccessauthmode
-    | default(action|value) | direction | diskcontrollertype(s)? | disk(state|type) | evictionpolicy
+    | computemode | (create|detach|copy)option | [a-z]*deleteoption | dataaccessauthmode
+    | default(action|value) | direction | diskcontroller(types?)? | disk(state|type) | evictionpolicy
     | (exact|typehandler)?version | family | hypervgeneration(s)? | interval | kind | level | location(s)?
     | measure | metric | minimumtlsversion | model | namespace | (public)?network(accesspolicy|access) | offer
     | os(state|type|version)? | pairing | (patch|assessment)mode | pattern | placement | power(state)?
@@ -59,6 +59,7 @@ _PLAIN_VALUE = re.compile(
     r"[*]|#?[A-Za-z]{1,40}\d{0,3}( [A-Za-z]{1,20}){0,5}|[A-Z]{1,3}\d{1,3}[a-z]{0,4}(_[A-Z]\w{0,8})?(_v\d)?"
 )
 """A word, a few words, or the short name of a size such as DS1_v2."""
+_SHORT_SIZE = re.compile(r"[A-Z]{1,3}\d{1,3}(-\d{1,3})?[a-z]{0,5}(_[A-Z]\w{0,8})?(_v\d)?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?|P(T?\d+[DHMS])+")
 _NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,9}){0,2}%?")
 _WORD = re.compile(r"[A-Za-z]{1,40}")
@@ -83,6 +84,8 @@ _TOKEN = re.compile(
     r"|(?P<rest>.)",
     re.DOTALL,
 )
+_PHRASED = re.compile(r"[^\s,;:'\"<>(){}\[\]]*[^\s,;:'\"<>(){}\[\].!?]")
+_LONGEST_PHRASE = 4  # words
 _ADDRESS = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*://")
 """How a URL and a resource's id begin. What has a slash further on only is neither, and is replaced whole."""
 _ASSIGNED = re.compile(r"([A-Za-z_.-]{1,40}|[Xx]-[\dA-Fa-f]{10})[=:](.+)", re.DOTALL)
@@ -104,6 +107,7 @@ _QUERY_WORDS = re.compile(
 )
 _HEADERS = {
     "content-type": re.compile(r"[a-z]+/[a-z.+-]+(; ?[a-z-]+=\"?[a-z0-9.-]{1,20}\"?)*", re.IGNORECASE),
+    "azure-asyncnotification": re.compile(r"[A-Za-z]{1,10}"),
     "content-encoding": re.compile(r"[a-z]{1,10}"),
     "transfer-encoding": re.compile(r"[a-z]{1,10}"),
     "cache-control": re.compile(r"[a-z, =0-9-]{1,60}"),
@@ -142,7 +146,7 @@ class Scrubber:
     def headers(self, given: Mapping[str, str]) -> dict[str, str]:
         """Scrub headers: of those that are known the value's form decides, of all others the name stays."""
         return {
-            name if _HEADER.fullmatch(name) else self.names.give(name, "a header"): self._header(
+            name if _HEADER.fullmatch(name) else self.names.give(name, "header"): self._header(
                 name.lower(), str(value)
             )
             for name, value in given.items()
@@ -154,7 +158,7 @@ class Scrubber:
         pattern = _HEADERS.get(name) or (_HEADERS["content-length"] if _COUNTS.fullmatch(name) else None)
         if pattern and pattern.fullmatch(value):
             return self.names.without_known(value)
-        return self._secret(value, name) if _SECRET.search(name) else self.names.give(value, name)
+        return self._secret(value) if _SECRET.search(name) else self.names.give(value, name)
 
     def body(self, content: bytes) -> Any:
         """Scrub a body: JSON, packed or not; anything else is replaced whole."""
@@ -162,7 +166,7 @@ class Scrubber:
             return None
         with contextlib.suppress(OSError, EOFError, ValueError, RecursionError):
             return self.json(json.loads(_unpacked(content).decode("utf-8-sig")))
-        return self.names.give(content.decode("latin-1"), "a body that is not JSON")
+        return self.names.give(content.decode("latin-1"), "body")
 
     def url(self, text: str) -> str:
         """Scrub a URL or a resource's id: kinds of resources stay; names, hosts and parameters do not."""
@@ -182,7 +186,7 @@ class Scrubber:
     def json(self, value: Any, key: str = "", parent: str = "", secret: bool = False, depth: int = 0) -> Any:
         """Scrub a value of JSON and all that is within it."""
         if depth > _DEEPEST:
-            return self.names.give(json.dumps(value), "deeply nested")
+            return self.names.give(json.dumps(value), "body")
         secret = secret or bool(_SECRET.search(key))
         if isinstance(value, Mapping):
             tags = key.casefold() == "tags"
@@ -195,7 +199,7 @@ class Scrubber:
         if isinstance(value, list):
             return [self.json(inner, key, parent, secret, depth + 1) for inner in value]
         if secret and not isinstance(value, bool | None):
-            return self._secret(str(value), key)
+            return self._secret(str(value))
         return (
             self._leaf(value, key.casefold(), parent.casefold(), depth) if isinstance(value, str) else value
         )
@@ -204,8 +208,24 @@ class Scrubber:
 
     def prose(self, text: str) -> str:
         """Scrub a sentence: words stay, and what is Azure's; names, ids, addresses, odd tokens do not."""
-        text = self.names.without_known(redact.hide(text))
+        text = self._without_phrases(self.names.without_known(redact.hide(text)))
         return _TOKEN.sub(self._token, text)
+
+    def _without_phrases(self, text: str) -> str:
+        """Replace what was replaced elsewhere as several words, such as a user's full name."""
+        words = list(_PHRASED.finditer(text))
+        for number in range(_LONGEST_PHRASE, 1, -1):
+            for first, last in zip(words, words[number - 1 :], strict=False):
+                phrase = text[first.start() : last.end()]
+                if self.names.is_known(phrase) and phrase.casefold() not in self._vocabulary:
+                    return "".join(
+                        [
+                            self._without_phrases(text[: first.start()]),
+                            self.names.give(phrase, "message"),
+                            self._without_phrases(text[last.end() :]),
+                        ]
+                    )
+        return text
 
     def _token(self, match: re.Match[str]) -> str:
         for mark, quoted in (("'", match["single"]), ('"', match["double"])):
@@ -220,7 +240,7 @@ class Scrubber:
             return word
         if word.startswith("/"):
             return self.url(word)
-        return self.names.give(word, "a name in a message")
+        return self.names.give(word, "message")
 
     def _word(self, word: str) -> str:
         bare = word.rstrip(".:!?")
@@ -232,11 +252,11 @@ class Scrubber:
             return f"{self._word(assigned[1])}{bare[len(assigned[1])]}{self._quoted(assigned[2])}{end}"
         if self._is_azures(bare) or (_is_word(bare) and not self._is_known(bare)):
             return bare + end
-        return self.names.give(bare, "a name in a message") + end
+        return self.names.give(bare, "message") + end
 
     def _is_azures(self, word: str) -> bool:
         """Whether a word is one of Azure's own, a number, a time or no word at all."""
-        if not word or is_pseudonym(word) or word.casefold() in self._vocabulary:
+        if not word or is_pseudonym(word) or word.replace(" ", "").casefold() in self._vocabulary:
             return True
         if GUID.search(word) or self._is_known(word):
             return False
@@ -259,10 +279,13 @@ class Scrubber:
             return self.url(value) if not re.search(r"\s", value) else self.prose(value)
         if _PROSE.fullmatch(key):
             return self.prose(value)
-        plain = _PLAIN.fullmatch(key) or (key in ("name", "value") and _PLAIN_PARENTS.fullmatch(parent))
-        if self._is_azures(value) or (plain and self._is_plain(value)):
+        plain = _PLAIN.fullmatch(key.replace("_", "")) or (
+            key in ("name", "value") and _PLAIN_PARENTS.fullmatch(parent)
+        )
+        is_size = key == "size" and _SHORT_SIZE.fullmatch(value) and not self._is_known(value)
+        if is_size or self._is_azures(value) or (plain and self._is_plain(value)):
             return self.names.without_known(value)
-        return self._named(value, key) if key == "name" else self.names.give(value, key or "a tag")
+        return self.names.give(value, key or "tag")
 
     def _is_plain(self, value: str) -> bool:
         """Whether a value at a key for Azure's words has the form of one: words, with numbers after them."""
@@ -279,14 +302,14 @@ class Scrubber:
         is_key = _KEY.fullmatch(name) and all(map(_is_word, re.split(r"[@$#._]+", name)))
         if self._is_azures(name) or (is_key and not self._is_known(name)):
             return name
-        return self.names.give(name, "a key")
+        return self.names.give(name, "name")
 
     def _tag(self, name: str) -> str:
-        return name if _TAG.fullmatch(name) else self.names.give(name, "a tag")
+        return name if _TAG.fullmatch(name) else self.names.give(name, "tag")
 
-    def _secret(self, value: str, kind: str) -> str:
-        self.names.keep_out(value, kind)
-        return self.names.give(value, kind)
+    def _secret(self, value: str) -> str:
+        self.names.keep_out(value, "secret")
+        return self.names.give(value, "secret")
 
     # --- URLs
 
@@ -320,24 +343,20 @@ class Scrubber:
 
     def _objects(self, path: str) -> str:
         """Scrub a path of names alone, as in a storage account."""
-        return "/".join(quote(self.names.give(_decoded(name), "a storage path")) for name in path.split("/"))
+        return "/".join(quote(self.names.give(_decoded(name), "URL")) for name in path.split("/"))
 
     def _kind_in_path(self, segment: str) -> str:
         known = self._is_known(segment)
         if not known and (_TYPE.fullmatch(segment) or _is_word(segment) or _ACTION.fullmatch(segment)):
             return segment
-        return self.names.give(segment, "a part of a path")
+        return self.names.give(segment, "URL")
 
     def _name_in_path(self, segment: str, kind: str) -> str:
         if is_pseudonym(segment) or segment.casefold() in self._vocabulary:
             return segment
         if _NAMED_WORDS.fullmatch(kind) and self._is_plain(segment):
             return self.names.without_known(segment)
-        return self._named(segment, kind)
-
-    def _named(self, name: str, kind: str) -> str:
-        """Replace a name; a group's, and one that is no ordinary word, is then looked for in sentences."""
-        return self.names.give(name, kind, known=kind == "resourcegroups" or not _is_word(name))
+        return self.names.give(segment, kind)
 
     def _parameter(self, pair: str) -> str:
         name, equals, value = pair.partition("=")
@@ -345,7 +364,7 @@ class Scrubber:
         if _QUERY_WORDS.fullmatch(name):
             return f"{quote(name, safe='$')}{equals}{quote(self.prose(value), safe='$:,-')}"
         clean = self._key(name)
-        return f"{quote(clean, safe='$')}{equals}{quote(self._secret(value, f'parameter {clean}'), safe='')}"
+        return f"{quote(clean, safe='$')}{equals}{quote(self._secret(value), safe='')}"
 
 
 def _is_word(text: str) -> bool:

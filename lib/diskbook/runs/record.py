@@ -10,7 +10,6 @@ import csv
 import gzip
 import io
 import json
-import re
 import zipfile
 import zlib
 from collections import Counter
@@ -21,12 +20,11 @@ from typing import Any
 
 from diskbook.azure import record, recording
 from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.base.pseudonyms import GIVEN, Pseudonyms
+from diskbook.base.pseudonyms import GIVEN, Pseudonyms, kind_of
 from diskbook.store.run import Run
 
 PACK = "record.zip"
 _WHEN = (1980, 1, 1, 0, 0, 0)  # the earliest that a ZIP can say: when it was packed is nobody's business
-_SHOWN = 12  # kinds in the list that is printed; the file has all
 
 
 @dataclass(frozen=True)
@@ -60,8 +58,8 @@ def pack(run: Run) -> Pack:
     rows = _rows(run.folder / record.FILE)
     scrubber = recording.scrubber_of(run)
     for row in rows:
-        scrubber.names.kinds |= row.pop("replaced", {})
-        scrubber.names.known |= set(row.pop("names", []))
+        row.pop("names", None)  # of records made before all that was replaced was known
+        scrubber.names.kinds |= {name: kind_of(kind) for name, kind in row.pop("replaced", {}).items()}
     manifest = json.dumps(scrubber.json(run.manifest), indent=1)
     lines = [json.dumps(record.scrubbed(row, scrubber)) for row in rows]
     listed = _listed(scrubber.names, "\n".join([manifest, *lines]))
@@ -80,7 +78,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 def _listed(names: Pseudonyms, text: str) -> list[tuple[str, str, int]]:
     """Pseudonym, kind and count of all that stand in a text, the commonest first."""
     counts = Counter(match[0].lower() for match in GIVEN.finditer(text))
-    return [(name, names.kinds.get(name, "address"), count) for name, count in counts.most_common()]
+    return [(name, names.kinds.get(name, "value"), count) for name, count in counts.most_common()]
 
 
 def _csv(listed: list[tuple[str, str, int]]) -> str:
@@ -98,12 +96,11 @@ def _zipped(parts: Mapping[str, str]) -> bytes:
 
 
 def _words(run: Run, exchanges: int, listed: list[tuple[str, str, int]]) -> str:
-    kinds = Counter(re.sub(r"[^\w .:/-]", "", kind) for _, kind, _ in listed)
-    more = f", and {len(kinds) - _SHOWN} kinds more" if len(kinds) > _SHOWN else ""
-    shown = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(_SHOWN))
+    kinds = Counter(kind for _, kind, _ in listed)
+    shown = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     return (
         f"{run.folder / PACK}: {exchanges} exchanges and the manifest\n"
-        f"replaced by pseudonyms: {len(listed)} originals ({shown}{more})\n"
+        f"replaced by pseudonyms: {len(listed)} originals ({shown})\n"
         "replaced.csv in it lists every pseudonym and what kind of thing it stands for, never the original; "
         "look through it before you send it"
     )

@@ -14,7 +14,7 @@ import pytest
 from azure.core.rest import HttpRequest
 
 from diskbook import load
-from diskbook.azure import provision, witness
+from diskbook.azure import provision, requests, teardown, witness
 from diskbook.azure.attach import Attachments
 from diskbook.azure.keys import run_key
 from diskbook.base.errors import DiskbookError
@@ -22,6 +22,7 @@ from diskbook.cloud.connect import clients_of
 from diskbook.emulator import lifecycle
 from diskbook.machines.ssh import Connection, Host
 from diskbook.runs import stages
+from diskbook.scenario.model import Disk
 from diskbook.store import session
 from diskbook.store.run import Run
 from support import SCENARIOS
@@ -140,6 +141,24 @@ def test_the_requests_of_a_provision_are_counted(three: Run) -> None:
     assert counts["PUT disks"] == counts["PUT virtualMachines"] == counts["PUT networkInterfaces"] == 6
     assert counts["PUT virtualNetworks"] == counts["PUT networkSecurityGroups"] == 1
     assert counts["GET operations"] > 6
+
+
+def test_foreign_resources_outlive_all_that_the_run_has_made(three: Run) -> None:
+    """A policy's security group, and a colleague's disk that is attached to a machine of the run."""
+    (group,) = [row["name"] for row in three.manifest["resource_groups"]]
+    clients = clients_of(three)
+    region = {"location": three.scenario.region}
+    clients.network.network_security_groups.begin_create_or_update(group, "policy", region).result()
+    body = requests.disk(Disk(name="d", sku="Premium_LRS", size_gib=64, zone="1"), region["location"], {})
+    disk = clients.compute.disks.begin_create_or_update(group, "payroll", body).result()
+    row = {"diskId": disk.id, "lun": 30, "deleteOption": "Detach"}
+    attach = clients.compute.virtual_machines.begin_attach_detach_data_disks
+    attach(group, "r1-vm1", {"dataDisksToAttach": [row]}).result()
+    with pytest.raises(DiskbookError, match=r"holds disks payroll, .* policy .*; the run's own are deleted"):
+        stages.teardown(three)
+    left = sorted(row.name for row in clients.resource.resources.list_by_resource_group(group))
+    assert left == ["payroll", "policy"]
+    teardown.remove(clients, group, again="")
 
 
 def test_a_size_with_an_nvme_controller_alone_is_measured(shared: dict[str, Any]) -> None:

@@ -299,14 +299,39 @@ def test_a_group_by_another_name_is_left_alone(cloud: Clients, standing: Run) ->
     assert "production" in groups(cloud)
 
 
-def test_a_group_with_a_disk_of_somebody_else_in_it_is_left_alone(cloud: Clients, standing: Run) -> None:
+def add_disk(cloud: Clients, group: str, name: str) -> None:
     body = requests.disk(
         Disk(name="d", sku="Premium_LRS", size_gib=64, zone="1"), "westeurope", {"team": "x"}
     )
-    cloud.compute.disks.begin_create_or_update(group_of(standing), "payroll", body).result()
-    with pytest.raises(DiskbookError, match="not ours: in it disks payroll without the tag of run"):
+    cloud.compute.disks.begin_create_or_update(group, name, body).result()
+
+
+def held(cloud: Clients, group: str) -> list[str]:
+    """Names of the disks in a group."""
+    return [str(row.name) for row in cloud.compute.disks.list_by_resource_group(group)]
+
+
+def test_a_disk_of_somebody_else_keeps_its_group_and_no_disk_of_the_run(
+    cloud: Clients, standing: Run
+) -> None:
+    group = group_of(standing)
+    add_disk(cloud, group, "payroll")
+    add_disk(cloud, group, requests.os_disk_name("r1-vm1"))  # its machine is gone
+    why = f"{group} still stands .* disks payroll without .*; the run's own are deleted.* 'az group delete"
+    for _ in range(2):
+        with pytest.raises(DiskbookError, match=why) as refused:
+            stages.teardown(standing)
+        assert refused.value.exit_code == 3 and held(cloud, group) == ["payroll"]
+
+
+def test_a_disk_that_may_not_be_deleted_keeps_no_other_standing(cloud: Clients, standing: Run) -> None:
+    group = group_of(standing)
+    add_disk(cloud, group, "payroll")
+    forbidden = {"status": 403, "code": "AuthorizationFailed", "message": "You may not."}
+    faults(cloud, {"match": {"method": "DELETE", "path_regex": "/disks/disk0$"}, "action": forbidden})
+    with pytest.raises(DiskbookError, match=r"could not be deleted: disks disk0 \(.*You may not"):
         stages.teardown(standing)
-    assert groups(cloud) == [group_of(standing)]
+    assert held(cloud, group) == ["disk0", "payroll"]
 
 
 def test_a_run_folder_that_was_changed_deletes_nothing(cloud: Clients, standing: Run) -> None:

@@ -80,7 +80,7 @@ def test_it_is_the_runs_own_and_goes_with_the_group(plane: World, tmp_path: Path
     maker = maker_at(plane, tmp_path)
     maker.witness(1, "LRS")
     rows = inventory.contents(maker.clients, GROUP)
-    assert ownership.strangers(rows, "w") == [] and inventory.counted(rows) == "1 other"
+    assert ownership.foreign(rows, "w") == [] and inventory.counted(rows) == "1 other"
     plane.resource.resource_groups.begin_delete(GROUP).result()
     assert list(maker.clients.storage.storage_accounts.list()) == []
 

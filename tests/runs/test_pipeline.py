@@ -215,6 +215,13 @@ def test_azures_refusal_is_one_sentence_and_the_users_emulator_stays(cli: Cli, t
         (("run", "zone-disks", "--set", "x"), "write KEY=VALUE"),
         (("run", "zone-disks", "--emulator", "nobodys"), "does not run; start it with"),
         (("run", "--resume", "absent"), "there is no run 'absent'"),
+        (("run", "--resume", "absent", "--set", "a=1", "--preset", "full"), "--preset and --set cannot"),
+        (("run", "zone-disks", "--subscription", "x"), "--subscription works with --cloud azure only"),
+        (
+            ("run", "zone-disks", "--cloud", "azure", "--time-scale", "1"),
+            "--time-scale works with",
+        ),
+        (("run", "zone-disks", "--folder", "."), "--folder works with --cloud inventory only"),
         (("run",), "name a scenario, or a run to --resume"),
         (("rum", "zone-disks"), "there is no command 'rum'; did you mean 'run'?"),
         (("emulator", "stop", "absent"), "there is no emulator 'absent'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import signal
@@ -174,15 +175,31 @@ def test_tags_that_were_copied_delete_nothing(cloud: Clients, place: Path) -> No
     assert swept() == ([], []) and groups(cloud) == ["theirs"]
 
 
-def test_a_group_with_something_of_others_in_it_stays(cloud: Clients, place: Path) -> None:
+def test_a_group_with_something_of_others_in_it_loses_what_is_ours(cloud: Clients, place: Path) -> None:
     a_group(cloud, "ours", tags_of("mine", hours=-1, client=own(place)))
     body = requests.disk(Disk(name="d", sku="Premium_LRS", size_gib=64, zone="1"), REGION, {"team": "x"})
     cloud.compute.disks.begin_create_or_update("ours", "payroll", body).result()
-    why = "not ours, not touched: in it disks payroll without the tag of run mine"
-    assert listed() == {"ours": (why, False)}
-    with pytest.raises(DiskbookError, match=why):
-        sweep_runs.find(None, EMULATOR, "ours")
-    assert swept() == ([], []) and groups(cloud) == ["ours"]
+    others = "disks payroll without the tag of run mine"
+    assert listed() == {"ours": (f"expired, in it {others}", True)}
+    for _ in range(2):
+        _, (left,) = swept()
+        assert others in left and "--with-foreign" in left and groups(cloud) == ["ours"]
+    assert listed() == {"ours": (f"expired, in it only {others}", True)}
+
+
+def test_foreign_resources_go_once_a_person_has_confirmed_them_by_name(
+    cloud: Clients, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_group(cloud, "ours", tags_of("mine", hours=-1, client=own(place)))
+    body = requests.disk(Disk(name="d", sku="Premium_LRS", size_gib=64, zone="1"), REGION, {"team": "x"})
+    cloud.compute.disks.begin_create_or_update("ours", "payroll", body).result()
+    words = ("sweep", "--emulator", EMULATOR, "--delete", "--group", "ours", "--with-foreign")
+    for answer, status, left in (("n\n", 1, ["ours"]), ("y\n", 0, [])):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+        assert command(*words, monkeypatch=monkeypatch) == status
+        assert "Delete ours with disks payroll?" in capsys.readouterr().out
+        assert groups(cloud) == left
+    assert command("sweep", "--with-foreign", monkeypatch=monkeypatch) == 2
 
 
 def test_without_a_live_run_a_group_of_this_client_goes(cloud: Clients, place: Path) -> None:

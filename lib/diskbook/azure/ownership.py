@@ -35,7 +35,7 @@ def new_group(clients: Clients, run: Run, number: int) -> str:
 
 
 def check(clients: Clients, run: Run, group: Any) -> None:
-    """Make sure that a resource group, and all that is in it, is the run's own.
+    """Make sure that a resource group is the run's own, whatever others have put into it.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def check(clients: Clients, run: Run, group: Any) -> None:
     Raises
     ------
     DiskbookError
-        When it is not, with the reason; then nothing of it may be touched.
+        When it is not, with the reason. Then nothing in it may be touched.
     """
     tags = group.tags or {}
     reason = None
@@ -57,30 +57,33 @@ def check(clients: Clients, run: Run, group: Any) -> None:
         reason = f"its name is not one of run {run.name}"
     elif not session.is_group_of(run, tags, clients.cloud.subscription, group.name):
         reason = "it was not made by you on this computer"
-    elif others := strangers(inventory.contents(clients, group.name), run.name):
-        reason = strangers_text(others, run.name)
     if reason:
         raise DiskbookError(f"resource group {group.name} was left alone, it is not ours: {reason}")
 
 
-def strangers(resources: Iterable[Any], run: str) -> list[Any]:
-    """Resources of a group that are not a run's.
+def foreign(resources: Iterable[Any], run: str) -> list[Any]:
+    """Return the resources of a run's group that are not the run's.
 
-    What Azure makes within a resource of the run (an extension of a machine), or for it (a disk that it
-    manages), belongs to the run with it.
+    What Azure makes within a resource of the run, such as an extension of a machine, belongs to the run. So
+    does the OS disk of a machine, which has no tag: its name tells it (`requests.os_disk_name`; earlier
+    versions left the name to Azure). Another disk does not, even if it is attached to a machine of the run.
     """
     rows = list(resources)
     own = {row.id.lower() for row in rows if (row.tags or {}).get(session.RUN_TAG) == run}
 
     def belongs(row: Any) -> bool:
-        identity, manager = row.id.lower(), (row.managed_by or "").lower()
-        return identity in own or manager in own or any(identity.startswith(f"{part}/") for part in own)
+        identity = row.id.lower()
+        within = any(identity.startswith(f"{part}/") for part in own)
+        return identity in own or within or bool(_OS_DISK.search(identity))
 
     return [row for row in rows if not belongs(row)]
 
 
-def strangers_text(resources: list[Any], run: str) -> str:
+_OS_DISK = re.compile(r"/disks/r\d+-[^/]+(-os|_osdisk_1_[0-9a-f]{32})$")
+
+
+def foreign_text(resources: list[Any], run: str) -> str:
     """Name what is not a run's, for a message."""
     names = [inventory.short(row.id) for row in resources[:_SHOWN]]
     more = f" and {len(resources) - _SHOWN} more" if len(resources) > _SHOWN else ""
-    return f"in it {', '.join(names)}{more} without the tag of run {run}"
+    return f"{', '.join(names)}{more} without the tag of run {run}"

@@ -1,19 +1,25 @@
-"""Delete what one replicate has made in a resource group, where the others of the group go on standing."""
+"""Delete resources of a run one by one, where their resource group stays.
+
+It stays for other replicates, or because it holds resources that are not the run's.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from azure.core.exceptions import ResourceNotFoundError
+from azure.core.exceptions import AzureError, ResourceNotFoundError
 
-from diskbook.azure import inventory, ownership, witness
+from diskbook.azure import expiry, inventory, ownership, witness
 from diskbook.azure.clients import Clients
-from diskbook.azure.operation import operation
+from diskbook.azure.operation import azure_message, operation
 from diskbook.base.errors import DiskbookError
 from diskbook.scenario import volume_rules
 from diskbook.store.run import Run
+
+LISTING_PAUSES_S = (0.0, 5.0, 15.0)  # unscaled; Resource Manager's list of a group lags behind
 
 
 def remove_replicate(clients: Clients, run: Run, group: str, number: int) -> None:
@@ -39,42 +45,98 @@ def remove_replicate(clients: Clients, run: Run, group: str, number: int) -> Non
         return
     ownership.check(clients, run, resource)
     account = witness.account_name(clients.cloud.subscription, group, number)
-    kinds = list(_kinds(clients, group, witnessed=volume_rules.witness_redundancy(run.scenario) is not None))
+    kinds = list(_kinds(clients, witnessed=volume_rules.witness_redundancy(run.scenario) is not None))
     with operation(run, "delete replicate", f"r{number} of {group}", clients):
-        for names, begin_delete in kinds:
-            own = [name for name in names() if _is_of(name, number, account)]
+        for rows, begin_delete in kinds:
+            own = [row.name for row in rows(group) if _is_of(row.name, number, account)]
             for poller in [begin_delete(group, name) for name in own]:
                 poller.result()
-        left = [name for names, _ in kinds for name in names() if _is_of(name, number, account)]
+        left = [row.name for rows, _ in kinds for row in rows(group) if _is_of(row.name, number, account)]
     if left:
         raise DiskbookError(f"of replicate {number} is left in {group}: {', '.join(left)}")
 
 
-Names = Callable[[], list[str]]
+def remove_own(clients: Clients, group: str, run: str) -> list[str]:
+    """Delete the run's resources in its group, and leave those that are not the run's.
+
+    A deletion that Azure refuses keeps no other resource standing.
+
+    Parameters
+    ----------
+    clients
+        Of the group's cloud.
+    group, run
+        The group must be the run's own (`ownership.check`).
+
+    Returns
+    -------
+    list of str
+        What could not be deleted: a resource of the run and Azure's reason, per entry.
+    """
+    rows = inventory.contents(clients, group)
+    own = {row.id.lower() for row in rows} - {row.id.lower() for row in ownership.foreign(rows, run)}
+    witnessed = any("/storageaccounts/" in identity for identity in own)
+    reasons: dict[str, str] = {}
+    for listing, begin_delete in [*_kinds(clients, witnessed=witnessed), *_shared_kinds(clients)]:
+        begun = []
+        for row in listing(group):
+            if row.id.lower() in own:
+                with _noted(reasons, row.id):
+                    begun.append((row.id, begin_delete(group, row.name)))
+        for identity, poller in begun:
+            with _noted(reasons, identity):
+                poller.result()
+    for pause_s in LISTING_PAUSES_S:
+        time.sleep(pause_s * clients.cloud.time_scale)
+        left = [row.id for row in inventory.contents(clients, group) if row.id.lower() in own]
+        if {identity.lower() for identity in left} <= reasons.keys():
+            break
+    return [f"{inventory.short(row)} ({reasons.get(row.lower(), 'still listed')})" for row in left]
 
 
-def _kinds(
-    clients: Clients, group: str, *, witnessed: bool
-) -> Iterator[tuple[Names, Callable[[str, str], Any]]]:
-    """What a replicate is made of, in the order in which it can be deleted: how to list and delete each.
+@contextlib.contextmanager
+def _noted(reasons: dict[str, str], identity: str) -> Iterator[None]:
+    """Keep Azure's reason why a resource was not deleted."""
+    try:
+        yield
+    except AzureError as error:
+        reasons[identity.lower()] = azure_message(error)
+
+
+Listing = Callable[[str], Any]
+Kind = tuple[Listing, Callable[[str, str], Any]]
+
+
+def _kinds(clients: Clients, *, witnessed: bool) -> Iterator[Kind]:
+    """List the kinds of resources of a replicate in the order of their deletion: how to list and delete each.
 
     The providers are asked, not Resource Manager's own list, which is behind by some seconds.
     """
     compute, network = clients.compute, clients.network
-
-    def names(listing: Callable[[str], Any]) -> Names:
-        return lambda: [str(row.name) for row in listing(group)]
-
-    yield names(compute.virtual_machines.list), compute.virtual_machines.begin_delete
-    yield names(compute.disks.list_by_resource_group), compute.disks.begin_delete
-    yield names(network.network_interfaces.list), network.network_interfaces.begin_delete
-    yield names(network.public_ip_addresses.list), network.public_ip_addresses.begin_delete
+    yield compute.virtual_machines.list, compute.virtual_machines.begin_delete
+    yield compute.disks.list_by_resource_group, compute.disks.begin_delete
+    yield network.network_interfaces.list, network.network_interfaces.begin_delete
+    yield network.public_ip_addresses.list, network.public_ip_addresses.begin_delete
     if witnessed:  # else the provider of storage need not even be registered
         accounts = clients.storage.storage_accounts
-        yield (
-            names(accounts.list_by_resource_group),
-            lambda group, name: _Deleted(accounts.delete, group, name),
-        )
+        yield accounts.list_by_resource_group, lambda group, name: _Deleted(accounts.delete, group, name)
+
+
+def _shared_kinds(clients: Clients) -> Iterator[Kind]:
+    """List the kinds that replicates share, and schedules, which outlive their machines."""
+    network = clients.network
+    yield network.virtual_networks.list, network.virtual_networks.begin_delete
+    yield network.network_security_groups.list, network.network_security_groups.begin_delete
+
+    def schedules(group: str) -> list[Any]:
+        rows = inventory.contents(clients, group)
+        return [row for row in rows if row.type.lower() == "microsoft.devtestlab/schedules"]
+
+    def begin_delete(group: str, name: str) -> Any:
+        (identity,) = [row.id for row in schedules(group) if row.name == name]
+        return clients.resource.resources.begin_delete_by_id(identity, api_version=expiry.API)
+
+    yield schedules, begin_delete
 
 
 class _Deleted:

@@ -110,7 +110,7 @@ def machine(
         "hardwareProfile": {"vmSize": spec.size},
         "storageProfile": {
             "imageReference": {**IMAGES[image_of(spec, traits, pooled=pooled)], "version": image_version},
-            "osDisk": _os_disk(spec, os_disk),
+            "osDisk": {"name": os_disk_name(name), **_os_disk(spec, os_disk)},
             "dataDisks": [],
             **({"diskControllerType": traits.controller} if traits.controller else {}),
         },
@@ -125,6 +125,11 @@ def machine(
     if spec.zone is not None:
         body["zones"] = [spec.zone]
     return body
+
+
+def os_disk_name(machine: str) -> str:
+    """Return the name of a machine's OS disk. It has no tag, so this tells whose it is."""
+    return f"{machine}-os"
 
 
 def _os_disk(machine: Machine, ephemeral: Disk | None) -> dict[str, Any]:

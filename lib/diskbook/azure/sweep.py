@@ -1,8 +1,8 @@
 """Find the resource groups that runs have left in a cloud, and decide which a sweep may delete.
 
-A group is ours by tags that this client has signed, never by its name alone, and only if all in it carries
-the run's tag. It goes when it has expired, or when its run was not to be kept and has no process any more.
-What was made elsewhere stays until a person names it.
+A group is ours by tags that this client has signed, never by its name alone. It goes when it has expired, or
+when its run was not to be kept and has no process any more. Foreign resources in it, which lack the run's
+tag, stay until a person says otherwise. What was made elsewhere stays until a person names it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Group:
 
     `label` is None where the tags are not those of a run; `goes` says that a sweep deletes the group; `state`
     is why; `holds` counts its resources by kind; `may_be_named` says that it goes where a person
-    names it, and `named` that a person did.
+    names it, and `named` that a person did. `foreign` names resources in our group that are not the run's,
+    and `spares` says that a sweep leaves these.
     """
 
     name: str
@@ -60,6 +61,8 @@ class Group:
     holds: str
     may_be_named: bool = False
     named: bool = False
+    foreign: tuple[str, ...] = ()
+    spares: bool = True
 
 
 def label_of(tags: Mapping[str, str]) -> Label | str:
@@ -147,15 +150,20 @@ def _group_of(clients: Clients, resource: object, runs: Path) -> Group | None:
     label = label_of(tags)
     if isinstance(label, str):
         return Group(name, None, f"not touched: {label}", False, holds)
-    if strangers := ownership.strangers(contents, label.run):
-        why = f"not ours, not touched: {ownership.strangers_text(strangers, label.run)}"
-        return Group(name, label, why, False, holds)
     own = session.is_own_group(tags, runs, clients.cloud.subscription, name)
+    foreign = ownership.foreign(contents, label.run)
+    others = ownership.foreign_text(foreign, label.run)
+    if foreign and not own:
+        return Group(name, label, f"not ours, not touched: in it {others}", False, holds)
     state, goes = judge(name, label, own, runs, datetime.now(UTC))
     may_be_named = goes or not own or state == _WHY_KEPT[RunState.UNREADABLE]
+    names = tuple(inventory.short(row.id) for row in foreign)
+    if foreign:
+        only = "only " if len(foreign) == len(contents) else ""
+        state = f"{state}, in it {only}{others}"
     if resource.properties.provisioning_state == "Deleting":  # type: ignore[attr-defined]
         state += ", being deleted"
-    return Group(name, label, state, goes, holds, may_be_named=may_be_named)
+    return Group(name, label, state, goes, holds, may_be_named=may_be_named, foreign=names)
 
 
 def _time(text: str) -> datetime | None:

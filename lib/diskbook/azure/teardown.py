@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
 
-from diskbook.azure import inventory, ownership
+from diskbook.azure import inventory, ownership, removal
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import azure_message, operation
 from diskbook.base.errors import DiskbookError
@@ -46,13 +46,14 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
     Raises
     ------
     DiskbookError
-        When the group, or anything in it, is not the run's (it is not touched), or when it still exists
-        afterwards; what is left in it is named.
+        When the group is not the run's, and so is not touched, or when it still exists afterwards. The
+        message names what is left in it.
     """
     resource = inventory.find_group(clients, group)
     if resource is None:
         return False
     ownership.check(clients, run, resource)
+    spare_foreign(clients, group, run.name, lambda text: _announce(run, text, say))
     known = {row["name"]: row.get("deletion") for row in run.manifest["resource_groups"]}
     with operation(run, "delete resource group", group, clients):
         remove(
@@ -64,6 +65,41 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
             say=lambda text: _announce(run, text, say),
         )
     return True
+
+
+class ForeignLeftError(DiskbookError):
+    """A group still stands because it holds resources that are not the run's."""
+
+    exit_code = 3
+
+
+def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
+    """Delete only the run's resources if the group holds others as well, and say how to delete the rest.
+
+    Parameters
+    ----------
+    clients, group, run
+        The group must be the run's own (`ownership.check`).
+    say
+        Takes progress lines.
+
+    Raises
+    ------
+    ForeignLeftError
+        If the group holds foreign resources. It still stands, and the message names them.
+    """
+    others = ownership.foreign(inventory.contents(clients, group), run)
+    if not others:
+        return
+    say(f"deleting the resources of run {run} in {group} one by one: it holds others as well")
+    left = removal.remove_own(clients, group, run)
+    own = f"these of the run could not be deleted: {', '.join(left)}" if left else "the run's own are deleted"
+    raise ForeignLeftError(
+        f"resource group {group} still stands and may cost money. It holds "
+        f"{ownership.foreign_text(others, run)}; {own}. To delete all of it: 'diskbook sweep --delete "
+        f"--group {group} --with-foreign', or 'az group delete --name {group} --subscription "
+        f"{clients.cloud.subscription}'"
+    )
 
 
 def remove(

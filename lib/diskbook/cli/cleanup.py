@@ -39,24 +39,38 @@ def teardown(name: str) -> None:
 @click.option("--cloud", help="emulator or azure; by default both, Azure where a subscription is named.")
 @click.option("--emulator", "emulator_name", metavar="NAME", help="Look at this emulator only.")
 @click.option("--group", metavar="NAME", help="Look at this resource group only, also one made elsewhere.")
-@click.option("--delete", is_flag=True, help="Delete what the list says goes. Nothing is asked.")
+@click.option("--delete", is_flag=True, help="Delete what the list says goes, without asking.")
+@click.option(
+    "--with-foreign",
+    is_flag=True,
+    help="Delete --group with its foreign resources too, after a question.",
+)
 @json_option
 def sweep(
-    cloud: str | None, emulator_name: str | None, group: str | None, delete: bool, as_json: bool
+    cloud: str | None,
+    emulator_name: str | None,
+    group: str | None,
+    delete: bool,
+    with_foreign: bool,
+    as_json: bool,
 ) -> None:
     """List, or delete, what runs have left: resource groups past their expiry or without a live run.
 
-    A group goes only if its tags are those of a run and signed by you on this computer, and all in it is
-    the run's: after its expiry, or when the run was started without --keep and has no process any more.
-    One that was made elsewhere stays until it is named with --group. Killed emulators, keys of killed runs
-    and temporary folders go as well.
+    A group goes only if its tags are those of a run and signed by you on this computer: after its expiry,
+    or when the run was started without --keep and has no process any more. Foreign resources in it, which
+    lack the tag of the run, stay, and with them the group; only --with-foreign deletes them. A group that
+    was made elsewhere stays until it is named with --group. Killed emulators, keys of killed runs and
+    temporary folders go as well.
 
     Ends with 0 when nothing is left to go, with 3 when something is (listed, or not deleted), with 1 or 2
     when a cloud could not be looked at or the command was wrong.
     """
+    from diskbook.base.errors import UsageError
     from diskbook.runs import sweep as sweep_runs, sweep_text
 
-    leftovers = sweep_runs.find(cloud, emulator_name, group)
+    if with_foreign and (as_json or not (delete and group)):
+        raise UsageError("--with-foreign asks before it deletes one group: add --delete --group, no --json")
+    leftovers = sweep_runs.find(cloud, emulator_name, group, with_foreign=with_foreign)
     if as_json:
         with progress_apart(as_json):
             failed = sweep_runs.remove(leftovers, click.echo) if delete else []
@@ -69,6 +83,8 @@ def sweep(
         named = f" --group {group}" if group else ""
         click.echo(f"{sweep_text.going(leftovers)} to go: 'diskbook sweep --delete{named}' deletes")
         sys.exit(3)
+    if with_foreign:
+        click.confirm(sweep_text.foreign_question(leftovers), abort=True)
     failed = sweep_runs.remove(leftovers, click.echo)
     for text in failed:
         click.echo(f"left: {text}", err=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from diskbook.base import redact
 from diskbook.base.errors import UsageError
@@ -104,6 +105,32 @@ limit_numbers = _all(
     click.option("--disk-iops", type=float, help="Limit of the disk that no table has."),
     click.option("--disk-mb-s", type=float, help="The same, in 10^6 bytes/s."),
 )
+
+
+def refuse_given(ctx: click.Context, names: Collection[str], why: str) -> None:
+    """Refuse options that the user has given and that the command would not use.
+
+    Parameters
+    ----------
+    ctx
+        Of the command.
+    names
+        Names of the parameters.
+    why
+        Follows the options, e.g. "cannot change a run that has begun".
+
+    Raises
+    ------
+    UsageError
+        With the options as the user wrote them.
+    """
+    given = [
+        param.opts[0]
+        for param in ctx.command.params
+        if param.name in names and ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise UsageError(f"{' and '.join(given)} {why}")
 
 
 def setting(text: str) -> tuple[str, Any]:

@@ -15,11 +15,19 @@ from diskbook.cli.options import (
     hosts,
     max_cost,
     preset,
+    refuse_given,
     setting,
     settings,
     ssh_source,
     subscription,
 )
+
+_OF_CLOUDS = {
+    "emulator": ("emulator_name", "emulator_profile", "emulator_seed", "time_scale"),
+    "azure": ("subscription", "ssh_source"),
+    "inventory": ("hosts", "folder"),
+}
+_OF_A_NEW_RUN = ("cloud", "preset", "name", "settings", *_OF_CLOUDS["emulator"], *_OF_CLOUDS["inventory"])
 
 
 @click.command(
@@ -59,12 +67,14 @@ from diskbook.cli.options import (
     help="Go on with a run that was cut short, also one in a store.",
 )
 @click.option("--store", metavar="STORE", help="Keep the run in this store, too, while it is worked on.")
-def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
+@click.pass_context
+def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
     """Run SCENARIO: provision, benchmark, analyse, tear down.
 
     SCENARIO is a name, or DIR/NAME.toml: a notebook 3-analyse-NAME.ipynb and a module NAME.py beside that
     file then analyse the run. They are code, and run as such; name the file again with --resume.
     """
+    _refuse_unused(ctx, resume, options["cloud"])
     if resume and (scenario is None or scenario.endswith(".toml")) and _is_finished(resume, scenario):
         return
     from diskbook import load
@@ -76,7 +86,7 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
     if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
-    folder, place = _resumed(resume, options) if resume else (_begin(str(scenario), options, azure), None)
+    folder, place = stored.working_copy(resume) if resume else (_begin(str(scenario), options, azure), None)
     folder.check_signed()
     connect.update_on_resume(folder, azure)
     if options["expires"] is not None:
@@ -90,6 +100,16 @@ def run(scenario: str | None, resume: str | None, keep: bool, **options: Any) ->
         outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
     click.echo(outcome.words)
     _say_standing(folder)
+
+
+def _refuse_unused(ctx: click.Context, resume: str | None, cloud: str) -> None:
+    """Refuse options that this run would not use."""
+    if resume:
+        refuse_given(ctx, _OF_A_NEW_RUN, f"cannot change run {resume}, which has begun: start a new run")
+        return
+    for of, names in _OF_CLOUDS.items():
+        if of != cloud:
+            refuse_given(ctx, names, f"works with --cloud {of} only")
 
 
 def _say_standing(folder: Any) -> None:
@@ -124,14 +144,6 @@ def _note(folder: Any, options: dict[str, Any]) -> None:
         record.begin(folder)
     if options["max_cost_usd"] is not None:
         folder.update_manifest(max_cost_usd=options["max_cost_usd"])
-
-
-def _resumed(name: str, options: dict[str, Any]) -> Any:
-    from diskbook.runs import stored
-
-    if options["hosts"] or options["folder"]:
-        raise UsageError("a run goes on on the hosts that it began on; leave --hosts and --folder out")
-    return stored.working_copy(name)
 
 
 def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any:

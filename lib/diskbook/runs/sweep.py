@@ -50,7 +50,13 @@ class SweepReport:
         return groups + sum(leftover.goes for leftover in self.leftovers)
 
 
-def find(cloud: str | None = None, emulator: str | None = None, group: str | None = None) -> SweepReport:
+def find(
+    cloud: str | None = None,
+    emulator: str | None = None,
+    group: str | None = None,
+    *,
+    with_foreign: bool = False,
+) -> SweepReport:
     """Find what runs have left.
 
     Parameters
@@ -61,6 +67,8 @@ def find(cloud: str | None = None, emulator: str | None = None, group: str | Non
         Look at this emulator only.
     group
         Look for this resource group only; it may have been made elsewhere.
+    with_foreign
+        Delete that group with the resources in it that are not the run's.
 
     Raises
     ------
@@ -70,13 +78,13 @@ def find(cloud: str | None = None, emulator: str | None = None, group: str | Non
         When a cloud that was asked for cannot be looked at, or a group that was named must not be deleted.
     """
     report = _all(cloud, emulator)
-    return report if group is None else _only(report, group)
+    return report if group is None else _only(report, group, with_foreign)
 
 
-def _only(report: SweepReport, group: str) -> SweepReport:
+def _only(report: SweepReport, group: str, with_foreign: bool) -> SweepReport:
     """The part of a report that is about one group, which then goes: a person has named it."""
     places = [
-        Place(place.title, place.clients, [replace(row, goes=row.may_be_named, named=True)])
+        Place(place.title, place.clients, [_named(row, with_foreign)])
         for place in report.places
         for row in place.groups
         if row.name.lower() == group.lower()
@@ -92,6 +100,10 @@ def _only(report: SweepReport, group: str) -> SweepReport:
     if not places[0].groups[0].goes:
         raise DiskbookError(f"resource group {group} is not deleted from here: {places[0].groups[0].state}")
     return SweepReport(places, [], [])
+
+
+def _named(group: Group, with_foreign: bool) -> Group:
+    return replace(group, goes=group.may_be_named, named=True, spares=not with_foreign)
 
 
 def _all(cloud: str | None, emulator: str | None) -> SweepReport:
@@ -217,6 +229,11 @@ def _remove_group(clients: Clients, listed: Group, say: Say) -> None:
         return
     if not (now.goes or (listed.named and now.may_be_named)) or now.label is None:
         raise DiskbookError(f"resource group {name} was left alone: it is now {now.state}")
+    if not listed.spares:  # the person has confirmed what was listed
+        if now.foreign != listed.foreign:
+            raise DiskbookError(f"resource group {name} was left alone: it now holds other foreign resources")
+        again = f"'diskbook sweep --delete --group {name} --with-foreign'"
+        teardown.remove(clients, name, again=again, say=say)
     run = Run(runs.runs_root() / now.label.run)
     # Another group of the same run may have longer to live: then only this one goes.
     state = session.run_state(run, name) if now.goes else RunState.ABSENT
@@ -225,5 +242,6 @@ def _remove_group(clients: Clients, listed: Group, say: Say) -> None:
             stages.teardown(run, say)
     # Also what no run here has on record, or what a run hangs on to beyond its expiry.
     if inventory.find_group(clients, name) is not None:
+        teardown.spare_foreign(clients, name, now.label.run, say)
         teardown.remove(clients, name, again="'diskbook sweep --delete'", say=say)
     say(f"resource group {name} is gone")

@@ -45,6 +45,12 @@ def _row(group: Group) -> tuple[str, ...]:
     return (group.name, label.run, label.owner, label.scenario, age, expires, group.holds, state)
 
 
+def foreign_question(report: SweepReport) -> str:
+    """Ask whether one group goes with its foreign resources, which the question names."""
+    (group,) = (group for place in report.places for group in place.groups)
+    return f"Delete {group.name} with {', '.join(group.foreign) or 'no foreign resources'}?"
+
+
 def going(report: SweepReport) -> str:
     """Count what goes: "2 groups, 1 other"."""
     groups = sum(group.goes for place in report.places for group in place.groups)

@@ -19,13 +19,14 @@ import psutil
 import pytest
 
 from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.emulator import disk
+from diskbook.emulator import disk, windows_diskspd
 from diskbook.emulator.disk import Export, LimitsFile, build_plugin
 from diskbook.emulator.shm import ModelFile
 from diskbook.emulator.types import Cache, ExportModel, Latency, Limits, Session
 from diskbook.selftest import bench_emulator
 from diskbook.selftest.bench_emulator import Row, Target
 from diskbook.selftest.bench_emulator_rig import run_fio
+from diskbook.tools.diskspd import xml
 from diskbook.tools.fio.json_output import Direction
 from support.disturbance import load_sensitive
 from support.emulated import soon
@@ -189,6 +190,20 @@ def test_a_cap_holds_and_the_unthrottled_export_ignores_it(make: MakeExport) -> 
     assert capped.iops < 500 * MOST
     with load_sensitive():
         assert capped.iops > 500 * LEAST and free.iops > 1000
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(("warm", "depth"), [("-W0", 256), ("-W1", 256), ("-W1", 1)])
+def test_diskspd_counts_what_ends_in_its_time(make: MakeExport, warm: str, depth: int) -> None:
+    """fio goes on for 0.1 s until its queue is empty, which took 9 % from the rate of a second."""
+    export = make(limits=Limits(iops=2500))
+    line = f"-b4K -t1 -o{depth} -r4K -w0 -f8M -Sh {warm} -d1 -L -Rxml #1"
+    told = windows_diskspd.run(line.split(), {"0": {"uri": export.uri(), "size_bytes": 8 * 2**20}})
+    (measurement,) = xml.parse(told, "diskspd").measurements
+    read = measurement.directions["read"]
+    assert read.runtime_ms == 1000 and read.ios == read.iops < 2500 * 1.02
+    with load_sensitive():
+        assert read.iops > (2500 * 0.98 if depth > 1 else 1000)
 
 
 @pytest.mark.alone

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -513,11 +514,28 @@ def test_the_plugin_is_built_once(tmp_path: Path, plugin: Path) -> None:
 # ---- bench -----------------------------------------------------------------------------------------------
 
 
+FLEET_ROWS = re.compile("fleet, .*: (reads|cv of machines|common window)")
+
+
 def test_bench_verdicts() -> None:
     target = Target("cap", 500, "IOPS", 0.01)
     assert Row(target, 504.9, 2.0).verdict == "ok"
     assert Row(target, 505.1, 0.2).verdict == "MISSED"
     assert Row(target, 505.1, 0.4).verdict == "machine busy"
+
+
+@pytest.mark.parametrize(("cores", "verdicts"), [(2, ["two cores", "MISSED"]), (4, ["MISSED", "MISSED"])])
+def test_bench_says_what_two_cores_cannot_hold(
+    monkeypatch: pytest.MonkeyPatch, cores: int, verdicts: list[str]
+) -> None:
+    """Up to the error that they are known for; more cores are held to the limit."""
+    monkeypatch.setattr(bench_emulator.os, "cpu_count", lambda: cores)
+    targets = {target.label: target for check in bench_emulator.checks() for target in check.targets}
+    strained = {label for label, target in targets.items() if target.two_cores}
+    assert strained == {"cap, 8 x 5, 4K read", *(label for label in targets if FLEET_ROWS.search(label))}
+    cap = next(row for check in bench_emulator.checks() for row in check.targets if row.two_cores)
+    assert cap.set_point == 40_000 and Row(cap, 39_500, 0.0).verdict == "ok"
+    assert [Row(cap, value, 0.0).verdict for value in (38_870, 38_000)] == verdicts
 
 
 def test_bench_exits_1_when_a_set_point_is_missed(

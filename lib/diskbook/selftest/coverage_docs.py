@@ -23,6 +23,7 @@ from diskbook.selftest import (
     coverage_stationarity,
 )
 from diskbook.selftest.coverage_rule import OFTEN_REFUSED
+from diskbook.stats.knee import UNEVEN
 from diskbook.tables.vocabulary import Scope
 
 BEGIN, END = "<!-- written by make coverage: begin -->", "<!-- written by make coverage: end -->"
@@ -177,6 +178,7 @@ def of_knees(rows: Iterable[coverage_knee.Row]) -> Iterator[Line]:
         words = ["FAILED"] * any(row.is_off for row in here)
         words += [f"half-width at most {widest:.1%}"] if judged else ["too few blocks for an interval"]
         words += [f"known limit: {coverage_knee.KNOWN_LIMIT}"] * any(row.is_known_limit for row in here)
+        words += [f"allows for {UNEVEN:.0%} that uneven load costs"] * (here[0].cell.disks > 1)
         refused, coverages = [row.refused for row in here], [row.coverage for row in judged]
         sizes = [row.cell.size for row in judged]
         yield Line(place, "knee, these disks", coverages, refused, [], "; ".join(words), sizes)

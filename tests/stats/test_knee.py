@@ -41,6 +41,26 @@ def test_latency_and_cap_of_a_curve_meet_at_its_knee() -> None:
     assert np.exp(planted.log_knees) == pytest.approx([80, 88], rel=0.01)
 
 
+def test_a_cap_is_told_without_the_time_in_which_the_queue_fills() -> None:
+    """4 ms of a second pass before the first I/O ends; a ramp takes that out of what is counted."""
+    rates = np.array([curve()])
+    filled = knee.curves(DEPTHS, rates * (1 - 0.004), 1000 * DEPTHS / rates, ON_CAP, 1 / 1000)
+    assert filled.cap_iops == pytest.approx(read(curve()).cap_iops, rel=1e-4)
+
+
+def test_the_upper_end_of_a_volumes_knee_allows_for_disks_that_chance_loads_unevenly() -> None:
+    made = s2d.run()
+    of_disk, of_pool = (
+        knee.knees(limits.trial_totals(made.trials), limits.label_cells(made.trials), pooled=pooled)
+        for pooled in (False, True)
+    )
+    same = ["knee", "low", "cap_iops", "cap_iops_low", "depth_95_high"]
+    pd.testing.assert_frame_equal(of_pool[same], of_disk[same])
+    for high in ("high", "cap_iops_high"):
+        ratio = (of_pool[high] / of_disk[high]).dropna()
+        assert len(ratio) and ratio.to_numpy() == pytest.approx(1 + knee.UNEVEN)
+
+
 def test_what_lies_between_half_and_the_cap_moves_neither() -> None:
     """A prototype lost 10 % at the corner; a fitted min() would follow it."""
     blunt = read(curve(corner=6.6))

@@ -18,6 +18,7 @@ from diskbook.base.units import KIB
 from diskbook.figures import Picture
 from diskbook.show.answers import arms_in_words, comparison_in_words
 from diskbook.show.html import Html, table
+from diskbook.stats import knee
 from diskbook.tables.vocabulary import Label, Scope
 from diskbook.throttling import predict, volume_bound, volume_setups
 from diskbook.throttling.limits import LIMITS
@@ -95,7 +96,7 @@ def knee_table(a: Analysis) -> Html:
         }
         for row in sweep.chosen_knees(a).to_dict("records")
     ]
-    return table(pd.DataFrame(rows), f"Knees: latency x cap ({a.provenance})")
+    return table(pd.DataFrame(rows), f"Knees: latency x cap ({a.provenance}). {knee.POOLED}")
 
 
 def binding_table(a: Analysis) -> Html:

@@ -22,6 +22,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.base.units import MS_PER_S
 from diskbook.emulator import volume_files, windows_xml
 from diskbook.emulator.environment import FOLDER_VARIABLE
 from diskbook.emulator.layout_file import DEPTH
@@ -34,6 +35,7 @@ from diskbook.tools.record import Load, Measurement
 FILL = ":fill"
 NO_FILE, NO_PATH, NO_ROOM = 2, 3, 112
 """Windows' numbers of why a file cannot be opened or made."""
+_DIRECTIONS = ("read", "write")
 _OFFSET = "--offset="
 _TARGET = re.compile(r"#(?P<number>[0-9]+)(?P<fill>:fill)?")
 
@@ -166,12 +168,44 @@ def _measure(asked: Arguments, disk: Disk, folder: Path) -> windows_xml.Measured
     for note in job.notes:
         print(f"emulated: {note}", file=sys.stderr)
     done = subprocess.run(job.argv, check=False, cwd=folder, capture_output=True, text=True)
-    total = fio.parse_output(done.stdout, "fio", messages=done.stderr, runtime_s=load.runtime_s)
+    fio.parse_output(done.stdout, "fio", messages=done.stderr, runtime_s=load.runtime_s)
+    whole = json.loads(done.stdout[done.stdout.index("{\n") :])
+    whole["jobs"] = [ended_in_time(job, asked) for job in whole["jobs"]]
+    total = over_duration(fio.parse_output(json.dumps(whole), "fio"), asked)
     logs = [(folder / job.logs[kind]) for kind in ("lat_log", "iops_log")]
     texts = [log.read_text("utf-8") if log.exists() else "" for log in logs]
     series = fio.parse_logs(texts[0], texts[1], load.series_s, "fio")
-    whole = json.loads(done.stdout[done.stdout.index("{\n") :])
     return windows_xml.Measured(total, threads_of(whole), series)
+
+
+def ended_in_time(job: Mapping[str, Any], asked: Arguments) -> dict[str, Any]:
+    """Count the I/Os of a thread that ended in its time, as DiskSpd does.
+
+    fio's `total_ios` are those that it began. It goes on until the last of them has ended, which behind a cap
+    may be seconds later, and its bytes are those of all that ended since the warm-up. A thread that is held
+    up by nothing but its queue has that full at the end of its time: so many of them were late. One with a
+    rate begins an I/O at the very moment at which its time does.
+    """
+    begun = {name: int(job[name]["total_ios"]) for name in _DIRECTIONS}
+    ended = sum(int(job[name]["io_bytes"]) // asked.block_size for name in _DIRECTIONS) - asked.depth
+    total = sum(begun.values())
+    share = max(0, ended if asked.rate is None else total - 1) / max(1, total)
+    return {**job, **{name: {**job[name], "total_ios": round(share * begun[name])} for name in begun}}
+
+
+def over_duration(total: Measurement, asked: Arguments) -> Measurement:
+    """Say rates over the time for which DiskSpd was to measure (see `ended_in_time`)."""
+    seconds = min(float(asked.duration_s), total.runtime_ms / MS_PER_S)
+    directions = {
+        name: replace(
+            part,
+            iops=part.ios / seconds,
+            bw_bytes=part.ios * asked.block_size / seconds,
+            runtime_ms=seconds * MS_PER_S,
+        )
+        for name, part in total.directions.items()
+    }
+    return replace(total, directions=directions)
 
 
 def threads_of(whole: Mapping[str, Any]) -> tuple[Measurement, ...]:

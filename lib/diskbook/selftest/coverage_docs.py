@@ -23,6 +23,7 @@ from diskbook.selftest import (
     coverage_stationarity,
 )
 from diskbook.selftest.coverage_rule import OFTEN_REFUSED
+from diskbook.stats.knee import UNEVEN
 from diskbook.tables.vocabulary import Scope
 
 BEGIN, END = "<!-- written by make coverage: begin -->", "<!-- written by make coverage: end -->"
@@ -170,18 +171,17 @@ def of_held(rows: Iterable[coverage_held.Row]) -> Iterator[Line]:
 def of_knees(rows: Iterable[coverage_knee.Row]) -> Iterator[Line]:
     """A line a noise and number of blocks, over caps and numbers of depths."""
     listed = list(rows)
-    for place in dict.fromkeys(row.cell[1:5] for row in listed):
-        here = [row for row in listed if row.cell[1:5] == place]
-        blocks, block, trial, smooth = place
+    for place in dict.fromkeys(row.cell.condition for row in listed):
+        here = [row for row in listed if row.cell.condition == place]
         judged = [row for row in here if not row.is_refused]
         widest = max((row.half_width for row in judged), default=math.nan)
         words = ["FAILED"] * any(row.is_off for row in here)
         words += [f"half-width at most {widest:.1%}"] if judged else ["too few blocks for an interval"]
         words += [f"known limit: {coverage_knee.KNOWN_LIMIT}"] * any(row.is_known_limit for row in here)
-        name = f"{blocks} blocks ±{block:.1%}, trials ±{trial:.1%}" + ", smooth bend" * smooth
+        words += [f"allows for {UNEVEN:.0%} that uneven load costs"] * (here[0].cell.disks > 1)
         refused, coverages = [row.refused for row in here], [row.coverage for row in judged]
-        sizes = [f"cap {row.cell.cap_iops:,.0f} IOPS{', few depths' * row.cell.few_depths}" for row in judged]
-        yield Line(name, "knee, these disks", coverages, refused, [], "; ".join(words), sizes)
+        sizes = [row.cell.size for row in judged]
+        yield Line(place, "knee, these disks", coverages, refused, [], "; ".join(words), sizes)
 
 
 def of_runs(rows: Iterable[coverage_runs.Row]) -> Iterator[Line]:

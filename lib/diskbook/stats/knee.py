@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from diskbook.base.units import MS_PER_S
 from diskbook.stats.intervals import LEVEL, Interval, over_replicates, within_replicates
 from diskbook.tables.vocabulary import Label, Scope
 
@@ -29,6 +30,17 @@ SHARP_LIMITS = (
     "rate bends over many depths, they are up to 5 % too deep."
 )
 """I/Os wait a little before such a bend, even under half of the cap (`selftest.coverage_knee`)."""
+UNEVEN = 0.02
+"""How much less than its disks together a pool gives at the depths of a sweep, at most (share of the cap).
+
+Chance loads the disks of a pool unevenly, and those with less to do stand still. A simulation shows 1.0 to
+1.9 % for two to four disks and one to three copies (`selftest.coverage_knee`); more I/Os in flight give it
+back only slowly, so no curve shows its size.
+"""
+POOLED = (
+    f"The upper end of each interval allows for {UNEVEN:.0%} of the cap, which a pool loses at most because "
+    "chance loads its disks unevenly."
+)
 NEARLY = 0.95
 APART = 3.0
 """Neighbouring depths that lie further apart say nothing of what is between them."""
@@ -58,8 +70,17 @@ class Curves(NamedTuple):
         return logs
 
 
-def curves(outstanding: np.ndarray, iops: np.ndarray, latency_ms: np.ndarray, on_cap: np.ndarray) -> Curves:
+def curves(
+    outstanding: np.ndarray,
+    iops: np.ndarray,
+    latency_ms: np.ndarray,
+    on_cap: np.ndarray,
+    fill_per_ms: np.ndarray | float = 0.0,
+) -> Curves:
     """Read latency and cap off curves over depths.
+
+    Without a ramp nothing ends until the first I/O has, one latency after the start. The cap is the rate over
+    the time that is left.
 
     Parameters
     ----------
@@ -67,6 +88,8 @@ def curves(outstanding: np.ndarray, iops: np.ndarray, latency_ms: np.ndarray, on
         I/Os in flight of each cell, shape [cell], rising; and whether the cell sits on a limit.
     iops, latency_ms
         Shape [..., block, cell]; NaN for what is missing.
+    fill_per_ms
+        Part of a trial that a millisecond at its start is, same shape; 0 where a ramp came before.
 
     Returns
     -------
@@ -75,10 +98,12 @@ def curves(outstanding: np.ndarray, iops: np.ndarray, latency_ms: np.ndarray, on
     """
     medians = np.array([_median(iops[..., place]) for place in range(len(outstanding))])
     most = np.nanmax(np.where(on_cap, medians, np.nan), initial=-np.inf)
-    cap = _mean(np.where(on_cap & (medians >= FLAT * most), iops, np.nan))
+    is_flat = on_cap & (medians >= FLAT * most)
+    cap = _mean(np.where(is_flat, iops, np.nan))
     free = medians < HALF * _median(cap)  # by the cell, not by the block: noise chooses nothing
     latency = _mean(np.where(free, latency_ms, np.nan))
-    return Curves(latency, cap)
+    filling = np.fmin(np.nan_to_num(latency)[..., None] * fill_per_ms, HALF)
+    return Curves(latency, _mean(np.where(is_flat, iops / (1.0 - filling), np.nan)))
 
 
 def depths_for(outstanding: np.ndarray, iops: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -97,7 +122,14 @@ def interval(log_values: np.ndarray, level: float = LEVEL) -> Interval:
     return _with_enough(within_replicates(log_values, level), there)
 
 
-def knees(totals: pd.DataFrame, cells: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
+def of_pool(bounds: Interval) -> Interval:
+    """Move the upper ends of intervals of logs up by what a pool of disks may lose (`UNEVEN`)."""
+    return bounds._replace(high=bounds.high + math.log1p(UNEVEN))
+
+
+def knees(
+    totals: pd.DataFrame, cells: pd.DataFrame, level: float = LEVEL, *, pooled: bool = False
+) -> pd.DataFrame:
     """Find the knee of every curve over depths.
 
     Parameters
@@ -108,13 +140,15 @@ def knees(totals: pd.DataFrame, cells: pd.DataFrame, level: float = LEVEL) -> pd
         From `limits.label_cells`: which cells sit on a limit.
     level
         Level of the intervals.
+    pooled
+        Whether the curves are those of volumes, each of several disks (`UNEVEN`).
 
     Returns
     -------
     pandas.DataFrame
-        One row a curve and scope: `arm, kind, block_size_bytes, scope, latency_ms, cap_iops, limit, knee,
-        low, high, depth_95, depth_95_low, depth_95_high, n_replicates, n_blocks, reason`; knee and depth are
-        I/Os in flight. `reason` says what is missing, and why.
+        One row a curve and scope: `arm, kind, block_size_bytes, scope, latency_ms, cap_iops, cap_iops_low,
+        cap_iops_high, limit, knee, low, high, depth_95, depth_95_low, depth_95_high, n_replicates, n_blocks,
+        reason`; knee and depth are I/Os in flight. `reason` says what is missing, and why.
     """
     loop = totals[totals["rate_offered"].isna()]
     holds = cells[on_a_limit(cells)]
@@ -123,7 +157,7 @@ def knees(totals: pd.DataFrame, cells: pd.DataFrame, level: float = LEVEL) -> pd
         if part["outstanding"].nunique() > 1:
             of_curve = holds[(holds["arm"] == place[0]) & holds["workload"].isin(part["workload"])]
             common = dict(zip(CURVE, place, strict=True))
-            rows += [{**common, **row} for row in _rows(part, of_curve, level)]
+            rows += [{**common, **row} for row in _rows(part, of_curve, level, pooled=pooled)]
     return pd.DataFrame(rows)
 
 
@@ -150,27 +184,28 @@ def on_a_limit(cells: pd.DataFrame) -> pd.Series:
     return cells["label"].isin([Label.CAPPED, Label.SATURATED]) | near
 
 
-def _rows(part: pd.DataFrame, holds: pd.DataFrame, level: float) -> list[dict[str, object]]:
+def _rows(part: pd.DataFrame, holds: pd.DataFrame, level: float, *, pooled: bool) -> list[dict[str, object]]:
     """Knee of one curve, of these disks and, from two replicates on, of disks like these."""
-    depths, iops, latency, on_cap = _arrays(part, set(holds["workload"]))
-    read = curves(depths, iops, latency, on_cap)
+    depths, iops, latency, on_cap, fill = _arrays(part, set(holds["workload"]))
+    read = curves(depths, iops, latency, on_cap, fill)
     there = ~np.isnan(read.log_knees)
     sure = holds[holds["label"] == Label.CAPPED]
     limits = sorted(set((sure if len(sure) else holds)["limit"]) - {""})
-    latency_ms, cap_iops = _center(read.latency_ms), _center(read.cap_iops)
+    latency_ms = _center(read.latency_ms)
     n_replicates, n_blocks = int(there.any(axis=-1).sum()), int(there.sum())
     common = {
         "latency_ms": latency_ms,
-        "cap_iops": cap_iops,
         "limit": limits[0] if len(limits) == 1 else "",
         "n_replicates": n_replicates,
         "n_blocks": n_blocks,
-        "reason": _reason(latency_ms, cap_iops, n_blocks),
+        "reason": _reason(latency_ms, _center(read.cap_iops), n_blocks),
     }
-    logs = {"knee": read.log_knees, "depth_95": np.log(depths_for(depths, iops, NEARLY * read.cap_iops))}
-    rows = [{"scope": Scope.THESE, **common, **_bounds(logs, interval, level)}]
+    at_95 = depths_for(depths, iops, NEARLY * curves(depths, iops, latency, on_cap).cap_iops)
+    logs = {"knee": read.log_knees, "cap_iops": np.log(read.cap_iops), "depth_95": np.log(at_95)}
+    rows = [{"scope": Scope.THESE, **common, **_bounds(logs, interval, level, pooled=pooled)}]
     if n_replicates > 1:
-        rows.append({"scope": Scope.LIKE_THESE, **common, **_bounds(logs, over_replicates, level)})
+        bounds = _bounds(logs, over_replicates, level, pooled=pooled)
+        rows.append({"scope": Scope.LIKE_THESE, **common, **bounds})
     return rows
 
 
@@ -183,28 +218,33 @@ def _reason(latency_ms: float, cap_iops: float, n_blocks: int) -> str:
     return FEW_BLOCKS if n_blocks < LEAST_BLOCKS else ""
 
 
-def _bounds(logs: Mapping[str, np.ndarray], method: Method, level: float) -> dict[str, float]:
-    """Knee and depth for 95 %, with their intervals."""
+def _bounds(
+    logs: Mapping[str, np.ndarray], method: Method, level: float, *, pooled: bool
+) -> dict[str, float]:
+    """Knee, cap and depth for 95 %, with their intervals."""
     named: dict[str, float] = {}
     for name, of_blocks in logs.items():
         bounds = method(of_blocks, level)
+        bounds = of_pool(bounds) if pooled and name != "depth_95" else bounds
         low, high = ("low", "high") if name == "knee" else (f"{name}_low", f"{name}_high")
         named |= {name: _exp(bounds.mean), low: _exp(bounds.low), high: _exp(bounds.high)}
     return named
 
 
-def _arrays(part: pd.DataFrame, capped: set[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """A curve as arrays: depths, rates and latencies [replicate, block, depth], and which sit on a limit."""
+def _arrays(part: pd.DataFrame, capped: set[str]) -> tuple[np.ndarray, ...]:
+    """A curve as the arrays that `curves` takes, [replicate, block, depth] where it has one per trial."""
     depths = np.sort(part["outstanding"].unique())
     index = pd.MultiIndex.from_product([sorted(part[name].unique()) for name in ("replicate", "block")])
-    means = part.groupby(["replicate", "block", "outstanding"])[["iops", "lat_mean_ms"]].mean()
+    fill = (1.0 / (MS_PER_S * part["runtime_s"])).where(part["ramp_s"] == 0, 0.0)
+    names = ["iops", "lat_mean_ms", "fill"]
+    means = part.assign(fill=fill).groupby(["replicate", "block", "outstanding"])[names].mean()
     shape = (*(len(level) for level in index.levels), len(depths))
-    iops, latency = (
+    iops, latency, fill_per_ms = (
         means[name].unstack().reindex(index=index, columns=depths).to_numpy(float).reshape(shape)
-        for name in ("iops", "lat_mean_ms")
+        for name in names
     )
     on_cap = np.isin(depths, part.loc[part["workload"].isin(capped), "outstanding"])
-    return depths.astype(float), iops, latency, on_cap
+    return depths.astype(float), iops, latency, on_cap, fill_per_ms
 
 
 def _depth(outstanding: np.ndarray, iops: np.ndarray, target: float) -> float:

@@ -59,9 +59,9 @@ class Direction(NanEqual):
 
     `bins` maps latency in ns to a count, `percentiles_ms` a percentage (0..100) to a latency. What the tool
     did not record or tell is NaN. `iops` and `bw_bytes` are per second. After a ramp fio
-    counts I/Os that were in flight at its end among the bytes and latencies, but not among `ios` and `iops`:
-    with many outstanding and a short trial `bw_bytes` is too high (seen: 10 % with 256 outstanding, 1 s,
-    2,540 IOPS), `iops` is within 1.5 %.
+    counts I/Os that were in flight at its end among the bytes and latencies, but not among `ios` and `iops`;
+    it divides both by the time until its queue is empty. On a cap `bw_bytes` is right, and `iops` is low by
+    latency / runtime: 2.5 % with 256 outstanding, 2 s and 5,100 IOPS.
     """
 
     ios: float

@@ -49,7 +49,7 @@ def cells(a: Analysed) -> pd.DataFrame:
 @once
 def knees(a: Analysed) -> pd.DataFrame:
     """Knee of every curve, one row a scope (`knee.knees`)."""
-    return knee.knees(totals(a), cells(a))
+    return knee.knees(totals(a), cells(a), pooled=True)
 
 
 def chosen_knees(a: Analysed) -> pd.DataFrame:

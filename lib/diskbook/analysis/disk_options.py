@@ -24,7 +24,7 @@ from diskbook.show.html import Html, table as table_of
 from diskbook.tables.series import diagnose
 from diskbook.tables.vocabulary import Label, Provenance
 from diskbook.throttling import diagnosis, predict
-from diskbook.throttling.limits import LIMITS
+from diskbook.throttling.limits import BY_COLUMN, limit_words
 
 ARTICLE = "disk-options"
 PANELS = {
@@ -35,7 +35,6 @@ PANELS = {
 BURST = "burst-until-dry"
 WRITES, SINGLE = "max-write-iops", "access-time"
 _KINDS = {"Premium_ZRS": "Premium ZRS", "Premium_LRS": "Premium LRS", "PremiumV2_LRS": "Premium v2"}
-_NAMES = {limit.column: limit for limit in LIMITS}
 
 
 def predictions(a: Analysis) -> pd.DataFrame:
@@ -50,12 +49,8 @@ def on_demand(a: Analysis) -> list[str]:
 
 def drives(a: Analysis) -> pd.DataFrame:
     """Cells of many I/Os in flight: predicted and measured rate, limit predicted and limit in the data."""
-    cells = predictions(a).merge(
-        a.cells[["arm", "workload", "label", "binds", "limit", "limit_value"]].rename(
-            columns={"binds": "set_by", "limit": "binds", "limit_value": "binds_value"}
-        ),
-        on=["arm", "workload"],
-    )
+    labels = a.cells[["arm", "workload", "label", "binds", "limit", "limit_value", "rivals"]]
+    cells = predictions(a).drop(columns=["limit", "limit_value"]).merge(labels, on=["arm", "workload"])
     cells = cells[cells["workload"].isin([*PANELS, BURST])]
     arms, loads = ([item.name for item in items] for items in (a.scenario.arm, a.scenario.workload))
     cells["place"] = cells["workload"].map(loads.index) * len(arms) + cells["arm"].map(arms.index)
@@ -397,20 +392,19 @@ def _highest(rows: pd.DataFrame, *columns: str) -> float:
 
 
 def _by(row: dict[Any, Any]) -> str:
-    if row["by"] in _NAMES:
-        return _NAMES[row["by"]].name
+    if row["by"] in BY_COLUMN:
+        return BY_COLUMN[row["by"]].name
     return {"concurrency": "outstanding / latency", "offered": "offered rate"}.get(row["by"], "not known")
 
 
 def _binding(row: dict[Any, Any]) -> str:
     if row["label"] == Label.SATURATED:
-        return f"saturated: {row['set_by']}"
-    if row["binds"] == "":
+        return f"saturated: {row['binds']}"
+    if row["limit"] == "":
         return row["label"]
-    if row["binds"] == row["by"]:
+    if row["by"] in (row["limit"], *(rival.limit.column for rival in row["rivals"])):
         return f"{row['label']}, as predicted"
-    words = _NAMES[row["binds"]].words(row["binds_value"])
-    return f"{row['label']}: {words}"
+    return f"{row['label']}: {limit_words(row)}"
 
 
 def _rate(value: float, unit: str) -> str:

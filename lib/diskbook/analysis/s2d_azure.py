@@ -20,12 +20,11 @@ from diskbook.show.answers import arms_in_words, comparison_in_words
 from diskbook.show.html import Html, table
 from diskbook.tables.vocabulary import Label, Scope
 from diskbook.throttling import predict, volume_bound, volume_setups
-from diskbook.throttling.limits import LIMITS
+from diskbook.throttling.limits import BY_COLUMN
 from diskbook.throttling.volume_bound import Load
 
 ARTICLE = "s2d-azure"
 SERVER, MORE_DISKS, CLUSTER, REMOTE = "ss-4", "ss-8", "s2d-3", "s2d-3-remote"
-_LIMITS = {limit.column: limit for limit in LIMITS}
 
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
@@ -111,7 +110,7 @@ def binding_table(a: Analysis) -> Html:
             "Load": a.words[row["workload"]],
             "IOPS": row["iops"],
             "Set by": str(row["binds"]).partition(":")[0],
-            "Lowest limit": _LIMITS[row["limit"]].words(row["limit_value"])
+            "Lowest limit": BY_COLUMN[row["limit"]].words(row["limit_value"])
             if row["limit"]
             else "none is known",
             "Burst or base": _burst_or_base(a, row),
@@ -198,7 +197,7 @@ def answers(a: Analysis) -> dict[str, str]:
 def _limit(row: dict[Any, Any]) -> str:
     """Limit of a curve's cap by name; a cap without one is of no known limit."""
     if row["limit"]:
-        return _LIMITS[str(row["limit"])].name
+        return BY_COLUMN[str(row["limit"])].name
     return "" if math.isnan(row["cap_iops"]) else "not known, or several"
 
 

@@ -78,8 +78,14 @@ def command(program: str) -> list[str]:
     return [program, "--eta=never", f"--output={OUTPUT}", "--output-format=json+", JOBS]
 
 
-def read(folder: Path, messages: str, line: Arguments, members: Sequence[Member]) -> dict[str, Outcome]:
-    """Read what fio left, by machine.
+def read(
+    folder: Path,
+    messages: str,
+    line: Arguments,
+    members: Sequence[Member],
+    cores: Sequence[tuple[float, float]] = (),
+) -> dict[str, Outcome]:
+    """Read what fio left, by machine; each is told how busy the cores were that all of them shared.
 
     Raises
     ------
@@ -93,7 +99,7 @@ def read(folder: Path, messages: str, line: Arguments, members: Sequence[Member]
     for job in whole["jobs"]:
         of_machines[job["jobname"]].append(_ended_in_time(job, line))
     return {
-        name: _outcome(folder, name, {**whole, "jobs": jobs}, messages, line)
+        name: _outcome(folder, name, {**whole, "jobs": jobs}, messages, line, cores)
         for name, jobs in of_machines.items()
     }
 
@@ -113,7 +119,14 @@ def _ended_in_time(job: Mapping[str, Any], line: Arguments) -> dict[str, Any]:
     return {**job, **{name: {**job[name], "total_ios": round(share * begun[name])} for name in begun}}
 
 
-def _outcome(folder: Path, name: str, own: Mapping[str, Any], messages: str, line: Arguments) -> Outcome:
+def _outcome(
+    folder: Path,
+    name: str,
+    own: Mapping[str, Any],
+    messages: str,
+    line: Arguments,
+    cores: Sequence[tuple[float, float]],
+) -> Outcome:
     printed = json.dumps(own) if own["jobs"] else ""
     total = _in_time(fio.parse_output(printed, name, messages=messages, runtime_s=line.duration_s), line)
     logs = [folder / f"{name}_{kind}.log" for kind in ("lat", "iops")]
@@ -124,7 +137,8 @@ def _outcome(folder: Path, name: str, own: Mapping[str, Any], messages: str, lin
     interval_s = (line.iops_interval_ms or MS_PER_S) / MS_PER_S
     series = _series(texts, started, interval_s, name) if line.iops_interval_ms else {}
     threads = windows_diskspd.threads_of(own)
-    return Outcome(windows_xml.Measured(total, threads, series), started, started + round(total.runtime_ms))
+    measured = windows_xml.Measured(total, threads, series, cores)
+    return Outcome(measured, started, started + round(total.runtime_ms))
 
 
 def _in_time(total: Measurement, line: Arguments) -> Measurement:

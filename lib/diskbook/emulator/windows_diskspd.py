@@ -22,7 +22,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.emulator import volume_files, windows_xml
+from diskbook.emulator import processors, volume_files, windows_xml
 from diskbook.emulator.environment import FOLDER_VARIABLE
 from diskbook.emulator.layout_file import DEPTH
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse_words
@@ -165,13 +165,14 @@ def _measure(asked: Arguments, disk: Disk, folder: Path) -> windows_xml.Measured
     load, job = workload_of(asked, disk), command(asked, disk, asked.seed or 1)
     for note in job.notes:
         print(f"emulated: {note}", file=sys.stderr)
-    done = subprocess.run(job.argv, check=False, cwd=folder, capture_output=True, text=True)
+    with processors.watched() as cores:
+        done = subprocess.run(job.argv, check=False, cwd=folder, capture_output=True, text=True)
     total = fio.parse_output(done.stdout, "fio", messages=done.stderr, runtime_s=load.runtime_s)
     logs = [(folder / job.logs[kind]) for kind in ("lat_log", "iops_log")]
     texts = [log.read_text("utf-8") if log.exists() else "" for log in logs]
     series = fio.parse_logs(texts[0], texts[1], load.series_s, "fio")
     whole = json.loads(done.stdout[done.stdout.index("{\n") :])
-    return windows_xml.Measured(total, threads_of(whole), series)
+    return windows_xml.Measured(total, threads_of(whole), series, cores)
 
 
 def threads_of(whole: Mapping[str, Any]) -> tuple[Measurement, ...]:

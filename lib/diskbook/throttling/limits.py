@@ -234,7 +234,7 @@ def label_cells(
     totals["flat"] = totals["trial"].isin(flat_trials(series))
     totals["moves"] = totals["trial"].isin(moving_trials(series))
     cells = _cells(totals)
-    cells["rivals"] = _rivals(cells, totals)
+    cells["rivals"] = pd.Series(_rivals(cells, totals), cells.index, dtype=object)
     queues = saturation.judge(totals, cell_codes(totals)[0], cells)
     cells = cells.join(queues[["in_flight", "needed", "one_rate", "shown", "closed"]])
     labels = queues["saturation"].where(queues["saturation"] != "", Label.BELOW_CAP).tolist()

@@ -225,6 +225,9 @@ def _joined(
         started_utc=_started_utc(machines),
         flags=tuple(dict.fromkeys(flags)),
         instances=_instances(machines, started),
+        usr_pct=float(np.mean([item.measurement.usr_pct for item in machines])),
+        sys_pct=float(np.mean([item.measurement.sys_pct for item in machines])),
+        busiest_core_pct=float(np.max([item.measurement.busiest_core_pct for item in machines])),
     )
 
 

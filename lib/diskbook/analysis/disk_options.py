@@ -44,7 +44,7 @@ def predictions(a: Analysis) -> pd.DataFrame:
 
 def on_demand(a: Analysis) -> list[str]:
     """Arms whose disk bursts on demand, without credit."""
-    return [arm.name for arm in a.scenario.arm if a.scenario.disk_named(arm.disk).bursting]
+    return [arm.name for arm in a.scenario.arm if a.scenario.disk_of(arm).bursting]
 
 
 def drives(a: Analysis) -> pd.DataFrame:
@@ -153,7 +153,7 @@ def access_times(a: Analysis) -> pd.DataFrame:
         for arm, label in a.labels.items()
         if arm in cells.index
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["Drive", "Latency at depth 1, ms", "Trials"])
 
 
 @once
@@ -197,9 +197,9 @@ def pictures(a: Analysis) -> tuple[Picture, ...]:
 
 def unusable(a: Analysis) -> list[str]:
     """Say of every disk that is paid for more than its machine lets through."""
-    disks, lines = a.scenario.disk_named, []
+    lines = []
     for arm in a.scenario.arm:
-        spec, rows = disks(arm.disk), a.trials[a.trials["arm"] == arm.name]
+        spec, rows = a.scenario.disk_of(arm), a.trials[a.trials["arm"] == arm.name]
         if spec.iops is None or rows.empty:
             continue
         limits = {
@@ -249,7 +249,7 @@ def label_claim(a: Analysis) -> list[str]:
         for labelled, plain in PAIRS
     ]
     lines = [f"published: {', but '.join(parts)}: the two pairs contradict each other"]
-    flagged = {arm.name for arm in a.scenario.arm if a.scenario.disk_named(arm.disk).accelerated_network}
+    flagged = {arm.name for arm in a.scenario.arm if a.scenario.disk_of(arm).accelerated_network}
     rows = sentences.chosen(a.comparisons[a.comparisons["workload"] == SINGLE])
     measured = rows[rows["arm"].isin(flagged) & (rows["family"] == "headline")].to_dict("records")
     return lines + [f"{row['provenance']}: {sentences.sentence(row, a.scenario)}" for row in measured]
@@ -284,7 +284,7 @@ def costs(a: Analysis) -> pd.DataFrame:
     rows = []
     for arm in a.scenario.arm:
         trials = a.trials[a.trials["arm"] == arm.name]
-        disk = a.scenario.disk_named(arm.disk)
+        disk = a.scenario.disk_of(arm)
         idle = _number(estimate.month(disk, prices))
         lasting = _lasting_iops(trials, disk.bursting)
         billed = _burst_use(disk, lasting - _highest(trials, "cap_disk_iops"), prices)

@@ -213,9 +213,9 @@ def _with_interval(row: dict[Any, Any], middle: str, low: str, high: str, depth:
 
 def _burst_or_base(a: Analysis, row: dict[Any, Any]) -> str:
     """Whether the lowest limit lasts or rests on burst credit, and for how long full credit carries it."""
-    if not row["limit"]:
+    setup = volume_setups.documented(a.scenario).get(row["arm"])
+    if not row["limit"] or setup is None:
         return ""
-    setup = volume_setups.documented(a.scenario)[row["arm"]]
     load = Load(row["block_size_bytes"], 1.0 if row["kind"] == "write" else 0.0)
     first, last = (volume_bound.bound(setup, load, spent=spent) for spent in (False, True))
     if math.isclose(first.iops, last.iops):

@@ -29,7 +29,7 @@ from diskbook.scenario.diskspd_line.arguments import Arguments, parse_words
 from diskbook.scenario.diskspd_line.render import render
 from diskbook.scenario.model import Workload
 from diskbook.tools import fio
-from diskbook.tools.record import Load, Measurement
+from diskbook.tools.record import Load, Measurement, UnusableError
 
 FILL = ":fill"
 NO_FILE, NO_PATH, NO_ROOM = 2, 3, 112
@@ -53,6 +53,9 @@ def main(words: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if words is None else words)
     try:
         sys.stdout.write(run(given, disks_of_machine()))
+    except UnusableError as error:
+        print(f"ERROR: {error.reason}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+        return 1
     except DiskbookError as error:
         print(f"ERROR: {error}", file=sys.stderr)
         return 1

@@ -124,8 +124,7 @@ def compare(
     alpha = plan.alpha if plan else verdicts.ALPHA
     level = 1 - alpha if level is None else level
     pairs = [(item, direction) for item in comparisons for direction in view.directions(item)]
-    drafts: list[_Draft] = []
-    gate_rows, strata_rows = [], []
+    drafts, gate_rows, strata_rows = list[_Draft](), [], []
     for numbers in _estimated(view, pairs, level):
         findings = view.findings(*numbers.pair, numbers.log_ratios, numbers.outliers, numbers.estimates)
         gate_rows += [_gate_row(numbers.pair[0], gate) for gate in findings]

@@ -102,8 +102,7 @@ class View:
         held_back = [trial for trial, of_trial in (asked or {}).items() if of_trial.paced]
         totals["paced"] = totals["trial"].isin(held_back)
         self.doubts = plausibility.doubts(trials, asked or {})
-        self._doubts = plausibility.by_cell(self.doubts)
-        self._exempt = exempt or {}
+        self._doubts, self._exempt = plausibility.by_cell(self.doubts), exempt or {}
         self.mismatches, self.plan, self.conditioning = mismatches, plan, conditioning or {}
         self.cells = limits.label_cells(trials, parts, consumed_pct, totals)
         self.labels, self._consumed_pct = _by_cell(self.cells), consumed_pct or {}

@@ -93,12 +93,12 @@ def machine_of(vm: Vm, *, line: str = LINE, listed: bool = True) -> fleet_of_too
     return replace(read, volume=vm.volume, node=vm.node, started=_at(vm.started_s) if listed else None)
 
 
-def xml_of(vm: Vm, asked: Arguments) -> bytes:
-    """DiskSpd's XML of a machine."""
+def xml_of(vm: Vm, asked: Arguments, cores: Sequence[tuple[float, float]] = ()) -> bytes:
+    """DiskSpd's XML of a machine, and how busy its cores were."""
     directions = {name: _direction(vm, name, rate, asked) for name, rate in vm.iops.items() if rate}
     total = Measurement("vm", "", Load(), directions, version="fio-3.33")
     threads = [_share(total, number, asked.threads) for number in range(asked.threads)]
-    measured = windows_xml.Measured(total, tuple(threads), _series(vm))
+    measured = windows_xml.Measured(total, tuple(threads), _series(vm), cores)
     return windows_xml.document(asked, 10 * 2**30, measured, _at(vm.started_s)).encode()
 
 

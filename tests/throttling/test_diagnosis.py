@@ -146,3 +146,39 @@ def test_the_command_names_run_and_provenance() -> None:
     assert said.startswith("emulated: run sample-zone-disks; a cell is one arm") and "lrs-z1" not in said
     error = CliRunner().invoke(cli.cli, ["why", "sample-zone-disks", "--arm", "zrs-z4"]).exception
     assert isinstance(error, UsageError) and "no arm 'zrs-z4'" in str(error)
+
+
+TWO_LIMITS = {
+    "cap_disk_iops": np.nan,
+    "cap_disk_mb_s": 800.0,
+    "cap_vm_iops": np.nan,
+    "cap_vm_mb_s": 768.0,
+    "cap_vm_burst_mb_s": 1600.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({}, "96 % of the VM uncached limit of 768 MB/s and 92 % of the disk limit of 800 MB/s, too close"),
+        ({"cap_disk_mb_s": 820.0}, "736 MB/s, 96 % of the VM uncached limit of 768 MB/s;"),
+        (
+            {"cap_vm_mb_s": 738.0, "credit_state": "full"},
+            "100 % of the VM uncached limit of 738 MB/s;",
+        ),
+    ],
+    ids=["within 5 %", "7 % apart", "alone"],
+)
+def test_limits_that_the_measurement_cannot_tell_apart_are_both_named(tables, changes, named: str) -> None:
+    rates = {"throughput_mb_s": 736.0, "iops": 100.0, "credit_state": "unknown"}
+    trials = tables[0].assign(**{**dict.fromkeys(CAPS, np.nan), **TWO_LIMITS, **rates, **changes})
+    deep = of(diagnosis.findings(trials[trials["direction"] != "commit"]), "lrs-z1", "randread-qd256")
+    assert named in deep.cause
+
+
+def test_both_limits_come_with_their_remedies(tables) -> None:
+    trials, series = tables
+    both = {"cap_disk_iops": 5000.0, "cap_vm_iops": 5100.0, "cap_vm_burst_iops": np.nan}
+    deep = of(diagnosis.findings(trials.assign(**both), series), "lrs-z1", "randread-qd256")
+    assert deep.verdict == Diagnosis.THROTTLED
+    assert "larger disk" in deep.remedy and "larger VM size" in deep.remedy

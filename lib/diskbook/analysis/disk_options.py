@@ -24,7 +24,7 @@ from diskbook.show.html import Html, table as table_of
 from diskbook.tables.series import diagnose
 from diskbook.tables.vocabulary import Label, Provenance
 from diskbook.throttling import diagnosis, predict
-from diskbook.throttling.limits import LIMITS
+from diskbook.throttling.limits import BY_COLUMN, limit_words
 
 ARTICLE = "disk-options"
 PANELS = {
@@ -35,7 +35,6 @@ PANELS = {
 BURST = "burst-until-dry"
 WRITES, SINGLE = "max-write-iops", "access-time"
 _KINDS = {"Premium_ZRS": "Premium ZRS", "Premium_LRS": "Premium LRS", "PremiumV2_LRS": "Premium v2"}
-_NAMES = {limit.column: limit for limit in LIMITS}
 
 
 def predictions(a: Analysis) -> pd.DataFrame:
@@ -45,17 +44,13 @@ def predictions(a: Analysis) -> pd.DataFrame:
 
 def on_demand(a: Analysis) -> list[str]:
     """Arms whose disk bursts on demand, without credit."""
-    return [arm.name for arm in a.scenario.arm if a.scenario.disk_named(arm.disk).bursting]
+    return [arm.name for arm in a.scenario.arm if a.scenario.disk_of(arm).bursting]
 
 
 def drives(a: Analysis) -> pd.DataFrame:
     """Cells of many I/Os in flight: predicted and measured rate, limit predicted and limit in the data."""
-    cells = predictions(a).merge(
-        a.cells[["arm", "workload", "label", "binds", "limit", "limit_value"]].rename(
-            columns={"binds": "set_by", "limit": "binds", "limit_value": "binds_value"}
-        ),
-        on=["arm", "workload"],
-    )
+    labels = a.cells[["arm", "workload", "label", "binds", "limit", "limit_value", "rivals"]]
+    cells = predictions(a).drop(columns=["limit", "limit_value"]).merge(labels, on=["arm", "workload"])
     cells = cells[cells["workload"].isin([*PANELS, BURST])]
     arms, loads = ([item.name for item in items] for items in (a.scenario.arm, a.scenario.workload))
     cells["place"] = cells["workload"].map(loads.index) * len(arms) + cells["arm"].map(arms.index)
@@ -158,7 +153,7 @@ def access_times(a: Analysis) -> pd.DataFrame:
         for arm, label in a.labels.items()
         if arm in cells.index
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["Drive", "Latency at depth 1, ms", "Trials"])
 
 
 @once
@@ -202,9 +197,9 @@ def pictures(a: Analysis) -> tuple[Picture, ...]:
 
 def unusable(a: Analysis) -> list[str]:
     """Say of every disk that is paid for more than its machine lets through."""
-    disks, lines = a.scenario.disk_named, []
+    lines = []
     for arm in a.scenario.arm:
-        spec, rows = disks(arm.disk), a.trials[a.trials["arm"] == arm.name]
+        spec, rows = a.scenario.disk_of(arm), a.trials[a.trials["arm"] == arm.name]
         if spec.iops is None or rows.empty:
             continue
         limits = {
@@ -254,7 +249,7 @@ def label_claim(a: Analysis) -> list[str]:
         for labelled, plain in PAIRS
     ]
     lines = [f"published: {', but '.join(parts)}: the two pairs contradict each other"]
-    flagged = {arm.name for arm in a.scenario.arm if a.scenario.disk_named(arm.disk).accelerated_network}
+    flagged = {arm.name for arm in a.scenario.arm if a.scenario.disk_of(arm).accelerated_network}
     rows = sentences.chosen(a.comparisons[a.comparisons["workload"] == SINGLE])
     measured = rows[rows["arm"].isin(flagged) & (rows["family"] == "headline")].to_dict("records")
     return lines + [f"{row['provenance']}: {sentences.sentence(row, a.scenario)}" for row in measured]
@@ -289,7 +284,7 @@ def costs(a: Analysis) -> pd.DataFrame:
     rows = []
     for arm in a.scenario.arm:
         trials = a.trials[a.trials["arm"] == arm.name]
-        disk = a.scenario.disk_named(arm.disk)
+        disk = a.scenario.disk_of(arm)
         idle = _number(estimate.month(disk, prices))
         lasting = _lasting_iops(trials, disk.bursting)
         billed = _burst_use(disk, lasting - _highest(trials, "cap_disk_iops"), prices)
@@ -397,20 +392,19 @@ def _highest(rows: pd.DataFrame, *columns: str) -> float:
 
 
 def _by(row: dict[Any, Any]) -> str:
-    if row["by"] in _NAMES:
-        return _NAMES[row["by"]].name
+    if row["by"] in BY_COLUMN:
+        return BY_COLUMN[row["by"]].name
     return {"concurrency": "outstanding / latency", "offered": "offered rate"}.get(row["by"], "not known")
 
 
 def _binding(row: dict[Any, Any]) -> str:
     if row["label"] == Label.SATURATED:
-        return f"saturated: {row['set_by']}"
-    if row["binds"] == "":
+        return f"saturated: {row['binds']}"
+    if row["limit"] == "":
         return row["label"]
-    if row["binds"] == row["by"]:
+    if row["by"] in (row["limit"], *(rival.limit.column for rival in row["rivals"])):
         return f"{row['label']}, as predicted"
-    words = _NAMES[row["binds"]].words(row["binds_value"])
-    return f"{row['label']}: {words}"
+    return f"{row['label']}: {limit_words(row)}"
 
 
 def _rate(value: float, unit: str) -> str:

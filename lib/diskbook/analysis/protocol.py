@@ -54,6 +54,14 @@ def conformances(a: Analysed, plan: Plan | None) -> tuple[Conformance, ...]:
     )
 
 
+def exempt(a: Analysed) -> dict[tuple[str, str], dict[str, str]]:
+    """Name by arm and base arm the gates that do not apply to their comparisons, with reasons."""
+    return {
+        (item.arm, item.base_arm): protocol.exempt(a.provenance, is_attached=_is_attached(a, item))
+        for item in a.scenario.comparison
+    }
+
+
 def write(a: Analysed) -> Path:
     """Write protocol.csv into a run's folder, every comparison with every point; return its path."""
     a.run.write(FILE, protocol.table(a.protocol).to_csv(index=False))

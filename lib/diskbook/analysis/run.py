@@ -76,6 +76,7 @@ class Analysis:
             guest=self.tables.guest,
             conditioning=conditioning.of_arms(self.scenario, self.run.ledger()),
             asked=asked.by_trial(self.trials, self.scenario, self.run.ledger()),
+            exempt=run_protocol.exempt(self),
         )
 
     @property

@@ -21,12 +21,11 @@ from diskbook.show.html import Html, table
 from diskbook.stats import knee
 from diskbook.tables.vocabulary import Label, Scope
 from diskbook.throttling import predict, volume_bound, volume_setups
-from diskbook.throttling.limits import LIMITS
+from diskbook.throttling.limits import BY_COLUMN
 from diskbook.throttling.volume_bound import Load
 
 ARTICLE = "s2d-azure"
 SERVER, MORE_DISKS, CLUSTER, REMOTE = "ss-4", "ss-8", "s2d-3", "s2d-3-remote"
-_LIMITS = {limit.column: limit for limit in LIMITS}
 
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
@@ -112,7 +111,7 @@ def binding_table(a: Analysis) -> Html:
             "Load": a.words[row["workload"]],
             "IOPS": row["iops"],
             "Set by": str(row["binds"]).partition(":")[0],
-            "Lowest limit": _LIMITS[row["limit"]].words(row["limit_value"])
+            "Lowest limit": BY_COLUMN[row["limit"]].words(row["limit_value"])
             if row["limit"]
             else "none is known",
             "Burst or base": _burst_or_base(a, row),
@@ -199,7 +198,7 @@ def answers(a: Analysis) -> dict[str, str]:
 def _limit(row: dict[Any, Any]) -> str:
     """Limit of a curve's cap by name; a cap without one is of no known limit."""
     if row["limit"]:
-        return _LIMITS[str(row["limit"])].name
+        return BY_COLUMN[str(row["limit"])].name
     return "" if math.isnan(row["cap_iops"]) else "not known, or several"
 
 
@@ -215,9 +214,9 @@ def _with_interval(row: dict[Any, Any], middle: str, low: str, high: str, depth:
 
 def _burst_or_base(a: Analysis, row: dict[Any, Any]) -> str:
     """Whether the lowest limit lasts or rests on burst credit, and for how long full credit carries it."""
-    if not row["limit"]:
+    setup = volume_setups.documented(a.scenario).get(row["arm"])
+    if not row["limit"] or setup is None:
         return ""
-    setup = volume_setups.documented(a.scenario)[row["arm"]]
     load = Load(row["block_size_bytes"], 1.0 if row["kind"] == "write" else 0.0)
     first, last = (volume_bound.bound(setup, load, spent=spent) for spent in (False, True))
     if math.isclose(first.iops, last.iops):

@@ -11,7 +11,7 @@ from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequestError, ServiceResponseError
 
-from diskbook.azure import expiry
+from diskbook.azure import expiry, refusals
 from diskbook.azure.attach import group_and_name
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import SSH_PORT_TAG, operation
@@ -76,7 +76,8 @@ class Recovery:
             return None  # no way to Azure at the moment
         except AzureError as error:
             if last:
-                raise DiskbookError(f"machine {host.name} does not answer, and Azure says {error}") from error
+                refused = refusals.message(error)
+                raise DiskbookError(f"Azure refuses to tell of machine {host.name} ({refused})") from error
             return None
 
     def _power(self, machine: str) -> str:

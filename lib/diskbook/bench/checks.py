@@ -106,7 +106,7 @@ def _verify(rig: Rig, check: Check, machine: str, *, write: bool, size: int, off
         result = read(fio.TOOL, output, name)
     except UnusableError as error:
         # fio ends with EILSEQ (84) at a block that is not what was written.
-        if write or "error 84" not in str(error):
+        if write or "error 84" not in " ".join([error.reason, *getattr(error, "__notes__", ())]):
             raise
         return 0
     return int(result.directions["write" if write else "read"].ios)

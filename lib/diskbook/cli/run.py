@@ -78,6 +78,7 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
     if resume and (scenario is None or scenario.endswith(".toml")) and _is_finished(resume, scenario):
         return
     from diskbook import load
+    from diskbook.analysis import needs
     from diskbook.cloud import connect
     from diskbook.runs import pipeline, stored
     from diskbook.show import run as show_run
@@ -93,7 +94,7 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
         folder.update_manifest(expires_h=options["expires"])
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
     _note(folder, options)
-    click.echo(show_run.target_text(folder.manifest))
+    click.echo("\n".join([show_run.target_text(folder.manifest), *needs.missing(folder.scenario)]))
     if folder.manifest["provenance"] == Provenance.IMPORTED:
         raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
     with stored.kept(folder, stored.place_of(folder, options["store"]) or place):

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 
 from diskbook.base.errors import DiskbookError
-from diskbook.emulator import fleet_archive, fleet_fio, processes, volume_files
+from diskbook.emulator import fleet_archive, fleet_fio, processes, processors, volume_files
 from diskbook.emulator.environment import FOLDER_VARIABLE
 from diskbook.emulator.fleet_fio import Member
 from diskbook.emulator.step_call import Call, Json, Killed, StepError
@@ -103,11 +103,12 @@ def _run(call: Call, asked: steps.Fleet, line: Arguments, members: Sequence[Memb
         folder = Path(name)
         seed = line.seed if line.seed is not None else time.time_ns() % 2**31
         (folder / fleet_fio.JOBS).write_text(fleet_fio.job_file(line, members, seed), encoding="utf-8")
-        _play(call, folder, home, asked.wait_s)
+        with processors.watched() as cores:
+            _play(call, folder, home, asked.wait_s)
         seconds = time.monotonic() - clock
         with call.unlocked():
             messages = (folder / _MESSAGES).read_text("utf-8", errors="replace")
-            outcomes = fleet_fio.read(folder, messages, line, members)
+            outcomes = fleet_fio.read(folder, messages, line, members, cores)
             packed = fleet_archive.archive(line, asked.spec, members, outcomes, began)
     return {"archive": base64.b64encode(packed).decode(), "seconds": round(seconds, 3)}
 

@@ -40,7 +40,8 @@ def archive(
 
     Notes
     -----
-    Of VMFleet's columns that of the processors is left out: it is none of what fio measured.
+    Of VMFleet's columns that of the processors is left out: it is none of what fio measured. DiskSpd's own
+    results have it.
     """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as files:

@@ -77,8 +77,14 @@ def command(program: str) -> list[str]:
     return [program, "--eta=never", f"--output={OUTPUT}", "--output-format=json+", JOBS]
 
 
-def read(folder: Path, messages: str, line: Arguments, members: Sequence[Member]) -> dict[str, Outcome]:
-    """Read what fio left, by machine.
+def read(
+    folder: Path,
+    messages: str,
+    line: Arguments,
+    members: Sequence[Member],
+    cores: Sequence[tuple[float, float]] = (),
+) -> dict[str, Outcome]:
+    """Read what fio left, by machine; each is told how busy the cores were that all of them shared.
 
     Raises
     ------
@@ -92,12 +98,19 @@ def read(folder: Path, messages: str, line: Arguments, members: Sequence[Member]
     for job in whole["jobs"]:
         of_machines[job["jobname"]].append(windows_diskspd.ended_in_time(job, line))
     return {
-        name: _outcome(folder, name, {**whole, "jobs": jobs}, messages, line)
+        name: _outcome(folder, name, {**whole, "jobs": jobs}, messages, line, cores)
         for name, jobs in of_machines.items()
     }
 
 
-def _outcome(folder: Path, name: str, own: Mapping[str, Any], messages: str, line: Arguments) -> Outcome:
+def _outcome(
+    folder: Path,
+    name: str,
+    own: Mapping[str, Any],
+    messages: str,
+    line: Arguments,
+    cores: Sequence[tuple[float, float]],
+) -> Outcome:
     printed = json.dumps(own) if own["jobs"] else ""
     whole = fio.parse_output(printed, name, messages=messages, runtime_s=line.duration_s)
     total = windows_diskspd.over_duration(whole, line)
@@ -109,7 +122,8 @@ def _outcome(folder: Path, name: str, own: Mapping[str, Any], messages: str, lin
     interval_s = (line.iops_interval_ms or MS_PER_S) / MS_PER_S
     series = _series(texts, started, interval_s, name) if line.iops_interval_ms else {}
     threads = windows_diskspd.threads_of(own)
-    return Outcome(windows_xml.Measured(total, threads, series), started, started + round(total.runtime_ms))
+    measured = windows_xml.Measured(total, threads, series, cores)
+    return Outcome(measured, started, started + round(total.runtime_ms))
 
 
 def _time_ms(row: str) -> int:

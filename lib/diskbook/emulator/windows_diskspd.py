@@ -23,14 +23,14 @@ from typing import Any
 
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.base.units import MS_PER_S
-from diskbook.emulator import volume_files, windows_xml
+from diskbook.emulator import processors, volume_files, windows_xml
 from diskbook.emulator.environment import FOLDER_VARIABLE
 from diskbook.emulator.layout_file import DEPTH
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse_words
 from diskbook.scenario.diskspd_line.render import render
 from diskbook.scenario.model import Workload
 from diskbook.tools import fio
-from diskbook.tools.record import Load, Measurement
+from diskbook.tools.record import Load, Measurement, UnusableError
 
 FILL = ":fill"
 NO_FILE, NO_PATH, NO_ROOM = 2, 3, 112
@@ -55,6 +55,9 @@ def main(words: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if words is None else words)
     try:
         sys.stdout.write(run(given, disks_of_machine()))
+    except UnusableError as error:
+        print(f"ERROR: {error.reason}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+        return 1
     except DiskbookError as error:
         print(f"ERROR: {error}", file=sys.stderr)
         return 1
@@ -167,7 +170,8 @@ def _measure(asked: Arguments, disk: Disk, folder: Path) -> windows_xml.Measured
     load, job = workload_of(asked, disk), command(asked, disk, asked.seed or 1)
     for note in job.notes:
         print(f"emulated: {note}", file=sys.stderr)
-    done = subprocess.run(job.argv, check=False, cwd=folder, capture_output=True, text=True)
+    with processors.watched() as cores:
+        done = subprocess.run(job.argv, check=False, cwd=folder, capture_output=True, text=True)
     fio.parse_output(done.stdout, "fio", messages=done.stderr, runtime_s=load.runtime_s)
     whole = json.loads(done.stdout[done.stdout.index("{\n") :])
     whole["jobs"] = [ended_in_time(job, asked) for job in whole["jobs"]]
@@ -175,7 +179,7 @@ def _measure(asked: Arguments, disk: Disk, folder: Path) -> windows_xml.Measured
     logs = [(folder / job.logs[kind]) for kind in ("lat_log", "iops_log")]
     texts = [log.read_text("utf-8") if log.exists() else "" for log in logs]
     series = fio.parse_logs(texts[0], texts[1], load.series_s, "fio")
-    return windows_xml.Measured(total, threads_of(whole), series)
+    return windows_xml.Measured(total, threads_of(whole), series, cores)
 
 
 def ended_in_time(job: Mapping[str, Any], asked: Arguments) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """DiskSpd's XML, in the shape of 2.0.21, made from what a real fio measured. Compute only, no I/O.
 
 Shape from real output of 2.0.17 and 2.1 (one element a line, not indented before 2.1). What fio does not tell
-is left out: use of the processors, and least and greatest latency of an interval.
+is left out: least and greatest latency of an interval. Use of the processors is that of the computer that
+emulates.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from xml.sax.saxutils import escape
@@ -30,11 +31,12 @@ _NOTHING = Direction(ios=0, iops=0.0, bw_bytes=0.0, runtime_ms=0.0)
 
 @dataclass(frozen=True)
 class Measured:
-    """What one fio measured: all threads together, each alone, and the rates by interval."""
+    """What one fio measured: all threads together, each alone, rates by interval, and how busy cores were."""
 
     total: Measurement
     threads: tuple[Measurement, ...]
     series: Mapping[str, Series]
+    cores: Sequence[tuple[float, float]] = ()
 
 
 def document(
@@ -155,7 +157,8 @@ def _time_span(asked: Arguments, size_bytes: int, measured: Measured) -> Iterato
     yield _element("TestTimeSeconds", f"{measured.total.runtime_ms / 1000:.2f}")
     yield _element("ThreadCount", len(measured.threads))
     yield _element("RequestCount", asked.outstanding_per_thread or 0)
-    yield _element("ProcCount", 0)
+    yield _element("ProcCount", len(measured.cores))
+    yield from _processors(measured.cores)
     if asked.latency:
         yield from _latency(measured.total.directions)
     if asked.iops_interval_ms is not None:
@@ -163,6 +166,21 @@ def _time_span(asked: Arguments, size_bytes: int, measured: Measured) -> Iterato
     for number, thread in enumerate(measured.threads):
         yield from _thread(number, thread, asked, size_bytes)
     yield "</TimeSpan>"
+
+
+def _processors(cores: Sequence[tuple[float, float]]) -> Iterator[str]:
+    if not cores:
+        return
+    yield "<CpuUtilization>"
+    for number, of_core in enumerate(cores):
+        yield from ("<CPU>", _element("Id", number), *_busy(*of_core), "</CPU>")
+    user, kernel = (sum(part) / len(cores) for part in zip(*cores, strict=True))
+    yield from ("<Average>", *_busy(user, kernel), "</Average>", "</CpuUtilization>")
+
+
+def _busy(user: float, kernel: float) -> Iterator[str]:
+    parts = {"Usage": user + kernel, "User": user, "Kernel": kernel, "Idle": 100 - user - kernel}
+    return _elements({f"{name}Percent": f"{value:.2f}" for name, value in parts.items()})
 
 
 def _latency(directions: Mapping[str, Direction]) -> Iterator[str]:

@@ -120,7 +120,7 @@ def usage(files: Mapping[str, bytes]) -> dict[str, Any] | None:
     dict
         `steal_pct` of all cores together, and `cores_busy_pct`, core by core.
     """
-    before, after = (_ticks(files.get(name, b"")) for name in (CPU_BEFORE, CPU_AFTER))
+    before, after = (ticks(files.get(name, b"")) for name in (CPU_BEFORE, CPU_AFTER))
     spent = {
         name: [max(0, end - start) for start, end in zip(before[name], after[name], strict=True)]
         for name in after
@@ -143,7 +143,7 @@ def _busy(core: list[int]) -> int:
     return sum(core) - core[_IDLE] - core[_IOWAIT] - core[_STEAL]
 
 
-def _ticks(content: bytes) -> dict[str, list[int]]:
+def ticks(content: bytes) -> dict[str, list[int]]:
     """First columns of the lines "cpu", "cpu0" and so on of /proc/stat."""
     rows = [line.split() for line in content.decode(errors="replace").splitlines()]
     return {

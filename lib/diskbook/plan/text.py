@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from diskbook.analysis import needs
 from diskbook.analysis.prior_runs import PriorRun, history_of, open_prior_run
 from diskbook.base.errors import UsageError
 from diskbook.base.quantities import many
@@ -61,7 +62,7 @@ def plan_text(
     creation
         Sections about what would be created, and what it costs (`diskbook.plan.cost`).
     """
-    unjudged = single_ios.missing(scenario)
+    unjudged = [*needs.missing(scenario), *single_ios.missing(scenario)]
     parts = ["\n".join([_design(scenario), *unjudged]), _time(scenario), *creation]
     if (
         any(item.family == "headline" for item in scenario.comparison)
@@ -74,9 +75,9 @@ def plan_text(
             _now(scenario, known, notes + _slow_pairs(scenario, known, target, family), family, target)
         )
         if target.anything:
-            needs = sample_size.needs(scenario, known, target, family)
-            table = _needs(scenario, needs, target, family)
-            parts.append(f"{table}\n{_command(scenario, needs.cheapest, command)}")
+            needed = sample_size.needs(scenario, known, target, family)
+            table = _needs(scenario, needed, target, family)
+            parts.append(f"{table}\n{_command(scenario, needed.cheapest, command)}")
             parts.append(FIXED)
         if target.between_runs is not None:
             parts.append(

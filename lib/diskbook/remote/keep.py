@@ -115,7 +115,7 @@ def keeping(
         _finish(keeper, thread)
         _leave(keeper)
         if keeper.error is not None:  # why the work was stopped
-            raise type(keeper.error)(f"{keeper.error}; here: {error}") from error
+            raise keeper.error from error
         raise
     _finish(keeper, thread)
     if keeper.error is not None:

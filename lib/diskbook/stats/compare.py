@@ -22,7 +22,7 @@ from diskbook.stats.gates.state import Conditioning
 from diskbook.stats.gates.tool import TOOL
 from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.plausibility import Asked, Doubt, one_rate
-from diskbook.stats.view import Named, Pair, View, by_stratum
+from diskbook.stats.view import Exempt, Named, Pair, View, by_stratum
 from diskbook.tables.schema import COMPARISONS, GATES, STRATA
 from diskbook.tables.vocabulary import GateStatus, Scope, Verdict
 from diskbook.throttling.saturation import LIMIT_LIKE
@@ -70,6 +70,7 @@ def compare(
     guest: pd.DataFrame | None = None,
     conditioning: Mapping[str, Conditioning] | None = None,
     asked: Mapping[str, Asked] | None = None,
+    exempt: Exempt | None = None,
 ) -> Compared:
     """Compare arms as the scenario named them.
 
@@ -98,6 +99,8 @@ def compare(
         What was done to the disks of each arm before they were measured; None where nobody says.
     asked
         What each trial was asked to do, by its name; None where nobody says.
+    exempt
+        By arm and base arm the gates that do not apply, each with its reason (`protocol.exempt`).
 
     Returns
     -------
@@ -116,12 +119,12 @@ def compare(
         guest,
         conditioning,
         asked,
+        exempt,
     )
     alpha = plan.alpha if plan else verdicts.ALPHA
     level = 1 - alpha if level is None else level
     pairs = [(item, direction) for item in comparisons for direction in view.directions(item)]
-    drafts: list[_Draft] = []
-    gate_rows, strata_rows = [], []
+    drafts, gate_rows, strata_rows = list[_Draft](), [], []
     for numbers in _estimated(view, pairs, level):
         findings = view.findings(*numbers.pair, numbers.log_ratios, numbers.outliers, numbers.estimates)
         gate_rows += [_gate_row(numbers.pair[0], gate) for gate in findings]

@@ -426,7 +426,8 @@ POINTS = (
         17,
         "held rate",
         "A held rate was kept throughout, and latency counts from when each I/O was due.",
-        "offer a lower rate or more depth, with a tool and engine whose log gives every I/O",
+        "offer a lower rate or more depth, with fio, whose log gives every I/O; on Windows, where DiskSpd "
+        "measures, compare latencies at queue depth 1 without a rate, or rates",
         (data.RATE, GENERATOR),
         "columns `lat_mean_intended_ms`, `lat_mean_least_ms` and `lat_bound`; closed loops have none",
         _rate,
@@ -458,6 +459,18 @@ POINTS = (
 )
 NAMED_GATES = frozenset(name for point in POINTS for name in point.gates)
 _TRIALS, _REST = POINTS[18], POINTS[19]
+
+
+def exempt(provenance: str, *, is_attached: bool) -> dict[str, str]:
+    """Name the gates that do not apply by what is known before a trial, each with the reason of its point."""
+    facts = Facts(provenance, is_attached=is_attached, is_rate_held=True, is_filled=True)
+    answers = [(point, point.look(facts)) for point in POINTS]
+    return {
+        gate: answer.why
+        for point, answer in answers
+        if answer and answer.status is Status.NOT_APPLICABLE
+        for gate in point.gates
+    }
 
 
 def judge(facts: Facts, gates: Iterable[GateRow]) -> tuple[Finding, ...]:

@@ -21,7 +21,17 @@ from diskbook.stats import (
     ratios,
     strata,
 )
-from diskbook.stats.gates import Gate, attachment, data, design, limits as limit_gates, platform, state, tool
+from diskbook.stats.gates import (
+    Gate,
+    attachment,
+    data,
+    design,
+    limits as limit_gates,
+    passed,
+    platform,
+    state,
+    tool,
+)
 from diskbook.stats.gates.generator import generator_gate, offered
 from diskbook.stats.gates.guest import guest_gate
 from diskbook.stats.gates.plan import Plan, plan_gate
@@ -57,6 +67,10 @@ class Named(Protocol):
     as_delivered: bool
 
 
+Exempt = Mapping[tuple[str, str], Mapping[str, str]]
+"""By arm and base arm the gates that do not apply, each with its reason."""
+
+
 class Load(NamedTuple):
     """A load that two arms have."""
 
@@ -80,6 +94,7 @@ class View:
         guest: pd.DataFrame | None = None,
         conditioning: Mapping[str, state.Conditioning] | None = None,
         asked: Mapping[str, plausibility.Asked] | None = None,
+        exempt: Exempt | None = None,
     ) -> None:
         self.rows = measured_rows(trials)
         self.runs = several_runs(trials)
@@ -87,7 +102,7 @@ class View:
         held_back = [trial for trial, of_trial in (asked or {}).items() if of_trial.paced]
         totals["paced"] = totals["trial"].isin(held_back)
         self.doubts = plausibility.doubts(trials, asked or {})
-        self._doubts = plausibility.by_cell(self.doubts)
+        self._doubts, self._exempt = plausibility.by_cell(self.doubts), exempt or {}
         self.mismatches, self.plan, self.conditioning = mismatches, plan, conditioning or {}
         self.cells = limits.label_cells(trials, parts, consumed_pct, totals)
         self.labels, self._consumed_pct = _by_cell(self.cells), consumed_pct or {}
@@ -209,7 +224,8 @@ class View:
         replicates = int(there.any(axis=-1).sum())
         planned = self._planned[keys[0]] | self._planned[keys[1]]
         little = data.little_gate(cells)
-        return [
+        exempt = self._exempt.get(arms, {})
+        every = [
             first,
             plan_gate(self.plan),
             design.settings_gate(arms, self.mismatches),
@@ -239,6 +255,7 @@ class View:
             design.nearest_gate(self.strata(item), replicates),
             design.pairing_gate(item.pairing, cells, replicates),
         ]
+        return [passed(gate.name, exempt[gate.name]) if gate.name in exempt else gate for gate in every]
 
     def _cap_gate(self, arms: Sequence[str], labels: Sequence[Mapping[Any, Any]]) -> Gate:
         """Limits by our own reading of the rates and, where that decides nothing, by the platform's."""

@@ -205,9 +205,14 @@ def _round_limit(row: Mapping[Any, Any]) -> str:
 
 
 def _held(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, float]) -> Finding:
-    limit = next(item for item in LIMITS if item.column == row["limit"])
+    limit, rivals = limits.BY_COLUMN[row["limit"]], row["rivals"]
     measured = row["iops"] if limit.counts == "iops" else row["mb_s"]
-    share = f"{measured:,.0f} {limit.unit}, {100 * row['share']:,.0f} % of the {limits.limit_words(row)}"
+    shares = [row["share"], *(rival.share for rival in rivals)]
+    of_each = zip(shares, limits.limit_names(row), strict=True)
+    share = f"{measured:,.0f} {limit.unit}, " + " and ".join(
+        f"{100 * n:,.0f} % of the {words}" for n, words in of_each
+    )
+    share += ", too close to tell which one holds" * bool(rivals)
     if row["share"] > limits.OVERSHOOT:
         why = "it did not apply: a cache answered, or disk or machine are not the ones named"
         return Finding(*name, Diagnosis.UNKNOWN, f"{share}, so {why}")
@@ -220,8 +225,11 @@ def _held(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, floa
     )
     on_demand = row["on_demand"] and "disk_burst" in limit.column
     after = "" if on_demand else _after_credit(limit, caps)
-    cause = f"{share}{after}; {row['evidence']}; {latency}{_unused(limit, caps)}"
-    return Finding(*name, Diagnosis.THROTTLED, cause, _ON_DEMAND if on_demand else _REMEDIES[limit.column])
+    unused = "" if rivals else _unused(limit, caps)
+    cause = f"{share}{after}; {row['evidence']}; {latency}{unused}"
+    remedies = [_REMEDIES[item.column] for item in (limit, *(rival.limit for rival in rivals))]
+    remedy = "; and ".join(dict.fromkeys([_ON_DEMAND, *remedies[1:]] if on_demand else remedies))
+    return Finding(*name, Diagnosis.THROTTLED, cause, remedy)
 
 
 def _after_credit(limit: limits.Limit, caps: Mapping[str, float]) -> str:
@@ -249,7 +257,7 @@ def _binds(row: Mapping[Any, Any]) -> str:
 
 
 def _nearest(row: Mapping[Any, Any]) -> str:
-    limit = next(item for item in LIMITS if item.column == row["limit_predicted"])
+    limit = limits.BY_COLUMN[row["limit_predicted"]]
     share = 100 * row["iops"] / row["limit_iops"]
     rate = f"{row['mb_s']:,.0f} MB/s are " if limit.counts == "mb_s" else ""
     return f"{rate}{share:.0f} % of the lowest limit, the {limit.words(row['limit_value_predicted'])}"

@@ -13,7 +13,7 @@ from diskbook.reference.metrics import METRICS
 from diskbook.tables.totals import CELL, trial_totals
 from diskbook.tables.vocabulary import CreditState, Provenance
 from diskbook.throttling import platform as platform_metrics, predict
-from diskbook.throttling.limits import LIMITS
+from diskbook.throttling.limits import BY_COLUMN
 
 NOT_FETCHED = "not fetched"
 NO_MINUTE = "none: no whole minute in a trial"
@@ -25,7 +25,6 @@ _SHORT = {
     + (" credit used" if metric.credit else "")
     for metric in sorted(METRICS, key=lambda metric: metric.credit)
 }
-_LIMITS = {limit.column: limit for limit in LIMITS}
 
 
 def with_evidence(
@@ -102,7 +101,7 @@ def grain_words(reported: pd.DataFrame) -> str:
 def _limits(trials: pd.DataFrame, on_demand: Collection[str]) -> pd.DataFrame:
     cells = predict.predicted(trials, on_demand)
     words = [
-        _LIMITS[column].words(value) if column else "none known"
+        BY_COLUMN[column].words(value) if column else "none known"
         for column, value in zip(cells["limit"], cells["limit_value"], strict=True)
     ]
     of_limit = cells["measured_iops"] / cells["limit_iops"]

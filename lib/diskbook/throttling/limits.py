@@ -104,6 +104,22 @@ LIMITS = (
     Limit("cap_nic_in_mb_s", "network limit for what is received", "mb_s"),
 )
 
+BY_COLUMN = {limit.column: limit for limit in LIMITS}
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A limit so close to the one that a cell sits on that the measured rate cannot tell them apart."""
+
+    limit: Limit
+    value: float
+    share: float
+
+    @property
+    def words(self) -> str:
+        """Name it with its value."""
+        return self.limit.words(self.value)
+
 
 def predicted_latency_ms(outstanding: float, cap_iops: float) -> float:
     """Latency of a closed loop on a cap, in ms: outstanding / cap (Little's law)."""
@@ -207,17 +223,18 @@ def label_cells(
     -------
     pandas.DataFrame
         One row a cell: `arm, workload, n_trials, n_on_limit, outstanding, iops, mb_s, lat_mean_ms, label,
-        limit, limit_value, share, evidence, in_flight, needed, one_rate, shown, closed, predicted_lat_ms,
-        binds`;
-        `needed` are the I/Os in flight that the rate needs by the latency of a single one; `one_rate` names
-        the depths that give one rate; `shown` says whether another load shows that no limit holds it; `binds`
-        says what sets the rate, and only what something shows.
+        limit, limit_value, share, rivals, evidence, in_flight, needed, one_rate, shown, closed,
+        predicted_lat_ms, binds`. `rivals` are limits within 5 % of the one named (`Rival`). `needed` are the
+        I/Os in flight that the rate needs by the latency of a single one. `one_rate` names the depths that
+        give one rate; `shown` says whether another load shows that no limit holds it; `binds` says what sets
+        the rate, and only what something shows.
     """
     totals = trial_totals(trials) if totals is None else totals
     totals = totals.join(binding_limit(totals))
     totals["flat"] = totals["trial"].isin(flat_trials(series))
     totals["moves"] = totals["trial"].isin(moving_trials(series))
     cells = _cells(totals)
+    cells["rivals"] = pd.Series(_rivals(cells, totals), cells.index, dtype=object)
     queues = saturation.judge(totals, cell_codes(totals)[0], cells)
     cells = cells.join(queues[["in_flight", "needed", "one_rate", "shown", "closed"]])
     labels = queues["saturation"].where(queues["saturation"] != "", Label.BELOW_CAP).tolist()
@@ -235,10 +252,16 @@ def label_cells(
     return cells
 
 
+def limit_names(cell: Mapping[Any, Any] | pd.Series) -> list[str]:
+    """Name the limit that a cell sits on, and any that are too close to tell from it."""
+    own = BY_COLUMN[cell["limit"]].words(float(cell["limit_value"]))
+    return [own, *(rival.words for rival in cell["rivals"])]
+
+
 def limit_words(cell: Mapping[Any, Any] | pd.Series) -> str:
-    """Name the limit a cell sits on, e.g. "disk limit of 5,000 IOPS"."""
-    limit = next(item for item in LIMITS if item.column == cell["limit"])
-    return limit.words(float(cell["limit_value"]))
+    """Name the limit a cell sits on, e.g. "disk limit of 5,000 IOPS", and those too close to tell from it."""
+    equal = all(rival.value == cell["limit_value"] for rival in cell["rivals"])
+    return (" and the " if equal else " or the ").join(limit_names(cell))
 
 
 def _binds(cell: Mapping[Any, Any]) -> str:
@@ -308,6 +331,34 @@ def _cells(totals: pd.DataFrame) -> pd.DataFrame:
     cells["limit"] = cells["limit"].fillna("")
     cells["flat"] = cells["flat"].eq(True)
     return cells
+
+
+def _rivals(cells: pd.DataFrame, totals: pd.DataFrame) -> list[tuple[Rival, ...]]:
+    """List for each cell the other limits that may hold it, within 5 % of the limit that it sits on.
+
+    A limit that the rate exceeds by more than 5 % is none, nor a base limit that full credit lifts.
+    """
+    columns = {limit.column: limit_values(totals, limit.column) for limit in LIMITS}
+    full = (totals["credit_state"] == CreditState.FULL).to_numpy()
+    for limit in LIMITS:
+        if limit.burst_column:
+            lifted = full & (columns[limit.burst_column] > columns[limit.column])
+            columns[limit.column] = np.where(lifted, np.nan, columns[limit.column])
+    values = pd.DataFrame(columns).groupby(cell_codes(totals)[0]).median().to_dict("records")
+    return [_of_cell(cell, of_cell) for cell, of_cell in zip(cells.to_dict("records"), values, strict=True)]
+
+
+def _of_cell(cell: Cell, values: Mapping[Any, float]) -> tuple[Rival, ...]:
+    others = [limit for limit in LIMITS if cell["limit"] not in ("", limit.column)]
+    rivals = [
+        Rival(limit, values[limit.column], cell[limit.counts] / values[limit.column])
+        for limit in others
+        if values[limit.column] > 0
+    ]
+    near = OVERSHOOT - 1
+    return tuple(
+        rival for rival in rivals if rival.share <= OVERSHOOT and abs(cell["share"] / rival.share - 1) <= near
+    )
 
 
 def cell_codes(totals: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:

@@ -6,6 +6,7 @@ Latencies are in ms, times in s or ms, bins in ns, rates per second. Compute onl
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -27,12 +28,25 @@ CACHED = "the system's file cache was on: this may measure memory and not the di
 class UnusableError(DiskbookError):
     """A file, or a part of it, cannot be used: names the file, where it can the line, and why."""
 
-    def __init__(self, source: str, reason: str, line: int | None = None) -> None:
+    def __init__(self, source: str, reason: str, line: int | None = None, cause: str = "") -> None:
+        """Take what is wrong with the file, and what the tool itself gave as the cause, where it did.
+
+        The sentence names the cause alone. What is wrong with the file follows from it and is kept as a note.
+        """
         place = f"{source}, line {line}" if line else source
-        self.reason = " ".join(reason.split())[:400]  # it may quote a damaged file
+        self.reason = " ".join((cause or reason).split())[:400]  # it may quote a damaged file
         super().__init__(f"{place}: {self.reason}")
-        self.source = source
-        self.line = line
+        self.source, self.line = source, line
+        if cause:
+            self.add_note(reason)
+
+
+def failed_with(tool: str, words: str) -> str:
+    """Say that a tool failed, in its own words; those that a stand-in passes on are not wrapped again."""
+    own = re.sub(rf"^({tool}|error)\s*:\s*", "", words.strip(), flags=re.IGNORECASE)
+    passed_on = re.search(r'failed with "(?P<words>[^"]+)"', own)
+    own = passed_on["words"] if passed_on else own
+    return f'{tool} failed with "{own[:300]}"' if own else ""
 
 
 @dataclass(frozen=True, eq=False)

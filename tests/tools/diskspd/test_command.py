@@ -264,8 +264,8 @@ def test_iops_of_intervals_are_rates_whatever_the_interval() -> None:
 @pytest.mark.parametrize(
     ("streams", "named"),
     [
-        ({"stdout": "", "stderr": "ERROR: invalid option: '-q'\n"}, "DiskSpd says: ERROR: invalid option"),
-        ({"stdout": "Error opening file: #9 [2]\n"}, "DiskSpd says: Error opening file: #9"),
+        ({"stdout": "", "stderr": "ERROR: invalid option: '-q'\n"}, 'DiskSpd failed with "invalid option'),
+        ({"stdout": "Error opening file: #9 [2]\n"}, 'DiskSpd failed with "Error opening file: #9'),
         ({}, "no <Results>"),
     ],
 )

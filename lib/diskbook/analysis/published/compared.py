@@ -152,11 +152,15 @@ def _other_limit(row: Mapping[Any, Any], cell: Mapping[Any, Any]) -> str:
     """Say that the measured cell sits on another limit than the figure; empty when it does not."""
     if cell["label"] != Label.CAPPED:
         return ""
-    ours = limits.limit_words(cell)
+    ours, names = limits.limit_words(cell), limits.limit_names(cell)
     if not row["on_cap"]:
         where = support.between_limits(row) or "below the limits known"
         return f"it lies {where}, ours sits on the {ours}"
-    return "" if ours in row["limit"] else f"it sits on the {row['limit']}, ours on the {ours}"
+    return (
+        ""
+        if any(name in row["limit"] for name in names)
+        else f"it sits on the {row['limit']}, ours on the {ours}"
+    )
 
 
 def _is_of_one_zone(row: Mapping[Any, Any]) -> bool:

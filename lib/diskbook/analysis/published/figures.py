@@ -158,25 +158,13 @@ def _measured(row: Mapping[Any, Any], cell: Mapping[Any, Any]) -> dict[str, Any]
         "iops": cell["iops"],
         "mb_s": cell["mb_s"],
         "lat_ms": cell["lat_mean_ms"],
-        "limit": _limits_at(row, cell) if on_cap else "",
+        "limit": limits.limit_words(cell) if on_cap else "",
         # Above a base limit that burst credit lifts, a share of that limit says nothing.
         "share": share if on_cap or share < limits.ON_LIMIT else math.nan,
         "on_cap": on_cap,
         "label": Label.CAPPED if on_cap else below,
         "evidence": cell["evidence"] if on_cap else "",
     }
-
-
-def _limits_at(row: Mapping[Any, Any], cell: Mapping[Any, Any]) -> str:
-    """Name the limit a cell sits on, and others of the same value."""
-    binding = next(item for item in limits.LIMITS if item.column == cell["limit"])
-    caps = setups.caps(row)
-    same = [
-        item.words(caps[item.column])
-        for item in limits.LIMITS
-        if item.counts == binding.counts and caps.get(item.column) == cell["limit_value"]
-    ]
-    return " and the ".join(same)
 
 
 def _stated() -> dict[str, Any]:

@@ -151,7 +151,7 @@ def _stated(row: Mapping[Any, Any], assessed: pd.DataFrame) -> str:
     if metric in LIMITS_STATED:
         listed = setups.caps(row)[LIMITS_STATED[metric]]
         agrees = "data/reference agrees" if listed == row["value"] else f"data/reference has {listed:,.0f}"
-        name = next(item.name for item in limits.LIMITS if item.column == LIMITS_STATED[metric])
+        name = limits.BY_COLUMN[LIMITS_STATED[metric]].name
         return f"a stated {name}, not a measurement; {agrees}"
     if metric == "lat_min":
         return f"stated, but not a minimum: {_at_depth(row, assessed)}; depth 1 was not measured"

@@ -39,7 +39,8 @@ def zone_gate(arms: Sequence[str], cells: Sequence[Cell]) -> Gate:
         cause = f"{' and '.join(mixed)} was measured from more than one physical zone"
         return failed(ZONE, cause, "compare each physical zone apart")
     if not all(distinct(cell["zones"]) for cell in cells):
-        return not_assessable(ZONE, "physical zones were not recorded")
+        remedy = "measure again with 'diskbook run', machines in a zone ([[machine]] zone), which it records"
+        return not_assessable(ZONE, "physical zones were not recorded", remedy)
     return passed(ZONE, "each arm was measured from one physical zone")
 
 

@@ -33,7 +33,10 @@ _UNTOLD = (
     "the ratio is wrong where one arm stalls more (so it is with all tools but fio, with older versions, and "
     "with reads beside writes)"
 )
-_AGAIN = "measure again with fio, which offers a rate by jobs of one I/O each"
+_AGAIN = (
+    "measure again with fio, which offers a rate by jobs of one I/O each; on Windows, where DiskSpd "
+    "measures, compare latencies at queue depth 1 without a rate, or rates"
+)
 _MAY_ADD = {"lat_mean_ms": "mean", "lat_p99_ms": "p99", "lat_p999_ms": "p99"}
 """What is known of the generator's own queue, by metric; a median has none."""
 

@@ -14,6 +14,7 @@ from diskbook.stats.guests import CORE_PCT, FACTS, STEAL_PCT, CellGuest
 from diskbook.tables.vocabulary import Provenance
 
 GUEST = "guest"
+_AGAIN = "measure again with this version, in which every trial tells how busy its machine was"
 # One sentence for all comparisons of a run: which of its trials met it says nothing about their machines.
 _EMULATED = (
     f"the computer that emulates all machines was busy in some trials (steal over {STEAL_PCT:g} %, or a core "
@@ -46,11 +47,13 @@ def guest_gate(arms: Sequence[str], guests: Sequence[CellGuest | None], provenan
     if len(known) < len(arms):
         read = {arm for arm, _ in known}
         unread = " and ".join(dict.fromkeys(arm for arm in arms if arm not in read))
-        return not_assessable(GUEST, f"nothing was read of the machine of {unread} and of its block device")
+        cause = f"nothing was read of the machine of {unread} and of its block device"
+        return not_assessable(GUEST, cause, _AGAIN)
     silent = [arm for arm, guest in known if guest.n_core < guest.n_trials]
     if silent:
         names = " and ".join(dict.fromkeys(silent))
-        return not_assessable(GUEST, f"how busy the cores of {names} were is not known for every trial")
+        cause = f"how busy the cores of {names} were is not known for every trial"
+        return not_assessable(GUEST, cause, _AGAIN)
     return passed(GUEST, _quiet([guest for _, guest in known]))
 
 

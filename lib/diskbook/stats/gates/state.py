@@ -30,6 +30,7 @@ _REMEDY = (
     "write the working set over again, or wait, until both arms hold from block to block, and measure anew"
 )
 _ASK = "measure on disks that were written over at random after their fill (the default of a run)"
+_MORE = f"measure {LEAST_BLOCKS} blocks or more"
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def state_gate(
     state, known = _words(arms, how), all(item.known for item in how)
     if n_blocks < LEAST_BLOCKS or not np.isfinite(slopes[2].se):
         cause = f"{state}; fewer than {LEAST_BLOCKS} blocks show no slope"
-        return not_assessable(STATE, cause, "" if known else _ASK)
+        return not_assessable(STATE, cause, "; ".join([_MORE] if known else [_MORE, _ASK]))
     cause = f"{state}; {_slopes(arms, slopes)}"
     if drifts(slopes[2], n_blocks, margin):
         remedy = _REMEDY if known else f"{_REMEDY}; {_ASK}"

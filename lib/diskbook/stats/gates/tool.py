@@ -59,7 +59,8 @@ def _differing(version: str, base_version: str, emulated: bool) -> Gate:
         cause = f"the arms were measured by {version} and {base_version}, whose releases count differently"
         return failed(TOOL, cause, "measure both with one release")
     cause = f"the arms were measured by {version} and {base_version}"
-    remedy = "the ratio holds the difference between the tools as well as that between the disks"
+    cause += ", and the ratio holds the difference between these as well"
+    remedy = "measure both arms with one release of one tool"
     return failed(TOOL, cause, remedy, None)
 
 

@@ -19,7 +19,7 @@ from diskbook.scenario.diskspd_line.render import render
 from diskbook.scenario.model import Workload
 from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.job import FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Job, Target
-from diskbook.tools.record import SHORTEST, Measurement, UnusableError
+from diskbook.tools.record import SHORTEST, Measurement, UnusableError, failed_with
 
 VERSION = "2.0.21"
 """The release that machines get. It reads -g5i as 5 bytes/ms, and -rs without a word (2.1 knows them)."""
@@ -215,15 +215,14 @@ def parse_output(text: Mapping[str, str], source: str, runtime_s: float | None =
     try:
         parsed = diskspd_xml.parse(text.get("stdout", ""), source)
     except UnusableError as error:
-        raise UnusableError(source, f"{error.reason}{complaint}", error.line) from None
+        raise UnusableError(source, error.reason, error.line, complaint) from None
     if len(parsed.measurements) > 1:
         raise UnusableError(source, f"it holds {len(parsed.measurements)} results; one was asked for")
     measurement = parsed.measurements[0]
     measured_s = measurement.runtime_ms / 1000
     if runtime_s is not None and measured_s < SHORTEST * runtime_s:
-        raise UnusableError(
-            source, f"DiskSpd measured for {measured_s:g} s of {runtime_s:g} s; it was interrupted{complaint}"
-        )
+        short = f"DiskSpd measured for {measured_s:g} s of {runtime_s:g} s; it was interrupted"
+        raise UnusableError(source, short, cause=complaint)
     return replace(measurement, version=version(parsed.version))
 
 
@@ -304,7 +303,8 @@ def _stride(workload: Workload) -> int | None:
 
 
 def _complaint(text: Mapping[str, str]) -> str:
-    """DiskSpd's own words, to be put after a message; it has used both streams for them."""
+    """What went wrong in DiskSpd's own words, of either stream; empty where it told nothing."""
     lines = [line.strip() for stream in ("stderr", "stdout") for line in text.get(stream, "").splitlines()]
-    telling = [line for line in lines if line.upper().startswith(("ERROR", "WARNING"))]
-    return f"; DiskSpd says: {telling[0]}" if telling else ""
+    errors = [line for line in lines if line.upper().startswith("ERROR")]
+    telling = errors or [line for line in lines if line.upper().startswith("WARNING")]
+    return failed_with("DiskSpd", telling[0]) if telling else ""

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 
 from diskbook.tools.diskspd import text_profile
 from diskbook.tools.diskspd.xml import NO_LATENCY, bins_of
-from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError, number
+from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError, failed_with, number
 
 FOR_LINUX = "for Linux"
 """Stands for the version, which the one for Linux does not print either."""
@@ -74,7 +74,9 @@ def parse(text: str, source: str) -> Parsed:
             except ValueError as error:
                 problems.append((line, f"time span {match[1]} cannot be used: {error}"))
     if not measurements:
-        where, why = problems[0] if problems else (None, _without_results(text))
+        if not problems:
+            raise UnusableError(source, "it has no results", cause=_complaint(text))
+        where, why = problems[0]
         raise UnusableError(source, why, where)
     flags = [f"line {where}: {why}" for where, why in problems]
     if len(runs) > 1:
@@ -83,13 +85,9 @@ def parse(text: str, source: str) -> Parsed:
     return Parsed("diskspd", version, "DiskSpd text", tuple(measurements), tuple(flags))
 
 
-def _without_results(text: str) -> str:
+def _complaint(text: str) -> str:
     message = re.search(r"^.*(?:ERROR|error|interrupted).*$", text, re.MULTILINE)
-    return (
-        f"it has no results; DiskSpd says: {message.group().strip()[:200]}"
-        if message
-        else "it has no results"
-    )
+    return failed_with("DiskSpd", message.group()) if message else ""
 
 
 def _parts(text: str, start: re.Pattern[str]) -> Iterator[tuple[int, str]]:

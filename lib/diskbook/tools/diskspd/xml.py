@@ -19,7 +19,7 @@ import numpy as np
 from diskbook.base.units import NS_PER_MS
 from diskbook.tools import xml_tree
 from diskbook.tools.diskspd import xml_profile
-from diskbook.tools.record import Direction, Measurement, Parsed, Series, UnusableError, number
+from diskbook.tools.record import Direction, Measurement, Parsed, Series, UnusableError, failed_with, number
 from diskbook.tools.xml_tree import Node
 
 _WORDS = {"read": "Read", "write": "Write"}
@@ -131,7 +131,7 @@ def _measurement(span: Node, profile: Node | None, position: int) -> Measurement
     """One time span; ValueError says why it cannot be used."""
     error = span.word("Error")
     if error:
-        raise ValueError(f"DiskSpd says: {error}")
+        raise ValueError(failed_with("DiskSpd", error))
     seconds = number(span.word("TestTimeSeconds"), "TestTimeSeconds", 1e9)
     if seconds <= 0:
         raise ValueError("it measured for no time at all")

@@ -13,7 +13,7 @@ from typing import Any
 
 from diskbook.tools.fio import held_rate, json_output, log, log_series
 from diskbook.tools.fio.documents import Document, documents
-from diskbook.tools.record import SHORTEST, Measurement, Series, UnusableError
+from diskbook.tools.record import SHORTEST, Measurement, Series, UnusableError, failed_with
 
 _NEEDED = {"read": ("total_ios", "runtime", "iops"), "write": ("total_ios", "runtime", "iops"), "sync": ()}
 _NEEDED_OF_LATENCY = ("N", "mean", "stddev", "min", "max")
@@ -52,7 +52,7 @@ def parse_output(
             measured_s = measurement.runtime_ms / 1000
             raise ValueError(f"fio measured for {measured_s:g} s of {runtime_s:g} s; it was interrupted")
     except ValueError as error:
-        raise UnusableError(source, f"{error}{complaint}") from None
+        raise UnusableError(source, str(error), cause=complaint) from None
     return replace(measurement, version=document.content["fio version"])
 
 
@@ -175,7 +175,7 @@ def _missing(part: object, name: str) -> str | None:
 
 
 def _complaint(text: str) -> str:
-    """fio's own words about what went wrong, to be put after a message."""
+    """What went wrong in fio's own words; empty where it told nothing."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("fio:") and "connected to" not in line]
     telling = [line for line in lines if line.startswith("verify:")] + own
@@ -183,5 +183,5 @@ def _complaint(text: str) -> str:
     if refused:
         why = "this fio was built without it" if refused["lacking"] else refused["why"].strip()
         remedy = 'set ioengine = "libaio", or allow it (sysctl kernel.io_uring_disabled=0, or the container)'
-        return f"; the machine does not let fio use io_uring ({why[:100]}): {remedy}"
-    return f"; fio says: {telling[0][:300]}" if telling else ""
+        return f"the machine does not let fio use io_uring ({why[:100]}): {remedy}"
+    return failed_with("fio", telling[0]) if telling else ""

@@ -215,16 +215,18 @@ def _joined(
             series[name] = together
     if not any(part.ios for part in directions.values()):
         raise UnusableError(source, "no I/O was done while all machines measured")
-    first = machines[0].measurement
     return Measurement(
         name=f"fleet of {len(machines)}",
-        target=" + ".join(dict.fromkeys(item.volume for item in machines if item.volume)) or first.target,
-        load=_load(first.load, machines),
+        target=_target(machines),
+        load=_load(machines),
         directions=directions,
         series=series,
         started_utc=_started_utc(machines),
         flags=tuple(dict.fromkeys(flags)),
         instances=_instances(machines, started),
+        usr_pct=float(np.mean([item.measurement.usr_pct for item in machines])),
+        sys_pct=float(np.mean([item.measurement.sys_pct for item in machines])),
+        busiest_core_pct=float(np.max([item.measurement.busiest_core_pct for item in machines])),
     )
 
 
@@ -238,8 +240,13 @@ def _started_utc(machines: Sequence[Machine]) -> str | None:
     )
 
 
-def _load(load: Load, machines: Sequence[Machine]) -> Load:
-    count = len(machines)
+def _target(machines: Sequence[Machine]) -> str:
+    volumes = dict.fromkeys(item.volume for item in machines if item.volume)
+    return " + ".join(volumes) or machines[0].measurement.target
+
+
+def _load(machines: Sequence[Machine]) -> Load:
+    load, count = machines[0].measurement.load, len(machines)
     rate = None if load.rate is None else load.rate * count
     sizes = [item.measurement.load.size_bytes for item in machines]
     return replace(load, rate=rate, instances=count, size_bytes=max(filter(None, sizes), default=None))

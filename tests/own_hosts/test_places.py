@@ -20,7 +20,7 @@ from diskbook.machines.own_host import LocalConnection
 from diskbook.own_hosts import places, stage
 from diskbook.own_hosts.places import Place
 from diskbook.runs import stages
-from support.own_hosts import begun, disk_folder, loop_device, written
+from support.own_hosts import begun, disk_folder, held, loop_device, written
 
 FACTS = {"kind": "folder", "real": "/data", "writable": "yes", "system": "ext4 /dev/sda1"}
 FACTS |= {"total": str(100 * GIB), "room": str(50 * GIB)}
@@ -154,16 +154,6 @@ def test_a_device_in_use_is_never_written(tmp_path: Path, monkeypatch: pytest.Mo
                 stages.provision(run)
         finally:
             subprocess.run(["umount", place], check=True)
-
-
-@contextmanager
-def held(device: str) -> Iterator[None]:
-    """A blank device that a program has opened exclusively, as databases and mkfs do."""
-    claim = os.open(device, os.O_RDONLY | os.O_EXCL)
-    try:
-        yield
-    finally:
-        os.close(claim)
 
 
 @pytest.mark.emulator

@@ -292,9 +292,6 @@ def test_a_colleague_s_folder_is_read_and_nothing_is_done_on_its_word(place: Pat
     shutil.rmtree(folder)
 
 
-# --- how an attacker writes a folder
-
-
 # --- devices of others
 
 
@@ -332,6 +329,9 @@ def write(device: str, content: bytes, offset: int) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+# --- how an attacker writes a folder
 
 
 def change(run: Run, changes: dict[str, object]) -> None:

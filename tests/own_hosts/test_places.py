@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +20,7 @@ from diskbook.machines.own_host import LocalConnection
 from diskbook.own_hosts import places, stage
 from diskbook.own_hosts.places import Place
 from diskbook.runs import stages
-from support.own_hosts import begun, disk_folder, loop_device, written
+from support.own_hosts import begun, disk_folder, held, loop_device, written
 
 FACTS = {"kind": "folder", "real": "/data", "writable": "yes", "system": "ext4 /dev/sda1"}
 FACTS |= {"total": str(100 * GIB), "room": str(50 * GIB)}
@@ -88,6 +90,12 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def synced(device: str, image: Path) -> str:
+    """Digest of a device's file once all is written that was written to the device."""
+    subprocess.run(["sync", device], check=True)
+    return digest(image)
+
+
 def run_on(folder: Path, name: str, device: Any, work: Path) -> Any:
     work.mkdir(exist_ok=True)
     return begun(name, hosts=written(folder, {"name": "here", "folder": str(work), "devices": [device]}))
@@ -96,7 +104,13 @@ def run_on(folder: Path, name: str, device: Any, work: Path) -> Any:
 @pytest.mark.emulator
 @pytest.mark.parametrize(
     ("content", "why"),
-    [("ext4", "has a signature of ext4"), ("letters", "holds data in its first MiB")],
+    [
+        ("ext4", "has a signature of ext4"),
+        ("letters", "holds data in its first MiB"),
+        ("\0" * 5 * MIB + "in what is written", "holds data 5.0 MiB from its start"),
+        ("\0" * 20 * MIB + "after it", "holds data 20.0 MiB from its start"),
+    ],
+    ids=["file system", "first MiB", "in the middle", "beyond the working set"],
 )
 def test_a_device_that_holds_something_is_written_with_leave_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, why: str
@@ -105,13 +119,13 @@ def test_a_device_that_holds_something_is_written_with_leave_alone(
     with disk_folder() as folder, device_of(folder, content) as (device, image):
         before = digest(image)
         refused = run_on(tmp_path, "refused", device, folder / "work")
-        with pytest.raises(DiskbookError, match=f"{device} .*{why}.*; nothing was written: name an"):
+        looked_at = r"looked at: .* 128 blocks of 64 KiB over the 8 MiB to be written, \d+ over the rest"
+        with pytest.raises(DiskbookError, match=rf"{device} .*{why}.*{looked_at}.*; nothing was written"):
             stages.provision(refused)
-        subprocess.run(["sync", str(image)], check=True)
-        assert digest(image) == before and refused.manifest["replicates"] == []
+        assert synced(device, image) == before and refused.manifest["replicates"] == []
         assert list((folder / "work").iterdir()) == []
 
-        if content == "ext4":
+        if content != "letters":
             return
         leave = run_on(tmp_path, "leave", {"path": device, "allow_destroy": True}, folder / "work")
         stages.provision(leave)
@@ -120,7 +134,7 @@ def test_a_device_that_holds_something_is_written_with_leave_alone(
         assert [row["kind"] for row in leave.manifest["places"]] == ["folder", "device"]
         assert stage.standing(leave.manifest) == [] and list((folder / "work").iterdir()) == []
         assert {event["status"] for event in leave.ledger() if event["event"] == "trial"} == {"ok"}
-        # What it has written at the edges is gone, so that the next run needs no leave.
+        # What it has written where a run looks is gone, so that the next one needs no leave.
         again = run_on(tmp_path, "again", device, folder / "work")
         stages.provision(again)
         stages.teardown(again)
@@ -140,6 +154,69 @@ def test_a_device_in_use_is_never_written(tmp_path: Path, monkeypatch: pytest.Mo
                 stages.provision(run)
         finally:
             subprocess.run(["umount", place], check=True)
+
+
+@pytest.mark.emulator
+def test_a_device_that_a_program_holds_is_never_written(tmp_path: Path) -> None:
+    """Neither when it is looked at, nor marked, measured or removed; allow_destroy changes nothing."""
+    with device_of(tmp_path) as (device, image), LocalConnection("h") as here:
+        place = Place("disk", device, device, None, "own-1-disk", 8 * MIB, True, True)
+        facts, before = places.look(here, device), digest(image)
+        in_use = f"host h: {device} is in use: .*exclusively; nothing was written: free it first"
+        record = places.check_device(here, "h", place, facts)
+        with held(device):
+            for attempt in (
+                lambda: places.check_device(here, "h", place, facts),
+                lambda: places.make(here, "h", place, record),
+            ):
+                with pytest.raises(DiskbookError, match=in_use):
+                    attempt()
+        assert synced(device, image) == before
+        places.make(here, "h", place, record)  # free: it is
+        with held(device):
+            with pytest.raises(DiskbookError, match=in_use):
+                places.known(here, "h", place, record)
+            assert "is in use" in places.remove(here, place, record, True)
+        places.known(here, "h", place, record)
+        assert places.remove(here, place, record, True) == "" and synced(device, image) == before
+
+
+@pytest.mark.emulator
+def test_a_file_system_made_since_is_left(tmp_path: Path) -> None:
+    mkfs = shutil.which("mkfs.ext4", path="/usr/sbin:/sbin") or pytest.skip("there is no mkfs.ext4")
+    with device_of(tmp_path) as (device, image), LocalConnection("h") as here:
+        place = Place("disk", device, device, None, "own-1-disk", 8 * MIB, True)
+        record = places.check_device(here, "h", place, places.look(here, device))
+        places.make(here, "h", place, record)
+        subprocess.run([mkfs, "-q", "-F", device, "16M"], check=True, capture_output=True)
+        before = synced(device, image)
+        with pytest.raises(DiskbookError, match="a signature of ext4 since the run marked it"):
+            places.known(here, "h", place, record)
+        assert "ext4" in places.remove(here, place, record, True) and synced(device, image) == before
+
+
+@pytest.mark.emulator
+def test_a_device_of_a_file_in_memory_is_refused(tmp_path: Path) -> None:
+    """On tmpfs, also by a file system between them, or of no file system at all (memfd)."""
+    memory = Path("/dev/shm") if Path("/dev/shm").is_mount() else pytest.skip("nothing lies in memory here")
+    with (
+        tempfile.TemporaryDirectory(dir=memory) as shared,
+        device_of(Path(shared)) as (device, image),
+        LocalConnection("h") as here,
+    ):
+        place = Place("disk", device, device, None, "own-1-disk", 8 * MIB, True, True)
+        for _ in range(2):
+            with pytest.raises(DiskbookError, match=rf"{device} lies in memory \({device} on tmpfs\)"):
+                places.check_device(here, "h", place, places.look(here, device))
+            image.unlink(missing_ok=True)  # it stays in memory
+    with os.fdopen(os.memfd_create("disk"), "wb") as file:
+        file.truncate(32 * MIB)
+        with loop_device(Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")) as device:
+            assert places.look(LocalConnection("h"), device)["layers"] == f"{device} memfd"
+    facts = FACTS | {"system": "ext4 /dev/loop1", "layers": "/dev/loop1 tmpfs"}
+    with pytest.raises(DiskbookError, match=r"lies in memory \(ext4 on /dev/loop1 on tmpfs\)"):
+        places.check_file("h", PLACE, facts)
+    places.check_file("h", PLACE, facts | {"layers": "/dev/loop1 ext4 /dev/sda1"})
 
 
 @pytest.mark.emulator

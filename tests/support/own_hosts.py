@@ -135,3 +135,13 @@ def loop_device(image: Path, *options: str) -> Iterator[str]:
         yield device
     finally:
         os.close(held)
+
+
+@contextmanager
+def held(device: str) -> Iterator[None]:
+    """Open a device exclusively, as databases and mkfs do."""
+    claim = os.open(device, os.O_RDONLY | os.O_EXCL)
+    try:
+        yield
+    finally:
+        os.close(claim)

@@ -23,15 +23,17 @@ from diskbook import load
 from diskbook.azure import keys
 from diskbook.azure.clients import Clients
 from diskbook.base import paths
+from diskbook.base.units import MIB
 from diskbook.emulator import lifecycle
 from diskbook.emulator.tls import make_ca_and_cert
 from diskbook.machines.ssh import Connection, Host
-from diskbook.runs import stages
+from diskbook.runs import stages, unmade
 from diskbook.store import run as runs
 from diskbook.store.run import Run
 from support import SCENARIOS, identity_endpoint
 from support.arm_plane import SUBSCRIPTION
 from support.emulated import soon
+from support.own_hosts import OWN, disk_folder, held, loop_device, written
 from support.standing import (
     EMULATOR,
     REGION,
@@ -288,6 +290,45 @@ def test_a_colleague_s_folder_is_read_and_nothing_is_done_on_its_word(place: Pat
     for words in (("teardown", "of-a-colleague"), ("run", "--resume", "of-a-colleague")):
         assert NOT_OURS in said(*words, status=1)
     shutil.rmtree(folder)
+
+
+# --- devices of others
+
+
+def test_a_device_that_is_held_or_holds_data_is_refused_and_no_run_is_left(place: Path) -> None:
+    """A blank one that a database holds, and one whose data lie in the middle; then it is free and empty."""
+    with disk_folder() as folder:
+        image = folder / "image"
+        image.write_bytes(bytes(32 * MIB))
+        with loop_device(image) as device:
+            hosts = written(folder, {"name": "here", "folder": str(folder), "devices": [device]})
+            run = ("run", OWN, "--cloud", "inventory", "--hosts", hosts, "--name", "device")
+            with held(device):
+                assert f"{device} is in use: another program has opened it exclusively" in refused(*run)
+            write(device, b"data", 5 * MIB)
+            output = refused(*run)
+            assert f"{device} holds data 5.0 MiB from its start (looked at: signatures" in output
+            assert image.read_bytes().strip(b"\0") == b"data"
+            write(device, bytes(4), 5 * MIB)
+            assert f"{device}: is empty (looked at: signatures" in said(*run, status=0)
+
+
+def refused(*words: str) -> str:
+    """Run a command that is refused before it makes anything; no run is left by it."""
+    before = set(runs.runs_root().iterdir())
+    output = said(*words, status=1)
+    assert unmade.ADVICE in output and "--resume" not in output
+    assert set(runs.runs_root().iterdir()) == before
+    return output
+
+
+def write(device: str, content: bytes, offset: int) -> None:
+    """Write to a device at an offset, and through to its file."""
+    with Path(device).open("r+b") as file:
+        file.seek(offset)
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 # --- how an attacker writes a folder

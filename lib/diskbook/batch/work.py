@@ -66,7 +66,7 @@ def run_item(order: Order) -> str:
             stored.bring(place, run.folder)
         _begin(run, order)
 
-    with stored.kept(run, place, order.lease_s, begin):
+    with pipeline.dropped_if_refused(run), stored.kept(run, place, order.lease_s, begin):
         outcome = pipeline.execute(run, scenario=order.asked.scenario)
     if not order.is_copy:
         return outcome.words

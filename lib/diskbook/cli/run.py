@@ -78,27 +78,16 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
     if resume and (scenario is None or scenario.endswith(".toml")) and _is_finished(resume, scenario):
         return
     from diskbook import load
-    from diskbook.analysis import needs
-    from diskbook.cloud import connect
     from diskbook.runs import pipeline, stored
-    from diskbook.show import run as show_run
-    from diskbook.tables.vocabulary import Provenance
 
     if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
     folder, place = stored.working_copy(resume) if resume else (_begin(str(scenario), options, azure), None)
-    folder.check_signed()
-    connect.update_on_resume(folder, azure)
-    if options["expires"] is not None:
-        folder.update_manifest(expires_h=options["expires"])
-    click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
-    _note(folder, options)
-    click.echo("\n".join([show_run.target_text(folder.manifest), *needs.missing(folder.scenario)]))
-    if folder.manifest["provenance"] == Provenance.IMPORTED:
-        raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
-    with stored.kept(folder, stored.place_of(folder, options["store"]) or place):
-        outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
+    with pipeline.dropped_if_refused(folder):
+        _note(folder, options, azure)
+        with stored.kept(folder, stored.place_of(folder, options["store"]) or place):
+            outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
     click.echo(outcome.words)
     _say_standing(folder)
 
@@ -137,14 +126,26 @@ def _is_finished(name: str, file: str | None) -> bool:
     return bool(when)
 
 
-def _note(folder: Any, options: dict[str, Any]) -> None:
-    """Keep in the manifest what later stages go by: whether exchanges are recorded, and the cost's limit."""
+def _note(folder: Any, options: dict[str, Any], azure: dict[str, str]) -> None:
+    """Say what is run, and keep in the manifest what later stages go by."""
+    from diskbook.analysis import needs
+    from diskbook.cloud import connect
     from diskbook.runs import record
+    from diskbook.show import run as show_run
+    from diskbook.tables.vocabulary import Provenance
 
+    folder.check_signed()
+    connect.update_on_resume(folder, azure)
+    if options["expires"] is not None:
+        folder.update_manifest(expires_h=options["expires"])
+    click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
     if options["record"]:
         record.begin(folder)
     if options["max_cost_usd"] is not None:
         folder.update_manifest(max_cost_usd=options["max_cost_usd"])
+    click.echo("\n".join([show_run.target_text(folder.manifest), *needs.missing(folder.scenario)]))
+    if folder.manifest["provenance"] == Provenance.IMPORTED:
+        raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
 
 
 def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any:

@@ -39,6 +39,11 @@ class Device:
         """Whether the target is a block device, which only root may write."""
         return self.engine != "nbd" and not self.by_user
 
+    @property
+    def sudo(self) -> str:
+        """Prefix of shell commands that read or write the target."""
+        return "sudo -n " if self.needs_root else ""
+
 
 @dataclass(frozen=True)
 class Facts:

@@ -16,17 +16,18 @@ from diskbook.base.errors import DiskbookError
 from diskbook.base.units import GIB, MIB
 from diskbook.machines import disks, disks_azure
 from diskbook.machines.device import MARK_BYTES, Device
-from diskbook.machines.ssh import Connection
+from diskbook.machines.ssh import Connection, Output
+from diskbook.own_hosts import occupancy
 from diskbook.scenario.layout import MARK_ROOM
 
-IN_MEMORY = ("tmpfs", "ramfs", "devtmpfs")
-MEMORY_DEVICES = ("/dev/zram", "/dev/ram")
 OVER_A_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs")
 SPARE_BYTES, SPARE_SHARE = GIB, 0.05
 """Left free beside a file: the lesser of the two, of the file system's size."""
 
 # One line a fact, its name first.
-_LOOK = """p={path}; d=$p; [ -d "$p" ] || d=$(dirname "$p")
+_LOOK = (
+    occupancy.LAYERS.replace("{", "{{").replace("}", "}}")
+    + """p={path}; d=$p; [ -d "$p" ] || d=$(dirname "$p")
 if [ -b "$p" ]; then echo "kind device"; elif [ -d "$p" ]; then echo "kind folder"
 elif [ -e "$p" ] || [ -L "$p" ]; then echo "kind file"; elif [ -d "$d" ]; then echo "kind new"
 else echo "kind nowhere"; exit 0; fi
@@ -35,11 +36,15 @@ if [ -w "$d" ] && [ -x "$d" ]; then echo "writable yes"; fi
 if [ -b "$p" ]; then
 if [ -r "$p" ] && [ -w "$p" ]; then echo "by-user yes"
 elif sudo -n true 2>/dev/null; then echo "by-root yes"; fi
-echo "size $(lsblk -b -n -d -o SIZE "$(readlink -f "$p")")"; fi
+echo "size $(lsblk -b -n -d -o SIZE "$(readlink -f "$p")")"
+echo "layers $(layers "$(readlink -f "$p")" | tr '\\n' ' ')"; exit 0; fi
 findmnt -n -o FSTYPE,SOURCE -T "$d" | tail -n 1 | sed 's/^/system /'
 df --output=size -B1 "$d" | tail -n 1 | sed 's/^/total /'
 df --output=avail -B1 "$d" | tail -n 1 | sed 's/^/room /'
+s=$(findmnt -n -o SOURCE -T "$d" | tail -n 1)
+case $s in /dev/*) echo "layers $(layers "$s" | tr '\\n' ' ')";; esac
 """
+)
 _WRITE_MARK = (
     "dd of={file} bs=4096 seek={block} count=1 iflag=fullblock oflag=direct conv=notrunc,fsync status=none"
 )
@@ -119,12 +124,9 @@ def check_file(host: str, place: Place, facts: dict[str, str]) -> dict[str, Any]
     """Refuse a place that would not measure a disk, or has no room; return what is recorded of it."""
     file_system, _, source = facts.get("system", "").partition(" ")
     source = source.strip()
-    if file_system in IN_MEMORY or source.startswith(MEMORY_DEVICES):
-        raise _refused(
-            host,
-            place.path,
-            f"lies in memory ({file_system} on {source}), which is no disk; name another folder",
-        )
+    memory = occupancy.memory_text([file_system, source, *facts.get("layers", "").split()[1:]])
+    if memory:
+        raise _refused(host, place.path, f"{memory}; name another folder")
     try:
         total, room = int(facts["total"]), int(facts["room"])
     except (KeyError, ValueError):
@@ -152,12 +154,14 @@ def check_device(connection: Connection, host: str, place: Place, facts: dict[st
     """Refuse a device that is none, in use, too small, or not empty without leave; return its record."""
     device = _device(host, place, facts)
     seen = disks_azure.facts(connection, device, kinds=())
-    holds = " and ".join(seen.foreign)
     if seen.in_use:
         raise _refused(host, place.path, f"{' and '.join(seen.in_use)}; nothing was written: free it first")
+    _check_free(connection.run(occupancy.claiming(device)), host, place)
+    looked_at, data = _sampled(connection, host, device, place.needed_bytes)
+    holds = " and ".join(seen.foreign) or data
     if holds and seen.mark != place.mark and not place.allow_destroy:
-        why = f"{holds}; nothing was written: name an empty one, or write allow_destroy = true for this one"
-        raise _refused(host, place.path, why)
+        why = f"{holds} (looked at: {looked_at}); nothing was written: name an empty one, or write "
+        raise _refused(host, place.path, f"{why}allow_destroy = true for this one")
     return {
         "kind": "device",
         "path": place.path,
@@ -168,7 +172,24 @@ def check_device(connection: Connection, host: str, place: Place, facts: dict[st
         "serial": seen.serial,
         "wwn": seen.wwn,
         "held_before": holds,
+        "looked_at": looked_at,
     }
+
+
+def _check_free(output: Output, host: str, place: Place) -> None:
+    """Refuse a device that another program holds, by what a script said that began with `claiming`."""
+    if why := occupancy.in_use_text(output):
+        raise _refused(host, place.path, f"{why}; nothing was written: free it first")
+
+
+def _sampled(connection: Connection, host: str, device: Device, n_bytes: int) -> tuple[str, str]:
+    """Look for data on a device whose first `n_bytes` are to be written; say what was looked at."""
+    written, data = occupancy.sample(connection, host, device, 0, n_bytes)
+    rest, more = occupancy.sample(connection, host, device, n_bytes, device.size_bytes - MARK_ROOM)
+    blocks = (
+        f"{written} blocks of 64 KiB over the {n_bytes / MIB:,.0f} MiB to be written, {rest} over the rest"
+    )
+    return f"signatures, first and last MiB, {blocks}", data or more
 
 
 def _device(host: str, place: Place, facts: dict[str, str]) -> Device:
@@ -183,6 +204,8 @@ def _device(host: str, place: Place, facts: dict[str, str]) -> Device:
     elif size < place.size_bytes:
         why = f"has {size / GIB:.2f} GiB, and {place.size_bytes / GIB:.2f} GiB are measured; measure less "
         why += "(all_workloads.working_set_gib)"
+    elif memory := occupancy.memory_text(facts.get("layers", "").split()):
+        why = f"{memory}; name another"
     if why:
         raise _refused(host, place.path, why)
     return Device("libaio", place.path, place.path, size, by_user="by-user" in facts)
@@ -200,7 +223,9 @@ def make(connection: Connection, host: str, place: Place, read_back: dict[str, A
     if _mark_of(connection, device) == place.mark:
         return device
     if place.is_device:
-        disks_azure.write_mark(connection, device, place.mark)
+        write = device.sudo + _WRITE_MARK.format(file=shlex.quote(device.target), block=_mark_block(device))
+        output = connection.run(f"{occupancy.claiming(device)} && {write}", stdin=place.mark)
+        _check_free(output, host, place)
     else:
         _make_file(connection, host, place)
     if _mark_of(connection, device) != place.mark:
@@ -214,7 +239,7 @@ def known(connection: Connection, host: str, place: Place, read_back: dict[str, 
     Raises
     ------
     DiskbookError
-        When it is gone, or is another's.
+        When it is gone, is another's, or is in use.
     """
     device = device_of(place, read_back)
     if _mark_of(connection, device) != place.mark:
@@ -222,7 +247,19 @@ def known(connection: Connection, host: str, place: Place, read_back: dict[str, 
             f"host {host}: {place.target} is gone, or does not carry the mark of this run, so nothing was "
             "written there"
         )
+    if place.is_device:
+        _check_free(connection.run(occupancy.claiming(device)), host, place)
+        if signatures := _new_signatures(connection, device, read_back):
+            raise _refused(host, place.path, f"{signatures} since the run marked it; nothing was written")
     return device
+
+
+def _new_signatures(connection: Connection, device: Device, read_back: dict[str, Any]) -> str:
+    """Name the file systems and partition tables that somebody made on a device of ours since."""
+    seen = disks_azure.facts(connection, device, kinds=())
+    return " and ".join(
+        text for text in seen.foreign if text.startswith("has ") and text not in read_back["held_before"]
+    )
 
 
 def device_of(place: Place, read_back: dict[str, Any]) -> Device:
@@ -234,9 +271,9 @@ def device_of(place: Place, read_back: dict[str, Any]) -> Device:
 
 
 def remove(connection: Connection, place: Place, read_back: dict[str, Any], filled: bool) -> str:
-    """Remove a file of ours, or empty what a device has of ours at its edges; say why not, or nothing.
+    """Remove a file of ours, or empty the parts of a device that a next run looks at; say why not, or "".
 
-    What is gone already is as good as removed. `filled` says that the run has written a device's first MiB.
+    What is gone already is as good as removed. `filled` says that the run has filled the device.
     """
     if connection.run(f"[ -e {shlex.quote(place.target)} ]").status:
         return ""
@@ -245,10 +282,17 @@ def remove(connection: Connection, place: Place, read_back: dict[str, Any], fill
         return f"{place.target} does not carry the mark of this run, so it was left as it is"
     script = f"rm -f -- {shlex.quote(place.target)}"
     if place.is_device:
-        root = "sudo -n " if device.needs_root else ""
-        zeros = f"{root}dd if=/dev/zero of={shlex.quote(place.target)} conv=notrunc,fsync status=none count=1"
-        script = f"{zeros} bs={MARK_BYTES} seek={_mark_block(device)}"  # last: until then it is known as ours
-        script = f"{zeros} bs={MIB} && {script}" if filled else script
+        why = occupancy.in_use_text(connection.run(occupancy.claiming(device)))
+        why = why or _new_signatures(connection, device, read_back)
+        if why:
+            return f"{place.target} {why}, so it was left as it is"
+        zeros = f"{device.sudo}dd if=/dev/zero of={shlex.quote(place.target)} conv=notrunc,fsync status=none"
+        steps = []
+        if filled:
+            steps = [occupancy.emptying(device, 0, place.needed_bytes), f"{zeros} count=1 bs={MIB}"]
+        # Last: until then it is known as ours.
+        steps.append(f"{zeros} count=1 bs={MARK_BYTES} seek={_mark_block(device)}")
+        script = " && ".join(steps)
     output = connection.run(script, timeout_s=120)
     return f"{place.target}: {output.stderr.decode(errors='replace').strip()}" if output.status else ""
 
@@ -289,8 +333,7 @@ def _make_file(connection: Connection, host: str, place: Place) -> None:
 
 
 def _mark_of(connection: Connection, device: Device) -> bytes:
-    root = "sudo -n " if device.needs_root else ""
-    script = root + _READ_MARK.format(file=shlex.quote(device.target), block=_mark_block(device))
+    script = device.sudo + _READ_MARK.format(file=shlex.quote(device.target), block=_mark_block(device))
     return base64.b64decode(connection.run(script).stdout)
 
 

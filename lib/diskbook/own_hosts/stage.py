@@ -185,7 +185,13 @@ def _looked_at(
             places.known(session.connection, name, place, earlier["read_back"])
             return place, earlier["read_back"]
     if place.is_device:
-        return place, places.check_device(session.connection, name, place, facts)
+        read_back = places.check_device(session.connection, name, place, facts)
+        run.append(
+            "notice",
+            text=f"host {name}: {path}: {read_back['held_before'] or 'is empty'} "
+            f"(looked at: {read_back['looked_at']})",
+        )
+        return place, read_back
     places.check_folder(name, path, facts)
     return place, places.check_file(name, place, facts)
 

@@ -34,6 +34,7 @@ USER_ERRORS = (
     "AnotherRunError",
     "AgainError",
     "EngineLostError",
+    "BrokenStageError",
 )
 """DiskbookError and all of its kind: of what a cell raised papermill knows the name alone."""
 EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user

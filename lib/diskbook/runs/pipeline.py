@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import signal
 import sys
+from collections.abc import Iterator
 
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
 from diskbook.cloud import emulator as own_emulator
+from diskbook.own_hosts import stage as own_hosts
 from diskbook.runs import notebook_process, outcome, stage, stages
 from diskbook.runs.outcome import Outcome
 from diskbook.runs.progress import Progress
+from diskbook.runs.unmade import BrokenStageError, is_unmade
 from diskbook.store import plan as plans, session
 from diskbook.store.run import Run
 
-__all__ = ["Outcome", "execute"]
+__all__ = ["Outcome", "dropped_if_refused", "execute"]
+
+
+@contextlib.contextmanager
+def dropped_if_refused(run: Run) -> Iterator[None]:
+    """Remove the folder of a run that is refused before it made anything, so that its name is free again."""
+    try:
+        yield
+    except BrokenStageError:
+        raise
+    except DiskbookError:
+        with contextlib.suppress(DiskbookError, OSError):
+            stands = own_hosts.standing(run.manifest) or own_emulator.is_there(run)
+            if is_unmade(run) and run.is_signed and not stands and not session.is_worked_on(run):
+                shutil.rmtree(run.folder)
+        raise
 
 
 def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Outcome:
@@ -55,7 +75,7 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
             raise
         finally:
             progress.close()
-            if not keep:
+            if not keep or is_unmade(run):
                 _tear_down(run, sys.exc_info()[1])
         return outcome.of(run)
 

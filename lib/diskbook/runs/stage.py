@@ -19,9 +19,10 @@ from diskbook import load
 from diskbook.analysis import beside
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
-from diskbook.runs import notebook_process
+from diskbook.runs import notebook_process, unmade
 from diskbook.runs.execute_notebook import EXIT_USER_ERROR
 from diskbook.runs.progress import Progress
+from diskbook.runs.unmade import BrokenStageError
 from diskbook.store.run import Run
 
 
@@ -135,12 +136,13 @@ def _failure(run: Run, name: str, status: int, log: str, resume: str) -> Diskboo
     lines = [line for line in log.strip().splitlines() if line.strip()]
     again = f"finished trials are kept; go on with '{resume}'"
     if status == EXIT_USER_ERROR and lines:
-        return DiskbookError(f"{name} stopped: {lines[-1].strip()} ({again})")
+        advice = unmade.ADVICE if unmade.is_unmade(run) else again
+        return DiskbookError(f"{name} stopped: {lines[-1].strip()} ({advice})")
     if status < 0:
-        return DiskbookError(f"{name} was killed by {signal.Signals(-status).name} ({again})")
+        return BrokenStageError(f"{name} was killed by {signal.Signals(-status).name} ({again})")
     run.write(f"notebooks/{name}.log", log)
     kept = run.folder / "notebooks" / f"{name}.log"
-    return DiskbookError(f"{name} ended with status {status}; its output is in {kept} ({again})")
+    return BrokenStageError(f"{name} ended with status {status}; its output is in {kept} ({again})")
 
 
 @contextlib.contextmanager

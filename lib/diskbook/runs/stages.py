@@ -36,6 +36,7 @@ from diskbook.cost import budget
 from diskbook.own_hosts import stage as own_hosts
 from diskbook.reference.catalog import EPHEMERAL
 from diskbook.runs.begin import begin
+from diskbook.runs.unmade import is_unmade
 from diskbook.scenario import schedule
 from diskbook.scenario.model import Scenario
 from diskbook.store import plan as plans, run as runs, session
@@ -212,10 +213,9 @@ def _cloud_told(run: Run) -> Iterator[None]:
     except AzureError as error:
         away = isinstance(error, ServiceRequestError | ServiceResponseError)
         what = "cannot be reached" if away else "refuses"
-        raise DiskbookError(
-            f"the cloud {what} ({provisioning.azure_message(error)}); what is finished is kept: "
-            f"'diskbook run --resume {run.name}' goes on"
-        ) from error
+        kept = f"; what is finished is kept: 'diskbook run --resume {run.name}' goes on"
+        again = "" if is_unmade(run) else kept
+        raise DiskbookError(f"the cloud {what} ({provisioning.azure_message(error)}){again}") from error
 
 
 def running_machines(run: Run, clients: Clients, origin: int) -> dict[str, Any] | None:

@@ -177,7 +177,9 @@ def test_data_that_compress_are_those_that_diskspd_writes(tmp_path: Path) -> Non
     load = workload(pattern="sequential", write_pct=100, data="compressible", runtime_s=0.2, ramp_s=0)
     job = fio.command(load.model_copy(update={"working_set_gib": 1 / 1024}), File(str(disk)))
     assert run(job, tmp_path) == 0
-    assert disk.read_bytes() == bytes(range(256)) * (MIB // 256)
+    content, expected = disk.read_bytes(), bytes(range(256)) * (4 * KIB // 256)
+    blocks = {content[at : at + len(expected)] for at in range(0, MIB, len(expected))}
+    assert blocks - {bytes(len(expected))} == {expected}  # on a busy machine some are not written in the time
     assert "compress" in job.content
 
 

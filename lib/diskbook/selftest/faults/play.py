@@ -9,6 +9,7 @@ from pathlib import Path
 
 from diskbook.emulator import lifecycle
 from diskbook.emulator.types import Json
+from diskbook.runs import unmade
 from diskbook.selftest.faults import aftermath, store_aftermath
 from diskbook.selftest.faults.scene import SCENARIO, NotStruck, Scene, scene
 
@@ -118,7 +119,7 @@ def _play(fault: Fault, place: Scene, row: Row) -> None:
             lifecycle.plant(place.emulator, [])
         if fault.mend:
             fault.mend(place)
-        place.resume()
+        (place.resume if place.run.folder.exists() else place.begin)()
         status, sentence = place.end()
         if status:
             row.wrong.append(f"the resumed run ended with {status}: {sentence}{_log(place)}")
@@ -138,11 +139,12 @@ def _log(place: Scene) -> str:
 
 
 def _check_stop(fault: Fault, place: Scene, row: Row) -> None:
-    """A run that stopped says why in one sentence, and how to go on, and leaves nothing."""
+    """A run that stopped says why in one sentence, and how to go on or begin again, and leaves nothing."""
     if fault.cut:
         row.sentence = "(killed)"
         return
-    if row.sentence.startswith("a traceback") or "--resume" not in row.sentence:
+    again = "--resume" if place.run.folder.exists() else unmade.ADVICE
+    if row.sentence.startswith("a traceback") or again not in row.sentence:
         row.wrong.append(f"it said: {row.sentence or 'nothing'}")
     elif "ended with status 1;" in row.sentence:
         row.wrong.append(f"a defect of ours{_log(place)}")

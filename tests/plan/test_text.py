@@ -11,25 +11,45 @@ DAY_S = 86_400.0
 
 
 def test_calls_are_counted_beside_what_azure_calls_frequent() -> None:
-    (few,) = text._calls(load.load(SMALL, "quick"), 60.0)
+    few, bucket = text._calls(load.load(SMALL, "quick"), 60.0)
+    assert bucket == (
+        "  that is 10 a minute on average; Azure's buckets allow 12 per machine (refilled by 4 a minute) and "
+        "1,500 per subscription and region (refilled by 500 a minute)"
+    )
     assert few == (
-        "  attach and detach calls: 10 a replicate, 10 on a day with replicates in parallel; lrs is detached "
-        "2 times a day (5 or fewer; its frequent_attach is off)"
+        "  attach and detach calls: 10 a replicate (10 for blocks), 10 on a day with replicates in parallel; "
+        "lrs is detached 2 times a day (5 or fewer; its frequent_attach is off)"
     )
     both = {f"disk.{name}.frequent_attach": True for name in ("lrs", "zrs")}
-    (many,) = text._calls(load.load(SMALL, "full", {**both, "design.replicates": 2}), 60.0)
-    assert "26 a replicate, 52 on a day" in many
+    many, _ = text._calls(load.load(SMALL, "full", {**both, "design.replicates": 2}), 60.0)
+    assert "26 a replicate (26 for blocks), 52 on a day" in many
     assert (
         "detached 6 times a day (frequent by Azure's word, more than 5 a day; its frequent_attach is on)"
         in many
     )
-    (slow,) = text._calls(load.load(SMALL, "full"), 2 * DAY_S)
-    assert "26 a replicate, 13 on a day" in slow and "detached 3 times a day (5 or fewer" in slow
+    slow, _ = text._calls(load.load(SMALL, "full"), 2 * DAY_S)
+    assert (
+        "26 a replicate (26 for blocks), 13 on a day" in slow and "detached 3 times a day (5 or fewer" in slow
+    )
 
 
 def test_disks_that_stay_are_attached_once() -> None:
-    (line,) = text._calls(load.load("s2d-azure", "quick"), 60.0)
-    assert line.endswith("; no disk is detached")
+    line, _ = text._calls(load.load("s2d-azure", "quick"), 60.0)
+    assert "calls: 5 a replicate (5 for pools)" in line and line.endswith("; no disk is detached")
+
+
+def test_losses_and_their_calls_are_in_the_plan() -> None:
+    losses, calls, _ = text._calls(load.load("nested-resiliency", "quick"), 6000.0)
+    assert losses == (
+        "  losses: 21 a replicate, in 11 steps, since volumes of a pool lose the same members together; "
+        "nodes are switched off 6 times, disks are taken away 12 times, and all come back"
+    )
+    assert calls == (
+        "  attach and detach calls: 25 a replicate (5 for pools, 20 for losses), 25 on a day with replicates "
+        "in parallel; p30-n2-1 is detached 3 times a day (5 or fewer; its frequent_attach is off)"
+    )
+    standard, _, _ = text._calls(load.load("nested-resiliency", "standard"), 6000.0)
+    assert standard.startswith("  losses: 15 a replicate, in 5 steps")
 
 
 def test_an_ultra_disk_can_be_planned() -> None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from diskbook import load
+from diskbook.base import paths
+from diskbook.cost import text as cost_text
 from diskbook.plan import text
+from diskbook.scenario.model import Design
 from support import SCENARIOS
 
 SMALL = str(SCENARIOS / "small.toml")
@@ -36,6 +42,20 @@ def test_calls_are_counted_beside_what_azure_calls_frequent() -> None:
 def test_disks_that_stay_are_attached_once() -> None:
     line, _ = text._calls(load.load("s2d-azure", "quick"), 60.0)
     assert "calls: 5 a replicate (5 for pools)" in line and line.endswith("; no disk is detached")
+
+
+def test_pools_on_machines_with_local_nvme_disks_are_named() -> None:
+    sizes = {"machine.n1.size": "Standard_L16s_v3"}
+    for overrides, expected in ((sizes, True), ({}, False)):
+        lines = cost_text._local_nvme(load.load("s2d-azure", "quick", overrides))
+        assert ("n1 (2x1.92 TB); the run keeps them out of the pool" in "".join(lines)) is expected
+
+
+def test_a_scenario_without_a_design_takes_the_defaults(tmp_path: Path) -> None:
+    text = (paths.SCENARIOS / "first-run.toml").read_text("utf-8")
+    without = tmp_path / "without.toml"
+    without.write_text(re.sub(r"\[design\][^\[]*", "", text), "utf-8")
+    assert "[design]" in text and load.load(str(without), "quick").design == Design()
 
 
 def test_losses_and_their_calls_are_in_the_plan() -> None:

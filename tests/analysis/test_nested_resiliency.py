@@ -189,14 +189,11 @@ def test_machines_that_moved_are_compared_with_those_that_did_not(whole: Analysi
 
 
 def test_resync_has_shares_of_the_load_before(whole: Analysis) -> None:
-    table = resync.table(whole).set_index(["Volume", "Lost"])
-    row = table.loc[("nested mirror", "a node and a drive of another")]
+    table = resync.table(whole).set_index(["Pool", "Lost"])
+    row = table.loc[("duo, p30", "a node and a drive of another")]
     assert row["Load while they resync, % of before"] == pytest.approx(70)
-    assert (row["MB/s"], row["Resync, h"]) == (pytest.approx(16), pytest.approx(4 / 3600))
-    assert ("two-way mirror", "a drive of each of two nodes") not in table.index
-    assert resync.words(whole)[0] == (
-        "two-way mirror: the load keeps 70 to 70 % of its rate while what was lost resyncs (3 losses)"
-    )
+    assert (row["MB/s"], row["Until all volumes were whole"]) == (pytest.approx(3 * 16), "4 s")
+    assert ("trio, p10", "two nodes") not in table.index
 
 
 # --- claims

@@ -8,7 +8,7 @@ import pytest
 
 from diskbook import load
 from diskbook.base import paths
-from diskbook.cost import requests
+from diskbook.cost import durations, requests
 from diskbook.plan.sample_size import Target
 from diskbook.plan.text import Sources, plan_text
 from diskbook.store.run import Run
@@ -30,6 +30,18 @@ def test_creating_is_planned_as_it_was_counted(folder: Any) -> None:
     assert dict(requests.creating(sample.scenario)) == sent
     # On the emulator answers take part of the time between polls, so that fewer are sent.
     assert 0.95 * polls <= requests.creation_polls(sample.scenario) <= 1.2 * polls
+
+
+@pytest.mark.parametrize("name", ["nested-resiliency", "s2d-azure", "disk-options"])
+def test_attach_calls_are_planned_as_a_sample_made_them(name: str) -> None:
+    sample = Run(paths.RUNS / f"sample-{name}")
+    made = sum(row["event"] == "operation" and row["name"] in ("attach", "detach") for row in sample.ledger())
+    assert requests.of_run(sample.scenario).moves == made
+
+
+def test_failover_tests_take_calls_of_their_disk() -> None:
+    """As the first replicate of the sample did: 5 attach, 6 detach, whatever its blocks moved."""
+    assert durations.moves_of_drills(Run(paths.RUNS / "sample-shared-zrs").scenario) == {"zrs": (5, 6)}
 
 
 def test_moves_are_those_of_the_plan() -> None:

@@ -276,7 +276,7 @@ def _losses(replicates: int, truth: Truth) -> pd.DataFrame:
     kinds = {"two-way": LOST, "nested-mirror": LOST, "nested-parity": LOST, "three-way": (*LOST, "two-nodes")}
     rows = [
         {
-            "run": "made-up", "replicate": replicate, "loss": f"{kind}-{lost}", "volume": f"{kind}-1",
+            "run": "made-up", "replicate": replicate, "loss": f"{kind}-{lost}", "volume": kind,
             "kind": kind, "lost": lost, "started_utc": pd.Timestamp("2026-11-20T12:00:00Z"),
             "online": "no" if (kind, lost) in truth.offline else "yes",
             "expected_online": "no" if (kind, lost) in truth.offline else "yes",

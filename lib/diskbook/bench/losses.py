@@ -56,20 +56,16 @@ class Group:
     @property
     def nodes(self) -> list[str]:
         """Nodes that are lost."""
-        return [self.pool.nodes[number] for number in self._members.nodes]
+        return self._taken_away.nodes
 
     @property
     def drives(self) -> dict[str, list[str]]:
         """Disks that are lost, by their node."""
-        lost: dict[str, list[str]] = {}
-        for number, drive in self._members.drives:
-            node = self.pool.nodes[number]
-            lost.setdefault(node, []).append(f"{self.pool.disk}-{node}-{drive + 1}")
-        return lost
+        return self._taken_away.disks
 
     @property
-    def _members(self) -> survival.Members:
-        return survival.members(self.lost, len(self.pool.nodes))
+    def _taken_away(self) -> loss_rules.TakenAway:
+        return loss_rules.taken_away(self.lost, self.pool.disk, self.pool.nodes)
 
 
 def remaining(run: Run, scenario: Scenario, origin: int) -> list[Loss]:

@@ -125,10 +125,31 @@ def moves(scenario: Scenario) -> tuple[float, float]:
 
 
 def moves_by_disk(scenario: Scenario) -> dict[str, tuple[float, float]]:
-    """Attachments and detachments of each disk of one replicate; those of pools stay, and are not among them.
+    """Attachments and detachments of each disk in the blocks of one replicate; those of pools stay.
 
     Of more than 50 blocks the first 50 are counted and stand for the others.
     """
+    return _moves_in_blocks(scenario)[0]
+
+
+def moves_of_drills(scenario: Scenario) -> dict[str, tuple[float, float]]:
+    """Attachments and detachments of each disk in the failover tests of one replicate, after its blocks."""
+    places = _moves_in_blocks(scenario)[1] if scenario.drill else {}
+    moved: dict[str, tuple[float, float]] = {}
+    for drill in scenario.drill:
+        counts = Counter[str]()
+        for machine in (drill.from_machine, drill.machine):
+            if drill.kind != "shared":  # the other machines give it up
+                counts["off"] += _release(places[drill.disk], drill.disk, [(drill.disk, machine)])
+            on, off = _attach(scenario, places, drill.disk, machine)
+            counts.update(on=on, off=off)
+        before = moved.get(drill.disk, (0.0, 0.0))
+        moved[drill.disk] = before[0] + counts["on"], before[1] + counts["off"]
+    return moved
+
+
+def _moves_in_blocks(scenario: Scenario) -> tuple[dict[str, tuple[float, float]], dict[str, list[str]]]:
+    """Attachments and detachments of each disk, and the machines that have it in the end."""
     counted, share = _first_blocks(scenario)
     alone = [disk.name for disk, machine in scenario.made_disks() if machine is None]
     places: dict[str, list[str]] = {name: [] for name in alone}
@@ -150,7 +171,7 @@ def moves_by_disk(scenario: Scenario) -> dict[str, tuple[float, float]]:
                 done = _attach(scenario, places, arm.disk, arm.machine, anew=trial.position in cycles)
                 attached[arm.disk] += done[0]
                 detached[arm.disk] += done[1]
-    return {name: (attached[name] * share, detached[name] * share) for name in alone}
+    return {name: (attached[name] * share, detached[name] * share) for name in alone}, places
 
 
 def attached_anew(scenario: Scenario) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from diskbook.azure.polling import poll_interval_s
-from diskbook.cost import durations
+from diskbook.cost import attach_calls, durations
 from diskbook.reference.delays import DELAYS_S
 from diskbook.scenario import volume_rules
 from diskbook.scenario.model import Scenario
@@ -54,7 +54,7 @@ class Requests:
     writes, reads, polls
         PUT and PATCH; GET, but those that wait for an operation; those.
     moves
-        POST of attach and detach: one for each disk and time.
+        POST of attach and detach (`attach_calls`).
     """
 
     writes: int
@@ -71,11 +71,11 @@ class Requests:
 def of_run(scenario: Scenario) -> Requests:
     """Count what a run sends from its first check to its tear-down."""
     made, replicates = creating(scenario), scenario.design.replicates
-    attached, detached = (replicates * number for number in durations.moves(scenario))
-    pooled = replicates * sum(machine is not None for _, machine in scenario.made_disks())
-    moves = attached + detached + pooled
+    calls = attach_calls.of_replicate(scenario)
+    moves = replicates * calls.total
     # Before a disk is moved all machines of its replicate are asked where it is; LUNs before and after.
-    looks = attached * (len(scenario.machine) + 2) + 2 * pooled
+    attached = replicates * durations.moves(scenario)[0]
+    looks = attached * (len(scenario.machine) + 2) + 2 * replicates * calls.pools
     return Requests(
         writes=sum(number for kind, number in made.items() if kind.startswith("PUT")),
         reads=sum(number for kind, number in made.items() if not kind.startswith("PUT"))

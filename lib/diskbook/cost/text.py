@@ -43,12 +43,25 @@ def created(scenario: Scenario, estimate: Estimate) -> str:
             f"  data disks:{_counted(disks)}",
             *_clusters(scenario),
             *(f"  volume: {volume_words.made(scenario, volume)}" for volume in scenario.volume),
+            *_local_nvme(scenario),
             f"  all of it stands for about {duration(3600 * estimate.hours, minutes_from_s=0)}; "
             f"{count * replicates} machines at a time, which shut themselves down after "
             f"{round(estimate.worst_hours, 1):g} h",
             *(_LASTING for _ in _local(scenario)[:1]),
         ]
     )
+
+
+def _local_nvme(scenario: Scenario) -> list[str]:
+    """Say which nodes of pools have local NVMe disks, and what becomes of those."""
+    machines = [machine for machine in scenario.machine if scenario.is_pooled(machine.name)]
+    local = {machine.name: catalog.vm_size(machine.size).nvme_local for machine in machines}
+    nodes = ", ".join(f"{name} ({disks})" for name, disks in local.items() if disks)
+    return [
+        f"  local NVMe disks of pool nodes: {nodes}; the run keeps them out of the pool, since they are "
+        "empty after each deallocation. Storage Spaces Direct left to itself takes them as a cache, so "
+        "such a cluster measures another storage than this one"
+    ] * bool(nodes)
 
 
 def _interfaces(scenario: Scenario) -> str:

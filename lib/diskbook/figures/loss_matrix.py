@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Mapping
 from typing import Any
@@ -39,12 +38,11 @@ COLUMNS = (
     "online",
     "blocks_written",
     "blocks_verified",
-    "resync_s",
     "failed",
 )
 NOTE = (
     "Numbers: acknowledged blocks that were read back whole (of an offline volume: later, with all members "
-    "back), and seconds until all volumes were whole. Hatched: not played, told by copies and pool quorum "
+    "back). Hatched: not played, told by copies and pool quorum "
     "alone. Framed twice: what was played contradicts that."
 )
 ABOVE = 0.24
@@ -63,7 +61,7 @@ def loss_matrix(
     ----------
     cells
         A row a kind and loss: `kind` (in words), `lost`, `expected` by the rule and `online` as played
-        ("yes", "no" or empty), `blocks_written`, `blocks_verified`, `resync_s`, and `failed`, whether it was
+        ("yes", "no" or empty), `blocks_written`, `blocks_verified`, and `failed`, whether it was
         tried and has no outcome. What cannot be lost has no row.
     lost
         Losses in words, in the order of the columns.
@@ -118,10 +116,7 @@ def _cell(axes: Axes, place: tuple[int, int], row: Mapping[Any, Any]) -> None:
         inner, narrow = (across - 0.42, down - half + 0.05), (0.84, 2 * half - 0.1)
         axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=PURPLE_DARK, linewidth=2.5))
         axes.add_patch(Rectangle(inner, *narrow, fill=False, edgecolor="white", linewidth=1.5))
-    lines = [words, _blocks(int(row["blocks_verified"]), int(row["blocks_written"]))]
-    if not math.isnan(row["resync_s"]):
-        lines.append(f"{row['resync_s']:.3g} s")
-    text = "\n".join(lines)
+    text = f"{words}\n{_blocks(int(row['blocks_verified']), int(row['blocks_written']))}"
     axes.text(across, down, text, ha="center", va="center", fontsize=10, color=ON_COLOUR, linespacing=1.15)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from diskbook.analysis import needs
@@ -11,14 +11,14 @@ from diskbook.analysis.prior_runs import PriorRun, history_of, open_prior_run
 from diskbook.base.errors import UsageError
 from diskbook.base.quantities import many
 from diskbook.base.units import KIB, duration, parse_percent, percent
-from diskbook.cost import durations
+from diskbook.cost import attach_calls, durations
 from diskbook.cost.durations import OWN_DISK_MB_S, fill_s, overwrite_s
 from diskbook.plan import sample_size, single_ios
 from diskbook.plan.sample_size import Evidence, Need, Needs, Target
-from diskbook.reference import disk_options, noise
+from diskbook.reference import compute_buckets, disk_options, noise
 from diskbook.reference.catalog import OWN_DISK
 from diskbook.reference.delays import DELAYS_S
-from diskbook.scenario import attachments, schedule, volume_words
+from diskbook.scenario import attachments, loss_rules, schedule, volume_words
 from diskbook.scenario.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.show import tool as show_tool
 from diskbook.stats import intervals, power, prior_runs, ratio_of_ratios
@@ -324,24 +324,59 @@ def _moves(scenario: Scenario) -> list[str]:
     ]
 
 
-def _calls(scenario: Scenario, replicate_s: float) -> list[str]:
-    """How many attach and detach calls a run makes, and how often a day one disk is detached at most."""
-    moves = durations.moves_by_disk(scenario)
-    calls = sum(map(sum, moves.values())) + sum(machine is not None for _, machine in scenario.made_disks())
-    share = min(1.0, DAY_S / replicate_s)
-    text = (
-        f"  attach and detach calls: {calls:.0f} a replicate, "
-        f"{calls * share * scenario.design.replicates:.0f} on a day with replicates in parallel"
-    )
-    most = max(moves, key=lambda name: moves[name][1], default=None)
-    if most is None or not moves[most][1]:
-        return [f"{text}; no disk is detached"]
-    times, limit = moves[most][1] * share, disk_options.FREQUENT_A_DAY
-    state = "on" if scenario.disk_named(most).frequent_attach else "off"
-    frequent = f"frequent by Azure's word, more than {limit} a day" if times > limit else f"{limit} or fewer"
+def _losses(scenario: Scenario) -> list[str]:
+    """Say how many losses a replicate plays, and which members they take away; if any."""
+    taken = loss_rules.all_taken_away(scenario)
+    nodes = sum(len(loss.nodes) for loss in taken)
+    disks = sum(len(disks) for loss in taken for disks in loss.disks.values())
     return [
-        f"{text}; {most} is detached {times:.0f} times a day ({frequent}; its frequent_attach is {state})"
+        f"  losses: {len(scenario.loss)} a replicate, in {many(len(taken), 'step')}, since volumes of a pool "
+        f"lose the same members together; nodes are switched off {many(nodes, 'time')}, disks are taken away "
+        f"{many(disks, 'time')}, and all come back"
+    ] * bool(taken)
+
+
+def _calls(scenario: Scenario, replicate_s: float) -> list[str]:
+    """How many attach and detach calls a run makes, how often a day one disk is detached, and the bucket."""
+    calls, share = attach_calls.of_replicate(scenario), min(1.0, DAY_S / replicate_s)
+    parts = calls.pools, calls.blocks, calls.drills, calls.losses
+    names = "pools", "blocks", "failover tests", "losses"
+    purposes = [f"{number:.0f} for {name}" for number, name in zip(parts, names, strict=True) if number]
+    a_day = calls.total * share * scenario.design.replicates
+    return [
+        *_losses(scenario),
+        f"  attach and detach calls: {calls.total:.0f} a replicate ({', '.join(purposes)}), {a_day:.0f} on a "
+        f"day with replicates in parallel; {_detaches(scenario, calls.detached, share)}",
+        _bucket(calls.total / replicate_s),
     ]
+
+
+def _bucket(calls_per_s: float) -> str:
+    """Compare a rate of attach and detach calls with Azure's buckets of them."""
+    rates = compute_buckets.POLICIES["AttachDetachVMDisks"]
+    buckets = [
+        f"{rate.capacity:,} per {of} (refilled by {rate.refill} a minute)"
+        for rate, of in ((rates.resource, "machine"), (rates.subscription, "subscription and region"))
+        if rate is not None
+    ]
+    return (
+        f"  that is {calls_per_s * compute_buckets.MINUTE_S:.2g} a minute on average; Azure's buckets allow "
+        f"{' and '.join(buckets)}"
+    )
+
+
+def _detaches(scenario: Scenario, detached: Mapping[str, float], share: float) -> str:
+    """Say how often a day the disk is detached that is detached most."""
+    most = max(detached, key=lambda name: detached[name], default=None)
+    if most is None or not detached[most]:
+        return "no disk is detached"
+    times, limit = detached[most] * share, disk_options.FREQUENT_A_DAY
+    disk = next(disk for disk, _ in scenario.made_disks() if disk.name == most)
+    frequent = f"frequent by Azure's word, more than {limit} a day" if times > limit else f"{limit} or fewer"
+    return (
+        f"{most} is detached {times:.0f} times a day ({frequent}; its frequent_attach is "
+        f"{'on' if disk.frequent_attach else 'off'})"
+    )
 
 
 def _now(

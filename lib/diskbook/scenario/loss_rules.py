@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from diskbook.scenario import survival
 from diskbook.scenario.model import Loss, Scenario
 from diskbook.scenario.references import refer
+
+
+@dataclass(frozen=True)
+class TakenAway:
+    """Nodes that are switched off, and disks that are detached, by their node."""
+
+    nodes: list[str]
+    disks: dict[str, list[str]]
 
 
 def rows(written: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -92,3 +101,21 @@ def played_together(scenario: Scenario) -> dict[tuple[str, str, str], list[Loss]
         volume = scenario.volume_named(loss.volume)
         groups.setdefault((str(volume.cluster), volume.disk, loss.lost), []).append(loss)
     return groups
+
+
+def taken_away(lost: str, disk: str, nodes: Sequence[str]) -> TakenAway:
+    """Name the members of a pool that a loss takes away, as `Scenario.made_disks` names them."""
+    members = survival.members(lost, len(nodes))
+    disks: dict[str, list[str]] = {}
+    for number, drive in members.drives:
+        disks.setdefault(nodes[number], []).append(f"{disk}-{nodes[number]}-{drive + 1}")
+    return TakenAway([nodes[number] for number in members.nodes], disks)
+
+
+def all_taken_away(scenario: Scenario) -> list[TakenAway]:
+    """Return what each loss that is played takes away; losses that are one count once."""
+    groups = [(key, losses[0].volume) for key, losses in played_together(scenario).items()]
+    return [
+        taken_away(lost, disk, scenario.nodes_of(scenario.volume_named(volume)))
+        for (_, disk, lost), volume in groups
+    ]

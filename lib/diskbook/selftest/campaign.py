@@ -28,9 +28,9 @@ from diskbook.batch.standing import Standing, State
 from diskbook.cost import estimate, requests
 from diskbook.cost.estimate import MARGIN
 from diskbook.cost.requests import RESOURCE_MANAGER, Bucket, Requests
-from diskbook.emulator.arm.throttle import POLICIES
 from diskbook.plan import sample_size
 from diskbook.reference import catalog
+from diskbook.reference.compute_buckets import POLICIES
 from diskbook.reference.prices import from_table, table as price_table
 from diskbook.scenario import azure_rules
 from diskbook.scenario.model import Scenario

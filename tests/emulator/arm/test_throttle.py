@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from diskbook.emulator.arm.errors import ArmError
-from diskbook.emulator.arm.throttle import POLICIES, Buckets, Charge, charge, window
+from diskbook.emulator.arm.throttle import Buckets, Charge, charge, window
+from diskbook.reference.compute_buckets import POLICIES
 from diskbook.reference.delays import DELAYS_S
 from support.arm_plane import SUBSCRIPTION, world
 

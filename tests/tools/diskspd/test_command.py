@@ -106,7 +106,7 @@ def test_a_rate_is_told_to_each_thread_in_bytes_a_millisecond() -> None:
         ({"sync": "fdatasync"}, "dsync"),
         ({"runtime_s": 1.5}, "whole seconds"),
         ({"ramp_s": 0.5}, "whole seconds"),
-        ({"rate": 10, "block_size": 512, "threads": 64}, "bytes/ms"),
+        ({"rate": 10, "block_size": 512, "threads": 64}, "the next rate is 125"),
         ({"verbatim": "diskspd -b8K -c1G -rs50 a"}, "need DiskSpd 2.1"),
     ],
 )
@@ -115,6 +115,14 @@ def test_what_diskspd_cannot_do_is_refused(changes: dict[str, Any], named: str) 
     with pytest.raises(UsageError) as caught:
         diskspd.command(load, Drive())
     assert named in str(caught.value)
+
+
+def test_a_mixed_rate_is_taken_at_the_next_one_that_the_message_names() -> None:
+    asked = {"write_pct": 30, "block_size": "4K", "threads": 7}
+    with pytest.raises(UsageError, match=r"the next rate is 49\.5605469, or") as caught:
+        diskspd.command(workload(rate=48, **asked), Drive())
+    following = float(str(caught.value).partition("next rate is ")[2].partition(",")[0])
+    diskspd.command(workload(rate=following, **asked), Drive())
 
 
 def test_a_line_keeps_all_but_its_target() -> None:

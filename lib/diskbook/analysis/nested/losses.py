@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from diskbook import figures
@@ -59,9 +58,9 @@ def matrix(a: Analysed) -> pd.DataFrame:
     -------
     pandas.DataFrame
         `kind` (in words), `lost`, `expected` and `online` ("yes", "no" or empty), `blocks_written`,
-        `blocks_verified`, `resync_s` (median), `resync_bytes` (median), `noticed_s` (median), `n` replicates
-        played, and `failed`, whether it was tried and has no outcome. Kinds that no run makes have a rule
-        alone. Volumes of one kind are added up; where they differ, the one that is offline counts.
+        `blocks_verified`, `n` replicates played, and `failed`, whether it was tried and has no outcome. Kinds
+        that no run makes have a rule alone. Volumes of one kind are added up; where they differ, the one that
+        is offline counts.
     """
     return pd.DataFrame(list(_cells(a)), columns=_CELLS)
 
@@ -73,9 +72,6 @@ _CELLS = [
     "online",
     "blocks_written",
     "blocks_verified",
-    "resync_s",
-    "resync_bytes",
-    "noticed_s",
     "n",
     "failed",
 ]
@@ -107,11 +103,9 @@ def _yes(value: bool) -> str:
 def _played(rows: pd.DataFrame) -> dict[str, Any]:
     done = rows[rows["online"].notna()]
     online = _yes(bool((done["online"] == "yes").all())) if len(done) else ""
-    times = ("resync_s", "resync_bytes", "noticed_s")
-    medians = {name: float(done[name].median()) if done[name].notna().any() else np.nan for name in times}
     blocks = {name: int(done[name].sum()) for name in ("blocks_written", "blocks_verified")}
     failed = len(rows) > 0 and done.empty
-    return {"online": online, **blocks, **medians, "n": int(done["replicate"].nunique()), "failed": failed}
+    return {"online": online, **blocks, "n": int(done["replicate"].nunique()), "failed": failed}
 
 
 @once
@@ -134,7 +128,7 @@ def _title(cells: pd.DataFrame) -> str:
 
 
 def loss_table(a: Analysed) -> pd.DataFrame:
-    """Every loss that was played: outcome, blocks, times, and rates of the load; failed ones last."""
+    """Every loss that was played: outcome, blocks, and the load's rates; failed ones last."""
     rows = losses(a)
     if rows.empty:
         return pd.DataFrame()
@@ -148,11 +142,9 @@ def loss_table(a: Analysed) -> pd.DataFrame:
         "Blocks written": rows["blocks_written"],
         "Verified": rows["blocks_verified"],
         "Noticed, s": rows["noticed_s"],
-        "Resync, s": rows["resync_s"],
         "Resync, MB": rows["resync_bytes"] / 1e6,
         "IOPS before": rows["iops_before"],
         "during": rows["iops_during"],
-        "in resync": rows["iops_resync"],
         "Error": rows["error"].fillna(""),
     })  # fmt: skip
 
@@ -175,14 +167,6 @@ def words(a: Analysed) -> list[str]:
     failed = cells[cells["failed"]]
     if len(failed):
         lines.append(f"{len(failed)} cells were tried and failed; the table has their sentences")
-    rates = losses(a)
-    rates = rates[rates["iops_before"].gt(0) & rates["iops_resync"].notna() & (rates["online"] == "yes")]
-    if len(rates):
-        share = float((rates["iops_resync"] / rates["iops_before"]).median())
-        lines.append(
-            "while what was missed is copied back, a load of one block at a time does "
-            f"{share:.2f} times what it did before (median of {len(rates)} losses)"
-        )
     return lines
 
 

@@ -76,7 +76,17 @@ def _row(run: Numbers, kind: str, write_pct: int, *, inside: bool = False) -> Ma
 def _rate(row: Mapping[Any, Any]) -> str:
     load = f"{row['block_size_bytes'] / KIB:.0f}K with {row['write_pct']} % writes"
     times = quantities.ratio(row["ratio"], row["low"], row["high"])
-    return f"a two-way mirror's IOPS at {load}: {times}{', no interval' * math.isnan(row['low'])}"
+    return f"{_over(row)}, IOPS at {load}: {times}{', no interval' * math.isnan(row['low'])}"
+
+
+def _over(row: Mapping[Any, Any]) -> str:
+    """Name both sides of a ratio."""
+    return f"{arms.WORDS[row['kind']]} / {arms.WORDS[arms.BASE]}"
+
+
+def _same_of(what: str, row: Mapping[Any, Any] | None) -> str:
+    """Add a ratio of the same two sides, or of another kind to the two-way mirror."""
+    return f"; {what}: {row['ratio']:.2f} times" if row is not None else ""
 
 
 def _lost(row: Mapping[Any, Any]) -> bool:
@@ -96,9 +106,8 @@ def _terrible(run: Numbers) -> Finding:
     if row is None:
         return _missing("accelerated parity with its data outside the mirror tier")
     half = row["ratio"] < 0.5
-    of_reads = f"; reads: {reads['ratio']:.2f}" if reads is not None else ""
     return ClaimVerdict.SUPPORTED if half else ClaimVerdict.NOT_SUPPORTED, (
-        f"{_rate(row)}{_by_bound(row)}{of_reads}"
+        f"{_rate(row)}{_by_bound(row)}{_same_of('the same for reads', reads)}"
     )
 
 
@@ -142,8 +151,8 @@ def _cache(run: Numbers) -> Finding:
     verdict = ClaimVerdict.SUPPORTED if faster[0] else ClaimVerdict.NOT_SUPPORTED
     what = {(True, True): "reads and writes", (True, False): "reads", (False, True): "writes only"}
     return verdict, (
-        f"inside the tier {what.get((faster[0], faster[1]), 'neither reads nor writes')} gain: reads "
-        f"{_range(reads)}, writes {_range(writes)} times the IOPS of outside"
+        f"inside the tier {what.get((faster[0], faster[1]), 'neither reads nor writes')} gain: IOPS inside / "
+        f"outside are {_range(reads)} times for reads and {_range(writes)} times for writes"
     )
 
 
@@ -183,7 +192,7 @@ def _bigger_read_loss(run: Numbers) -> Finding:
     parity, nested = _row(run, "nested-parity", 0), _row(run, "nested-mirror", 0)
     if parity is None:
         return _missing("reads of accelerated parity and a two-way mirror")
-    beside = f"; nested mirror: {nested['ratio']:.2f}" if nested is not None else ""
+    beside = _same_of("nested mirror / two-way mirror", nested)
     imported = Provenance.IMPORTED in run.a.provenance
     written = "whether all was written before is not told" if imported else "all was written in full before"
     more = _lost(parity) and (nested is None or parity["ratio"] < (1 - MARGIN) * nested["ratio"])
@@ -197,9 +206,9 @@ def _data_set(run: Numbers) -> Finding:
     if inside is None or outside is None:
         return _missing("accelerated parity with its data inside the mirror tier and outside")
     better = inside["ratio"] > (1 + MARGIN) * outside["ratio"]
-    beside = f"; nested mirror: {nested['ratio']:.2f}" if nested is not None else ""
+    beside = _same_of("nested mirror / two-way mirror", nested)
     return ClaimVerdict.SUPPORTED if better else ClaimVerdict.NOT_SUPPORTED, (
-        f"inside {_rate(inside)}, outside {outside['ratio']:.2f}{beside}"
+        f"data inside the mirror tier: {_rate(inside)}{_same_of('outside it', outside)}{beside}"
     )
 
 
@@ -235,9 +244,9 @@ def _invest(run: Numbers) -> Finding:
         return _missing("writes of nested mirror and accelerated parity")
     gain, drives = nested["ratio"] / parity["ratio"], capacity.times_the_drives(NESTED_DISKS)
     return ClaimVerdict.SUPPORTED if gain > 1 + MARGIN else ClaimVerdict.NOT_SUPPORTED, (
-        f"4K writes: {gain:.2f} times those of accelerated parity on the same drives, and the same capacity "
-        f"takes {drives:.2f} times the drives with {NESTED_DISKS} a node: {gain * drives:.2f} times the "
-        "writes in all"
+        f"nested mirror / accelerated parity, 4K writes: {gain:.2f} times on the same drives, and the "
+        f"same capacity takes {drives:.2f} times the drives with {NESTED_DISKS} a node: "
+        f"{gain * drives:.2f} times the writes in all"
     )
 
 

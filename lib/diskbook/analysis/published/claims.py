@@ -76,12 +76,15 @@ def _two_percent(figures: pd.DataFrame) -> Finding:
     )
     ratio = quantities.ratio(zrs["base"] / lrs["base"])
     if not (lrs["on_cap"] and zrs["on_cap"]):
-        return ClaimVerdict.SUPPORTED, f"{zrs['base']:.2f} / {lrs['base']:.2f} ms is {ratio}; one run"
+        return (
+            ClaimVerdict.SUPPORTED,
+            f"ZRS / LRS: {zrs['base']:.2f} / {lrs['base']:.2f} ms is {ratio}; one run",
+        )
     shares = f"{100 * lrs['share']:.0f} and {100 * zrs['share']:.0f} %"
     queues = " and ".join(_queue(row) for row in (lrs, zrs))
     return ClaimVerdict.CAPPED, (
         f"both disks sit on the {lrs['limit']} ({shares} of it), so {lrs['base']:.2f} and {zrs['base']:.2f} "
-        f"ms are outstanding / IOPS: {queues}; {ratio}, which compares two throttles"
+        f"ms are outstanding / IOPS: {queues}; ZRS / LRS is {ratio}, which compares two throttles"
     )
 
 
@@ -94,7 +97,8 @@ def _remote_zone(figures: pd.DataFrame) -> Finding:
     lrs = one_figure(figures, metric="lat_mean", redundancy="LRS")
     near = one_figure(figures, metric="lat_mean", redundancy="ZRS", disk_zone_relation="same zone")
     far = one_figure(figures, metric="lat_mean", disk_zone_relation="remote zone")
-    ratio = f"{far['base']:.2f} / {lrs['base']:.2f} ms is {quantities.ratio(far['base'] / lrs['base'])}"
+    times = quantities.ratio(far["base"] / lrs["base"])
+    ratio = f"remote ZRS / LRS: {far['base']:.2f} / {lrs['base']:.2f} ms is {times}"
     if not lrs["on_cap"]:
         return ClaimVerdict.NOT_SUPPORTED, f"{ratio}; one run, {_ANOTHER_MACHINE}"
     another = support.suspected_limit(far, figures)
@@ -121,9 +125,9 @@ def _two_zones(figures: pd.DataFrame) -> Finding:
 def _reads_equal(figures: pd.DataFrame) -> Finding:
     lrs, zrs = _by_redundancy(figures, "0")
     return ClaimVerdict.NOT_SUPPORTED, (
-        f"ZRS took {zrs.min() / lrs:.1f} to {zrs.max() / lrs:.1f} times as long, by zone; the closest is "
-        f"{zrs.min():g} against {lrs:g} ms, one run each on different machines: without a spread, equality "
-        "within a margin cannot be shown"
+        f"ZRS took {zrs.min() / lrs:.1f} to {zrs.max() / lrs:.1f} times as long as LRS, by zone; the "
+        f"closest is {zrs.min():g} against {lrs:g} ms, one run each on different machines: without a spread, "
+        "equality within a margin cannot be shown"
     )
 
 
@@ -131,9 +135,10 @@ def _writes_slower(figures: pd.DataFrame) -> Finding:
     lrs, zrs = _by_redundancy(figures, "100")
     here = zrs.iloc[0]  # zone 1, the one machine that measured both
     return ClaimVerdict.SUPPORTED if here > lrs else ClaimVerdict.NOT_SUPPORTED, (
-        f"ZRS took {zrs.min() / lrs:.1f} to {zrs.max() / lrs:.1f} times as long from {len(zrs)} zones, below "
-        f"every cap: {here / lrs:.1f} times on the machine in zone 1, and elsewhere {_ANOTHER_MACHINE}; that "
-        "is these two disks in that hour, one run each: no interval, and 'always' goes beyond them"
+        f"ZRS took {zrs.min() / lrs:.1f} to {zrs.max() / lrs:.1f} times as long as LRS from {len(zrs)} "
+        f"zones, below every cap: {here / lrs:.1f} times on the machine in zone 1, and elsewhere "
+        f"{_ANOTHER_MACHINE}; that is these two disks in that hour, one run each: no "
+        "interval, and 'always' goes beyond them"
     )
 
 

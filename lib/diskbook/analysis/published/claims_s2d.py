@@ -259,6 +259,23 @@ def _eight_nodes(_: pd.DataFrame) -> Finding:
     )
 
 
+def no_host_cache() -> str:
+    """Say what the cluster's size does without a host cache, by the table of sizes."""
+    size = catalog.vm_size(NODE)
+    cache = "has" if size.host_cache else "has no"
+    return (
+        f"{NODE} {cache} host cache, so its durable disks together reach its uncached {size.uncached_iops:,} "
+        f"IOPS and {size.uncached_mb_s:,.0f} MB/s at most. A host cache answers reads alone, and Microsoft "
+        "asks for none on the disks of a pool, whatever the size"
+    )
+
+
+def _no_host_cache(_: pd.DataFrame) -> Finding:
+    supported = not catalog.vm_size(NODE).host_cache
+    verdict = ClaimVerdict.SUPPORTED if supported else ClaimVerdict.NOT_SUPPORTED
+    return verdict, f"as documented: {no_host_cache()}; no figure bears on it"
+
+
 JUDGES: dict[tuple[str, str], Judge | str] = {
     ("s2d-azure", "documented limits are not reached"): _few_threads,
     ("s2d-azure", "minimum latency about 4 ms"): _minimum_latency,
@@ -281,5 +298,6 @@ JUDGES: dict[tuple[str, str], Judge | str] = {
     ("s2d-azure", "30 % of disks x IOPS x nodes"): _cluster_rule,
     ("s2d-azure", "eight nodes have the same"): _eight_nodes,
     ("s2d-azure", "a limit of 2000 IOPS in a picture"): _picture,
+    ("s2d-azure", "L-series machines have no host cache"): _no_host_cache,
 }
 """What judges each claim, by article and the claim's first words."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from diskbook.analysis.published.claims_s2d import CLUSTER_RULE, disk_rates
+from diskbook.analysis.published.claims_s2d import CLUSTER_RULE, disk_rates, no_host_cache
 from diskbook.base.units import KIB
 from diskbook.throttling import volume_bound, volume_setups
 from diskbook.throttling.volume_bound import Load, Rates, Setup, Shape
@@ -15,7 +15,7 @@ LATENCY_MS = 4.0
 
 def table() -> pd.DataFrame:
     """Questions and answers, one row each."""
-    rows = [_two_small_nodes(), _nine_disks(), _rule(), _other_disks(), _file_server()]
+    rows = [_two_small_nodes(), _nine_disks(), _rule(), _other_disks(), _no_host_cache(), _file_server()]
     return pd.DataFrame(rows, columns=["Question", "Answer", "By"])
 
 
@@ -75,6 +75,14 @@ def _other_disks() -> tuple[str, str, str]:
         "table of "
         "the decision has shared ZRS and Premium SSD v2; Ultra was not measured",
         "what was measured",
+    )
+
+
+def _no_host_cache() -> tuple[str, str, str]:
+    return (
+        "do L-series machines limit their durable disks, since they have no host cache?",
+        no_host_cache(),
+        "documentation",
     )
 
 

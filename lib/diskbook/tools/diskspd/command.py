@@ -287,9 +287,10 @@ def _rate(workload: Workload) -> int | None:
         return None
     exact = workload.rate / workload.instances / workload.threads * workload.block_size_bytes / 1000
     if abs(round(exact) / exact - 1) > _RATE_ROUNDING:
+        following = workload.rate * math.ceil(exact) / exact
         raise UsageError(
             f"workload {workload.name}: rate = {workload.rate:g} is {exact:.2f} bytes/ms a thread, "
-            "and DiskSpd takes whole ones; choose a higher rate or fewer threads"
+            f"and DiskSpd takes whole ones; the next rate is {following:.9g}, or choose fewer threads"
         )
     return round(exact)
 

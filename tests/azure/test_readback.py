@@ -289,7 +289,7 @@ def test_everything_is_tagged_and_goes_with_its_machine(maker: Maker, plane: Wor
     disk = maker.disk("r1-d", DISK)
     group = maker.place.group
     resources = list(plane.resource.resources.list_by_resource_group(group))
-    tagged = {row.name: row.tags for row in resources if "OsDisk" not in row.name}
+    tagged = {row.name: row.tags for row in resources if row.name != requests.os_disk_name("r1-vm1")}
     assert set(tagged) == {"nsg", "net", "r1-vm1-ip", "r1-vm1-nic", "r1-vm1", "r1-d"}
     assert all(maker.place.tags.items() <= tags.items() for tags in tagged.values())
 

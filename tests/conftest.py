@@ -80,7 +80,8 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = tempfile.TemporaryDirectory(prefix="diskbook-tests-")
         config.add_cleanup(folder.cleanup)
         os.environ[SHARED] = folder.name
-        os.environ["XDG_STATE_HOME"] = str(Path(folder.name, "state"))  # the tests' client is not the user
+    # Each process is a client of its own: not the user, and not the tests beside it.
+    os.environ["XDG_STATE_HOME"] = str(Path(os.environ[SHARED], _process(config), "state"))
     config.pluginmanager.register(MeasureAgain(_measures, os.environ[SHARED]))
     gc.set_threshold(20_000, 10, 10)  # by default a seventh of the processor time is the garbage collector's
 
@@ -121,7 +122,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.emulator)
     if hasattr(config, "workerinput"):
         items.sort(key=_turn)
-        part = Path(os.environ[SHARED], config.workerinput["workerid"])
+        part = Path(os.environ[SHARED], f"units-{_process(config)}.json")
         part.write_text(json.dumps({item.nodeid: _unit(item) for item in items}))
         part.rename(part.with_name("units.json"))  # all processes write the same
 
@@ -172,9 +173,14 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[pytest.C
     return report
 
 
+def _process(config: pytest.Config) -> str:
+    """Return the name of this process of the tests: gw0 and so on, or "main"."""
+    return str(getattr(config, "workerinput", {}).get("workerid", "main"))
+
+
 def _number(config: pytest.Config) -> int:
     """Return n of the process gw<n>."""
-    return int(config.workerinput["workerid"].removeprefix("gw"))
+    return int(_process(config).removeprefix("gw"))
 
 
 # --- what measures is alone, and what is not marked starts nothing

@@ -21,6 +21,7 @@ from support.manifests import MINIMAL
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> runs.Run:
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))  # some tests remove what lies there
     made = runs.create("one")
     made.write_manifest({**MINIMAL, "run": "one"})
     return made

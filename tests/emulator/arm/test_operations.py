@@ -111,7 +111,8 @@ def test_throttling_is_azures_own_and_is_retried(plane: World) -> None:
     assert error["details"][0]["target"] == "CreateUpdateDisks3Min"
     plane.slept.clear()
     assert plane.disk(group, "d").disk_size_gb == 1024
-    assert plane.slept == [7.0]
+    first, *polls = plane.slept
+    assert first == 7.0 and set(polls) <= {2.0}  # a poll, if the operation was still in progress
 
 
 def test_an_operation_can_be_made_to_fail(plane: World) -> None:

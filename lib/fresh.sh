@@ -19,7 +19,7 @@ ONLY=${ONLY:-12 13}
 GOALS=${GOALS:-run test}
 NOT_TRIED=3
 HANDED_ON='https?_proxy|no_proxy|all_proxy|HTTPS?_PROXY|NO_PROXY|ALL_PROXY|TERM'
-HANDED_ON+='|(PIP|UV)_[A-Z_]*INDEX[A-Z_]*|PIP_TRUSTED_HOST|UV_INSECURE_HOST|PIP_DEFAULT_TIMEOUT|UV_HTTP_TIMEOUT'
+HANDED_ON+='|(PIP|UV)_[A-Z_]*INDEX[A-Z_]*|PIP_TRUSTED_HOST|UV_INSECURE_HOST|PIP_DEFAULT_TIMEOUT|UV_HTTP_TIMEOUT|DISKBOOK_TESTS_SECOND_TRY'
 NPM_HANDED_ON='registry replace-registry-host proxy https-proxy noproxy strict-ssl fetch-retries fetch-timeout'
 
 say() { printf 'fresh: %s\n' "$*" >&2; }

@@ -67,11 +67,11 @@ def test_a_trial_waits_until_its_disk_has_settled(settle_s: float, scale: float)
 
 
 def test_a_trial_right_after_an_attach_does_not_wait_and_the_next_one_does() -> None:
-    rig = Played(0.2)
-    may, took_s = rig.begin(1, early=True)
-    assert may and took_s < 0.1 and rig.asked[-1] == "prove zrs" and rig.events == []
-    may, took_s = rig.begin(0)
-    assert may and took_s > 0.09 and len(rig.events) == 1
+    rig = Played(1.0)
+    may, _ = rig.begin(1, early=True)
+    assert may and rig.asked[-1] == "prove zrs" and rig.events == []  # a wait is an event
+    may, _ = rig.begin(0)
+    assert may and len(rig.events) == 1
 
 
 def test_an_earlier_sessions_attach_is_long_ago() -> None:

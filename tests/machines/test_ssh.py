@@ -17,7 +17,7 @@ import pytest
 
 from diskbook.azure import keys
 from diskbook.base.errors import DiskbookError
-from diskbook.emulator.machine import Machine, login_user
+from diskbook.emulator.machine import Machine
 from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.machines import reconnect
 from diskbook.machines.jobs import JobLost
@@ -41,14 +41,14 @@ def host(tmp_path: Path) -> Iterator[Host]:
         size="Standard_D4as_v4",
         zone="1",
         os="linux",
-        admin_username=login_user(),
+        admin_username="diskbook",
         authorized_keys=(private.with_suffix(".pub").read_text().strip(),),
         custom_data=keys.cloud_init(host_key),
     )
     machine = Machine(tmp_path / "vm1", "test/vm1", VmAddress("127.0.0.1", port))
     machine.prepare(spec)
     machine.start()
-    yield Host("vm1", "127.0.0.1", port, login_user(), " ".join(host_key.public.split()[:2]), private)
+    yield Host("vm1", "127.0.0.1", port, "diskbook", " ".join(host_key.public.split()[:2]), private)
     machine.delete()
 
 

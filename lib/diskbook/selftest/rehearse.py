@@ -19,15 +19,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from diskbook.base import paths
+from diskbook.base.errors import DiskbookError
 from diskbook.emulator import lifecycle
 
 PAGE = paths.ROOT / "docs" / "first-azure-run.md"
 ADDRESS, EXAMPLE = "YOUR.IPV4.ADDRESS", "203.0.113.7"
-NAME = "rehearsal"
 _BLOCK = re.compile(r"^```sh rehearse\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"(^|\s+)#.*")
-_OTHERS = ("AZURE_", "DISKBOOK_", "IDENTITY_", "MSI_")
-"""Beginnings of variables by which the user's own sign-in and settings would come in."""
+_OTHERS = ("AZURE_", "DISKBOOK_", "IDENTITY_", "MSI_", "MAKE")
+"""Beginnings of variables that carry the user's own sign-in and settings, or those of a `make` around it."""
 _AZ = """\
 #!/bin/sh
 # Stands in for the Azure CLI: signs in to an emulator.
@@ -57,7 +57,7 @@ def commands(text: str, preset: str = "standard") -> list[str]:
 def emulated() -> Iterator[dict[str, str]]:
     """Start an emulator, and return the environment in which `--cloud azure` leads to it after `az login`."""
     with tempfile.TemporaryDirectory(prefix="diskbook-rehearsal-") as name:
-        emulator = lifecycle.start(NAME, owner=True, folder=Path(name, "emulator"))
+        emulator = lifecycle.start(f"rehearsal-{os.getpid()}", owner=True)
         try:
             _write_az(Path(name), emulator)
             own = {key: value for key, value in os.environ.items() if not key.startswith(_OTHERS)}
@@ -73,21 +73,20 @@ def emulated() -> Iterator[dict[str, str]]:
                 "XDG_STATE_HOME": f"{name}/state",
             }
         finally:
-            lifecycle.stop(NAME)
+            lifecycle.stop(emulator.name)
 
 
 def _write_az(folder: Path, emulator: lifecycle.Connection) -> None:
-    """Write the stand-in for the Azure CLI, with its answers beside it, in the CLI's own formats."""
-    account = {
+    """Write the stand-in for the Azure CLI, and its answers in the CLI's own formats."""
+    ours = {
         "id": emulator.subscription_id,
         "tenantId": emulator.tenant_id,
-        "name": NAME,
+        "name": "rehearsal",
         "isDefault": True,
     }
-    until = time.time() + 24 * 3600
-    token = {"accessToken": emulator.token, "tokenType": "Bearer", "expires_on": int(until)}
-    (folder / "azureProfile.json").write_text(json.dumps({"subscriptions": [account]}), encoding="utf-8")
-    (folder / "token.json").write_text(json.dumps(token), encoding="utf-8")
+    token = {"accessToken": emulator.token, "tokenType": "Bearer", "expires_on": int(time.time()) + 24 * 3600}
+    for name, answer in (("subscriptions", {"subscriptions": [ours]}), ("token", token)):
+        (folder / f"{name}.json").write_text(f"{json.dumps(answer)}\n", encoding="utf-8")
     (folder / "az").write_text(_AZ, encoding="utf-8")
     (folder / "az").chmod(0o700)
 
@@ -115,7 +114,11 @@ def main() -> int:
     """Rehearse, and list what was run; the exit code is 1 when a command failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--preset", default="standard", help="in place of the page's standard")
-    done = rehearse(parser.parse_args().preset)
+    try:
+        done = rehearse(parser.parse_args().preset)
+    except DiskbookError as error:
+        print(f"the rehearsal cannot begin: {error}", file=sys.stderr)
+        return error.exit_code
     print("\nexit  seconds  command")
     for command, code, seconds in done:
         print(f"{code:4} {seconds:8.1f}  {command}")

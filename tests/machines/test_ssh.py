@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import getpass
 import gzip
 import io
 import lzma
@@ -50,6 +51,15 @@ def host(tmp_path: Path) -> Iterator[Host]:
     machine.start()
     yield Host("vm1", "127.0.0.1", port, "diskbook", " ".join(host_key.public.split()[:2]), private)
     machine.delete()
+
+
+def test_whoever_runs_this_needs_no_name(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nameless() -> str:
+        raise KeyError("getpwuid(): uid not found")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    with Connection(host) as connection:
+        assert connection.check("echo here") == b"here\n"
 
 
 def test_another_host_key_is_refused(host: Host) -> None:

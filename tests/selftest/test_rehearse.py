@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from diskbook.emulator.lifecycle import Connection
 from diskbook.selftest import rehearse
 from support.emulated import own_place
 
@@ -54,11 +57,17 @@ def test_the_first_day_goes_as_the_run_book_says(capfd: pytest.CaptureFixture[st
 
 
 @pytest.mark.emulator
-def test_nobody_is_signed_in_before_az_login() -> None:
-    with own_place(), rehearse.emulated() as environment:
-        ask = ["az", "account", "get-access-token", "--resource", "x"]
-        before = subprocess.run(ask, env=environment, capture_output=True, text=True)
-        subprocess.run(["az", "login"], env=environment, check=True, capture_output=True)
-        after = subprocess.run(ask, env=environment, capture_output=True, text=True)
-    assert before.returncode == 1 and "Please run 'az login'" in before.stderr
-    assert json.loads(after.stdout)["tokenType"] == "Bearer"
+def test_nobody_is_signed_in_before_az_login(tmp_path: Path) -> None:
+    emulator = SimpleNamespace(subscription_id="s", tenant_id="t", token="x")
+    rehearse._write_az(tmp_path, cast("Connection", emulator))
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "AZURE_CONFIG_DIR": str(tmp_path / "azure")}
+    said = [
+        subprocess.run(["az", *words.split()], env=environment, capture_output=True, text=True)
+        for words in (
+            "account get-access-token --resource r",
+            "login",
+            "account get-access-token --resource r",
+        )
+    ]
+    assert [done.returncode for done in said] == [1, 0, 0]
+    assert "Please run 'az login'" in said[0].stderr and json.loads(said[2].stdout)["accessToken"] == "x"

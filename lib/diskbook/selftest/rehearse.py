@@ -65,7 +65,7 @@ def emulated() -> Iterator[dict[str, str]]:
                 **own,
                 "PATH": f"{name}:{own['PATH']}",
                 "AZURE_CONFIG_DIR": f"{name}/azure",
-                "AZURE_TOKEN_CREDENTIALS": "AzureCliCredential",
+                "AZURE_TOKEN_CREDENTIALS": "AzureCliCredential",  # no identity that this computer has
                 "AZURE_AUTHORITY_HOST": emulator.endpoint,
                 "DISKBOOK_ARM_ENDPOINT": emulator.endpoint,
                 "DISKBOOK_ARM_CA": str(emulator.ca_path),

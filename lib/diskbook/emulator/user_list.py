@@ -27,13 +27,13 @@ def library(places: Iterable[str] = PLACES) -> Path:
     UsageError
         It is not installed; the message names its Debian package.
     """
-    found = [path for place in places if (path := Path(place, "libnss_wrapper.so")).exists()]
-    if not found:
-        raise UsageError(
-            "the emulator needs 'libnss_wrapper.so', the user list of its machines, which is not installed: "
-            f"install the package {PACKAGE}."
-        )
-    return found[0]
+    for place in places:
+        if (path := Path(place, "libnss_wrapper.so")).exists():
+            return path
+    raise UsageError(
+        "the emulator needs 'libnss_wrapper.so', the user list of its machines, which is not installed: "
+        f"install the package {PACKAGE}."
+    )
 
 
 def write(folder: Path, user: str) -> None:

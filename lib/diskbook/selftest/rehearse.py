@@ -44,13 +44,10 @@ esac
 
 def commands(text: str, preset: str = "standard") -> list[str]:
     """Return the commands of a page's marked blocks, in order, with address and preset put in."""
-    lines = "".join(_BLOCK.findall(text)).replace("\\\n", " ").splitlines()
-    found = [" ".join(_COMMENT.sub("", line).split()) for line in lines]
-    put_in = [
-        command.replace(ADDRESS, EXAMPLE).replace("--preset standard", f"--preset {preset}")
-        for command in found
-    ]
-    return [command for command in put_in if command]
+    text = "".join(_BLOCK.findall(text)).replace("\\\n", " ").replace(ADDRESS, EXAMPLE)
+    text = text.replace("--preset standard", f"--preset {preset}")
+    lines = [" ".join(_COMMENT.sub("", line).split()) for line in text.splitlines()]
+    return [line for line in lines if line]
 
 
 @contextlib.contextmanager

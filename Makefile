@@ -10,7 +10,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser azurite run test test-fast test-loaded test-repeat lint types format coverage played faults bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
+.PHONY: help setup browser azurite run test test-fast test-loaded test-repeat lint types format coverage played rehearse faults bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -68,6 +68,9 @@ coverage: setup ## check intervals against simulated truth, and plant hidden lim
 
 played: setup ## play hidden limits, drift, stalls and noise, and look for a false verdict (12 minutes)
 	@$(BIN)/python -m diskbook.selftest.played
+
+rehearse: setup ## run the commands of docs/first-azure-run.md, the first day on Azure, on the emulator (10 minutes)
+	@$(BIN)/python -m diskbook.selftest.rehearse
 
 faults: azurite ## play some seventy faults, each in a whole run, and see what is left, lost or repeated
 	@$(BIN)/python -m diskbook.selftest.faults

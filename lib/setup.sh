@@ -35,6 +35,8 @@ missing_packages() {
     have gcc || echo gcc
     [ -e /usr/include/stdio.h ] || echo libc6-dev
     have sshd || echo openssh-server
+    compgen -G '/usr/lib*/libnss_wrapper.so' >/dev/null || compgen -G '/usr/lib/*/libnss_wrapper.so' >/dev/null ||
+        echo libnss-wrapper
     have setsid && have flock || echo util-linux
     have python3 || echo python3
     missing_venv

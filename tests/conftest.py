@@ -50,6 +50,7 @@ LONGEST_FIRST = (
     "tests/project/test_types.py",
     "tests/whole/test_platform_minute.py",
     "tests/whole/test_batch.py",
+    "tests/selftest/test_rehearse.py",
     "tests/runs/test_pipeline.py::test_a_run_from_nothing_to_the_report_and_again",
     "tests/bench/test_trials.py",
     "tests/runs/test_pipeline.py",

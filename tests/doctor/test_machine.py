@@ -35,7 +35,7 @@ def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     monkeypatch.setattr(machine.processes, "require", lambda program, package: f"/usr/bin/{program}")
     monkeypatch.setattr(machine.disk, "build_plugin", lambda folder: folder / "plugin.so")
-    monkeypatch.setattr(machine.machine, "login_user", lambda: "somebody")
+    monkeypatch.setattr(machine.user_list, "library", lambda: Path("/usr/lib/libnss_wrapper.so"))
     monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
     answer = subprocess.CompletedProcess([], 0, "uri: NBD URI", "")
     monkeypatch.setattr(machine.subprocess, "run", lambda *parts, **named: answer)
@@ -53,8 +53,8 @@ FAILURES: dict[str, tuple[str, Any, str, Any, str]] = {
                   lambda *parts, **named: subprocess.CompletedProcess([], 1, "", ""), "Debian's package fio"),
     "no header": ("plugin of emulated disks", machine.disk, "build_plugin",
                   _raise(UsageError("nbdkit-plugin.h is missing; install")), "nbdkit-plugin.h is missing"),
-    "no shell": ("log-in to emulated machines", machine.machine, "login_user",
-                 _raise(UsageError("run the emulator as a user with a real shell.")), "a real shell"),
+    "no user list": ("users of emulated machines", machine.user_list, "library",
+                     _raise(UsageError("install the package libnss-wrapper.")), "libnss-wrapper"),
     "no port": ("loopback ports", machine.network, "free_port",
                 _raise(OSError(errno.EADDRNOTAVAIL, "no address")), "ip link set lo up"),
     "no package": ("Python packages", machine, "_has", lambda name: name != "fabric", "fabric is missing"),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import pwd
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +17,15 @@ import yaml
 
 from diskbook.azure import keys
 from diskbook.base.errors import UsageError
-from diskbook.emulator import network, processes
+from diskbook.emulator import network, processes, user_list
 from diskbook.emulator.cloudinit import host_keys
-from diskbook.emulator.machine import Machine, login_user
+from diskbook.emulator.machine import Machine
 from diskbook.emulator.types import VmAddress, VmSpec
 from support.emulated import soon
 
 pytestmark = pytest.mark.emulator
+NOBODYS = 61_234
+"""A user id without an entry in any list of users."""
 
 
 class Lab:
@@ -36,7 +41,7 @@ class Lab:
             size="Standard_D4as_v4",
             zone="1",
             os="linux",
-            admin_username=login_user(),
+            admin_username="diskbook",
             authorized_keys=(self.key.with_suffix(".pub").read_text().strip(),),
             custom_data=keys.cloud_init(self.host_key),
         )
@@ -47,7 +52,7 @@ class Lab:
         self.machine.prepare(self.vm)
         self.machine.start()
 
-    def client(self, public: str = "") -> paramiko.SSHClient:
+    def client(self, public: str = "", user: str = "diskbook") -> paramiko.SSHClient:
         at = self.machine.address
         kind, blob = (public or self.host_key.public).split()[:2]
         known = paramiko.hostkeys.HostKeyEntry.from_line(f"[{at.address}]:{at.port} {kind} {blob}")
@@ -58,7 +63,7 @@ class Lab:
         client.connect(
             at.address,
             at.port,
-            login_user(),
+            user,
             key_filename=str(self.key),
             allow_agent=False,
             look_for_keys=False,
@@ -89,6 +94,55 @@ def test_another_users_key_is_refused(lab: Lab, tmp_path: Path) -> None:
     lab.boot()
     with pytest.raises(paramiko.AuthenticationException):
         lab.client()
+
+
+def test_only_the_administrator_signs_in(lab: Lab) -> None:
+    """Whatever its name; the account that runs the emulator is unknown there."""
+    lab.vm = replace(lab.vm, admin_username="amy")
+    lab.boot()
+    with lab.client(user="amy") as client:
+        said = client.exec_command("id -u; echo $USER $LOGNAME; pwd")[1].read().decode().split()
+    assert said == [str(os.getuid()), "amy", "amy", str(lab.machine.folder / "home")]
+    for other in ("diskbook", "root", pwd.getpwuid(os.getuid()).pw_name):
+        with pytest.raises(paramiko.AuthenticationException):
+            lab.client(user=other)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_an_emulator_that_is_not_roots_has_machines_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the system does not know the user who runs it."""
+    program, require = processes.require("sshd", "openssh-server"), processes.require
+    with tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        lab, as_other = Lab(folder), folder / "sshd"
+        command = f"setpriv --reuid={NOBODYS} --regid={NOBODYS} --clear-groups {program}"
+        as_other.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        as_other.chmod(0o755)
+        monkeypatch.setattr(os, "getuid", lambda: NOBODYS)
+        monkeypatch.setattr(os, "getgid", lambda: NOBODYS)
+        instead = {"sshd": str(as_other)}
+        monkeypatch.setattr(
+            processes, "require", lambda name, package: instead.get(name) or require(name, package)
+        )
+        lab.machine.prepare(lab.vm)
+        for path in (lab.machine.folder, *lab.machine.folder.rglob("*")):
+            os.chown(path, NOBODYS, NOBODYS)
+        try:
+            lab.machine.start()
+            assert lab.run("id -u; echo $USER").split() == [str(NOBODYS), "diskbook"]
+            with lab.client() as client, client.open_sftp() as sftp:
+                sftp.open("note", "w").close()
+            assert (lab.machine.folder / "home" / "note").stat().st_uid == NOBODYS
+        finally:
+            lab.machine.delete()
+
+
+def test_without_the_library_one_sentence_names_its_package(tmp_path: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"^the emulator needs 'libnss_wrapper.so', .* package libnss-wrapper\.$"
+    ):
+        user_list.library([str(tmp_path)])
 
 
 def test_a_machine_has_its_own_folder_and_environment(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import getpass
 import gzip
 import io
 import lzma
@@ -17,7 +18,7 @@ import pytest
 
 from diskbook.azure import keys
 from diskbook.base.errors import DiskbookError
-from diskbook.emulator.machine import Machine, login_user
+from diskbook.emulator.machine import Machine
 from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.machines import reconnect
 from diskbook.machines.jobs import JobLost
@@ -41,15 +42,24 @@ def host(tmp_path: Path) -> Iterator[Host]:
         size="Standard_D4as_v4",
         zone="1",
         os="linux",
-        admin_username=login_user(),
+        admin_username="diskbook",
         authorized_keys=(private.with_suffix(".pub").read_text().strip(),),
         custom_data=keys.cloud_init(host_key),
     )
     machine = Machine(tmp_path / "vm1", "test/vm1", VmAddress("127.0.0.1", port))
     machine.prepare(spec)
     machine.start()
-    yield Host("vm1", "127.0.0.1", port, login_user(), " ".join(host_key.public.split()[:2]), private)
+    yield Host("vm1", "127.0.0.1", port, "diskbook", " ".join(host_key.public.split()[:2]), private)
     machine.delete()
+
+
+def test_whoever_runs_this_needs_no_name(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nameless() -> str:
+        raise KeyError("getpwuid(): uid not found")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    with Connection(host) as connection:
+        assert connection.check("echo here") == b"here\n"
 
 
 def test_another_host_key_is_refused(host: Host) -> None:

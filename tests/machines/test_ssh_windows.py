@@ -14,7 +14,7 @@ import pytest
 
 from diskbook.azure import keys
 from diskbook.base.errors import DiskbookError
-from diskbook.emulator.machine import Machine, login_user
+from diskbook.emulator.machine import Machine
 from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.machines import disks as machine_disks, disks_windows, powershell, windows_setup
 from diskbook.machines.cluster import steps
@@ -124,14 +124,14 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Machine,
         size="Standard_D4as_v4",
         zone="1",
         os="windows",
-        admin_username=login_user(),
+        admin_username="diskbook",
         authorized_keys=(private.with_suffix(".pub").read_text().strip(),),
         custom_data=keys.cloud_init(host_key),
     )
     made = Machine(folder / "win", "test/win", VmAddress("127.0.0.1", port))
     made.prepare(spec)
     made.start()
-    yield made, Host("win", "127.0.0.1", port, login_user(), " ".join(host_key.public.split()[:2]), private)
+    yield made, Host("win", "127.0.0.1", port, "diskbook", " ".join(host_key.public.split()[:2]), private)
     made.delete()
 
 

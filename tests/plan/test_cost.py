@@ -149,6 +149,7 @@ def test_a_subscription_is_asked_what_is_free(
     assert "PublicIPAddresses: 3 of 1000 free" in text
     assert f"what stands in the way (subscription {SUBSCRIPTION}" in text or SUBSCRIPTION in text
     assert "nothing: sizes, zones, disks and quotas are to be had" in text
+    assert "prices: Azure Retail Prices API, " in text  # those of the endpoint, as a run asks them
     assert "is within the limit of 50 USD" in text  # the limit on Azure where nobody named one
 
 

@@ -19,6 +19,8 @@ from pathlib import Path
 import pytest
 
 from diskbook.base import paths
+from diskbook.doctor import machine as doctor
+from diskbook.emulator import user_list
 
 pytestmark = pytest.mark.emulator
 
@@ -88,6 +90,12 @@ def machine(tmp_path: Path) -> Machine:
 def fingerprint(clone: Path) -> str:
     content = b"".join((clone / name).read_bytes() for name in FILES)
     return hashlib.sha256(f"{clone}\n".encode() + content).hexdigest() + "  -\n"
+
+
+def test_what_the_emulator_needs_is_installed() -> None:
+    script = (paths.ROOT / "lib/setup.sh").read_text()
+    for package in (*(package for _, package in doctor.PROGRAMS), user_list.PACKAGE):
+        assert re.search(rf"echo {package}$", script, re.MULTILINE), package
 
 
 def test_nothing_missing_nothing_done(machine: Machine) -> None:

@@ -140,7 +140,9 @@ def test_replicates_are_judged_by_disks_like_these() -> None:
 
 
 def test_without_headlines_nothing_leads() -> None:
-    assert answer(planted().reindex(columns=list(row("", "")))) == headlines.NONE
+    nothing = planted().reindex(columns=list(row("", "")))
+    assert answer(nothing) == headlines.NOTHING_MEASURED
+    assert answer(nothing, SCENARIO.model_copy(update={"comparison": ()})) == headlines.NOTHING_NAMED
     assert answer(planted("difference", "capped", family="exploratory")) == (
         "emulated: no headline was named before the run; 2 comparisons to explore (1 difference, 1 capped)"
     )

@@ -69,9 +69,13 @@ def test_a_step_is_told_while_the_run_goes_on(run: Run, capsys: pytest.CaptureFi
     step(run, "place", "n1", 1.0)
     step(run, "idle", "n1", 1.0, "r1-n1: step idle failed: a job runs")
     run.append("prefill", disk="", volume="mirror", bytes=2**20, caps_lifted=True)
+    for name in ("create network interface", "create machine", "create disk"):
+        run.append("operation", name=name, target="r1-x", real_s=41.6)
     progress.follow()
     assert capsys.readouterr().out.splitlines() == [
         "  step enable on n1: 2.0 s",
         "  step idle on n1 failed: r1-n1: step idle failed: a job runs",
         "  prefill mirror: 1 MiB, caps lifted",
+        "  create machine r1-x: 42 s",
+        "  create disk r1-x: 42 s",
     ]

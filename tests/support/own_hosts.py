@@ -16,7 +16,7 @@ import pytest
 
 from diskbook.azure import keys
 from diskbook.base import paths
-from diskbook.emulator.machine import Machine, login_user
+from diskbook.emulator.machine import Machine
 from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.machines.ssh import Host
 from diskbook.runs import stages
@@ -61,7 +61,7 @@ def server(folder: Path) -> Iterator[tuple[Machine, Host]]:
         size="Standard_D4as_v4",
         zone="1",
         os="linux",
-        admin_username=login_user(),
+        admin_username="diskbook",
         authorized_keys=(private.with_suffix(".pub").read_text().strip(),),
         custom_data=keys.cloud_init(host_key),
     )
@@ -70,7 +70,7 @@ def server(folder: Path) -> Iterator[tuple[Machine, Host]]:
     machine.start()
     try:
         line = " ".join(host_key.public.split()[:2])
-        yield machine, Host("own", "127.0.0.1", port, login_user(), line, private)
+        yield machine, Host("own", "127.0.0.1", port, "diskbook", line, private)
     finally:
         machine.delete()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from diskbook.base.errors import DiskbookError
 from diskbook.doctor.check import Check, look
-from diskbook.emulator import disk, folders, machine, network, processes
+from diskbook.emulator import disk, folders, network, processes, user_list
 from diskbook.runs.begin import PACKAGES
 from diskbook.runs.stages import at_once
 from diskbook.scenario import layout
@@ -40,7 +40,7 @@ def checks(scenario: Scenario) -> list[Check]:
         *((program, partial(processes.require, program, package)) for program, package in PROGRAMS),
         ("fio's NBD engine", _engine),
         ("plugin of emulated disks", _plugin),
-        ("log-in to emulated machines", machine.login_user),
+        ("users of emulated machines", lambda: str(user_list.library())),
         ("loopback ports", _ports),
         ("Python packages", _packages),
         ("cores", _cores),

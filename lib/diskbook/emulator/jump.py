@@ -19,13 +19,15 @@ from diskbook.base.errors import DiskbookError
 from diskbook.base.files import replacing, write_atomic
 from diskbook.emulator import network, processes
 from diskbook.emulator.cloudinit import new_host_key
-from diskbook.emulator.machine import Machine, login_user
+from diskbook.emulator.machine import Machine
 from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.machines import way
 
 SOURCE = Path(__file__).with_name("jump.c")
 ALIAS = "corp-jump"
 """Name of the jump host in the SSH configuration that the emulator writes."""
+USER = "engineer"
+"""Who may sign in there."""
 LAST = 254  # byte of its address; machines begin at 2
 _AZ = """\
 #!/bin/sh
@@ -93,7 +95,9 @@ class JumpHost(Machine):
 
     def environment(self) -> dict[str, str]:
         """What its sshd runs with, besides what that of any machine does."""
-        return {"LD_PRELOAD": str(self._library()), "DISKBOOK_JUMP_MAP": str(self.map)}
+        listed = super().environment()
+        loaded = f"{self._library()}:{listed['LD_PRELOAD']}"
+        return {**listed, "LD_PRELOAD": loaded, "DISKBOOK_JUMP_MAP": str(self.map)}
 
     def _config(self, user: str) -> str:
         text = super()._config(user)
@@ -120,7 +124,7 @@ class JumpHost(Machine):
             alias=ALIAS,
             address=self.address.address,
             port=self.address.port,
-            user=login_user(),
+            user=USER,
             folder=self.folder,
         )
         write_atomic(self.folder / "ssh_config", config, 0o600)
@@ -137,7 +141,7 @@ def _spec(public_key: str) -> VmSpec:
         size="",
         zone=None,
         os="linux",
-        admin_username=login_user(),
+        admin_username=USER,
         authorized_keys=(public_key,),
         custom_data="",
     )

@@ -52,13 +52,13 @@ class Connection:
     time_scale: float
     profile: str
     seed: int
-    admin_user: str
     pid: int
     started: float
     folder: Path
-    # Emulators started by an earlier version say nothing of these.
+    # Emulators started by an earlier version say nothing of the first two, and let in one user alone.
     hours_between_blocks: float = 0.0
     metrics_grain_s: int = 60
+    admin_user: str = "diskbook"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """An emulated machine: an unprivileged OpenSSH server with its own address, host key and folder.
 
-It is no sandbox: commands run as the user who started the emulator, in the machine's folder and with the
-machine's environment, and see this computer.
+It lets in the administrator that its VM was created with, and nobody else (`user_list`). It is no sandbox:
+commands run with the user id of whoever started the emulator, in the machine's folder and with the machine's
+environment, and see this computer.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pwd
 import secrets
 import shlex
 import shutil
@@ -20,9 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from diskbook.base.errors import UsageError
 from diskbook.base.files import write_atomic
-from diskbook.emulator import network, processes, stand_in_call
+from diskbook.emulator import network, processes, stand_in_call, user_list
 from diskbook.emulator.cloudinit import host_key_pair, host_keys, new_host_key, written_files
 from diskbook.emulator.environment import FOLDER_VARIABLE
 from diskbook.emulator.types import VmAddress, VmSpec
@@ -46,7 +45,7 @@ Port {port}
 PidFile {folder}/sshd.pid
 AuthorizedKeysFile {folder}/authorized_keys
 StrictModes no
-UsePAM {use_pam}
+UsePAM no
 AllowUsers {user}
 PermitRootLogin prohibit-password
 PubkeyAuthentication yes
@@ -111,34 +110,12 @@ exec {python} -I -S {call} {folder} {module} "$@"
 """
 
 
-def login_user() -> str:
-    """Return the only user who can log in to emulated machines: the one who runs the emulator.
-
-    Raises
-    ------
-    UsageError
-        The user has no entry in the system's user list, or one that forbids logins.
-    """
-    try:
-        entry = pwd.getpwuid(os.getuid())
-    except KeyError:
-        raise UsageError(
-            f"user id {os.getuid()} has no entry in /etc/passwd, which sshd needs: run as a named user."
-        ) from None
-    if Path(entry.pw_shell).name in {"nologin", "false"}:
-        raise UsageError(
-            f"user '{entry.pw_name}' has the login shell {entry.pw_shell}, so sshd cannot run commands: "
-            "run the emulator as a user with a real shell."
-        )
-    return entry.pw_name
-
-
 def check_programs() -> None:
-    """Raise UsageError when a program that machines need is missing, or the user cannot log in."""
+    """Raise UsageError when a program or library that machines need is missing."""
     processes.require("sshd", "openssh-server")
     processes.require("fio", "fio")
     processes.require("setpriv", "util-linux")
-    login_user()
+    user_list.library()
 
 
 class Machine:
@@ -177,7 +154,8 @@ class Machine:
         if not self._host_key_files():
             self._write_host_keys(host_keys(vm.custom_data) or new_host_key())
             self._write_files(vm.custom_data)
-        user = login_user()
+        user = vm.admin_username
+        user_list.write(self.folder, user)
         quoted = shlex.quote(str(self.folder))
         _write(self.folder / "authorized_keys", "\n".join(vm.authorized_keys) + "\n", 0o600)
         _write(self.folder / "sshd_config", self._config(user), 0o600)
@@ -223,7 +201,7 @@ class Machine:
 
     def environment(self) -> dict[str, str]:
         """What its sshd runs with besides the PATH."""
-        return {}
+        return user_list.environment(self.folder)
 
     def write_disks(self, disks: dict[str, dict[str, Any]]) -> None:
         """Replace what `diskbook-disks` prints on the machine: the disks by LUN."""
@@ -307,15 +285,16 @@ class Machine:
 
     def _config(self, user: str) -> str:
         sftp = next((path for path in SFTP_SERVERS if Path(path).exists()), None)
+        # The SFTP server ends where whoever runs it is in no user list.
+        listed = shlex.join(f"{name}={value}" for name, value in user_list.environment(self.folder).items())
         return _CONFIG.format(
             address=self.address.address,
             port=self.address.port,
             host_keys="\n".join(f"HostKey {path}" for path in self._host_key_files()),
             folder=self.folder,
             user=user,
-            use_pam="yes" if _is_locked(user) else "no",
             folder_variable=FOLDER_VARIABLE,
-            subsystem=f"Subsystem sftp {sftp}" if sftp else "",
+            subsystem=f"Subsystem sftp env {listed} {sftp}" if sftp else "",
         )
 
     def _shell(self, user: str, folder: str) -> str:
@@ -353,14 +332,4 @@ def _write(path: Path, text: str, mode: int) -> None:
 def _has_banner(address: VmAddress) -> bool:
     with contextlib.suppress(OSError), socket.create_connection((address.address, address.port), 1.0) as link:
         return link.recv(4) == b"SSH-"
-    return False
-
-
-def _is_locked(user: str) -> bool:
-    """Tell whether the account is locked: without PAM sshd would refuse even its key."""
-    with contextlib.suppress(OSError):
-        for line in Path("/etc/shadow").read_text(encoding="utf-8").splitlines():
-            name, _, rest = line.partition(":")
-            if name == user:
-                return rest.startswith("!")
     return False

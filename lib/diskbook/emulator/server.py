@@ -282,7 +282,6 @@ def _connection(config: dict[str, Any], profile: Profile, listener: socket.socke
         **{key: config[key] for key in kept},
         "endpoint": f"https://{address}:{port}",
         "ca_path": str(ca),
-        "admin_user": machine.login_user(),
         "pid": os.getpid(),
         "started": time.time(),
         "hours_between_blocks": profile.noise.hours_between_blocks,

@@ -24,7 +24,7 @@ from diskbook.base.errors import DiskbookError
 from diskbook.machines import jobs, reconnect
 from diskbook.machines.jobs import JobLost
 from diskbook.machines.reconnect import CONNECT_S, Reconnect
-from diskbook.machines.way import Route, Way, open_way
+from diskbook.machines.way import NoConfig, Route, Way, open_way
 
 T = TypeVar("T")
 
@@ -266,7 +266,7 @@ def connect(host: Host, way: Way | None = None) -> fabric.Connection:
     """
     way = way or Way(host.address, host.port)
     # An empty SSH configuration: the user's own files must not change what is measured, or whom is trusted.
-    config = fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True)
+    config = fabric.Config(ssh_config=NoConfig(), lazy=True)
     connection = fabric.Connection(
         way.address,
         user=host.user,

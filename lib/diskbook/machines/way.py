@@ -64,6 +64,14 @@ class Way:
             self.tunnel.close()
 
 
+class NoConfig(paramiko.SSHConfig):
+    """An empty SSH configuration. It does not ask who runs this: a user id in a container may lack a name."""
+
+    def lookup(self, hostname: str) -> paramiko.SSHConfigDict:
+        """Return the host alone."""
+        return paramiko.SSHConfigDict(hostname=hostname)
+
+
 def open_way(address: str, port: int, route: Route | None) -> Way:
     """Open the way to a machine.
 
@@ -99,7 +107,7 @@ def open_jump(jump: Jump) -> fabric.Connection:
         config.get("hostname", jump.host),
         user=jump.user or config.get("user") or getpass.getuser(),
         port=port,
-        config=fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True),
+        config=fabric.Config(ssh_config=NoConfig(), lazy=True),
         connect_timeout=int(CONNECT_S),
         connect_kwargs=_keys(config),
     )

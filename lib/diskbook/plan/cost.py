@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from azure.core.exceptions import AzureError
@@ -16,6 +16,7 @@ from diskbook.cloud import connect
 from diskbook.cost import budget, retail, text as cost_text
 from diskbook.cost.estimate import Estimate
 from diskbook.scenario.model import Scenario
+from diskbook.tables.vocabulary import Provenance
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def creation(
     """
     connect.check_kind(cloud)
     clients = connect.azure_clients(subscription) if cloud == "azure" else None
-    asked = budget.price_source(clients.cloud) if clients else retail.endpoint()
+    identity = signin.identity(clients, scenario.region) if clients else None
+    asked = _price_source(clients, identity)
     life = timedelta(hours=expires_h or expiry.DEFAULT_H)
     estimate = budget.estimated(scenario, asked or (retail.Endpoint() if live else None), life, date.today())
     binding = budget.limit_of(scenario, cloud, limit)
@@ -74,8 +76,16 @@ def creation(
             ]
         ),
     ]
-    texts += _of_subscription(scenario, clients) if clients else [_quota(scenario)]
+    texts += _of_subscription(scenario, clients, identity) if clients and identity else [_quota(scenario)]
     return Creation(texts, estimate)
+
+
+def _price_source(clients: Clients | None, identity: signin.Identity | None) -> retail.Endpoint | None:
+    """Say where prices are asked for. An emulator has its own; only the endpoint says that it is one."""
+    if clients is None or identity is None:
+        return retail.endpoint()
+    emulated = identity.provenance == Provenance.EMULATED
+    return budget.price_source(replace(clients.cloud, emulated=emulated))
 
 
 def _quota(scenario: Scenario) -> str:
@@ -91,10 +101,9 @@ def _quota(scenario: Scenario) -> str:
     return cost_text.quota([], [*renamed, ("public addresses", len(scenario.machine) * replicates)])
 
 
-def _of_subscription(scenario: Scenario, clients: Clients) -> list[str]:
-    """Ask the subscription: who is signed in, what is free, and what stands in the way."""
+def _of_subscription(scenario: Scenario, clients: Clients, identity: signin.Identity) -> list[str]:
+    """Ask the subscription what is free, and what stands in the way."""
     try:
-        identity = signin.identity(clients, scenario.region)
         here = offers.ask(clients, scenario.region)
         replicates = scenario.design.replicates
         need: Sequence[tuple[Quota, int]] = preflight.quota_rows(scenario, here, replicates)

@@ -62,6 +62,7 @@ class Progress:
 
     def _show(self, event: dict[str, Any]) -> None:
         shown = {
+            "operation": self._operation,
             "trial": self._trial,
             "finding": self._finding,
             "drill": self._drill,
@@ -76,6 +77,10 @@ class Progress:
         }
         if event["event"] in shown:
             shown[event["event"]](event)
+
+    def _operation(self, event: dict[str, Any]) -> None:
+        if event["name"] in ("create machine", "create disk"):
+            self.say(f"  {event['name']} {event['target']}: {event['real_s']:.0f} s")
 
     def _trial(self, event: dict[str, Any]) -> None:
         self._done += event["status"] == "ok"

@@ -210,6 +210,7 @@ _VM = {
     "local": "properties.storageProfile.osDisk.diffDiskSettings",
     "data_disks": "properties.storageProfile.dataDisks",
     "computer": "properties.osProfile.computerName",
+    "admin": "properties.osProfile.adminUsername",
     "custom_data": "properties.osProfile.customData",
     "nics": "properties.networkProfile.networkInterfaces",
     "network": "properties.networkProfile",

@@ -624,6 +624,18 @@ MACHINES = (
         given=(network(), address(), nic()), says="Linux host name cannot exceed 64 characters", quoted=True,
     ),
     Rule(
+        "an administrator has no name that attackers try first",
+        vm(admin="root"), vm(admin="amy"), 400, "InvalidParameter",
+        "Microsoft, specification of osProfile.adminUsername; Azure/azure-cli, issue 582",
+        given=(network(), address(), nic()), says="The Admin Username specified is not allowed", quoted=True,
+    ),
+    Rule(
+        "a Windows administrator's name has up to 20 characters",
+        vm(**WINDOWS, admin="a" * 21), vm(**WINDOWS, admin="a" * 20), 400, "InvalidParameter",
+        "Microsoft, specification of osProfile.adminUsername",
+        given=(network(), address(), nic()), says="The Admin Username specified is not allowed",
+    ),
+    Rule(
         "a Windows computer name has up to 15 characters",
         vm(**WINDOWS, computer="v" * 16), vm(**WINDOWS, computer="v" * 15), 400, "InvalidParameter", CODES,
         given=(network(), address(), nic()),

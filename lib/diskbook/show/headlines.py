@@ -18,7 +18,8 @@ from diskbook.show.sentences import Row
 from diskbook.tables.vocabulary import Verdict
 
 DECIDED = (Verdict.DIFFERENCE, Verdict.EQUIVALENT)
-NONE = "no headline: the scenario names no headline comparison, or nothing was measured"
+NOTHING_NAMED = "no headline: the scenario compares nothing; the report shows what each cell reached"
+NOTHING_MEASURED = "no headline: nothing was measured that the scenario compares"
 _NAMES = ["arm", "base_arm", "workload", "metric"]
 
 
@@ -80,7 +81,7 @@ def headline(comparisons: pd.DataFrame, scenario: Scenario) -> str:
     """
     lines = of(comparisons, scenario)
     if lines.lead is None:
-        return _without(comparisons)
+        return _without(comparisons, scenario)
     row = lines.lead
     brief = sentences.sentence(row, scenario, brief=True)
     if is_decided(row):
@@ -94,11 +95,11 @@ def answers(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
     return [f"{row['provenance']}: {sentences.sentence(row, scenario)}" for row in rows]
 
 
-def _without(comparisons: pd.DataFrame) -> str:
+def _without(comparisons: pd.DataFrame, scenario: Scenario) -> str:
     """Say that no headline was named, and what was compared all the same."""
     rows = sentences.chosen(comparisons).to_dict("records")
     if not rows:
-        return NONE
+        return NOTHING_MEASURED if scenario.comparison else NOTHING_NAMED
     number = f"{len(rows)} comparison{'s' * (len(rows) != 1)} to explore"
     source = rows[0]["provenance"]
     return f"{source}: no headline was named before the run; {number} ({_verdicts(rows)})"

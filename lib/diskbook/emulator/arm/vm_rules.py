@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
 from diskbook.emulator.arm.cleanup import VM
@@ -16,6 +17,14 @@ from diskbook.reference.rules import FLEXIBLE_SKUS, VmAsk, machine_violations, u
 
 NIC, ADDRESS = "Microsoft.Network/networkInterfaces", "Microsoft.Network/publicIPAddresses"
 HOST_NAME, NO_HOST_NAME = 64, "`~!@#$%^&*()=+_[]{}\\|;:'\",<>/?"
+# Names and lengths are those of Microsoft's specification (OSProfile.adminUsername), characters azure-cli's.
+NO_ADMINS = {
+    "administrator", "admin", "user", "user1", "test", "user2", "test1", "user3", "admin1", "1", "123", "a",
+    "actuser", "adm", "admin2", "aspnet", "backup", "console", "david", "guest", "john", "owner", "root",
+    "server", "sql", "support", "support_388945a0", "sys", "test2", "test3", "user4", "user5",
+}  # fmt: skip
+LINUX_ADMIN = re.compile(r'(?!-)[^\s\\/"\[\]:|<>+=;,?*@#()!A-Z$]{1,64}')
+WINDOWS_ADMIN = re.compile(r'[^\s\\/"\[\]:|<>+=;,?*@]{1,20}(?<!\.)')
 
 
 def check_new_vm(plane: ControlPlane, name: str, body: Json, region: catalog.Region, today: date) -> None:
@@ -93,7 +102,10 @@ def check_ultra(ask: VmAsk, region: catalog.Region) -> None:
 
 
 def _check_profile(profile: Json) -> None:
-    """Raise Azure's error for a name that a Linux machine cannot have."""
+    """Raise Azure's error for a name that a Linux machine, or an administrator, cannot have."""
+    if profile:
+        allowed = LINUX_ADMIN if profile.get("linuxConfiguration") else WINDOWS_ADMIN
+        _check_admin(str(profile.get("adminUsername", "")), allowed)
     name = str(profile.get("computerName", ""))
     if profile.get("linuxConfiguration") and (len(name) > HOST_NAME or set(name) & set(NO_HOST_NAME)):
         raise bad_request(
@@ -102,6 +114,11 @@ def _check_profile(profile: Json) -> None:
             "InvalidParameter",
             "osProfile.computerName",
         )
+
+
+def _check_admin(name: str, allowed: re.Pattern[str]) -> None:
+    if not allowed.fullmatch(name) or name.lower() in NO_ADMINS:
+        raise bad_request("The Admin Username specified is not allowed.", "InvalidParameter", "adminUsername")
 
 
 def check_interfaces(plane: ControlPlane, name: str, body: Json, size: catalog.VmSize) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from diskbook.azure import keys
 from diskbook.base.units import MIB
-from diskbook.emulator.machine import Machine, login_user
+from diskbook.emulator.machine import Machine
 from diskbook.emulator.types import VmAddress, VmSpec
 from diskbook.selftest.faults.moments import measuring
 from diskbook.selftest.faults.scene import OWN_PLACE, NotStruck, Scene
@@ -34,7 +34,7 @@ def over_ssh(scene: Scene) -> None:
         size="",
         zone=None,
         os="linux",
-        admin_username=login_user(),
+        admin_username="diskbook",
         authorized_keys=(private.with_suffix(".pub").read_text().strip(),),
         custom_data=keys.cloud_init(host_key),
     )
@@ -44,7 +44,7 @@ def over_ssh(scene: Scene) -> None:
     scene.after.callback(machine.delete)
     scene.host = machine
     line = " ".join(host_key.public.split()[:2])
-    how = [f'address = "127.0.0.1"\nport = {port}\nuser = "{login_user()}"']
+    how = [f'address = "127.0.0.1"\nport = {port}\nuser = "{spec.admin_username}"']
     how += [f'identity_file = "{private}"\nhost_key = "{line}"']
     _write_hosts(scene, *how, f'paths = ["{folder / OWN_PLACE}"]')
 

@@ -152,7 +152,7 @@ def _value(value: Any) -> str:
 
 
 def disk(name: str = "d", query: str | None = None, **changes: Any) -> Request:
-    """PUT a P30 in zone 1; `changes` by the short names of `_DISK`, or by their whole keys."""
+    """PUT a P30 in zone 1; `changes` by the short names of `_DISK`, or by names of the outermost members."""
     keys = {_DISK.get(key, key): value for key, value in changes.items()}
     return Request("PUT", f"disks/{name}", DISK, keys, query=query)
 
@@ -174,6 +174,8 @@ _DISK = {
     "tier": "properties.tier",
     "iops": "properties.diskIOPSReadWrite",
     "mb_s": "properties.diskMBpsReadWrite",
+    "state": "properties.diskState",
+    "unknown": "properties.creationData.plus",
 }
 
 
@@ -184,7 +186,12 @@ def network(**changes: Any) -> Request:
 
 def address(name: str = "ip", **changes: Any) -> Request:
     """PUT a standard public address in zone 1."""
-    keys = {"sku": "sku.name", "method": "properties.publicIPAllocationMethod"}
+    keys = {
+        "sku": "sku.name",
+        "method": "properties.publicIPAllocationMethod",
+        "idle_minutes": "properties.idleTimeoutInMinutes",
+        "unknown": "properties.Sku",
+    }
     return Request(
         "PUT",
         f"publicIPAddresses/{name}",
@@ -232,13 +239,14 @@ _VM = {
     "windows": "properties.osProfile.windowsConfiguration",
     "linux": "properties.osProfile.linuxConfiguration",
     "password": "properties.osProfile.adminPassword",
+    "events": "properties.scheduledEventsProfile",
+    "unknown": "properties.scheduledEvents",
 }
 
 
 def vm(name: str = "vm", **changes: Any) -> Request:
-    """PUT a D4as_v4 in zone 1 with the interface; `changes` as in `disk`, of `_VM`."""
-    keys = {_VM.get(key, key): value for key, value in changes.items()}
-    return Request("PUT", f"virtualMachines/{name}", VM, keys)
+    """PUT a D4as_v4 in zone 1 with the interface; `changes` by the short names of `_VM`."""
+    return Request("PUT", f"virtualMachines/{name}", VM, {_VM[key]: value for key, value in changes.items()})
 
 
 def resize(**changes: Any) -> Request:

@@ -790,20 +790,20 @@ GROUPS = (
     ),
     Rule(
         "a machine's properties are known",
-        vm(**{"properties.scheduledEvents": {}}), vm(**{"properties.scheduledEventsProfile": {}}),
+        vm(unknown={}), vm(events={}),
         400, "BadRequest", "Microsoft, virtual-machine-scale-sets-terminate-notification.md; "
         "Azure/azure-cli, issue 18855", given=(network(), address(), nic()),
         says="Could not find member 'scheduledEvents' on object of type '", quoted=True,
     ),
     Rule(
         "a disk's properties are known; those that can only be read are ignored",
-        disk(**{"properties.creationData.plus": True}), disk(**{"properties.diskState": "Attached"}),
+        disk(unknown=True), disk(state="Attached"),
         400, "BadRequest", "as machines, inferred",
         says="Could not find member 'plus' on object of type '",
     ),
     Rule(
         "a network resource's properties are known",
-        address(**{"properties.Sku": "Standard"}), address(**{"properties.idleTimeoutInMinutes": 5}),
+        address(unknown="Standard"), address(idle_minutes=5),
         400, "InvalidRequestFormat", "microsoft/sql-server-samples, pull request 1294",
         says="Cannot parse the request.", quoted=True,
     ),

@@ -44,6 +44,7 @@ def check(plane: ControlPlane, call: Call) -> None:
     kind = kind_of(call.path)
     if kind is None:
         return
+    _check_form(call.body)
     _check_version(plane, call, kind)
     if call.method in ("PUT", "PATCH"):
         _check_members(call.body)
@@ -98,6 +99,17 @@ def _location(plane: ControlPlane, call: Call) -> str:
     above = (call.path.rsplit("/", cut)[0] for cut in range(3))
     standing = next(filter(None, map(plane.store.get, above)), None)
     return str(standing.body["location"]) if standing else ""
+
+
+def _check_form(body: Any) -> None:
+    """Refuse a body that is no object, and tags that are no texts by name."""
+    tags = (body.get("tags") or {}) if isinstance(body, dict) else None
+    if not isinstance(tags, dict) or any(isinstance(value, dict | list) for value in tags.values()):
+        # wording from our knowledge, not read
+        raise bad_request(
+            "The request content was invalid and could not be deserialized: 'Error converting value.'.",
+            "InvalidRequestContent",
+        )
 
 
 def _check_members(body: Json) -> None:

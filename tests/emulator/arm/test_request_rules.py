@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.selftest.azure_requests import Request, attach, disk, network, nsg
+from diskbook.selftest.azure_requests import MACHINE, Request, attach, disk, get, network, nsg
 from support.arm_app import Plane
 
 
@@ -53,6 +53,18 @@ def test_names_in_other_cases_and_settings_of_the_users_own_are_taken(plane: Pla
         )
     )
     assert (status, answer["error"]["code"]) == (404, "ResourceNotFound")
+
+
+def test_what_is_shown_can_be_sent_back(plane: Plane) -> None:
+    plane.begin("back")
+    for request in (*MACHINE, nsg(), disk(), attach()):
+        assert plane.send(request)[0] < 300
+    for path in ("disks/d", "virtualMachines/vm", "virtualNetworks/net", "publicIPAddresses/ip",
+                 "networkInterfaces/nic", "networkSecurityGroups/nsg"):  # fmt: skip
+        shown = plane.send(get(path))[1]
+        status, answer = plane.send(Request("PUT", path, shown))
+        assert status < 300, (path, answer)
+    plane.begin("again")
 
 
 @pytest.mark.parametrize("tags", [["a"], "a", {"a": {"b": "c"}}])

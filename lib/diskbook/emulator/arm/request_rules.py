@@ -22,7 +22,7 @@ ONE_ZONE = (f"{COMPUTE}/disks", f"{COMPUTE}/virtualMachines")
 MEMBERS = {
     "id", "name", "type", "location", "tags", "kind", "sku", "plan", "identity", "zones", "managedby",
     "managedbyextended", "etag", "properties", "extendedlocation", "placement", "systemdata", "scale",
-    "apiversion",
+    "apiversion", "resources",
 }  # fmt: skip
 MODELS = {
     f"{COMPUTE}/disks": "compute.Disk",

@@ -23,21 +23,7 @@ _BASE = "limits with the SCSI controller"
 
 @dataclass(frozen=True)
 class Limit:
-    """Limits of one size for all disks of a kind together; MB are 10^6 bytes, None is unknown.
-
-    Attributes
-    ----------
-    schema_version
-        Goes up where a column goes or changes its meaning.
-    size, attachment, disk_kind
-        The key. `attachment` is "SCSI", "NVMe" or "" where no page says it.
-    iops, mb_s, burst_iops, burst_mb_s
-        The limits, and those while burst credit lasts.
-    source, licence, read_on
-        Where the figures were read, the licence of that source ("none" where it states none), and when.
-    note
-        What else is known of the size: inferred figures, sources that differ.
-    """
+    """Limits of a size for all disks of a kind; docs/limits.md explains the columns. None is unknown."""
 
     schema_version: int
     size: str

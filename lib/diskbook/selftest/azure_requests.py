@@ -22,6 +22,8 @@ VERSIONS = {
 _NETWORK_VERSION = "2026-03-01"
 _OFF: Any = None
 """What a key is changed to that is left out."""
+_FEW = 5
+"""So many entries of an object are named, not counted."""
 
 DISK: Json = {
     "location": REGION,
@@ -145,10 +147,12 @@ def _value(value: Any) -> str:
         return "left out"
     if isinstance(value, list):
         return ", ".join(_value(item) for item in value) or "none"
+    if isinstance(value, dict) and 0 < len(value) <= _FEW:
+        return " ".join(f"{_value(key)} {_value(item)}" for key, item in value.items())
     if isinstance(value, dict):
-        return " ".join(f"{key} {_value(item)}" for key, item in value.items())
+        return f"{len(value)} entries" if value else "{}"
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return f"{text[:20]}... ({len(text)} characters)" if len(text) > 60 else text
+    return f"{text[:20]}... ({len(text)} characters)" if len(text) > 60 else text or "empty"
 
 
 def disk(name: str = "d", query: str | None = None, **changes: Any) -> Request:

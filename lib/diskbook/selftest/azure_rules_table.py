@@ -791,14 +791,14 @@ GROUPS = (
     Rule(
         "a machine's properties are known",
         vm(unknown={}), vm(events={}),
-        400, "BadRequest", "Microsoft, virtual-machine-scale-sets-terminate-notification.md; "
+        400, "BadRequest", "as scale sets: Microsoft, virtual-machine-scale-sets-terminate-notification.md; "
         "Azure/azure-cli, issue 18855", given=(network(), address(), nic()),
-        says="Could not find member 'scheduledEvents' on object of type '", quoted=True,
+        says="Could not find member 'scheduledEvents' on object of type '",
     ),
     Rule(
         "a disk's properties are known; those that can only be read are ignored",
         disk(unknown=True), disk(state="Attached"),
-        400, "BadRequest", "as machines, inferred",
+        400, "BadRequest", "as scale sets, inferred",
         says="Could not find member 'plus' on object of type '",
     ),
     Rule(

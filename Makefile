@@ -59,6 +59,7 @@ format: setup ## put code and notebooks into the project's style, strip notebook
 	@$(BIN)/python -m diskbook.selftest.protocol
 	@$(BIN)/python -m diskbook.selftest.formats
 	@$(BIN)/python -m diskbook.selftest.azure_rules
+	@$(BIN)/python -m diskbook.selftest.limits_data
 	@$(BIN)/python -m diskbook.selftest.documents
 	@$(BIN)/python -m diskbook.selftest.campaign
 

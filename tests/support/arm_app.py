@@ -63,7 +63,7 @@ class Plane:
         path = self._id(request.path) if request.path else self.group
         if not request.waits:
             self._goes_on.clear()
-        answer = self.call(request.method, path, request.query, body)
+        answer = self.call(request.method, path, request.whole_query, body)
         if answer[0] < 300 and request.waits:
             self._goes_on.set()
             assert soon(lambda: not self.app.state.plane.operations.unfinished())

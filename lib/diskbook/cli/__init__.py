@@ -26,6 +26,7 @@ COMMANDS = {
     "fetch": "diskbook.cli.stores:fetch",
     "figures": "diskbook.cli.results:figures",
     "import": "diskbook.cli.results:import_",
+    "limits": "diskbook.cli.limits:limits",
     "list": "diskbook.cli.results:list_",
     "plan": "diskbook.cli.plan:plan",
     "post": "diskbook.cli.post:post",

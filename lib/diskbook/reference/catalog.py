@@ -173,13 +173,15 @@ class VmSize:
 class SizeSource:
     """Where columns of the table of sizes were read; a page of a series, without columns, has all the others.
 
-    `kind` is "documentation", or "third party's copy" of what Azure's API says.
+    `kind` is "documentation", or "third party's copy" of what Azure's API says; `licence` is "none" where the
+    source states none.
     """
 
     key: str
     kind: str
     columns: tuple[str, ...]
     source: str
+    licence: str
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,16 @@ from typing import Any
 
 Json = dict[str, Any]
 REGION = "westeurope"
+VERSIONS = {
+    "disks": "2026-03-02",
+    "virtualMachines": "2026-04-01",
+    "": "2025-04-01",
+}
+_NETWORK_VERSION = "2026-03-01"
 _OFF: Any = None
 """What a key is changed to that is left out."""
+_FEW = 5
+"""So many entries of an object are named, not counted."""
 
 DISK: Json = {
     "location": REGION,
@@ -83,7 +91,8 @@ ATTACH: Json = {
 class Request:
     """One request. `changes` are keys of the lawful body, with dots between, and what they are changed to.
 
-    With `waits` its operation is waited for; `query` is what stands after the path.
+    With `waits` its operation is waited for; `query` is what stands after the path, by default a version of
+    the API that exists.
     """
 
     method: str
@@ -91,7 +100,7 @@ class Request:
     lawful: Mapping[str, Any] = field(default_factory=dict)
     changes: Mapping[str, Any] = field(default_factory=dict)
     waits: bool = True
-    query: str = "api-version=2026-03-02"
+    query: str | None = None
 
     @property
     def body(self) -> Json:
@@ -101,9 +110,17 @@ class Request:
             _set(body, key.split("."), value)
         return body
 
+    @property
+    def whole_query(self) -> str:
+        """What stands after the path."""
+        if self.query is not None:
+            return self.query
+        return f"api-version={VERSIONS.get(self.path.partition('/')[0], _NETWORK_VERSION)}"
+
     def words(self) -> str:
         """The request in a line: what is asked for, and what is changed in it."""
         path = f"{self.method} {self.path}" if self.path else f"{self.method} the group"
+        path += f"?{self.query}" if self.query else ""
         changes = ", ".join(f"{_short(key)} = {_value(value)}" for key, value in self.changes.items())
         return f"{path}: {changes}" if changes else path
 
@@ -130,15 +147,18 @@ def _value(value: Any) -> str:
         return "left out"
     if isinstance(value, list):
         return ", ".join(_value(item) for item in value) or "none"
+    if isinstance(value, dict) and 0 < len(value) <= _FEW:
+        return " ".join(f"{_value(key)} {_value(item)}" for key, item in value.items())
     if isinstance(value, dict):
-        return " ".join(f"{key} {_value(item)}" for key, item in value.items())
+        return f"{len(value)} entries" if value else "{}"
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return f"{text[:20]}... ({len(text)} characters)" if len(text) > 60 else text
+    return f"{text[:20]}... ({len(text)} characters)" if len(text) > 60 else text or "empty"
 
 
-def disk(name: str = "d", **changes: Any) -> Request:
-    """PUT a P30 in zone 1; `changes` by the short names of `_DISK`."""
-    return Request("PUT", f"disks/{name}", DISK, {_DISK[key]: value for key, value in changes.items()})
+def disk(name: str = "d", query: str | None = None, **changes: Any) -> Request:
+    """PUT a P30 in zone 1; `changes` by the short names of `_DISK`, or by names of the outermost members."""
+    keys = {_DISK.get(key, key): value for key, value in changes.items()}
+    return Request("PUT", f"disks/{name}", DISK, keys, query=query)
 
 
 def change(name: str = "d", **changes: Any) -> Request:
@@ -158,6 +178,8 @@ _DISK = {
     "tier": "properties.tier",
     "iops": "properties.diskIOPSReadWrite",
     "mb_s": "properties.diskMBpsReadWrite",
+    "state": "properties.diskState",
+    "unknown": "properties.creationData.plus",
 }
 
 
@@ -168,7 +190,12 @@ def network(**changes: Any) -> Request:
 
 def address(name: str = "ip", **changes: Any) -> Request:
     """PUT a standard public address in zone 1."""
-    keys = {"sku": "sku.name", "method": "properties.publicIPAllocationMethod"}
+    keys = {
+        "sku": "sku.name",
+        "method": "properties.publicIPAllocationMethod",
+        "idle_minutes": "properties.idleTimeoutInMinutes",
+        "unknown": "properties.Sku",
+    }
     return Request(
         "PUT",
         f"publicIPAddresses/{name}",
@@ -217,6 +244,8 @@ _VM = {
     "windows": "properties.osProfile.windowsConfiguration",
     "linux": "properties.osProfile.linuxConfiguration",
     "password": "properties.osProfile.adminPassword",
+    "events": "properties.scheduledEventsProfile",
+    "unknown": "properties.scheduledEvents",
 }
 
 
@@ -256,12 +285,12 @@ def delete(path: str, *, waits: bool = True) -> Request:
     return Request("DELETE", path, waits=waits)
 
 
-def group(**changes: Any) -> Request:
+def group(query: str | None = None, **changes: Any) -> Request:
     """PUT the group that is there."""
-    return Request("PUT", "", {"location": REGION}, changes)
+    return Request("PUT", "", {"location": REGION}, changes, query=query)
 
 
-def get(path: str, query: str = "api-version=2026-03-02") -> Request:
+def get(path: str, query: str | None = None) -> Request:
     """GET a resource."""
     return Request("GET", path, query=query)
 

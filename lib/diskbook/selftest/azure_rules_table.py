@@ -89,6 +89,7 @@ EPHEMERAL_PAGE = "Microsoft, ephemeral-os-disks.md"
 NETWORK_PAGE = "Microsoft, public-ip-addresses.md"
 ARM = "Microsoft, Azure Resource Manager's common errors"
 NAMES = "Microsoft, resource-name-rules.md"
+TAGS_PAGE = "Microsoft, tag-resources.md, limitations"
 
 ULTRA: dict[str, Any] = {"sku": "UltraSSD_LRS", "size": 64}
 V2: dict[str, Any] = {"sku": "PremiumV2_LRS", "size": 1024}
@@ -144,6 +145,13 @@ DISKS = (
         "a disk's zone exists in its region",
         disk(zones=["4"]), disk(zones=["3"]), 400, "InvalidParameter",
         "Microsoft, availability-zones-region-support.md",
+    ),
+    Rule(
+        "a disk is in one zone",
+        disk(zones=["1", "2"]), disk(zones=["2"]), 400, "ResourceTypeNotSupportMultiZones",
+        "ansible/ansible, pull request 53788",
+        says="The resource type 'disks' does not support multiple availability zones. The provided zones are "
+        "'1,2'.", quoted=True,
     ),
     Rule(
         "a ZRS disk is created without a zone",
@@ -608,17 +616,6 @@ MACHINES = (
         quoted=True,
     ),
     Rule(
-        "a basic public address is of no machine in a zone",
-        vm(), vm(nics=[{"id": "<networkInterfaces/nic2>"}]), 400,
-        "ComputeResourceZoneConstraintDoesNotMatchPublicIPAddressZoneConstraint",
-        f"{NETWORK_PAGE}; MicrosoftDocs/azure-docs, issue 64801",
-        given=(
-            network(), address(sku="Basic", zones=None), nic(), address("ip2", zones=None),
-            nic("nic2", address="<publicIPAddresses/ip2>"),
-        ),
-        says="has a different zone constraint Regional.", quoted=True,
-    ),
-    Rule(
         "a Linux host name has up to 64 characters",
         vm(computer="v" * 65), vm(computer="v" * 64), 400, "InvalidParameter", CODES,
         given=(network(), address(), nic()), says="Linux host name cannot exceed 64 characters", quoted=True,
@@ -662,9 +659,16 @@ MACHINES = (
 
 NETWORKS = (
     Rule(
-        "a basic public address has no zone",
-        address(sku="Basic"), address(), 400, "ZonesNotAllowedInBasicSkuResource",
-        f"{NETWORK_PAGE}; Azure/azure-cli, issue 8933", says="Please use standard SKU.", quoted=True,
+        "a public address is a Standard one; Basic is retired",
+        address(sku="Basic", zones=None), address(zones=None), 400, "IPv4BasicSkuPublicIpCountLimitReached",
+        "skypilot-org/skypilot, issue 7977; Azure/azure-quickstart-templates, issue 14512",
+        says="Cannot create more than 0 IPv4 Basic SKU public IP addresses for this", quoted=True,
+    ),
+    Rule(
+        "a public address without a SKU is a Basic one",
+        address(sku=None, zones=None), address(), 400, "IPv4BasicSkuPublicIpCountLimitReached",
+        "nickvourd/SkyFall-Pack, pull request 5; skypilot-org/skypilot, issue 7977",
+        says="Cannot create more than 0 IPv4 Basic SKU public IP addresses for this", quoted=True,
     ),
     Rule(
         "a standard public address is static",
@@ -730,6 +734,90 @@ GROUPS = (
         Request("GET", "disks/d", query=""), get("disks/d"), 400, "MissingApiVersionParameter", ARM,
         given=(disk(),), says="The api-version query parameter (?api-version=) is required for all requests.",
         quoted=True,
+    ),
+    Rule(
+        "the version of an API exists: of what is made",
+        disk(query="api-version=2025-01-01"), disk(query="api-version=2025-01-02"),
+        400, "NoRegisteredProviderFound",
+        "claranet/terraform-azurerm-windows-vm, issue 7; Azure/azure-cli, issue 27154",
+        says="No registered resource provider found for location 'westeurope' and API version '2025-01-01' "
+        "for type 'disks'. The supported api-versions are '2016-04-30-preview, 2017-03-30, ", quoted=True,
+    ),
+    Rule(
+        "the version of an API exists: of what is there",
+        get("disks/d", "api-version=2023-11-01"), get("disks/d"), 400, "NoRegisteredProviderFound",
+        "Azure/azure-cli, issue 28496", given=(disk(),),
+        says="for location 'westeurope' and API version '2023-11-01' for type 'disks'.", quoted=True,
+    ),
+    Rule(
+        "the version of an API exists: of a list",
+        get("virtualNetworks", "api-version=2020-04-02"), get("virtualNetworks", "api-version=2020-04-01"),
+        404, "InvalidResourceType", "Azure/azure-powershell, issues 12061 and 10299",
+        says="The resource type 'virtualNetworks' could not be found in the namespace 'Microsoft.Network' "
+        "for api version '2020-04-02'. The supported api-versions are '2015-05-01-preview,2015-06-15,",
+        quoted=True,
+    ),
+    Rule(
+        "the version of an API exists: of a group",
+        group(query="api-version=2023-02-01"), group(query="api-version=2022-09-01"),
+        400, "InvalidApiVersionParameter", "Azure/azure-cli, issue 28038",
+        says="The api-version '2023-02-01' is invalid. The supported versions are '", quoted=True,
+    ),
+    Rule(
+        "a resource has up to 50 tags",
+        disk(tags={f"t{n}": "" for n in range(51)}), disk(tags={f"t{n}": "" for n in range(50)}),
+        400, "TooManyTags", TAGS_PAGE,
+    ),
+    Rule(
+        "a group has up to 50 tags",
+        group(tags={f"t{n}": "" for n in range(51)}), group(tags={f"t{n}": "" for n in range(50)}),
+        400, "TooManyTags", TAGS_PAGE,
+    ),
+    Rule(
+        "the name of a tag has up to 512 characters",
+        disk(tags={"t" * 513: ""}), disk(tags={"t" * 512: ""}), 400, "InvalidTagName",
+        f"{TAGS_PAGE}; words quoted in public PowerShell scripts",
+        says="exceeded the maximum length. Maximum allowed length for tag name - '512' characters.",
+        quoted=True,
+    ),
+    Rule(
+        "the value of a tag has up to 256 characters",
+        disk(tags={"t": "v" * 257}), disk(tags={"t": "v" * 256}), 400, "InvalidTagValueLength",
+        f"{TAGS_PAGE}; words quoted in public PowerShell scripts",
+        says="exceeded the maximum length. Maximum allowed length for tag value - '256' characters.",
+        quoted=True,
+    ),
+    Rule(
+        "the name of a tag has no `<`, `>`, `%`, `&`, `\\`, `?` or `/`",
+        address(tags={"cost<center": "1"}), address(tags={"cost:center": "< 1"}),
+        400, "InvalidTagNameCharacters", f"{TAGS_PAGE}; MicrosoftDocs/azure-docs-cli, get-started tutorial",
+        says="The tag names 'cost<center' have reserved characters '<,>,%,&,\\,?,/'", quoted=True,
+    ),
+    Rule(
+        "the outermost members of a body are known",
+        disk(AccountType="Premium_LRS"), disk(managedBy=""), 400, "InvalidRequestContent",
+        "Azure/azure-sdk-for-net, issue 3487",
+        says="could not be deserialized: 'Could not find member 'AccountType' on object of type "
+        "'ResourceDefinition'. Path 'AccountType'", quoted=True,
+    ),
+    Rule(
+        "a machine's properties are known",
+        vm(unknown={}), vm(events={}),
+        400, "BadRequest", "as scale sets: Microsoft, virtual-machine-scale-sets-terminate-notification.md; "
+        "Azure/azure-cli, issue 18855", given=(network(), address(), nic()),
+        says="Could not find member 'scheduledEvents' on object of type '",
+    ),
+    Rule(
+        "a disk's properties are known; those that can only be read are ignored",
+        disk(unknown=True), disk(state="Attached"),
+        400, "BadRequest", "as scale sets, inferred",
+        says="Could not find member 'plus' on object of type '",
+    ),
+    Rule(
+        "a network resource's properties are known",
+        address(unknown="Standard"), address(idle_minutes=5),
+        400, "InvalidRequestFormat", "microsoft/sql-server-samples, pull request 1294",
+        says="Cannot parse the request.", quoted=True,
     ),
     Rule(
         "what is read is there",

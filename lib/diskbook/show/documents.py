@@ -554,9 +554,35 @@ class Plan(Document):
     words: str = Field(description="all that the command prints without --json")
 
 
+class LimitRow(Record):
+    """Limits of a VM size for one attachment and kind of disk, as in data/limits (docs/limits.md)."""
+
+    schema_version: int
+    size: str
+    attachment: str = Field(description='SCSI or NVMe; "" where no page says it')
+    disk_kind: str = Field(description="premium_ssd, premium_ssd_host_cache, premium_ssd_v2_or_ultra")
+    iops: Number = Field(description="null where it is unknown")
+    mb_s: Number
+    burst_iops: Number
+    burst_mb_s: Number
+    source: str
+    licence: str = Field(description='of the source; "none" where it states none')
+    read_on: str
+    note: str
+
+
+class Limits(Document):
+    """Documented disk limits of a VM size."""
+
+    COMMAND: ClassVar[str] = "limits"
+
+    rows: list[LimitRow]
+
+
 DOCUMENTS = (
     Overview,
     Plan,
+    Limits,
     Doctor,
     Why,
     Protocol,

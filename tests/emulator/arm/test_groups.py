@@ -14,7 +14,7 @@ from cryptography import x509
 from diskbook.reference import catalog
 from support.arm_plane import HOST, LOCATION, SUBSCRIPTION, TOKEN, World, refused, world
 
-API = "api-version=2025-04-01"
+API, DISKS_API = "api-version=2025-04-01", "api-version=2026-03-02"
 ROOT = f"/subscriptions/{SUBSCRIPTION}/resourceGroups"
 
 
@@ -97,7 +97,7 @@ def test_resources_are_listed_by_tag_and_deleted_by_id(plane: World) -> None:
 
 def test_network_resources_answer_as_recorded(plane: World) -> None:
     group = plane.group("net")
-    path = f"{ROOT}/{group}/providers/Microsoft.Network/virtualNetworks/v?{API}"
+    path = f"{ROOT}/{group}/providers/Microsoft.Network/virtualNetworks/v?api-version=2026-03-01"
     answer = plane.raw("PUT", path, json={"location": LOCATION, "properties": {}})
     assert answer.status_code == 201
     assert answer.headers["Retry-After"] == "3"
@@ -202,11 +202,13 @@ def test_only_the_token_opens(plane: World) -> None:
     assert plane.raw("GET", "/diskbook/status").json()["provenance"] == "emulated"
 
 
-def test_api_version_must_be_there_and_may_be_any(plane: World) -> None:
+def test_api_version_must_be_there_and_exist(plane: World) -> None:
     path = f"/subscriptions/{SUBSCRIPTION}/resourcegroups"
     answer = plane.raw("GET", path)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "MissingApiVersionParameter")
-    assert plane.raw("GET", f"{path}?api-version=1999-01-01").status_code == 200
+    answer = plane.raw("GET", f"{path}?api-version=1999-01-01")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "InvalidApiVersionParameter")
+    assert plane.raw("GET", f"{path}?{API}").status_code == 200
     strange = plane.raw("GET", f"/subscriptions/another/resourcegroups?{API}").json()
     assert strange["error"]["code"] == "SubscriptionNotFound"
     strange = plane.raw("GET", f"/subscriptions/{SUBSCRIPTION}/nothing?{API}").json()
@@ -217,14 +219,14 @@ def test_ids_may_be_spelled_in_any_case(plane: World) -> None:
     group = plane.group("Mixed-Case")
     plane.disk(group, "Data")
     group_path = f"/SUBSCRIPTIONS/{SUBSCRIPTION.upper()}/resourcegroups/mixed-case"
-    path = f"{group_path}/PROVIDERS/microsoft.compute/DISKS/dATA?{API}"
+    path = f"{group_path}/PROVIDERS/microsoft.compute/DISKS/dATA?{DISKS_API}"
     assert plane.raw("GET", path).json()["name"] == "Data"
 
 
 def test_every_answer_carries_azures_headers_and_says_emulated(plane: World) -> None:
     group = plane.group("headers")
     plane.disk(group, "d")
-    path = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{group}/providers/Microsoft.Compute/disks/d?{API}"
+    path = f"{ROOT}/{group}/providers/Microsoft.Compute/disks/d?{DISKS_API}"
     headers = plane.raw("GET", path).headers
     assert headers["x-ms-ratelimit-remaining-resource"].startswith("Microsoft.Compute/LowCostGet3Min;")
     assert headers["x-ms-request-id"] and headers["x-diskbook-provenance"] == "emulated"

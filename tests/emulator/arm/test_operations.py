@@ -102,7 +102,7 @@ def test_throttling_is_azures_own_and_is_retried(plane: World) -> None:
     throttle = {"group": "CreateUpdateDisks3Min", "retry_after_s": 7}
     plane.faults({"match": {"path_regex": "/disks/d$"}, "times": 2, "action": {"throttle": throttle}})
     path = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{group}/providers/Microsoft.Compute/disks/d"
-    answer = plane.raw("GET", f"{path}?api-version=1")
+    answer = plane.raw("GET", f"{path}?api-version=2026-03-02")
     assert (answer.status_code, answer.headers["Retry-After"]) == (429, "7")
     assert answer.headers["x-ms-ratelimit-remaining-resource"] == "Microsoft.Compute/CreateUpdateDisks3Min;0"
     error = answer.json()["error"]
@@ -198,11 +198,15 @@ def test_a_restart_ends_what_was_under_way(tmp_path: Path) -> None:
         }
         # raw requests: no poller thread goes on when the server stops
         path = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/kept/providers/Microsoft.Compute"
-        poll = made.raw("PUT", f"{path}/disks/d?api-version=1", json=body).headers["Azure-AsyncOperation"]
+        poll = made.raw("PUT", f"{path}/disks/d?api-version=2026-03-02", json=body).headers[
+            "Azure-AsyncOperation"
+        ]
         rows = {"dataDisksToAttach": [{"diskId": f"{path}/disks/d", "lun": 0}]}
-        attach = made.raw("POST", f"{path}/virtualMachines/vm/attachDetachDataDisks?api-version=1", json=rows)
+        attach = made.raw(
+            "POST", f"{path}/virtualMachines/vm/attachDetachDataDisks?api-version=2026-04-01", json=rows
+        )
         assert attach.status_code == 200
-        made.raw("DELETE", f"/subscriptions/{SUBSCRIPTION}/resourceGroups/gone?api-version=1")
+        made.raw("DELETE", f"/subscriptions/{SUBSCRIPTION}/resourceGroups/gone?api-version=2025-04-01")
         assert soon(lambda: made.backend.named("delete_vm") and made.backend.named("attach"))
         made.stop()
         made.settings = Settings(SUBSCRIPTION, "a-tenant", made.settings.token, time_scale=0.0)

@@ -50,11 +50,12 @@ def test_an_account_is_made_shown_and_listed(plane: World) -> None:
 
 
 def test_creation_takes_its_time(tmp_path: Path) -> None:
-    with world(tmp_path, delays_s={"storage-account": 200.0}) as made:
+    with held_operations() as goes_on, world(tmp_path) as made:
         group = made.group("g")
         poller = accounts(made).begin_create(group, "dbk1", BODY)
         status, code, _ = refused(lambda: keys_of(made, group, "dbk1"))
         assert (status, code) == (409, "StorageAccountIsNotProvisioned")
+        goes_on.set()
         assert poller.result().name == "dbk1"
         assert made.slept  # between polls
         assert len(keys_of(made, group, "dbk1")) == 2
@@ -71,8 +72,10 @@ def test_keys_are_long_random_kept_and_shown_nowhere_else(tmp_path: Path) -> Non
         assert len(values) == 4 and {len(base64.b64decode(value)) for value in values} == {64}
         again = accounts(made).begin_create(group, "dbk1", {**BODY, "tags": {"run": "s"}}).result()
         assert again.tags == {"run": "s"} and keys_of(made, group, "dbk1") == keys["dbk1"]
-        texts = [made.raw("GET", f"{made.app.state.plane.root}{path}?api-version=1").text for path in
-                 ("/resources", "/providers/Microsoft.Storage/storageAccounts")]  # fmt: skip
+        lists = ("/resources?api-version=2025-04-01",
+                 "/providers/Microsoft.Storage/storageAccounts?api-version=2026-04-01")  # fmt: skip
+        texts = [made.raw("GET", f"{made.app.state.plane.root}{path}").text for path in lists]
+        assert all("dbk1" in text for text in texts)
         texts.append(made.raw("GET", "/diskbook/operations").text)
         assert not [text for text in texts for value in values if value in text]
         made.stop()
@@ -95,7 +98,7 @@ def test_creation_goes_on_after_a_restart(tmp_path: Path) -> None:
 def test_a_name_has_3_to_24_small_letters_and_digits(plane: World, name: str) -> None:
     group = plane.group("names")
     path = f"{plane.app.state.plane.group_id(group)}/providers/Microsoft.Storage/storageAccounts/{name}"
-    answer = plane.raw("PUT", f"{path}?api-version=1", json=BODY)
+    answer = plane.raw("PUT", f"{path}?api-version=2026-04-01", json=BODY)
     assert answer.status_code == 400
     error = answer.json()["error"]
     assert error["code"] == "AccountNameInvalid" and "between 3 and 24" in error["message"]
@@ -112,7 +115,7 @@ def test_a_name_is_the_worlds(plane: World) -> None:
 def test_kind_and_sku_are_checked(plane: World, change: dict[str, Any]) -> None:
     group = plane.group("kinds")
     path = f"{plane.app.state.plane.group_id(group)}/providers/Microsoft.Storage/storageAccounts/dbkkind"
-    answer = plane.raw("PUT", f"{path}?api-version=1", json={**BODY, **change})
+    answer = plane.raw("PUT", f"{path}?api-version=2026-04-01", json={**BODY, **change})
     assert answer.json()["error"]["code"] == "InvalidValuesForRequestParameters"
 
 

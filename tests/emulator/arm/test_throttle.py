@@ -129,12 +129,12 @@ def test_a_share_of_the_buckets_is_whole_and_never_nothing() -> None:
 def test_the_control_plane_throttles_by_default(tmp_path: Path) -> None:
     with world(tmp_path, time_scale=1.0, delays_s=dict.fromkeys(DELAYS_S, 0.0)) as made:
         made.group("g")
-        answers = [made.raw("GET", f"{MACHINE}?api-version=1") for _ in range(37)]
+        answers = [made.raw("GET", f"{MACHINE}?api-version=2026-04-01") for _ in range(37)]
         assert [answer.status_code for answer in answers] == [404] * 36 + [429]
         assert answers[0].headers["x-ms-ratelimit-remaining-resource"].endswith("LowCostGetResource;35")
         assert 0 < int(answers[-1].headers["Retry-After"]) <= 60
         assert answers[-1].json()["error"]["details"][0]["target"] == "LowCostGetResource"
         made.faults({"match": {"bucket": "DeleteVM"}, "action": {"bucket_share": 0.25}})
-        answers = [made.raw("DELETE", f"{MACHINE}?api-version=1") for _ in range(5)]
+        answers = [made.raw("DELETE", f"{MACHINE}?api-version=2026-04-01") for _ in range(5)]
         assert [answer.status_code for answer in answers] == [204, 204, 204, 429, 429]
         assert made.raw("GET", "/diskbook/faults").json()["value"][0]["seen"] == 2

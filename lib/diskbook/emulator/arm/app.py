@@ -29,6 +29,7 @@ from diskbook.emulator.arm import (
     own,
     polling,
     power,
+    request_rules,
     retail,
     schedules,
     skus,
@@ -204,6 +205,7 @@ def _endpoint(
         # Handlers are quick (no waiting, no backend), so one at a time keeps the state simple.
         with plane.store.lock:
             try:
+                request_rules.check(plane, call)
                 return _response(handler(plane, call))
             except ArmError as error:
                 return error_response(error)

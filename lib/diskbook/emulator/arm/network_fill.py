@@ -50,7 +50,7 @@ def _fill_nsg(plane: ControlPlane, group: Resource, old: Resource | None) -> Non
 
 
 def _fill_address(plane: ControlPlane, address: Resource, old: Resource | None) -> None:
-    address.body.setdefault("sku", {"name": "Basic"}).setdefault("tier", "Regional")
+    address.body["sku"] = {"name": "Basic", "tier": "Regional"} | (address.body.get("sku") or {})
     defaults = {
         "publicIPAllocationMethod": "Dynamic",
         "publicIPAddressVersion": "IPv4",
@@ -65,20 +65,20 @@ def _fill_address(plane: ControlPlane, address: Resource, old: Resource | None) 
 
 
 def _check_address(address: Resource, region: catalog.Region) -> None:
-    """Raise Azure's error for zones and allocation that a public address of its SKU cannot have."""
+    """Raise Azure's error for a SKU, zones and an allocation that a public address cannot have."""
     if address.body.get("zones") and not region.zones:
         raise bad_request(
             "The resource type 'publicIPAddresses' does not support availability zones at location "
             f"'{region.name}'.",
             "ResourceTypeNotSupportAvailabilityZones",
         )
-    basic = address.body["sku"]["name"] == "Basic"
-    if basic and address.body.get("zones"):
+    if address.body["sku"]["name"] == "Basic":  # also where none is named
         raise bad_request(
-            f"Zones not allowed in basic SKU resource {address.id} in this region. Please use standard SKU.",
-            "ZonesNotAllowedInBasicSkuResource",
+            "Cannot create more than 0 IPv4 Basic SKU public IP addresses for this subscription in this "
+            "region.",
+            "IPv4BasicSkuPublicIpCountLimitReached",
         )
-    if not basic and address.properties["publicIPAllocationMethod"] != "Static":
+    if address.properties["publicIPAllocationMethod"] != "Static":
         raise bad_request(
             f"Standard sku publicIp {address.id} must have AllocationMethod set to Static.",
             "StandardSkuPublicIPAddressesMustBeStatic",

@@ -35,7 +35,7 @@ class Call:
 
     @property
     def api_version(self) -> str:
-        """The api-version asked for; every one is served alike."""
+        """The api-version asked for; every one that exists is served alike."""
         return self.query.get("api-version", "")
 
 

@@ -161,14 +161,14 @@ def _check_interface(plane: ControlPlane, name: str, body: Json, nic: Resource) 
     zones = [str(zone) for zone in body.get("zones") or []]
     for address_id in address_ids(nic):
         address = plane.find_id(address_id, ADDRESS)
-        # A standard address without zones spans those of the region (Microsoft, on public addresses).
-        spans = len(address.body.get("zones") or []) != 1 and address.body["sku"]["name"] == "Standard"
+        # An address without zones spans those of the region (Microsoft, on public addresses).
+        spans = len(address.body.get("zones") or []) != 1
         if zones and not spans and address.zone not in zones:
             raise bad_request(
                 f"Compute resource {name} has a zone constraint {zones[0]} but the PublicIPAddress "
                 f"{address.id} "
                 "used by the compute resource via NetworkInterface or LoadBalancer has a different zone "
-                f"constraint {address.zone or 'Regional'}.",
+                f"constraint {address.zone}.",
                 "ComputeResourceZoneConstraintDoesNotMatchPublicIPAddressZoneConstraint",
             )
 

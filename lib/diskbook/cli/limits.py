@@ -1,0 +1,29 @@
+"""`diskbook limits`: the documented disk limits of a VM size."""
+
+from __future__ import annotations
+
+import click
+
+from diskbook.cli.examples import examples
+from diskbook.cli.output import json_option, show, show_json
+
+
+@click.command(epilog=examples("diskbook limits Standard_E4bds_v5", "diskbook limits Standard_D4s_v6 --json"))
+@click.argument("size")
+@json_option
+def limits(size: str, as_json: bool) -> None:
+    """Print the documented disk limits of a VM size, with the source and date of each figure.
+
+    One row per attachment (SCSI, NVMe) and kind of disk. MB are 10^6 bytes. All sizes are in data/limits, as
+    CSV and Parquet (docs/limits.md).
+    """
+    from dataclasses import asdict
+
+    from diskbook.reference import catalog, limits as reference
+    from diskbook.show import documents, limits as text
+
+    rows = reference.limits_of(catalog.vm_size(size))
+    if as_json:
+        show_json(documents.Limits(rows=[documents.LimitRow(**asdict(row)) for row in rows]))
+    else:
+        show(text.words(rows))

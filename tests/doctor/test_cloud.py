@@ -53,7 +53,7 @@ def test_a_subscription_that_lacks_nothing(signed_in: World) -> None:
     assert [row.state for row in rows.values()] == [State.OK] * len(rows), rows
     assert list(rows) == [
         "folder of runs", "SSH source", "subscription", "Resource Manager", "sign-in", "role", "providers",
-        "sizes and disks", "quota", "images", "prices", "cost",
+        "sizes and disks", "quota", "images", "stays behind", "prices", "cost",
     ]  # fmt: skip
     assert rows["SSH source"].text == f"{SOURCE}/32"
     assert "from the Azure Retail Prices API, 2026-11-22" in rows["prices"].text

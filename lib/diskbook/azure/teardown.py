@@ -67,8 +67,8 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
     return True
 
 
-class ForeignLeftError(DiskbookError):
-    """A group still stands because it holds resources that are not the run's."""
+class LeftStandingError(DiskbookError):
+    """A resource group still stands, and what is in it may cost money."""
 
     exit_code = 3
 
@@ -85,7 +85,7 @@ def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
 
     Raises
     ------
-    ForeignLeftError
+    LeftStandingError
         If the group holds foreign resources. It still stands, and the message names them.
     """
     others = ownership.foreign(inventory.contents(clients, group), run)
@@ -94,7 +94,7 @@ def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
     say(f"deleting the resources of run {run} in {group} one by one: it holds others as well")
     left = removal.remove_own(clients, group, run)
     own = f"these of the run could not be deleted: {', '.join(left)}" if left else "the run's own are deleted"
-    raise ForeignLeftError(
+    raise LeftStandingError(
         f"resource group {group} still stands and may cost money. It holds "
         f"{ownership.foreign_text(others, run)}; {own}. To delete all of it: 'diskbook sweep --delete "
         f"--group {group} --with-foreign', or 'az group delete --name {group} --subscription "
@@ -128,7 +128,7 @@ def remove(
 
     Raises
     ------
-    DiskbookError
+    LeftStandingError
         When it is refused, fails twice, or takes longer than `PATIENCE_S`.
     """
     if token and _resumed(clients, group, token, again, say):
@@ -144,10 +144,10 @@ def remove(
             break
         except AzureError as error:
             if last or _code(error) in _LASTING or not _exists(clients, group):
-                raise DiskbookError(_refusal(clients, group, error, again)) from error
+                raise LeftStandingError(_refusal(clients, group, error, again)) from error
     if _exists(clients, group):
         left = inventory.left_text(clients, group)
-        raise DiskbookError(
+        raise LeftStandingError(
             f"resource group {group} still exists after its deletion, with {left}; {again} tries again"
         )
 
@@ -170,7 +170,7 @@ def _wait(poller: Any, group: str, again: str, say: Say) -> None:
         poller.wait(1.0)
         now = time.monotonic()
         if now - began > PATIENCE_S:
-            raise DiskbookError(
+            raise LeftStandingError(
                 f"resource group {group} is still being deleted after {(now - began) / 60:.0f} min; it "
                 f"goes on without us: {again} waits for it"
             )

@@ -254,20 +254,24 @@ def expire(moment: Trial) -> Act:
         past = (datetime.now(UTC) - timedelta(seconds=1)).isoformat("T", "seconds")
         rows = scene.run.manifest["resource_groups"]
         scene.run.update_manifest(resource_groups=[{**row, "expires_utc": past} for row in rows])
-        ahead = {"ahead_s": (expiry.DEFAULT_H * 60 + 20) * 60}
-        clients = connect.emulator_clients(EMULATOR)
-        clients.resource.send_request(HttpRequest("PUT", "/diskbook/clock", json=ahead)).raise_for_status()
+        _set_clock((expiry.DEFAULT_H * 60 + 20) * 60)
         scene.until(lambda: not any(map(psutil.Process.is_running, held)), "the machines were shut down")
 
     return act
 
 
+def _set_clock(ahead_s: float) -> None:
+    request = HttpRequest("PUT", "/diskbook/clock", json={"ahead_s": ahead_s})
+    connect.emulator_clients(EMULATOR).resource.send_request(request).raise_for_status()
+
+
 def found(power: str) -> Act:
-    """Check in which power state the run has found its expired machines, by its ledger."""
+    """Check in which power state the run's ledger says that expired machines were; then set the clock right."""
 
     def act(scene: Scene) -> None:
         if not scene.events("expired", power=power, billed=power != "deallocated"):
             raise NotStruck(f"no machine was found {power}")
+        _set_clock(0)
 
     return act
 

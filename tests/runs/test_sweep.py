@@ -359,7 +359,7 @@ def test_groups_are_deleted_side_by_side_and_what_is_refused_is_told(cloud: Clie
     for number in range(4):
         a_group(cloud, f"old-{number}", tags_of(f"r{number}", hours=-1, client=own(place)), disks=1)
     locked = {"status": 409, "code": "ScopeLocked", "message": "locked: 'old-2'"}
-    match = {"method": "DELETE", "path_regex": "/old-2$"}
+    match = {"method": "DELETE", "path_regex": "/old-2(/|$)"}
     slow = {"match": {"operation": "group-delete"}, "times": 0, "action": {"delay_s": 400}}
     faults(cloud, {"match": match, "times": 0, "action": locked}, slow)
     began = datetime.now(UTC)

@@ -23,7 +23,9 @@ Say = Callable[[str], None]
 NEWS_S = 60.0  # how often a deletion that takes long says so
 PATIENCE_S = 3600.0  # then it is left to Azure, and taken up by the next teardown
 CONFLICT_PAUSES_S = (10.0, 20.0, 40.0, 60.0, 60.0)  # unscaled; an operation under way ends meanwhile
-_LASTING = {"ScopeLocked", "RequestDisallowedByPolicy", "DenyActionPolicyViolation"}  # waiting does not help
+_LASTING = {  # waiting does not help
+    *("ScopeLocked", "RequestDisallowedByPolicy", "DenyActionPolicyViolation", "AuthorizationFailed"),
+}
 
 
 def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None) -> bool:
@@ -60,6 +62,7 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
             clients,
             group,
             again=f"'diskbook teardown {run.name}'",
+            run=run.name,
             token=known.get(group) if resource.properties.provisioning_state == "Deleting" else None,
             begun=lambda token: _record_token(run, group, token),
             say=lambda text: _announce(run, text, say),
@@ -107,6 +110,7 @@ def remove(
     group: str,
     *,
     again: str,
+    run: str = "",
     token: str | None = None,
     begun: Callable[[str], None] = lambda token: None,
     say: Say = lambda text: None,
@@ -119,6 +123,9 @@ def remove(
         What to delete.
     again
         Command that takes the deletion up again, for messages.
+    run
+        Whose resources go one by one where the deletion of the whole group is refused for good: by a lock on
+        one of them, a policy, a missing right.
     token
         Continuation token of a deletion under way.
     begun
@@ -144,6 +151,9 @@ def remove(
             break
         except AzureError as error:
             if last or _code(error) in _LASTING or not _exists(clients, group):
+                if run and _code(error) in _LASTING:
+                    say(f"resource group {group} cannot be deleted; deleting what is in it one by one")
+                    removal.remove_own(clients, group, run)
                 raise LeftStandingError(_refusal(clients, group, error, again)) from error
     if _exists(clients, group):
         left = inventory.left_text(clients, group)

@@ -243,5 +243,5 @@ def _remove_group(clients: Clients, listed: Group, say: Say) -> None:
     # Also what no run here has on record, or what a run hangs on to beyond its expiry.
     if inventory.find_group(clients, name) is not None:
         teardown.spare_foreign(clients, name, now.label.run, say)
-        teardown.remove(clients, name, again="'diskbook sweep --delete'", say=say)
+        teardown.remove(clients, name, again="'diskbook sweep --delete'", run=now.label.run, say=say)
     say(f"resource group {name} is gone")

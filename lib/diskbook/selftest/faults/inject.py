@@ -266,7 +266,7 @@ def _set_clock(ahead_s: float) -> None:
 
 
 def found(power: str) -> Act:
-    """Check in which power state the run's ledger says that expired machines were; then set the clock right."""
+    """Check in which power state the ledger says that expired machines were; then set the clock right."""
 
     def act(scene: Scene) -> None:
         if not scene.events("expired", power=power, billed=power != "deallocated"):

@@ -272,7 +272,8 @@ def schedule(
     """
     expires = datetime.fromisoformat(tags["diskbook-expires"])
     at = None if local else shutdown_time(expires, datetime.now(UTC))
-    itself = f"it stops itself {GUEST_LATER.seconds // 60} min later, billed until swept"
+    own_time = _guest_time(tags["diskbook-expires"])
+    itself = f"it stops itself at {own_time:%Y-%m-%d %H:%M} UTC, billed until swept"
     note = f"more than a day away: Azure's daily shutdown would come too early; {itself}"
     if local:
         note = f"Azure deallocates no machine with an ephemeral OS disk; {itself}"

@@ -23,9 +23,8 @@ Say = Callable[[str], None]
 NEWS_S = 60.0  # how often a deletion that takes long says so
 PATIENCE_S = 3600.0  # then it is left to Azure, and taken up by the next teardown
 CONFLICT_PAUSES_S = (10.0, 20.0, 40.0, 60.0, 60.0)  # unscaled; an operation under way ends meanwhile
-_LASTING = {  # waiting does not help
-    *("ScopeLocked", "RequestDisallowedByPolicy", "DenyActionPolicyViolation", "AuthorizationFailed"),
-}
+_OF_POLICY = ("RequestDisallowedByPolicy", "DenyActionPolicyViolation")
+_LASTING = {"ScopeLocked", "AuthorizationFailed", *_OF_POLICY}  # waiting does not help
 
 
 def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None) -> bool:
@@ -153,7 +152,8 @@ def remove(
             if last or _code(error) in _LASTING or not _exists(clients, group):
                 if run and _code(error) in _LASTING:
                     say(f"resource group {group} cannot be deleted; deleting what is in it one by one")
-                    removal.remove_own(clients, group, run)
+                    with contextlib.suppress(AzureError):  # why the group stands matters more
+                        removal.remove_own(clients, group, run)
                 raise LeftStandingError(_refusal(clients, group, error, again)) from error
     if _exists(clients, group):
         left = inventory.left_text(clients, group)

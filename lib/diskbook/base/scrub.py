@@ -253,15 +253,12 @@ class Scrubber:
 
     def prose(self, text: str) -> str:
         """Scrub a sentence: words stay, and what is Azure's; names, ids, addresses, odd tokens do not."""
-        embedded = _EMBEDDED.search(text)
+        embedded = _EMBEDDED.search(text)  # such as the policies that refuse something
         if embedded:
-            with contextlib.suppress(
-                ValueError, RecursionError
-            ):  # such as the policies that refuse something
+            with contextlib.suppress(ValueError, RecursionError):
                 inner = json.dumps(self.json(json.loads(embedded[0])))
-                return (
-                    self._sentence(text[: embedded.start()]) + inner + self._sentence(text[embedded.end() :])
-                )
+                before, after = text[: embedded.start()], text[embedded.end() :]
+                return self._sentence(before) + inner + self._sentence(after)
         return self._sentence(text)
 
     def _sentence(self, text: str) -> str:

@@ -11,6 +11,7 @@ import logging
 import re
 import threading
 from datetime import UTC, datetime, timedelta
+from typing import TypeGuard
 
 from diskbook.emulator import cloudinit
 from diskbook.emulator.arm import power
@@ -81,7 +82,7 @@ def clock(plane: ControlPlane, call: Call) -> Reply:
     return Reply(200, {**clock, "now_utc": now(plane).isoformat()})
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -52,14 +52,15 @@ def cloud(emulator: Clients) -> Iterator[Clients]:
         emulator.resource.resource_groups.begin_delete(name).result()
 
 
-def clock(cloud: Clients, hours: float) -> None:
-    """Move the clock by which the emulator's machines shut down."""
-    request = HttpRequest("PUT", "/diskbook/clock", json={"ahead_s": hours * 3600})
+def clock(cloud: Clients, hours: float, rate: float = 1) -> None:
+    """Set the clock by which the emulator's machines shut down: ahead, and so many times as fast."""
+    request = HttpRequest("PUT", "/diskbook/clock", json={"ahead_s": hours * 3600, "rate": rate})
     cloud.resource.send_request(request).raise_for_status()
 
 
-def begin(name: str, preset: str = "quick", **manifest: Any) -> Run:
-    run = stages.begin(name, str(SCENARIOS / "tiny.toml"), "emulator", preset, emulator={"name": EMULATOR})
+def begin(name: str, set_: dict[str, Any] | None = None, preset: str = "quick", **manifest: Any) -> Run:
+    tiny = str(SCENARIOS / "tiny.toml")
+    run = stages.begin(name, tiny, "emulator", preset, set_ or {}, emulator={"name": EMULATOR})
     run.update_manifest(**manifest)
     return run
 
@@ -101,12 +102,12 @@ def test_waits_between_blocks_must_end_before_the_machines_do() -> None:
     expiry.check_fits(manifest, spread, schedule.plan(spread)[1:], 1)  # nothing is after the last block
 
 
-@pytest.mark.parametrize("hours", [0.1, 12, 72])
+@pytest.mark.parametrize("hours", [1, 12, 72])
 def test_lifetimes_that_are_taken(hours: float) -> None:
     assert expiry.check_hours(hours) == hours
 
 
-@pytest.mark.parametrize("hours", [0, -1, 0.09, 72.1, float("nan"), float("inf")])
+@pytest.mark.parametrize("hours", [0, -1, 0.99, 72.1, float("nan"), float("inf")])
 def test_lifetimes_that_are_not(
     hours: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,14 +115,14 @@ def test_lifetimes_that_are_not(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert "give 0.1 to 72 hours" in capsys.readouterr().err
+    assert "give 1 to 72 hours" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("hours", "at"),
     [
         (12, "2026-11-21T00:01"),  # seconds are rounded up: never before the tag says
-        (0, "2026-11-20T12:02"),  # a minute from now at the earliest, or it would come tomorrow
+        (0, "2026-11-20T12:32"),  # half an hour from now at the earliest, or it might come tomorrow
         (23.9, "2026-11-21T11:55"),
         (24, None),  # a daily time: its first one would be today
         (72, None),
@@ -135,12 +136,12 @@ def test_azures_daily_shutdown_never_comes_early(hours: float, at: str | None) -
 def test_linux_and_windows_are_told_the_time() -> None:
     config = yaml.safe_load(keys.cloud_init(keys.new_pair("vm"), "2026-11-21T01:40:00.250000+00:00"))
     (timer, service, _) = config["write_files"]
-    assert "OnCalendar=2026-11-21 01:40:01 UTC\n" in timer["content"]
+    assert "OnCalendar=2026-11-21 01:50:01 UTC\n" in timer["content"]
     assert "systemctl poweroff" in service["content"]
     assert ["systemctl", "enable", "--now", "diskbook-expiry.timer"] in config["runcmd"]
     assert "systemctl mask --now apt-daily.timer" in config["runcmd"][-1][-1]
     script = windows.setup_script("2026-11-21T01:40:00+00:00")
-    assert f"FromUnixTimeSeconds({datetime(2026, 11, 21, 1, 40, tzinfo=UTC).timestamp():.0f})" in script
+    assert f"FromUnixTimeSeconds({datetime(2026, 11, 21, 1, 50, tzinfo=UTC).timestamp():.0f})" in script
     assert "shutdown.exe" in script and "shutdown.exe" not in windows.setup_script()
 
 
@@ -161,8 +162,8 @@ def test_time_spans(seconds: float, text: str) -> None:
 
 @pytest.mark.emulator
 def test_more_than_fits_is_refused_before_anything_is_made(cloud: Clients) -> None:
-    run = begin("longer", expires_h=1 / 3600)  # two trials of 0.2 s, and what a tool's start costs
-    with pytest.raises(UsageError, match=r"^the trials alone take 2 s, but .* after 1 s: give --expires 1$"):
+    run = begin("longer", {"all_workloads.runtime_s": 3600}, expires_h=1)
+    with pytest.raises(UsageError, match=r"^the trials alone take 2 h, but .* after 1 h: give --expires 4$"):
         stages.provision(run)
     assert groups(cloud) == [] and run.manifest["resource_groups"] == []
 
@@ -182,7 +183,10 @@ def test_machines_are_deallocated_at_expiry_and_the_run_goes_on_with_new_ones(
     left = datetime.fromisoformat(tag) - datetime.now(UTC)
     assert timedelta(hours=11, minutes=58) < left <= timedelta(hours=12)
     (told,) = events(run, "expiry")
-    assert (told["machine"], told["expires_utc"], told["note"]) == ("r1-vm1", tag, "")
+    assert (told["machine"], told["expires_utc"]) == ("r1-vm1", tag)
+    assert (
+        told["note"].startswith("Azure deallocates it at ") and "disks and address cost until" in told["note"]
+    )
     assert datetime.fromisoformat(told["deallocated_utc"]) >= datetime.fromisoformat(tag)
     assert overview.runs_table().standing["outlived"].startswith("stands until ")
     measure_first_block(cloud, run)
@@ -203,6 +207,8 @@ def test_machines_are_deallocated_at_expiry_and_the_run_goes_on_with_new_ones(
     assert stages.finished(run)
     assert [(row["replicate"], row["origin"]) for row in run.manifest["replicates"]] == [(1, 1), (2, 1)]
     assert {(event["replicate"], event["block"]) for event in events(run, "trial")} == {(1, 1), (2, 2)}
+    (found,) = events(run, "expired")
+    assert (found["machine"], found["power"], found["billed"]) == ("r1-vm1", "deallocated", False)
     old, new = run.manifest["resource_groups"]
     assert old["deleted_utc"] and not new["deleted_utc"]
     assert groups(cloud) == [new["name"]]
@@ -237,19 +243,28 @@ def test_expiry_in_the_middle_of_a_trial_stops_the_run_and_starts_no_machine_aga
 
 
 @pytest.mark.emulator
-def test_a_machine_shuts_itself_down_within_seconds_of_its_expiry(cloud: Clients) -> None:
-    """Real time, no clock moved: the timer in the machine knows seconds, Azure's schedule minutes."""
-    run = begin("short", kept=False, expires_h=20 / 3600)  # after it is provisioned, on a busy machine too
+def test_the_shortest_lifetime_ends_in_a_machine_that_costs_no_more(cloud: Clients) -> None:
+    """An hour on a clock that goes 720 times as fast: 5 s, and the machine's own timer never comes first."""
+    run = begin("short", kept=False, expires_h=expiry.LEAST_H)
     stages.provision(run)
     (told,) = events(run, "expiry")
     assert told["deallocated_utc"]
-    assert soon(lambda: power(cloud, run) == "stopped")
+    clock(cloud, 0, rate=720)
+    assert soon(lambda: power(cloud, run) != "running")
+    assert soon(lambda: power(cloud, run) == "deallocated")
+    (row,) = run.manifest["resource_groups"]
+    group = cloud.resource.resource_groups.get(row["name"])
+    gone = (datetime.now(UTC) - timedelta(seconds=1)).isoformat("T", "seconds")
+    run.update_manifest(resource_groups=[{**row, "expires_utc": gone}])
+    cloud.resource.resource_groups.update(row["name"], {"tags": {**group.tags, "diskbook-expires": gone}})
     assert expiry.is_past(run.manifest)
     states = {
         group.name: group.state for place in sweep_runs.find("emulator").places for group in place.groups
     }
-    assert states == {run.manifest["resource_groups"][0]["name"]: "expired"}
+    assert states == {row["name"]: "expired"}
     assert sweep_runs.remove(sweep_runs.find("emulator"), print) == []
+    (found,) = events(run, "expired")
+    assert (found["power"], found["billed"]) == ("deallocated", False)
     assert groups(cloud) == []
     assert all(row["deleted_utc"] for row in run.manifest["resource_groups"])
 
@@ -263,8 +278,14 @@ def test_more_than_a_day_is_left_to_the_machines_own_timer(cloud: Clients) -> No
     clock(cloud, 29.9)
     assert power(cloud, run) == "running"
     clock(cloud, 30.1)
+    assert power(cloud, run) == "running"  # its own timer comes ten minutes later
+    clock(cloud, 30.2)
     assert soon(lambda: power(cloud, run) == "stopped")
+    (row,) = run.manifest["resource_groups"]
+    run.update_manifest(resource_groups=[{**row, "expires_utc": "2026-01-01T00:00:00+00:00"}])
     stages.teardown(run)
+    (found,) = events(run, "expired")
+    assert (found["power"], found["billed"]) == ("stopped", True)
 
 
 @pytest.mark.emulator
@@ -276,6 +297,6 @@ def test_a_refused_schedule_is_told_and_the_machine_stops_itself(cloud: Clients)
     (told,) = events(run, "expiry")
     assert told["deallocated_utc"] is None
     assert "AuthorizationFailed: no right to write schedules" in told["note"]
-    clock(cloud, 12.1)
+    clock(cloud, 12.2)
     assert soon(lambda: power(cloud, run) == "stopped")
     stages.teardown(run)

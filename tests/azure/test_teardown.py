@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from diskbook.azure import inventory, keys, requests, teardown
 from diskbook.azure.clients import Clients
+from diskbook.azure.teardown import LeftStandingError
 from diskbook.base.errors import DiskbookError
 from diskbook.cli import cli
 from diskbook.remote import address, lease, push
@@ -94,9 +95,21 @@ def test_a_group_goes_and_is_said_to_go(cloud: Clients, standing: Run) -> None:
     assert len(said) == 1
 
 
+def test_what_may_be_deleted_goes_where_the_group_may_not(cloud: Clients, standing: Run) -> None:
+    forbidden = {"status": 403, "code": "AuthorizationFailed", "message": "No."}
+    one = {"method": "DELETE", "path_regex": "/disks/disk1$"}
+    faults(cloud, *({"match": match, "times": 0, "action": forbidden} for match in (DELETE, one)))
+    with pytest.raises(LeftStandingError, match=r"AuthorizationFailed: No.*; left: disks disk1; ") as told:
+        stages.teardown(standing)
+    assert told.value.exit_code == 3
+    group = group_of(standing)
+    assert [row.name for row in cloud.resource.resources.list_by_resource_group(group)] == ["disk1"]
+
+
 def test_a_lock_is_named_with_what_it_keeps(cloud: Clients, standing: Run) -> None:
-    faults(cloud, {"match": DELETE, "times": 0, "action": LOCKED})
-    with pytest.raises(DiskbookError) as told:
+    everything = {"method": "DELETE", "path_regex": "/resource[gG]roups/"}
+    faults(cloud, {"match": everything, "times": 0, "action": LOCKED})
+    with pytest.raises(LeftStandingError) as told:
         stages.teardown(standing)
     assert "ScopeLocked: The scope 'g' cannot" in str(told.value)
     assert "left: disks disk0, disks disk1; remove the lock" in str(told.value)

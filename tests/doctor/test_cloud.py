@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -53,7 +54,7 @@ def test_a_subscription_that_lacks_nothing(signed_in: World) -> None:
     assert [row.state for row in rows.values()] == [State.OK] * len(rows), rows
     assert list(rows) == [
         "folder of runs", "SSH source", "subscription", "Resource Manager", "sign-in", "role", "providers",
-        "sizes and disks", "quota", "images", "prices", "cost",
+        "sizes and disks", "quota", "images", "stays behind", "prices", "cost",
     ]  # fmt: skip
     assert rows["SSH source"].text == f"{SOURCE}/32"
     assert "from the Azure Retail Prices API, 2026-11-22" in rows["prices"].text
@@ -160,9 +161,9 @@ def test_the_command_ends_with_0_or_1(
         out = capsys.readouterr().out
         if more:
             document = json.loads(out)
-            assert document["ok"] is (status == 0) and len(document["checks"]) == 12
+            assert document["ok"] is (status == 0) and len(document["checks"]) == 13
         else:
-            assert out.splitlines()[-1].startswith("all is there" if not status else "1 of 12 lines")
+            assert out.splitlines()[-1].startswith("all is there" if not status else "1 of 13 lines")
 
 
 @pytest.mark.parametrize(
@@ -185,3 +186,16 @@ def test_a_witness_needs_storage() -> None:
         [item for item in two.cluster if item.witness == "cloud"]
     )
     assert "Microsoft.Storage" not in access.providers(SCENARIO)
+
+
+def test_a_size_that_is_in_no_table_is_looked_up_as_plan_does(
+    signed_in: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("doctor", "first-run", "--cloud", "azure", "--set", "machine.vm1.size=Standard_D4as_v99")
+    monkeypatch.setattr(sys, "argv", ["diskbook", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    text = capsys.readouterr().out
+    assert re.search(r"fails +sizes and disks .*Standard_D4as_v99", text)
+    assert re.search(r"fails +cost +no price is known of machine Standard_D4as_v99", text)

@@ -234,6 +234,10 @@ def test_every_profile_that_comes_along_can_be_read() -> None:
         ),
         (ROW + "[attach]\nslow_s = -1\n", "[attach] slow_s must be a number of at least 0, not -1."),
         ("metrics_grain_s = 10\n" + ROW, "metrics_grain_s must be 1 or 60, not 10."),
+        (
+            ROW + '[schedules]\nstopped_machine = "gone"\n',
+            "[schedules] stopped_machine must be 'left' or 'deallocated', not 'gone'.",
+        ),
         (ROW + "[attach]\nfactors = 2\n", "[attach]: there is no key 'factors'; did you mean 'factor'?"),
         ("description = 'nothing'\n", "needs [[latency]] rows"),
         ("latency = 1 1\n", "not valid TOML"),

@@ -11,8 +11,9 @@ import pytest
 from diskbook import load
 from diskbook.azure import signin
 from diskbook.cli import main
-from diskbook.cost import budget, retail, text as cost_text
+from diskbook.cost import budget, estimate, retail, text as cost_text
 from diskbook.plan import cost as plan_cost
+from diskbook.reference.prices import PriceList
 from support import SCENARIOS, identity_endpoint
 from support.arm_plane import SUBSCRIPTION, TOKEN, World
 
@@ -113,6 +114,17 @@ def test_a_limit_that_is_exceeded_is_said(
     assert "EXCEEDS the limit of 0.5 USD: the run would stop before anything is created" in text
     text = said(capsys, monkeypatch, "zone-disks", "--set", "design.max_cost_usd=20")
     assert "is within the limit of 20 USD" in text
+
+
+def test_an_unknown_price_is_never_within_a_limit() -> None:
+    example = load.load("first-run")
+    nothing = PriceList(example.region, "nothing", {})
+    estimated = estimate.estimate(example, nothing, 12.0)
+    stops = "whether the limit of 50 USD holds: the run would stop"
+    for limit, said_ in ((50.0, stops), (None, "whether a limit holds")):
+        text = cost_text.cost(estimated, limit, "azure")
+        assert "without a price of machine Standard_D4as_v4" in text and said_ in text
+        assert "within" not in text
 
 
 def test_the_lowest_limit_depends_on_the_block_size() -> None:

@@ -21,6 +21,7 @@ from azure.core.rest import HttpRequest
 
 from diskbook.azure import recording
 from diskbook.azure.clients import Clients
+from diskbook.azure.record import scrubbed
 from diskbook.azure.retry import ScaledTransport
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.base.pseudonyms import spellings
@@ -31,6 +32,7 @@ from diskbook.store.run import Run
 from support import SCENARIOS
 from support.emulated import leftovers
 from support.manifests import MINIMAL
+from support.replay import recorded
 
 PLANTED = ("S3cr3t/pass&word=", "AccountKey0123456789abcdef", "anna.s@contoso.example", "2a02:1234::beef")
 _LEAST = 5  # characters; a host may be called "vm"
@@ -76,9 +78,14 @@ def test_a_provisioning_run_is_recorded_and_nothing_of_it_is_told(monkeypatch: p
     sent: list[Any] = []
     send = ScaledTransport.send
 
+    lists: list[Any] = []
+
     def seen(self: Any, request: Any, **kwargs: Any) -> Any:
         sent.append(request)
-        return send(self, request, **kwargs)
+        answer = send(self, request, **kwargs)
+        if "/Microsoft.Compute/skus" in request.url:
+            lists.append(json.loads(answer.read()))
+        return answer
 
     monkeypatch.setattr(ScaledTransport, "send", seen)
     with tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name:
@@ -106,9 +113,26 @@ def test_a_provisioning_run_is_recorded_and_nothing_of_it_is_told(monkeypatch: p
     rows = [json.loads(line) for line in written.splitlines()]
     assert {"PUT", "GET", "DELETE"} <= {row["method"] for row in rows}
     assert "Microsoft.Compute/virtualMachines" in text and '"provisioningState": "Succeeded"' in text
+    packed_rows = [json.loads(line) for line in text.splitlines() if line.startswith('{"time_utc"')]
+    for kept in (rows, packed_rows):
+        assert [row["answer"] for row in kept if "/Microsoft.Compute/skus" in row["url"]] == lists
+    assert len(lists[0]["value"]) > 500
     machine = next(row for row in rows if row["method"] == "PUT" and "/virtualMachines/" in row["url"])
     assert machine["body"]["properties"]["hardwareProfile"] == {"vmSize": "Standard_D4as_v4"}
     assert "replaced.csv" in packed.words and f"{len(sent)} exchanges" in packed.words
+
+
+def test_a_list_of_sizes_as_azure_writes_it_is_recorded_as_it_came(run: Run) -> None:
+    (exchange,) = recorded("skus")[:1]
+    url = (
+        "https://management.azure.com/subscriptions/s/providers/Microsoft.Compute/skus?api-version=2021-07-01"
+    )
+    body = exchange["body"]
+    row = {"method": "GET", "url": url, "answer": json.dumps(body).encode()}
+    scrubber = recording.scrubber_of(run)
+    clean = scrubbed(row, scrubber)
+    assert clean["answer"] == body and len(body["value"]) > 1
+    assert scrubbed(clean, scrubber) == clean
 
 
 @pytest.fixture

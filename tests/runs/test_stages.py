@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from diskbook.azure.teardown import LeftStandingError
 from diskbook.base.errors import DiskbookError, Stopped
 from diskbook.runs import pipeline, stages
 
@@ -36,7 +38,7 @@ def removed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def _measured(stop: threading.Event, **manifest: Any) -> None:
     rows = [{"origin": 1, "replicate": number, "resource_group": "g"} for number in (1, 3)]
-    run: Any = _Run(manifest={"replicates": rows, **manifest})
+    run: Any = _Run(manifest={"replicates": rows, "resource_groups": [], **manifest})
     scenario: Any = None
     stages._measure_replicate(run, scenario, 1, [], stop)
 
@@ -74,17 +76,23 @@ def test_a_replicate_does_not_begin_after_another_has_failed(removed: list[int])
 
 @pytest.mark.parametrize(
     ("failure", "first"),
-    [(DiskbookError("no room"), "no room"), (Stopped(2), "stopped by SIGINT"), (None, None)],
+    [
+        (DiskbookError("no room"), "no room; and the teardown failed: "),
+        (Stopped(2), "stopped by SIGINT; and the teardown failed: "),
+        (DiskbookError("4-teardown stopped: g still exists"), "4-teardown stopped: "),
+        (None, ""),
+    ],
 )
 def test_a_teardown_that_fails_is_said_beside_what_failed_before(
-    monkeypatch: pytest.MonkeyPatch, failure: BaseException | None, first: str | None
+    monkeypatch: pytest.MonkeyPatch, failure: BaseException | None, first: str, tmp_path: Path
 ) -> None:
+    """Once, and with the status of what still stands."""
+
     def fail(run: Any) -> None:
-        raise DiskbookError("g still exists")
+        raise LeftStandingError("g still exists")
 
     monkeypatch.setattr(stages, "teardown", fail)
-    run: Any = _Run()
+    run: Any = SimpleNamespace(folder=tmp_path)
     with pytest.raises(DiskbookError) as raised:
         pipeline._tear_down(run, failure)
-    words = "g still exists" if first is None else f"{first}; and the teardown failed: g still exists"
-    assert str(raised.value) == words
+    assert str(raised.value) == f"{first}g still exists" and raised.value.exit_code == 3

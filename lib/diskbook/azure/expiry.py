@@ -1,17 +1,21 @@
 """Expiry: timers that shut a run's machines down, should nobody be left to delete them.
 
-Two timers stand behind the tag `diskbook-expires`, which a sweep reads:
+Two timers follow the tag `diskbook-expires`, which a sweep reads:
 
-- in the machine, set by cloud-init (Linux) or the task scheduler (Windows). It is exact and knows the date,
-  but a machine that shuts itself down is only stopped: Azure goes on billing it;
-- Azure's own auto-shutdown (`Microsoft.DevTestLab/schedules`), which deallocates the machine and so ends its
-  bill. It knows a time of day, not a date, so it is only set where expiry is less than a day away.
+- Azure's own auto-shutdown (`Microsoft.DevTestLab/schedules`) deallocates the machine and so ends its bill.
+  It knows a time of day, not a date, so it is only set where expiry is less than a day away;
+- a timer in the machine, set by cloud-init (Linux) or the task scheduler (Windows), shuts it down
+  `GUEST_LATER` after that. It knows the date, but Azure goes on billing a machine that is only stopped.
+
+The machine's timer comes second: no documentation says that Azure's schedule deallocates a machine that is
+already stopped. The ledger (`expired`) says in which state a sweep or the run found each machine.
 
 Disks and addresses cost until they are deleted, by teardown or sweep.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,7 +30,10 @@ from diskbook.scenario.model import Scenario
 from diskbook.scenario.schedule import Block, PlannedTrial, offered
 from diskbook.store.run import Run
 
-DEFAULT_H, LEAST_H, LONGEST_H = 12.0, 0.1, 72.0
+DEFAULT_H, LEAST_H, LONGEST_H = 12.0, 1.0, 72.0
+GUEST_LATER = timedelta(minutes=10)
+LEAST_AHEAD = timedelta(minutes=30)
+"""A schedule set less ahead may first run a day later: so much with notifications, unknown without."""
 API = "2018-09-15"
 DAY = timedelta(hours=24)
 TIMER = "/etc/systemd/system/diskbook-expiry.timer"
@@ -40,10 +47,13 @@ def check_hours(hours: float) -> float:
     Raises
     ------
     UsageError
-        When it is too short to measure anything in, or so long that it caps nothing.
+        When Azure's schedule might miss it for a day, or it is so long that it caps nothing.
     """
     if not LEAST_H <= hours <= LONGEST_H:
-        raise UsageError(f"--expires {hours:g}: give {LEAST_H:g} to {LONGEST_H:g} hours")
+        raise UsageError(
+            f"--expires {hours:g}: give {LEAST_H:g} to {LONGEST_H:g} hours; Azure's auto-shutdown may run a "
+            "day late where it is set less than half an hour ahead"
+        )
     return hours
 
 
@@ -189,12 +199,12 @@ def _waiting_s(
 
 
 def cloud_config(expires_utc: str) -> dict[str, Any]:
-    """Part of a cloud-config that shuts a Linux machine down at a time.
+    """Part of a cloud-config that shuts a Linux machine down `GUEST_LATER` after it expires.
 
     A timer unit, so that it holds after a restart too: a machine started again after its time is shut down
     at once (`Persistent`).
     """
-    at = _rounded_up(datetime.fromisoformat(expires_utc), timedelta(seconds=1))
+    at = _rounded_up(_guest_time(expires_utc), timedelta(seconds=1))
     timer = (
         "[Unit]\nDescription=Shut down when the diskbook run expires\n"
         f"[Timer]\nOnCalendar={at:%Y-%m-%d %H:%M:%S} UTC\nPersistent=true\nAccuracySec=1s\n"
@@ -211,8 +221,8 @@ def cloud_config(expires_utc: str) -> dict[str, Any]:
 
 
 def powershell(expires_utc: str) -> str:
-    """PowerShell that shuts a Windows machine down at a time, by its task scheduler."""
-    at = datetime.fromisoformat(expires_utc).astimezone(UTC)
+    """PowerShell that shuts a Windows machine down `GUEST_LATER` after it expires, by its task scheduler."""
+    at = _guest_time(expires_utc)
     return (
         f"$at = [datetimeoffset]::FromUnixTimeSeconds({at.timestamp():.0f}).LocalDateTime\n"
         "$task = @{ TaskName = 'diskbook-expiry'; User = 'SYSTEM'; Force = $true }\n"
@@ -220,6 +230,11 @@ def powershell(expires_utc: str) -> str:
         "$task.Action = New-ScheduledTaskAction -Execute shutdown.exe -Argument '/s /f /t 0'\n"
         "Register-ScheduledTask @task\n"
     )
+
+
+def _guest_time(expires_utc: str) -> datetime:
+    """When the machine's own timer shuts it down."""
+    return datetime.fromisoformat(expires_utc).astimezone(UTC) + GUEST_LATER
 
 
 # --- by Azure
@@ -257,17 +272,20 @@ def schedule(
     """
     expires = datetime.fromisoformat(tags["diskbook-expires"])
     at = None if local else shutdown_time(expires, datetime.now(UTC))
-    note = "more than a day away: Azure's daily shutdown would come too early; the machine stops itself"
+    own_time = _guest_time(tags["diskbook-expires"])
+    itself = f"it stops itself at {own_time:%Y-%m-%d %H:%M} UTC, billed until swept"
+    note = f"more than a day away: Azure's daily shutdown would come too early; {itself}"
     if local:
-        note = "Azure deallocates no machine with an ephemeral OS disk; it stops itself, billed until swept"
+        note = f"Azure deallocates no machine with an ephemeral OS disk; {itself}"
     if at is not None:
         try:
             _create(clients, machine, machine_id, at, region, tags)
-            note = ""
-        except AzureError as error:
             note = (
-                f"Azure will not deallocate it ({azure_message(error)}); it stops itself, billed until swept"
+                f"Azure deallocates it at {at:%H:%M} UTC, which ends its bill; disks and address cost until "
+                f"they are deleted. Should that fail, {itself}"
             )
+        except AzureError as error:
+            note = f"Azure will not deallocate it ({azure_message(error)}); {itself}"
             at = None
     shown = None if at is None else at.isoformat("T", "minutes")
     run.append(
@@ -278,8 +296,26 @@ def schedule(
 
 def shutdown_time(expires: datetime, now: datetime) -> datetime | None:
     """Return the minute for Azure's daily shutdown; None when its first one would come too early."""
-    at = _rounded_up(max(expires, now + timedelta(minutes=1)), timedelta(minutes=1))
+    at = _rounded_up(max(expires, now + LEAST_AHEAD + timedelta(minutes=1)), timedelta(minutes=1))
     return at if at - now < DAY else None
+
+
+def note_found(clients: Clients, run: Run, group: str) -> None:
+    """Write into the ledger in which state the machines of an expired group are, before they are deleted.
+
+    Nobody has seen on Azure which of the two timers acts; what cannot be read is left out.
+    """
+    if group not in expired_groups(run.manifest):
+        return
+    with contextlib.suppress(AzureError, DiskbookError):
+        noted = {event["machine_id"] for event in run.ledger() if event["event"] == "expired"}
+        for machine in clients.compute.virtual_machines.list(group):
+            view = clients.compute.virtual_machines.instance_view(group, machine.name)
+            codes = [row.code for row in view.statuses or [] if row.code.startswith("PowerState/")]
+            found = {"power": codes[0].rpartition("/")[2] if codes else "unknown", "machine_id": machine.id}
+            if machine.id not in noted:
+                billed = found["power"] not in ("deallocating", "deallocated")
+                run.append("expired", machine=machine.name, **found, billed=billed)
 
 
 def _create(

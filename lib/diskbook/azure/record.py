@@ -16,6 +16,7 @@ from typing import Any
 from azure.core.exceptions import AzureError
 
 from diskbook.azure.retry import ScaledTransport
+from diskbook.base import private_forms
 from diskbook.base.scrub import Scrubber
 from diskbook.store.run import Run, now_utc
 
@@ -60,16 +61,23 @@ class Recorder:
 def scrubbed(row: Mapping[str, Any], scrubber: Scrubber) -> dict[str, Any]:
     """Return a row of the record without what could name somebody; a row that is scrubbed stays as it is."""
     clean: dict[str, Any] = {}
+    public = private_forms.is_catalogue(str(row.get("method")), str(row.get("url")))
     for key, value in row.items():
         if key == "url":
             clean[key] = scrubber.url(value)
         elif key in ("headers", "answer_headers"):
             clean[key] = scrubber.headers(value)
         elif key in ("body", "answer"):
-            clean[key] = scrubber.body(value) if isinstance(value, bytes) else scrubber.json(value)
+            clean[key] = _body(value, scrubber, public and key == "answer")
         else:
             clean[key] = scrubber.prose(value) if key == "message" else value
     return clean
+
+
+def _body(value: Any, scrubber: Scrubber, public: bool) -> Any:
+    if isinstance(value, bytes):
+        return scrubber.body(value, public)
+    return scrubber.catalogue(value) if public else scrubber.json(value)
 
 
 def _sent(request: Any) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import getpass
 import os
 import re
@@ -11,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import azure.core
+
 from diskbook.azure import requests
 from diskbook.azure.record import KEY, Recorder
 from diskbook.base import client, paths, redact
@@ -19,12 +22,17 @@ from diskbook.base.scrub import Scrubber
 from diskbook.reference import catalog
 from diskbook.store.run import Run
 
+_VALUE = re.compile(r'^    [A-Z]\w* = "(.+)"$|rest_field\(\s*name="(\w+)"', re.MULTILINE)
+"""Values and names of fields in the files of Azure's SDK."""
+_HUMP = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _USUAL = ("Microsoft.Network", "default", "AzureBastionSubnet")
 """Names of networks that say nothing of whose they are."""
 _OTHER_WORDS = (
     *("diskbook", "vCPUs", "vCPU", "azure-mgmt-compute", "sha256", "x64", "Arm64"),
     *("Microsoft", "Compute", "Network", "Storage", "Resources"),  # parts of Azure's types
     *("disks", "net", "nsg", "ssh", "ip", "primary", "unknown"),  # names that every run gives
+    *("default", "diskbook-run", "sign-in", "tear-down", "data/reference/prices.csv"),
+    *("1Hour", "1/Hour", "1/Month", "1GB/Month"),  # units of prices
 )
 
 
@@ -33,7 +41,7 @@ def scrubber_of(run: Run) -> Scrubber:
     names = Pseudonyms(bytes.fromhex(client.sign("record", run.name)))
     for original, kind in _originals(run.manifest):
         names.keep_out(original, kind)
-    return Scrubber(names, _vocabulary(run.manifest))
+    return Scrubber(names, _vocabulary(run.manifest), azures_words())
 
 
 def recorder_of(run: Run) -> Recorder | None:
@@ -76,8 +84,18 @@ def _vocabulary(manifest: Mapping[str, Any]) -> set[str]:
     words = {*catalog.vm_sizes(), *catalog.sku_names(), *catalog.regions(), *_OTHER_WORDS}
     words |= {word for image in requests.IMAGES.values() for word in image.values()}
     words |= {f"{region}-az{number}" for region in catalog.regions() for number in (1, 2, 3)}
+    words |= {path.stem for folder in (paths.SCENARIOS, paths.PROFILES) for path in folder.glob("*.toml")}
     path = paths.SCENARIOS / f"{manifest['scenario']['name']}.toml"
     return words | set(_texts(tomllib.loads(path.read_text("utf-8")))) if path.is_file() else words
+
+
+@functools.cache
+def azures_words() -> frozenset[str]:
+    """Words that the values of Azure's SDK are made of. Its files are read: to import them takes seconds."""
+    root = Path(azure.core.__file__).parents[1] / "mgmt"
+    texts = [path.read_text("utf-8") for path in sorted(root.glob("**/models/_*s.py"))]
+    values = [" ".join(found) for text in texts for found in _VALUE.findall(text)]
+    return frozenset(word.casefold() for value in values for word in _HUMP.findall(value))
 
 
 def _texts(value: Any) -> Iterator[str]:

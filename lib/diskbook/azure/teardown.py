@@ -23,7 +23,8 @@ Say = Callable[[str], None]
 NEWS_S = 60.0  # how often a deletion that takes long says so
 PATIENCE_S = 3600.0  # then it is left to Azure, and taken up by the next teardown
 CONFLICT_PAUSES_S = (10.0, 20.0, 40.0, 60.0, 60.0)  # unscaled; an operation under way ends meanwhile
-_LASTING = {"ScopeLocked", "RequestDisallowedByPolicy", "DenyActionPolicyViolation"}  # waiting does not help
+_OF_POLICY = ("RequestDisallowedByPolicy", "DenyActionPolicyViolation")
+_LASTING = {"ScopeLocked", "AuthorizationFailed", *_OF_POLICY}  # waiting does not help
 
 
 def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None) -> bool:
@@ -60,6 +61,7 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
             clients,
             group,
             again=f"'diskbook teardown {run.name}'",
+            run=run.name,
             token=known.get(group) if resource.properties.provisioning_state == "Deleting" else None,
             begun=lambda token: _record_token(run, group, token),
             say=lambda text: _announce(run, text, say),
@@ -67,8 +69,8 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
     return True
 
 
-class ForeignLeftError(DiskbookError):
-    """A group still stands because it holds resources that are not the run's."""
+class LeftStandingError(DiskbookError):
+    """A resource group still stands, and what is in it may cost money."""
 
     exit_code = 3
 
@@ -85,7 +87,7 @@ def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
 
     Raises
     ------
-    ForeignLeftError
+    LeftStandingError
         If the group holds foreign resources. It still stands, and the message names them.
     """
     others = ownership.foreign(inventory.contents(clients, group), run)
@@ -94,7 +96,7 @@ def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
     say(f"deleting the resources of run {run} in {group} one by one: it holds others as well")
     left = removal.remove_own(clients, group, run)
     own = f"these of the run could not be deleted: {', '.join(left)}" if left else "the run's own are deleted"
-    raise ForeignLeftError(
+    raise LeftStandingError(
         f"resource group {group} still stands and may cost money. It holds "
         f"{ownership.foreign_text(others, run)}; {own}. To delete all of it: 'diskbook sweep --delete "
         f"--group {group} --with-foreign', or 'az group delete --name {group} --subscription "
@@ -107,6 +109,7 @@ def remove(
     group: str,
     *,
     again: str,
+    run: str = "",
     token: str | None = None,
     begun: Callable[[str], None] = lambda token: None,
     say: Say = lambda text: None,
@@ -119,6 +122,9 @@ def remove(
         What to delete.
     again
         Command that takes the deletion up again, for messages.
+    run
+        Whose resources go one by one where the deletion of the whole group is refused for good: by a lock on
+        one of them, a policy, a missing right.
     token
         Continuation token of a deletion under way.
     begun
@@ -128,7 +134,7 @@ def remove(
 
     Raises
     ------
-    DiskbookError
+    LeftStandingError
         When it is refused, fails twice, or takes longer than `PATIENCE_S`.
     """
     if token and _resumed(clients, group, token, again, say):
@@ -144,10 +150,14 @@ def remove(
             break
         except AzureError as error:
             if last or _code(error) in _LASTING or not _exists(clients, group):
-                raise DiskbookError(_refusal(clients, group, error, again)) from error
+                if run and _code(error) in _LASTING:
+                    say(f"resource group {group} cannot be deleted; deleting what is in it one by one")
+                    with contextlib.suppress(AzureError):  # why the group stands matters more
+                        removal.remove_own(clients, group, run)
+                raise LeftStandingError(_refusal(clients, group, error, again)) from error
     if _exists(clients, group):
         left = inventory.left_text(clients, group)
-        raise DiskbookError(
+        raise LeftStandingError(
             f"resource group {group} still exists after its deletion, with {left}; {again} tries again"
         )
 
@@ -170,7 +180,7 @@ def _wait(poller: Any, group: str, again: str, say: Say) -> None:
         poller.wait(1.0)
         now = time.monotonic()
         if now - began > PATIENCE_S:
-            raise DiskbookError(
+            raise LeftStandingError(
                 f"resource group {group} is still being deleted after {(now - began) / 60:.0f} min; it "
                 f"goes on without us: {again} waits for it"
             )

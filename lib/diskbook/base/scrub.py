@@ -1,7 +1,8 @@
-"""Take everything out of an exchange with an API that could name somebody or open something.
+"""Take out of an exchange with an API what could name somebody or open something, and leave public facts.
 
-What is not known to be harmless is replaced, not the other way round: a value stays only where its key says
-that it is one of Azure's own words, and it has the form of one. All else becomes a pseudonym.
+The field and the value decide. Lists that Azure gives everybody stay as they are but for ids and secrets, and
+so do releases of software. Anywhere else a value stays that is made of Azure's own words, numbers, sizes and
+times. Names of resources and people, ids, addresses and secrets become pseudonyms.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from diskbook.base import redact
+from diskbook.base import private_forms, redact
 from diskbook.base.pseudonyms import GUID, Pseudonyms, is_pseudonym
 
 _MOST_BYTES = 64 * 1024**2  # of a packed body; what is larger is replaced whole
@@ -29,7 +30,7 @@ _SECRET = re.compile(
 )
 """Keys of values that are secret, and of all that is within them."""
 _PROSE = re.compile(
-    r"message|(display)?(status|description)|localizedvalue|reason|question|title|label|words|text",
+    r"message|(display)?(status|description)|localizedvalue|reason|question|title|label|words|text|what|of|source",
     re.IGNORECASE,
 )
 _PLAIN = re.compile(
@@ -51,6 +52,14 @@ _PLAIN = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Keys of values that are Azure's words, or the workbook's."""
+_RELEASE = re.compile(r"kernel|image|toolversion|offer|publisher|sku|(exact)?version", re.IGNORECASE)
+"""Keys of what software is used, whose values may have any form but a private one."""
+_PRIVATE = re.compile(
+    r"name|id|.*(user|owner|principal|person|author|displayname|createdby|modifiedby|computername|address(es)?|guid"
+    r"|prefix(es)?|tag|identity|domain|host(name)?|title|path|contact|phone|mail)s?|etag",
+    re.IGNORECASE,
+)
+"""Keys of values that are private, whatever they are."""
 _PLAIN_PARENTS = re.compile(
     r"sku|capabilities|name|zonedetails|values|restrictions|metrics|costs|plan", re.IGNORECASE
 )
@@ -59,16 +68,19 @@ _PLAIN_VALUE = re.compile(
     r"[*]|#?[A-Za-z]{1,40}\d{0,3}( [A-Za-z]{1,20}){0,5}|[A-Z]{1,3}\d{1,3}[a-z]{0,4}(_[A-Z]\w{0,8})?(_v\d)?"
 )
 """A word, a few words, or the short name of a size such as DS1_v2."""
+_LONGEST_ACRONYM = 7  # letters
 _SHORT_SIZE = re.compile(r"[A-Z]{1,3}\d{1,3}(-\d{1,3})?[a-z]{0,5}(_[A-Z]\w{0,8})?(_v\d)?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?|P(T?\d+[DHMS])+")
 _NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,9}){0,2}%?")
 _WORD = re.compile(r"[A-Za-z]{1,40}")
 _HUMPS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_OF_WORDS = re.compile(r"W([ ,/()+._-]+W)*[).]?".replace("W", r"([A-Za-z]{2,40}\d{0,3}|[Vv]?\d{1,12})"))
 _LEAST_HUMP = 3.0  # letters, on the mean: "AttachDiskWhileBeingDetached" is words, "ZbQxKdLm" is not
 _SIZE = re.compile(r"(Standard|Premium|Basic|UltraSSD|StandardSSD|PremiumV2)_[A-Za-z]{1,6}[\w-]{0,30}")
 _FAMILY = re.compile(r"standard\w{1,24}Family", re.IGNORECASE)
+_TIER = re.compile(r"[EPS]\d{1,2}")  # of a disk
 _ACTION = re.compile(r"[A-Za-z]{2,30}:[A-Za-z]{2,30}|v\d(\.\d)?")  # metrics:getBatch; v1.0
-_TYPE = re.compile(r"Microsoft(\.[A-Za-z]{2,30})+(/[A-Za-z]{2,40})*")
+_TYPE = re.compile(r"[Mm]icrosoft(\.[A-Za-z]{2,30})+(/[A-Za-z]{2,40})*")
 _CODE = re.compile(
     r"(PowerState|ProvisioningState|OSState|ReplicationState)/[A-Za-z]{2,30}(/[A-Za-z]{2,30})?"
 )
@@ -76,7 +88,8 @@ _KEY = re.compile(r"[@$#]?[A-Za-z]{1,40}(_[A-Za-z]{1,40}){0,6}|@?odata\.[A-Za-z]
 _TAG = re.compile(r"diskbook(-[a-z]{2,20}){1,3}")
 _HEADER = re.compile(
     r"x-ms-[a-z-]{1,60}|x-diskbook-[a-z]{1,20}|(content|transfer|retry|accept|user|set|cache|api|azure)-[a-z]{1,20}"
-    r"(-[a-z]{1,20})?|authorization|etag|location|server|date|accept|connection|expires|pragma|vary|via",
+    r"(-[a-z]{1,20})?|authorization|etag|location|server|date|accept|connection|expires|pragma|vary|via"
+    r"|strict-transport-security|x-(cache|content-type-options|frame-options|azure-ref|msedge-ref)",
     re.IGNORECASE,
 )
 _TOKEN = re.compile(
@@ -84,6 +97,7 @@ _TOKEN = re.compile(
     r"|(?P<rest>.)",
     re.DOTALL,
 )
+_EMBEDDED = re.compile(r"\[\{.*\}\]|\{.*\}", re.DOTALL)
 _PHRASED = re.compile(r"[^\s,;:'\"<>(){}\[\]]*[^\s,;:'\"<>(){}\[\].!?]")
 _LONGEST_PHRASE = 4  # words
 _ADDRESS = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*://")
@@ -94,6 +108,8 @@ _HOSTS = re.compile(
     r"(management|prices)\.azure\.com|management\.(usgovcloudapi\.net|chinacloudapi\.cn)|graph\.microsoft\.com"
     r"|login\.microsoftonline\.com"
 )
+_PAGES = re.compile(r"aka\.ms|(learn|docs|go)\.microsoft\.com")
+"""Hosts of Microsoft's pages, which everybody can read."""
 _DOMAIN = re.compile(
     r"(?P<own>.+?)(?P<rest>(\.(blob|table|file|metrics))?\.((core\.windows|cloudapp\.azure)\.(net|com)"
     r"|monitor\.azure\.com|azure\.com|microsoft\.com))"
@@ -121,6 +137,9 @@ _HEADERS = {
     "api-supported-versions": re.compile(r"[\d, -]{1,200}(preview)?"),
     "connection": re.compile(r"[a-z-]{1,20}", re.IGNORECASE),
     "accept": re.compile(r"[a-z/*+., -]{1,60}"),
+    "strict-transport-security": re.compile(r"max-age=\d{1,10}(; includeSubDomains)?(; preload)?"),
+    "x-content-type-options": re.compile(r"nosniff"),
+    "x-cache": re.compile(r"[A-Z_]{1,30}"),
 }
 _COUNTS = re.compile(r"x-ms-(ratelimit-remaining|request-charge)[a-z-]*")
 _URL_HEADERS = frozenset({"location", "azure-asyncoperation", "operation-location"})
@@ -135,11 +154,17 @@ class Scrubber:
         The pseudonyms; they remember what was replaced.
     vocabulary
         Words that stay wherever they stand: regions, sizes, kinds of disks.
+    words
+        Words that Azure's own values are made of, such as "provisioning" and "succeeded". A value of nothing
+        else stays, unless its field is private.
     """
 
-    def __init__(self, names: Pseudonyms, vocabulary: Collection[str] = ()) -> None:
+    def __init__(
+        self, names: Pseudonyms, vocabulary: Collection[str] = (), words: Collection[str] = ()
+    ) -> None:
         self.names = names
         self._vocabulary = {word.casefold() for word in vocabulary}
+        self._words = {word.casefold() for word in words}
 
     # --- parts of an exchange
 
@@ -155,17 +180,20 @@ class Scrubber:
     def _header(self, name: str, value: str) -> str:
         if name in _URL_HEADERS:
             return self.url(value)
+        if name in ("user-agent", "server"):
+            return self._public(value, "header")
         pattern = _HEADERS.get(name) or (_HEADERS["content-length"] if _COUNTS.fullmatch(name) else None)
-        if pattern and pattern.fullmatch(value):
+        if pattern and pattern.fullmatch(value) and not self._tells(value):
             return self.names.without_known(value)
         return self._secret(value) if _SECRET.search(name) else self.names.give(value, name)
 
-    def body(self, content: bytes) -> Any:
+    def body(self, content: bytes, public: bool = False) -> Any:
         """Scrub a body: JSON, packed or not; anything else is replaced whole."""
         if not content:
             return None
+        scrub = self.catalogue if public else self.json
         with contextlib.suppress(OSError, EOFError, ValueError, RecursionError):
-            return self.json(json.loads(_unpacked(content).decode("utf-8-sig")))
+            return scrub(json.loads(_unpacked(content).decode("utf-8-sig")))
         return self.names.give(content.decode("latin-1"), "body")
 
     def url(self, text: str) -> str:
@@ -178,6 +206,8 @@ class Scrubber:
             port = f":{parts.port}" if parts.port else ""
         except ValueError:
             return self.names.give(text, "URL")
+        if parts.scheme and _PAGES.fullmatch(parts.netloc) and not private_forms.is_private(parts.path[1:]):
+            return self.names.without_known(f"{parts.scheme}://{parts.netloc}{parts.path}")
         host = f"{parts.scheme}://{self._host(parts.hostname or '')}{port}" if parts.scheme else ""
         query = "&".join(self._parameter(pair) for pair in parts.query.split("&") if pair)
         path = self._objects(parts.path) if "core.windows.net" in host else self._path(parts.path)
@@ -204,10 +234,34 @@ class Scrubber:
             self._leaf(value, key.casefold(), parent.casefold(), depth) if isinstance(value, str) else value
         )
 
+    def catalogue(self, value: Any, depth: int = 0) -> Any:
+        """Scrub a list that Azure gives everybody: all of it stays but what has a private form."""
+        if depth > _DEEPEST:
+            return self.names.give(json.dumps(value), "body")
+        if isinstance(value, Mapping):
+            return {
+                self._public(key, "name"): self.json(inner, key)
+                if _SECRET.search(key)
+                else self.catalogue(inner, depth + 1)
+                for key, inner in value.items()
+            }
+        if isinstance(value, list):
+            return [self.catalogue(inner, depth + 1) for inner in value]
+        return self._public(value, "value") if isinstance(value, str) else value
+
     # --- words
 
     def prose(self, text: str) -> str:
         """Scrub a sentence: words stay, and what is Azure's; names, ids, addresses, odd tokens do not."""
+        embedded = _EMBEDDED.search(text)  # such as the policies that refuse something
+        if embedded:
+            with contextlib.suppress(ValueError, RecursionError):
+                inner = json.dumps(self.json(json.loads(embedded[0])))
+                before, after = text[: embedded.start()], text[embedded.end() :]
+                return self._sentence(before) + inner + self._sentence(after)
+        return self._sentence(text)
+
+    def _sentence(self, text: str) -> str:
         text = self._without_phrases(self.names.without_known(redact.hide(text)))
         return _TOKEN.sub(self._token, text)
 
@@ -236,7 +290,8 @@ class Scrubber:
 
     def _quoted(self, word: str) -> str:
         """A quoted word: a name, unless it is Azure's."""
-        if self._is_azures(word):
+        capital = word[:1].isupper() and self._is_made_of_words(word) and not self._is_known(word)
+        if capital or self._is_azures(word):
             return word
         if word.startswith("/"):
             return self.url(word)
@@ -250,7 +305,9 @@ class Scrubber:
             return self.url(bare) + end
         if assigned and not self._is_azures(bare):
             return f"{self._word(assigned[1])}{bare[len(assigned[1])]}{self._quoted(assigned[2])}{end}"
-        if self._is_azures(bare) or (_is_word(bare) and not self._is_known(bare)):
+        if self._is_azures(bare) or (
+            (_is_word(bare) or self._is_made_of_words(bare)) and not self._is_known(bare)
+        ):
             return bare + end
         return self.names.give(bare, "message") + end
 
@@ -260,7 +317,7 @@ class Scrubber:
             return True
         if GUID.search(word) or self._is_known(word):
             return False
-        known = (_TIME, _NUMBER, _SIZE, _FAMILY, _TYPE)
+        known = (_TIME, _NUMBER, _SIZE, _FAMILY, _TYPE, _TIER)
         return any(pattern.fullmatch(word) for pattern in known) or not re.search(r"\w", word)
 
     def _is_known(self, word: str) -> bool:
@@ -279,13 +336,45 @@ class Scrubber:
             return self.url(value) if not re.search(r"\s", value) else self.prose(value)
         if _PROSE.fullmatch(key):
             return self.prose(value)
-        plain = _PLAIN.fullmatch(key.replace("_", "")) or (
-            key in ("name", "value") and _PLAIN_PARENTS.fullmatch(parent)
-        )
-        is_size = key == "size" and _SHORT_SIZE.fullmatch(value) and not self._is_known(value)
-        if is_size or self._is_azures(value) or (plain and self._is_plain(value)):
+        bare = key.replace("_", "")
+        azures = key in ("name", "value") and _PLAIN_PARENTS.fullmatch(parent)
+        if self._is_azures(value) or self._is_public_at(value, bare, bool(azures)):
             return self.names.without_known(value)
         return self.names.give(value, key or "tag")
+
+    def _is_public_at(self, value: str, key: str, azures: bool) -> bool:
+        """Whether a value is one of Azure's by its form, at a key that may have such values."""
+        if _RELEASE.fullmatch(key) and not (private_forms.is_private(value) or self._tells(value)):
+            return True
+        if (azures or _PLAIN.fullmatch(key)) and self._is_plain(value):
+            return True
+        if key == "size" and _SHORT_SIZE.fullmatch(value):
+            return not self._is_known(value)
+        may = azures or (key and not _PRIVATE.fullmatch(key))
+        return bool(may and self._is_made_of_words(value) and not self._is_known(value))
+
+    def _is_made_of_words(self, text: str) -> bool:
+        """Whether a text has only words that Azure's values are made of, and numbers."""
+        if not self._words or not _OF_WORDS.fullmatch(text) or private_forms.is_private(text):
+            return False
+        words = [word for word in re.split(r"[^A-Za-z]+", text) if word not in ("", "v", "V")]
+        humps = [hump.casefold() for word in words for hump in _HUMPS.findall(word)]
+        return all(map(_is_word, words)) and all(hump in self._words for hump in humps)
+
+    def _public(self, value: str, place: str) -> str:
+        """Scrub a value at a place that is public: it stays unless its form is private."""
+        if not value or is_pseudonym(value) or value.casefold() in self._vocabulary:
+            return value
+        if _ADDRESS.match(value) and not re.search(r"\s", value):
+            return self.url(value)
+        if private_forms.is_private(value) or self._tells(value):
+            return self.names.give(value, place)
+        return self.names.without_known(value)
+
+    def _tells(self, value: str) -> bool:
+        """Whether a value of Azure's, or a part of it, was replaced somewhere and is no word of Azure's."""
+        parts = [part for part in re.split(r"[^A-Za-z0-9]+", value) if part.casefold() not in self._words]
+        return self.names.is_known(value) or any(map(self._is_known, parts))
 
     def _is_plain(self, value: str) -> bool:
         """Whether a value at a key for Azure's words has the form of one: words, with numbers after them."""
@@ -373,6 +462,8 @@ def _is_word(text: str) -> bool:
         return True
     humps = _HUMPS.findall(text)
     if not _WORD.fullmatch(text) or sum(map(len, humps)) != len(text):
+        return False
+    if not text.isupper() and any(hump.isupper() and len(hump) > _LONGEST_ACRONYM for hump in humps):
         return False
     return len(humps) <= 2 or len(text) / len(humps) >= _LEAST_HUMP
 

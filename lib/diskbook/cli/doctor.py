@@ -39,7 +39,8 @@ def doctor(scenario: str, cloud: str | None, settings: tuple[str, ...], **option
             f"--cloud {cloud}: doctor looks at azure, or at this machine; 'diskbook plan SCENARIO --cloud "
             "inventory' looks at hosts of your own"
         )
-    chosen = load.load(scenario, options["preset"], dict(setting(text) for text in settings))
+    overrides = dict(setting(text) for text in settings)
+    chosen = load.load(scenario, options["preset"], overrides, asks_azure=cloud == "azure")
     if cloud == "azure":
         asked = doctor_cloud.Asked(
             options["subscription"], options["ssh_source"], options["max_cost_usd"], options["expires"]

@@ -43,7 +43,7 @@ expires = click.option(
     type=float,
     metavar="HOURS",
     callback=_hours,
-    help="Machines shut themselves down after that; by default 12.",
+    help="Have machines shut down after that, 1 to 72; by default 12.",
 )
 
 

@@ -358,6 +358,12 @@ def _usd(usd: float | None) -> str:
 
 
 def _limit(estimate: Estimate, limit: float | None) -> str:
+    if estimate.unpriced:
+        stops = "" if limit is None else ": the run would stop before anything is created"
+        named = "a limit" if limit is None else f"the limit of {limit:g} USD"
+        return (
+            f"without a price of {'; '.join(estimate.unpriced)} nobody can tell whether {named} holds{stops}"
+        )
     weighed = estimate.usd * MARGIN
     margin = f"{weighed:.2f} USD (expected and {100 * (MARGIN - 1):.0f} %)"
     if limit is None:

@@ -45,7 +45,9 @@ _REACH = (
     "let this machine out to it (port 443; HTTPS_PROXY names a proxy, REQUESTS_CA_BUNDLE the certificates of "
     "one that looks into TLS)"
 )
-_OF_SUBSCRIPTION = ("role", "providers", "sizes and disks", "quota", "images")
+_OF_SUBSCRIPTION = ("role", "providers", "sizes and disks", "quota", "images", "stays behind")
+WATCHER_GROUP = "NetworkWatcherRG"
+"""Where Azure enables Network Watcher by itself (learn.microsoft.com/azure/network-watcher)."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,8 @@ def _of_subscription(clients: Clients, scenario: Scenario, today: date) -> list[
     rows = [look(name, ask) for name, ask in asked.items()]
     known = rows[-1].state == State.OK or bool(problems)
     rows += [look("quota", quota)] if known else not_asked(("quota",), "the lists of the region did not come")
-    return [*rows, look("images", lambda: _images(clients, scenario))]
+    rows.append(look("images", lambda: _images(clients, scenario)))
+    return [*rows, look("stays behind", lambda: _stays_behind(clients, scenario))]
 
 
 def _is_quota(problem: str) -> bool:
@@ -206,6 +209,16 @@ def _images(clients: Clients, scenario: Scenario) -> str:
     names = sorted(images.needed(scenario, traits))
     versions = [f"{name} {images.latest(clients, scenario.region, name)}" for name in names]
     return ", ".join(versions)
+
+
+def _stays_behind(clients: Clients, scenario: Scenario) -> str:
+    """Say what Azure and its SDK make outside of a run's groups, which no teardown deletes."""
+    registered = "a provider that the SDK registers at a run's first request stays registered"
+    if scenario.network.is_private:
+        return registered
+    is_there = clients.resource.resource_groups.check_existence(WATCHER_GROUP)
+    made = "is there already" if is_there else "is made by Azure with the first network of a region"
+    return f"resource group {WATCHER_GROUP} {made}; it costs nothing and no teardown deletes it; {registered}"
 
 
 # Money

@@ -236,6 +236,24 @@ class Network:
     existing: Annotated[bool, Field(strict=True)] = False
 
 
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True)
+class Schedules:
+    """What Azure's auto-shutdown does where no documentation says it.
+
+    Attributes
+    ----------
+    stopped_machine
+        What becomes of a machine that is already stopped from inside: "left" (stopped and billed) or
+        "deallocated".
+    least_ahead_min
+        A schedule that is set less ahead first runs on the next day.
+    """
+
+    stopped_machine: Literal["left", "deallocated"] = "left"
+    least_ahead_min: Level = 30.0
+
+
 @dataclass(frozen=True)
 class Profile:
     """A checked profile.
@@ -255,6 +273,7 @@ class Profile:
     disks: Mapping[str, Single] = field(default_factory=dict)
     attach: Attach = field(default_factory=Attach)
     network: Network = field(default_factory=Network)
+    schedules: Schedules = field(default_factory=Schedules)
     delays_s: Mapping[str, float] = field(default_factory=dict)
     home_zone: str | None = None
     metrics_grain_s: int = 60
@@ -326,6 +345,7 @@ class _Document(BaseModel):
     zones: _Zones = _Zones()
     attach: Attach = Attach()
     network: Network = Network()
+    schedules: Schedules = Schedules()
 
 
 def _candidates(site: str, sku: str, option: str, zone_relation: str, op: str) -> Iterator[LatencyKey]:
@@ -423,6 +443,7 @@ def parse_profile(document: Mapping[str, Any], name: str, where: str) -> Profile
         disks=checked.disks,
         attach=checked.attach,
         network=checked.network,
+        schedules=checked.schedules,
         delays_s=checked.control_plane.delays_s,
         home_zone=None if home == "seed" else home,
         metrics_grain_s=checked.metrics_grain_s,

@@ -143,6 +143,7 @@ def _control_plane(
         faults=tuple(config["faults"]),
         public_addresses=profile.network.public_addresses,
         metrics_grain_s=profile.metrics_grain_s,
+        schedules=profile.schedules,
     )
     address, port = listener.getsockname()
     ca, certificate, key = _certificates(folder / "tls", address)

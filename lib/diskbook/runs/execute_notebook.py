@@ -35,7 +35,7 @@ USER_ERRORS = (
     "AgainError",
     "EngineLostError",
     "BrokenStageError",
-    "ForeignLeftError",
+    "LeftStandingError",
     "NotAsStoredError",
 )
 """DiskbookError and all of its kind: of what a cell raised papermill knows the name alone."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from azure.core.exceptions import AzureError
+
 from diskbook.azure import expiry
 from diskbook.base.errors import DiskbookError
 from diskbook.cloud import connect
@@ -82,6 +84,37 @@ def _records() -> Iterator[Leftover]:
             yield Leftover(
                 f"key and open record of run {run.name}, which was killed", True, partial(_close, run)
             )
+
+
+def unclosed(cloud: str | None = None) -> Iterator[Leftover]:
+    """Find runs whose groups are gone, deleted by a process that was killed or by somebody else.
+
+    Their manifest says that the groups stand, and their key is there. What cannot be asked is left alone.
+
+    Parameters
+    ----------
+    cloud
+        "azure" or "emulator"; by default both.
+    """
+    for run in local_runs():
+        groups = run.manifest["resource_groups"]
+        here = cloud in (None, run.manifest["cloud"]) and groups and not session.is_worked_on(run)
+        if here and _is_unclosed(run):
+            yield Leftover(
+                f"key and open record of run {run.name}, whose resource groups are gone",
+                True,
+                partial(_close, run),
+            )
+
+
+def _is_unclosed(run: Run) -> bool:
+    stand = [row["name"] for row in run.manifest["resource_groups"] if not row["deleted_utc"]]
+    if not stand:
+        return (run.folder / "keys").exists()
+    with contextlib.suppress(DiskbookError, AzureError):
+        groups = connect.clients_of(run, record=False).resource.resource_groups
+        return not any(groups.check_existence(name) for name in stand)
+    return False
 
 
 def _own_places() -> Iterator[Leftover]:

@@ -81,7 +81,10 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
 
 
 def _tear_down(run: Run, failure: BaseException | None) -> None:
-    """Tear down whatever happened; where that fails after a failure, say both."""
+    """Tear down whatever happened; where that fails after a failure, say both.
+
+    What was analysed gets its report all the same. The exit status is the teardown's: 3 where a group stands.
+    """
     try:
         with stage.deaf():
             stages.teardown(run)
@@ -91,7 +94,13 @@ def _tear_down(run: Run, failure: BaseException | None) -> None:
         first: object = failure
         if isinstance(failure, Stopped):  # whose own words are that nothing is left standing
             first = f"stopped by {signal.Signals(failure.number).name}"
-        raise DiskbookError(f"{first}; and the teardown failed: {left}") from failure
+        is_told = str(left) in str(first)  # the stage 4-teardown has failed by the same
+        both = DiskbookError(str(first) if is_told else f"{first}; and the teardown failed: {left}")
+        both.exit_code = left.exit_code
+        if (run.folder / "comparisons.csv").is_file():
+            with contextlib.suppress(DiskbookError):  # what stands matters more
+                outcome.of(run)
+        raise both from failure
 
 
 def _count_trials(run: Run) -> tuple[int, int]:

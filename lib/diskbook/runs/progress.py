@@ -36,6 +36,7 @@ class Progress:
         self._trials = trials
         self._done = done
         self._bar: tqdm[Any] | None = None
+        self._told_expiry = ""
 
     def say(self, text: str) -> None:
         """Print a line, above the bar where there is one."""
@@ -71,6 +72,7 @@ class Progress:
             "overwrite": self._prefill,
             "deletion": self._deletion,
             "expiry": self._expiry,
+            "expired": self._expired,
             "notice": self._notice,
             "recovery": self._recovery,
             "step": self._step,
@@ -135,8 +137,14 @@ class Progress:
             self.say(f"  step {where}: {event['seconds']:.1f} s")
 
     def _expiry(self, event: dict[str, Any]) -> None:
-        if event["note"]:
-            self.say(f"  {event['machine']} expires {event['expires_utc']}: {event['note']}")
+        told = f"expires {event['expires_utc']}: {event['note']}"
+        if event["note"] and told != self._told_expiry:  # mostly the same for all machines of a run
+            self.say(f"  {event['machine']} {told}")
+            self._told_expiry = told
+
+    def _expired(self, event: dict[str, Any]) -> None:
+        bill = "still billed" if event["billed"] else "no longer billed"
+        self.say(f"  {event['machine']} has expired and was found {event['power']}, {bill}")
 
     def _deletion(self, event: dict[str, Any]) -> None:
         self.say(f"  {event['text']}")

@@ -201,6 +201,7 @@ def _drop_unreachable(run: Run, clients: Clients) -> None:
 
 
 def _delete_group(run: Run, clients: Clients, group: str, say: deletion.Say | None) -> None:
+    expiry.note_found(clients, run, group)
     deletion.delete_group(clients, run, group, say)
     _mark_deleted(run, [group])
 
@@ -354,6 +355,7 @@ def _drop_failed(run: Run, clients: Clients, origin: int) -> None:
     row = [row for row in run.manifest["replicates"] if row["origin"] == origin][-1:]
     try:
         for made in row:
+            expiry.note_found(clients, run, made["resource_group"])
             removal.remove_replicate(clients, run, made["resource_group"], made["replicate"])
     except (AzureError, DiskbookError) as error:
         _tell_left(run, clients, f"the failed replicate {origin}", error)

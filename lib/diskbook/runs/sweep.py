@@ -116,7 +116,7 @@ def _all(cloud: str | None, emulator: str | None) -> SweepReport:
         return SweepReport([_emulator(emulator)], [], [])
     azure, notes = ([], []) if cloud == "emulator" else _azure(must=cloud == "azure")
     if cloud == "azure":
-        return SweepReport(azure, [], notes)
+        return SweepReport(azure, list(leftovers.unclosed(cloud)), notes)
     rows = lifecycle.status()
     emulators = [_emulator(row.name) for row in rows if row.state == "running"]
     notes += [
@@ -125,7 +125,7 @@ def _all(cloud: str | None, emulator: str | None) -> SweepReport:
         if row.state == "kept"
     ]
     notes += leftovers.refused_runs()
-    return SweepReport([*azure, *emulators], leftovers.find(), notes)
+    return SweepReport([*azure, *emulators], [*leftovers.find(), *leftovers.unclosed(cloud)], notes)
 
 
 def _azure(must: bool) -> tuple[list[Place], list[str]]:
@@ -243,5 +243,5 @@ def _remove_group(clients: Clients, listed: Group, say: Say) -> None:
     # Also what no run here has on record, or what a run hangs on to beyond its expiry.
     if inventory.find_group(clients, name) is not None:
         teardown.spare_foreign(clients, name, now.label.run, say)
-        teardown.remove(clients, name, again="'diskbook sweep --delete'", say=say)
+        teardown.remove(clients, name, again="'diskbook sweep --delete'", run=now.label.run, say=say)
     say(f"resource group {name} is gone")

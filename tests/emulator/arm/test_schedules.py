@@ -12,6 +12,7 @@ import yaml
 
 from diskbook.azure import expiry
 from diskbook.emulator.arm import schedules
+from diskbook.emulator.profile import Schedules
 from support.arm_plane import LOCATION, World, refused, world
 from support.emulated import soon
 
@@ -121,14 +122,43 @@ def test_a_machines_own_timer_stops_it_without_ending_its_bill(tmp_path: Path) -
         ahead(plane, 29.9)
         schedules.act(plane.app.state.plane)
         assert power(plane, group, "vm") == "PowerState/running"
-        ahead(plane, 30.1)
+        ahead(plane, 30.2)
         assert soon(lambda: power(plane, group, "vm") == "PowerState/stopped")
         # the timer is persistent: a machine started beyond its time is stopped again
         plane.compute.virtual_machines.begin_start(group, "vm").result()
         assert soon(lambda: power(plane, group, "vm") == "PowerState/stopped")
 
 
+@pytest.mark.parametrize(("reading", "power_state"), [("left", "stopped"), ("deallocated", "deallocated")])
+def test_a_machine_that_is_stopped_already_meets_either_reading(
+    tmp_path: Path, reading: Any, power_state: str
+) -> None:
+    with world(tmp_path, schedules=Schedules(stopped_machine=reading)) as plane:
+        vm = plane.vm(plane.group("either"), "vm")
+        put(plane, vm, f"{datetime.now(UTC) + timedelta(hours=5):%H%M}")
+        plane.compute.virtual_machines.begin_power_off("either", "vm").result()
+        ahead(plane, 5)
+        schedules.act(plane.app.state.plane)
+        assert soon(lambda: power(plane, "either", "vm") == f"PowerState/{power_state}")
+
+
+@pytest.mark.parametrize(("least_min", "days"), [(0, 0), (30, 1)])
+def test_a_schedule_set_shortly_ahead_may_first_run_a_day_later(
+    tmp_path: Path, least_min: float, days: int
+) -> None:
+    with world(tmp_path, schedules=Schedules(least_ahead_min=least_min)) as plane:
+        vm = plane.vm(plane.group("shortly"), "vm")
+        time = datetime.now(UTC) + timedelta(minutes=20)
+        put(plane, vm, f"{time:%H%M}")
+        (made,) = plane.app.state.plane.store.of_type(schedules.KIND)
+        ahead_of = datetime.fromisoformat(made.hidden["next_utc"]) - time
+        assert ahead_of.days in (days - 1, days) and abs(ahead_of - timedelta(days=days)) < timedelta(
+            minutes=1
+        )
+
+
 def test_the_clock_goes_ahead_only(plane: World) -> None:
     assert plane.raw("GET", "/diskbook/clock").json()["ahead_s"] == 0
     for wrong in (-1, "soon", None, True):
         assert plane.raw("PUT", "/diskbook/clock", json={"ahead_s": wrong}).status_code == 400
+        assert plane.raw("PUT", "/diskbook/clock", json={"ahead_s": 0, "rate": wrong}).status_code == 400

@@ -31,6 +31,7 @@ def test_the_table_has_what_it_promises(capsys: pytest.CaptureFixture[str]) -> N
         "tool",
         "disk full",
         "volumes",
+        "left standing",
         "own hosts",
         "kill -9",
         "signal",

@@ -48,11 +48,24 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Clock:
+    """A clock that was `ahead_s` ahead of the computer's when it was set, and goes `rate` times as fast."""
+
+    ahead_s: float = 0.0
+    rate: float = 1.0
+    set_at: datetime = datetime(2000, 1, 1, tzinfo=UTC)
+
+    def time(self, now: datetime) -> datetime:
+        """What it shows when the computer's clock shows `now`."""
+        return self.set_at + (now - self.set_at) * self.rate + timedelta(seconds=self.ahead_s)
+
+
 @dataclass
 class ControlPlane:
     """Everything a handler may need.
 
-    `clock_ahead_s` moves the clock of schedules and retirements, `closing` are ends of what runs beside the
+    `clock` is that of schedules and retirements, `closing` are ends of what runs beside the
     handlers.
     """
 
@@ -61,13 +74,13 @@ class ControlPlane:
     store: Store
     faults: Faults
     operations: Operations
-    clock_ahead_s: float = 0.0
+    clock: Clock = field(default_factory=Clock)
     closing: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def today(self) -> date:
         """The day by the moved clock; sizes retire."""
-        return (datetime.now(UTC) + timedelta(seconds=self.clock_ahead_s)).date()
+        return self.clock.time(datetime.now(UTC)).date()
 
     def close(self) -> None:
         """Let running operations end without their waiting, then close the state."""

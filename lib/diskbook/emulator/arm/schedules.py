@@ -1,7 +1,8 @@
 """Machines that shut down at a time: Azure's auto-shutdown, and the timer that cloud-init sets in a machine.
 
 Azure's (`Microsoft.DevTestLab/schedules`) deallocates the machine; the machine's own leaves it stopped, which
-Azure goes on billing. The times are the computer's, moved ahead by what was put to `/diskbook/clock`.
+Azure goes on billing. What no documentation says is played as the profile has it (`[schedules]`). The times
+are the computer's, moved ahead or made faster by what was put to `/diskbook/clock`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 import re
 import threading
 from datetime import UTC, datetime, timedelta
+from typing import TypeGuard
 
 from diskbook.emulator import cloudinit
 from diskbook.emulator.arm import power
@@ -17,13 +19,14 @@ from diskbook.emulator.arm.cleanup import VM, running
 from diskbook.emulator.arm.errors import ArmError, bad_request
 from diskbook.emulator.arm.ids import key, name_of
 from diskbook.emulator.arm.operations import Work
-from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
+from diskbook.emulator.arm.plane import Call, Clock, ControlPlane, Reply
 from diskbook.emulator.arm.state import Resource, shown
 
 log = logging.getLogger(__name__)
 KIND = "Microsoft.DevTestLab/schedules"
 GUEST = "guest-shutdown"  # an operation of the machine itself, not of Azure
 TICK_S = 0.2
+FASTEST = 3600  # times as fast as the computer's clock
 _TIME = re.compile(r"([01]\d|2[0-3]):?([0-5]\d)")
 
 
@@ -34,6 +37,7 @@ def put(plane: ControlPlane, call: Call) -> Reply:
     wished = dict(call.body.get("properties") or {})
     target = _checked(plane, name, wished)
     existing = plane.store.get(plane.resource_id(call.group, KIND, name))
+    ahead = timedelta(minutes=plane.settings.schedules.least_ahead_min)
     schedule = Resource(
         {
             "id": plane.resource_id(call.group, KIND, name),
@@ -43,7 +47,7 @@ def put(plane: ControlPlane, call: Call) -> Reply:
             "tags": dict(call.body.get("tags") or {}),
             "properties": {**wished, "provisioningState": "Succeeded", "targetResourceId": target.id},
         },
-        {"next_utc": _first(str(wished["dailyRecurrence"]["time"]), now(plane)).isoformat()},
+        {"next_utc": _first(str(wished["dailyRecurrence"]["time"]), now(plane) + ahead).isoformat()},
     )
     return Reply(200 if existing else 201, shown(plane.store.save(schedule)))
 
@@ -64,18 +68,27 @@ def delete(plane: ControlPlane, call: Call) -> Reply:
 
 
 def clock(plane: ControlPlane, call: Call) -> Reply:
-    """Show how far the clock of schedules is ahead, or move it: ``{"ahead_s": 43200}``."""
+    """Show how far the clock of schedules is ahead, or set it: ``{"ahead_s": 43200, "rate": 360}``.
+
+    From then on it goes `rate` times as fast as the computer's, at its own rate where that is left out.
+    """
     if call.method == "PUT":
-        ahead_s = call.body.get("ahead_s")
-        if not isinstance(ahead_s, int | float) or isinstance(ahead_s, bool) or ahead_s < 0:
-            raise bad_request("a clock is set by {'ahead_s': seconds}, 0 or more", "InvalidClock")
-        plane.clock_ahead_s = float(ahead_s)
-    return Reply(200, {"ahead_s": plane.clock_ahead_s, "now_utc": now(plane).isoformat()})
+        ahead_s, rate = call.body.get("ahead_s"), call.body.get("rate", 1)
+        if not (_is_number(ahead_s) and ahead_s >= 0 and _is_number(rate) and 1 <= rate <= FASTEST):
+            message = f"a clock is set by {{'ahead_s': seconds, 'rate': times}}, 0 or more and 1 to {FASTEST}"
+            raise bad_request(message, "InvalidClock")
+        plane.clock = Clock(float(ahead_s), float(rate), datetime.now(UTC))
+    clock = {"ahead_s": plane.clock.ahead_s, "rate": plane.clock.rate}
+    return Reply(200, {**clock, "now_utc": now(plane).isoformat()})
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def now(plane: ControlPlane) -> datetime:
     """Return the time that schedules go by."""
-    return datetime.now(UTC) + timedelta(seconds=plane.clock_ahead_s)
+    return plane.clock.time(datetime.now(UTC))
 
 
 def _checked(plane: ControlPlane, name: str, wished: dict[str, object]) -> Resource:
@@ -153,7 +166,8 @@ def _deallocate(plane: ControlPlane, schedule: Resource, moment: datetime) -> No
     vm = plane.store.get(str(schedule.properties["targetResourceId"]))
     if vm is None or schedule.properties.get("status") != "Enabled":
         return
-    if vm.properties["provisioningState"] != "Deleting" and vm.hidden.get("power") != "deallocated":
+    left = {"deallocated"} | ({"stopped"} if plane.settings.schedules.stopped_machine == "left" else set())
+    if vm.properties["provisioningState"] != "Deleting" and vm.hidden.get("power") not in left:
         plane.operations.start("vm-deallocate", vm.id, power.work(plane, vm, "deallocate"))
 
 

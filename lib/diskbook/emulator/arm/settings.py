@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from diskbook.emulator.profile import Schedules
 from diskbook.emulator.types import Json
 from diskbook.reference.delays import DELAYS_S
 
@@ -31,7 +32,8 @@ class Settings:
     have, `role` is the account's (`access.ROLES`), `unregistered` are namespaces of providers that the
     subscription has not registered, `metrics_grain_s` is a grain of metrics that is served beside Azure's
     own, `seed` draws its mapping of logical to physical zones, `faults` are as in `faults.py`. With
-    `public_addresses` "refused" Azure Policy denies them (`company.py`).
+    `public_addresses` "refused" Azure Policy denies them (`company.py`). `schedules` is what
+    auto-shutdown does.
     """
 
     subscription_id: str
@@ -48,6 +50,7 @@ class Settings:
     unregistered: tuple[str, ...] = ()
     public_addresses: str = "allowed"
     metrics_grain_s: int = 60
+    schedules: Schedules = field(default_factory=Schedules)
 
     def delay_s(self, kind: str) -> float:
         """Azure's time for an operation of this kind, in unscaled seconds."""

@@ -7,10 +7,12 @@ import hashlib
 import os
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
 
+from diskbook.azure.teardown import LeftStandingError
 from diskbook.cloud import connect
 from diskbook.emulator import lifecycle
 from diskbook.emulator.types import Json
@@ -53,6 +55,18 @@ def groups(scene: Scene) -> list[str]:
         return []
     groups = connect.emulator_clients(EMULATOR).resource.resource_groups
     return [group.name for group in groups.list()]
+
+
+def other_than(scene: Scene, names: Sequence[str], status: int, sentence: str) -> list[str]:
+    """Compare what stands in the run's group, and what was said of it, with what must stand."""
+    resources = connect.emulator_clients(EMULATOR).resource.resources
+    standing = sorted(row.name for group in groups(scene) for row in resources.list_by_resource_group(group))
+    wrong = [f"{standing} stand, not {list(names)}"] if standing != sorted(names) else []
+    if status != LeftStandingError.exit_code or not all(
+        text in sentence for text in (*names, "--with-foreign", "az group delete")
+    ):
+        wrong.append(f"it ended with {status} and said: {sentence}")
+    return wrong
 
 
 def _processes(scene: Scene) -> list[str]:

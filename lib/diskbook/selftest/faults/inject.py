@@ -6,10 +6,13 @@ import contextlib
 import os
 import signal
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
+from azure.core.rest import HttpRequest
 
+from diskbook.azure import expiry
 from diskbook.azure.attach import group_and_name
 from diskbook.cloud import connect
 from diskbook.emulator import lifecycle
@@ -18,6 +21,8 @@ from diskbook.selftest.faults.aftermath import groups
 from diskbook.selftest.faults.moments import Moment, Trial, creating, hold, kernel, release
 from diskbook.selftest.faults.play import Act
 from diskbook.selftest.faults.scene import EMULATOR, PLAYED, NotStruck, Scene, line_of
+
+FOREIGN = "payroll"  # the name of a disk that is not the run's
 
 # --- processes
 
@@ -215,6 +220,58 @@ def power(action: str, moment: Trial, refuse_start: Json | None = None) -> Act:
             match = {"method": "POST", "path_regex": "/start$"}
             lifecycle.plant(scene.emulator, [{"match": match, "times": 0, "action": refuse_start}])
         getattr(machines, f"begin_{action}")(*place).result()
+
+    return act
+
+
+def foreign_disk(moment: Trial) -> Act:
+    """Put a disk that is not the run's into its group, as a policy or a colleague may."""
+
+    def act(scene: Scene) -> None:
+        hold_up = hold(scene, moment(scene))
+        (group,) = groups(scene)
+        body = {"location": scene.run.scenario.region, "sku": {"name": "Premium_LRS"}}
+        body["properties"] = {"creationData": {"createOption": "Empty"}, "diskSizeGB": 64}
+        disks = connect.emulator_clients(EMULATOR).compute.disks
+        disks.begin_create_or_update(group, FOREIGN, body).result()
+        release(hold_up)
+
+    return act
+
+
+def take_back_foreign(scene: Scene) -> None:
+    """Delete the foreign disk, as its owner does, and tear down what it has kept."""
+    (group,) = groups(scene)
+    connect.emulator_clients(EMULATOR).compute.disks.begin_delete(group, FOREIGN).result()
+    scene.diskbook("teardown", scene.run.name)
+
+
+def expire(moment: Trial) -> Act:
+    """Let the time pass at which the machines expire, and twenty minutes more."""
+
+    def act(scene: Scene) -> None:
+        held = hold(scene, moment(scene))
+        past = (datetime.now(UTC) - timedelta(seconds=1)).isoformat("T", "seconds")
+        rows = scene.run.manifest["resource_groups"]
+        scene.run.update_manifest(resource_groups=[{**row, "expires_utc": past} for row in rows])
+        _set_clock((expiry.DEFAULT_H * 60 + 20) * 60)
+        scene.until(lambda: not any(map(psutil.Process.is_running, held)), "the machines were shut down")
+
+    return act
+
+
+def _set_clock(ahead_s: float) -> None:
+    request = HttpRequest("PUT", "/diskbook/clock", json={"ahead_s": ahead_s})
+    connect.emulator_clients(EMULATOR).resource.send_request(request).raise_for_status()
+
+
+def found(power: str) -> Act:
+    """Check in which power state the ledger says that expired machines were; then set the clock right."""
+
+    def act(scene: Scene) -> None:
+        if not scene.events("expired", power=power, billed=power != "deallocated"):
+            raise NotStruck(f"no machine was found {power}")
+        _set_clock(0)
 
     return act
 

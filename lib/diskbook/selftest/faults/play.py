@@ -41,6 +41,8 @@ class Fault:
         swept or the run goes on.
     away
         A host of one's own is away when the run stops: what stands there is said, and goes when it is back.
+    stands
+        Names of resources that the run must leave in its group, and nothing else: its exit status is 3.
     root
         It can only be played by a user who may mount.
     azurite
@@ -61,6 +63,7 @@ class Fault:
     proof: str = ""
     cut: bool = False
     away: bool = False
+    stands: tuple[str, ...] = ()
     root: bool = False
     azurite: bool = False
     scenario: Path = SCENARIO
@@ -114,7 +117,10 @@ def _play(fault: Fault, place: Scene, row: Row) -> None:
     else:
         row.ending = "stopped, resumed"
         before = place.run.ledger()
-        _check_stop(fault, place, row)
+        if fault.stands:
+            row.wrong += aftermath.other_than(place, fault.stands, status, row.sentence)
+        else:
+            _check_stop(fault, place, row)
         if fault.planted:
             lifecycle.plant(place.emulator, [])
         if fault.mend:

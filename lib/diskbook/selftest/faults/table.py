@@ -184,6 +184,23 @@ _SSH_AND_MACHINES = (
     ),
 )  # fmt: skip
 
+_LEFT_STANDING = (
+    Fault(
+        "foreign-disk", "left standing", "somebody's disk in the run's group; its owner deletes it", TEARDOWN,
+        inject=inject.foreign_disk(measuring), mend=inject.take_back_foreign, stands=(inject.FOREIGN,),
+        proof="stop",
+    ),
+    Fault(
+        "expired", "left standing", "machines expire during a trial: Azure deallocates them", BENCHMARK,
+        inject=inject.expire(measuring), mend=inject.found("deallocated"), proof="stop",
+    ),
+    Fault(
+        "expired-without-schedule", "left standing", "the same, no right to write schedules", BENCHMARK,
+        planted=request("PUT", "/schedules/", refusal("AuthorizationFailed", "No right.", 403), times=0),
+        inject=inject.expire(measuring), mend=inject.found("stopped"), proof="stop",
+    ),
+)  # fmt: skip
+
 _TOOLS_AND_DISKS = (
     Fault(
         "fio-fails", "tool", "fio ends with an error", BENCHMARK,
@@ -384,6 +401,7 @@ _STORE = (
 FAULTS = (
     *_CONTROL_PLANE,
     *_SSH_AND_MACHINES,
+    *_LEFT_STANDING,
     *_TOOLS_AND_DISKS,
     *_VOLUMES,
     *_OWN_HOSTS,

@@ -20,6 +20,8 @@ from diskbook.azure import (
 )
 from diskbook.azure.clients import Clients
 from diskbook.azure.operation import operation
+from diskbook.base.errors import DiskbookError
+from diskbook.machines.ssh import UnreachableError
 from diskbook.machines.windows_setup import EXTENSION
 from diskbook.scenario.model import PUBLIC, Disk, Machine, Network
 from diskbook.store.run import Run
@@ -199,7 +201,11 @@ class Maker:
 
     def inspect(self, spec: Machine, machines: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
         """Complete a machine's entry of the manifest by what only the machine can tell."""
-        return {**machines[spec.name], **inspect.inspect_machine(self.run.folder, spec, machines)}
+        try:
+            return {**machines[spec.name], **inspect.inspect_machine(self.run.folder, spec, machines)}
+        except UnreachableError as error:
+            source, private_way = self.clients.cloud.ssh_source, self.asked_network.is_private
+            raise DiskbookError(f"{error}. {inspect.advice(error, source, private=private_way)}") from error
 
     def disk(self, name: str, spec: Disk) -> dict[str, Any]:
         """Create a disk and read it back; return its entry of the manifest."""

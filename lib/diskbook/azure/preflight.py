@@ -287,10 +287,16 @@ def _quotas(scenario: Scenario, here: Region, replicates: int) -> Iterator[str]:
     for quota, need in quota_rows(scenario, here, replicates):
         if need <= quota.free:
             continue
-        what = "public addresses" if quota.name in ADDRESSES else f"vCPUs ({quota.name})"
+        public = quota.name in ADDRESSES
+        what = "public addresses" if public else f"vCPUs ({quota.name})"
         fit = quota.free // (need // replicates)
         fewer = f"set design.replicates to {fit}, " if 0 < fit < replicates else ""
+        remedy = (
+            "delete addresses that are not needed, use a private network (network.kind), or another region"
+            if public
+            else "take smaller sizes, another family or another region"
+        )
         yield (
             f"quota: the run needs {need} {what} in {here.name} at a time and {quota.free} of {quota.limit} "
-            f"are free; {fewer}take smaller sizes, another region, or ask for {quota.used + need}"
+            f"are free; {fewer}{remedy}, or ask for {quota.used + need} (portal, Quotas)"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -39,6 +40,7 @@ from diskbook.scenario.model import Scenario
 from diskbook.tables.vocabulary import Provenance
 
 TIMEOUT_S = 5
+SSH_PORT = 22
 AUTHORITY = "https://login.microsoftonline.com"
 _BY_MACHINE = ("IDENTITY_ENDPOINT", "MSI_ENDPOINT")  # where a managed identity signs in instead
 _REACH = (
@@ -56,6 +58,7 @@ class Asked:
     ssh_source: str | None = None
     max_cost_usd: float | None = None
     expires_h: float | None = None
+    try_ssh: str | None = None
 
 
 def checks(scenario: Scenario, asked: Asked, today: date) -> list[Check]:
@@ -64,6 +67,8 @@ def checks(scenario: Scenario, asked: Asked, today: date) -> list[Check]:
         look("folder of runs", runs_folder),
         look("SSH source", lambda: ssh_source.find(asked.ssh_source)),
     ]
+    if (host := asked.try_ssh) is not None:
+        rows.append(look("way to port 22", lambda: _try_ssh(host)))
     named, clients = _named(asked.subscription)
     if clients is None:
         rest = not_asked(("Resource Manager", "sign-in", *_OF_SUBSCRIPTION), "no subscription to ask")
@@ -124,6 +129,18 @@ def _reach(url: str, clients: Clients) -> str:
         except AzureError as error:
             raise DiskbookError(f"{url} cannot be reached ({refusals.message(error)}): {_REACH}") from error
     return f"{url} answers (HTTP {status})"
+
+
+def _try_ssh(host: str) -> str:
+    """Open a connection to a host's port 22, where machines of a run listen, and close it unused."""
+    try:
+        socket.create_connection((host, SSH_PORT), TIMEOUT_S).close()
+    except OSError as error:
+        raise DiskbookError(
+            f"{host}, port 22, cannot be reached ({error}): if it is up, let this machine out to port 22, "
+            "run from another network, or use an existing network (network.kind=private) with a Bastion"
+        ) from error
+    return f"{host} takes connections at port 22"
 
 
 def _signed(clients: Clients, scenario: Scenario) -> tuple[Check, Cloud]:

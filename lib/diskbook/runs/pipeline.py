@@ -12,7 +12,7 @@ from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
 from diskbook.cloud import emulator as own_emulator
 from diskbook.own_hosts import stage as own_hosts
-from diskbook.runs import notebook_process, outcome, stage, stages
+from diskbook.runs import debug, notebook_process, outcome, stage, stages
 from diskbook.runs.outcome import Outcome
 from diskbook.runs.progress import Progress
 from diskbook.runs.unmade import BrokenStageError, is_unmade
@@ -82,6 +82,9 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
 
 def _tear_down(run: Run, failure: BaseException | None) -> None:
     """Tear down whatever happened; where that fails after a failure, say both."""
+    if isinstance(failure, DiskbookError) and not isinstance(failure, Stopped):
+        with contextlib.suppress(Stopped):  # Ctrl-C ends the wait
+            debug.hold(run, failure)
     try:
         with stage.deaf():
             stages.teardown(run)

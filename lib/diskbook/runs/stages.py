@@ -35,6 +35,7 @@ from diskbook.cloud import connect, emulator as own_emulator
 from diskbook.cost import budget
 from diskbook.own_hosts import stage as own_hosts
 from diskbook.reference.catalog import EPHEMERAL
+from diskbook.runs import debug
 from diskbook.runs.begin import begin
 from diskbook.runs.unmade import is_unmade
 from diskbook.scenario import schedule
@@ -267,7 +268,7 @@ def _create(run: Run, clients: Clients, scenario: Scenario, missing: list[int]) 
         provisioning.create_group(clients, run, place)
         provisioning.replicates(clients, run, scenario, place, zone_map, list(origin_of), keep)
     except BaseException:  # an interrupt, too: what is half made serves nothing and costs
-        if not run.manifest.get("kept"):
+        if not run.manifest.get("kept") and not debug.is_asked(run):
             _drop_incomplete(run, clients, group, list(origin_of))
         raise
 
@@ -341,7 +342,7 @@ def _measure_replicate(
     except BaseException:
         stop.set()
         # By hand (nobody has said) it can be gone on with; `diskbook run` deletes all of it, but only later.
-        if not run.manifest.get("kept", True):
+        if not run.manifest.get("kept", True) and not debug.is_asked(run):
             _drop_failed(run, clients, origin)
         raise
 

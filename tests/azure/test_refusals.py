@@ -51,7 +51,7 @@ def group(plane: World) -> str:
         ("QuotaExceeded", "Public IPv4 addresses: quota.", 400, "delete those that are not needed"),
         ("PublicIPCountLimitReached", "Too many.", 400, "quota of public addresses is used up"),
         ("OperationNotAllowed", "exceeding approved Cores quota.", 409, "the quota of cores is used up"),
-        ("RequestDisallowedByAzure", "Best regions.", 403, "only some regions to this subscription"),
+        ("RequestDisallowedByAzure", "Best regions.", 403, "may use only some regions"),
         ("RequestDisallowedByPolicy", "Disallowed.", 403, "--tag KEY=VALUE"),
         ("OSProvisioningTimedOut", "Not in time.", 409, "--debug-minutes 10"),
         ("VMExtensionProvisioningError", "Exit code 1.", 409, "lets the machine out to port 443"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -121,6 +122,18 @@ def test_a_line_that_fails_says_what_to_do(
     assert all(word in rows[line].text for word in words), rows[line].text
     assert not check.all_ok(list(rows.values()))
     assert [row.name for row in rows.values() if row.state == State.FAILS] == [line]
+
+
+def test_port_22_of_a_host_is_tried_only_when_asked_for(
+    signed_in: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setattr(cloud, "SSH_PORT", server.getsockname()[1])
+        row = _lines(try_ssh="127.0.0.1")["way to port 22"]
+        assert row.state == State.OK and row.text == "127.0.0.1 takes connections at port 22"
+    row = _lines(try_ssh="127.0.0.1")["way to port 22"]
+    assert row.state == State.FAILS and "let this machine out to port 22" in row.text
+    assert "way to port 22" not in _lines()
 
 
 def test_a_limit_that_is_too_low_fails(signed_in: World) -> None:

@@ -131,7 +131,7 @@ def advice(error: UnreachableError, ssh_source: str, *, private: bool) -> str:
         return f"The way to it is that of [network]; cloud-init may also not have finished: {keep}"
     return (
         f"It lets in SSH from {ssh_source} alone: with a VPN or a second egress address, name the address "
-        "that Azure sees, --ssh-source. Else your network may block outbound TCP to port 22: 'diskbook doctor "
+        "that Azure sees, --ssh-source. Else your network may block outbound port 22: 'diskbook doctor "
         "--cloud azure --try-ssh HOST' tries that. Else cloud-init has not finished: " + keep
     )
 

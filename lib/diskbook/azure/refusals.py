@@ -64,12 +64,12 @@ _ADVICE = {
     "NotAvailableForSubscription": f"this subscription may not use it there: {_ROOM}",
     "QuotaExceeded": _QUOTA,
     "PublicIPCountLimitReached": _ADDRESSES,
-    "RequestDisallowedByAzure": "Azure opens some regions only to this subscription, as to those of students "
-    f"and trials: take one of them ({_REGION}), or have support open this one",
+    "RequestDisallowedByAzure": "this subscription may use only some regions, as is usual for students and "
+    f"trials: take one of them ({_REGION}), or have support open this one",
     "OSProvisioningTimedOut": "the machine's system did not report in time, though it may still start: "
     "resume the run; if it happens again, keep the machine with --debug-minutes 10",
-    "VMExtensionProvisioningError": "the script that sets a Windows machine up failed, with the output above: "
-    "check that the network lets the machine out to port 443, for the script's downloads, then resume",
+    "VMExtensionProvisioningError": "the script that sets a Windows machine up failed, with that output: "
+    "check that the network lets the machine out to port 443 for downloads, then resume",
     "PlatformImageNotFound": "this version of the image was withdrawn or is not in this region: begin a new "
     f"run, which looks for the newest version, or take another region ({_REGION})",
     "MarketplacePurchaseEligibilityFailed": "this subscription may not buy from the Marketplace, or nobody "

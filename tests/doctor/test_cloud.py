@@ -183,13 +183,30 @@ def test_the_command_ends_with_0_or_1(
     [
         ([{"actions": ["*"], "notActions": []}], 0),
         ([{"actions": ["*"], "notActions": ["Microsoft.Compute/*/delete"]}], 2),
+        ([{"actions": ["*"], "notActions": ["*/join/action"]}], 4),
         ([{"actions": ["*"], "notActions": ["*/delete"]}, {"actions": ["*/DELETE"], "notActions": None}], 0),
-        ([{"actions": ["*/read"], "notActions": []}], 14),
-        ([], 15),
+        ([{"actions": ["*"], "notActions": ["*/attachDetachDataDisks/*", "*/restart/*"]}], 2),
+        ([{"actions": ["*/read"], "notActions": []}], 25),
+        ([], 33),
     ],
 )
 def test_what_one_role_takes_another_may_give(rows: list[dict[str, Any]], missing: int) -> None:
-    assert len(access.not_granted(rows, access.actions(SCENARIO))) == missing
+    (need,) = access.needs(SCENARIO, SUBSCRIPTION)
+    assert len(access.not_granted(rows, need.actions)) == missing
+
+
+def test_actions_are_asked_for_where_a_run_takes_them() -> None:
+    settings = {"resource_group": "theirs"}, {"kind": "private", "resource_group": "corp", "subnet": "a/b"}
+    company, network = settings
+    chosen = {f"azure.{key}": value for key, value in company.items()}
+    chosen |= {f"network.{key}": value for key, value in network.items()} | {"network.jump_host": "j"}
+    group, subnet = access.needs(load.load("zone-disks", "quick", chosen), SUBSCRIPTION)
+    assert group.scope == f"/subscriptions/{SUBSCRIPTION}/resourceGroups/theirs"
+    assert subnet.scope.endswith("/corp/providers/Microsoft.Network/virtualNetworks/a/subnets/b")
+    assert subnet.actions == ("Microsoft.Network/virtualNetworks/subnets/join/action",)
+    assert not [action for action in group.actions if "resourceGroups" in action or "publicIP" in action]
+    (windows,) = access.needs(load.load("s2d-azure", "quick"), SUBSCRIPTION)
+    assert "Microsoft.Compute/virtualMachines/extensions/write" in windows.actions
 
 
 def test_a_witness_needs_storage() -> None:

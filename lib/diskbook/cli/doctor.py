@@ -11,11 +11,12 @@ from diskbook.base.errors import UsageError
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
 from diskbook.cli.options import (
+    company,
     expires,
     max_cost,
+    overrides,
     preset,
     refuse_given,
-    setting,
     settings,
     ssh_source,
     subscription,
@@ -29,6 +30,7 @@ from diskbook.cli.output import json_option
 @preset
 @settings
 @subscription
+@company
 @ssh_source
 @max_cost
 @expires
@@ -36,7 +38,7 @@ from diskbook.cli.output import json_option
     "--try-ssh", metavar="HOST", help="Azure: try a TCP connection to port 22 of this host, e.g. github.com."
 )
 @json_option
-def doctor(scenario: str, cloud: str | None, settings: tuple[str, ...], **options: Any) -> None:
+def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
     """Look whether all is there that a run of SCENARIO (zone-disks) needs. Nothing is created.
 
     Each line is ok, or says what to do. Ends with 0 when all are ok, else with 1.
@@ -53,7 +55,7 @@ def doctor(scenario: str, cloud: str | None, settings: tuple[str, ...], **option
         )
     if cloud != "azure":
         refuse_given(click.get_current_context(), ("try_ssh",), "works with --cloud azure only")
-    chosen = load.load(scenario, options["preset"], dict(setting(text) for text in settings))
+    chosen = load.load(scenario, options["preset"], overrides(options))
     if cloud == "azure":
         asked = doctor_cloud.Asked(
             options["subscription"],

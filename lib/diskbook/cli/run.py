@@ -11,12 +11,13 @@ from diskbook.cli import complete
 from diskbook.cli.examples import examples
 from diskbook.cli.options import (
     cloud,
+    company,
     expires,
     hosts,
     max_cost,
+    overrides,
     preset,
     refuse_given,
-    setting,
     settings,
     ssh_source,
     subscription,
@@ -55,6 +56,7 @@ def _minutes(ctx: click.Context, param: click.Parameter, value: float | None) ->
 @click.option("--name", help="Name of the run; by default scenario, time and four digits.")
 @settings
 @subscription
+@company
 @ssh_source
 @hosts
 @max_cost
@@ -93,7 +95,7 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
     """
     _refuse_unused(ctx, resume, options["cloud"])
     is_file = scenario is None or scenario.endswith(".toml")
-    if resume and is_file and not options["settings"] and _is_finished(resume, scenario):
+    if resume and is_file and not overrides(options) and _is_finished(resume, scenario):
         return
     from diskbook import load
     from diskbook.runs import pipeline, stored
@@ -118,7 +120,8 @@ def _refuse_unused(ctx: click.Context, resume: str | None, cloud: str) -> None:
         refuse_given(ctx, _OF_A_NEW_RUN, f"cannot change run {resume}, which has begun: start a new run")
         return
     if cloud == "inventory":
-        refuse_given(ctx, ("debug_minutes",), "works with --cloud azure or emulator only")
+        names = ("debug_minutes", "tags", "resource_group")
+        refuse_given(ctx, names, "works with --cloud azure or emulator only")
     for of, names in _OF_CLOUDS.items():
         if of != cloud:
             refuse_given(ctx, names, f"works with --cloud {of} only")
@@ -159,8 +162,8 @@ def _note(
     from diskbook.tables.vocabulary import Provenance
 
     folder.check_signed()
-    if resumed and options["settings"]:
-        replan.change(folder, file, dict(setting(text) for text in options["settings"]))
+    if resumed and (changed := overrides(options)):
+        replan.change(folder, file, changed)
     connect.update_on_resume(folder, azure)
     debug.note(folder, options["debug_minutes"])
     if options["expires"] is not None:
@@ -179,7 +182,6 @@ def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any
     from diskbook.runs import stages
     from diskbook.store import run as runs
 
-    overrides = dict(setting(text) for text in options["settings"])
     name = options["name"] or runs.new_name(scenario.rsplit("/", 1)[-1].removesuffix(".toml"))
     if runs.folder_of(name).exists():
         raise UsageError(f"run {name} exists already; go on with --resume {name}, or choose another name")
@@ -192,5 +194,5 @@ def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any
     emulator = {key: value for key, value in asked.items() if value is not None}
     inventory = {key: options[key] for key in ("hosts", "folder") if options[key] is not None}
     return stages.begin(
-        name, scenario, options["cloud"], options["preset"], overrides, emulator, azure, inventory
+        name, scenario, options["cloud"], options["preset"], overrides(options), emulator, azure, inventory
     )

@@ -197,16 +197,16 @@ def _size(scenario: Scenario) -> str:
 
 
 def _role(clients: Clients, scenario: Scenario) -> str:
-    needed = access.actions(scenario)
-    missing = access.refused(clients, needed)
-    if missing:
-        scope = f"/subscriptions/{clients.cloud.subscription}"
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise DiskbookError(
-            f"the account may not {', '.join(missing[:3])}{more}: ask the subscription's owner for the role "
-            f"Contributor ('az role assignment create --assignee ACCOUNT --role Contributor --scope {scope}')"
-        )
-    return f"may do all {len(needed)} things that a run does"
+    needs = access.needs(scenario, clients.cloud.subscription)
+    for need in needs:
+        if missing := access.refused(clients, need):
+            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+            role = "Network Contributor" if "/subnets/" in need.scope else "Contributor"
+            raise DiskbookError(
+                f"the account may not {', '.join(missing[:3])}{more}: ask the owner for the role {role} ('az "
+                f'role assignment create --assignee ACCOUNT --role "{role}" --scope {need.scope}\')'
+            )
+    return f"may do all {sum(len(need.actions) for need in needs)} things that a run does"
 
 
 def _providers(clients: Clients, scenario: Scenario) -> str:

@@ -36,7 +36,7 @@ def change(run: Run, file: str | None, settings: Mapping[str, Any]) -> None:
     run.check_signed()
     _check_changeable(run)
     manifest = run.manifest
-    overrides = manifest.get("overrides", {}) | dict(settings)
+    overrides = _together(manifest.get("overrides", {}), settings)
     before, after = (_load(run, file, chosen) for chosen in (manifest.get("overrides", {}), overrides))
     if before.model_dump(mode="json") != run.scenario.model_dump(mode="json"):
         raise UsageError(
@@ -53,6 +53,12 @@ def change(run: Run, file: str | None, settings: Mapping[str, Any]) -> None:
         changed = {"scenario": after.model_dump(mode="json"), "site": after.site, "overrides": overrides}
         run.update_manifest(**changed, replicates=[], images={})
         plans.write(run)
+
+
+def _together(earlier: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a run, and over them those that are new; tags are added to those that it has."""
+    tags = {**earlier.get("azure.tags", {}), **settings.get("azure.tags", {})}
+    return {**earlier, **settings, **({"azure.tags": tags} if tags else {})}
 
 
 def _check_changeable(run: Run) -> None:

@@ -76,6 +76,8 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("PUT", "/diskbook/clock", schedules.clock),
     ("GET", SUB, locations.subscription),
     ("GET", SUB + "/providers/Microsoft.Authorization/permissions", access.permissions),
+    ("GET", GROUP + "/providers/Microsoft.Authorization/permissions", access.permissions),
+    ("GET", CHILD + "/providers/Microsoft.Authorization/permissions", access.permissions),
     ("GET", SUB + "/providers/{provider}", access.provider),
     ("POST", SUB + "/providers/{provider}/register", access.provider),
     ("GET", SUB + "/locations", locations.listing),

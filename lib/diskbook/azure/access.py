@@ -68,13 +68,10 @@ def needs(scenario: Scenario, subscription: str) -> list[Need]:
     rows = [Need(f"{whole}/resourceGroups/{named}" if named else whole, _actions(*parts))]
     place = network_rules.subnet(network) if network.is_private else None
     if place is not None:
-        of_network = (
-            f"resourceGroups/{place.group}/providers/Microsoft.Network/virtualNetworks/{place.network}"
-        )
         home = f"/subscriptions/{place.subscription}" if place.subscription else whole
-        rows.append(
-            Need(f"{home}/{of_group}/virtualNetworks/{place.network}/subnets/{place.name}", _actions(_SUBNET))
-        )
+        of_group = f"{home}/resourceGroups/{place.group}/providers/Microsoft.Network"
+        subnet = f"{of_group}/virtualNetworks/{place.network}/subnets/{place.name}"
+        rows.append(Need(subnet, _actions(_SUBNET)))
     return rows
 
 

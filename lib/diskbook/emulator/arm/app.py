@@ -59,6 +59,7 @@ IMAGES = (
     COMPUTE + "/locations/{location}/publishers/{publisher}/artifacttypes/vmimage/offers/{offer}/skus/{sku}"
     "/versions"
 )
+POLICY = "/providers/Microsoft.PolicyInsights/checkPolicyRestrictions"
 NET = GROUP + NETWORK + "/{kind}/{name}"
 SCHEDULE = GROUP + "/providers/Microsoft.DevTestLab/schedules/{name}"
 CHILD = NET + "/{child}/{child_name}"
@@ -97,7 +98,8 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", SUB + IMAGES, skus.image_versions),
     ("GET", SUB + NETWORK + "/locations/{location}/usages", skus.network_usages),
     ("GET", SUB + "/providers/{provider}/locations/{location}/{collection}/{operation}", polling.operation),
-    ("POST", SUB + "/providers/Microsoft.PolicyInsights/checkPolicyRestrictions", company.restrictions),
+    ("POST", SUB + POLICY, company.restrictions),
+    ("POST", GROUP + POLICY, company.restrictions),
     ("GET", SUB + COMPUTE + "/disks", disks.listing),
     ("GET", GROUP + COMPUTE + "/disks", disks.listing),
     ("GET", DISK, disks.get),
@@ -206,6 +208,8 @@ def _endpoint(
         # Handlers are quick (no waiting, no backend), so one at a time keeps the state simple.
         with plane.store.lock:
             try:
+                if call.method == "PUT" and "group" in call.params:
+                    company.check_allowed(plane, call.path, call.body)
                 return _response(handler(plane, call))
             except ArmError as error:
                 return error_response(error)

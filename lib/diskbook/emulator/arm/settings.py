@@ -31,7 +31,8 @@ class Settings:
     have, `role` is the account's (`access.ROLES`), `unregistered` are namespaces of providers that the
     subscription has not registered, `metrics_grain_s` is a grain of metrics that is served beside Azure's
     own, `seed` draws its mapping of logical to physical zones, `faults` are as in `faults.py`. With
-    `public_addresses` "refused" Azure Policy denies them (`company.py`).
+    `public_addresses` "refused" Azure Policy denies them, and what `policies` does not allow: names of
+    "tags" that are required, "locations" and "sizes" (`company.py`).
     """
 
     subscription_id: str
@@ -47,6 +48,7 @@ class Settings:
     role: str = "Contributor"
     unregistered: tuple[str, ...] = ()
     public_addresses: str = "allowed"
+    policies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     metrics_grain_s: int = 60
 
     def delay_s(self, kind: str) -> float:

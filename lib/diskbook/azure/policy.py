@@ -30,7 +30,7 @@ _ROUTE = (
 
 @dataclass(frozen=True)
 class Content:
-    """A resource that a run would create: what it is, how its size is set, and what Policy is asked about it."""
+    """A resource that a run would create: what it is, how its size is set, what Policy is asked."""
 
     what: str
     key: str
@@ -118,7 +118,7 @@ def _sentence(content: Content, region: str, denial: Mapping[str, Any], *, publi
 
 
 def _fields(denial: Mapping[str, Any]) -> dict[str, str]:
-    """Fields by which a policy has met its condition, each with the values that it allows, if it names them."""
+    """Fields by which a policy met its condition, each with the values that it allows, if named."""
     fields: dict[str, str] = {}
     for row in (denial.get("evaluationDetails") or {}).get("evaluatedExpressions") or []:
         name, values = str(row.get("path") or row.get("expression")), row.get("targetValue")

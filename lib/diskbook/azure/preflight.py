@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from functools import cache
 
-from diskbook.azure import offers, policy, private, sizes as azure_sizes
+from diskbook.azure import named_group, offers, policy, private, sizes as azure_sizes
 from diskbook.azure.clients import Clients
 from diskbook.azure.offers import Offer, Quota, Region
 from diskbook.reference import catalog
@@ -39,6 +39,7 @@ def problems_of(clients: Clients, scenario: Scenario, replicates: int, today: da
     return [
         *problems(scenario, here, elsewhere, replicates, today),
         *private.problems(clients, scenario, replicates),
+        *filter(None, [named_group.missing(clients, scenario.azure.resource_group)]),
         *policy.problems(clients, scenario),
     ]
 

@@ -99,6 +99,8 @@ def _ways(run: Run, clients: Clients) -> Iterator[str]:
             continue
         with contextlib.suppress(AzureError):  # the machines are there all the same
             for machine in clients.compute.virtual_machines.list(row["name"]):
+                if not machine.name.startswith(row.get("prefix", "")):
+                    continue  # another's, in a group that the user named
                 ways = (
                     _by_ssh(run, clients, row["name"], machine),
                     _by_agent(clients, row["name"], machine.name),

@@ -81,8 +81,9 @@ def is_own(row: Any, subscription: str, group: str, prefix: str) -> bool:
 def find(clients: Clients) -> list[Part]:
     """Find what runs of this user have in groups that are not a run's own."""
     tagged = clients.resource.resources.list(filter=f"tagName eq '{session.RUN_TAG}'")
-    groups = {inventory.group_of(row.id).lower() for row in tagged if _PREFIX.match(row.name)}
-    return [part for group in sorted(groups) for part in parts(clients, group)]
+    ids = [inventory.group_of(row.id) for row in tagged if _PREFIX.match(row.name)]
+    groups = {group.lower(): group for group in reversed(ids)}  # schedules give names in small letters
+    return [part for _, group in sorted(groups.items()) for part in parts(clients, group)]
 
 
 def parts(clients: Clients, group: str) -> Iterator[Part]:

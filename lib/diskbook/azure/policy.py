@@ -50,8 +50,8 @@ def contents(scenario: Scenario, subscription: str) -> list[Content]:
         asked, key = {"hardwareProfile": {"vmSize": size}}, f"machine.{machine.name}.size=SIZE"
         rows.append(content(f"size {size}", key, COMPUTE_API, _MACHINE, properties=asked))
     for sku, disk in {disk.sku: disk for disk in scenario.data_disks}.items():
-        asked, key = {"diskSizeGB": disk.size_gib}, f"disk.{disk.name}.sku=SKU"
-        rows.append(content(f"{sku} disks", key, COMPUTE_API, _DISK, sku={"name": sku}, properties=asked))
+        key, size_gib = f"disk.{disk.name}.sku=SKU", {"diskSizeGB": disk.size_gib}
+        rows.append(content(f"{sku} disks", key, COMPUTE_API, _DISK, sku={"name": sku}, properties=size_gib))
     return [*rows, *_of_network(scenario, subscription, content)]
 
 

@@ -120,8 +120,8 @@ def _refuse_unused(ctx: click.Context, resume: str | None, cloud: str) -> None:
         refuse_given(ctx, _OF_A_NEW_RUN, f"cannot change run {resume}, which has begun: start a new run")
         return
     if cloud == "inventory":
-        names = ("debug_minutes", "tags", "resource_group")
-        refuse_given(ctx, names, "works with --cloud azure or emulator only")
+        of_clouds = ("debug_minutes", "tags", "resource_group")
+        refuse_given(ctx, of_clouds, "works with --cloud azure or emulator only")
     for of, names in _OF_CLOUDS.items():
         if of != cloud:
             refuse_given(ctx, names, f"works with --cloud {of} only")

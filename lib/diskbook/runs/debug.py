@@ -20,6 +20,7 @@ from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.base.units import span
 from diskbook.cloud import connect
 from diskbook.cost import estimate as cost_estimate, retail
+from diskbook.own_hosts import stage as own_hosts
 from diskbook.store.run import Run
 from diskbook.tables.vocabulary import Provenance
 
@@ -44,6 +45,8 @@ def check_minutes(minutes: float) -> float:
 
 def note(run: Run, minutes: float | None) -> None:
     """Record what was asked for; it holds for this command only."""
+    if minutes and own_hosts.is_own(run.manifest):
+        raise UsageError(f"--debug-minutes keeps machines of a cloud, and run {run.name} has none")
     if run.manifest.get(KEY) != minutes:
         run.update_manifest(**{KEY: minutes})
 

@@ -104,6 +104,19 @@ def test_nothing_is_kept_unasked_or_after_ctrl_c(
     assert waited == []
 
 
+def test_a_wait_that_fails_keeps_nothing_standing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = _run(tmp_path, monkeypatch, 10, timedelta(hours=1))
+    done: list[Any] = []
+
+    def fail(run: Run) -> None:
+        raise ValueError("unforeseen")
+
+    monkeypatch.setattr(debug.connect, "clients_of", fail)
+    monkeypatch.setattr(pipeline.stages, "teardown", done.append)
+    pipeline._tear_down(run, FAILURE)
+    assert done == [run]
+
+
 def test_ctrl_c_ends_the_wait_and_the_teardown_follows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

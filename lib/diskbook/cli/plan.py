@@ -17,6 +17,7 @@ from diskbook.cli.options import (
     max_cost,
     overrides,
     preset,
+    refuse_given,
     settings,
     subscription,
 )
@@ -71,6 +72,9 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     sources = plan_text.sources_of(
         options["pilot"], options["history"], options["sd_disk"], options["sd_run"]
     )
+    if options["cloud"] == "inventory":
+        names = ("tags", "resource_group")
+        refuse_given(click.get_current_context(), names, "works with --cloud azure or emulator only")
     chosen = load.load(
         scenario, preset, overrides({"settings": settings, **options}), asks_azure=options["cloud"] == "azure"
     )

@@ -83,7 +83,8 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
 def _tear_down(run: Run, failure: BaseException | None) -> None:
     """Tear down whatever happened; where that fails after a failure, say both."""
     if isinstance(failure, DiskbookError) and not isinstance(failure, Stopped):
-        with contextlib.suppress(Stopped):  # Ctrl-C ends the wait
+        # Ctrl-C ends the wait, and nothing that goes wrong with it may keep machines standing.
+        with contextlib.suppress(Stopped, Exception):
             debug.hold(run, failure)
     try:
         with stage.deaf():

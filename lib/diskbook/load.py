@@ -15,6 +15,7 @@ from diskbook.base.validation import Wording, one_line, sentence
 from diskbook.reference.rules import UNKNOWN_SIZE
 from diskbook.scenario import (
     azure_rules,
+    company_rules,
     consistency,
     failover_rules,
     leave_out,
@@ -31,7 +32,7 @@ SAMPLE = "sample"
 """Preset of the committed sample run, which a scenario may have; it lies over quick."""
 LISTS = frozenset({"machine", "disk", "arm", "workload", "sweep", "comparison", "check", "drill"})
 LISTS |= {"cluster", "volume", "loss"}
-TABLES = ("design", "network", "scenario")
+TABLES = ("azure", "design", "network", "scenario")
 """Tables of a scenario that presets and overrides lie over key by key."""
 _AZURE_NAMES = ("region", "size", "substitute", "sku", "error_code")
 _AZURE_NAME = "{place}: {key} = {value} is no name of Azure's; these have letters, digits, _ and - alone"
@@ -144,7 +145,7 @@ def check(scenario: Scenario, where: str, *, asks_azure: bool = False) -> Scenar
     if asks_azure:
         rules = [rule for rule in rules if rule.rule != UNKNOWN_SIZE]
     broken = [*rules, *registry.check(scenario), *failover_rules.check(scenario)]
-    broken += network_rules.check(scenario.network)
+    broken += [*network_rules.check(scenario.network), *company_rules.check(scenario)]
     if broken:
         more = f" ({len(broken) - 1} more rule(s) broken)" if len(broken) > 1 else ""
         raise UsageError(f"{where}: {broken[0]}{more}")
@@ -180,8 +181,14 @@ def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
             node = node.setdefault(part, {})
             if not isinstance(node, dict):
                 raise UsageError(f"overrides: '{key}' goes below a value that is set as well")
-        node[last] = value
+        node[last] = dict(value) if isinstance(value, Mapping) else value
     return tree
+
+
+def _together(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay changes over a table and the tables in it."""
+    both = [key for key in changes if isinstance(changes[key], dict) and isinstance(table.get(key), dict)]
+    return {**table, **changes, **{key: {**table[key], **changes[key]} for key in both}}
 
 
 def _lay_over(raw: dict[str, Any], layers: Mapping[str, Mapping[str, Any]], file: str) -> None:
@@ -237,7 +244,7 @@ def _merge(raw: dict[str, Any], changes: Mapping[str, Any], where: str) -> None:
         if not isinstance(table, Mapping):
             raise UsageError(f"{where}: '{key}' needs a name below it, for example design.seed")
         if key in TABLES:
-            raw[key] = {**raw.get(key, {}), **table}
+            raw[key] = _together(raw.get(key, {}), table)
         elif key == "all_workloads":
             raw["workload"] = [{**row, **table} for row in raw.get("workload", [])]
         elif key in kinds:

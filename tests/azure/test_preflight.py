@@ -61,7 +61,8 @@ def test_a_quota_that_all_replicates_exceed_says_how_many_fit(plane: World) -> N
     assert asked(plane, zone_disks(), 2, quotas={"standardDASv4Family": 25}) == []
     assert asked(plane, zone_disks(), 5, quotas={"standardDASv4Family": 25}) == [
         "quota: the run needs 60 vCPUs (standardDASv4Family) in westeurope at a time and 25 of 25 are free; "
-        "set design.replicates to 2, take smaller sizes, another region, or ask for 60"
+        "set design.replicates to 2, take smaller sizes, another family or another region, or ask for 60 "
+        "(portal, Quotas)"
     ]
 
 

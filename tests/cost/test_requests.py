@@ -27,7 +27,10 @@ def test_creating_is_planned_as_it_was_counted(folder: Any) -> None:
     sample = Run(folder)
     sent = counted(sample)
     polls = sent.pop("GET operations") + sent.pop("GET asyncoperations", 0)
-    assert dict(requests.creating(sample.scenario)) == sent
+    planned = dict(requests.creating(sample.scenario))
+    # The samples were measured by a version that asked about interfaces and addresses only.
+    assert planned.pop("POST checkPolicyRestrictions") >= sent.pop("POST checkPolicyRestrictions") == 2
+    assert planned == sent
     # On the emulator answers take part of the time between polls, so that fewer are sent.
     assert 0.95 * polls <= requests.creation_polls(sample.scenario) <= 1.2 * polls
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -124,6 +125,18 @@ def test_a_line_that_fails_says_what_to_do(
     assert [row.name for row in rows.values() if row.state == State.FAILS] == [line]
 
 
+def test_port_22_of_a_host_is_tried_only_when_asked_for(
+    signed_in: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setattr(cloud, "SSH_PORT", server.getsockname()[1])
+        row = _lines(try_ssh="127.0.0.1")["way to port 22"]
+        assert row.state == State.OK and row.text == "127.0.0.1 takes connections at port 22"
+    row = _lines(try_ssh="127.0.0.1")["way to port 22"]
+    assert row.state == State.FAILS and "let this machine out to port 22" in row.text
+    assert "way to port 22" not in _lines()
+
+
 def test_a_limit_that_is_too_low_fails(signed_in: World) -> None:
     row = _lines(max_cost_usd=0.01)["cost"]
     assert row.state == State.FAILS and "--max-cost-usd" in row.text
@@ -171,13 +184,30 @@ def test_the_command_ends_with_0_or_1(
     [
         ([{"actions": ["*"], "notActions": []}], 0),
         ([{"actions": ["*"], "notActions": ["Microsoft.Compute/*/delete"]}], 2),
+        ([{"actions": ["*"], "notActions": ["*/join/action"]}], 4),
         ([{"actions": ["*"], "notActions": ["*/delete"]}, {"actions": ["*/DELETE"], "notActions": None}], 0),
-        ([{"actions": ["*/read"], "notActions": []}], 14),
-        ([], 15),
+        ([{"actions": ["*"], "notActions": ["*/attachDetachDataDisks/*", "*/restart/*"]}], 2),
+        ([{"actions": ["*/read"], "notActions": []}], 25),
+        ([], 33),
     ],
 )
 def test_what_one_role_takes_another_may_give(rows: list[dict[str, Any]], missing: int) -> None:
-    assert len(access.not_granted(rows, access.actions(SCENARIO))) == missing
+    (need,) = access.needs(SCENARIO, SUBSCRIPTION)
+    assert len(access.not_granted(rows, need.actions)) == missing
+
+
+def test_actions_are_asked_for_where_a_run_takes_them() -> None:
+    settings = {"resource_group": "theirs"}, {"kind": "private", "resource_group": "corp", "subnet": "a/b"}
+    company, network = settings
+    chosen = {f"azure.{key}": value for key, value in company.items()}
+    chosen |= {f"network.{key}": value for key, value in network.items()} | {"network.jump_host": "j"}
+    group, subnet = access.needs(load.load("zone-disks", "quick", chosen), SUBSCRIPTION)
+    assert group.scope == f"/subscriptions/{SUBSCRIPTION}/resourceGroups/theirs"
+    assert subnet.scope.endswith("/corp/providers/Microsoft.Network/virtualNetworks/a/subnets/b")
+    assert subnet.actions == ("Microsoft.Network/virtualNetworks/subnets/join/action",)
+    assert not [action for action in group.actions if "resourceGroups" in action or "publicIP" in action]
+    (windows,) = access.needs(load.load("s2d-azure", "quick"), SUBSCRIPTION)
+    assert "Microsoft.Compute/virtualMachines/extensions/write" in windows.actions
 
 
 def test_a_witness_needs_storage() -> None:

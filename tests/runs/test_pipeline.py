@@ -215,7 +215,7 @@ def test_azures_refusal_is_one_sentence_and_the_users_emulator_stays(cli: Cli, t
         (("run", "zone-disks", "--set", "x"), "write KEY=VALUE"),
         (("run", "zone-disks", "--emulator", "nobodys"), "does not run; start it with"),
         (("run", "--resume", "absent"), "there is no run 'absent'"),
-        (("run", "--resume", "absent", "--set", "a=1", "--preset", "full"), "--preset and --set cannot"),
+        (("run", "--resume", "absent", "--name", "b", "--preset", "full"), "--preset and --name cannot"),
         (("run", "zone-disks", "--subscription", "x"), "--subscription works with --cloud azure only"),
         (
             ("run", "zone-disks", "--cloud", "azure", "--time-scale", "1"),

@@ -20,6 +20,8 @@ from diskbook.azure import (
 )
 from diskbook.azure.clients import Clients
 from diskbook.azure.operation import operation
+from diskbook.base.errors import DiskbookError
+from diskbook.machines.ssh import UnreachableError
 from diskbook.machines.windows_setup import EXTENSION
 from diskbook.scenario.model import PUBLIC, Disk, Machine, Network
 from diskbook.store.run import Run
@@ -34,6 +36,7 @@ class Place:
     group: str
     region: str
     tags: dict[str, str]
+    prefix: str = ""  # of names in a group that is not the run's own
 
     @property
     def common(self) -> dict[str, Any]:
@@ -74,9 +77,8 @@ class Maker:
         rules = {"securityRules": [requests.ssh_only(source)]}
         body = {**self.place.common, "properties": rules}
         create = self.clients.network.network_security_groups.begin_create_or_update
-        made = self._made(
-            "create network security group", "nsg", lambda: create(self.place.group, "nsg", body)
-        )
+        name = f"{self.place.prefix}nsg"
+        made = self._made("create network security group", name, lambda: create(self.place.group, name, body))
         readback.check_security_group(source, made)
         return str(made.id)
 
@@ -86,12 +88,13 @@ class Maker:
             return private.subnet_id(self.clients, self.asked_network)
         body = {**self.place.common, "properties": requests.network()}
         create = self.clients.network.virtual_networks.begin_create_or_update
-        made = self._made("create virtual network", "net", lambda: create(self.place.group, "net", body))
+        name = f"{self.place.prefix}net"
+        made = self._made("create virtual network", name, lambda: create(self.place.group, name, body))
         return str(made.subnets[0].id)
 
     def address(self, name: str, zone: str | None) -> str:
         """Create a machine's public address; return its id."""
-        name, body = f"{name}-ip", {**self.place.common, **requests.public_address(zone)}
+        name, body = f"{self.place.prefix}{name}-ip", {**self.place.common, **requests.public_address(zone)}
         create = self.clients.network.public_ip_addresses.begin_create_or_update
         made = self._made("create public address", name, lambda: create(self.place.group, name, body))
         return str(made.id)
@@ -113,7 +116,7 @@ class Maker:
         accelerated = spec.accelerated_networking and size.accelerated_networking
         address = parts.get("address")
         asked = requests.interface(parts["subnet"], address, parts["group"], accelerated=accelerated)
-        name, body = f"{name}-nic", {**self.place.common, "properties": asked}
+        name, body = f"{self.place.prefix}{name}-nic", {**self.place.common, "properties": asked}
         interfaces = self.clients.network.network_interfaces
         create = interfaces.begin_create_or_update
         self._made("create network interface", name, lambda: create(self.place.group, name, body))
@@ -143,17 +146,17 @@ class Maker:
         body = requests.machine(
             spec, self.place.region, self.place.tags, name=name, nic_id=nic.id,
             user=self.clients.cloud.admin_user, public_key=public_key, host_key=host_key, os_disk=os_disk,
-            pooled=pooled, ultra=ultra, traits=size.traits,
+            pooled=pooled, ultra=ultra, traits=size.traits, prefix=self.place.prefix,
             image_version=images[requests.image_of(spec, size.traits, pooled=pooled)],
         )  # fmt: skip
-        compute, group = self.clients.compute, self.place.group
+        compute, group, named = self.clients.compute, self.place.group, f"{self.place.prefix}{name}"
         create = compute.virtual_machines.begin_create_or_update
-        self._made("create machine", name, lambda: create(group, name, body))
+        self._made("create machine", name, lambda: create(group, named, body))
         if spec.os == "windows":
             setup = windows.extension(self.place.region, self.place.tags, host_key, public_key)
             install = compute.virtual_machine_extensions.begin_create_or_update
-            self._made("set up machine", name, lambda: install(group, name, EXTENSION, setup))
-        made = compute.virtual_machines.get(group, name)
+            self._made("set up machine", name, lambda: install(group, named, EXTENSION, setup))
+        made = compute.virtual_machines.get(group, named)
         readback.check_machine(spec, body, made, os_disk)
         return self._machine_entry(name, spec, made, nic, size, host_key)
 
@@ -161,7 +164,7 @@ class Maker:
         self, name: str, spec: Machine, made: Any, nic: Any, size: limits.Size, host_key: keys.KeyPair
     ) -> dict[str, Any]:
         """Entry of the manifest for a machine, of what Azure says of it and its network."""
-        address = address_of(self.clients, self.place.group, name, nic)
+        address = address_of(self.clients, self.place.group, f"{self.place.prefix}{name}", nic)
         port = (made.tags or {}).get(SSH_PORT_TAG)
         inside = nic.ip_configurations[0].private_ip_address
         route = private.route_entry(self.asked_network, self.clients.cloud.subscription, made.id)
@@ -195,19 +198,24 @@ class Maker:
         `local` says that its OS disk is ephemeral.
         """
         place = self.place
-        return expiry.schedule(self.clients, self.run, name, machine_id, place.region, place.tags, local)
+        named = f"{place.prefix}{name}"
+        return expiry.schedule(self.clients, self.run, named, machine_id, place.region, place.tags, local)
 
     def inspect(self, spec: Machine, machines: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
         """Complete a machine's entry of the manifest by what only the machine can tell."""
-        return {**machines[spec.name], **inspect.inspect_machine(self.run.folder, spec, machines)}
+        try:
+            return {**machines[spec.name], **inspect.inspect_machine(self.run.folder, spec, machines)}
+        except UnreachableError as error:
+            source, private_way = self.clients.cloud.ssh_source, self.asked_network.is_private
+            raise DiskbookError(f"{error}. {inspect.advice(error, source, private=private_way)}") from error
 
     def disk(self, name: str, spec: Disk) -> dict[str, Any]:
         """Create a disk and read it back; return its entry of the manifest."""
         body = requests.disk(spec, self.place.region, self.place.tags)
-        disks = self.clients.compute.disks
+        disks, named = self.clients.compute.disks, f"{self.place.prefix}{name}"
         create = disks.begin_create_or_update
-        self._made("create disk", name, lambda: create(self.place.group, name, body))
-        made = disks.get(self.place.group, name)
+        self._made("create disk", name, lambda: create(self.place.group, named, body))
+        made = disks.get(self.place.group, named)
         readback.check_disk(spec, made)
         return {
             "id": made.id.lower(),
@@ -225,7 +233,8 @@ class Maker:
         The entry has no key: that is asked for when it is used (`witness.key`). `redundancy` is LRS or ZRS.
         """
         place = self.place
-        name = witness.account_name(self.clients.cloud.subscription, place.group, number)
+        home = witness.home(place.group, place.prefix)
+        name = witness.account_name(self.clients.cloud.subscription, home, number)
         body = requests.witness(place.region, place.tags, redundancy)
         accounts = self.clients.storage.storage_accounts
         self._made("create storage account", name, lambda: accounts.begin_create(place.group, name, body))

@@ -9,15 +9,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import paramiko
+
 from diskbook.azure import private
 from diskbook.base.errors import DiskbookError
+from diskbook.base.units import span
 from diskbook.machines import windows_setup
-from diskbook.machines.ssh import Connection
+from diskbook.machines.ssh import Connection, Output, UnreachableError
 from diskbook.scenario.model import Machine
 from diskbook.tools import registry
 from diskbook.tools.protocol import Tool
 
-SETUP_S = 900  # cloud-init installs packages
+SETUP_S = 840  # cloud-init installs packages
+TIMED_OUT = 124  # status of the program timeout
 PROBES = 9
 
 # Times the handshake of TCP with port 22, which the machines' network lets in among themselves.
@@ -82,10 +86,54 @@ def _windows_software(connection: Connection, tool: Tool) -> dict[str, str]:
 
 def _linux_software(connection: Connection, tool: Tool) -> dict[str, str]:
     # cloud-init installs the tools on Azure; the emulated machine has neither need nor cloud-init.
-    wait = "if command -v cloud-init >/dev/null; then cloud-init status --wait >/dev/null; fi"
-    lines = connection.check(f"{wait}; uname -sr && {tool.install.version}", timeout_s=SETUP_S)
-    kernel, version = _two_lines(lines, connection.host.name)
+    wait = (
+        f"if command -v cloud-init >/dev/null; then timeout {SETUP_S} cloud-init status --wait >/dev/null; "
+        f"[ $? = {TIMED_OUT} ] && exit {TIMED_OUT}; fi"
+    )
+    output = connection.run(f"{wait}; uname -sr && {tool.install.version}", timeout_s=SETUP_S + 60)
+    if output.status != 0:
+        raise DiskbookError(_not_set_up(connection.host.name, output))
+    kernel, version = _two_lines(output.stdout, connection.host.name)
     return {"kernel": kernel, "tool_version": tool.version(version)}
+
+
+def _not_set_up(name: str, output: Output) -> str:
+    """Say what cloud-init did not do, and where it tells why."""
+    look = (
+        "'cloud-init status --long' and /var/log/cloud-init-output.log there say why: keep the machine for a "
+        "look with --debug-minutes 10"
+    )
+    if output.status == TIMED_OUT:
+        return f"machine {name}: cloud-init has not finished after {span(SETUP_S)}; {look}"
+    said = output.stderr.decode(errors="replace").strip() or f"status {output.status}"
+    return (
+        f"machine {name} does not have the tool that cloud-init installs ({said}): the network must let it "
+        f"out to its system's package servers; {look}"
+    )
+
+
+def advice(error: UnreachableError, ssh_source: str, *, private: bool) -> str:
+    """Say what keeps a new machine from being reached, the likeliest first.
+
+    Parameters
+    ----------
+    error
+        Its cause tells a machine that is silent from one that refuses.
+    ssh_source
+        From where the machines let in SSH.
+    private
+        Whether the machines have no public address.
+    """
+    keep = "keep it for a look with --debug-minutes 10"
+    if isinstance(error.__cause__, paramiko.AuthenticationException):
+        return f"Its sshd refuses the run's key: cloud-init has not finished or failed; {keep}"
+    if private:
+        return f"The way to it is that of [network]; cloud-init may also not have finished: {keep}"
+    return (
+        f"It lets in SSH from {ssh_source} alone: with a VPN or a second egress address, name the address "
+        "that Azure sees, --ssh-source. Else your network may block outbound port 22: 'diskbook doctor "
+        "--cloud azure --try-ssh HOST' tries that. Else cloud-init has not finished: " + keep
+    )
 
 
 def _two_lines(output: bytes, name: str) -> tuple[str, str]:

@@ -102,10 +102,11 @@ def elsewhere(clients: Clients, run: str, groups: Collection[str]) -> list[str]:
     tagged_groups = clients.resource.resource_groups.list(filter=tagged)
     tagged_resources = clients.resource.resources.list(filter=tagged)
     ids = [str(row.id) for row in (*tagged_groups, *tagged_resources)]
-    return [resource_id for resource_id in ids if _group(resource_id).lower() not in own]
+    return [resource_id for resource_id in ids if group_of(resource_id).lower() not in own]
 
 
-def _group(resource_id: str) -> str:
+def group_of(resource_id: str) -> str:
+    """Name of the resource group in an id; "" if there is none."""
     parts = resource_id.split("/")
     return parts[4] if len(parts) > 4 else ""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from functools import cache
 
-from diskbook.azure import offers, private, sizes as azure_sizes
+from diskbook.azure import named_group, offers, policy, private, sizes as azure_sizes
 from diskbook.azure.clients import Clients
 from diskbook.azure.offers import Offer, Quota, Region
 from diskbook.reference import catalog
@@ -39,6 +39,8 @@ def problems_of(clients: Clients, scenario: Scenario, replicates: int, today: da
     return [
         *problems(scenario, here, elsewhere, replicates, today),
         *private.problems(clients, scenario, replicates),
+        *filter(None, [named_group.missing(clients, scenario.azure.resource_group)]),
+        *policy.problems(clients, scenario),
     ]
 
 
@@ -287,10 +289,16 @@ def _quotas(scenario: Scenario, here: Region, replicates: int) -> Iterator[str]:
     for quota, need in quota_rows(scenario, here, replicates):
         if need <= quota.free:
             continue
-        what = "public addresses" if quota.name in ADDRESSES else f"vCPUs ({quota.name})"
+        public = quota.name in ADDRESSES
+        what = "public addresses" if public else f"vCPUs ({quota.name})"
         fit = quota.free // (need // replicates)
         fewer = f"set design.replicates to {fit}, " if 0 < fit < replicates else ""
+        remedy = (
+            "delete addresses that are not needed, use a private network (network.kind), or another region"
+            if public
+            else "take smaller sizes, another family or another region"
+        )
         yield (
             f"quota: the run needs {need} {what} in {here.name} at a time and {quota.free} of {quota.limit} "
-            f"are free; {fewer}take smaller sizes, another region, or ask for {quota.used + need}"
+            f"are free; {fewer}{remedy}, or ask for {quota.used + need} (portal, Quotas)"
         )

@@ -14,7 +14,6 @@ from typing import Any
 
 import paramiko
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
-from azure.core.rest import HttpRequest
 
 from diskbook.azure import requests
 from diskbook.azure.clients import Clients
@@ -30,12 +29,8 @@ from diskbook.scenario.network_rules import Subnet
 
 SSH_SOURCE = "VirtualNetwork"
 """From where machines without a public address let in SSH."""
-POLICY_API = "2023-03-01"
-NETWORK_API = "2024-05-01"
 TUNNELLING_SKUS = ("Standard", "Premium")
 """SKUs of Bastion with native clients (MicrosoftDocs/azure-docs, articles/bastion/native-client.md)."""
-_ADDRESS = "Microsoft.Network/publicIPAddresses"
-_INTERFACE = "Microsoft.Network/networkInterfaces"
 
 
 # The way
@@ -102,12 +97,11 @@ def _subnet(clients: Clients, network: Network) -> Any:
 
 def problems(clients: Clients, scenario: Scenario, replicates: int) -> list[str]:
     """Ask whether the network can take so many replicates, and be reached; one sentence a problem."""
-    network, region = scenario.network, scenario.region
+    network = scenario.network
     if not network.is_private:
-        return list(_refused_by_policy(clients, region, public=True))
+        return []
     return [
         *_of_subnet(clients, scenario, replicates),
-        *_refused_by_policy(clients, region, public=False),
         *(_of_bastion(clients, network) if network.bastion else _of_jump_host(network)),
     ]
 
@@ -202,52 +196,3 @@ def _of_jump_host(network: Network) -> Iterator[str]:
         yield str(error)
     except (paramiko.SSHException, OSError) as error:
         yield f"jump host {jump} cannot be reached ({error})"
-
-
-# Azure Policy
-
-
-def _refused_by_policy(clients: Clients, region: str, *, public: bool) -> Iterator[str]:
-    """Sentences on what Azure Policy would refuse; none where it cannot be asked.
-
-    Policy Restrictions - Check At Subscription Scope (Microsoft.PolicyInsights, learn.microsoft.com/rest).
-    """
-    address: dict[str, Any] = {"publicIPAddress": {"id": _example(clients, _ADDRESS)}} if public else {}
-    interface = {"ipConfigurations": [{"name": "primary", "properties": address}]}
-    asked = {_INTERFACE: interface} | ({_ADDRESS: {"publicIPAllocationMethod": "Static"}} if public else {})
-    names = {kind: _refusing(clients, region, kind, content) for kind, content in asked.items()}
-    refusing = list(dict.fromkeys(name for row in names.values() for name in row))
-    if not refusing:
-        return
-    if public:
-        yield (
-            f"policy {', '.join(refusing)} refuses public addresses here; use an existing subnet: --set "
-            "network.kind=private --set network.subnet=ID, and network.jump_host or network.bastion"
-        )
-    else:
-        yield f"policy {', '.join(refusing)} refuses network interfaces as the run makes them; ask its owner"
-
-
-def _refusing(clients: Clients, region: str, kind: str, properties: Mapping[str, Any]) -> list[str]:
-    """Names of the policies that deny such a resource."""
-    url = (
-        f"/subscriptions/{clients.cloud.subscription}/providers/Microsoft.PolicyInsights"
-        "/checkPolicyRestrictions"
-    )
-    content = {"type": kind, "location": region, "properties": dict(properties)}
-    details = {"resourceContent": content, "apiVersion": NETWORK_API}
-    request = HttpRequest("POST", url, params={"api-version": POLICY_API}, json={"resourceDetails": details})
-    answer = clients.resource.send_request(request)
-    if answer.status_code != 200:
-        return []  # who may create may not be allowed to ask; Azure then says so at the first create
-    evaluated = (answer.json().get("contentEvaluationResult") or {}).get("policyEvaluations") or []
-    return [
-        str((row.get("policyInfo") or {}).get("policyAssignmentId", "?")).rpartition("/")[2]
-        for row in evaluated
-        if row.get("evaluationResult") == "NonCompliant"
-        and (row.get("effectDetails") or {}).get("policyEffect", "Deny").lower() == "deny"
-    ]
-
-
-def _example(clients: Clients, kind: str) -> str:
-    return f"/subscriptions/{clients.cloud.subscription}/resourceGroups/diskbook/providers/{kind}/ip"

@@ -41,6 +41,7 @@ LEAST_DEPTH = 32
 def group_tags(run: str, scenario: Scenario, expires_utc: str) -> dict[str, str]:
     """Tags of everything a run creates; site, credit scale and depth are read by the emulator only."""
     return {
+        **scenario.azure.tags,
         "diskbook-run": run,
         "diskbook-owner": os.environ.get("USER", "unknown"),
         "diskbook-scenario": scenario.name,

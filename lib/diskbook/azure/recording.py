@@ -63,6 +63,10 @@ def _originals(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for group in manifest["resource_groups"]:
         yield str(group["name"]), "resource group"
     yield from _of_network(manifest["scenario"].get("network") or {})
+    company = manifest["scenario"].get("azure") or {}
+    yield str(company.get("resource_group") or ""), "resource group"
+    for name, value in (company.get("tags") or {}).items():
+        yield from ((name, "tag"), (str(value), "tag"))
 
 
 def _of_network(network: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

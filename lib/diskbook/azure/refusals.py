@@ -38,8 +38,17 @@ _REPEATABLE = {
     "ServiceUnavailable",
 }
 
-_ROOM = "choose another size, zone or region in the scenario, or try again later"
+_ROOM = "choose another size, zone or region, or try again later"
+_CORES = (
+    "the quota of cores is used up: take a smaller size, one of another family, fewer replicates or another "
+    "region, or ask for more (portal, Quotas, Compute)"
+)
+_ADDRESSES = (
+    "the quota of public addresses is used up: delete those that are not needed, use a private network "
+    "(network.kind), or ask for more (portal, Quotas, Networking)"
+)
 _QUOTA = "ask for more quota (portal, Quotas), or take a smaller size, fewer machines or another region"
+_REGION = "--set scenario.region=REGION"
 _ROLE = "the account needs the role Contributor on this subscription; ask its owner"
 _LOGIN = "sign in again with 'az login'"
 _OTHER = (
@@ -54,10 +63,23 @@ _ADVICE = {
     "OverconstrainedZonalAllocationRequest": f"no host of this zone has all of size and disks: {_ROOM}",
     "NotAvailableForSubscription": f"this subscription may not use it there: {_ROOM}",
     "QuotaExceeded": _QUOTA,
-    "PublicIPCountLimitReached": "delete public addresses that are not needed, or ask for more in the portal",
+    "PublicIPCountLimitReached": _ADDRESSES,
+    "RequestDisallowedByAzure": "this subscription may use only some regions, as is usual for students and "
+    f"trials: take one of them ({_REGION}), or have support open this one",
+    "OSProvisioningTimedOut": "the machine's system did not report in time, though it may still start: "
+    "resume the run; if it happens again, keep the machine with --debug-minutes 10",
+    "VMExtensionProvisioningError": "the script that sets a Windows machine up failed, with that output: "
+    "check that the network lets the machine out to port 443 for downloads, then resume",
+    "PlatformImageNotFound": "this version of the image was withdrawn or is not in this region: begin a new "
+    f"run, which looks for the newest version, or take another region ({_REGION})",
+    "MarketplacePurchaseEligibilityFailed": "this subscription may not buy from the Marketplace, or nobody "
+    "has accepted the image's terms: ask its billing owner, or take another subscription",
+    "NoRegisteredProviderFound": "this region or cloud lacks the resource type or the API version that is "
+    f"named: take another region ({_REGION}); if its provider is not registered, 'az provider register'",
     "AuthorizationFailed": _ROLE,
     "LinkedAuthorizationFailed": _ROLE,
-    "RequestDisallowedByPolicy": "a policy of this subscription forbids it; ask its owner, or take another",
+    "RequestDisallowedByPolicy": "a policy of this subscription forbids it: give the tags that it requires "
+    "(--tag KEY=VALUE), take a size, region or network that it allows, or ask its owner for an exemption",
     "MissingSubscriptionRegistration": "register the provider that is named with 'az provider register'",
     "StorageAccountAlreadyTaken": "somebody has an account of this name; provision again, in another group",
     "KeyBasedAuthenticationNotPermitted": "a policy forbids keys of storage accounts, which a witness needs; "
@@ -74,6 +96,8 @@ _ADVICE = {
     "TooManyRequests": "wait some minutes, then go on",
     "ResourceGroupBeingDeleted": "wait until its deletion has ended, then go on",
 }
+
+_OF_QUOTAS = ("OperationNotAllowed", "ResourceQuotaExceeded", "QuotaExceeded")
 
 
 def message(error: AzureError) -> str:
@@ -111,9 +135,16 @@ def repeatable(error: AzureError) -> bool:
 def advice(error: AzureError) -> str:
     """What to change, in a few words; "" where only Azure's own message helps."""
     known = code(error)
-    if known in ("OperationNotAllowed", "ResourceQuotaExceeded") and "quota" in _all_text(error).lower():
-        return _QUOTA
+    if known in _OF_QUOTAS and "quota" in (text := _all_text(error).lower()):
+        if "cores" in text:
+            return _CORES
+        return _ADDRESSES if re.search(r"public ?ip|ipv4|addresses", text) else _QUOTA
     return _ADVICE.get(known, "")
+
+
+def lacks_room(error: AzureError) -> bool:
+    """Whether Azure has no room for a size there, so that another size or zone may do."""
+    return _ROOM in advice(error)
 
 
 def retry_once(action: Callable[[], Result], tell: Tell) -> Result:

@@ -22,7 +22,7 @@ from diskbook.store.run import Run
 LISTING_PAUSES_S = (0.0, 5.0, 15.0)  # unscaled; Resource Manager's list of a group lags behind
 
 
-def remove_replicate(clients: Clients, run: Run, group: str, number: int) -> None:
+def remove_replicate(clients: Clients, run: Run, group: str, number: int, prefix: str = "") -> None:
     """Delete machines, disks, interfaces, addresses and witness of a replicate, and list that they are gone.
 
     Its machines go first, and with them what they hold. Network and security group belong to all replicates
@@ -31,9 +31,11 @@ def remove_replicate(clients: Clients, run: Run, group: str, number: int) -> Non
     Parameters
     ----------
     clients, run, group
-        The group must be the run's own (`ownership.check`).
+        The group must be the run's own (`ownership.check`), unless there is a prefix.
     number
         Of the replicate.
+    prefix
+        Of the names of the run's resources in a group that is not its own.
 
     Raises
     ------
@@ -43,21 +45,24 @@ def remove_replicate(clients: Clients, run: Run, group: str, number: int) -> Non
     resource = inventory.find_group(clients, group)
     if resource is None:
         return
-    ownership.check(clients, run, resource)
-    account = witness.account_name(clients.cloud.subscription, group, number)
+    if not prefix:
+        ownership.check(clients, run, resource)
+    home = witness.home(group, prefix)
+    account = witness.account_name(clients.cloud.subscription, home, number)
+    start = f"{prefix}r{number}-"
     kinds = list(_kinds(clients, witnessed=volume_rules.witness_redundancy(run.scenario) is not None))
     with operation(run, "delete replicate", f"r{number} of {group}", clients):
         for rows, begin_delete in kinds:
-            own = [row.name for row in rows(group) if _is_of(row.name, number, account)]
+            own = [row.name for row in rows(group) if _is_of(row.name, start, account)]
             for poller in [begin_delete(group, name) for name in own]:
                 poller.result()
-        left = [row.name for rows, _ in kinds for row in rows(group) if _is_of(row.name, number, account)]
+        left = [row.name for rows, _ in kinds for row in rows(group) if _is_of(row.name, start, account)]
     if left:
         raise DiskbookError(f"of replicate {number} is left in {group}: {', '.join(left)}")
 
 
-def remove_own(clients: Clients, group: str, run: str) -> list[str]:
-    """Delete the run's resources in its group, and leave those that are not the run's.
+def remove_own(clients: Clients, group: str, is_own: Callable[[Any], bool]) -> list[str]:
+    """Delete a run's resources in a group, and leave those that are not the run's.
 
     A deletion that Azure refuses keeps no other resource standing.
 
@@ -65,8 +70,8 @@ def remove_own(clients: Clients, group: str, run: str) -> list[str]:
     ----------
     clients
         Of the group's cloud.
-    group, run
-        The group must be the run's own (`ownership.check`).
+    group, is_own
+        The group, and which of its resources are the run's, by id, name and tags.
 
     Returns
     -------
@@ -74,13 +79,12 @@ def remove_own(clients: Clients, group: str, run: str) -> list[str]:
         What could not be deleted: a resource of the run and Azure's reason, per entry.
     """
     rows = inventory.contents(clients, group)
-    own = {row.id.lower() for row in rows} - {row.id.lower() for row in ownership.foreign(rows, run)}
-    witnessed = any("/storageaccounts/" in identity for identity in own)
+    witnessed = any("/storageaccounts/" in row.id.lower() for row in rows if is_own(row))
     reasons: dict[str, str] = {}
     for listing, begin_delete in [*_kinds(clients, witnessed=witnessed), *_shared_kinds(clients)]:
         begun = []
         for row in listing(group):
-            if row.id.lower() in own:
+            if is_own(row):
                 with _noted(reasons, row.id):
                     begun.append((row.id, begin_delete(group, row.name)))
         for identity, poller in begun:
@@ -88,7 +92,7 @@ def remove_own(clients: Clients, group: str, run: str) -> list[str]:
                 poller.result()
     for pause_s in LISTING_PAUSES_S:
         time.sleep(pause_s * clients.cloud.time_scale)
-        left = [row.id for row in inventory.contents(clients, group) if row.id.lower() in own]
+        left = [row.id for row in inventory.contents(clients, group) if is_own(row)]
         if {identity.lower() for identity in left} <= reasons.keys():
             break
     return [f"{inventory.short(row)} ({reasons.get(row.lower(), 'still listed')})" for row in left]
@@ -150,5 +154,5 @@ class _Deleted:
         """Return at once."""
 
 
-def _is_of(name: str, number: int, account: str) -> bool:
-    return name.startswith(f"r{number}-") or name == account
+def _is_of(name: str, start: str, account: str) -> bool:
+    return name.startswith(start) or name == account

@@ -90,6 +90,7 @@ def machine(
     os_disk: Disk | None = None,
     pooled: bool = False,
     ultra: bool = False,
+    prefix: str = "",
 ) -> dict[str, Any]:
     """Body that creates a machine which knows our key, and whose host key we know.
 
@@ -98,7 +99,7 @@ def machine(
     A Windows machine gets both from the script extension that follows (`windows.extension`). `os_disk` is
     its ephemeral OS disk; by default it gets an ordinary one. `pooled` says that its disks are a pool of
     Storage Spaces, for which it gets another image; `ultra` that it takes an Ultra disk at some time, which
-    Azure lets a machine do only where it was made for it.
+    Azure lets a machine do only where it was made for it. `prefix` begins its name in Azure.
     """
     expires_utc = tags.get("diskbook-expires")
     profile = (
@@ -110,7 +111,7 @@ def machine(
         "hardwareProfile": {"vmSize": spec.size},
         "storageProfile": {
             "imageReference": {**IMAGES[image_of(spec, traits, pooled=pooled)], "version": image_version},
-            "osDisk": {"name": os_disk_name(name), **_os_disk(spec, os_disk)},
+            "osDisk": {"name": os_disk_name(f"{prefix}{name}"), **_os_disk(spec, os_disk)},
             "dataDisks": [],
             **({"diskControllerType": traits.controller} if traits.controller else {}),
         },

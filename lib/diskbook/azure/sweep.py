@@ -15,7 +15,7 @@ from pathlib import Path
 
 from azure.core.exceptions import ResourceNotFoundError
 
-from diskbook.azure import inventory, ownership
+from diskbook.azure import inventory, named_group, ownership
 from diskbook.azure.clients import Clients
 from diskbook.store import session
 from diskbook.store.run import Run
@@ -51,7 +51,8 @@ class Group:
     `label` is None where the tags are not those of a run; `goes` says that a sweep deletes the group; `state`
     is why; `holds` counts its resources by kind; `may_be_named` says that it goes where a person
     names it, and `named` that a person did. `foreign` names resources in our group that are not the run's,
-    and `spares` says that a sweep leaves these.
+    and `spares` says that a sweep leaves these. With a `prefix` it is a group that the user named:
+    it stays, and the rest is about what one run has in it.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Group:
     named: bool = False
     foreign: tuple[str, ...] = ()
     spares: bool = True
+    prefix: str = ""
 
 
 def label_of(tags: Mapping[str, str]) -> Label | str:
@@ -120,7 +122,28 @@ def find_groups(clients: Clients, runs: Path) -> list[Group]:
     candidates = [row for row in listed if _looks_ours(row.name, row.tags or {})]
     with ThreadPoolExecutor(WORKERS) as pool:
         groups = list(pool.map(lambda row: _group_of(clients, row, runs), candidates))
-    return sorted((group for group in groups if group is not None), key=lambda group: group.name)
+    named = [_part_of(clients, part, runs) for part in named_group.find(clients)]
+    return sorted([*(group for group in groups if group is not None), *named], key=lambda group: group.name)
+
+
+def read_again(clients: Clients, listed: Group, runs: Path) -> Group | None:
+    """Look afresh at a group, or at what a run has in one that the user named; None if it is gone."""
+    if not listed.prefix:
+        return read_group(clients, listed.name, runs)
+    parts = named_group.parts(clients, listed.name)
+    found = [part for part in parts if part.prefix == listed.prefix]
+    return _part_of(clients, found[0], runs) if found else None
+
+
+def _part_of(clients: Clients, part: named_group.Part, runs: Path) -> Group:
+    label, holds = label_of(part.tags), inventory.counted(part.rows)
+    if isinstance(label, str):
+        return Group(part.group, None, f"not touched: {label}", False, holds, prefix=part.prefix)
+    own = session.is_own_group(part.tags, runs, clients.cloud.subscription, part.group, part.prefix)
+    state, goes = judge(part.group, label, own, runs, datetime.now(UTC))
+    may_be_named = goes or not own or state == _WHY_KEPT[RunState.UNREADABLE]
+    state = f"{state}, in an existing group, which stays"
+    return Group(part.group, label, state, goes, holds, may_be_named=may_be_named, prefix=part.prefix)
 
 
 def read_group(clients: Clients, group: str, runs: Path) -> Group | None:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
 
-from diskbook.azure import inventory, ownership, removal
+from diskbook.azure import inventory, named_group, ownership, removal
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import azure_message, operation
 from diskbook.base.errors import DiskbookError
@@ -28,7 +28,7 @@ _LASTING = {"ScopeLocked", "AuthorizationFailed", *_OF_POLICY}  # waiting does n
 
 
 def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None) -> bool:
-    """Delete a resource group of this run with all it holds.
+    """Delete a resource group of this run with all it holds; in one that the user named, what is the run's.
 
     A deletion that an earlier teardown has begun, and that still runs, is waited for rather than begun again.
 
@@ -50,11 +50,18 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
         When the group is not the run's, and so is not touched, or when it still exists afterwards. The
         message names what is left in it.
     """
+
+    def announce(text: str) -> None:
+        _announce(run, text, say)
+
+    if prefix := named_group.prefix_in(run, group):
+        with operation(run, "delete resources", group, clients):
+            return named_group.remove(clients, group, prefix, run.name, announce)
     resource = inventory.find_group(clients, group)
     if resource is None:
         return False
     ownership.check(clients, run, resource)
-    spare_foreign(clients, group, run.name, lambda text: _announce(run, text, say))
+    spare_foreign(clients, group, run.name, announce)
     known = {row["name"]: row.get("deletion") for row in run.manifest["resource_groups"]}
     with operation(run, "delete resource group", group, clients):
         remove(
@@ -64,7 +71,7 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
             run=run.name,
             token=known.get(group) if resource.properties.provisioning_state == "Deleting" else None,
             begun=lambda token: _record_token(run, group, token),
-            say=lambda text: _announce(run, text, say),
+            say=announce,
         )
     return True
 
@@ -90,11 +97,13 @@ def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
     LeftStandingError
         If the group holds foreign resources. It still stands, and the message names them.
     """
-    others = ownership.foreign(inventory.contents(clients, group), run)
+    rows = inventory.contents(clients, group)
+    others = ownership.foreign(rows, run)
     if not others:
         return
+    ids = {row.id.lower() for row in rows} - {row.id.lower() for row in others}
     say(f"deleting the resources of run {run} in {group} one by one: it holds others as well")
-    left = removal.remove_own(clients, group, run)
+    left = removal.remove_own(clients, group, lambda row: row.id.lower() in ids)
     own = f"these of the run could not be deleted: {', '.join(left)}" if left else "the run's own are deleted"
     raise LeftStandingError(
         f"resource group {group} still stands and may cost money. It holds "

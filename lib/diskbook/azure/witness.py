@@ -24,6 +24,11 @@ _DIGITS = 20
 _BLOB = ".blob."
 
 
+def home(group: str, prefix: str) -> str:
+    """Group as `account_name` takes it, with the prefix of a run's names in a group that is not its own."""
+    return f"{group}/{prefix}" if prefix else group
+
+
 def account_name(subscription: str, group: str, replicate: int) -> str:
     """Name a replicate's storage account: 3 to 24 small letters and digits that nobody else has.
 

@@ -61,7 +61,7 @@ def masked(sentence: str, name: str) -> str:
 def _setting(item: Item) -> Scope:
     """What is asked of a cloud: where, and which machines and disks."""
     scenario = item.scenario
-    parts = scenario.model_dump_json(include={"machine", "disk", "network"})
+    parts = scenario.model_dump_json(include={"machine", "disk", "network", "azure"})
     return ("setting", item.cloud, scenario.region, item.asked.emulator_profile or "", parts)
 
 

@@ -10,7 +10,17 @@ import click
 from diskbook.base.errors import UsageError
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
-from diskbook.cli.options import expires, max_cost, preset, setting, settings, ssh_source, subscription
+from diskbook.cli.options import (
+    company,
+    expires,
+    max_cost,
+    overrides,
+    preset,
+    refuse_given,
+    settings,
+    ssh_source,
+    subscription,
+)
 from diskbook.cli.output import json_option
 
 
@@ -20,11 +30,15 @@ from diskbook.cli.output import json_option
 @preset
 @settings
 @subscription
+@company
 @ssh_source
 @max_cost
 @expires
+@click.option(
+    "--try-ssh", metavar="HOST", help="Azure: try a TCP connection to port 22 of this host, e.g. github.com."
+)
 @json_option
-def doctor(scenario: str, cloud: str | None, settings: tuple[str, ...], **options: Any) -> None:
+def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
     """Look whether all is there that a run of SCENARIO (zone-disks) needs. Nothing is created.
 
     Each line is ok, or says what to do. Ends with 0 when all are ok, else with 1.
@@ -39,11 +53,16 @@ def doctor(scenario: str, cloud: str | None, settings: tuple[str, ...], **option
             f"--cloud {cloud}: doctor looks at azure, or at this machine; 'diskbook plan SCENARIO --cloud "
             "inventory' looks at hosts of your own"
         )
-    overrides = dict(setting(text) for text in settings)
-    chosen = load.load(scenario, options["preset"], overrides, asks_azure=cloud == "azure")
+    if cloud != "azure":
+        refuse_given(click.get_current_context(), ("try_ssh",), "works with --cloud azure only")
+    chosen = load.load(scenario, options["preset"], overrides(options), asks_azure=cloud == "azure")
     if cloud == "azure":
         asked = doctor_cloud.Asked(
-            options["subscription"], options["ssh_source"], options["max_cost_usd"], options["expires"]
+            options["subscription"],
+            options["ssh_source"],
+            options["max_cost_usd"],
+            options["expires"],
+            options["try_ssh"],
         )
         rows = doctor_cloud.checks(chosen, asked, date.today())
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import click
@@ -73,6 +73,13 @@ subscription = click.option(
 
 ssh_source = click.option("--ssh-source", metavar="CIDR", help="Azure: from where the machines let in SSH.")
 
+_tags = click.option(
+    "--tag", "tags", multiple=True, metavar="NAME=VALUE", help="Azure: tag all resources with it as well."
+)
+_resource_group = click.option(
+    "--resource-group", metavar="NAME", help="Azure: create in this existing group, which is never deleted."
+)
+
 Decorator = Callable[[Any], Any]
 
 
@@ -86,6 +93,8 @@ def _all(*options: Decorator) -> Decorator:
 
     return decorate
 
+
+company = _all(_tags, _resource_group)
 
 hosts = _all(
     click.option("--hosts", metavar="FILE", help="Inventory: measure on the hosts that this file names."),
@@ -131,6 +140,25 @@ def refuse_given(ctx: click.Context, names: Collection[str], why: str) -> None:
     ]
     if given:
         raise UsageError(f"{' and '.join(given)} {why}")
+
+
+def overrides(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Overrides of the scenario that `--set`, `--tag` and `--resource-group` ask for."""
+    company: dict[str, Any] = {}
+    if options["tags"]:
+        company["azure.tags"] = dict(_tag(text) for text in options["tags"])
+    if options["resource_group"] is not None:
+        company["azure.resource_group"] = options["resource_group"]
+    return company | dict(setting(text) for text in options["settings"])
+
+
+def _tag(text: str) -> tuple[str, str]:
+    """Split the NAME=VALUE of `--tag`; a value may have further equals signs, and be empty."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"--tag {redact.hide(text)}: write NAME=VALUE, for example --tag costcenter=4711")
+    redact.refuse({name: value}, "--tag ")
+    return name, value
 
 
 def setting(text: str) -> tuple[str, Any]:

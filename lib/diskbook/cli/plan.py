@@ -9,7 +9,18 @@ import click
 
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
-from diskbook.cli.options import cloud, expires, hosts, max_cost, preset, setting, settings, subscription
+from diskbook.cli.options import (
+    cloud,
+    company,
+    expires,
+    hosts,
+    max_cost,
+    overrides,
+    preset,
+    refuse_given,
+    settings,
+    subscription,
+)
 from diskbook.cli.output import json_option, show, show_json
 
 
@@ -41,6 +52,7 @@ from diskbook.cli.output import json_option, show, show_json
 @cloud
 @hosts
 @subscription
+@company
 @click.option("--live-prices", is_flag=True, help="Ask Azure's price list, which needs no account.")
 @max_cost
 @expires
@@ -60,10 +72,16 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     sources = plan_text.sources_of(
         options["pilot"], options["history"], options["sd_disk"], options["sd_run"]
     )
-    overrides = dict(setting(text) for text in settings)
-    chosen = load.load(scenario, preset, overrides, asks_azure=options["cloud"] == "azure")
+    if options["cloud"] == "inventory":
+        names = ("tags", "resource_group")
+        refuse_given(click.get_current_context(), names, "works with --cloud azure or emulator only")
+    chosen = load.load(
+        scenario, preset, overrides({"settings": settings, **options}), asks_azure=options["cloud"] == "azure"
+    )
     words = ["diskbook", "run", scenario, "--preset", preset]
     words += [word for text in settings for word in ("--set", text)]
+    words += [word for text in options["tags"] for word in ("--tag", text)]
+    words += ["--resource-group", options["resource_group"]] if options["resource_group"] else []
     if options["expires"] is not None:
         words += ["--expires", f"{options['expires']:g}"]
     if options["cloud"] == "inventory":

@@ -11,12 +11,13 @@ from diskbook.cli import complete
 from diskbook.cli.examples import examples
 from diskbook.cli.options import (
     cloud,
+    company,
     expires,
     hosts,
     max_cost,
+    overrides,
     preset,
     refuse_given,
-    setting,
     settings,
     ssh_source,
     subscription,
@@ -27,7 +28,15 @@ _OF_CLOUDS = {
     "azure": ("subscription", "ssh_source"),
     "inventory": ("hosts", "folder"),
 }
-_OF_A_NEW_RUN = ("cloud", "preset", "name", "settings", *_OF_CLOUDS["emulator"], *_OF_CLOUDS["inventory"])
+_OF_A_NEW_RUN = ("cloud", "preset", "name", *_OF_CLOUDS["emulator"], *_OF_CLOUDS["inventory"])
+
+
+def _minutes(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is None:
+        return None
+    from diskbook.runs import debug
+
+    return debug.check_minutes(value)
 
 
 @click.command(
@@ -36,6 +45,7 @@ _OF_A_NEW_RUN = ("cloud", "preset", "name", "settings", *_OF_CLOUDS["emulator"],
         "diskbook run zone-disks --preset standard --name second --set design.replicates=5",
         "diskbook run local-disk --cloud inventory --folder .",
         "diskbook run --resume my-run",
+        "diskbook run --resume my-run --set machine.vm1.size=Standard_D4as_v5",
         "diskbook run --resume file:///srv/lab/my-run",
         "diskbook run zone-disks --store file:///srv/lab",
     )
@@ -46,6 +56,7 @@ _OF_A_NEW_RUN = ("cloud", "preset", "name", "settings", *_OF_CLOUDS["emulator"],
 @click.option("--name", help="Name of the run; by default scenario, time and four digits.")
 @settings
 @subscription
+@company
 @ssh_source
 @hosts
 @max_cost
@@ -61,6 +72,13 @@ _OF_A_NEW_RUN = ("cloud", "preset", "name", "settings", *_OF_CLOUDS["emulator"],
 @click.option("--record", is_flag=True, help="Keep each exchange with Azure, scrubbed, as arm.jsonl.gz.")
 @click.option("--keep", is_flag=True, help="Leave machines and disks standing, also where it fails.")
 @click.option(
+    "--debug-minutes",
+    type=float,
+    metavar="MINUTES",
+    callback=_minutes,
+    help="Keep the machines so long if the run fails, to look at them; at most 60.",
+)
+@click.option(
     "--resume",
     metavar="RUN",
     shell_complete=complete.runs,
@@ -73,9 +91,11 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
 
     SCENARIO is a name, or DIR/NAME.toml: a notebook 3-analyse-NAME.ipynb and a module NAME.py beside that
     file then analyse the run. They are code, and run as such; name the file again with --resume.
+    With --resume, --set changes a run that has no trials yet, such as one that Azure had no room for.
     """
     _refuse_unused(ctx, resume, options["cloud"])
-    if resume and (scenario is None or scenario.endswith(".toml")) and _is_finished(resume, scenario):
+    is_file = scenario is None or scenario.endswith(".toml")
+    if resume and is_file and not overrides(options) and _is_finished(resume, scenario):
         return
     from diskbook import load
     from diskbook.runs import pipeline, stored
@@ -85,7 +105,7 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
     folder, place = stored.working_copy(resume) if resume else (_begin(str(scenario), options, azure), None)
     with pipeline.dropped_if_refused(folder):
-        _note(folder, options, azure)
+        _note(folder, options, azure, resumed=resume is not None, file=scenario)
         with stored.kept(folder, stored.place_of(folder, options["store"]) or place):
             outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
     click.echo(outcome.words)
@@ -94,9 +114,14 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
 
 def _refuse_unused(ctx: click.Context, resume: str | None, cloud: str) -> None:
     """Refuse options that this run would not use."""
+    if ctx.params["keep"]:
+        refuse_given(ctx, ("debug_minutes",), "works without --keep only, which keeps the machines anyway")
     if resume:
         refuse_given(ctx, _OF_A_NEW_RUN, f"cannot change run {resume}, which has begun: start a new run")
         return
+    if cloud == "inventory":
+        of_clouds = ("debug_minutes", "tags", "resource_group")
+        refuse_given(ctx, of_clouds, "works with --cloud azure or emulator only")
     for of, names in _OF_CLOUDS.items():
         if of != cloud:
             refuse_given(ctx, names, f"works with --cloud {of} only")
@@ -126,16 +151,21 @@ def _is_finished(name: str, file: str | None) -> bool:
     return bool(when)
 
 
-def _note(folder: Any, options: dict[str, Any], azure: dict[str, str]) -> None:
+def _note(
+    folder: Any, options: dict[str, Any], azure: dict[str, str], *, resumed: bool, file: str | None
+) -> None:
     """Say what is run, and keep in the manifest what later stages go by."""
     from diskbook.analysis import needs
     from diskbook.cloud import connect
-    from diskbook.runs import record
+    from diskbook.runs import debug, record, replan
     from diskbook.show import run as show_run
     from diskbook.tables.vocabulary import Provenance
 
     folder.check_signed()
+    if resumed and (changed := overrides(options)):
+        replan.change(folder, file, changed)
     connect.update_on_resume(folder, azure)
+    debug.note(folder, options["debug_minutes"])
     if options["expires"] is not None:
         folder.update_manifest(expires_h=options["expires"])
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
@@ -152,7 +182,6 @@ def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any
     from diskbook.runs import stages
     from diskbook.store import run as runs
 
-    overrides = dict(setting(text) for text in options["settings"])
     name = options["name"] or runs.new_name(scenario.rsplit("/", 1)[-1].removesuffix(".toml"))
     if runs.folder_of(name).exists():
         raise UsageError(f"run {name} exists already; go on with --resume {name}, or choose another name")
@@ -165,5 +194,5 @@ def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any
     emulator = {key: value for key, value in asked.items() if value is not None}
     inventory = {key: options[key] for key in ("hosts", "folder") if options[key] is not None}
     return stages.begin(
-        name, scenario, options["cloud"], options["preset"], overrides, emulator, azure, inventory
+        name, scenario, options["cloud"], options["preset"], overrides(options), emulator, azure, inventory
     )

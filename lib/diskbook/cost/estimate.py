@@ -156,6 +156,16 @@ def _usd_an_hour_after(scenario: Scenario, expires_h: float, prices: PriceList) 
     return math.fsum(count * price.usd_per_hour for count, price in priced if price is not None)
 
 
+def usd_an_hour(scenario: Scenario, prices: PriceList) -> float:
+    """What one replicate costs for each hour that it stands; what has no known price is left out."""
+    lasting = [
+        (item.count, prices.of(item.meter.kind, item.meter.name))
+        for item in items(scenario)
+        if item.by != "use"
+    ]
+    return math.fsum(count * price.usd_per_hour for count, price in lasting if price is not None)
+
+
 def _line(item: Item, replicates: int, hours: float, worst_h: float, prices: PriceList) -> Line:
     price = prices.of(item.meter.kind, item.meter.name)
     count = item.count * replicates

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from diskbook.azure import policy
 from diskbook.azure.polling import poll_interval_s
 from diskbook.cost import attach_calls, durations
 from diskbook.reference.delays import DELAYS_S
@@ -19,7 +20,7 @@ NAMED_S = 50.0
 """Time between polls that Azure names in its first answer about a new machine."""
 # Checks of offers, quotas, policies and zones before the first create, and the group.
 _FIRST = {
-    "GET skus": 2, "GET usages": 2, "POST checkPolicyRestrictions": 2, "GET resourceGroups": 1,
+    "GET skus": 2, "GET usages": 2, "GET resourceGroups": 1,
     "GET locations": 1, "PUT resourceGroups": 1, "GET publishers/artifacttypes/offers/skus/versions": 1,
 }  # fmt: skip
 _NETWORK = ("networkSecurityGroups", "virtualNetworks")
@@ -95,6 +96,7 @@ def creating(scenario: Scenario) -> Counter[str]:
     local = replicates * sum(scenario.os_disk_of(machine.name) is not None for machine in scenario.machine)
     windows = replicates * sum(machine.os == "windows" for machine in scenario.machine)
     made = Counter(_FIRST)
+    made["POST checkPolicyRestrictions"] = len(policy.contents(scenario, ""))
     made.update({f"{method} {kind}": 1 for kind in _NETWORK for method in ("PUT", "GET")})
     addresses = () if scenario.network.is_private else ("publicIPAddresses",)
     for kind, number in [("disks", disks), *((kind, machines) for kind in (*addresses, *_OF_MACHINE))]:

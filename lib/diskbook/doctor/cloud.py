@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -39,6 +40,7 @@ from diskbook.scenario.model import Scenario
 from diskbook.tables.vocabulary import Provenance
 
 TIMEOUT_S = 5
+SSH_PORT = 22
 AUTHORITY = "https://login.microsoftonline.com"
 _BY_MACHINE = ("IDENTITY_ENDPOINT", "MSI_ENDPOINT")  # where a managed identity signs in instead
 _REACH = (
@@ -58,6 +60,7 @@ class Asked:
     ssh_source: str | None = None
     max_cost_usd: float | None = None
     expires_h: float | None = None
+    try_ssh: str | None = None
 
 
 def checks(scenario: Scenario, asked: Asked, today: date) -> list[Check]:
@@ -66,6 +69,8 @@ def checks(scenario: Scenario, asked: Asked, today: date) -> list[Check]:
         look("folder of runs", runs_folder),
         look("SSH source", lambda: ssh_source.find(asked.ssh_source)),
     ]
+    if (host := asked.try_ssh) is not None:
+        rows.append(look("way to port 22", lambda: _try_ssh(host)))
     named, clients = _named(asked.subscription)
     if clients is None:
         rest = not_asked(("Resource Manager", "sign-in", *_OF_SUBSCRIPTION), "no subscription to ask")
@@ -128,6 +133,18 @@ def _reach(url: str, clients: Clients) -> str:
     return f"{url} answers (HTTP {status})"
 
 
+def _try_ssh(host: str) -> str:
+    """Open a connection to a host's port 22, where machines of a run listen, and close it unused."""
+    try:
+        socket.create_connection((host, SSH_PORT), TIMEOUT_S).close()
+    except OSError as error:
+        raise DiskbookError(
+            f"{host}, port 22, cannot be reached ({error}): if it is up, let this machine out to port 22, "
+            "run from another network, or use an existing network (network.kind=private) with a Bastion"
+        ) from error
+    return f"{host} takes connections at port 22"
+
+
 def _signed(clients: Clients, scenario: Scenario) -> tuple[Check, Cloud]:
     """Who is signed in, and the cloud as its endpoint says it is: Azure, or emulated."""
     made: list[signin.Identity] = []
@@ -183,16 +200,16 @@ def _size(scenario: Scenario) -> str:
 
 
 def _role(clients: Clients, scenario: Scenario) -> str:
-    needed = access.actions(scenario)
-    missing = access.refused(clients, needed)
-    if missing:
-        scope = f"/subscriptions/{clients.cloud.subscription}"
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise DiskbookError(
-            f"the account may not {', '.join(missing[:3])}{more}: ask the subscription's owner for the role "
-            f"Contributor ('az role assignment create --assignee ACCOUNT --role Contributor --scope {scope}')"
-        )
-    return f"may do all {len(needed)} things that a run does"
+    needs = access.needs(scenario, clients.cloud.subscription)
+    for need in needs:
+        if missing := access.refused(clients, need):
+            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+            role = "Network Contributor" if "/subnets/" in need.scope else "Contributor"
+            raise DiskbookError(
+                f"the account may not {', '.join(missing[:3])}{more}: ask the owner for the role {role} ('az "
+                f'role assignment create --assignee ACCOUNT --role "{role}" --scope {need.scope}\')'
+            )
+    return f"may do all {sum(len(need.actions) for need in needs)} things that a run does"
 
 
 def _providers(clients: Clients, scenario: Scenario) -> str:

@@ -31,6 +31,10 @@ T = TypeVar("T")
 _LOST = (paramiko.SSHException, EOFError, OSError)
 
 
+class UnreachableError(DiskbookError):
+    """A machine does not answer, or lets nobody in; `__cause__` is the last failure."""
+
+
 @dataclass(frozen=True)
 class Host:
     """How to reach a machine. `host_key` is its public key line ("ssh-ed25519 AAAA...").
@@ -238,10 +242,10 @@ class Connection:
         if (last or outage.look_is_due()) and self._report_unreachable(last=last):
             outage.begin_anew()
         elif last:
-            raise DiskbookError(
+            raise UnreachableError(
                 f"machine {self.host.name} cannot be reached at {self.host.address}:{self.host.port} "
                 f"({error}); see whether it runs, then resume"
-            ) from None
+            ) from error
         time.sleep(0.5)
 
     def _report_unreachable(self, *, last: bool) -> bool:

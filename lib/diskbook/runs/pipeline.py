@@ -12,7 +12,7 @@ from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
 from diskbook.cloud import emulator as own_emulator
 from diskbook.own_hosts import stage as own_hosts
-from diskbook.runs import notebook_process, outcome, stage, stages
+from diskbook.runs import debug, notebook_process, outcome, stage, stages
 from diskbook.runs.outcome import Outcome
 from diskbook.runs.progress import Progress
 from diskbook.runs.unmade import BrokenStageError, is_unmade
@@ -85,6 +85,10 @@ def _tear_down(run: Run, failure: BaseException | None) -> None:
 
     What was analysed gets its report all the same. The exit status is the teardown's: 3 where a group stands.
     """
+    if isinstance(failure, DiskbookError) and not isinstance(failure, Stopped):
+        # Ctrl-C ends the wait, and nothing that goes wrong with it may keep machines standing.
+        with contextlib.suppress(Stopped, Exception):
+            debug.hold(run, failure)
     try:
         with stage.deaf():
             stages.teardown(run)

@@ -20,6 +20,7 @@ from diskbook.azure import (
     inventory,
     keys,
     monitor,
+    named_group,
     ownership,
     provision as provisioning,
     removal,
@@ -35,6 +36,7 @@ from diskbook.cloud import connect, emulator as own_emulator
 from diskbook.cost import budget
 from diskbook.own_hosts import stage as own_hosts
 from diskbook.reference.catalog import EPHEMERAL
+from diskbook.runs import debug
 from diskbook.runs.begin import begin
 from diskbook.runs.unmade import is_unmade
 from diskbook.scenario import schedule
@@ -182,7 +184,8 @@ def _delete_all(run: Run, clients: Clients, groups: list[str], say: deletion.Say
 def _drop_keys(run: Run, clients: Clients, groups: list[str]) -> None:
     """Remove the run's keys when no machine is left that they open, also where nothing can be recorded."""
     with contextlib.suppress(AzureError):
-        if not any(clients.resource.resource_groups.check_existence(group) for group in groups):
+        own = [group for group in groups if not named_group.prefix_in(run, group)]
+        if own and not any(clients.resource.resource_groups.check_existence(group) for group in own):
             shutil.rmtree(run.folder / "keys", ignore_errors=True)
 
 
@@ -242,21 +245,20 @@ def _is_running(clients: Clients, row: dict[str, Any]) -> bool:
 
 
 def _create(run: Run, clients: Clients, scenario: Scenario, missing: list[int]) -> None:
-    """Create machines and disks of planned replicates, all in one new resource group."""
+    """Create machines and disks of planned replicates, all in one resource group."""
     manifest = run.manifest
     measured = {event["replicate"] for event in run.ledger() if event["event"] == "trial"}
     kept = [
         row for row in manifest["replicates"] if row["replicate"] in measured or row["origin"] not in missing
     ]
     origin_of = _numbered(scenario, missing, [row["replicate"] for row in kept])
-    group = ownership.new_group(clients, run, len(manifest["resource_groups"]) + 1)
-    expires = expiry.from_now(manifest)
-    tags = provisioning.group_tags(run.name, scenario, expires)
-    tags |= session.tags(run, clients.cloud.subscription, group)
-    place = provisioning.Place(group, scenario.region, tags)
+    row = _group_row(run, clients, scenario)
+    group, prefix = row["name"], row.get("prefix", "")
+    tags = provisioning.group_tags(run.name, scenario, row["expires_utc"])
+    tags |= session.tags(run, clients.cloud.subscription, group, prefix)
+    place = provisioning.Place(group, scenario.region, tags, prefix)
     # Recorded before it is created: what is on record can always be found and deleted.
-    row = {"name": group, "expires_utc": expires, "deleted_utc": None}
-    groups = [*manifest["resource_groups"], row]
+    groups = [*(known for known in manifest["resource_groups"] if known["name"] != group), row]
     zone_map = clients.zone_map(scenario.region)
     run.update_manifest(resource_groups=groups, replicates=kept, zone_map=zone_map)
 
@@ -265,12 +267,27 @@ def _create(run: Run, clients: Clients, scenario: Scenario, missing: list[int]) 
         run.update_manifest(replicates=sorted(rows, key=lambda row: row["replicate"]))
 
     try:
-        provisioning.create_group(clients, run, place)
+        if not prefix:
+            provisioning.create_group(clients, run, place)
         provisioning.replicates(clients, run, scenario, place, zone_map, list(origin_of), keep)
     except BaseException:  # an interrupt, too: what is half made serves nothing and costs
-        if not run.manifest.get("kept"):
+        if not run.manifest.get("kept") and not debug.is_asked(run):
             _drop_incomplete(run, clients, group, list(origin_of))
         raise
+
+
+def _group_row(run: Run, clients: Clients, scenario: Scenario) -> dict[str, Any]:
+    """Entry of the manifest for the group that machines are created in: a new one, or that of the user.
+
+    In that all that stands of a run has one prefix and one expiry.
+    """
+    manifest, named = run.manifest, scenario.azure.resource_group
+    row = {"expires_utc": expiry.from_now(manifest), "deleted_utc": None}
+    if not named:
+        return {"name": ownership.new_group(clients, run, len(manifest["resource_groups"]) + 1), **row}
+    named_group.check(clients, named)
+    standing = named_group.standing(manifest["resource_groups"], named)
+    return standing or {"name": named, "prefix": named_group.new_prefix(), **row}
 
 
 def _drop_incomplete(run: Run, clients: Clients, group: str, numbers: list[int]) -> None:
@@ -285,7 +302,7 @@ def _drop_incomplete(run: Run, clients: Clients, group: str, numbers: list[int])
             _drop_keys(run, clients, [row["name"] for row in run.manifest["resource_groups"]])
         for number in numbers if complete else ():
             if number not in complete:
-                removal.remove_replicate(clients, run, group, number)
+                removal.remove_replicate(clients, run, group, number, named_group.prefix_in(run, group))
     except (AzureError, DiskbookError) as error:
         _tell_left(run, clients, "what was half made", error)
 
@@ -342,7 +359,7 @@ def _measure_replicate(
     except BaseException:
         stop.set()
         # By hand (nobody has said) it can be gone on with; `diskbook run` deletes all of it, but only later.
-        if not run.manifest.get("kept", True):
+        if not run.manifest.get("kept", True) and not debug.is_asked(run):
             _drop_failed(run, clients, origin)
         raise
 
@@ -355,8 +372,10 @@ def _drop_failed(run: Run, clients: Clients, origin: int) -> None:
     row = [row for row in run.manifest["replicates"] if row["origin"] == origin][-1:]
     try:
         for made in row:
-            expiry.note_found(clients, run, made["resource_group"])
-            removal.remove_replicate(clients, run, made["resource_group"], made["replicate"])
+            group = made["resource_group"]
+            expiry.note_found(clients, run, group)
+            prefix = named_group.prefix_in(run, group)
+            removal.remove_replicate(clients, run, group, made["replicate"], prefix)
     except (AzureError, DiskbookError) as error:
         _tell_left(run, clients, f"the failed replicate {origin}", error)
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from azure.core.exceptions import AzureError
 
-from diskbook.azure import inventory, signin, sweep, teardown
+from diskbook.azure import inventory, named_group, signin, sweep, teardown
 from diskbook.azure.clients import Clients
 from diskbook.azure.provision import azure_message
 from diskbook.azure.sweep import Group
@@ -83,12 +83,8 @@ def find(
 
 def _only(report: SweepReport, group: str, with_foreign: bool) -> SweepReport:
     """The part of a report that is about one group, which then goes: a person has named it."""
-    places = [
-        Place(place.title, place.clients, [_named(row, with_foreign)])
-        for place in report.places
-        for row in place.groups
-        if row.name.lower() == group.lower()
-    ]
+    found = [replace(place, groups=_of_name(place.groups, group, with_foreign)) for place in report.places]
+    places = [place for place in found if place.groups]
     if not places:
         where = ", ".join(place.title for place in report.places) or "no cloud"
         raise UsageError(f"there is no resource group {group} of a run; looked at: {where}")
@@ -97,13 +93,18 @@ def _only(report: SweepReport, group: str, with_foreign: bool) -> SweepReport:
         raise UsageError(
             f"there is a resource group {group} in {titles}; say which with --cloud or --emulator"
         )
-    if not places[0].groups[0].goes:
+    if not any(row.goes for row in places[0].groups):
         raise DiskbookError(f"resource group {group} is not deleted from here: {places[0].groups[0].state}")
     return SweepReport(places, [], [])
 
 
-def _named(group: Group, with_foreign: bool) -> Group:
-    return replace(group, goes=group.may_be_named, named=True, spares=not with_foreign)
+def _of_name(groups: list[Group], name: str, with_foreign: bool) -> list[Group]:
+    """Groups of a name, or what several runs have in one, that go since a person has named it."""
+    rows = [group for group in groups if group.name.lower() == name.lower()]
+    if with_foreign and any(group.prefix for group in rows):
+        raise UsageError(f"resource group {name} is not a run's and is never deleted: omit --with-foreign")
+    spares = not with_foreign
+    return [replace(group, goes=group.may_be_named, named=True, spares=spares) for group in rows]
 
 
 def _all(cloud: str | None, emulator: str | None) -> SweepReport:
@@ -222,10 +223,11 @@ def _removal(clients: Clients, groups: list[Group], say: Say) -> Callable[[], No
 
 def _remove_group(clients: Clients, listed: Group, say: Say) -> None:
     """Delete a group if it still is what the list said."""
-    name = listed.name
-    now = sweep.read_group(clients, name, runs.runs_root())
+    name, root = listed.name, runs.runs_root()
+    in_named = listed.prefix != ""
+    now = sweep.read_again(clients, listed, root)
     if now is None:
-        say(f"resource group {name} has gone meanwhile")
+        say(f"{'what a run had in ' * in_named}resource group {name} has gone meanwhile")
         return
     if not (now.goes or (listed.named and now.may_be_named)) or now.label is None:
         raise DiskbookError(f"resource group {name} was left alone: it is now {now.state}")
@@ -241,6 +243,10 @@ def _remove_group(clients: Clients, listed: Group, say: Say) -> None:
         with session.session(run):  # a run that is resumed at this moment is told to wait
             stages.teardown(run, say)
     # Also what no run here has on record, or what a run hangs on to beyond its expiry.
+    if in_named:
+        named_group.remove(clients, name, listed.prefix, now.label.run, say)
+        say(f"the resources of run {now.label.run} in {name} are gone")
+        return
     if inventory.find_group(clients, name) is not None:
         teardown.spare_foreign(clients, name, now.label.run, say)
         teardown.remove(clients, name, again="'diskbook sweep --delete'", run=now.label.run, say=say)

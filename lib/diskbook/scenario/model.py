@@ -460,6 +460,20 @@ PUBLIC = Network()
 """A network of the run's own, with public addresses."""
 
 
+class Company(Record):
+    """What a company's subscription asks of a run; see `company_rules`.
+
+    `tags` go on everything that is created, beside the run's own. `resource_group` is one that is there: the
+    run creates in it, deletes its own resources from it, and never the group.
+    """
+
+    tags: dict[str, str] = {}
+    resource_group: Annotated[str, Field(max_length=90)] = ""
+
+
+NO_COMPANY = Company()
+
+
 class Scenario(Record):
     """A whole scenario with a preset applied."""
 
@@ -478,6 +492,7 @@ class Scenario(Record):
     volume: tuple[Volume, ...] = ()
     loss: tuple[Loss, ...] = ()
     network: Network = PUBLIC
+    azure: Company = NO_COMPANY
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 

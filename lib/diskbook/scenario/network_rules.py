@@ -46,6 +46,11 @@ class JumpPlace:
     port: int | None
 
 
+def is_azure_name(text: str) -> bool:
+    """Whether a text is the name of a resource group, network, subnet or Bastion."""
+    return _PLAIN.fullmatch(text) is not None
+
+
 def subnet(network: Network) -> Subnet | None:
     """Read `network.subnet`; None where it is neither an id nor two names with a group."""
     whole = _ID.fullmatch(network.subnet)
@@ -97,5 +102,5 @@ def _private(network: Network) -> Iterator[str]:
         yield f"[network]: jump_host = {network.jump_host!r} is none; write user@host or user@host:port"
     for key in ("resource_group", "bastion", "bastion_group"):
         value = getattr(network, key)
-        if value and not _PLAIN.fullmatch(value):
+        if value and not is_azure_name(value):
             yield f"[network]: {key} = {value!r} is no name of Azure's; write the name alone"

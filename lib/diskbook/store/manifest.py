@@ -34,6 +34,7 @@ class _Group(BaseModel):
     name: _Name
     deleted_utc: _Time | None
     expires_utc: _Time | None = None
+    prefix: Annotated[str, StringConstraints(pattern=r"^(dbk[0-9a-f]{12}-)?$")] = ""
     deletion: str | None = None
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections import Counter
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from diskbook.base.errors import DiskbookError
@@ -44,7 +45,7 @@ class Progress:
 
 
 def write(run: Run) -> None:
-    """Draw the plan of a run and write it, once, before its first trial."""
+    """Draw the plan of a run and write it, before its first trial."""
     blocks = [
         {
             "replicate": block.replicate,
@@ -121,9 +122,15 @@ def is_scenario_changed(run: Run) -> bool:
     return content is not None and content["scenario_sha256"] != _scenario_hash(run)
 
 
+def has_trials(run: Run) -> bool:
+    """Whether a trial is on record, finished or failed: from then on the plan stays as it is."""
+    return any(event["event"] == "trial" for event in run.ledger())
+
+
 def _read(run: Run) -> dict[str, Any] | None:
-    """The plan as it was written, None for a run that was begun before there were plans."""
-    written = [event["sha256"] for event in run.ledger() if event["event"] == "plan"]
+    """The last plan that was written before a trial, None for a run begun before there were plans."""
+    before = takewhile(lambda event: event["event"] != "trial", run.ledger())
+    written = [event["sha256"] for event in before if event["event"] == "plan"][-1:]
     path = run.folder / FILE
     if not written and not path.exists():
         return None

@@ -79,32 +79,44 @@ def known_client_id(runs: Path) -> str | None:
     return hashlib.sha256(f"{own}@{socket.gethostname()}".encode()).hexdigest()[:16]
 
 
-def tags(run: Run, subscription: str, group: str) -> dict[str, str]:
-    """Tags of a group, that let a sweep tell this client's groups from others', and their age."""
+def tags(run: Run, subscription: str, group: str, prefix: str = "") -> dict[str, str]:
+    """Tags of a group, that let a sweep tell this client's groups from others', and their age.
+
+    With a prefix they are those of resources in a group that is not the run's own: nobody could take such a
+    group for a run's by them, even if they were copied to it.
+    """
     return {
         CLIENT_TAG: client_id(run.folder.parent),
         CREATED_TAG: now_utc()[:19] + "+00:00",
-        SIGNATURE_TAG: client.sign("group", subscription, group.lower(), run.name),
+        SIGNATURE_TAG: client.sign(*_words(subscription, group, run.name, prefix)),
     }
 
 
-def is_own_group(tags: Mapping[str, str], runs: Path, subscription: str, group: str) -> bool:
+def _words(subscription: str, group: str, run: str, prefix: str) -> tuple[str, ...]:
+    """What a signature is for, and over."""
+    words = (subscription, group.lower(), run)
+    return ("resource", *words, prefix) if prefix else ("group", *words)
+
+
+def is_own_group(
+    tags: Mapping[str, str], runs: Path, subscription: str, group: str, prefix: str = ""
+) -> bool:
     """Whether a group is one that a sweep from here decides about.
 
     It was made for the run that it is tagged with, and no process on another computer has that run, as far as
     the folder of runs tells.
     """
     run = Run(runs / tags.get(RUN_TAG, ""))
-    return is_group_of(run, tags, subscription, group) and not _is_elsewhere(run)
+    return is_group_of(run, tags, subscription, group, prefix) and not _is_elsewhere(run)
 
 
-def is_group_of(run: Run, tags: Mapping[str, str], subscription: str, group: str) -> bool:
+def is_group_of(run: Run, tags: Mapping[str, str], subscription: str, group: str, prefix: str = "") -> bool:
     """Whether a group was made for a run: signed by this user, and of this run by one of three signs.
 
     Its signed manifest names the group, whatever this computer is called by now; or this client owns the run
     in a store, so that no other works on it; or the group carries the tag of this client.
     """
-    if not _is_signed(tags, subscription, group):
+    if not is_signed(tags, subscription, group, prefix):
         return False
     if _names(run, group) or files.is_locked(run.folder / _HELD):
         return True
@@ -125,9 +137,10 @@ def _names(run: Run, group: str) -> bool:
     return False
 
 
-def _is_signed(tags: Mapping[str, str], subscription: str, group: str) -> bool:
-    words = (subscription, group.lower(), tags.get(RUN_TAG, ""))
-    return client.is_signed(tags.get(SIGNATURE_TAG), "group", *words)
+def is_signed(tags: Mapping[str, str], subscription: str, group: str, prefix: str = "") -> bool:
+    """Whether this user signed tags for a group, or with a prefix for resources in a group."""
+    words = _words(subscription, group, tags.get(RUN_TAG, ""), prefix)
+    return client.is_signed(tags.get(SIGNATURE_TAG), *words)
 
 
 @contextlib.contextmanager

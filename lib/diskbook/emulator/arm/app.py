@@ -60,6 +60,7 @@ IMAGES = (
     COMPUTE + "/locations/{location}/publishers/{publisher}/artifacttypes/vmimage/offers/{offer}/skus/{sku}"
     "/versions"
 )
+POLICY = "/providers/Microsoft.PolicyInsights/checkPolicyRestrictions"
 NET = GROUP + NETWORK + "/{kind}/{name}"
 SCHEDULE = GROUP + "/providers/Microsoft.DevTestLab/schedules/{name}"
 CHILD = NET + "/{child}/{child_name}"
@@ -77,6 +78,8 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("PUT", "/diskbook/clock", schedules.clock),
     ("GET", SUB, locations.subscription),
     ("GET", SUB + "/providers/Microsoft.Authorization/permissions", access.permissions),
+    ("GET", GROUP + "/providers/Microsoft.Authorization/permissions", access.permissions),
+    ("GET", CHILD + "/providers/Microsoft.Authorization/permissions", access.permissions),
     ("GET", SUB + "/providers/{provider}", access.provider),
     ("POST", SUB + "/providers/{provider}/register", access.provider),
     ("GET", SUB + "/locations", locations.listing),
@@ -96,7 +99,8 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", SUB + IMAGES, skus.image_versions),
     ("GET", SUB + NETWORK + "/locations/{location}/usages", skus.network_usages),
     ("GET", SUB + "/providers/{provider}/locations/{location}/{collection}/{operation}", polling.operation),
-    ("POST", SUB + "/providers/Microsoft.PolicyInsights/checkPolicyRestrictions", company.restrictions),
+    ("POST", SUB + POLICY, company.restrictions),
+    ("POST", GROUP + POLICY, company.restrictions),
     ("GET", SUB + COMPUTE + "/disks", disks.listing),
     ("GET", GROUP + COMPUTE + "/disks", disks.listing),
     ("GET", DISK, disks.get),
@@ -206,6 +210,8 @@ def _endpoint(
         with plane.store.lock:
             try:
                 request_rules.check(plane, call)
+                if call.method == "PUT" and "group" in call.params:
+                    company.check_allowed(plane, call.path, call.body)
                 return _response(handler(plane, call))
             except ArmError as error:
                 return error_response(error)

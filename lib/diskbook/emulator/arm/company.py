@@ -1,4 +1,4 @@
-"""What a company has made before any run: a network for each region, a Bastion, a policy.
+"""What a company has made before any run: a network for each region, a Bastion, policies.
 
 The group and all in it are not the run's. Subnets have loopback addresses, of which only the emulated jump
 host and the Bastion's tunnels know where they lead (`emulator.jump`).
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ipaddress
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from diskbook.emulator.arm import ids
@@ -21,22 +23,42 @@ from diskbook.reference import catalog
 
 GROUP, SUBNET, BASTION = "corp-network", "machines", "corp-bastion"
 BASTION_SUBNET = "AzureBastionSubnet"
-ASSIGNMENT = "no-public-addresses"
-# Built-in definition "Network interfaces should not have public IPs" (Azure/azure-policy).
-DEFINITION = "83a86a26-fd1f-447c-b59d-e51f44264114"
-_TITLE = "Network interfaces should not have public IPs"
+_MACHINE, _GROUP = "microsoft.compute/virtualmachines", "microsoft.resources/subscriptions/resourcegroups"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A built-in definition of Azure/azure-policy, assigned to the subscription."""
+
+    assignment: str
+    title: str
+    definition: str
+
+
+_ADDRESSES = Policy(
+    "no-public-addresses",
+    "Network interfaces should not have public IPs",
+    "83a86a26-fd1f-447c-b59d-e51f44264114",
+)
+POLICIES = {
+    "tags": Policy("required-tags", "Require a tag on resources", "871b6d14-10aa-478d-b590-94f262ecfa99"),
+    "locations": Policy("allowed-locations", "Allowed locations", "e56962a6-4747-49cd-b67b-bf8b01975c4c"),
+    "sizes": Policy(
+        "allowed-sizes", "Allowed virtual machine size SKUs", "cccc23c7-8427-4f53-ad12-b6a63eb452b3"
+    ),
+}
 
 
 class Disallowed(ArmError):
     """403 of Azure Policy, in the words and form recorded in Azure/azure-cli issue 32417."""
 
-    def __init__(self, plane: ControlPlane, name: str) -> None:
-        assignment, definition = _assignment(plane), _definition()
+    def __init__(self, plane: ControlPlane, name: str, policy: Policy) -> None:
+        assignment, definition = _assignment(plane, policy), _definition(policy)
         identifiers = json.dumps(
             [
                 {
-                    "policyAssignment": {"name": _TITLE, "id": assignment},
-                    "policyDefinition": {"name": _TITLE, "id": definition, "version": "1.1.0"},
+                    "policyAssignment": {"name": policy.title, "id": assignment},
+                    "policyDefinition": {"name": policy.title, "id": definition, "version": "1.1.0"},
                 }
             ],
             separators=(",", ":"),
@@ -44,8 +66,8 @@ class Disallowed(ArmError):
         message = f"Resource '{name}' was disallowed by policy. Policy identifiers: '{identifiers}'."
         super().__init__(403, "RequestDisallowedByPolicy", message, target=name)
         self._info = {
-            "policyDefinitionDisplayName": _TITLE,
-            "policyAssignmentDisplayName": _TITLE,
+            "policyDefinitionDisplayName": policy.title,
+            "policyAssignmentDisplayName": policy.title,
             "policyDefinitionId": definition,
             "policyDefinitionEffect": "deny",
             "policyAssignmentId": assignment,
@@ -123,41 +145,81 @@ def private_address(nic: Resource) -> str | None:
 # Policy
 
 
-def check_allowed(plane: ControlPlane, kind: str, name: str, body: Json) -> None:
-    """Refuse a public address, and an interface with one, where the company's policy does."""
-    if plane.settings.public_addresses == "refused" and _has_public_address(kind, body):
-        raise Disallowed(plane, name)
+def check_allowed(plane: ControlPlane, path: str, body: Json) -> None:
+    """Refuse to create a resource, or a group, that a policy of the company denies."""
+    kind, name = _named(path)
+    denied = next(_denied(plane, kind, body), None) if kind else None
+    if denied is not None:
+        raise Disallowed(plane, name, denied[0])
 
 
 def restrictions(plane: ControlPlane, call: Call) -> Reply:
-    """Say what a policy would refuse: Policy Restrictions - Check At Subscription Scope."""
+    """Say what a policy would refuse: Policy Restrictions - Check At Subscription (or Group) Scope."""
     content = (call.body.get("resourceDetails") or {}).get("resourceContent") or {}
-    kind = str(content.get("type", "")).rpartition("/")[2]
-    refused = plane.settings.public_addresses == "refused" and _has_public_address(kind, content)
-    info = {"policyAssignmentId": _assignment(plane), "policyDefinitionId": _definition()}
-    evaluation = {
-        "policyInfo": info,
-        "evaluationResult": "NonCompliant",
-        "effectDetails": {"policyEffect": "Deny"},
-    }
-    evaluations = [evaluation] if refused else []
+    evaluations = [
+        {
+            "policyInfo": {
+                "policyAssignmentId": _assignment(plane, policy),
+                "policyDefinitionId": _definition(policy),
+            },
+            "evaluationResult": "NonCompliant",
+            "evaluationDetails": {"evaluatedExpressions": [{"result": "True", **met}] if met else []},
+            "effectDetails": {"policyEffect": "Deny"},
+        }
+        for policy, met in _denied(plane, str(content.get("type", "")), content)
+    ]
     return Reply(
         200, {"fieldRestrictions": [], "contentEvaluationResult": {"policyEvaluations": evaluations}}
     )
 
 
+def _denied(plane: ControlPlane, kind: str, body: Json) -> Iterator[tuple[Policy, Json]]:
+    """Policies that deny a resource, each with the expression that it met."""
+    policies, kind = plane.settings.policies, kind.lower()
+    if plane.settings.public_addresses == "refused" and _has_public_address(kind, body):
+        yield _ADDRESSES, {}
+    given = {name.lower() for name in body.get("tags") or {}}
+    for tag in policies.get("tags", ()):
+        if tag.lower() not in given and kind != _GROUP:  # groups have a definition of their own
+            yield POLICIES["tags"], _met(f"tags[{tag}]", "exists", "False")
+    locations = policies.get("locations", ())
+    if locations and kind != _GROUP and str(body.get("location")) not in locations:
+        yield POLICIES["locations"], _met("location", "notIn", list(locations))
+    sizes, profile = policies.get("sizes", ()), (body.get("properties") or {}).get("hardwareProfile") or {}
+    if sizes and kind == _MACHINE and profile.get("vmSize") not in sizes:
+        yield POLICIES["sizes"], _met("Microsoft.Compute/virtualMachines/sku.name", "notIn", list(sizes))
+
+
+def _met(field: str, operator: str, target: object) -> Json:
+    return {
+        "expressionKind": "field",
+        "expression": field,
+        "path": field,
+        "targetValue": target,
+        "operator": operator,
+    }
+
+
+def _named(path: str) -> tuple[str, str]:
+    """Type and name of what a path creates; no type for what lies within a resource."""
+    parts = path.partition("/providers/")[2].split("/")
+    if not parts[0]:
+        return _GROUP, ids.name_of(path)
+    return ("/".join(parts[:2]) if len(parts) == 3 else ""), parts[-1]
+
+
 def _has_public_address(kind: str, body: Json) -> bool:
     rows: list[Any] = (body.get("properties") or {}).get("ipConfigurations") or []
     with_address = any((row.get("properties") or {}).get("publicIPAddress") for row in rows)
-    return kind == "publicIPAddresses" or (kind == "networkInterfaces" and with_address)
+    return kind.endswith("/publicipaddresses") or (kind.endswith("/networkinterfaces") and with_address)
 
 
-def _assignment(plane: ControlPlane) -> str:
-    return f"{plane.root}/providers/Microsoft.Authorization/policyAssignments/{ASSIGNMENT}"
+def _assignment(plane: ControlPlane, policy: Policy) -> str:
+    return f"{plane.root}/providers/Microsoft.Authorization/policyAssignments/{policy.assignment}"
 
 
-def _definition() -> str:
-    return f"/providers/Microsoft.Authorization/policyDefinitions/{DEFINITION}"
+def _definition(policy: Policy) -> str:
+    return f"/providers/Microsoft.Authorization/policyDefinitions/{policy.definition}"
 
 
 # What network resources say besides

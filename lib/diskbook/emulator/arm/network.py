@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import uuid
 
-from diskbook.emulator.arm import company
 from diskbook.emulator.arm.errors import ArmError, bad_request, not_found, not_registered
 from diskbook.emulator.arm.network_fill import FILL, PROVIDER, child_row, etag, link_addresses
 from diskbook.emulator.arm.operations import Work
@@ -48,7 +47,6 @@ def put(plane: ControlPlane, call: Call) -> Reply:
     """Create or replace a network resource."""
     kind = _kind(call)
     plane.writable_group(call.group)
-    company.check_allowed(plane, call.params["kind"], call.params["name"], call.body)
     region = plane.region(str(call.body.get("location", "")))
     resource_id = plane.resource_id(call.group, kind, call.params["name"])
     old = plane.store.get(resource_id)

@@ -32,7 +32,8 @@ class Settings:
     have, `role` is the account's (`access.ROLES`), `unregistered` are namespaces of providers that the
     subscription has not registered, `metrics_grain_s` is a grain of metrics that is served beside Azure's
     own, `seed` draws its mapping of logical to physical zones, `faults` are as in `faults.py`. With
-    `public_addresses` "refused" Azure Policy denies them (`company.py`). `schedules` is what
+    `public_addresses` "refused" Azure Policy denies them, and what `policies` does not allow: names of
+    "tags" that are required, "locations" and "sizes" (`company.py`). `schedules` is what
     auto-shutdown does.
     """
 
@@ -49,6 +50,7 @@ class Settings:
     role: str = "Contributor"
     unregistered: tuple[str, ...] = ()
     public_addresses: str = "allowed"
+    policies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     metrics_grain_s: int = 60
     schedules: Schedules = field(default_factory=Schedules)
 

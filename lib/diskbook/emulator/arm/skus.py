@@ -9,7 +9,7 @@ from datetime import date
 from functools import cache
 
 from diskbook.base.units import GIB, MB
-from diskbook.emulator.arm import access
+from diskbook.emulator.arm import access, company
 from diskbook.emulator.arm.errors import bad_request
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook.emulator.arm.settings import Restriction
@@ -264,11 +264,19 @@ def offer(plane: ControlPlane, call: Call) -> Reply:
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise bad_request(f"an offer is quotas and restrictions: {error!r}", "InvalidOffer") from None
+        policies = {name: tuple(values) for name, values in call.body.get("policies", {}).items()}
+        if strange := policies.keys() - company.POLICIES:
+            raise bad_request(f"there is no policy on {min(strange)}", "InvalidOffer")
         role, unregistered = call.body.get("role", "Contributor"), tuple(call.body.get("unregistered", ()))
         if role not in access.ROLES:
             raise bad_request(f"a role is one of {', '.join(access.ROLES)}", "InvalidOffer")
         plane.settings = replace(
-            plane.settings, quotas=quotas, restrictions=restrictions, role=role, unregistered=unregistered
+            plane.settings,
+            quotas=quotas,
+            restrictions=restrictions,
+            role=role,
+            unregistered=unregistered,
+            policies=policies,
         )
     settings = plane.settings
     body = {
@@ -276,6 +284,7 @@ def offer(plane: ControlPlane, call: Call) -> Reply:
         "restrictions": [asdict(restriction) for restriction in settings.restrictions],
         "role": settings.role,
         "unregistered": list(settings.unregistered),
+        "policies": {name: list(values) for name, values in settings.policies.items()},
     }
     return Reply(200, body)
 

@@ -166,6 +166,13 @@ def late_ssh(seconds: float) -> Act:
     return act
 
 
+def never_ssh(scene: Scene) -> None:
+    """Have a new machine's sshd never answer."""
+    creating(scene)
+    machine = next(scene.emulator.folder.glob("vms/*/sshd.pid")).parent
+    _listener(machine).suspend()
+
+
 def hang_ssh(moment: Trial) -> Act:
     """Hang the machine's sshd for good."""
 

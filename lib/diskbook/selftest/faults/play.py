@@ -49,6 +49,8 @@ class Fault:
         It can only be played where Azurite is installed.
     scenario
         The file of the scenario that is run.
+    asked, asked_again
+        Options that the run begins with, and that it resumes with.
     """
 
     slug: str
@@ -67,6 +69,8 @@ class Fault:
     root: bool = False
     azurite: bool = False
     scenario: Path = SCENARIO
+    asked: tuple[str, ...] = ()
+    asked_again: tuple[str, ...] = ()
 
 
 @dataclass
@@ -105,7 +109,7 @@ def play(fault: Fault) -> Row:
 def _play(fault: Fault, place: Scene, row: Row) -> None:
     if fault.prepare:
         fault.prepare(place)
-    place.begin()
+    place.begin(*fault.asked)
     if fault.inject:
         fault.inject(place)
     status, row.sentence = place.end()
@@ -125,7 +129,10 @@ def _play(fault: Fault, place: Scene, row: Row) -> None:
             lifecycle.plant(place.emulator, [])
         if fault.mend:
             fault.mend(place)
-        (place.resume if place.run.folder.exists() else place.begin)()
+        if place.run.folder.exists():
+            place.resume(*fault.asked_again)
+        else:
+            place.begin(*fault.asked)
         status, sentence = place.end()
         if status:
             row.wrong.append(f"the resumed run ended with {status}: {sentence}{_log(place)}")

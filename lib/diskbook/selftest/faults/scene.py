@@ -83,7 +83,7 @@ class Scene:
         """The emulator that the run uses, while it runs."""
         return lifecycle.connect(EMULATOR if self.named else self.run.manifest["emulator"]["name"])
 
-    def begin(self) -> None:
+    def begin(self, *options: str) -> None:
         """Start the run by the command line."""
         if self.own:
             hosts = ["--cloud", "inventory", "--hosts", str(self.folder / "own" / "hosts.toml")]
@@ -93,11 +93,13 @@ class Scene:
         if not self.named:
             emulator = ["--time-scale", str(PLAYED["time_scale"]), "--emulator-profile", PLAYED["profile"]]
         kept = ["--store", str(self.store.address)] if self.store else []
-        self._start("run", str(self.scenario), "--name", NAME, *emulator, *kept)
+        self._start("run", str(self.scenario), "--name", NAME, *emulator, *kept, *options)
 
-    def resume(self) -> None:
-        """Go on with the run by the command line."""
-        self._start("run", "--resume", str(self.store.address / NAME) if self.store else NAME)
+    def resume(self, *options: str) -> None:
+        """Resume the run by the command line, with its scenario's file if options change that."""
+        named = [str(self.scenario)] if options else []
+        again = str(self.store.address / NAME) if self.store else NAME
+        self._start("run", *named, "--resume", again, *options)
 
     def ask(self, *words: str) -> tuple[int, str]:
         """Do something else by the command line; return how that ended, as `end` does."""

@@ -118,6 +118,11 @@ _CONTROL_PLANE = (
         proof="stop",
     ),
     Fault(
+        "size-changed", "control plane", "SkuNotAvailable; resumed with another size", PROVISION,
+        planted=request("PUT", "/virtualMachines/[^/]*vm2$", refusal("SkuNotAvailable", NO_SIZE), times=0),
+        proof="stop", asked_again=("--set", "machine.vm2.size=Standard_D4s_v4"),
+    ),
+    Fault(
         "quota", "control plane", "quota of cores exceeded", PROVISION,
         planted=request("PUT", MACHINES, refusal("OperationNotAllowed", NO_QUOTA), times=0), proof="stop",
     ),
@@ -152,6 +157,10 @@ _SSH_AND_MACHINES = (
     Fault(
         "ssh-late", "SSH", "a new machine's sshd does not answer for 5 s", PROVISION,
         inject=inject.late_ssh(5),
+    ),
+    Fault(
+        "ssh-never", "SSH", "a new machine's sshd never answers; kept for a look", PROVISION,
+        inject=inject.never_ssh, asked=("--debug-minutes", "10"), proof="stop",
     ),
     Fault(
         "ssh-cut", "SSH", "cut for 4 s during a trial", BENCHMARK,

@@ -58,6 +58,7 @@ def show_all(a: Analysis, name: str, *, figures: bool) -> None:
         exec(cell, {"a": a, "show": show, name.replace("-", "_"): module})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OWN)
 def test_every_analysis_bears_a_scenario_that_has_none_of_its_parts(tmp_path: Path, name: str) -> None:
     a = run_of(tmp_path, name)

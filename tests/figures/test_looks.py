@@ -65,6 +65,7 @@ def drawn(name: str) -> tuple[Picture, ...]:
     return write.figures_of(analyse(f"sample-{name}"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_letter_of_a_sample_is_inside_its_picture_wide_and_narrow(name: str) -> None:
     for picture in drawn(name):

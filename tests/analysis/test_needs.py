@@ -68,6 +68,7 @@ def test_every_analysis_bears_a_scenario_that_has_none_of_its_parts(tmp_path: Pa
         importlib.import_module(f"diskbook.analysis.{name.replace('-', '_')}").pictures(a)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lacking", OPTIONS)
 def test_a_load_that_is_missing_leaves_out_its_section_alone(tmp_path: Path, lacking: str) -> None:
     from diskbook.analysis import disk_options

@@ -89,6 +89,7 @@ def alone(trials: pd.DataFrame, number: int) -> pd.DataFrame:
     return trials.assign(block_size_bytes=size, throughput_mb_s=trials["iops"] * size / 1e6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", CELLS, ids=str)
 def test_the_check_computes_what_the_analysis_prints(design: Design) -> None:
     """200 runs through tables and `compare`: the same intervals, refused and flagged in the same runs."""

@@ -68,6 +68,7 @@ def test_a_page_that_obeys_a_text_is_found(text: str, page: Callable[[str], str]
         texts.check(page(text), page(texts.HARMLESS), text)
 
 
+@pytest.mark.long
 def test_a_table_without_escaping_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(show_html, "escaped", str)
     found = texts.failures(["<img src=x onerror=alert(1)>"])

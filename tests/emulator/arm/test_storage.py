@@ -52,8 +52,9 @@ def test_an_account_is_made_shown_and_listed(plane: World) -> None:
 def test_creation_takes_its_time(tmp_path: Path) -> None:
     with world(tmp_path, delays_s={"storage-account": 200.0}) as made:
         group = made.group("g")
-        poller = accounts(made).begin_create(group, "dbk1", BODY)
-        status, code, _ = refused(lambda: keys_of(made, group, "dbk1"))
+        with held_operations():
+            poller = accounts(made).begin_create(group, "dbk1", BODY)
+            status, code, _ = refused(lambda: keys_of(made, group, "dbk1"))
         assert (status, code) == (409, "StorageAccountIsNotProvisioned")
         assert poller.result().name == "dbk1"
         assert made.slept  # between polls

@@ -17,6 +17,8 @@ from diskbook.stats import intervals, ratios
 from diskbook.stats.compare import compare
 from diskbook.tables.vocabulary import Scope
 
+pytestmark = pytest.mark.long  # simulations
+
 MILD, OUTLIERS = LEVELS[1], LEVELS[3]
 QUIET = Level("quiet", 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
@@ -89,7 +91,6 @@ def alone(trials: pd.DataFrame, number: int) -> pd.DataFrame:
     return trials.assign(block_size_bytes=size, throughput_mb_s=trials["iops"] * size / 1e6)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("design", CELLS, ids=str)
 def test_the_check_computes_what_the_analysis_prints(design: Design) -> None:
     """200 runs through tables and `compare`: the same intervals, refused and flagged in the same runs."""
@@ -204,7 +205,6 @@ def test_a_bound_that_does_not_cover_is_found(monkeypatch: pytest.MonkeyPatch) -
     assert measured(condition, Design(5, 10, 2, slow_repeated=0.16))[Scope.THESE].status == "FAILED"
 
 
-@pytest.mark.long
 def test_the_command_fails_with_a_wrong_interval(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,7 +215,6 @@ def test_the_command_fails_with_a_wrong_interval(
     assert "FAILED: B mild, 2 repeats, 3 replicates x 5 blocks, disks like these" in printed
 
 
-@pytest.mark.long
 def test_the_command_passes_with_the_intervals_of_the_analysis(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

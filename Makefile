@@ -31,9 +31,9 @@ test: browser azurite ## check style and types, and run all tests
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@$(BIN)/pytest -n 6 --durations=20
 
-test-fast: setup ## the same, without tests that start processes, whole runs and long simulations (about two minutes)
+test-fast: setup ## the same, without types, tests that start processes, whole runs and what takes long (about two minutes)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
-	@$(BIN)/pytest -n logical -m "types or not emulator and not whole and not long"
+	@$(BIN)/pytest -n logical -m "not emulator and not whole and not long"
 
 test-loaded: browser azurite ## run all tests beside two busy loops per core
 	@lib/loaded.sh $(MAKE) --no-print-directory test

@@ -1,4 +1,4 @@
-"""Fixtures of several packages, and how tests share a machine: in several processes, by six marks.
+"""Fixtures of several packages, and how tests share a machine: in several processes, by five marks.
 
 `make test` takes six processes (pytest-xdist): most tests wait most of the time, for machines to start or
 for loads to end. A process takes one module after another, so that what a module shares is made once.
@@ -8,10 +8,9 @@ for loads to end. A process takes one module after another, so that what a modul
 - `alone`: `measures`, and drives the disk to its limits.
 - `emulator`: starts processes. Without this mark, or one that implies it, a test that tries to fails.
 - `whole`: crosses all packages, as a run does from plan to report.
-- `long`: takes the processor for many seconds.
-- `types`: the one test that checks the types of all modules.
+- `long`: takes the processor for seconds: simulations, fuzzing, drawings of all samples.
 
-`make test-fast` runs the tests that have none of them, and `types`.
+`make test-fast` runs the tests that have none of them.
 
 Other programs may still use the machine. What they can move, a test asserts within `load_sensitive`
 (support/disturbance.py). If that fails while others used over 0.3 of a core, the fixtures are made again and
@@ -33,17 +32,19 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
 from diskbook.base import aside
 from support import browser, real_path
-from support.arm_plane import plane
 from support.measure_again import MeasureAgain
 
-__all__ = ["plane"]
+if TYPE_CHECKING:
+    from support.arm_plane import World
 
 # A long one that begins last keeps all others waiting.
 LONGEST_FIRST = (
@@ -81,9 +82,11 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = tempfile.TemporaryDirectory(prefix="diskbook-tests-")
         config.add_cleanup(folder.cleanup)
         os.environ[SHARED] = folder.name
+        os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(Path(folder.name, "hypothesis"))
     # Each process is a client of its own: not the user, and not the tests beside it.
     os.environ["XDG_STATE_HOME"] = str(Path(os.environ[SHARED], _process(config), "state"))
     config.pluginmanager.register(MeasureAgain(_measures, os.environ[SHARED]))
+    _set_up_hypothesis()
     gc.set_threshold(20_000, 10, 10)  # by default a seventh of the processor time is the garbage collector's
 
 
@@ -91,6 +94,28 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Exempt imported modules and collected tests, which all stay, from garbage collection."""
     gc.freeze()
+
+
+def _set_up_hypothesis() -> None:
+    """Let each test try the same examples in every run, however long one takes on a busy machine.
+
+    By default Hypothesis also parses all modules of the project, 2.5 s per process, and tries the constants
+    that it finds: any changed line would change the examples.
+    """
+    settings.register_profile(
+        "tests", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("tests")
+    providers.is_local_module_file = lambda path: False
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One served control plane for the tests of a module; each test makes groups of its own."""
+    from support.arm_plane import world  # imports Azure's clients, which many tests do without
+
+    with world(tmp_path_factory.mktemp("plane")) as made:
+        yield made
 
 
 # --- who runs what, and when

@@ -58,6 +58,7 @@ def show_all(a: Analysis, name: str, *, figures: bool) -> None:
         exec(cell, {"a": a, "show": show, name.replace("-", "_"): module})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OWN)
 def test_every_analysis_bears_a_scenario_that_has_none_of_its_parts(tmp_path: Path, name: str) -> None:
     a = run_of(tmp_path, name)
@@ -67,6 +68,7 @@ def test_every_analysis_bears_a_scenario_that_has_none_of_its_parts(tmp_path: Pa
         importlib.import_module(f"diskbook.analysis.{name.replace('-', '_')}").pictures(a)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lacking", OPTIONS)
 def test_a_load_that_is_missing_leaves_out_its_section_alone(tmp_path: Path, lacking: str) -> None:
     from diskbook.analysis import disk_options

@@ -274,6 +274,7 @@ def variant(folder: Path, name: str) -> Analysis:
     return replace(a, tables=bare)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", VARIANTS)
 def test_the_notebook_runs_with_whatever_a_run_has(tmp_path: Path, name: str) -> None:
     run_cells("nested-resiliency", variant(tmp_path / "run", name))

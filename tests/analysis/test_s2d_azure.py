@@ -154,6 +154,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", VARIANTS)
 def test_the_notebook_runs_with_whatever_cells_a_run_has(tmp_path: Path, name: str) -> None:
     a = analysed(tmp_path / "run", **VARIANTS[name])

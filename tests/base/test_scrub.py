@@ -327,7 +327,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(JSON, st.text(max_size=60), st.binary(max_size=60))
 @example({"?/": None}, "a?://b", b"")
 def test_whatever_comes_is_scrubbed_and_scrubbing_again_changes_nothing(

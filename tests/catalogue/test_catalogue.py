@@ -81,6 +81,7 @@ def of_folders(shared: Path) -> list[object]:
     return everything(shared)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["joined", "rebuilt", "half", "damaged", "old", "twice"])
 def test_readers_show_the_same_whatever_the_catalogue_is(
     shared: Path, of_folders: list[object], how: str

@@ -49,6 +49,7 @@ def again(folder: Path) -> Analysis:
     return analyse(folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PLOTS)
 def test_exported_twice_gives_the_same_bytes(
     emulated: Analysis, again: Analysis, tmp_path: Path, name: str

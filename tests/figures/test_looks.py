@@ -65,6 +65,7 @@ def drawn(name: str) -> tuple[Picture, ...]:
     return write.figures_of(analyse(f"sample-{name}"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_letter_of_a_sample_is_inside_its_picture_wide_and_narrow(name: str) -> None:
     for picture in drawn(name):
@@ -76,6 +77,7 @@ def test_every_letter_of_a_sample_is_inside_its_picture_wide_and_narrow(name: st
             assert colliding(shown) == [], f"{picture.slug} at {pixels} px"
 
 
+@pytest.mark.long
 def test_what_is_exported_has_room_at_its_edges() -> None:
     """Letters are wider in an exported picture than in the pixels that it is laid out for."""
     ratios = next(picture for picture in drawn("disk-options") if picture.slug == "ratios")
@@ -158,6 +160,7 @@ UNGRAMMATICAL = re.compile(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*SAMPLES, "noise", "published"])
 def test_words_beside_figures_count_as_people_do(name: str) -> None:
     for picture in drawn(name):
@@ -173,6 +176,7 @@ def test_a_wrong_count_is_noticed(text: str) -> None:
     assert not UNGRAMMATICAL.search("zone 1 takes 1 block, 1.1 to 1.15 of 12 cells, 1 of 11 cells, 11 trials")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*SAMPLES, "noise", "published"])
 def test_captions_have_two_sentences_at_most_and_the_rest_is_apart(name: str) -> None:
     for picture in drawn(name):
@@ -184,6 +188,7 @@ def test_captions_have_two_sentences_at_most_and_the_rest_is_apart(name: str) ->
             assert picture.description.startswith("Emulated") and "emulated" in picture.alt
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_figure_of_a_sample_is_exported(name: str) -> None:
     for picture in drawn(name):

@@ -20,7 +20,8 @@ from diskbook.machines.own_host import LocalConnection
 from diskbook.own_hosts import places, stage
 from diskbook.own_hosts.places import Place
 from diskbook.runs import stages
-from support.own_hosts import begun, disk_folder, held, loop_device, written
+from support.own_hosts import begun, disk_folder, held, written
+from support.real_path import loop_device
 
 FACTS = {"kind": "folder", "real": "/data", "writable": "yes", "system": "ext4 /dev/sda1"}
 FACTS |= {"total": str(100 * GIB), "room": str(50 * GIB)}

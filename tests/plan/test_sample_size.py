@@ -569,6 +569,7 @@ def test_what_makes_no_other_cell_is_no_reason_to_refuse_a_history(runs: Path) -
     assert prior_runs_of.history_of([prior_runs_of.PriorRun(run)], scenario, items)
 
 
+@pytest.mark.long
 def test_a_run_is_analysed_with_its_named_history(runs: Path) -> None:
     names = ("first", "the-second")
     old = [prior_runs_of.PriorRun(made(runs, name)) for name in names]

@@ -14,17 +14,18 @@ from pathlib import Path
 import psutil
 import pytest
 
-from support.disturbance import BUSY_CORES, OtherLoad
+from diskbook.selftest.bench_emulator import BUSY_CORES
+from support.disturbance import OtherLoad
 from support.measure_again import SECOND_TRY, WANTED
 
 pytestmark = pytest.mark.emulator
 
 CONFTEST = """
 import os
-from support import disturbance
+from diskbook.selftest import bench_emulator
 from support.measure_again import MeasureAgain
 
-disturbance.BUSY_CORES = {busy_cores}
+bench_emulator.BUSY_CORES = {busy_cores}
 
 def pytest_configure(config):
     config.pluginmanager.register(MeasureAgain(lambda item: {measures}, "a-marker-of-this-test"))

@@ -1,4 +1,4 @@
-"""Types are checked beside the other tests: half a minute on one core, less where mypy has kept its cache."""
+"""Types are checked beside the other tests: over a minute on one core, less where mypy has kept its cache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from diskbook.base import paths
 
 
-@pytest.mark.types
 @pytest.mark.emulator
 def test_types_are_what_they_say() -> None:
     checker = Path(sys.executable).with_name("mypy")

@@ -56,20 +56,21 @@ def test_names_are_unique_and_positions_count_up() -> None:
         assert [trial.position for trial in block.trials] == list(range(1, len(block.trials) + 1))
 
 
-@pytest.mark.parametrize("replicates", [1, 2, 3, 5])
-@pytest.mark.parametrize("blocks", range(1, 7))
 @pytest.mark.parametrize("n_arms", [2, 3, 5, 15])
-def test_of_any_two_arms_each_leads_in_half_of_the_blocks(n_arms: int, blocks: int, replicates: int) -> None:
-    scenario = of_arms(n_arms, blocks, replicates)
-    first = [list(dict.fromkeys(trial.arm for trial in block.trials)) for block in schedule.plan(scenario)]
-    assert len(first) == blocks * replicates
-    for arm, other in itertools.combinations([arm.name for arm in scenario.arm], 2):
-        leads = sum(order.index(arm) < order.index(other) for order in first)
-        assert abs(2 * leads - len(first)) <= 1  # one more where odd
-        for replicate in range(replicates):
-            of_one = first[replicate * blocks : (replicate + 1) * blocks]
-            leads = sum(order.index(arm) < order.index(other) for order in of_one)
-            assert abs(2 * leads - blocks) <= 1
+def test_of_any_two_arms_each_leads_in_half_of_the_blocks(n_arms: int) -> None:
+    for blocks, replicates in itertools.product(range(1, 7), [1, 2, 3, 5]):
+        case = f"{blocks} blocks, {replicates} replicates"
+        scenario = of_arms(n_arms, blocks, replicates)
+        first = [
+            list(dict.fromkeys(trial.arm for trial in block.trials)) for block in schedule.plan(scenario)
+        ]
+        assert len(first) == blocks * replicates, case
+        for arm, other in itertools.combinations([arm.name for arm in scenario.arm], 2):
+            leads = [order.index(arm) < order.index(other) for order in first]
+            assert abs(2 * sum(leads) - len(first)) <= 1, case  # one more where odd
+            for replicate in range(replicates):
+                of_one = leads[replicate * blocks : (replicate + 1) * blocks]
+                assert abs(2 * sum(of_one) - blocks) <= 1, case
 
 
 def test_which_arm_leads_first_is_random() -> None:

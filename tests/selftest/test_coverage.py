@@ -17,6 +17,8 @@ from diskbook.stats import intervals, ratios
 from diskbook.stats.compare import compare
 from diskbook.tables.vocabulary import Scope
 
+pytestmark = pytest.mark.long  # simulations
+
 MILD, OUTLIERS = LEVELS[1], LEVELS[3]
 QUIET = Level("quiet", 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
@@ -203,7 +205,6 @@ def test_a_bound_that_does_not_cover_is_found(monkeypatch: pytest.MonkeyPatch) -
     assert measured(condition, Design(5, 10, 2, slow_repeated=0.16))[Scope.THESE].status == "FAILED"
 
 
-@pytest.mark.long
 def test_the_command_fails_with_a_wrong_interval(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,7 +215,6 @@ def test_the_command_fails_with_a_wrong_interval(
     assert "FAILED: B mild, 2 repeats, 3 replicates x 5 blocks, disks like these" in printed
 
 
-@pytest.mark.long
 def test_the_command_passes_with_the_intervals_of_the_analysis(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

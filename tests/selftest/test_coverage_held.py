@@ -10,6 +10,8 @@ from diskbook.selftest import coverage_docs, coverage_held
 from diskbook.selftest.coverage_held import Arm, Cell
 from diskbook.tools.fio import held_rate
 
+pytestmark = pytest.mark.long  # simulations
+
 
 def test_stalls_alike_are_printed_and_cover() -> None:
     rows = coverage_held.measure(Cell("stalls alike", 500, Arm(0.035), Arm(0.03)), 40, 1)

@@ -9,6 +9,8 @@ from diskbook.selftest import coverage_docs, coverage_knee
 from diskbook.selftest.coverage_knee import Cell
 from diskbook.stats.knee import SHARP_LIMITS
 
+pytestmark = pytest.mark.long  # simulations
+
 CELL = Cell(20_400.0, 5, 0.02, 0.01)
 
 

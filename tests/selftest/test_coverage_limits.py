@@ -12,6 +12,8 @@ from diskbook.selftest.coverage_limits import Cell, measure
 from diskbook.stats import at_depth
 from diskbook.stats.gates import limits
 
+pytestmark = pytest.mark.long  # simulations
+
 
 @pytest.mark.parametrize(
     "cell",

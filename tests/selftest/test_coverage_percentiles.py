@@ -8,6 +8,8 @@ import pytest
 from diskbook.selftest import coverage_percentiles
 from diskbook.selftest.coverage_percentiles import Cell, Row, cells, measure, text
 
+pytestmark = pytest.mark.long  # simulations
+
 QUIET = Cell(quantile=0.5, trial=0.002, bursts=0.0, replicates=1, blocks=4)
 
 

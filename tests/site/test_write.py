@@ -14,6 +14,7 @@ from diskbook.base.errors import UsageError
 from diskbook.cli.site import site
 from diskbook.selftest import many_runs
 from diskbook.site import write
+from support.disturbance import load_sensitive
 
 
 class Links(html.parser.HTMLParser):
@@ -112,9 +113,12 @@ def test_a_folder_without_runs_makes_a_site_that_says_so(tmp_path: Path) -> None
     assert "There is no run yet" in index.read_text("utf-8")
 
 
+@pytest.mark.measures
 def test_200_runs_take_less_than_20_seconds(tmp_path: Path) -> None:
-    """By a third of them, and by the processor's time, which others on this machine add less to."""
+    """By a third of them, and by the processor's time, to which others on this machine may add half."""
     runs = many_runs.many(tmp_path / "runs", 66)
     begin = time.process_time()
     assert write.build(runs, tmp_path / "site").runs == 66
-    assert time.process_time() - begin < 20 / 3
+    taken_s = time.process_time() - begin
+    with load_sensitive():
+        assert taken_s < 20 / 3

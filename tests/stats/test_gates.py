@@ -58,6 +58,7 @@ def test_differences_in_ms_by_hand(run) -> None:
     assert these["diff_ms"] == pytest.approx(arm - base) and these["diff_low_ms"] < these["diff_ms"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
 def test_a_difference_in_ms_never_contradicts_its_ratio(seed: int) -> None:
     """Also where one arm is a mixture, of which arithmetic and geometric means differ."""
@@ -412,6 +413,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("with_series", [True, False])
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_whatever_comes_there_is_a_verdict_with_a_reason(run, damage, with_series: bool) -> None:

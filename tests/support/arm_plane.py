@@ -296,13 +296,6 @@ def held_operations() -> Iterator[threading.Event]:
             goes_on.set()
 
 
-@pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """One served control plane for the tests of a module; each test makes groups of its own."""
-    with world(tmp_path_factory.mktemp("plane")) as made:
-        yield made
-
-
 def refused(call: Callable[[], Any]) -> tuple[int, str, str]:
     """Make a call that must be refused; return HTTP status, Azure's code and message."""
     with pytest.raises(HttpResponseError) as caught:

@@ -15,8 +15,6 @@ from collections.abc import Iterator
 
 import psutil
 
-from diskbook.selftest.bench_emulator import BUSY_CORES
-
 EVERY_S = 0.5
 
 
@@ -73,6 +71,8 @@ class OtherLoad:
 
     def was_busy(self, since: float) -> bool:
         """Return whether others used more of the processor since then than a benchmark tolerates."""
+        from diskbook.selftest.bench_emulator import BUSY_CORES  # slow to import, and seldom asked for
+
         return self.most_cores(since) > BUSY_CORES
 
     def _watch(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -113,28 +112,6 @@ def begun(name: str, preset: str = "quick", scenario: str = OWN, **inventory: An
     """Begin a run on hosts of one's own: of a file, or of a folder of this machine."""
     given = {key: str(value) for key, value in inventory.items()}
     return stages.begin(name, scenario, "inventory", preset, inventory=given)
-
-
-@contextmanager
-def loop_device(image: Path, *options: str) -> Iterator[str]:
-    """A block device of a file; skips for who may not make one.
-
-    It is given back at once and stays while it is open here, so that it goes with this process in any case.
-    """
-    losetup = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin")
-    if os.geteuid() != 0 or losetup is None:
-        pytest.skip("only root may make a block device of a file")
-    command = [losetup, "-f", "--show", *options, str(image)]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    if made.returncode:
-        pytest.skip(f"no block device can be made of a file here: {made.stderr.strip()}")
-    device = made.stdout.strip()
-    held = os.open(device, os.O_RDONLY)
-    try:
-        subprocess.run([losetup, "-d", device], check=True)
-        yield device
-    finally:
-        os.close(held)
 
 
 @contextmanager

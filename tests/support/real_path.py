@@ -7,6 +7,7 @@ takes O_DIRECT. `met` notes what it was, for the summary that `conftest` prints 
 from __future__ import annotations
 
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -23,7 +24,6 @@ import pytest
 from diskbook.base.units import MIB
 from diskbook.machines.device import Device
 from support import slow_file
-from support.own_hosts import loop_device
 
 SUMMARY, TESTS = "real I/O path", "test_real_path.py"
 _STAT = (0, 4, 15)
@@ -86,6 +86,28 @@ def refusal_of_io_uring() -> str:
         done = subprocess.run(job, cwd=folder, capture_output=True, text=True, check=False)
     lines = [line for line in done.stderr.splitlines() if line.strip()]
     return (lines or [f"fio ended with {done.returncode}"])[0] if done.returncode else ""
+
+
+@contextmanager
+def loop_device(image: Path, *options: str) -> Iterator[str]:
+    """A block device of a file; skips for who may not make one.
+
+    It is given back at once and stays while it is open here, so that it goes with this process in any case.
+    """
+    losetup = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin")
+    if os.geteuid() != 0 or losetup is None:
+        pytest.skip("only root may make a block device of a file")
+    command = [losetup, "-f", "--show", *options, str(image)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode:
+        pytest.skip(f"no block device can be made of a file here: {made.stderr.strip()}")
+    device = made.stdout.strip()
+    held = os.open(device, os.O_RDONLY)
+    try:
+        subprocess.run([losetup, "-d", device], check=True)
+        yield device
+    finally:
+        os.close(held)
 
 
 @contextmanager

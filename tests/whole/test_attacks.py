@@ -33,7 +33,8 @@ from diskbook.store.run import Run
 from support import SCENARIOS, identity_endpoint
 from support.arm_plane import SUBSCRIPTION
 from support.emulated import soon
-from support.own_hosts import OWN, disk_folder, held, loop_device, written
+from support.own_hosts import OWN, disk_folder, held, written
+from support.real_path import loop_device
 from support.standing import (
     EMULATOR,
     REGION,

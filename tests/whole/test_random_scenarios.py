@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from hypothesis.configuration import set_hypothesis_home_dir
 
 from diskbook import load
 from diskbook.base import paths
@@ -32,15 +31,8 @@ from support import SCENARIOS, emulated
 
 pytestmark = pytest.mark.whole
 
-# Hypothesis keeps what it has worked out in a folder; not in this one.
-HOME = tempfile.TemporaryDirectory()
-set_hypothesis_home_dir(HOME.name)
-FIXED = settings(
-    derandomize=True,
-    database=None,
-    deadline=None,
-    max_examples=250,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+EXAMPLES = settings(
+    max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 FILES = [paths.SCENARIOS / f"{name}.toml" for name in load.names()]
 FILES += [SCENARIOS / f"{name}.toml" for name in ("local", "tiny")]
@@ -201,19 +193,19 @@ def test_our_own_files_pass(folder: Path) -> None:
             assert hold(folder, document(raw).encode(), preset)
 
 
-@FIXED
+@EXAMPLES
 @given(raw=mutated(), preset=st.sampled_from(PRESETS))
 def test_mutated_scenarios(folder: Path, raw: dict[str, Any], preset: str) -> None:
     hold(folder, document(raw).encode(), preset)
 
 
-@FIXED
+@EXAMPLES
 @given(raw=st.dictionaries(st.one_of(st.sampled_from(KEYS), words), junk, max_size=6))
 def test_tables_of_junk(folder: Path, raw: dict[str, Any]) -> None:
     assert not hold(folder, document(raw).encode(), "quick")
 
 
-@FIXED
+@EXAMPLES
 @given(data=st.data())
 def test_files_that_were_cut_or_scratched(folder: Path, data: st.DataObject) -> None:
     whole = data.draw(st.sampled_from(FILES)).read_bytes()
@@ -223,13 +215,13 @@ def test_files_that_were_cut_or_scratched(folder: Path, data: st.DataObject) -> 
     hold(folder, whole[:start] + inside + whole[end:], "quick")
 
 
-@FIXED
+@EXAMPLES
 @given(content=st.one_of(st.binary(max_size=100), st.text(max_size=100).map(lambda text: text.encode())))
 def test_files_of_anything(folder: Path, content: bytes) -> None:
     assert not hold(folder, content, "quick")
 
 
-@FIXED
+@EXAMPLES
 @given(
     key=st.one_of(st.sampled_from(["design.replicates", "workload.randread-qd1.blocks", "machine.vm1.zone",
                                    "all_workloads.runtime_s", "disk.lrs.size_gib", "design", "arm.x.disk"]),

@@ -52,8 +52,9 @@ def test_an_account_is_made_shown_and_listed(plane: World) -> None:
 def test_creation_takes_its_time(tmp_path: Path) -> None:
     with held_operations() as goes_on, world(tmp_path) as made:
         group = made.group("g")
-        poller = accounts(made).begin_create(group, "dbk1", BODY)
-        status, code, _ = refused(lambda: keys_of(made, group, "dbk1"))
+        with held_operations():
+            poller = accounts(made).begin_create(group, "dbk1", BODY)
+            status, code, _ = refused(lambda: keys_of(made, group, "dbk1"))
         assert (status, code) == (409, "StorageAccountIsNotProvisioned")
         goes_on.set()
         assert poller.result().name == "dbk1"

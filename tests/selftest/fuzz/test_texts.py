@@ -26,9 +26,14 @@ def test_there_are_two_hundred_payloads_and_names_of_any_bytes() -> None:
     assert {0x1B, 0x80, 0xFF, 0x0A, ord("$"), ord("&"), ord("<")} <= used
 
 
-@pytest.mark.parametrize("text", texts.TEXTS)
-def test_every_text_is_shown_on_a_page_and_obeyed_by_none(text: str) -> None:
-    texts.check(texts.fragments(text), texts.fragments(texts.HARMLESS), text)
+def test_every_text_is_shown_on_a_page_and_obeyed_by_none() -> None:
+    harmless, broken = texts.fragments(texts.HARMLESS), []
+    for text in texts.TEXTS:
+        try:
+            texts.check(texts.fragments(text), harmless, text)
+        except BrokenPromise as error:
+            broken.append(f"{text!r}: {error}")
+    assert broken == []
 
 
 @pytest.mark.long
@@ -63,6 +68,7 @@ def test_a_page_that_obeys_a_text_is_found(text: str, page: Callable[[str], str]
         texts.check(page(text), page(texts.HARMLESS), text)
 
 
+@pytest.mark.long
 def test_a_table_without_escaping_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(show_html, "escaped", str)
     found = texts.failures(["<img src=x onerror=alert(1)>"])

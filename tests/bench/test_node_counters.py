@@ -48,9 +48,9 @@ def test_one_server_has_none(place: ScriptedRig) -> None:
 
 
 def test_a_failure_is_told_and_recorded(place: ScriptedRig) -> None:
-    place.nodes.plant["counters"] = StepFailed("r1-n2: step counters failed: no such counter")
+    place.nodes.plant["counters"] = StepFailed("no such counter (step counters on r1-n2)")
     with pytest.raises(StepFailed, match="no such counter"):
         trial(place, "owner")
     assert {event["error"] for event in events(place.run, "step", ok=False)} == {
-        "r1-n2: step counters failed: no such counter"
+        "no such counter (step counters on r1-n2)"
     }

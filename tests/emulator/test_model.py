@@ -149,6 +149,15 @@ def test_what_is_planted_in_single_disks_is_theirs_alone() -> None:
     assert model.second_log(VM.id, plain.id, 1) == model.second_log(VM.id, held.id, 1) == (0.0,)
 
 
+def test_an_attach_slows_all_disks_or_those_of_one_kind() -> None:
+    quiet = Model(load_profile("quiet"), 7).export_model(VM, ZRS, "None", 0)
+    for sku, slow in ((None, [1.5, 1.5]), ("Premium_ZRS", [1.5, 1.0])):
+        profile = replace(nominal(), attach=Attach(slow_s=20.0, factor=1.5, sku=sku))
+        played = [Model(profile, 1).fresh(quiet, kind, 100.0) for kind in ("Premium_ZRS", "Premium_LRS")]
+        assert [math.exp(export.fresh_log) for export in played] == pytest.approx(slow)
+        assert played[0].fresh_until_s == 120.0
+
+
 def test_without_noise_nothing_varies() -> None:
     export = Model(load_profile("quiet"), 7).export_model(VM, ZRS, "None", 0)
     assert (export.log_factor, export.second_log, export.trial_log) == (0.0, (0.0,), (0.0,))
@@ -271,6 +280,6 @@ def test_a_burstable_machine_has_its_documented_limits_and_credit() -> None:
 def test_a_disk_is_slow_after_an_attach_where_that_is_planted() -> None:
     profile = load_profile("quiet")
     plain = Model(profile, 7).export_model(VM, ZRS, "None", 0)
-    assert Model(profile, 7).fresh(plain, 100.0).fresh_log == 0.0
-    planted = Model(replace(profile, attach=Attach(60.0, 1.5)), 7).fresh(plain, 100.0)
+    assert Model(profile, 7).fresh(plain, "Premium_ZRS", 100.0).fresh_log == 0.0
+    planted = Model(replace(profile, attach=Attach(60.0, 1.5)), 7).fresh(plain, "Premium_ZRS", 100.0)
     assert (planted.fresh_log, planted.fresh_until_s) == (pytest.approx(math.log(1.5)), 160.0)

@@ -406,6 +406,13 @@ def test_wrong_settings_are_refused_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_load_that_no_scenario_can_tell_is_named_by_its_cause(tmp_path: Path) -> None:
+    text = (SAMPLES / "fio" / "json-group_reporting.json").read_text()
+    (tmp_path / "x.json").write_text(text.replace('"iodepth" : "4"', '"iodepth" : "4099"'))
+    with pytest.raises(DiskbookError, match=r"x\.json: 8,198 outstanding I/Os are more than .* \('rr'\)"):
+        make(tmp_path, tmp_path / "x.json")
+
+
 def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
     make(tmp_path, FIO)
     with pytest.raises(UsageError, match="exists already"):

@@ -24,6 +24,7 @@ from diskbook.machines import reconnect
 from diskbook.machines.jobs import JobLost
 from diskbook.machines.reconnect import Reconnect
 from diskbook.machines.ssh import Connection, Host, untar
+from diskbook.machines.way import Jump
 from support.emulated import soon
 
 pytestmark = pytest.mark.emulator
@@ -169,9 +170,18 @@ def test_a_machine_that_is_away_is_named(host: Host, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("diskbook.machines.reconnect.RECONNECT_S", 0.1)
     with (
         Connection(replace(host, port=1)) as connection,
-        pytest.raises(DiskbookError, match="cannot be reached"),
+        pytest.raises(
+            DiskbookError, match=r"cannot be reached at 127.0.0.1:1 \(Connection refused\); see whether"
+        ),
     ):
         connection.run("true")
+    away = replace(host, route=Jump("127.0.0.1", "me", 1))
+    with Connection(away) as connection, pytest.raises(DiskbookError) as told:
+        connection.run("true")
+    assert str(told.value) == (
+        f"jump host me@127.0.0.1:1 cannot be reached (Connection refused), so machine {host.name} cannot be "
+        "reached; mend that, then resume"
+    )
 
 
 def test_what_a_machine_sends_does_not_grow_when_it_is_read() -> None:

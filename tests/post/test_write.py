@@ -14,7 +14,7 @@ from diskbook.analysis import write as analysis_write
 from diskbook.analysis.run import Analysis, analyse
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cli import cli
-from diskbook.post import text, write
+from diskbook.post import answer, text, write
 from support import synthetic
 
 LINK = re.compile(r"\]\(([^)]+)\)")
@@ -70,6 +70,31 @@ def test_what_is_not_decided_is_counted_and_explained(a: Analysis) -> None:
     assert "may or may not differ between ZRS from zone 1 (az1) and LRS from zone 1 (az1)" in words
     assert "Of the 3 headline comparisons 2 are not decided" in words
     assert "covers 1 and is too wide to call them equal" in words
+
+
+def test_an_equality_of_rates_leads_only_after_what_is_not_decided(a: Analysis) -> None:
+    rows = a.comparisons[(a.comparisons["family"] == "headline") & a.comparisons["ratio"].notna()]
+    said = answer.sentence({**rows.iloc[0], "metric": "iops", "verdict": "equivalent within 5 %"}, a)
+    assert (
+        said.startswith("The rate in IOPS (") and "differs by less than 5 % between ZRS from zone 1" in said
+    )
+    table, (arm, load) = a.comparisons.copy(), rows.iloc[-1][["arm", "workload"]]
+    named = table["family"] == "headline"
+    table.loc[named, "verdict"] = "inconclusive"
+    table.loc[named & (table["arm"] == arm) & (table["workload"] == load), "verdict"] = (
+        "equivalent within 5 %"
+    )
+    other = dataclasses.replace(a)
+    other.__dict__["compared"] = dataclasses.replace(a.compared, table=table)
+    first, second = answer.paragraphs(other)[:2]
+    assert "are not decided" in first and "differs by less than 5 %" in second
+
+
+def test_an_arm_is_named_as_in_a_sentence(a: Analysis) -> None:
+    other = dataclasses.replace(a)
+    other.__dict__["labels"] = {"a": "server, 4 disks", "b": "J (v2, 8,000)", "c": "ZRS, zone 2", "d": "S2D"}
+    names = [answer.arm_words(name, other) for name in "abcd"]
+    assert names == ["server (4 disks)", "J (v2, 8,000)", "ZRS from zone 2", "S2D"]
 
 
 def test_what_is_refused_has_no_number_in_the_table(a: Analysis) -> None:

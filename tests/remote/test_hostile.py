@@ -130,10 +130,20 @@ def test_a_sign_of_life_with_brackets_is_no_traceback(store: Address) -> None:
     objects = LocalObjects(store / NAME)
     hold = lease.claim(objects)
     objects.replace(f"lease/{hold.token:08}.json", BRACKETS[:9000])
-    assert lease._look(hold.log)[1] == lease.LEASE_S
+    assert lease._look(hold.log)[1] == lease._LONGEST_S
     objects.replace(f"lease/{hold.token:08}.json", BRACKETS)
     with pytest.raises(NotAsStoredError):
         lease._look(hold.log)
+
+
+@pytest.mark.parametrize("length", ["NaN", "Infinity", "-Infinity", "-1", "0", '"nan"', "1e999", "1" * 400])
+def test_a_lease_without_a_length_gives_a_live_run_to_nobody(store: Address, length: str) -> None:
+    objects = LocalObjects(store / NAME)
+    hold = lease.claim(objects)
+    objects.replace(f"lease/{hold.token:08}.json", f'{{"lease_s": {length}}}'.encode())
+    assert lease._look(hold.log)[1] == lease._LONGEST_S
+    with pytest.raises(DiskbookError, match=r"a lease of .* s: choose"):
+        lease.claim(LocalObjects(store / "other"), float(length.strip('"')[:300]))
 
 
 @pytest.mark.emulator

@@ -335,6 +335,21 @@ def test_a_run_in_a_store_says_that_it_goes_on_there(store: Address, run: Run, e
         raise end
 
 
+def test_a_run_that_is_refused_before_it_made_anything_leaves_nothing(store: Address, run: Run) -> None:
+    run.folder.joinpath("ledger.jsonl").write_text("")
+    place, refusal = store / "lab-1", DiskbookError("no host answers")
+    with pytest.raises(DiskbookError, match="no host"), stored.kept(run, place):
+        assert objects_of(store).names()
+        raise refusal
+    assert not objects_of(store).names() and not (Path(store.path) / "lab-1").exists()
+    with stored.kept(run, place):  # its name is free again
+        pass
+    before = objects_of(store).names()
+    with pytest.raises(DiskbookError, match="no host"), stored.kept(run, place):
+        raise refusal
+    assert before.items() <= objects_of(store).names().items()  # another process had stored it
+
+
 def test_verify_finds_what_was_changed_or_lost(store: Address, run: Run) -> None:
     push.push(run.folder, store)
     objects, runner = objects_of(store), CliRunner()

@@ -66,7 +66,6 @@ def test_a_run_that_another_process_works_on_or_another_user_wrote_stays(run: Ru
         assert stays(run)
     with session.held(run):
         assert stays(run)
-    (run.folder / ".held").unlink()
     manifest = run.folder / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"quick"', '"full"'))
     assert stays(run)

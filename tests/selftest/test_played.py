@@ -12,6 +12,7 @@ import pytest
 from diskbook import load
 from diskbook.emulator.model import Model
 from diskbook.emulator.profile import load_profile
+from diskbook.scenario import attachments, early
 from diskbook.selftest import played
 from diskbook.selftest.played import CASES, Case, Pair, Row
 
@@ -58,7 +59,11 @@ def test_each_case_plants_what_it_says(case: Case, tmp_path: Path) -> None:
     files[0].write_text(case.scenario)
     files[1].write_text(case.profile)
     scenario, profile = load.load(str(files[0]), "quick"), load_profile(str(files[1]))
-    assert [arm.name for arm in scenario.arm] == [name for pair in case.pairs for name in pair.arms]
+    arms = [arm.name for arm in scenario.arm if arm.machine == "vm1"]
+    assert arms == [name for pair in case.pairs for name in pair.arms]
+    assert set(attachments.per_block(scenario, early.plan(scenario)).values()) == (
+        {12} if case.settle_s else set()
+    )
     assert len(scenario.comparison) == len(case.pairs) * len(case.depths)
     model = Model(profile, 1)
     planted = {name: model._single(f"/disks/{name}") for name in _names(case)}

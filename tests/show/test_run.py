@@ -48,13 +48,13 @@ def test_volumes_are_shown_as_they_were_read_back(run: Run) -> None:
 
 
 def test_steps_are_counted_with_what_the_last_failure_said(run: Run) -> None:
-    step(run, "enable", "n1", 2.0, "r1-n1: step enable failed: <no>")
+    step(run, "enable", "n1", 2.0, "<no> (step enable on r1-n1)")
     step(run, "enable", "n1", 4.0)
     step(run, "place", "n1", 1.0)
     shown = show_run.steps(run)
-    assert shown.loc[(1, "enable", "n1")].to_list() == [2, 1, 3.0, "r1-n1: step enable failed: <no>"]
+    assert shown.loc[(1, "enable", "n1")].to_list() == [2, 1, 3.0, "<no> (step enable on r1-n1)"]
     assert shown.loc[(1, "place", "n1")].to_list()[:3] == [1, 0, 1.0]
-    assert "step enable failed: &lt;no&gt;" in show.recorded(shown, "Steps", "emulated")
+    assert "&lt;no&gt; (step enable on r1-n1)" in show.recorded(shown, "Steps", "emulated")
 
 
 def test_a_run_without_volumes_has_none_to_show() -> None:
@@ -67,14 +67,14 @@ def test_a_step_is_told_while_the_run_goes_on(run: Run, capsys: pytest.CaptureFi
     progress = Progress(run.folder / "ledger.jsonl", 1)
     step(run, "enable", "n1", 2.0)
     step(run, "place", "n1", 1.0)
-    step(run, "idle", "n1", 1.0, "r1-n1: step idle failed: a job runs")
+    step(run, "idle", "n1", 1.0, "a job runs (step idle on r1-n1)")
     run.append("prefill", disk="", volume="mirror", bytes=2**20, caps_lifted=True)
     for name in ("create network interface", "create machine", "create disk"):
         run.append("operation", name=name, target="r1-x", real_s=41.6)
     progress.follow()
     assert capsys.readouterr().out.splitlines() == [
         "  step enable on n1: 2.0 s",
-        "  step idle on n1 failed: r1-n1: step idle failed: a job runs",
+        "  step failed: a job runs (step idle on r1-n1)",
         "  prefill mirror: 1 MiB, caps lifted",
         "  create machine r1-x: 42 s",
         "  create disk r1-x: 42 s",

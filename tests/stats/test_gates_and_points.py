@@ -83,6 +83,14 @@ def test_of_every_scenario_the_gates_agree_with_the_points(name: str, provenance
         assert not named & of_item.keys()
 
 
+def test_devices_may_differ_where_a_scenario_compares_them() -> None:
+    exempt = run_protocol.exempt(Measured("s2d-azure", "azure"))
+    alike, unlike = exempt["s2d-3-remote", "s2d-3"], exempt["s2d-3", "ss-4"]
+    assert not {"driver", "cpu_model"} & alike.keys() and "driver" in unlike
+    sizes = run_protocol.exempt(Measured("disk-options", "azure"))["ephemeral", "lrs-e4ads"]
+    assert "write_cache" in sizes and not {"kernel", "power_plan", "scheduler"} & {*unlike, *sizes}
+
+
 def test_what_blocks_are_lacking_is_measured_by_more_of_them() -> None:
     unknown = Interval(*(np.array(math.nan) for _ in Interval._fields))
     filled = dict.fromkeys(("a", "b"), Conditioning(filled=True, overwritten=False, reason="fleets fill"))

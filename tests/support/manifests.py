@@ -35,6 +35,10 @@ CHANGES: list[dict[str, Any]] = [
     {"emulator": "mine"},
     {"places": [{"path": "/dev/sda"}]},
     {"expires_h": "long"},
+    {"expires_h": float("nan")},
+    {"expires_h": -1},
+    {"max_cost_usd": float("inf")},
+    {"cost": [{"expected_usd": float("nan")}]},
     {"kept": "yes"},
     {"versions": [1]},
 ]

@@ -39,6 +39,21 @@ def test_deep_cells_are_throttled_by_the_disk_and_single_ones_are_not(tables) ->
     assert [one.verdict for one in found] == verdicts
 
 
+@pytest.mark.parametrize(
+    ("tool", "ramp_s", "runtime_s", "words"),
+    [
+        ("fio", 1.0, 2.0, "up to 2.5 % too low"),
+        ("fio", 5.0, 30.0, ""),
+        ("fio", 0.0, 2.0, ""),
+        ("diskspd", 1.0, 2.0, ""),
+    ],
+)
+def test_what_fio_leaves_out_after_a_ramp_is_said(tables, tool, ramp_s, runtime_s, words: str) -> None:
+    trials = tables[0].assign(tool=tool, ramp_s=ramp_s, runtime_s=runtime_s)
+    deep = of(diagnosis.findings(trials, tables[1]), "lrs-z1", "randwrite-qd256")
+    assert ("too low" in deep.cause) == bool(words) and words in deep.cause
+
+
 def test_a_disk_that_its_machine_cannot_use(tables) -> None:
     trials, series = tables
     paid = {"cap_disk_iops": 80_000.0, "cap_vm_iops": 5000.0, "cap_vm_burst_iops": np.nan}

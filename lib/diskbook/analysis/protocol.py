@@ -15,9 +15,9 @@ from typing import Any
 import pandas as pd
 
 from diskbook.analysis.conditioning import OF_FLEETS
-from diskbook.scenario.model import Comparison
+from diskbook.scenario.model import Arm, Comparison, Record, Scenario
 from diskbook.show.analysed import Analysed
-from diskbook.stats import protocol
+from diskbook.stats import guests, protocol
 from diskbook.stats.gates.plan import Plan
 from diskbook.stats.protocol import Conformance, Facts
 from diskbook.store.run import Run
@@ -55,11 +55,32 @@ def conformances(a: Analysed, plan: Plan | None) -> tuple[Conformance, ...]:
 
 
 def exempt(a: Analysed) -> dict[tuple[str, str], dict[str, str]]:
-    """Name by arm and base arm the gates that do not apply to their comparisons, with reasons."""
+    """Name by arm and base arm the gates, and facts of guests, that do not apply to them, with reasons."""
     return {
-        (item.arm, item.base_arm): protocol.exempt(a.provenance, is_attached=_is_attached(a, item))
+        (item.arm, item.base_arm): {
+            **protocol.exempt(a.provenance, is_attached=_is_attached(a, item)),
+            **_set_apart(a.scenario, item),
+        }
         for item in a.scenario.comparison
     }
+
+
+def _set_apart(scenario: Scenario, item: Comparison) -> dict[str, str]:
+    """Name the facts of guests in which a scenario sets two arms apart by machine size or kind of device."""
+    arms = [scenario.arm_named(name) for name in (item.arm, item.base_arm)]
+    sizes = {scenario.machine_named(arm.machine).size for arm in arms}
+    kinds = {_kind(scenario, arm) for arm in arms}
+    facts = ("cpu_model",) * (len(sizes) > 1) + guests.OF_DEVICE * (len(sizes) > 1 or len(kinds) > 1)
+    return dict.fromkeys(facts, "the scenario compares machines or devices that differ in it")
+
+
+def _kind(scenario: Scenario, arm: Arm) -> tuple[Record, ...]:
+    """What an arm measures, but for names and places: a disk, or a volume and the disks of its pool."""
+    disk = scenario.disk_of(arm).model_copy(update={"name": "x", "zone": None})
+    if not arm.volume:
+        return (disk,)
+    unnamed = {"name": "x", "disk": "x", "cluster": None, "machine": None}
+    return scenario.volume_named(arm.volume).model_copy(update=unnamed), disk
 
 
 def write(a: Analysed) -> Path:

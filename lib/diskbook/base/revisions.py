@@ -1,7 +1,7 @@
 """Number the manifests that this client signs for a run folder, so that an older one is noticed if put back.
 
 The newest number of each folder lies next to the secret of this client (`client.home`). Who can only write to
-run folders does not reach it.
+run folders does not reach it. A note outlives its folder: an older manifest may be put back there later.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Exports:
             record.spec, attachment.disk, attachment.caching, times, record.block
         )
         attached_at = time.monotonic() - (time.time() - attachment.attached)
-        return self._model.fresh(model, attached_at)
+        return self._model.fresh(model, attachment.disk.sku, attached_at)
 
     def stop(self, attachment: Attachment) -> None:
         """Stop the export and keep what it recorded."""

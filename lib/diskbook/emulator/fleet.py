@@ -28,6 +28,7 @@ from diskbook.emulator.storage_spaces import VolumeRecord
 from diskbook.emulator.windows_diskspd import NO_FILE, NO_PATH, NO_ROOM, Disk, check_depth, not_opened
 from diskbook.machines.cluster import steps
 from diskbook.scenario.diskspd_line.arguments import Arguments, parse
+from diskbook.tools.record import UnusableError
 from diskbook.tools.vmfleet import names
 
 _UNREACHED = (
@@ -48,7 +49,7 @@ def fleet(call: Call, asked: steps.Fleet) -> Json:
         check_depth(line)
         return _run(call, asked, line, _members(call, asked))
     except DiskbookError as error:
-        raise StepError(f"ERROR: {error}") from error
+        raise StepError(error.reason if isinstance(error, UnusableError) else str(error)) from error
 
 
 def _members(call: Call, asked: steps.Fleet) -> list[Member]:

@@ -172,9 +172,11 @@ class Model:
         both = math.sqrt(levels.shared) * machine + math.sqrt(1 - levels.shared) * own
         return tuple((both + planted).tolist())
 
-    def fresh(self, export: ExportModel, attached_at: float) -> ExportModel:
+    def fresh(self, export: ExportModel, sku: str, attached_at: float) -> ExportModel:
         """Return what a disk attached at a time (`time.monotonic()`) plays: slow at first, where planted."""
         planted = self.profile.attach
+        if planted.sku not in (None, sku):
+            return export
         until = attached_at + planted.slow_s
         return replace(export, fresh_log=math.log(planted.factor), fresh_until_s=until)
 

@@ -191,11 +191,13 @@ class Volumes:
 class Attach:
     """What an attach does to a disk: latencies times `factor` for `slow_s` seconds, not scaled.
 
-    The disks of volumes are attached before all else, and play nothing of it.
+    It slows disks of one `sku`, or all disks where there is none. The disks of volumes are attached before
+    all else, and play nothing of it.
     """
 
     slow_s: Level = 0.0
     factor: Annotated[Factor, Field(le=100)] = 1.0
+    sku: Annotated[str, known_name("sku", sku_names)] | None = None
 
 
 @with_config(ConfigDict(extra="forbid"))

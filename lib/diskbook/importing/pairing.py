@@ -198,7 +198,7 @@ def _described(entries: list[Entry], files: Sorted) -> list[Entry]:
         try:
             entry.workload, flags = loads.workload(entry.measurement, entry.tool)
         except ValueError as error:
-            files.refused.append(f"{entry.source.shown}: '{entry.measurement.name}' cannot be used: {error}")
+            files.refused.append(f"{entry.source.shown}: {error} ('{entry.measurement.name}')")
             continue
         entry.measurement = replace(entry.measurement, flags=(*entry.measurement.flags, *flags))
         kept.append(entry)

@@ -24,7 +24,8 @@ from diskbook.base.errors import DiskbookError
 from diskbook.machines import jobs, reconnect
 from diskbook.machines.jobs import JobLost
 from diskbook.machines.reconnect import CONNECT_S, Reconnect
-from diskbook.machines.way import NoConfig, Route, Way, open_way
+from diskbook.machines.tunnel import TunnelBroken
+from diskbook.machines.way import Jump, JumpAway, NoConfig, Route, Way, open_way, reason
 
 T = TypeVar("T")
 
@@ -224,7 +225,9 @@ class Connection:
             except paramiko.BadHostKeyException as error:
                 if self._report_unreachable(last=False):  # another machine may have got its address
                     continue
-                raise DiskbookError(f"machine {self.host.name}: {error}; {self.stranger}") from None
+                raise DiskbookError(
+                    f"machine {self.host.name} shows another host key than its own: {self.stranger}"
+                ) from error
             except _LOST as error:
                 outage.failed(self._answered)
                 self._wait_to_reconnect(outage, error)
@@ -242,11 +245,17 @@ class Connection:
         if (last or outage.look_is_due()) and self._report_unreachable(last=last):
             outage.begin_anew()
         elif last:
-            raise UnreachableError(
-                f"machine {self.host.name} cannot be reached at {self.host.address}:{self.host.port} "
-                f"({error}); see whether it runs, then resume"
-            ) from error
+            raise UnreachableError(self._away(error)) from error
         time.sleep(0.5)
+
+    def _away(self, error: BaseException) -> str:
+        """Say why the machine cannot be reached; what leads to it may be the cause."""
+        name, route = self.host.name, self.host.route
+        if isinstance(error, JumpAway | TunnelBroken):
+            return f"{error}, so machine {name} cannot be reached; mend that, then resume"
+        place = f"{self.host.address}:{self.host.port}" + f" from {route}" * isinstance(route, Jump)
+        why = f"({reason(error)}); see whether it runs, then resume"
+        return f"machine {name} cannot be reached at {place} {why}"
 
     def _report_unreachable(self, *, last: bool) -> bool:
         """Call `on_unreachable`; tell whether something was done."""

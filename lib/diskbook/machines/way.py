@@ -42,6 +42,14 @@ class Jump:
 Route = Jump | Bastion
 
 
+def reason(error: BaseException) -> str:
+    """What broke a connection, without the numbers and addresses that libraries put around it."""
+    if isinstance(error, paramiko.ssh_exception.NoValidConnectionsError):
+        error = next(iter(error.errors.values()))  # one for each address of a name
+    words = getattr(error, "strerror", None) or getattr(error, "text", None) or str(error)
+    return words or ("the connection was cut" if isinstance(error, EOFError) else type(error).__name__)
+
+
 class JumpAway(OSError):
     """A jump host does not answer at the moment; it may be tried again."""
 
@@ -118,7 +126,8 @@ def open_jump(jump: Jump) -> fabric.Connection:
     try:
         _sign_in(connection)
     except paramiko.BadHostKeyException as error:
-        raise DiskbookError(f"jump host {jump}: {error}; see who has changed it before you go on") from None
+        where = f"another host key than {error.hostname} has in your known_hosts"
+        raise DiskbookError(f"jump host {jump} shows {where}; see who changed it before you go on") from None
     except (paramiko.SSHException, EOFError, OSError) as error:
         raise _failure(jump, error) from error
     return connection
@@ -135,7 +144,7 @@ def _sign_in(connection: fabric.Connection) -> None:
 
 def _failure(jump: Jump, error: Exception) -> Exception:
     """What to raise where a jump host lets nobody in, or does not answer."""
-    why = getattr(error, "strerror", None) or error or type(error).__name__
+    why = reason(error)
     if isinstance(error, paramiko.AuthenticationException) or _NO_KEY in str(error):
         return DiskbookError(
             f"jump host {jump} does not let you in ({why}); load your key with ssh-add, or name it by "

@@ -28,7 +28,9 @@ def paragraphs(a: Analysed) -> list[str]:
     decided = [sentence(row, a) for row in lines.others if headlines.is_decided(row)]
     undecided = [row for row in lines.others if not (headlines.is_decided(row) or is_of_limits(row))]
     lead = f"{sentence(lines.lead, a)} {scope}"
-    parts = [_own(a), lead, " ".join(decided), _undecided(undecided, lines)]
+    told, left = [lead, " ".join(decided)], _undecided(undecided, lines)
+    # Where what was asked first is not decided, that comes before the answer to another question.
+    parts = [_own(a), *([left, *told] if lines.before else [*told, left])]
     parts = [places.with_physical_zones(part, a.trials) for part in parts]
     return [part for part in parts if part]
 
@@ -51,6 +53,8 @@ def of_limits(a: Analysed) -> list[str]:
 def sentence(row: Row, a: Analysed) -> str:
     """Say one comparison as an article would: what is higher with which arm, and how many times."""
     what, arm, base = what_words(row, a), arm_words(row["arm"], a), arm_words(row["base_arm"], a)
+    if row["metric"] in sentences.METRIC_WORDS:
+        what = f"The {decapital(what)}"
     verdict = Verdict.of(row["verdict"])
     if is_of_limits(row):
         return f"{what}, {arm} against {base}: {quantities.ratio(row['ratio'])}, a ratio of limits."
@@ -61,8 +65,8 @@ def sentence(row: Row, a: Analysed) -> str:
         way = "higher" if row["ratio"] > 1 else "lower"
         return f"{what} is {way} with {arm} than with {base}: {numbers}."
     if verdict is Verdict.EQUIVALENT:
-        same = row["verdict"].replace(verdict, "equal")
-        return f"{what} is {same} with {arm} and with {base}: {numbers}."
+        margin = row["verdict"].removeprefix(f"{verdict} within ")
+        return f"{what} differs by less than {margin} between {arm} and {base}: {numbers}."
     return f"{what} may or may not differ between {arm} and {base}: {numbers}."
 
 
@@ -76,8 +80,10 @@ def what_words(row: Row, a: Analysed) -> str:
 
 
 def arm_words(name: str, a: Analysed) -> str:
-    """Name an arm as a sentence does: "ZRS from zone 1"."""
-    return a.labels[name].replace(", zone", " from zone")
+    """Name an arm as a sentence does: "ZRS from zone 1", "server (4 disks)"."""
+    words = a.labels[name].replace(", zone", " from zone")
+    what, _, more = words.partition(", ")
+    return f"{what} ({more})" if more and "(" not in words else words
 
 
 def decapital(text: str) -> str:

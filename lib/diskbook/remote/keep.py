@@ -6,6 +6,7 @@ So another machine can go on where this one ended, and learns within a lease tha
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from diskbook.remote.record import State
 Lost = Callable[[DiskbookError], None]
 IsWhole = Callable[[], bool]
 Prepare = Callable[[State], None]
+IsVoid = Callable[[BaseException], bool]
 
 _SIGNS = 3
 """Signs of life a lease."""
@@ -71,6 +73,7 @@ def keeping(
     is_whole: IsWhole,
     lease_s: float = lease.LEASE_S,
     prepare: Prepare = lambda state: None,
+    is_void: IsVoid = lambda error: False,
 ) -> Iterator[Hold]:
     """Own a run in a store for the length of a with block, and keep it there.
 
@@ -88,6 +91,9 @@ def keeping(
         For how long the run is taken for owned without a sign of life.
     prepare
         Called with what is stored as soon as the run is owned; makes the folder, or brings it up to date.
+    is_void
+        Asked when the block ends with an error: whether nothing of the run is to stay in the store. What
+        another process had stored there stays.
 
     Yields
     ------
@@ -113,7 +119,8 @@ def keeping(
         yield hold
     except BaseException as error:
         _finish(keeper, thread)
-        _leave(keeper)
+        if not (is_void(error) and _removed(keeper)):
+            _leave(keeper)
         if keeper.error is not None:  # why the work was stopped
             raise keeper.error from error
         raise
@@ -139,6 +146,19 @@ def _finish(keeper: Keeper, thread: threading.Thread) -> None:
     keeper.stop()
     if thread.ident is not None:
         thread.join()
+
+
+def _removed(keeper: Keeper) -> bool:
+    """Remove the run from the store, if none but this process ever owned it and the store allows it."""
+    if keeper.hold.token > 1:
+        return False
+    try:
+        keeper.hold.check()
+        keeper.hold.log.objects.remove()
+    except DiskbookError as error:
+        print(f"diskbook: the store keeps the run, which made nothing: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def _leave(keeper: Keeper) -> None:

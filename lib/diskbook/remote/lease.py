@@ -155,8 +155,10 @@ def claim(objects: Objects, lease_s: float = LEASE_S) -> Hold:
     HeldError
         When somebody works on it.
     DiskbookError
-        When its log cannot be written to.
+        When its log cannot be written to, or the lease has no length.
     """
+    if not 0 < lease_s <= _LONGEST_S:
+        raise DiskbookError(f"a lease of {lease_s} s: choose more than 0 and at most {_LONGEST_S:.0f} s")
     log, owner = read(objects), f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     while True:
         if log.state.holder:
@@ -188,15 +190,15 @@ def _wait_for_death(log: Log) -> None:
 
 
 def _look(log: Log) -> tuple[tuple[int, bytes], float]:
-    """What changes while the owner lives, and the length of its lease."""
+    """What changes while the owner lives, and the length of its lease; the longest where it cannot be one."""
     try:
         sign = log.objects.read(_sign(log.state.token), _MOST_SIGN)
         lease_s = float(json.loads(sign)["lease_s"])
     except FileNotFoundError:
         sign, lease_s = b"", LEASE_S
-    except (ValueError, KeyError, TypeError, RecursionError):
-        lease_s = LEASE_S
-    return (log.state.number, sign), min(max(lease_s, 0.1), _LONGEST_S)
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+        lease_s = _LONGEST_S
+    return (log.state.number, sign), max(lease_s, 0.1) if 0 < lease_s <= _LONGEST_S else _LONGEST_S
 
 
 def _append(log: Log, token: int, owner: str, kind: Kind, **fields: Any) -> bool:

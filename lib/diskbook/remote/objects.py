@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import stat
 import tempfile
 from pathlib import Path
@@ -55,6 +56,9 @@ class Objects(Protocol):
 
     def replace(self, name: str, content: bytes) -> None:
         """Make an object, or give it another content."""
+
+    def remove(self) -> None:
+        """Delete all objects; the last record of a log first, so that a log is never left with a gap."""
 
 
 def open_objects(address: Address, patience_s: float = PATIENCE_S) -> Objects:
@@ -129,6 +133,13 @@ class LocalObjects:
             (self._root / name).parent.mkdir(parents=True, exist_ok=True)
             write_atomic(self._root / name, content)
 
+    def remove(self) -> None:
+        """See `Objects`."""
+        for name in sorted(self.names(), reverse=True):
+            with self._in_words(name):
+                (self._root / name).unlink(missing_ok=True)
+        shutil.rmtree(self._root, ignore_errors=True)
+
     @contextlib.contextmanager
     def _in_words(self, name: str) -> Any:
         try:
@@ -202,6 +213,12 @@ class RemoteObjects:
                 raise Passing(f"{name} is said to be in the way, and may be replaced") from None
 
         self._ask(name, replace)
+
+    def remove(self) -> None:
+        """See `Objects`."""
+        for name in sorted(self.names(), reverse=True):
+            with contextlib.suppress(FileNotFoundError):
+                self._ask(name, lambda name=name: self._system.rm_file(f"{self._root}/{name}"))
 
     def _is_same(self, name: str, content: bytes) -> bool:
         try:

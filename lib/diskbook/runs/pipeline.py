@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from diskbook.base import paths
 from diskbook.base.errors import DiskbookError, Stopped
 from diskbook.cloud import emulator as own_emulator
-from diskbook.own_hosts import stage as own_hosts
 from diskbook.runs import debug, notebook_process, outcome, stage, stages
 from diskbook.runs.outcome import Outcome
 from diskbook.runs.progress import Progress
-from diskbook.runs.unmade import BrokenStageError, is_unmade
+from diskbook.runs.unmade import is_unmade, is_void
 from diskbook.store import plan as plans, session
 from diskbook.store.run import Run
 
@@ -27,13 +26,9 @@ def dropped_if_refused(run: Run) -> Iterator[None]:
     """Remove the folder of a run that is refused before it made anything, so that its name is free again."""
     try:
         yield
-    except BrokenStageError:
-        raise
-    except DiskbookError:
-        with contextlib.suppress(DiskbookError, OSError):
-            stands = own_hosts.standing(run.manifest) or own_emulator.is_there(run)
-            if is_unmade(run) and run.is_signed and not stands and not session.is_worked_on(run):
-                shutil.rmtree(run.folder)
+    except DiskbookError as error:
+        if is_void(run, error):
+            shutil.rmtree(run.folder, ignore_errors=True)
         raise
 
 

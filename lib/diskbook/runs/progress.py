@@ -132,7 +132,7 @@ class Progress:
     def _step(self, event: dict[str, Any]) -> None:
         where = f"{event['step']} on {event['node']}"
         if not event["ok"]:
-            self.say(f"  step {where} failed: {event['error']}")
+            self.say(f"  step failed: {event['error']}")
         elif event["step"] not in _OF_TRIALS:
             self.say(f"  step {where}: {event['seconds']:.1f} s")
 

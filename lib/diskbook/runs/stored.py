@@ -18,6 +18,7 @@ from diskbook.remote.keep import Prepare, keeping
 from diskbook.remote.objects import open_objects
 from diskbook.remote.push import Pushed
 from diskbook.remote.record import State
+from diskbook.runs import unmade
 from diskbook.store import run as runs, session
 from diskbook.store.run import Run
 
@@ -82,6 +83,8 @@ def kept(
 ) -> Iterator[None]:
     """Keep a run in a store for the length of a with block, if in any; it ends when another takes it over.
 
+    A run that is refused before it made anything leaves nothing there.
+
     Parameters
     ----------
     run, place
@@ -103,11 +106,14 @@ def kept(
         yield
         return
 
+    def is_void(error: BaseException) -> bool:
+        return unmade.is_void(run, error)
+
     def lost(error: DiskbookError) -> None:
         print(f"diskbook: {error}; stopping", flush=True)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    owned = keeping(run.folder, place, lost, lambda: run.done("benchmark"), lease_s, prepare)
+    owned = keeping(run.folder, place, lost, lambda: run.done("benchmark"), lease_s, prepare, is_void)
     with _gone_on_there(run, place), owned, session.held(run):
         yield
     _join(place.parent, run)

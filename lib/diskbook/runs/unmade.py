@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+
+from diskbook.base import files
 from diskbook.base.errors import DiskbookError
+from diskbook.cloud import emulator as own_emulator
+from diskbook.own_hosts import stage as own_hosts
+from diskbook.store import session
 from diskbook.store.run import Run
 
 ADVICE = "nothing was made, and the run is not kept: correct that and run again"
 _BEFORE = {"begin", "plan", "notice", "batch", "marked"}
-_HELD = ".held"  # of `session.held`: the run is kept in a store
 
 
 class BrokenStageError(DiskbookError):
@@ -15,11 +20,23 @@ class BrokenStageError(DiskbookError):
 
 
 def is_unmade(run: Run) -> bool:
-    """Tell whether a run, kept in no store, has created and measured nothing.
+    """Tell whether a run has created and measured nothing, and none that was killed kept it in a store.
 
     Files and marks on own hosts count only once all of them are made.
     """
-    if run.manifest["resource_groups"] or (run.folder / _HELD).exists():
+    held = run.folder / session.HELD
+    if run.manifest["resource_groups"] or (held.exists() and not files.is_locked(held)):
         return False
     kinds = {event["event"] for event in run.ledger() if event.get("stage") != "teardown"}
     return kinds <= _BEFORE
+
+
+def is_void(run: Run, error: BaseException) -> bool:
+    """Tell whether a run that ends with an error was refused before it made anything, and nothing uses it."""
+    if not isinstance(error, DiskbookError) or isinstance(error, BrokenStageError):
+        return False
+    with contextlib.suppress(DiskbookError, OSError):
+        in_use = (run.folder / session.HELD).exists() or session.is_worked_on(run)
+        stands = own_hosts.standing(run.manifest) or own_emulator.is_there(run)
+        return is_unmade(run) and run.is_signed and not (in_use or stands)
+    return False

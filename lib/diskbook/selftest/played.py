@@ -2,10 +2,10 @@
 
 Limits that no table names lie at 30 to 95 % of the nominal ones: on both disks of a comparison, on one of
 them, on one machine of two. One disk gets slower by 40 % in the run, the disks of one pair stall for a second
-in twenty, and every disk has noise of its own. A real fio measures each run, and each verdict on a latency is
-held against the ratio that was planted.
+in twenty, and every disk has noise of its own. Disks of one kind are slow after an attach. A real fio
+measures each run, and each verdict on a latency is held against the ratio that was planted.
 
-To play another truth, such as an effect of the attach on one kind of disk, add an entry to `CASES`.
+To play another truth, add an entry to `CASES`.
 """
 
 from __future__ import annotations
@@ -92,6 +92,18 @@ name = "{name}"
 disk = "{name}"
 machine = "vm1"
 """
+_SECOND_MACHINE = """
+[[machine]]
+name = "vm2"
+size = "Standard_D8s_v5"
+zone = "1"
+"""
+_SECOND_ARM = """
+[[arm]]
+name = "{name}-vm2"
+disk = "{name}"
+machine = "vm2"
+"""
 _LOAD = """
 [[workload]]
 name = "read-qd{depth}"
@@ -141,7 +153,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Case:
-    """One run: its pairs, what is planted in their disks by name, and how much is measured."""
+    """One run: its pairs, what is planted in their disks, and how much is measured.
+
+    With a time to settle each disk is measured on a second machine too, so that it is attached in each block.
+    """
 
     name: str
     pairs: tuple[Pair, ...]
@@ -150,6 +165,7 @@ class Case:
     replicates: int = 1
     depths: tuple[int, ...] = DEPTHS
     runtime_s: float = 0.6
+    settle_s: float = 0.0
 
     @property
     def profile(self) -> str:
@@ -159,12 +175,14 @@ class Case:
     @property
     def scenario(self) -> str:
         """The scenario, as its file."""
-        parts = [_SCENARIO, f"replicates = {self.replicates}\n"]
+        parts = [_SCENARIO, f"replicates = {self.replicates}\nsettle_s = {self.settle_s}\n"]
+        parts += [_SECOND_MACHINE] * (self.settle_s > 0)
         parts += [_LOAD.format(depth=depth) for depth in self.depths]
         for pair in self.pairs:
             for name in pair.arms:
                 kind = "ZRS" if name.startswith("zrs") else "LRS"
                 parts.append(_DISK.format(name=name, kind=kind, zone='zone = "1"\n' * (kind == "LRS")))
+                parts += [_SECOND_ARM.format(name=name)] * (self.settle_s > 0)
             arm, base = pair.arms
             parts += [
                 _COMPARISON.format(arm=arm, base=base, depth=depth, margin=MARGIN) for depth in self.depths
@@ -204,6 +222,19 @@ stall_factor = {round(1000 / BASE_MS)}
         blocks=8,
         depths=(1, 8),
         runtime_s=1.0,
+    ),
+    Case(
+        "an attach effect on one kind",
+        (Pair("attach", must_say="attach effect", is_steady=False), Pair("equal", ratio=1.0)),
+        """
+[attach]
+slow_s = 4
+factor = 1.5
+sku = "Premium_ZRS"
+""",
+        blocks=6,
+        depths=(1, 8),
+        settle_s=5.0,
     ),
 )
 

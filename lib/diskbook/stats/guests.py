@@ -30,6 +30,8 @@ FACTS = {
     "power_plan": "power plan",
 }
 """Columns of the table `guest` that may decide a trial and should not differ between arms, in words."""
+OF_DEVICE = ("driver", "write_cache", "fua", "rotational", "hardware_queues", "logical_block_size_bytes")
+"""Those that a device has by its kind; nobody sets them in the guest."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,7 +68,7 @@ class Named(Protocol):
 
 
 Exempt = Mapping[tuple[str, str], Mapping[str, str]]
-"""By arm and base arm the gates that do not apply, each with its reason."""
+"""By arm and base arm the gates, and columns of `guests.FACTS`, that do not apply, each with its reason."""
 
 
 class Load(NamedTuple):
@@ -251,7 +251,7 @@ class View:
             attachment.attachment_gate(arms, cells, self._attach_effect(item, direction), item.margin),
             design.zone_gate(arms, cells),
             tool.tool_gate(arms, cells, self.provenance),
-            guest_gate(arms, [self.guests.get(key) for key in keys], self.provenance),
+            guest_gate(arms, [self.guests.get(key) for key in keys], self.provenance, exempt),
             design.nearest_gate(self.strata(item), replicates),
             design.pairing_gate(item.pairing, cells, replicates),
         ]

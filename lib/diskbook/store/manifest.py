@@ -25,6 +25,7 @@ def _is_time(text: str) -> str:
 
 _Time = Annotated[str, AfterValidator(_is_time)]
 _Name = Annotated[str, StringConstraints(pattern=r"^[\w.()-]{0,90}$")]  # of a resource group
+_Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _STRICT = ConfigDict(strict=True)
 _Entries = dict[str, dict[str, Any]]
 
@@ -51,6 +52,12 @@ class _Place(BaseModel):
     host: str
     path: str
     removed_utc: _Time | None = None
+
+
+class _Cost(BaseModel):
+    model_config = _STRICT
+    expected_usd: _Usd
+    worst_usd: _Usd = 0.0
 
 
 class _Scenario(BaseModel):
@@ -82,7 +89,9 @@ class _Manifest(BaseModel):
     overrides: dict[str, Any] = {}
     versions: dict[str, str] = {}
     places: list[_Place] = []
-    expires_h: float = 12.0
+    expires_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 12.0
+    max_cost_usd: _Usd | None = None
+    cost: list[_Cost] = []
     kept: bool = True
 
 

@@ -30,7 +30,7 @@ _CLIENT = ".client"  # in the folder of runs: a random id
 _ID_BYTES = 16
 _SESSION = ".session"  # in a run's folder: locked for as long as `diskbook run` works on it
 _KEYS = "keys"  # in a run's folder: keys of its machines, which never leave it
-_HELD = ".held"  # in a run's folder: locked for as long as this client owns the run in a store
+HELD = ".held"  # in a run's folder: locked for as long as this client owns the run in a store
 
 
 class RunState(Enum):
@@ -118,7 +118,7 @@ def is_group_of(run: Run, tags: Mapping[str, str], subscription: str, group: str
     """
     if not is_signed(tags, subscription, group, prefix):
         return False
-    if _names(run, group) or files.is_locked(run.folder / _HELD):
+    if _names(run, group) or files.is_locked(run.folder / HELD):
         return True
     own = known_client_id(run.folder.parent)
     return own is not None and tags.get(CLIENT_TAG) == own
@@ -147,8 +147,11 @@ def is_signed(tags: Mapping[str, str], subscription: str, group: str, prefix: st
 def held(run: Run) -> Iterator[None]:
     """Note that this client owns a run in a store, for the length of a with block."""
     busy = DiskbookError(f"run {run.name} is being worked on by another process")
-    with files.locked(run.folder / _HELD, busy):
-        yield
+    with files.locked(run.folder / HELD, busy):
+        try:
+            yield
+        finally:
+            (run.folder / HELD).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.base.units import MB
+from diskbook.base.units import MB, percent
 from diskbook.tables.series import diagnose
 from diskbook.tables.totals import CELL
 from diskbook.tables.vocabulary import Label
@@ -71,6 +71,7 @@ _REMEDIES = {
     "cap_nic_out_mb_s": "a larger VM size, whose network is faster, or fewer copies on other machines",
     "cap_nic_in_mb_s": "a larger VM size, whose network is faster, or the load on the volume's owner",
 }
+_LEAST_SAID = 0.005  # share of a rate
 _ABOVE_NOMINAL = 1.02
 """Limits in force are seen that much above nominal."""
 _STEPS = {"iops": 500, "mb_s": 50}
@@ -121,9 +122,15 @@ def findings(
     )
     caps = _caps(trials)
     fell = _fell(trials, series, on_demand)
+    of_fio = trials[(trials["tool"] == "fio") & (trials["ramp_s"] > 0)]
+    after_ramp_s = of_fio.groupby(["arm", "workload"])["runtime_s"].median().to_dict()
     by_cell = [
         _finding(
-            {**row, "on_demand": row["arm"] in on_demand},
+            {
+                **row,
+                "on_demand": row["arm"] in on_demand,
+                "after_ramp_s": after_ramp_s.get((row["arm"], row["workload"]), math.inf),
+            },
             caps.get((row["arm"], row["workload"]), {}),
             fell.get((row["arm"], row["workload"])),
         )
@@ -212,7 +219,7 @@ def _held(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, floa
     share = f"{measured:,.0f} {limit.unit}, " + " and ".join(
         f"{100 * n:,.0f} % of the {words}" for n, words in of_each
     )
-    share += ", too close to tell which one holds" * bool(rivals)
+    share += _too_low(row) + ", too close to tell which one holds" * bool(rivals)
     if row["share"] > limits.OVERSHOOT:
         why = "it did not apply: a cache answered, or disk or machine are not the ones named"
         return Finding(*name, Diagnosis.UNKNOWN, f"{share}, so {why}")
@@ -230,6 +237,13 @@ def _held(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, floa
     remedies = [_REMEDIES[item.column] for item in (limit, *(rival.limit for rival in rivals))]
     remedy = "; and ".join(dict.fromkeys([_ON_DEMAND, *remedies[1:]] if on_demand else remedies))
     return Finding(*name, Diagnosis.THROTTLED, cause, remedy)
+
+
+def _too_low(row: Mapping[Any, Any]) -> str:
+    """Say how far fio's rate is too low: after a ramp it counts only what it sent since."""
+    share = row["lat_mean_ms"] / 1000 / row["after_ramp_s"]
+    why = f" (up to {percent(share, '.2g')} too low: fio leaves out what was in flight when its ramp ended)"
+    return why if share >= _LEAST_SAID else ""
 
 
 def _after_credit(limit: limits.Limit, caps: Mapping[str, float]) -> str:

@@ -67,7 +67,7 @@ def parse(text: str, source: str) -> Parsed:
             measurements.append(_measurement(group))
             versions.add(_version(group))
         except ValueError as error:
-            flags.append(f"'{group.name}' cannot be used: {error}")
+            flags.append(f"{error} ('{group.name}')")
     if not measurements:
         why = "; ".join(flags[:3]) or "no sample of fio or DiskSpd is in it"
         raise UnusableError(source, why)

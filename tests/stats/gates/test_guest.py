@@ -24,7 +24,12 @@ LOAD = ("steal_pct", "busiest_core_pct")
 
 
 def gate(first: dict[str, Any], second: dict[str, Any] | None, provenance: str = "azure") -> Gate:
-    """Judge two arms of ten trials each, the last of which has what is planted; None: nothing was read."""
+    """Judge two arms that `gated` makes."""
+    return guest_gate(("zrs", "lrs"), gated(first, second), provenance)
+
+
+def gated(first: dict[str, Any], second: dict[str, Any] | None) -> list[guests.CellGuest | None]:
+    """Gather two arms of ten trials each, the last of which has what is planted; None: nothing was read."""
     trials, rows = [], []
     for arm, planted in {"zrs": first, **({} if second is None else {"lrs": second})}.items():
         for number in range(10):
@@ -34,7 +39,7 @@ def gate(first: dict[str, Any], second: dict[str, Any] | None, provenance: str =
             rows.append({"run": "r", "trial": f"{arm}-{number}", "machine": "vm1", **known})
     guest = schema.from_rows(schema.GUEST, [{**dict.fromkeys(schema.GUEST.names), **row} for row in rows])
     cells = guests.by_cell(pd.DataFrame(trials), guest)
-    return guest_gate(("zrs", "lrs"), [cells.get((arm, "w")) for arm in ("zrs", "lrs")], provenance)
+    return [cells.get((arm, "w")) for arm in ("zrs", "lrs")]
 
 
 def test_machines_alike_with_time_left_pass() -> None:
@@ -68,6 +73,18 @@ def test_what_sets_machines_apart_is_named_with_both_values_and_decides_nothing(
         "kernel: zrs has Linux 6.8, lrs Linux 6.11; write cache: zrs has write through, lrs write back; "
         "nr_requests: zrs has 256, lrs 1023"
     )
+
+
+def test_what_a_scenario_sets_apart_is_named_and_not_held_against_it() -> None:
+    cells = gated({"driver": "Storage Spaces", "write_cache": "off"}, {"driver": "SAS"})
+    judged = guest_gate(("zrs", "lrs"), cells, "azure", guests.OF_DEVICE)
+    assert judged.status is GateStatus.PASSED
+    assert "but for what is compared (driver: zrs has Storage Spaces, lrs SAS; write cache" in judged.cause
+    for planted in ({"power_plan": "Balanced"}, {"scheduler": "bfq"}, {"kernel": "Windows 10.0.26100"}):
+        one, other = gated({"driver": "SAS", "power_plan": "High", **planted}, {"power_plan": "High"})
+        judged = guest_gate(("zrs", "lrs"), [one, other], "azure", guests.OF_DEVICE)
+        assert (judged.status, judged.decides) == (GateStatus.FAILED, None)
+        assert "driver" not in judged.cause
 
 
 def test_what_was_not_read_is_not_judged() -> None:

@@ -279,7 +279,7 @@ def outcome(step: str, output: str, node: str, within: str = "") -> Answer:
         last = _one_line(output)[-300:] or "nothing"
         raise StepFailed(f"{node}: step {within or step} gave no answer that can be read, but: {last}")
     if not document.get("ok"):
-        raise StepFailed(f"{node}: step {within or step} failed: {_one_line(document['error']['message'])}")
+        raise StepFailed(f"{_one_line(document['error']['message'])} (step {within or step} on {node})")
     state: dict[str, Any] = document["state"]
     if step == "task":
         return outcome(state["step"], state["output"], node)

@@ -48,7 +48,7 @@ def nearest_gate(strata: Strata, n_replicates: int) -> Gate:
     """Replicates whose disks answer nearest from different zones are a mixture; each stratum stands apart.
 
     Where a zone-redundant disk was not read from all zones the mixture cannot be seen, and a general claim
-    from few replicates covers far less than it says: 76 % in place of 95 % with 2 (`make coverage`).
+    from few replicates covers far less than it says (`make coverage`).
     """
     if strata.unprobed:
         disks = f"the zone-redundant disk of {' and '.join(strata.unprobed)}"

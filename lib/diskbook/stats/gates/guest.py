@@ -1,13 +1,13 @@
 """Gate on the guests: were both arms measured by machines alike, which had the processor that they needed?
 
-Kernel, driver, scheduler and write cache of a machine are part of what a trial measures. Where they differ
-between arms that may be what is compared, so it is named and no more. A processor that the host took away, or
-a core that had no time left, makes a trial one of the machine.
+Kernel, driver, scheduler and write cache of a machine are part of what a trial measures. A difference between
+arms is a warning, unless the scenario itself compares devices or machines that differ so. A processor that
+the host took away, or a core that had no time left, makes a trial one of the machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from diskbook.stats.gates import Gate, failed, not_assessable, passed
 from diskbook.stats.guests import CORE_PCT, FACTS, STEAL_PCT, CellGuest
@@ -22,7 +22,12 @@ _EMULATED = (
 )
 
 
-def guest_gate(arms: Sequence[str], guests: Sequence[CellGuest | None], provenance: str) -> Gate:
+def guest_gate(
+    arms: Sequence[str],
+    guests: Sequence[CellGuest | None],
+    provenance: str,
+    by_design: Collection[str] = (),
+) -> Gate:
     """Both arms' machines must have had their processor; what sets them apart is named.
 
     Parameters
@@ -31,9 +36,13 @@ def guest_gate(arms: Sequence[str], guests: Sequence[CellGuest | None], provenan
         Names, and what is known of the guests of both cells; None where nothing was read.
     provenance
         Of the run, or of several joined by "+".
+    by_design
+        Columns of `FACTS` in which the scenario sets the arms apart: named, but not held against them.
     """
     known = [(arm, guest) for arm, guest in zip(arms, guests, strict=True) if guest is not None]
-    busy, apart = [words for arm, guest in known for words in _busy(arm, guest)], list(_apart(known))
+    busy, differ = [words for arm, guest in known for words in _busy(arm, guest)], dict(_apart(known))
+    apart = [words for name, words in differ.items() if name not in by_design]
+    meant = [words for name, words in differ.items() if name in by_design]
     cause = "; ".join([*busy, *apart])
     if busy:
         emulated = Provenance.EMULATED in provenance
@@ -54,7 +63,8 @@ def guest_gate(arms: Sequence[str], guests: Sequence[CellGuest | None], provenan
         names = " and ".join(dict.fromkeys(silent))
         cause = f"how busy the cores of {names} were is not known for every trial"
         return not_assessable(GUEST, cause, _AGAIN)
-    return passed(GUEST, _quiet([guest for _, guest in known]))
+    alike = "machines alike" + f" but for what is compared ({'; '.join(meant)})" * bool(meant)
+    return passed(GUEST, f"{alike}; {_quiet([guest for _, guest in known])}")
 
 
 def _busy(arm: str, guest: CellGuest) -> Iterator[str]:
@@ -71,15 +81,18 @@ def _busy(arm: str, guest: CellGuest) -> Iterator[str]:
         )
 
 
-def _apart(known: Sequence[tuple[str, CellGuest]]) -> Iterator[str]:
-    """Name what differs between the guests of two arms, with both values; nothing where one was not read."""
+def _apart(known: Sequence[tuple[str, CellGuest]]) -> Iterator[tuple[str, str]]:
+    """Name what differs between the guests of two arms, with both values; nothing where one was not read.
+
+    Yields the column, and words.
+    """
     if len(known) < 2:
         return
     (arm, guest), (base, base_guest) = known
     for name, words in FACTS.items():
         values, base_values = guest.facts.get(name), base_guest.facts.get(name)
         if values and base_values and values != base_values:
-            yield f"{words}: {arm} has {' and '.join(values)}, {base} {' and '.join(base_values)}"
+            yield name, f"{words}: {arm} has {' and '.join(values)}, {base} {' and '.join(base_values)}"
 
 
 def _quiet(guests: Sequence[CellGuest]) -> str:
@@ -87,4 +100,4 @@ def _quiet(guests: Sequence[CellGuest]) -> str:
     core = max(guest.core_worst for guest in guests)
     steal = [guest.steal_worst for guest in guests if guest.n_steal]
     taken = f"steal at most {max(steal):.1f} %" if steal else "steal is not told there"
-    return f"machines alike; {taken}, the busiest core at most {core:.0f} % of a trial"
+    return f"{taken}, the busiest core at most {core:.0f} % of a trial"

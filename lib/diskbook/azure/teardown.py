@@ -97,13 +97,11 @@ def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
     LeftStandingError
         If the group holds foreign resources. It still stands, and the message names them.
     """
-    rows = inventory.contents(clients, group)
-    others = ownership.foreign(rows, run)
+    others = ownership.foreign(inventory.contents(clients, group), run)
     if not others:
         return
-    ids = {row.id.lower() for row in rows} - {row.id.lower() for row in others}
     say(f"deleting the resources of run {run} in {group} one by one: it holds others as well")
-    left = removal.remove_own(clients, group, lambda row: row.id.lower() in ids)
+    left = _remove_own(clients, group, run)
     own = f"these of the run could not be deleted: {', '.join(left)}" if left else "the run's own are deleted"
     raise LeftStandingError(
         f"resource group {group} still stands and may cost money. It holds "
@@ -162,13 +160,20 @@ def remove(
                 if run and _code(error) in _LASTING:
                     say(f"resource group {group} cannot be deleted; deleting what is in it one by one")
                     with contextlib.suppress(AzureError):  # why the group stands matters more
-                        removal.remove_own(clients, group, run)
+                        _remove_own(clients, group, run)
                 raise LeftStandingError(_refusal(clients, group, error, again)) from error
     if _exists(clients, group):
         left = inventory.left_text(clients, group)
         raise LeftStandingError(
             f"resource group {group} still exists after its deletion, with {left}; {again} tries again"
         )
+
+
+def _remove_own(clients: Clients, group: str, run: str) -> list[str]:
+    """Delete the run's resources in its own group; return what could not be deleted, and why."""
+    rows = inventory.contents(clients, group)
+    own = {row.id.lower() for row in rows} - {row.id.lower() for row in ownership.foreign(rows, run)}
+    return removal.remove_own(clients, group, lambda row: row.id.lower() in own)
 
 
 def _begin(clients: Clients, group: str) -> Any:

@@ -222,6 +222,18 @@ def test_azures_refusal_is_one_sentence_and_the_users_emulator_stays(cli: Cli, t
             "--time-scale works with",
         ),
         (("run", "zone-disks", "--folder", "."), "--folder works with --cloud inventory only"),
+        (
+            ("run", "zone-disks", "--cloud", "inventory", "--tag", "a=b", "--resource-group", "g"),
+            "--tag and --resource-group works with --cloud azure or emulator only",
+        ),
+        (("run", "zone-disks", "--tag", "costcenter"), "--tag costcenter: write NAME=VALUE"),
+        (("run", "zone-disks", "--tag", "a?=b"), "tag 'a?' has '?' in its name"),
+        (
+            ("run", "zone-disks", "--keep", "--debug-minutes", "5"),
+            "--debug-minutes works without --keep only",
+        ),
+        (("doctor", "--try-ssh", "github.com"), "--try-ssh works with --cloud azure only"),
+        (("plan", "zone-disks", "--cloud", "inventory", "--tag", "a=b"), "--tag works with --cloud azure"),
         (("run",), "name a scenario, or a run to --resume"),
         (("rum", "zone-disks"), "there is no command 'rum'; did you mean 'run'?"),
         (("emulator", "stop", "absent"), "there is no emulator 'absent'"),

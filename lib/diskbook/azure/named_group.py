@@ -18,7 +18,6 @@ from diskbook.azure import inventory, removal, witness
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
 from diskbook.store import session
-from diskbook.store.run import Run
 
 _PREFIX = re.compile(r"(?:^|shutdown-computevm-)(?P<prefix>dbk[0-9a-f]{12}-)", re.IGNORECASE)
 _REPLICATES = 100
@@ -78,6 +77,11 @@ def is_own(row: Any, subscription: str, group: str, prefix: str) -> bool:
     return name in {witness.account_name(subscription, place, number) for number in range(1, _REPLICATES)}
 
 
+def is_used(rows: Iterable[Any]) -> bool:
+    """Whether a group holds resources with the names that runs use in a group that the user named."""
+    return any(_PREFIX.match(row.name.lower()) for row in rows)
+
+
 def find(clients: Clients) -> list[Part]:
     """Find what runs of this user have in groups that are not a run's own."""
     tagged = clients.resource.resources.list(filter=f"tagName eq '{session.RUN_TAG}'")
@@ -125,12 +129,6 @@ def remove(clients: Clients, group: str, prefix: str, run: str, say: Say) -> boo
             f"'diskbook teardown {run}' or 'diskbook sweep --delete' tries again"
         )
     return True
-
-
-def prefix_in(run: Run, group: str) -> str:
-    """Prefix of a run's resources in a group, by its manifest; "" in a group of its own."""
-    rows = run.manifest["resource_groups"]
-    return next((str(row.get("prefix", "")) for row in rows if row["name"] == group), "")
 
 
 def standing(rows: Iterable[dict[str, Any]], group: str) -> dict[str, Any] | None:

@@ -61,6 +61,12 @@ def check(clients: Clients, run: Run, group: Any) -> None:
         raise DiskbookError(f"resource group {group.name} was left alone, it is not ours: {reason}")
 
 
+def prefix_in(run: Run, group: str) -> str:
+    """Prefix of a run's resources in a group, by its manifest; "" in a group of its own."""
+    rows = run.manifest["resource_groups"]
+    return next((str(row.get("prefix", "")) for row in rows if row["name"] == group), "")
+
+
 def foreign(resources: Iterable[Any], run: str) -> list[Any]:
     """Return the resources of a run's group that are not the run's.
 

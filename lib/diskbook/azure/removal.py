@@ -22,7 +22,7 @@ from diskbook.store.run import Run
 LISTING_PAUSES_S = (0.0, 5.0, 15.0)  # unscaled; Resource Manager's list of a group lags behind
 
 
-def remove_replicate(clients: Clients, run: Run, group: str, number: int, prefix: str = "") -> None:
+def remove_replicate(clients: Clients, run: Run, group: str, number: int) -> None:
     """Delete machines, disks, interfaces, addresses and witness of a replicate, and list that they are gone.
 
     Its machines go first, and with them what they hold. Network and security group belong to all replicates
@@ -31,11 +31,9 @@ def remove_replicate(clients: Clients, run: Run, group: str, number: int, prefix
     Parameters
     ----------
     clients, run, group
-        The group must be the run's own (`ownership.check`), unless there is a prefix.
+        The group must be the run's own (`ownership.check`), or the one that the user named.
     number
         Of the replicate.
-    prefix
-        Of the names of the run's resources in a group that is not its own.
 
     Raises
     ------
@@ -45,6 +43,7 @@ def remove_replicate(clients: Clients, run: Run, group: str, number: int, prefix
     resource = inventory.find_group(clients, group)
     if resource is None:
         return
+    prefix = ownership.prefix_in(run, group)
     if not prefix:
         ownership.check(clients, run, resource)
     home = witness.home(group, prefix)

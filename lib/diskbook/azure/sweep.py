@@ -173,6 +173,9 @@ def _group_of(clients: Clients, resource: object, runs: Path) -> Group | None:
     label = label_of(tags)
     if isinstance(label, str):
         return Group(name, None, f"not touched: {label}", False, holds)
+    if named_group.is_used(contents):
+        state = "never deleted: runs were told to use it, and their resources are in it"
+        return Group(name, label, state, False, holds)
     own = session.is_own_group(tags, runs, clients.cloud.subscription, name)
     foreign = ownership.foreign(contents, label.run)
     others = ownership.foreign_text(foreign, label.run)

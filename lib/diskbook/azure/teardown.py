@@ -54,7 +54,7 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
     def announce(text: str) -> None:
         _announce(run, text, say)
 
-    if prefix := named_group.prefix_in(run, group):
+    if prefix := ownership.prefix_in(run, group):
         with operation(run, "delete resources", group, clients):
             return named_group.remove(clients, group, prefix, run.name, announce)
     resource = inventory.find_group(clients, group)

@@ -108,7 +108,8 @@ def _ways(run: Run, clients: Clients) -> Iterator[str]:
                     _by_ssh(run, clients, row["name"], machine),
                     _by_agent(clients, row["name"], machine.name),
                 )
-                yield f"{machine.name}: {'; or '.join(way for way in ways if way)}"
+                if any(ways):
+                    yield f"{machine.name}: {'; or '.join(filter(None, ways))}"
 
 
 def _by_ssh(run: Run, clients: Clients, group: str, machine: Any) -> str:
@@ -116,6 +117,8 @@ def _by_ssh(run: Run, clients: Clients, group: str, machine: Any) -> str:
     if run.scenario.network.is_private:
         return ""
     address = clients.network.public_ip_addresses.get(group, f"{machine.name}-ip").ip_address
+    if not address:
+        return ""
     port = (machine.tags or {}).get(create.SSH_PORT_TAG, "22")
     return f"ssh -i {keys.run_key(run.folder)} -p {port} {clients.cloud.admin_user}@{address}"
 

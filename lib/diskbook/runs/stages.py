@@ -184,7 +184,7 @@ def _delete_all(run: Run, clients: Clients, groups: list[str], say: deletion.Say
 def _drop_keys(run: Run, clients: Clients, groups: list[str]) -> None:
     """Remove the run's keys when no machine is left that they open, also where nothing can be recorded."""
     with contextlib.suppress(AzureError):
-        own = [group for group in groups if not named_group.prefix_in(run, group)]
+        own = [group for group in groups if not ownership.prefix_in(run, group)]
         if own and not any(clients.resource.resource_groups.check_existence(group) for group in own):
             shutil.rmtree(run.folder / "keys", ignore_errors=True)
 
@@ -302,7 +302,7 @@ def _drop_incomplete(run: Run, clients: Clients, group: str, numbers: list[int])
             _drop_keys(run, clients, [row["name"] for row in run.manifest["resource_groups"]])
         for number in numbers if complete else ():
             if number not in complete:
-                removal.remove_replicate(clients, run, group, number, named_group.prefix_in(run, group))
+                removal.remove_replicate(clients, run, group, number)
     except (AzureError, DiskbookError) as error:
         _tell_left(run, clients, "what was half made", error)
 
@@ -372,10 +372,8 @@ def _drop_failed(run: Run, clients: Clients, origin: int) -> None:
     row = [row for row in run.manifest["replicates"] if row["origin"] == origin][-1:]
     try:
         for made in row:
-            group = made["resource_group"]
-            expiry.note_found(clients, run, group)
-            prefix = named_group.prefix_in(run, group)
-            removal.remove_replicate(clients, run, group, made["replicate"], prefix)
+            expiry.note_found(clients, run, made["resource_group"])
+            removal.remove_replicate(clients, run, made["resource_group"], made["replicate"])
     except (AzureError, DiskbookError) as error:
         _tell_left(run, clients, f"the failed replicate {origin}", error)
 

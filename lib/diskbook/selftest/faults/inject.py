@@ -169,8 +169,9 @@ def late_ssh(seconds: float) -> Act:
 def never_ssh(scene: Scene) -> None:
     """Have a new machine's sshd never answer."""
     creating(scene)
-    machine = next(scene.emulator.folder.glob("vms/*/sshd.pid")).parent
-    _listener(machine).suspend()
+    sshd = _listener(next(scene.emulator.folder.glob("vms/*/sshd.pid")).parent)
+    scene.until(lambda: [row for row in sshd.net_connections() if row.status == "LISTEN"], "sshd listened")
+    sshd.suspend()
 
 
 def hang_ssh(moment: Trial) -> Act:

@@ -14,8 +14,6 @@ from diskbook.show import answers
 from diskbook.store.run import Run
 from support.notebooks import run_cells
 
-pytestmark = pytest.mark.long
-
 MOST_BYTES = 4_000_000  # logs of every I/O of held rates take 1.3 MB of the largest one
 DRAWN = {".png", ".svg", ""}  # stand in figures/ as well, and are not committed here
 NAMES = load.sampled()

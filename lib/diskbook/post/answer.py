@@ -28,9 +28,9 @@ def paragraphs(a: Analysed) -> list[str]:
     decided = [sentence(row, a) for row in lines.others if headlines.is_decided(row)]
     undecided = [row for row in lines.others if not (headlines.is_decided(row) or is_of_limits(row))]
     lead = f"{sentence(lines.lead, a)} {scope}"
-    told, left = [lead, " ".join(decided)], _undecided(undecided, lines)
+    answers, left = [lead, " ".join(decided)], _undecided(undecided, lines)
     # Where what was asked first is not decided, that comes before the answer to another question.
-    parts = [_own(a), *([left, *told] if lines.before else [*told, left])]
+    parts = [_own(a), *([left, *answers] if lines.before else [*answers, left])]
     parts = [places.with_physical_zones(part, a.trials) for part in parts]
     return [part for part in parts if part]
 

@@ -172,7 +172,8 @@ def _check_struck(fault: Fault, place: Scene, status: int) -> None:
     proofs = {
         "": True,
         "stop": status != 0,
-        "failed": bool(place.events("trial", status="failed")),
+        # A busy computer may bring a machine back later than the run waits for it: it stops then.
+        "failed": status != 0 or bool(place.events("trial", status="failed")),
         "recovery": bool(place.events("recovery")),
     }
     if not proofs[fault.proof]:

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook.azure import keys, requests, signin, teardown
+from diskbook.azure import keys, named_group, requests, signin, teardown
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cli import main
@@ -173,6 +173,20 @@ def test_tags_that_were_copied_delete_nothing(cloud: Clients, place: Path) -> No
     cloud.resource.resource_groups.create_or_update("theirs", {"location": REGION, "tags": tags})
     assert listed() == {"theirs": (f"expired, {ELSEWHERE.format('theirs')}", False)}
     assert swept() == ([], []) and groups(cloud) == ["theirs"]
+
+
+def test_a_group_that_runs_were_told_to_use_is_never_deleted_whatever_its_tags(
+    cloud: Clients, place: Path
+) -> None:
+    """Tags that were copied onto the user's group, and all that is in it is a run's."""
+    tags = tags_of("mine", hours=-1, client=own(place))
+    a_group(cloud, "theirs", tags)
+    name = f"{named_group.new_prefix()}r1-zrs"
+    body = requests.disk(Disk(name="d", sku="Premium_LRS", size_gib=64, zone="1"), REGION, tags)
+    cloud.compute.disks.begin_create_or_update("theirs", name, body).result()
+    with pytest.raises(DiskbookError, match="never deleted: runs were told to use it"):
+        sweep_runs.find(None, EMULATOR, "theirs")
+    assert groups(cloud) == ["theirs"]
 
 
 def test_a_group_with_something_of_others_in_it_loses_what_is_ours(cloud: Clients, place: Path) -> None:

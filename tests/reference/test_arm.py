@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from diskbook.azure import clients, expiry, offers, private, signin
+from diskbook.azure import clients, expiry, offers, policy, signin
 from diskbook.reference import arm
 from diskbook.selftest import arm_properties
 
@@ -14,7 +14,7 @@ from diskbook.selftest import arm_properties
     [
         ("Microsoft.Compute/skus", offers.SKUS_API),
         ("Microsoft.DevTestLab/schedules", expiry.API),
-        ("Microsoft.Network/bastionHosts", private.NETWORK_API),
+        ("Microsoft.Network/bastionHosts", policy.NETWORK_API),
         ("Microsoft.Resources", clients.LOCATIONS_API),
         ("Microsoft.Resources", signin.SUBSCRIPTIONS_API),
     ],

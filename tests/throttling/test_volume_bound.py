@@ -187,6 +187,7 @@ def trial(arm: str, name: str, depth: int, iops: float, **changes: object) -> di
         "physical_zone": "z", "credit_state": "full", "runtime_s": 30.0, "outstanding": depth,
         "block_size_bytes": 4096, "rate_offered": math.nan, "iops": iops, "lat_mean_ms": 1000 * depth / iops,
         "throughput_mb_s": math.nan, "cap_disk_iops": 5000.0,
+        "tool": "fio", "ramp_s": 0.0,
     }  # fmt: skip
     return {**row, **changes}
 

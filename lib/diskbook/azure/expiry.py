@@ -312,10 +312,10 @@ def note_found(clients: Clients, run: Run, group: str) -> None:
         for machine in clients.compute.virtual_machines.list(group):
             view = clients.compute.virtual_machines.instance_view(group, machine.name)
             codes = [row.code for row in view.statuses or [] if row.code.startswith("PowerState/")]
-            found = {"power": codes[0].rpartition("/")[2] if codes else "unknown", "machine_id": machine.id}
+            seen = {"power": codes[0].rpartition("/")[2] if codes else "unknown", "machine_id": machine.id}
             if machine.id not in noted:
-                billed = found["power"] not in ("deallocating", "deallocated")
-                run.append("expired", machine=machine.name, **found, billed=billed)
+                billed = seen["power"] not in ("deallocating", "deallocated")
+                run.append("expired", machine=machine.name, **seen, billed=billed)
 
 
 def _create(

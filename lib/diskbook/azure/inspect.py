@@ -105,9 +105,9 @@ def _not_set_up(name: str, output: Output) -> str:
     )
     if output.status == TIMED_OUT:
         return f"machine {name}: cloud-init has not finished after {span(SETUP_S)}; {look}"
-    said = output.stderr.decode(errors="replace").strip() or f"status {output.status}"
+    reason = output.stderr.decode(errors="replace").strip() or f"status {output.status}"
     return (
-        f"machine {name} does not have the tool that cloud-init installs ({said}): the network must let it "
+        f"machine {name} does not have the tool that cloud-init installs ({reason}): the network must let it "
         f"out to its system's package servers; {look}"
     )
 

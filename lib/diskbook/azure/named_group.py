@@ -70,9 +70,9 @@ def is_own(row: Any, subscription: str, group: str, prefix: str) -> bool:
         return True
     if not session.is_signed(row.tags or {}, subscription, group, prefix):
         return False
-    found = _PREFIX.match(name)
-    if found is not None:
-        return found["prefix"] == prefix
+    match = _PREFIX.match(name)
+    if match is not None:
+        return match["prefix"] == prefix
     place = witness.home(group, prefix)
     return name in {witness.account_name(subscription, place, number) for number in range(1, _REPLICATES)}
 
@@ -96,8 +96,8 @@ def parts(clients: Clients, group: str) -> Iterator[Part]:
     subscription = clients.cloud.subscription
     named: dict[str, list[Any]] = defaultdict(list)
     for row in rows:
-        if found := _PREFIX.match(row.name.lower()):
-            named[found["prefix"]].append(row)
+        if match := _PREFIX.match(row.name.lower()):
+            named[match["prefix"]].append(row)
     for prefix, candidates in named.items():
         own = [row for row in candidates if is_own(row, subscription, group, prefix)]
         tagged = [row for row in own if (row.tags or {}).get(session.RUN_TAG)]

@@ -11,7 +11,6 @@ from azure.core.exceptions import AzureError
 from diskbook.azure import refusals
 from diskbook.azure.clients import Clients
 from diskbook.base.errors import DiskbookError
-from diskbook.store import plan
 from diskbook.store.run import Run, now_utc
 
 azure_message = refusals.message
@@ -29,8 +28,8 @@ def operation(run: Run, name: str, target: str, clients: Clients | None = None) 
         yield
     except AzureError as error:
         changed = _change_text(run, target) if name.endswith("machine") and refusals.lacks_room(error) else ""
-        told = refusals.with_advice(error) + changed
-        raise DiskbookError(f"{name} {target}: {told}") from error
+        reason = refusals.with_advice(error) + changed
+        raise DiskbookError(f"{name} {target}: {reason}") from error
     real_s = time.monotonic() - started
     unscaled_s = round(real_s + clients.saved_s - saved, 3) if clients else None
     run.append(
@@ -45,7 +44,7 @@ def operation(run: Run, name: str, target: str, clients: Clients | None = None) 
 
 def _change_text(run: Run, target: str) -> str:
     """Say how another size or zone is taken for a machine, e.g. r1-vm1, that Azure has no room for."""
-    if plan.has_trials(run):
+    if run.has_trials():
         return ". This run has trials, so it keeps its sizes and zones: another one takes a new run"
     machine = f"'diskbook run --resume {run.name} --set machine.{target.partition('-')[2]}"
     return f". {machine}.size=SIZE' takes another size, {machine}.zone=ZONE' another zone"

@@ -69,12 +69,12 @@ def _of_network(scenario: Scenario, subscription: str, content: Any) -> Iterator
 def problems(clients: Clients, scenario: Scenario) -> list[str]:
     """Sentences on what Azure Policy would refuse, none twice; none if it cannot be asked."""
     public = not scenario.network.is_private
-    found = [
+    sentences = [
         _sentence(content, scenario.region, denial, public=public)
         for content in contents(scenario, clients.cloud.subscription)
         for denial in _denials(clients, scenario, content)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(sentences))
 
 
 def _denials(clients: Clients, scenario: Scenario, content: Content) -> list[Mapping[str, Any]]:
@@ -102,8 +102,8 @@ def _sentence(content: Content, region: str, denial: Mapping[str, Any], *, publi
         f"policy {str((denial.get('policyInfo') or {}).get('policyAssignmentId', '?')).rpartition('/')[2]}"
     )
     fields = _fields(denial)
-    if found := re.search(r"tags[.\[]'?([^'\]|]+)", "|".join(fields)):
-        return f"{policy} requires the tag {found[1]!r}: give it with --tag '{found[1]}=VALUE'"
+    if tag := re.search(r"tags[.\[]'?([^'\]|]+)", "|".join(fields)):
+        return f"{policy} requires the tag {tag[1]!r}: give it with --tag '{tag[1]}=VALUE'"
     if "location" in fields:
         allowed = f" ({fields['location']})" if fields["location"] else ""
         return f"{policy} allows other regions{allowed} than {region}: --set scenario.region=REGION"

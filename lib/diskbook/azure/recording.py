@@ -98,7 +98,7 @@ def azures_words() -> frozenset[str]:
     """Words that the values of Azure's SDK are made of. Its files are read: to import them takes seconds."""
     root = Path(azure.core.__file__).parents[1] / "mgmt"
     texts = [path.read_text("utf-8") for path in sorted(root.glob("**/models/_*s.py"))]
-    values = [" ".join(found) for text in texts for found in _VALUE.findall(text)]
+    values = [" ".join(groups) for text in texts for groups in _VALUE.findall(text)]
     return frozenset(word.casefold() for value in values for word in _HUMP.findall(value))
 
 

@@ -131,8 +131,8 @@ def read_again(clients: Clients, listed: Group, runs: Path) -> Group | None:
     if not listed.prefix:
         return read_group(clients, listed.name, runs)
     parts = named_group.parts(clients, listed.name)
-    found = [part for part in parts if part.prefix == listed.prefix]
-    return _part_of(clients, found[0], runs) if found else None
+    same = [part for part in parts if part.prefix == listed.prefix]
+    return _part_of(clients, same[0], runs) if same else None
 
 
 def _part_of(clients: Clients, part: named_group.Part, runs: Path) -> Group:

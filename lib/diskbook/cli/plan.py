@@ -78,12 +78,7 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     chosen = load.load(
         scenario, preset, overrides({"settings": settings, **options}), asks_azure=options["cloud"] == "azure"
     )
-    words = ["diskbook", "run", scenario, "--preset", preset]
-    words += [word for text in settings for word in ("--set", text)]
-    words += [word for text in options["tags"] for word in ("--tag", text)]
-    words += ["--resource-group", options["resource_group"]] if options["resource_group"] else []
-    if options["expires"] is not None:
-        words += ["--expires", f"{options['expires']:g}"]
+    words = ["diskbook", "run", scenario, "--preset", preset, *_asked_of_a_run(settings, options)]
     if options["cloud"] == "inventory":
         asked = {key: options[key] for key in ("hosts", "folder") if options[key] is not None}
         chosen, sections = own_plan.sections(chosen, asked)
@@ -97,6 +92,14 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
         show_json(plan_document.document(chosen, target, sources, estimate, text))
     else:
         show(text)
+
+
+def _asked_of_a_run(settings: tuple[str, ...], options: dict[str, Any]) -> list[str]:
+    """Return the options that a run takes as they were given here."""
+    words = [word for text in settings for word in ("--set", text)]
+    words += [word for text in options["tags"] for word in ("--tag", text)]
+    words += ["--resource-group", options["resource_group"]] if options["resource_group"] else []
+    return words + (["--expires", f"{options['expires']:g}"] if options["expires"] is not None else [])
 
 
 def _creation(chosen: Any, options: dict[str, Any]) -> Any:

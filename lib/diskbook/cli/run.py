@@ -45,7 +45,6 @@ def _minutes(ctx: click.Context, param: click.Parameter, value: float | None) ->
         "diskbook run zone-disks --preset standard --name second --set design.replicates=5",
         "diskbook run local-disk --cloud inventory --folder .",
         "diskbook run --resume my-run",
-        "diskbook run --resume my-run --set machine.vm1.size=Standard_D4as_v5",
         "diskbook run --resume file:///srv/lab/my-run",
         "diskbook run zone-disks --store file:///srv/lab",
     )

@@ -153,14 +153,11 @@ def _control_plane(
     if profile.network.existing:
         company.furnish(plane)
     backend.ask_about_keys(partial(_takes_key, plane))
-    app.router.routes += [_truth_route(config, profile, backend), _block_route(backend)]
-    app.router.routes.append(_steps_route(plane, backend))
+    routes = [_truth_route(config, profile, backend), _block_route(backend), _steps_route(plane, backend)]
+    app.router.routes += routes
+    # Without the limit, a client that keeps its connection open would keep the server from ending.
     options = uvicorn.Config(
-        app,
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
-        log_level="warning",
-        timeout_graceful_shutdown=0,  # a client that keeps its connection open does not end it for us
+        app, ssl_certfile=certificate, ssl_keyfile=key, log_level="warning", timeout_graceful_shutdown=0
     )
     return uvicorn.Server(options), ca
 

@@ -137,10 +137,10 @@ class Progress:
             self.say(f"  step {where}: {event['seconds']:.1f} s")
 
     def _expiry(self, event: dict[str, Any]) -> None:
-        told = f"expires {event['expires_utc']}: {event['note']}"
-        if event["note"] and told != self._told_expiry:  # mostly the same for all machines of a run
-            self.say(f"  {event['machine']} {told}")
-            self._told_expiry = told
+        text = f"expires {event['expires_utc']}: {event['note']}"
+        if event["note"] and text != self._told_expiry:  # mostly the same for all machines of a run
+            self.say(f"  {event['machine']} {text}")
+            self._told_expiry = text
 
     def _expired(self, event: dict[str, Any]) -> None:
         bill = "still billed" if event["billed"] else "no longer billed"

@@ -65,7 +65,7 @@ def _check_changeable(run: Run) -> None:
     """Raise UsageError with the reason why a run keeps its settings."""
     standing = [row["name"] for row in run.manifest["resource_groups"] if not row["deleted_utc"]]
     reason = ""
-    if plans.has_trials(run):
+    if run.has_trials():
         reason = "it has trials of the settings that it was begun with: start a new run"
     elif run.manifest["cloud"] not in ("azure", "emulator"):
         reason = "nothing of it is made in a cloud: start a new run"

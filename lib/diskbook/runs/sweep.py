@@ -83,8 +83,8 @@ def find(
 
 def _only(report: SweepReport, group: str, with_foreign: bool) -> SweepReport:
     """The part of a report that is about one group, which then goes: a person has named it."""
-    found = [replace(place, groups=_of_name(place.groups, group, with_foreign)) for place in report.places]
-    places = [place for place in found if place.groups]
+    named = [replace(place, groups=_of_name(place.groups, group, with_foreign)) for place in report.places]
+    places = [place for place in named if place.groups]
     if not places:
         where = ", ".join(place.title for place in report.places) or "no cloud"
         raise UsageError(f"there is no resource group {group} of a run; looked at: {where}")

@@ -122,11 +122,6 @@ def is_scenario_changed(run: Run) -> bool:
     return content is not None and content["scenario_sha256"] != _scenario_hash(run)
 
 
-def has_trials(run: Run) -> bool:
-    """Whether a trial is on record, finished or failed: from then on the plan stays as it is."""
-    return any(event["event"] == "trial" for event in run.ledger())
-
-
 def _read(run: Run) -> dict[str, Any] | None:
     """The last plan that was written before a trial, None for a run begun before there were plans."""
     before = takewhile(lambda event: event["event"] != "trial", run.ledger())

@@ -268,6 +268,10 @@ class Run:
         """Whether the stage has recorded its end. papermill's own status fields are no evidence of it."""
         return any(event["event"] == "stage" and event.get("stage") == stage for event in self.ledger())
 
+    def has_trials(self) -> bool:
+        """Whether a trial is on record, finished or failed: from then on the plan stays as it is."""
+        return any(event["event"] == "trial" for event in self.ledger())
+
     @contextlib.contextmanager
     def locked(self, patience_s: float = 0.0) -> Iterator[None]:
         """Hold the run for one process, waiting that long for another one to let go of it.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diskbook.emulator.arm import ids
-from diskbook.emulator.arm.errors import ArmError
+from diskbook.emulator.arm.errors import ArmError, bad_request
 from diskbook.emulator.arm.network_fill import FILL, PROVIDER, etag
 from diskbook.emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook.emulator.arm.state import Resource
@@ -188,6 +188,14 @@ def _denied(plane: ControlPlane, kind: str, body: Json) -> Iterator[tuple[Policy
     sizes, profile = policies.get("sizes", ()), (body.get("properties") or {}).get("hardwareProfile") or {}
     if sizes and kind == _MACHINE and profile.get("vmSize") not in sizes:
         yield POLICIES["sizes"], _met("Microsoft.Compute/virtualMachines/sku.name", "notIn", list(sizes))
+
+
+def policies(body: Json) -> dict[str, tuple[str, ...]]:
+    """Read what an offer says of the policies of a subscription; refuse one that there is not."""
+    read = {name: tuple(values) for name, values in body.get("policies", {}).items()}
+    if strange := read.keys() - POLICIES:
+        raise bad_request(f"there is no policy on {min(strange)}", "InvalidOffer")
+    return read
 
 
 def _met(field: str, operator: str, target: object) -> Json:

@@ -264,9 +264,7 @@ def offer(plane: ControlPlane, call: Call) -> Reply:
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise bad_request(f"an offer is quotas and restrictions: {error!r}", "InvalidOffer") from None
-        policies = {name: tuple(values) for name, values in call.body.get("policies", {}).items()}
-        if strange := policies.keys() - company.POLICIES:
-            raise bad_request(f"there is no policy on {min(strange)}", "InvalidOffer")
+        policies = company.policies(call.body)
         role, unregistered = call.body.get("role", "Contributor"), tuple(call.body.get("unregistered", ()))
         if role not in access.ROLES:
             raise bad_request(f"a role is one of {', '.join(access.ROLES)}", "InvalidOffer")

@@ -129,19 +129,25 @@ def _play(fault: Fault, place: Scene, row: Row) -> None:
             lifecycle.plant(place.emulator, [])
         if fault.mend:
             fault.mend(place)
-        if place.run.folder.exists():
-            place.resume(*fault.asked_again)
-        else:
-            place.begin(*fault.asked)
-        status, sentence = place.end()
-        if status:
-            row.wrong.append(f"the resumed run ended with {status}: {sentence}{_log(place)}")
+        if not _went_on(fault, place, row):
             return
     row.left += aftermath.left_over(place)
     row.wrong += aftermath.lost_or_repeated(place.run, before)
     row.wrong += store_aftermath.lost_or_repeated(place) if place.store else []
     if not (place.run.folder / "report.html").exists():
         row.wrong.append("there is no report")
+
+
+def _went_on(fault: Fault, place: Scene, row: Row) -> bool:
+    """Resume the run, or begin it again where it left no folder; tell whether it then ended well."""
+    if place.run.folder.exists():
+        place.resume(*fault.asked_again)
+    else:
+        place.begin(*fault.asked)
+    status, sentence = place.end()
+    if status:
+        row.wrong.append(f"the resumed run ended with {status}: {sentence}{_log(place)}")
+    return status == 0
 
 
 def _log(place: Scene) -> str:

@@ -54,55 +54,55 @@ types: setup ## check types
 format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house, list the articles, the points of the protocol, Azure's rules, the keys of --json and what a campaign takes
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 	@$(BIN)/nbstripout --keep-id --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
-	@$(BIN)/python -m diskbook.selftest.house
-	@$(BIN)/python -m diskbook.selftest.articles
-	@$(BIN)/python -m diskbook.selftest.protocol
-	@$(BIN)/python -m diskbook.selftest.formats
-	@$(BIN)/python -m diskbook.selftest.azure_rules
-	@$(BIN)/python -m diskbook.selftest.limits_data
-	@$(BIN)/python -m diskbook.selftest.documents
-	@$(BIN)/python -m diskbook.selftest.campaign
+	@$(BIN)/python -m checks.house
+	@$(BIN)/python -m checks.articles
+	@$(BIN)/python -m checks.protocol
+	@$(BIN)/python -m checks.formats
+	@$(BIN)/python -m checks.azure_rules
+	@$(BIN)/python -m checks.limits_data
+	@$(BIN)/python -m checks.documents
+	@$(BIN)/python -m checks.campaign
 
 coverage: setup ## check intervals against simulated truth, and plant hidden limits (3 minutes)
-	@$(BIN)/python -m diskbook.selftest.coverage --docs docs/coverage.md
-	@$(BIN)/python -m diskbook.selftest.hidden_limits
+	@$(BIN)/python -m checks.coverage --docs docs/coverage.md
+	@$(BIN)/python -m checks.hidden_limits
 
 played: setup ## play hidden limits, drift, stalls and noise, and look for a false verdict (12 minutes)
-	@$(BIN)/python -m diskbook.selftest.played
+	@$(BIN)/python -m checks.played
 
 rehearse: setup ## run the commands of docs/first-azure-run.md, the first day on Azure, on the emulator (10 minutes)
-	@$(BIN)/python -m diskbook.selftest.rehearse
+	@$(BIN)/python -m checks.rehearse
 
 faults: azurite ## play some seventy faults, each in a whole run, and see what is left, lost or repeated
-	@$(BIN)/python -m diskbook.selftest.faults
+	@$(BIN)/python -m checks.faults
 
 bench-emulator: setup ## measure how closely the emulator plays what it is told
-	@$(BIN)/python -m diskbook.selftest.bench_emulator
+	@$(BIN)/python -m checks.bench_emulator
 
 bench-volumes: setup ## recover truths that a printed seed plants in volumes from a played run (5 minutes)
-	@$(BIN)/python -m diskbook.selftest.planted_volumes
+	@$(BIN)/python -m checks.planted_volumes
 
 bench-stats: setup ## measure how long the statistics take, beside the obvious alternatives
-	@$(BIN)/python -m diskbook.selftest.bench_stats
+	@$(BIN)/python -m checks.bench_stats
 
 bench-import: setup ## measure how long large logs take to be read, beside pandas; ends with 1 when too long
-	@$(BIN)/python -m diskbook.selftest.bench_import
+	@$(BIN)/python -m checks.bench_import
 
 bench-reader: setup ## measure how long a reader waits for help, reports, figures, comparisons, a site (3 minutes)
-	@$(BIN)/python -m diskbook.selftest.bench_reader
+	@$(BIN)/python -m checks.bench_reader
 
 # Each ends with 1 by itself; the second is measured whatever the first has shown.
 bench-scale: setup ## measure 10,000 runs in the catalogue, and Dask workers; ends with 1 when a limit is missed (10 minutes)
-	@$(BIN)/python -m diskbook.selftest.bench_scale; scale=$$?; $(BIN)/python -m diskbook.selftest.bench_workers && exit $$scale
+	@$(BIN)/python -m checks.bench_scale; scale=$$?; $(BIN)/python -m checks.bench_workers && exit $$scale
 
 attack: setup ## attack what a user trusts: folders, keys, endpoints, groups, emulators of others (2 minutes)
 	@$(BIN)/pytest -n 0 -v tests/whole/test_attacks.py
 
 fuzz: setup ## feed a million damaged results to every parser, and hostile names to pages and figures (30 minutes)
-	@$(BIN)/python -m diskbook.selftest.fuzz.run
+	@$(BIN)/python -m checks.fuzz.run
 
 bench-provision: setup ## measure how long provisioning takes, against its longest chain (emulated, 2 minutes)
-	@$(BIN)/python -m diskbook.selftest.bench_provision
+	@$(BIN)/python -m checks.bench_provision
 
 samples: setup ## make the sample runs, their figures and posts again
 	@$(BIN)/diskbook sample

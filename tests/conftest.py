@@ -39,7 +39,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
-from diskbook.base import aside
+from diskbook.facts import aside
 from support import browser, real_path
 from support.measure_again import MeasureAgain
 
@@ -51,19 +51,19 @@ LONGEST_FIRST = (
     "tests/project/test_types.py",
     "tests/whole/test_platform_minute.py",
     "tests/whole/test_batch.py",
-    "tests/selftest/test_rehearse.py",
-    "tests/runs/test_pipeline.py::test_a_run_from_nothing_to_the_report_and_again",
-    "tests/bench/test_trials.py",
-    "tests/runs/test_pipeline.py",
+    "tests/checks/test_rehearse.py",
+    "tests/measure/runs/test_pipeline.py::test_a_run_from_nothing_to_the_report_and_again",
+    "tests/measure/bench/test_trials.py",
+    "tests/measure/runs/test_pipeline.py",
     "tests/whole/test_attacks.py",
-    "tests/runs/test_own_scenario.py",
-    "tests/runs/test_sweep.py",
+    "tests/measure/runs/test_own_scenario.py",
+    "tests/measure/runs/test_sweep.py",
     "tests/emulator/test_lifecycle.py",
-    "tests/azure/test_recovery.py",
-    "tests/azure/test_preflight.py",
+    "tests/cloud/azure/test_recovery.py",
+    "tests/cloud/azure/test_preflight.py",
     "tests/emulator/test_volume.py",
-    "tests/azure/test_provision.py",
-    "tests/bench/test_failover.py",
+    "tests/cloud/azure/test_provision.py",
+    "tests/measure/bench/test_failover.py",
     "tests/whole/test_random_scenarios.py",
     "tests/whole/test_aa.py",
     "tests/cli/test_examples.py",

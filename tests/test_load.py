@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from diskbook import load
-from diskbook.azure import expiry
-from diskbook.base import paths
-from diskbook.base.errors import UsageError
-from diskbook.plan import sample_size
-from diskbook.scenario import consistency, schedule
-from diskbook.scenario.model import Design, Scenario
+from diskbook.cloud.azure import expiry
+from diskbook.design import consistency, schedule
+from diskbook.design.model import Design, Scenario
+from diskbook.facts import paths
+from diskbook.facts.errors import UsageError
+from diskbook.measure.plan import sample_size
 
 ZONE_DISKS = (paths.SCENARIOS / "zone-disks.toml").read_text("utf-8")
 

@@ -9,11 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from diskbook.base import paths, toml_file
-from diskbook.base.errors import UsageError, unknown
-from diskbook.base.validation import Wording, one_line, sentence
-from diskbook.reference.rules import UNKNOWN_SIZE
-from diskbook.scenario import (
+from diskbook.design import (
     azure_rules,
     company_rules,
     consistency,
@@ -25,7 +21,11 @@ from diskbook.scenario import (
     probes,
     sweeps,
 )
-from diskbook.scenario.model import PRESETS, Scenario
+from diskbook.design.model import PRESETS, Scenario
+from diskbook.facts import paths, toml_file
+from diskbook.facts.errors import UsageError, unknown
+from diskbook.facts.rules import UNKNOWN_SIZE
+from diskbook.facts.validation import Wording, one_line, sentence
 from diskbook.tools import registry
 
 SAMPLE = "sample"

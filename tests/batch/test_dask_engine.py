@@ -14,8 +14,6 @@ import psutil
 import pytest
 import trustme
 
-from diskbook.base import client
-from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.batch import dask_cluster, dask_worker, loop
 from diskbook.batch.dask_cluster import Tls
 from diskbook.batch.dask_engine import DaskEngine, DaskTask
@@ -23,7 +21,9 @@ from diskbook.batch.engine import Ending, EngineLostError
 from diskbook.batch.item import Item
 from diskbook.batch.loop import Batch
 from diskbook.batch.standing import Standing, State
-from diskbook.emulator.processes import is_alive
+from diskbook.facts import client
+from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook_emulator.processes import is_alive
 from support.batches import Looks, an_item, items, priced
 from support.dask_cluster import Programs, programs
 from support.emulated import soon

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.base.errors import UsageError
 from diskbook.batch.item import Asked, item_of, name_of_manifest
-from diskbook.runs import begin
+from diskbook.facts.errors import UsageError
+from diskbook.measure.runs import begin
 from support.batches import TINY, an_item
 
 

@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from diskbook.base.errors import DiskbookError
 from diskbook.batch import loop
 from diskbook.batch.dask_engine import DaskEngine
 from diskbook.batch.engine import Ending, EngineLostError
@@ -17,6 +16,7 @@ from diskbook.batch.local import LocalEngine
 from diskbook.batch.loop import Batch, Row
 from diskbook.batch.process import HELD, LOST
 from diskbook.batch.standing import Standing, State
+from diskbook.facts.errors import DiskbookError
 from support.batches import Looks, Played, an_item, items, priced
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.base import paths
-from diskbook.base.errors import UsageError
 from diskbook.batch import matrix
 from diskbook.batch.matrix import Matrix
+from diskbook.facts import paths
+from diskbook.facts.errors import UsageError
 from support.batches import TINY
 
 

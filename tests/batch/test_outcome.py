@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.batch import outcome, summary
 from diskbook.batch.loop import Batch
+from diskbook.facts.errors import DiskbookError, UsageError
 from support import campaigns
 from support.batches import Played, priced
 

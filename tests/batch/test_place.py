@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from diskbook.base.errors import UsageError
 from diskbook.batch import command, place as places, price as prices, shelf as shelves
 from diskbook.batch.dask_cluster import Tls
 from diskbook.batch.dask_engine import DaskEngine
@@ -18,6 +17,7 @@ from diskbook.batch.matrix import Matrix
 from diskbook.batch.place import Place
 from diskbook.batch.shelf import Here, Stored
 from diskbook.batch.standing import Standing, State
+from diskbook.facts.errors import UsageError
 from support.batches import items, priced
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from diskbook.base.errors import UsageError
 from diskbook.batch.item import Item
 from diskbook.batch.price import pricing
 from diskbook.batch.standing import Standing, State
 from diskbook.cost.estimate import MARGIN
+from diskbook.facts.errors import UsageError
 from support.batches import an_item
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from diskbook.base.errors import UsageError
 from diskbook.batch import loop, quota
 from diskbook.batch.loop import Batch
 from diskbook.batch.quota import Quotas
+from diskbook.facts.errors import UsageError
 from support.batches import Played, an_item, items, priced
 
 FAMILY = "westeurope/standardDASv4Family"  # of Standard_D4as_v4, which has four

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.base.errors import DiskbookError
 from diskbook.batch import shelf as shelves
 from diskbook.batch.item import Item
 from diskbook.batch.shelf import Stored
 from diskbook.batch.standing import State
-from diskbook.remote import address, push
-from diskbook.runs import begin
-from diskbook.store.run import Run
+from diskbook.facts.errors import DiskbookError
+from diskbook.measure.runs import begin
+from diskbook.results import address, push
+from diskbook.results.run import Run
 from support.batches import TINY, an_item
 
 

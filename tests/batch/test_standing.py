@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from diskbook.base.errors import DiskbookError
 from diskbook.batch import standing
 from diskbook.batch.item import Item
 from diskbook.batch.standing import State
-from diskbook.runs import begin
-from diskbook.store.run import Run
+from diskbook.facts.errors import DiskbookError
+from diskbook.measure.runs import begin
+from diskbook.results.run import Run
 from support.batches import TINY, an_item
 
 ROWS = [

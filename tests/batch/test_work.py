@@ -8,18 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.base.errors import DiskbookError
 from diskbook.batch import work
 from diskbook.batch.item import Asked
 from diskbook.batch.order import Order
 from diskbook.batch.process import HELD, LOST
-from diskbook.remote import address, lease, push
-from diskbook.remote.contents import Folder
-from diskbook.remote.keep import Keeper
-from diskbook.remote.objects import open_objects
-from diskbook.runs import begin, stored
-from diskbook.store import run as runs, session
-from diskbook.store.run import Run
+from diskbook.facts.errors import DiskbookError
+from diskbook.measure.runs import begin, stored
+from diskbook.results import address, lease, push, run as runs, session
+from diskbook.results.contents import Folder
+from diskbook.results.keep import Keeper
+from diskbook.results.objects import open_objects
+from diskbook.results.run import Run
 from support.batches import TINY
 
 LEASE_S = 3.0

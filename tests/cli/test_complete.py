@@ -12,7 +12,7 @@ import pytest
 from click.shell_completion import ShellComplete, get_completion_class
 
 from diskbook import cli
-from diskbook.base import paths
+from diskbook.facts import paths
 
 PROGRAM = Path(sys.executable).with_name("diskbook")
 

@@ -22,12 +22,12 @@ import pytest
 from click.testing import CliRunner
 
 from diskbook import cli
-from diskbook.base import paths
 from diskbook.cli.examples import HEAD
-from diskbook.emulator import jump, lifecycle
-from diskbook.remote import address, push
-from diskbook.runs import pipeline, record, samples, stage
-from diskbook.store.run import Run
+from diskbook.facts import paths
+from diskbook.measure.runs import pipeline, record, samples, stage
+from diskbook.results import address, push
+from diskbook.results.run import Run
+from diskbook_emulator import jump, lifecycle
 from support import fio_documents
 
 pytestmark = [pytest.mark.emulator, pytest.mark.xdist_group("examples")]  # one world, and fio runs

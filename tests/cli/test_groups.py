@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from diskbook import __version__, cli
-from diskbook.base.errors import UsageError
+from diskbook.facts.errors import UsageError
 
 HEAVY = {"azure", "cryptography", "fabric", "matplotlib", "numpy", "pandas", "papermill", "pydantic", "scipy"}
 
@@ -36,7 +36,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 @pytest.mark.emulator
 def test_the_notebook_of_a_report_need_not_wait_for_tables_and_statistics() -> None:
-    code = "import sys; from diskbook.runs import stage; print(*sys.modules)"
+    code = "import sys; from diskbook.measure.runs import stage; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "psutil" in done.stdout
     assert not {"matplotlib", "pandas", "papermill", "pyarrow", "scipy"} & set(done.stdout.split())

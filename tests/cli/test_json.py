@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from checks import documents as page
 from diskbook import cli
-from diskbook.selftest import documents as page
-from diskbook.show import documents
+from diskbook.report.show import documents
 from support import fio_documents
 
 WHY = ("why", "sample-zone-disks", "--arm", "zrs-z2")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cloud import connect
-from diskbook.store import run as runs
-from diskbook.store.run import Run
+from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.results import run as runs
+from diskbook.results.run import Run
 from support.manifests import MINIMAL
 
 USED = {"subscription": "11111111-2222-3333-4444-555555555555", "ssh_source": "203.0.113.7/32"}

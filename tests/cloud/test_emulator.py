@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from diskbook.base.errors import DiskbookError
 from diskbook.cloud import emulator as own_emulator
-from diskbook.scenario.schedule import Block
-from diskbook.store import run as runs
-from diskbook.store.run import Run
+from diskbook.design.schedule import Block
+from diskbook.facts.errors import DiskbookError
+from diskbook.results import run as runs
+from diskbook.results.run import Run
 from support.manifests import MINIMAL
 
 REPLICATE = {"machines": {"vm1": {"id": "/vms/r1-vm1"}, "vm2": {"id": "/vms/r1-vm2"}}}

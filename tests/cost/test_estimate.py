@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from diskbook import load as scenarios
-from diskbook.azure.clients import Cloud
-from diskbook.base.errors import UsageError
+from diskbook.cloud.azure.clients import Cloud
 from diskbook.cost import budget, durations, estimate as cost_estimate, retail
 from diskbook.cost.estimate import Estimate, Line
-from diskbook.plan import sample_size
-from diskbook.reference import prices
-from diskbook.reference.delays import DELAYS_S
-from diskbook.reference.prices import Meter, Price, PriceList
-from diskbook.scenario.model import Scenario
+from diskbook.design.model import Scenario
+from diskbook.facts import prices
+from diskbook.facts.delays import DELAYS_S
+from diskbook.facts.errors import UsageError
+from diskbook.facts.prices import Meter, Price, PriceList
+from diskbook.measure.plan import sample_size
 
 TODAY = date(2026, 11, 20)
 HALF_A_DAY = timedelta(hours=12)

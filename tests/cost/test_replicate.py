@@ -8,7 +8,7 @@ import pytest
 
 from diskbook import load
 from diskbook.cost import budget, replicate
-from diskbook.reference import prices
+from diskbook.facts import prices
 
 
 def test_a_replicate_costs_what_the_plan_of_one_says() -> None:

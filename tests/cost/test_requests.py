@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from diskbook import load
-from diskbook.base import paths
 from diskbook.cost import durations, requests
-from diskbook.plan.sample_size import Target
-from diskbook.plan.text import Sources, plan_text
-from diskbook.store.run import Run
+from diskbook.facts import paths
+from diskbook.measure.plan.sample_size import Target
+from diskbook.measure.plan.text import Sources, plan_text
+from diskbook.results.run import Run
 
 SAMPLES = sorted(path.parent for path in paths.RUNS.glob("sample-*/ledger.jsonl"))
 

@@ -17,11 +17,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from diskbook import load
-from diskbook.base.errors import DiskbookError
-from diskbook.base.paths import REFERENCE
 from diskbook.cost import retail
-from diskbook.reference import catalog, prices
-from diskbook.reference.prices import Meter
+from diskbook.facts import catalog, prices
+from diskbook.facts.errors import DiskbookError
+from diskbook.facts.paths import REFERENCE
+from diskbook.facts.prices import Meter
 from support.arm_plane import World
 
 TODAY = date(2026, 11, 20)

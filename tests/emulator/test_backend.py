@@ -14,12 +14,12 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook.emulator.backend import LocalBackend
-from diskbook.emulator.disk import build_plugin
-from diskbook.emulator.model import Model
-from diskbook.emulator.profile import load_profile
-from diskbook.emulator.records import Book, without_nan
-from diskbook.emulator.types import DiskSpec, VmSpec
+from diskbook_emulator.backend import LocalBackend
+from diskbook_emulator.disk import build_plugin
+from diskbook_emulator.model import Model
+from diskbook_emulator.profile import load_profile
+from diskbook_emulator.records import Book, without_nan
+from diskbook_emulator.types import DiskSpec, VmSpec
 from support.disturbance import load_sensitive
 
 pytestmark = pytest.mark.emulator

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from diskbook.base.units import GIB
-from diskbook.emulator.cluster_steps import CLOUD_WITNESS
-from diskbook.emulator.step_call import Planted
-from diskbook.machines.cluster import steps
+from diskbook.facts.units import GIB
+from diskbook.hosts.cluster import steps
+from diskbook_emulator.cluster_steps import CLOUD_WITNESS
+from diskbook_emulator.step_call import Planted
 from support.spaces import ACCOUNT, PASSWORD, Spaces, machine, spaces, vm_id
 
 pytestmark = pytest.mark.emulator

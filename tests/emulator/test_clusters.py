@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from diskbook.azure import keys, requests, windows
-from diskbook.base.units import GIB, MIB
-from diskbook.emulator import lifecycle
-from diskbook.emulator.truth import TrialWindow, build_truth
-from diskbook.machines.cluster import steps
-from diskbook.machines.ssh import Host
-from diskbook.machines.ssh_windows import WindowsConnection
-from diskbook.scenario.model import Disk, Machine
+from diskbook.cloud.azure import keys, requests, windows
+from diskbook.design.model import Disk, Machine
+from diskbook.facts.units import GIB, MIB
+from diskbook.hosts.cluster import steps
+from diskbook.hosts.ssh import Host
+from diskbook.hosts.ssh_windows import WindowsConnection
+from diskbook_emulator import lifecycle
+from diskbook_emulator.truth import TrialWindow, build_truth
 from support.emulated import GROUP, REGION, Azure, leftovers, soon
 from support.spaces import ACCOUNT, PASSWORD
 

@@ -19,16 +19,16 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.emulator import disk, windows_diskspd
-from diskbook.emulator.disk import Export, LimitsFile, build_plugin
-from diskbook.emulator.shm import ModelFile
-from diskbook.emulator.types import Cache, ExportModel, Latency, Limits, Session
-from diskbook.selftest import bench_emulator
-from diskbook.selftest.bench_emulator import Row, Target
-from diskbook.selftest.bench_emulator_rig import run_fio
+from checks import bench_emulator
+from checks.bench_emulator import Row, Target
+from checks.bench_emulator_rig import run_fio
+from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.tools.diskspd import xml
 from diskbook.tools.fio.json_output import Direction
+from diskbook_emulator import disk, windows_diskspd
+from diskbook_emulator.disk import Export, LimitsFile, build_plugin
+from diskbook_emulator.shm import ModelFile
+from diskbook_emulator.types import Cache, ExportModel, Latency, Limits, Session
 from support.disturbance import load_sensitive
 from support.emulated import soon
 from support.played import EARLY_MS
@@ -137,10 +137,10 @@ def test_a_hole_reads_as_zeros_and_takes_no_space(make: MakeExport) -> None:
 ON_A_FULL_FILESYSTEM = """
 import sys
 from pathlib import Path
-from diskbook.selftest.bench_emulator_rig import run_fio
-from diskbook.emulator.disk import Export, LimitsFile
-from diskbook.emulator.types import ExportModel, Latency, Limits
-from diskbook.base.errors import DiskbookError
+from checks.bench_emulator_rig import run_fio
+from diskbook_emulator.disk import Export, LimitsFile
+from diskbook_emulator.types import ExportModel, Latency, Limits
+from diskbook.facts.errors import DiskbookError
 folder, plugin, full, one = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), Latency(0.1)
 limits = LimitsFile.create(folder / "l", Limits()).path
 model = ExportModel(one, one, one)
@@ -434,8 +434,8 @@ def test_the_disk_ends_with_a_killed_parent(tmp_path: Path, plugin: Path) -> Non
     script = """
 import sys, time
 from pathlib import Path
-from diskbook.emulator.disk import Export, LimitsFile
-from diskbook.emulator.types import ExportModel, Latency, Limits
+from diskbook_emulator.disk import Export, LimitsFile
+from diskbook_emulator.types import ExportModel, Latency, Limits
 folder, plugin, one = Path(sys.argv[1]), Path(sys.argv[2]), Latency(1.0)
 limits = LimitsFile.create(folder / "l", Limits()).path
 model = ExportModel(one, one, one)

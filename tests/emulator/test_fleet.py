@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diskbook.base.units import MIB
-from diskbook.emulator import processes
-from diskbook.machines.cluster import steps
-from diskbook.machines.cluster.steps import StepFailed
+from diskbook.facts.units import MIB
+from diskbook.hosts.cluster import steps
+from diskbook.hosts.cluster.steps import StepFailed
 from diskbook.tools.diskspd import xml
 from diskbook.tools.record import Measurement
+from diskbook_emulator import processes
 from support.disturbance import load_sensitive
 from support.emulated import soon
 from support.spaces import Spaces, machine, spaces, vm_id

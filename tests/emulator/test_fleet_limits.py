@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.base.errors import UsageError
-from diskbook.emulator import fleet_limits
-from diskbook.emulator.profile import Profile, load_profile
-from diskbook.scenario.model import Scenario
+from diskbook.design.model import Scenario
+from diskbook.facts.errors import UsageError
+from diskbook_emulator import fleet_limits
+from diskbook_emulator.profile import Profile, load_profile
 from support import s2d
 
 PLANTED = 'extends = "default"\n[drives.s2d-azure]\niops = 900\nmb_s = 50\n'

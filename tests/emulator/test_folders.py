@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.emulator import folders, lifecycle
+from diskbook_emulator import folders, lifecycle
 
 
 @pytest.fixture

@@ -18,12 +18,12 @@ import psutil
 import pytest
 from azure.core.exceptions import HttpResponseError
 
-from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.emulator import folders, lifecycle, network
-from diskbook.emulator.truth import TrialWindow, build_truth
-from diskbook.machines import disks as machine_disks
-from diskbook.machines.ssh import Connection
-from diskbook.scenario.model import Disk
+from diskbook.design.model import Disk
+from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.hosts import disks as machine_disks
+from diskbook.hosts.ssh import Connection
+from diskbook_emulator import folders, lifecycle, network
+from diskbook_emulator.truth import TrialWindow, build_truth
 from support.emulated import Azure, fio, leftovers, python, soon
 
 pytestmark = pytest.mark.emulator
@@ -134,7 +134,7 @@ def test_stopping_leaves_nothing(place: Path) -> None:
 
 def test_an_emulator_dies_with_its_owner(place: Path) -> None:
     owner = python(
-        "import time; from diskbook.emulator import lifecycle\n"
+        "import time; from diskbook_emulator import lifecycle\n"
         "c = lifecycle.start('owned', time_scale=0.0, owner=True)\n"
         "print(c.folder, flush=True); time.sleep(600)"
     )

@@ -15,12 +15,12 @@ import paramiko
 import pytest
 import yaml
 
-from diskbook.azure import keys
-from diskbook.base.errors import UsageError
-from diskbook.emulator import network, processes, user_list
-from diskbook.emulator.cloudinit import host_keys
-from diskbook.emulator.machine import Machine
-from diskbook.emulator.types import VmAddress, VmSpec
+from diskbook.cloud.azure import keys
+from diskbook.facts.errors import UsageError
+from diskbook_emulator import network, processes, user_list
+from diskbook_emulator.cloudinit import host_keys
+from diskbook_emulator.machine import Machine
+from diskbook_emulator.types import VmAddress, VmSpec
 from support.emulated import soon
 
 pytestmark = pytest.mark.emulator

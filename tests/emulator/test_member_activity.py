@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from diskbook.emulator.layout_file import LayoutFile
-from diskbook.emulator.member_activity import MemberActivity
+from diskbook_emulator.layout_file import LayoutFile
+from diskbook_emulator.member_activity import MemberActivity
 
 
 class Totals:

@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from diskbook.emulator.model import Model
-from diskbook.emulator.profile import Attach, Caps, Noise, Profile, Single, Wander, load_profile
-from diskbook.emulator.types import DiskSpec, Limits, VmSpec
+from diskbook_emulator.model import Model
+from diskbook_emulator.profile import Attach, Caps, Noise, Profile, Single, Wander, load_profile
+from diskbook_emulator.types import DiskSpec, Limits, VmSpec
 
 ZRS = DiskSpec("/disks/a", "a", "Premium_ZRS", 1024, None, 1, 5000, 200, False, False, None)
 VM = VmSpec("/vms/a", "a", "Standard_D4as_v4", "1", "linux", "user", (), "")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from diskbook.emulator import noise
-from diskbook.emulator.profile import Noise, Wander, load_profile
+from diskbook_emulator import noise
+from diskbook_emulator.profile import Noise, Wander, load_profile
 
 AZURE, BURSTABLE = load_profile("azure-noise-2024").noise, load_profile("azure-noise-2024-burstable").noise
 SURE = 0.999  # the seeds are fixed; a 95 % interval would be wrong one time in twenty

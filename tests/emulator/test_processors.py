@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from diskbook.emulator import processors
-from diskbook.scenario.diskspd_line.arguments import parse
+from diskbook.design.diskspd_line.arguments import parse
+from diskbook.design.vocabulary import GateStatus
 from diskbook.stats.gates.guest import guest_gate
 from diskbook.stats.guests import CellGuest
-from diskbook.tables.vocabulary import GateStatus
 from diskbook.tools.diskspd import xml
 from diskbook.tools.record import Measurement
 from diskbook.tools.vmfleet import fleet
+from diskbook_emulator import processors
 from support.fleets import Vm, machine_of, xml_of
 
 BEFORE = b"cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 10 0 10 100 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\nintr 5\n"

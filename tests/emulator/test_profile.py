@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.base import paths
-from diskbook.base.errors import UsageError
-from diskbook.emulator.model import Model
-from diskbook.emulator.profile import DEFAULT, RELATIONS, Wander, load_profile, profile_names
-from diskbook.emulator.types import DiskSpec, VmSpec
+from diskbook.facts import paths
+from diskbook.facts.errors import UsageError
+from diskbook_emulator.model import Model
+from diskbook_emulator.profile import DEFAULT, RELATIONS, Wander, load_profile, profile_names
+from diskbook_emulator.types import DiskSpec, VmSpec
 
 ROW = '[[latency]]\nsku = "Premium_LRS"\nop = "read"\nmean_ms = 2.0\n'
 

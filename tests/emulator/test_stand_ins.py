@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.emulator import processes, stand_in_call, stand_ins
-from diskbook.machines.powershell import script
-from diskbook.machines.windows_setup import powershell
+from diskbook.hosts.powershell import script
+from diskbook.hosts.windows_setup import powershell
+from diskbook_emulator import processes, stand_in_call, stand_ins
 from support.emulated import soon
 
 pytestmark = pytest.mark.emulator

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diskbook.base.errors import DiskbookError
-from diskbook.base.units import MIB
-from diskbook.emulator.disk import LimitsFile, build_plugin
-from diskbook.emulator.layout_file import MemberModel, NodeModel, VolumeModel
-from diskbook.emulator.types import ExportModel, Latency, Limits
-from diskbook.emulator.volume import VOLUME_SOURCE, Volume, VolumeServer
-from diskbook.emulator.volumes import SLAB_BYTES, arrange
-from diskbook.selftest.bench_emulator_rig import run_fio
+from checks.bench_emulator_rig import run_fio
+from diskbook.facts.errors import DiskbookError
+from diskbook.facts.units import MIB
 from diskbook.tools.record import Direction
+from diskbook_emulator.disk import LimitsFile, build_plugin
+from diskbook_emulator.layout_file import MemberModel, NodeModel, VolumeModel
+from diskbook_emulator.types import ExportModel, Latency, Limits
+from diskbook_emulator.volume import VOLUME_SOURCE, Volume, VolumeServer
+from diskbook_emulator.volumes import SLAB_BYTES, arrange
 from support.emulated import soon
 
 pytestmark = pytest.mark.emulator

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.base.units import MIB
-from diskbook.emulator.volume_files import Extent, NoRoomError, make, read
+from diskbook.facts.units import MIB
+from diskbook_emulator.volume_files import Extent, NoRoomError, make, read
 
 ROOM = 64 * MIB
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from diskbook.emulator.volumes import (
+from diskbook_emulator.volumes import (
     SLAB_BYTES,
     Layout,
     arrange,

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from diskbook.base import paths
-from diskbook.emulator import volume_files, windows_steps, windows_verify
-from diskbook.emulator.disk import build_plugin
-from diskbook.emulator.environment import FOLDER_VARIABLE
-from diskbook.emulator.layout_file import MemberModel, NodeModel, VolumeModel
-from diskbook.emulator.types import Latency
-from diskbook.emulator.volume import VOLUME_SOURCE, Volume, VolumeServer
-from diskbook.emulator.volumes import SLAB_BYTES, arrange
-from diskbook.machines.cluster import steps
+from diskbook.facts import paths
+from diskbook.hosts.cluster import steps
+from diskbook_emulator import volume_files, windows_steps, windows_verify
+from diskbook_emulator.disk import build_plugin
+from diskbook_emulator.environment import FOLDER_VARIABLE
+from diskbook_emulator.layout_file import MemberModel, NodeModel, VolumeModel
+from diskbook_emulator.types import Latency
+from diskbook_emulator.volume import VOLUME_SOURCE, Volume, VolumeServer
+from diskbook_emulator.volumes import SLAB_BYTES, arrange
 from support.emulated import soon
 
 pytestmark = pytest.mark.emulator

@@ -12,12 +12,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook.analysis.run import analyse
-from diskbook.base.errors import UsageError
+from diskbook.facts.errors import UsageError
 from diskbook.importing import preview, repeats, run as importer
 from diskbook.importing.run import Imported, Planned
 from diskbook.importing.scenario import Settings
-from diskbook.store import tables
+from diskbook.report.analysis.run import analyse
+from diskbook.results import tables
 from support.results import Result, later, write
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cli import main
+from diskbook.facts import noise
+from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.importing import azure_noise, azure_noise_files as files
 from diskbook.importing.azure_noise import Recomputed
-from diskbook.reference import noise
 from support import azure_noise as made
 
 

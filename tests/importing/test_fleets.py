@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.importing import run as importer, text as import_text
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
-from diskbook.store import tables
+from diskbook.results import tables
 from support import fleets
 
 READ, WRITE = fleets.LINE.replace("-w30", "-w0"), fleets.LINE.replace("-w30", "-w100")

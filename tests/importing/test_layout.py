@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from diskbook.base.errors import UsageError
+from diskbook.facts.errors import UsageError
 from diskbook.importing import layout
 from diskbook.importing.layout import Meaning, Path
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from diskbook.analysis.run import analyse
 from diskbook.importing import run as importer, text as import_text
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
+from diskbook.report.analysis.run import analyse
 from support.results import Result, fio_json
 
 

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from diskbook import cli, show
-from diskbook.analysis import diagnosis
-from diskbook.analysis.run import analyse
+from diskbook import cli
 from diskbook.importing import run as importer, text as import_text
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
-from diskbook.show.doubt_words import HEAD
+from diskbook.report import show
+from diskbook.report.analysis import diagnosis
+from diskbook.report.analysis.run import analyse
+from diskbook.report.show.doubt_words import HEAD
 from support.fio_documents import entry, write
 
 

@@ -19,18 +19,18 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from diskbook import show
-from diskbook.analysis import diagnosis, run as analysis_run
-from diskbook.base import unpack
-from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.base.visible import LINES, is_visible
 from diskbook.cli import main
-from diskbook.figures.export import export
+from diskbook.facts import unpack
+from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.facts.visible import LINES, is_visible
 from diskbook.importing import names, run as importer, text as import_text, write
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
-from diskbook.store import tables
-from diskbook.store.run import open_run
+from diskbook.report import show
+from diskbook.report.analysis import diagnosis, run as analysis_run
+from diskbook.report.figures.export import export
+from diskbook.results import tables
+from diskbook.results.run import open_run
 from diskbook.tools.fio import latency as fio_latency
 from support import SAMPLES
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from diskbook.analysis import protocol
-from diskbook.analysis.run import analyse
 from diskbook.importing import run as importer, text as import_text
 from diskbook.importing.scenario import Settings
+from diskbook.report.analysis import protocol
+from diskbook.report.analysis.run import analyse
 from support import SAMPLES
 
 FIO = SAMPLES / "fio" / "json-group_reporting.json"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.base import paths
+from diskbook.facts import paths
 
 pytestmark = pytest.mark.emulator
 

@@ -10,7 +10,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from diskbook.base import paths
+from diskbook.facts import paths
 
 # conda's own needs: pip, to install what conda-forge lacks, and this package itself.
 CONDA_ONLY = {"pip", "--editable ."}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
-from diskbook.base import paths
+from diskbook.facts import paths
 
 
 def test_each_test_on_the_list_exists_and_has_a_cause_and_a_remedy() -> None:

@@ -10,10 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.base import paths
+from diskbook.facts import paths
 
-PACKAGE = Path(paths.__file__).parents[1]
-MODULES = sorted(set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("cli/*.py")))
+PACKAGES = ("diskbook", "diskbook_emulator", "checks")
+FOLDERS = ("lib/diskbook", "lib/diskbook_emulator", "checks")
+MODULES = sorted(
+    path
+    for folder in FOLDERS
+    for path in (paths.ROOT / folder).rglob("*.py")
+    if path.parent != paths.ROOT / "lib/diskbook/cli"
+)
 """All but the command line, whose commands are loaded when they are called."""
 
 
@@ -24,7 +30,7 @@ def lazy_imports(text: str) -> Iterator[str]:
             for node in ast.walk(function):
                 names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
                 names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-                yield from (name for name in names if name.split(".")[0] == "diskbook")
+                yield from (name for name in names if name.split(".")[0] in PACKAGES)
 
 
 @pytest.mark.emulator
@@ -37,7 +43,7 @@ def test_every_contract_is_kept() -> None:
 
 def test_modules_are_imported_at_the_top() -> None:
     by_module = {
-        str(path.relative_to(PACKAGE)): list(lazy_imports(path.read_text("utf-8"))) for path in MODULES
+        str(path.relative_to(paths.ROOT)): list(lazy_imports(path.read_text("utf-8"))) for path in MODULES
     }
     assert len(by_module) > 500
     assert {module: names for module, names in by_module.items() if names} == {}

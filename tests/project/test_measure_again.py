@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from diskbook.selftest.bench_emulator import BUSY_CORES
+from checks.bench_emulator import BUSY_CORES
 from support.disturbance import OtherLoad
 from support.measure_again import SECOND_TRY, WANTED
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.emulator
 
 CONFTEST = """
 import os
-from diskbook.selftest import bench_emulator
+from checks import bench_emulator
 from support.measure_again import MeasureAgain
 
 bench_emulator.BUSY_CORES = {busy_cores}

@@ -14,7 +14,7 @@ import nbstripout
 import pytest
 
 from diskbook import load
-from diskbook.base import paths
+from diskbook.facts import paths
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 ANALYSES = {load.load(name).analysis_notebook for name in load.names()} | {"3-analyse-imported"}

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.base import paths
-from diskbook.doctor import machine as doctor
-from diskbook.emulator import user_list
+from diskbook.facts import paths
+from diskbook.measure.doctor import machine as doctor
+from diskbook_emulator import user_list
 
 pytestmark = pytest.mark.emulator
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from diskbook import load
-from diskbook.base import paths
+from diskbook.facts import paths
 
 STATES = {"done", "changed", "corrected", "left out", "to come"}
 Element = tuple[str, str, str]

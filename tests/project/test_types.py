@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.base import paths
+from diskbook.facts import paths
 
 
 @pytest.mark.emulator

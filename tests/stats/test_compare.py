@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.scenario.model import Comparison
+from diskbook.design import schema
+from diskbook.design.model import Comparison
 from diskbook.stats.compare import Compared, compare
-from diskbook.tables import schema
 from support import synthetic
 
 HEADLINE = Comparison(
@@ -430,7 +430,7 @@ def test_every_gate_that_did_not_pass_says_what_to_do(run) -> None:
 
 
 def test_nothing_that_analyses_reads_the_truth() -> None:
-    rooms = ("tables", "tools", "throttling", "store", "stats", "figures", "show", "analysis")
+    rooms = ("design", "tools", "results", "stats", "report")
     package = Path(schema.__file__).parents[1]
     files = [path for room in rooms for path in (package / room).rglob("*.py")]
     files += (package.parents[1] / "notebooks").glob("3-analyse-*.ipynb")

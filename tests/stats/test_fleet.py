@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from diskbook.results.tables import Tables
 from diskbook.stats import fleet as fleet_stats
-from diskbook.store.tables import Tables
 from support import fleets
 from support.fleets import Vm
 

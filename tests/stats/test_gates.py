@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from diskbook.scenario.model import Comparison
-from diskbook.stats import outliers, strata
+from diskbook.design import schema
+from diskbook.design.model import Comparison
+from diskbook.design.totals import measured_rows
+from diskbook.design.vocabulary import Scope
+from diskbook.stats import limits, outliers, strata
 from diskbook.stats.compare import Compared, compare
-from diskbook.tables import schema
-from diskbook.tables.totals import measured_rows
-from diskbook.tables.vocabulary import Scope
-from diskbook.throttling import limits
 from support import synthetic
 
 WRITE = Comparison(

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from diskbook import load
-from diskbook.analysis import protocol as run_protocol
-from diskbook.base import paths
+from diskbook.design.vocabulary import GateStatus, Provenance
+from diskbook.facts import paths
+from diskbook.report.analysis import protocol as run_protocol
 from diskbook.stats import protocol
 from diskbook.stats.compare import compare
 from diskbook.stats.gates.generator import _AGAIN as OF_RATES
 from diskbook.stats.gates.state import Conditioning, state_gate
 from diskbook.stats.intervals import Interval
 from diskbook.stats.protocol import Facts, Status
-from diskbook.tables.vocabulary import GateStatus, Provenance
 from support import synthetic
 
 SCENARIOS = sorted(file.stem for file in paths.SCENARIOS.glob("*.toml"))

@@ -7,9 +7,9 @@ import math
 import pandas as pd
 import pytest
 
+from diskbook.design.vocabulary import GateStatus, Verdict
 from diskbook.stats.gates import generator
 from diskbook.stats.gates.generator import Offered, generator_gate
-from diskbook.tables.vocabulary import GateStatus, Verdict
 
 LAT = "lat_mean_ms"
 

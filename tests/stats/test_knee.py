@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.stats import knee
-from diskbook.throttling import limits
+from diskbook.stats import knee, limits
 from support import s2d
 
 DEPTHS = np.array([8.0, 32, 64, 96, 144])

@@ -7,8 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from diskbook.stats import local_share
-from diskbook.throttling import limits, wire as wire_counts
+from diskbook.stats import limits, local_share, wire as wire_counts
 from support import s2d
 
 HOLDERS = wire_counts.holders(s2d.scenario())

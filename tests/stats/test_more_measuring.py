@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from diskbook.design.vocabulary import Scope
 from diskbook.stats import intervals, more_measuring
 from diskbook.stats.more_measuring import agree_by_chance, narrowed, outlook
-from diskbook.tables.vocabulary import Scope
 
 NAMES = {
     "arm": "zrs-z1",

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.scenario.model import Comparison
+from diskbook.design.model import Comparison
 from diskbook.stats import percentiles, ratios
 from diskbook.stats.percentile_ratios import COLUMNS, percentile_ratios
 from support import synthetic

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.figures.percentiles import apart, curves
+from diskbook.design import enough
+from diskbook.report.figures.percentiles import apart, curves
 from diskbook.stats import percentiles
-from diskbook.tables import enough
 from support import synthetic
 
 

@@ -7,9 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from diskbook.stats import plausibility
+from diskbook.stats import limits, plausibility
 from diskbook.stats.plausibility import Asked, Doubt, Kind
-from diskbook.throttling import limits
 
 DEEP = Asked(outstanding=32, block_size=4096, write_pct=0, runtime_s=30)
 MIXED = Asked(outstanding=32, block_size=4096, write_pct=30, runtime_s=30)

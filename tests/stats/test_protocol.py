@@ -6,12 +6,12 @@ import dataclasses
 
 import pytest
 
-from diskbook.base.errors import DiskbookError
-from diskbook.scenario.model import Comparison
+from diskbook.design.model import Comparison
+from diskbook.design.vocabulary import GateStatus
+from diskbook.facts.errors import DiskbookError
 from diskbook.stats import protocol
 from diskbook.stats.compare import compare
 from diskbook.stats.protocol import POINTS, Conformance, Facts, Status
-from diskbook.tables.vocabulary import GateStatus
 from support import synthetic
 
 ALL = Facts(

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.selftest.simulate import ar1
+from checks.simulate import ar1
+from diskbook.design.series import Samples
 from diskbook.stats.gates.data import most_by_chance
 from diskbook.stats.stationarity import rate_changed
-from diskbook.tables.series import Samples
 
 TRIALS, RUNS = 8, 200
 

@@ -10,9 +10,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from diskbook.emulator.arm import Settings, create_app
-from diskbook.reference.delays import DELAYS_S
-from diskbook.selftest.azure_requests import Request
+from checks.azure_requests import Request
+from diskbook.facts.delays import DELAYS_S
+from diskbook_emulator.arm import Settings, create_app
 from support.arm_plane import SUBSCRIPTION, TOKEN, RecordingBackend, held_operations
 from support.emulated import soon
 

@@ -21,11 +21,11 @@ from azure.mgmt.compute import ComputeManagementClient
 from azure.mgmt.network import NetworkManagementClient
 from azure.mgmt.resource.resources import ResourceManagementClient
 
-from diskbook.azure import models
-from diskbook.emulator.arm import Settings, create_app
-from diskbook.emulator.arm.operations import Operations, Work
-from diskbook.emulator.tls import make_ca_and_cert
-from diskbook.emulator.types import DiskSpec, VmAddress, VmSpec
+from diskbook.cloud.azure import models
+from diskbook_emulator.arm import Settings, create_app
+from diskbook_emulator.arm.operations import Operations, Work
+from diskbook_emulator.tls import make_ca_and_cert
+from diskbook_emulator.types import DiskSpec, VmAddress, VmSpec
 
 SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
 TOKEN = "a-token-of-the-tests"

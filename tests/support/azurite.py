@@ -1,4 +1,4 @@
-"""Azurite for tests: skipped where it is not installed. The server itself is in `selftest/azurite.py`."""
+"""Azurite for tests: skipped where it is not installed. The server itself is in `checks/azurite.py`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.selftest import azurite
-from diskbook.selftest.azurite import ACCOUNT, KEY, VARIABLE, connection_string
+from checks import azurite
+from checks.azurite import ACCOUNT, KEY, VARIABLE, connection_string
 
 __all__ = ["ACCOUNT", "KEY", "VARIABLE", "connection_string", "running"]
 

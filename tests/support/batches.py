@@ -10,7 +10,7 @@ from diskbook.batch.item import Asked, Item, item_of
 from diskbook.batch.price import Price
 from diskbook.batch.shelf import Here
 from diskbook.batch.standing import Standing, State
-from diskbook.store.run import Run
+from diskbook.results.run import Run
 from support import SCENARIOS
 
 TINY = str(SCENARIOS / "tiny.toml")

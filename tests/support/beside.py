@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from diskbook.analysis.run import analyse
-from diskbook.store.run import Run
-from diskbook.tables import schema
+from diskbook.design import schema
+from diskbook.report.analysis.run import analyse
+from diskbook.results.run import Run
 from support import synthetic
 
 NULL = {arm: {"read": 2.0, "write": 3.0, "commit": 3.1} for arm in synthetic.Truth().latency_ms}

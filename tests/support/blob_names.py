@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.emulator import tls
+from diskbook_emulator import tls
 from support import azurite
 
 HOST = f"{azurite.ACCOUNT}.blob.core.windows.net"

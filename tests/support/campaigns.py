@@ -7,14 +7,14 @@ from typing import Any
 
 import pandas as pd
 
+from checks import many_runs
 from diskbook import load
-from diskbook.base import paths
 from diskbook.batch import summary
 from diskbook.batch.item import Asked, Item
 from diskbook.batch.loop import Batch
 from diskbook.batch.matrix import Matrix
 from diskbook.batch.standing import Standing, State
-from diskbook.selftest import many_runs
+from diskbook.facts import paths
 from support.batches import Played, priced
 
 SCENARIO = "zone-disks"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from jsonschema.validators import validator_for
 
-from diskbook.base import paths
+from diskbook.facts import paths
 
 SCHEMA = paths.ROOT / ".tools" / "cloud-init" / "schema-cloud-config-v1.json"
 _INSIDE = "./usr/lib/python3/dist-packages/cloudinit/config/schemas/schema-cloud-config-v1.json"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from diskbook.reference.disk_options import Option
-from diskbook.scenario.model import Disk
+from diskbook.design.model import Disk
+from diskbook.facts.disk_options import Option
 
 
 def other(option: Option) -> Any:

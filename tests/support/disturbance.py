@@ -71,7 +71,7 @@ class OtherLoad:
 
     def was_busy(self, since: float) -> bool:
         """Return whether others used more of the processor since then than a benchmark tolerates."""
-        from diskbook.selftest.bench_emulator import BUSY_CORES  # slow to import, and seldom asked for
+        from checks.bench_emulator import BUSY_CORES  # slow to import, and seldom asked for
 
         return self.most_cores(since) > BUSY_CORES
 

@@ -16,14 +16,14 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook.azure import clients as azure, keys, requests
 from diskbook.cloud import emulator as own_emulator
-from diskbook.emulator import lifecycle
-from diskbook.machines import disks as machine_disks
-from diskbook.machines.ssh import Connection, Host
-from diskbook.runs import stages
-from diskbook.scenario.model import Disk, Machine
-from diskbook.store.run import Run
+from diskbook.cloud.azure import clients as azure, keys, requests
+from diskbook.design.model import Disk, Machine
+from diskbook.hosts import disks as machine_disks
+from diskbook.hosts.ssh import Connection, Host
+from diskbook.measure.runs import stages
+from diskbook.results.run import Run
+from diskbook_emulator import lifecycle
 
 REGION = "westeurope"
 GROUP = "tests"

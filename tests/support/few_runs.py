@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from diskbook.base import paths
-from diskbook.selftest import many_runs
+from checks import many_runs
+from diskbook.facts import paths
 
 NAMES = ("shared-zrs-0", "shared-zrs-1", "zone-disks-2")
 

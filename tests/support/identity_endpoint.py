@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from diskbook.azure import signin
+from diskbook.cloud.azure import signin
 
 HEADER = "planted-identity-header"
 _VARIABLES = (

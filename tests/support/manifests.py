@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from diskbook.store.manifest import SCHEMA
+from diskbook.results.manifest import SCHEMA
 
 MINIMAL: dict[str, Any] = {
     "schema": SCHEMA,

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from diskbook.azure.keys import run_key
+from diskbook.cloud.azure.keys import run_key
 from diskbook.cloud.connect import clients_of
-from diskbook.emulator import lifecycle
-from diskbook.machines.ssh import Connection, Host
-from diskbook.runs import stages
-from diskbook.store import raw
-from diskbook.store.run import Run
+from diskbook.hosts.ssh import Connection, Host
+from diskbook.measure.runs import stages
+from diskbook.results import raw
+from diskbook.results.run import Run
+from diskbook_emulator import lifecycle
 from support import SCENARIOS
 from support.emulated import leftovers, soon
 

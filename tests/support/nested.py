@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.scenario.model import Arm, Scenario, Workload
-from diskbook.stats import slowest
-from diskbook.store import tables as store_tables
-from diskbook.store.run import Run
-from diskbook.tables import schema
-from diskbook.throttling import volume_setups
-from diskbook.throttling.volume_bound import IOS_A_WRITE
+from diskbook.design import schema
+from diskbook.design.model import Arm, Scenario, Workload
+from diskbook.results import tables as store_tables
+from diskbook.results.run import Run
+from diskbook.stats import slowest, volume_setups
+from diskbook.stats.volume_bound import IOS_A_WRITE
 from support import s2d
 
 NODES = ("n1", "n2")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from diskbook.analysis import answer, run as analysis_run, write
-from diskbook.analysis.run import Analysis
-from diskbook.base.paths import NOTEBOOKS
-from diskbook.show import analysis as show_analysis
+from diskbook.facts.paths import NOTEBOOKS
+from diskbook.report.analysis import answer, run as analysis_run, write
+from diskbook.report.analysis.run import Analysis
+from diskbook.report.show import analysis as show_analysis
 
 
 def run_cells(scenario: str, a: Analysis) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from diskbook.emulator.processes import is_alive
+from diskbook_emulator.processes import is_alive
 from support.emulated import soon
 
 LIMIT_S = 10

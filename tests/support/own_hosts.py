@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from diskbook.azure import keys
-from diskbook.base import paths
-from diskbook.emulator.machine import Machine
-from diskbook.emulator.types import VmAddress, VmSpec
-from diskbook.machines.ssh import Host
-from diskbook.runs import stages
-from diskbook.store.run import Run
+from diskbook.cloud.azure import keys
+from diskbook.facts import paths
+from diskbook.hosts.ssh import Host
+from diskbook.measure.runs import stages
+from diskbook.results.run import Run
+from diskbook_emulator.machine import Machine
+from diskbook_emulator.types import VmAddress, VmSpec
 from support import SCENARIOS
 
 OWN = str(SCENARIOS / "own.toml")

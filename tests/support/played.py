@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.analysis.run import Analysis
-from diskbook.store.tables import Tables
+from diskbook.report.analysis.run import Analysis
+from diskbook.results.tables import Tables
 
 Truth = Mapping[str, Any]
 EARLY_MS = 1.1

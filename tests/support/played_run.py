@@ -14,12 +14,12 @@ from dataclasses import replace
 from typing import Any
 
 from diskbook.batch import order as orders, work
-from diskbook.remote.contents import Folder
-from diskbook.remote.objects import LocalObjects
-from diskbook.remote.record import Entry
-from diskbook.runs import pipeline, stage
-from diskbook.runs.outcome import Outcome
-from diskbook.store.run import Run
+from diskbook.measure.runs import pipeline, stage
+from diskbook.measure.runs.outcome import Outcome
+from diskbook.results.contents import Folder
+from diskbook.results.objects import LocalObjects
+from diskbook.results.record import Entry
+from diskbook.results.run import Run
 
 LEASE_S = 3.0  # so what is new is stored every second
 UPLOADS = 2  # of the manifest, until it is asked to end

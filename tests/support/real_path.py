@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import pytest
 
-from diskbook.base.units import MIB
-from diskbook.machines.device import Device
+from diskbook.facts.units import MIB
+from diskbook.hosts.device import Device
 from support import slow_file
 
 SUMMARY, TESTS = "real I/O path", "test_real_path.py"

@@ -20,7 +20,7 @@ import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 
-RECORDED = Path(__file__).parent.parent / "azure" / "recorded"
+RECORDED = Path(__file__).parent.parent / "cloud" / "azure" / "recorded"
 
 
 class Replay(HTTPAdapter):
@@ -67,6 +67,6 @@ def replayed(exchanges: Sequence[dict[str, Any]]) -> Iterator[Replay]:
 
 
 def recorded(name: str) -> list[dict[str, Any]]:
-    """Exchanges of a file of `tests/azure/recorded`."""
+    """Exchanges of a file of `tests/cloud/azure/recorded`."""
     exchanges: list[dict[str, Any]] = json.loads((RECORDED / f"{name}.json").read_text())["exchanges"]
     return exchanges

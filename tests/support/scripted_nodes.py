@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from diskbook import load
-from diskbook.azure import witness
-from diskbook.base.units import GIB
-from diskbook.bench.rig import Rig
-from diskbook.machines import disks as machine_disks
-from diskbook.machines.cluster import steps
-from diskbook.machines.device import Device, Facts
-from diskbook.machines.ssh import Host
-from diskbook.machines.ssh_windows import WindowsConnection
-from diskbook.scenario.diskspd_line.arguments import parse
-from diskbook.store.run import Run
+from diskbook.cloud.azure import witness
+from diskbook.design.diskspd_line.arguments import parse
+from diskbook.facts.units import GIB
+from diskbook.hosts import disks as machine_disks
+from diskbook.hosts.cluster import steps
+from diskbook.hosts.device import Device, Facts
+from diskbook.hosts.ssh import Host
+from diskbook.hosts.ssh_windows import WindowsConnection
+from diskbook.measure.bench.rig import Rig
+from diskbook.results.run import Run
 from diskbook.tools.vmfleet import names
 from support import SCENARIOS, fleets
 from support.manifests import MINIMAL

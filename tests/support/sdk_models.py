@@ -11,7 +11,7 @@ import sys
 import threading
 from typing import Any
 
-from diskbook.azure.clients import Clients, Cloud, StaticToken
+from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
 
 PACKAGES = ("compute", "network", "resource.resources", "storage")
 THREADS = 16

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from diskbook.base import paths
-from diskbook.base.units import GIB
-from diskbook.emulator.backend import LocalBackend
-from diskbook.emulator.disk import build_plugin
-from diskbook.emulator.model import Model
-from diskbook.emulator.profile import Profile, load_profile
-from diskbook.emulator.step_call import Planted
-from diskbook.emulator.types import DiskSpec, VmSpec
-from diskbook.machines.cluster import steps
+from diskbook.facts import paths
+from diskbook.facts.units import GIB
+from diskbook.hosts.cluster import steps
+from diskbook_emulator.backend import LocalBackend
+from diskbook_emulator.disk import build_plugin
+from diskbook_emulator.model import Model
+from diskbook_emulator.profile import Profile, load_profile
+from diskbook_emulator.step_call import Planted
+from diskbook_emulator.types import DiskSpec, VmSpec
 
 GROUP = "/subscriptions/s/resourcegroups/g"
 ACCOUNT, PASSWORD = "dbk-cluster", "Correct-Horse-7"

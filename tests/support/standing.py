@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 from azure.core.rest import HttpRequest
 
-from diskbook.azure import requests
-from diskbook.azure.clients import Clients
-from diskbook.base import client
 from diskbook.cloud import connect
-from diskbook.emulator import lifecycle
-from diskbook.scenario.model import Disk
-from diskbook.store import run as runs, session
-from diskbook.store.run import Run
+from diskbook.cloud.azure import requests
+from diskbook.cloud.azure.clients import Clients
+from diskbook.design.model import Disk
+from diskbook.facts import client
+from diskbook.results import run as runs, session
+from diskbook.results.run import Run
+from diskbook_emulator import lifecycle
 from support.emulated import leftovers, soon
 from support.manifests import MINIMAL
 
@@ -40,7 +40,7 @@ def a_place() -> Iterator[Path]:
         folder = Path(name)
         (folder / "runs").mkdir()
         patch.setenv("TMPDIR", name)
-        patch.setattr("diskbook.runs.kernel_sockets.places", lambda: [folder])
+        patch.setattr("diskbook.measure.runs.kernel_sockets.places", lambda: [folder])
         patch.setenv("DISKBOOK_RUNS", str(folder / "runs"))
         yield folder
         for one in lifecycle.status():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from diskbook.store.run import Run
+from diskbook.results.run import Run
 from support.manifests import MINIMAL
 
 

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import pytest
 from azure.core.pipeline.transport import RequestsTransport
 
-from diskbook.azure import models
+from diskbook.cloud.azure import models
 
 SENT = {"PUT": "create", "PATCH": "update", "POST": "create"}
 GOT, ACCEPTED = "read", "accepted"  # an answer of 202 is a request's echo, which need not be whole

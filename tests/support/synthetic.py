@@ -1,4 +1,4 @@
-"""A small made-up run with known ratios, for tests: tables as `diskbook.store.tables` has them."""
+"""A small made-up run with known ratios, for tests: tables as `diskbook.results.tables` has them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from diskbook import load as scenarios
-from diskbook.scenario.model import Comparison, Scenario, Workload
-from diskbook.store import plan as plans, tables as store_tables
-from diskbook.store.run import Run
-from diskbook.tables import schema
+from diskbook.design import schema
+from diskbook.design.model import Comparison, Scenario, Workload
+from diskbook.results import plan as plans, tables as store_tables
+from diskbook.results.run import Run
 from support.manifests import MINIMAL
 
 CAP_IOPS = 5000.0

@@ -14,17 +14,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from diskbook.analysis import answer
-from diskbook.base.errors import DiskbookError
 from diskbook.batch import order as orders
 from diskbook.batch.dask_engine import DaskEngine
 from diskbook.batch.local import LocalEngine
 from diskbook.batch.standing import REPORT
 from diskbook.cloud import emulator as own_emulator
-from diskbook.runs import stages
-from diskbook.store import session
-from diskbook.store.run import HEADLINE_FILE, Run
-from diskbook.tables import schema
+from diskbook.design import schema
+from diskbook.facts.errors import DiskbookError
+from diskbook.measure.runs import stages
+from diskbook.report.analysis import answer
+from diskbook.results import session
+from diskbook.results.run import HEADLINE_FILE, Run
 
 THIN = "blocks"
 ANSWER = "nothing is analysed"
@@ -52,7 +52,7 @@ def held(folder: Path, block: int) -> Path:
 
 def execute(run: Run, *, keep: bool = False, scenario: str) -> Any:
     """Do as `pipeline.execute` does, with one process for provisioning and measuring, and no analysis."""
-    from diskbook.runs import pipeline, stage
+    from diskbook.measure.runs import pipeline, stage
 
     command = [sys.executable, "-m", "support.thin_runs", str(run.folder), str(Path(scenario).parent)]
     if shutil.which("setpriv"):

@@ -10,10 +10,10 @@ from typing import Any, get_args
 
 import pytest
 
-from diskbook.base import paths
-from diskbook.base.errors import UsageError
-from diskbook.scenario.diskspd_line.arguments import parse
-from diskbook.scenario.model import TOOLS_OF_SYSTEM, ToolName, Workload
+from diskbook.design.diskspd_line.arguments import parse
+from diskbook.design.model import TOOLS_OF_SYSTEM, ToolName, Workload
+from diskbook.facts import paths
+from diskbook.facts.errors import UsageError
 from diskbook.tools import fio, registry
 from diskbook.tools.protocol import Tool
 from diskbook.tools.record import Direction, Load, Measurement, UnusableError

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.scenario.model import Comparison
-from diskbook.selftest import simulate
-from diskbook.selftest.simulate import LEVELS, Design, Level, Truth
+from checks import simulate
+from checks.simulate import LEVELS, Design, Level, Truth
+from diskbook.design.model import Comparison
+from diskbook.design.vocabulary import Scope, Verdict
 from diskbook.stats import verdicts
 from diskbook.stats.compare import compare
-from diskbook.tables.vocabulary import Scope, Verdict
 
 pytestmark = pytest.mark.whole
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.analysis.run import analyse
-from diskbook.scenario import early as planned_early
+from diskbook.design import early as planned_early
+from diskbook.design.schema import EARLY
+from diskbook.design.totals import measured_rows
+from diskbook.report.analysis.run import analyse
+from diskbook.results import plan as plans
 from diskbook.stats.gates.attachment import NOT_CHECKED
-from diskbook.store import plan as plans
-from diskbook.tables.schema import EARLY
-from diskbook.tables.totals import measured_rows
 from support import SCENARIOS, emulated, played
 
 pytestmark = [pytest.mark.whole]

@@ -20,16 +20,16 @@ from pathlib import Path
 import pytest
 
 from diskbook import load
-from diskbook.azure import keys
-from diskbook.azure.clients import Clients
-from diskbook.base import paths
-from diskbook.base.units import MIB
-from diskbook.emulator import lifecycle
-from diskbook.emulator.tls import make_ca_and_cert
-from diskbook.machines.ssh import Connection, Host
-from diskbook.runs import stages, unmade
-from diskbook.store import run as runs
-from diskbook.store.run import Run
+from diskbook.cloud.azure import keys
+from diskbook.cloud.azure.clients import Clients
+from diskbook.facts import paths
+from diskbook.facts.units import MIB
+from diskbook.hosts.ssh import Connection, Host
+from diskbook.measure.runs import stages, unmade
+from diskbook.results import run as runs
+from diskbook.results.run import Run
+from diskbook_emulator import lifecycle
+from diskbook_emulator.tls import make_ca_and_cert
 from support import SCENARIOS, identity_endpoint
 from support.arm_plane import SUBSCRIPTION
 from support.emulated import soon

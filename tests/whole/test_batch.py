@@ -18,10 +18,9 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook.emulator import lifecycle
-from diskbook.remote import address, lease, push, verify
-from diskbook.remote.objects import open_objects
-from diskbook.store import run as runs
+from diskbook.results import address, lease, push, run as runs, verify
+from diskbook.results.objects import open_objects
+from diskbook_emulator import lifecycle
 from support import thin_runs
 from support.batches import TINY
 from support.dask_cluster import programs

@@ -9,10 +9,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from diskbook.base.errors import DiskbookError
 from diskbook.batch import command, notebook
 from diskbook.batch.matrix import Matrix
-from diskbook.runs import notebook_process
+from diskbook.facts.errors import DiskbookError
+from diskbook.measure.runs import notebook_process
 from support import campaigns
 
 pytestmark = pytest.mark.whole

@@ -8,9 +8,8 @@ import nbformat
 import papermill
 import pytest
 
-from diskbook.analysis.run import analyse
-from diskbook.base import paths
-from diskbook.reference import articles
+from diskbook.facts import articles, paths
+from diskbook.report.analysis.run import analyse
 from support import synthetic
 
 pytestmark = pytest.mark.whole

@@ -8,7 +8,7 @@ import nbformat
 import papermill
 import pytest
 
-from diskbook.base import paths
+from diskbook.facts import paths
 from support import beside
 
 pytestmark = pytest.mark.whole

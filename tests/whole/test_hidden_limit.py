@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from diskbook.analysis import diagnosis as of_runs, run as analysis_run
-from diskbook.analysis.run import Analysis
-from diskbook.throttling import diagnosis
-from diskbook.throttling.diagnosis import Diagnosis
+from diskbook.report.analysis import diagnosis as of_runs, run as analysis_run
+from diskbook.report.analysis.run import Analysis
+from diskbook.stats import diagnosis
+from diskbook.stats.diagnosis import Diagnosis
 from support import SCENARIOS, emulated, played
 from support.disturbance import load_sensitive
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from nbconvert import HTMLExporter
 
-from diskbook.base import paths
-from diskbook.selftest import many_runs
-from diskbook.site import write as write_site
+from checks import many_runs
+from diskbook.facts import paths
+from diskbook.report.site import write as write_site
 from support import browser as browsers, page_checks
 from support.browser import Browser
 

@@ -9,13 +9,13 @@ from itertools import groupby
 
 import pytest
 
-from diskbook.analysis.run import analyse
-from diskbook.bench import trials as bench_trials
 from diskbook.cloud import emulator as own_emulator
-from diskbook.runs import stages
-from diskbook.scenario import schedule
-from diskbook.store.run import Run
-from diskbook.tables.totals import measured_rows
+from diskbook.design import schedule
+from diskbook.design.totals import measured_rows
+from diskbook.measure.bench import trials as bench_trials
+from diskbook.measure.runs import stages
+from diskbook.report.analysis.run import analyse
+from diskbook.results.run import Run
 from support import SCENARIOS, emulated, played
 
 pytestmark = [pytest.mark.whole]

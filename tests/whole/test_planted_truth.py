@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from diskbook.scenario import schedule
+from diskbook.design import schedule
+from diskbook.results import tables as store_tables
+from diskbook.results.run import Run
+from diskbook.results.tables import Tables
 from diskbook.stats import ratios
 from diskbook.stats.compare import compare
 from diskbook.stats.ratios import Estimate
-from diskbook.store import tables as store_tables
-from diskbook.store.run import Run
-from diskbook.store.tables import Tables
 from support import SCENARIOS, emulated, played
 from support.disturbance import load_sensitive
 

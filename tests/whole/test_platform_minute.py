@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from diskbook.analysis import diagnosis
-from diskbook.analysis.run import Analysis, analyse
+from diskbook.report.analysis import diagnosis
+from diskbook.report.analysis.run import Analysis, analyse
 from support import SCENARIOS, emulated
 
 pytestmark = [pytest.mark.whole, pytest.mark.emulator]

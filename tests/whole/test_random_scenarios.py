@@ -18,15 +18,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from diskbook import load
-from diskbook.base import paths
-from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.cli import main
 from diskbook.cost import budget, text as cost_text
-from diskbook.emulator import lifecycle
-from diskbook.plan import sample_size
-from diskbook.runs import stages
-from diskbook.scenario import azure_rules as rules, schedule
-from diskbook.scenario.model import PRESETS
+from diskbook.design import azure_rules as rules, schedule
+from diskbook.design.model import PRESETS
+from diskbook.facts import paths
+from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.measure.plan import sample_size
+from diskbook.measure.runs import stages
+from diskbook_emulator import lifecycle
 from support import SCENARIOS, emulated
 
 pytestmark = pytest.mark.whole

@@ -1,7 +1,7 @@
 """Noise of real machines, planted large and played: the noise clock, what it moves, and what finds it.
 
 Levels are scaled up, since two cores add 20 to 90 microseconds of their own; the small ones are planted and
-found in simulation (tests/emulator/test_noise.py, tests/selftest/test_coverage_noise.py).
+found in simulation (tests/emulator/test_noise.py, tests/checks/test_coverage_noise.py).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from diskbook.analysis import run as analysis_run
-from diskbook.analysis.run import Analysis
+from diskbook.report.analysis import run as analysis_run
+from diskbook.report.analysis.run import Analysis
 from support import SCENARIOS, emulated, played
 from support.disturbance import load_sensitive
 from support.played import EARLY_MS

@@ -18,11 +18,11 @@ import pandas as pd
 import pytest
 
 from diskbook import load
-from diskbook.machines.device import Device
-from diskbook.runs import stages
-from diskbook.scenario.model import Workload
-from diskbook.store import tables
-from diskbook.store.run import Run
+from diskbook.design.model import Workload
+from diskbook.hosts.device import Device
+from diskbook.measure.runs import stages
+from diskbook.results import tables
+from diskbook.results.run import Run
 from diskbook.tools import fio
 from diskbook.tools.record import Measurement
 from support import SCENARIOS, fio_jobs

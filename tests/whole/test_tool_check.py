@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from diskbook import load
-from diskbook.analysis.run import Analysis, analyse
-from diskbook.emulator import lifecycle
-from diskbook.runs import stages
-from diskbook.show import facts as show_facts
-from diskbook.store import raw, tables as store_tables
-from diskbook.store.run import Run
+from diskbook.measure.runs import stages
+from diskbook.report.analysis.run import Analysis, analyse
+from diskbook.report.show import facts as show_facts
+from diskbook.results import raw, tables as store_tables
+from diskbook.results.run import Run
+from diskbook_emulator import lifecycle
 from support import SCENARIOS
 from support.emulated import leftovers
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from diskbook.azure import cluster_account, witness
 from diskbook.cloud import connect, emulator as own_emulator
-from diskbook.emulator import lifecycle
-from diskbook.machines.cluster.steps import StepFailed
-from diskbook.runs import stages
-from diskbook.store import tables
-from diskbook.store.run import Run
+from diskbook.cloud.azure import cluster_account, witness
+from diskbook.hosts.cluster.steps import StepFailed
+from diskbook.measure.runs import stages
+from diskbook.results import tables
+from diskbook.results.run import Run
+from diskbook_emulator import lifecycle
 from support.measuring import QUIET, begin, events, place
 from support.secrets import contents, spilt
 

@@ -16,14 +16,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from diskbook import cli
-from diskbook.bench import trials as bench_trials
-from diskbook.bench.rig import Rig
 from diskbook.cloud.connect import clients_of
-from diskbook.emulator import lifecycle
-from diskbook.runs import stages
+from diskbook.measure.bench import trials as bench_trials
+from diskbook.measure.bench.rig import Rig
+from diskbook.measure.runs import stages
 from diskbook.zone_affinity import verdict
 from diskbook.zone_affinity.probe import Probe
 from diskbook.zone_affinity.verdict import HOME, REMOTE, UNCLEAR, Lesson
+from diskbook_emulator import lifecycle
 from support import SCENARIOS, emulated
 from support.disturbance import load_sensitive
 

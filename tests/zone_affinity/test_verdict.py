@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from diskbook import cli
-from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.stats.zone_probe import probe
 from diskbook.tools import fio
 from diskbook.zone_affinity import baseline, probe as zone_affinity_probe, verdict as zone_affinity_verdict

@@ -7,9 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from diskbook.base import files
-from diskbook.base.errors import DiskbookError
-from diskbook.base.units import duration
 from diskbook.batch import notebook, place as places, price as prices, summary
 from diskbook.batch.engine import Engine
 from diskbook.batch.local import LocalEngine
@@ -21,7 +18,10 @@ from diskbook.batch.quota import Quotas
 from diskbook.batch.shelf import Shelf
 from diskbook.cost import budget
 from diskbook.cost.estimate import MARGIN
-from diskbook.store import run as runs
+from diskbook.facts import files
+from diskbook.facts.errors import DiskbookError
+from diskbook.facts.units import duration
+from diskbook.results import run as runs
 
 
 def folder_of(matrix: Matrix) -> Path:

@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from diskbook.base.errors import DiskbookError, UsageError
 from diskbook.batch.engine import EngineLostError
+from diskbook.facts.errors import DiskbookError, UsageError
 
 CONNECT_S = 10.0
 WORKERS_S = 60.0

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from diskbook.base.errors import UsageError
 from diskbook.batch import dask_worker, process
 from diskbook.batch.dask_cluster import CORES, HOST, WORKERS_S, Cluster, Worker
 from diskbook.batch.engine import Ending
 from diskbook.batch.item import Item
 from diskbook.batch.order import Order, new_start
 from diskbook.batch.process import LOST
-from diskbook.remote.lease import LEASE_S
+from diskbook.facts.errors import UsageError
+from diskbook.results.lease import LEASE_S
 
 LOOK_S = 1.0
 """How often the scheduler is asked for its workers."""

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import diskbook
-from diskbook.base import client
-from diskbook.base.errors import DiskbookError
 from diskbook.batch import process
-from diskbook.remote import address as addresses
-from diskbook.remote.objects import open_objects
+from diskbook.facts import client
+from diskbook.facts.errors import DiskbookError
+from diskbook.results import address as addresses
+from diskbook.results.objects import open_objects
 
 PURPOSE, PROOF = "batch", "worker of a batch"
 MOST_LOG = 100_000

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from diskbook.base.errors import DiskbookError
 from diskbook.batch.item import Item
+from diskbook.facts.errors import DiskbookError
 
 JOBS = 4
 """Runs at once on this machine, where the file of the batch names no number."""

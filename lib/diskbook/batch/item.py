@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from diskbook import load
-from diskbook.analysis import beside
-from diskbook.base import redact
-from diskbook.base.errors import UsageError
 from diskbook.cloud import connect
-from diskbook.emulator import fleet_limits
-from diskbook.emulator.profile import load_profile
-from diskbook.own_hosts import fit
-from diskbook.scenario.model import Scenario
+from diskbook.design.model import Scenario
+from diskbook.facts import redact
+from diskbook.facts.errors import UsageError
+from diskbook.hosts import fit
+from diskbook.report.analysis import beside
+from diskbook_emulator import fleet_limits
+from diskbook_emulator.profile import load_profile
 
 DEFAULT_PROFILE = "default"
 _DIGITS = 12  # of the hash in a name: that two of a million runs share it has a probability of 1 in 500

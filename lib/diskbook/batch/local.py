@@ -10,7 +10,7 @@ from diskbook.batch import process
 from diskbook.batch.engine import JOBS, Ending
 from diskbook.batch.item import Item
 from diskbook.batch.order import Order, new_start
-from diskbook.runs import stages
+from diskbook.measure.runs import stages
 
 
 class LocalTask:

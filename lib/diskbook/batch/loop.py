@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from diskbook.base.errors import DiskbookError
 from diskbook.batch import shelf as shelves
 from diskbook.batch.engine import Ending, Engine, EngineLostError, Task
 from diskbook.batch.item import Item
@@ -21,6 +20,7 @@ from diskbook.batch.reasons import Failure, Reasons
 from diskbook.batch.shelf import Here, Shelf
 from diskbook.batch.standing import Standing, State
 from diskbook.cost.estimate import MARGIN
+from diskbook.facts.errors import DiskbookError
 
 POLL_S = 0.1
 RESCAN_S = 1.0

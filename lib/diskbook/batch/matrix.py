@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from diskbook import load
-from diskbook.base import toml_file
-from diskbook.base.errors import UsageError, unknown
-from diskbook.base.validation import Wording, one_line, sentence
 from diskbook.batch import quota
 from diskbook.batch.item import Asked, Item, item_of
 from diskbook.batch.quota import Quotas
+from diskbook.facts import toml_file
+from diskbook.facts.errors import UsageError, unknown
+from diskbook.facts.validation import Wording, one_line, sentence
 
 KEYS = ("scenario", "preset", "cloud", "emulator_profile")
 """Keys of a matrix by name; all others are those of `--set`, which have a point in them."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from diskbook.base import paths
-from diskbook.base.errors import DiskbookError
-from diskbook.runs import notebook_process
+from diskbook.facts import paths
+from diskbook.facts.errors import DiskbookError
+from diskbook.measure.runs import notebook_process
 
 SOURCE = paths.NOTEBOOKS / "8-campaign.ipynb"
 LIMIT_S = 1800.0

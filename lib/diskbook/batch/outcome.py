@@ -11,15 +11,14 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.base.units import duration
 from diskbook.batch import summary
 from diskbook.batch.loop import FINISHED
-from diskbook.remote import address
-from diskbook.show import places
-from diskbook.show.html import Html, escaped, table
-from diskbook.store import run as runs
-from diskbook.tables.vocabulary import Provenance
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.facts.units import duration
+from diskbook.report.show import places
+from diskbook.report.show.html import Html, escaped, table
+from diskbook.results import address, run as runs
 
 PREFIX = "batch-"
 MOST_ROWS = 100

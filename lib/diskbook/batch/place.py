@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from diskbook.base.errors import UsageError
 from diskbook.batch import dask_cluster
 from diskbook.batch.dask_cluster import Cluster, Tls
 from diskbook.batch.dask_engine import DaskEngine
@@ -16,7 +15,8 @@ from diskbook.batch.engine import JOBS, Engine
 from diskbook.batch.local import LocalEngine
 from diskbook.batch.matrix import Matrix
 from diskbook.batch.shelf import Here, Shelf, Stored
-from diskbook.remote import address
+from diskbook.facts.errors import UsageError
+from diskbook.results import address
 
 LOCAL, DASK = "local", "dask"
 NO_TLS = Tls()

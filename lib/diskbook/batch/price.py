@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from diskbook.azure import expiry
-from diskbook.base.errors import UsageError
 from diskbook.batch.item import Item
 from diskbook.batch.standing import Standing, State
 from diskbook.cloud import connect
+from diskbook.cloud.azure import expiry
 from diskbook.cost import budget, estimate as cost_estimate, retail
 from diskbook.cost.estimate import MARGIN
-from diskbook.reference.prices import Meter, PriceList
-from diskbook.scenario import schedule
-from diskbook.scenario.model import Scenario
-from diskbook.throttling import expected
+from diskbook.design import schedule
+from diskbook.design.model import Scenario
+from diskbook.facts.errors import UsageError
+from diskbook.facts.prices import Meter, PriceList
+from diskbook.stats import expected
 
 AROUND_S = 40.0
 """Roughly what a run takes besides its machines' time: four notebooks, and on the emulator its set-up."""

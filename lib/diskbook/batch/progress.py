@@ -10,8 +10,8 @@ from typing import TextIO
 
 from tqdm import tqdm
 
-from diskbook.base.units import duration
 from diskbook.batch.loop import CUT, FAILED, FINISHED, RUNNING, SKIPPED, UNPAID, WAITING, Batch, Row
+from diskbook.facts.units import duration
 
 _COLUMNS = "{time:<8}  {event:<10} {running:>4} {waiting:>5} {done:>5} {failed:>6} {usd:>9} {left:>7}  {run}"
 _NAMES = ("time", "event", "running", "waiting", "done", "failed", "usd", "left", "run")

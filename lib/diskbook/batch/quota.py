@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from diskbook.azure.preflight import CORES
-from diskbook.base.errors import UsageError, unknown
 from diskbook.batch.item import Item
-from diskbook.reference import catalog
+from diskbook.cloud.azure.preflight import CORES
+from diskbook.facts import catalog
+from diskbook.facts.errors import UsageError, unknown
 
 
 class Quotas:

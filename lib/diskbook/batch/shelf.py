@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from diskbook.analysis import report as reports
-from diskbook.base.errors import DiskbookError
 from diskbook.batch import standing as standings
 from diskbook.batch.item import Item
 from diskbook.batch.standing import REPORT, Standing, State
-from diskbook.remote import fetch
-from diskbook.remote.address import Address
-from diskbook.store.run import Run
+from diskbook.facts.errors import DiskbookError
+from diskbook.report.analysis import report as reports
+from diskbook.results import fetch
+from diskbook.results.address import Address
+from diskbook.results.run import Run
 
 _AT_ONCE = 8
 _WANTED = {"manifest.json", "plan.json", "comparisons.csv", "headline.txt", REPORT}

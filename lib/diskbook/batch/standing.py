@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from diskbook.azure import expiry
-from diskbook.base.errors import DiskbookError
-from diskbook.base.units import epoch
 from diskbook.batch.item import Item, name_of_manifest
-from diskbook.own_hosts import stage as own_hosts
-from diskbook.runs import stages
-from diskbook.store import plan as plans, run as runs
-from diskbook.store.run import Run
-from diskbook.tables.vocabulary import Provenance
+from diskbook.cloud.azure import expiry
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts.errors import DiskbookError
+from diskbook.facts.units import epoch
+from diskbook.hosts import stage as own_hosts
+from diskbook.measure.runs import stages
+from diskbook.results import plan as plans, run as runs
+from diskbook.results.run import Run
 
 REPORT = "report.html"
 

@@ -11,16 +11,16 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from diskbook.analysis import report as reports
-from diskbook.base.files import write_atomic
-from diskbook.base.units import duration
-from diskbook.base.visible import visible
 from diskbook.batch import notebook, shelf as shelves
 from diskbook.batch.loop import CUT, FAILED, FINISHED, RUNNING, SKIPPED, UNPAID, WAITING, Batch, Row
 from diskbook.batch.matrix import Matrix
-from diskbook.show import html as show_html
-from diskbook.store.run import Run
-from diskbook.tables.vocabulary import Provenance
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts.files import write_atomic
+from diskbook.facts.units import duration
+from diskbook.facts.visible import visible
+from diskbook.report.analysis import report as reports
+from diskbook.report.show import html as show_html
+from diskbook.results.run import Run
 
 PAGE, DATA = "index.html", "summary.json"
 SCHEMA = 1

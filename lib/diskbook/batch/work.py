@@ -12,16 +12,15 @@ import sys
 import time
 from pathlib import Path
 
-from diskbook.base.errors import DiskbookError, Stopped
 from diskbook.batch import order as orders
 from diskbook.batch.order import Order
 from diskbook.batch.process import HELD, LOST
-from diskbook.remote import address as addresses
-from diskbook.remote.lease import HeldError, LeaseLostError
-from diskbook.remote.record import State
-from diskbook.runs import finished, pipeline, stages, stored
-from diskbook.store import run as runs, session
-from diskbook.store.run import Run
+from diskbook.facts.errors import DiskbookError, Stopped
+from diskbook.measure.runs import finished, pipeline, stages, stored
+from diskbook.results import address as addresses, run as runs, session
+from diskbook.results.lease import HeldError, LeaseLostError
+from diskbook.results.record import State
+from diskbook.results.run import Run
 
 PATIENCE_S = 900.0
 """How long an earlier process of the same run may take to tear down; on Azure that is minutes."""

@@ -12,10 +12,10 @@ import sys
 import click
 
 from diskbook import __version__
-from diskbook.base import paths
-from diskbook.base.errors import DiskbookError, Stopped
-from diskbook.base.visible import guard
 from diskbook.cli.groups import LazyGroup
+from diskbook.facts import paths
+from diskbook.facts.errors import DiskbookError, Stopped
+from diskbook.facts.visible import guard
 
 COMMANDS = {
     "batch": "diskbook.cli.batch:batch",

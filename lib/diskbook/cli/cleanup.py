@@ -15,17 +15,17 @@ from diskbook.cli.output import json_option, progress_apart, show_json
 @click.argument("name", metavar="RUN", shell_complete=complete.runs)
 def teardown(name: str) -> None:
     """Delete whatever RUN has left standing."""
-    from diskbook.base.errors import DiskbookError
-    from diskbook.own_hosts import stage as own_hosts
-    from diskbook.runs import stages, stored
-    from diskbook.store import session
+    from diskbook.facts.errors import DiskbookError
+    from diskbook.hosts import stage as own_hosts
+    from diskbook.measure.runs import stages, stored
+    from diskbook.results import session
 
     run, place = stored.working_copy(name)
     run.check_signed()
     with session.session(run), stored.kept(run, place):
         stages.teardown(run, click.echo)
     if (run.folder / "comparisons.csv").is_file():
-        from diskbook.runs import outcome
+        from diskbook.measure.runs import outcome
 
         outcome.join_catalogue(run)
     if left := own_hosts.standing_text(run.manifest):
@@ -65,8 +65,8 @@ def sweep(
     Ends with 0 when nothing is left to go, with 3 when something is (listed, or not deleted), with 1 or 2
     when a cloud could not be looked at or the command was wrong.
     """
-    from diskbook.base.errors import UsageError
-    from diskbook.runs import sweep as sweep_runs, sweep_text
+    from diskbook.facts.errors import UsageError
+    from diskbook.measure.runs import sweep as sweep_runs, sweep_text
 
     if with_foreign and (as_json or not (delete and group)):
         raise UsageError("--with-foreign asks before it deletes one group: add --delete --group, no --json")

@@ -6,11 +6,11 @@ import sys
 
 import click
 
-from diskbook.base.errors import UsageError
-from diskbook.base.units import parse_percent
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
 from diskbook.cli.output import show_json
+from diskbook.facts.errors import UsageError
+from diskbook.facts.units import parse_percent
 
 
 @click.command(
@@ -58,7 +58,7 @@ def compare(
         return
     if place is not None:
         raise UsageError("--runs goes with --scenario; a RUN elsewhere is named by its path or address")
-    from diskbook.comparing import compared, fail_over as limits, tables, text
+    from diskbook.report.comparing import compared, fail_over as limits, tables, text
 
     share = None if fail_over is None else parse_percent(fail_over, "--fail-over", most=1000.0)
     beside = compared.compare(runs)
@@ -76,7 +76,7 @@ def compare(
 
 def _over_runs(scenario: str, place: str | None, as_json: bool, as_markdown: bool, as_csv: bool) -> None:
     """Compare a scenario over all its runs."""
-    from diskbook.comparing import over_runs, over_runs_text
+    from diskbook.report.comparing import over_runs, over_runs_text
 
     over = over_runs.compare(scenario, place)
     if as_json:

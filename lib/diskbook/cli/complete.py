@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from diskbook.base import paths
+from diskbook.facts import paths
 
 Items = list[CompletionItem]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from diskbook.base.errors import UsageError
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
 from diskbook.cli.options import (
@@ -22,6 +21,7 @@ from diskbook.cli.options import (
     subscription,
 )
 from diskbook.cli.output import json_option
+from diskbook.facts.errors import UsageError
 
 
 @click.command(epilog=examples("diskbook doctor", "diskbook doctor local-disk --json"))
@@ -46,7 +46,7 @@ def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
     from datetime import date
 
     from diskbook import load
-    from diskbook.doctor import check, cloud as doctor_cloud, machine
+    from diskbook.measure.doctor import check, cloud as doctor_cloud, machine
 
     if cloud not in (None, "emulator", "azure"):
         raise UsageError(

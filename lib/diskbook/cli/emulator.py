@@ -34,7 +34,7 @@ def emulator() -> None:
 @click.option("--faults", type=click.Path(exists=True, dir_okay=False), help="JSON list of faults to inject.")
 def start(name: str, profile: str, seed: int, time_scale: float, faults: str | None) -> None:
     """Start an emulator called NAME; it runs until it is stopped."""
-    from diskbook.emulator import jump, lifecycle
+    from diskbook_emulator import jump, lifecycle
 
     planted = json.loads(Path(faults).read_text("utf-8")) if faults else None
     started = lifecycle.start(name, profile=profile, seed=seed, time_scale=time_scale, faults=planted or ())
@@ -47,11 +47,11 @@ def start(name: str, profile: str, seed: int, time_scale: float, faults: str | N
 @json_option
 def status(as_json: bool) -> None:
     """List the emulators of this user."""
-    from diskbook.emulator import lifecycle
+    from diskbook_emulator import lifecycle
 
     rows = lifecycle.status()
     if as_json:
-        from diskbook.show.documents import EmulatorRow, Emulators
+        from diskbook.report.show.documents import EmulatorRow, Emulators
 
         listed = [
             EmulatorRow(name=row.name, state=row.state, profile=row.profile, endpoint=row.endpoint or "")
@@ -70,7 +70,7 @@ def status(as_json: bool) -> None:
 @click.option("--keep-state", is_flag=True, help="Keep its folder, so that a later start goes on with it.")
 def stop(name: str, keep_state: bool) -> None:
     """Stop the emulator called NAME; nothing of it is left."""
-    from diskbook.emulator import lifecycle
+    from diskbook_emulator import lifecycle
 
     lifecycle.stop(name, keep_state=keep_state)
     click.echo(f"emulator {name} is stopped")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from diskbook.base.errors import unknown
+from diskbook.facts.errors import unknown
 
 
 class SuggestingGroup(click.Group):

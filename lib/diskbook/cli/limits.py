@@ -19,8 +19,8 @@ def limits(size: str, as_json: bool) -> None:
     """
     from dataclasses import asdict
 
-    from diskbook.reference import catalog, limits as reference
-    from diskbook.show import documents, limits as text
+    from diskbook.facts import catalog, limits as reference
+    from diskbook.report.show import documents, limits as text
 
     rows = reference.limits_of(catalog.vm_size(size))
     if as_json:

@@ -9,9 +9,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from diskbook.base import redact
-from diskbook.base.errors import UsageError
 from diskbook.cli import complete
+from diskbook.facts import redact
+from diskbook.facts.errors import UsageError
 
 
 def _usd(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -25,7 +25,7 @@ def _usd(ctx: click.Context, param: click.Parameter, value: float | None) -> flo
 def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     if value is None:
         return None
-    from diskbook.azure import expiry
+    from diskbook.cloud.azure import expiry
 
     return expiry.check_hours(value)
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from diskbook.base.wrap import terminal_width, wrapped
+from diskbook.facts.wrap import terminal_width, wrapped
 
 if TYPE_CHECKING:
-    from diskbook.show.documents import Document
+    from diskbook.report.show.documents import Document
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document (docs/json.md) in place of sentences."

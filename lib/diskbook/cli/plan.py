@@ -64,7 +64,7 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     subscription is asked.
     """
     from diskbook import load
-    from diskbook.plan import document as plan_document, own as own_plan, text as plan_text
+    from diskbook.measure.plan import document as plan_document, own as own_plan, text as plan_text
 
     target = plan_text.target_of(
         *(options[name] for name in ("half_width", "power", "effect", "between_runs"))
@@ -104,7 +104,7 @@ def _asked_of_a_run(settings: tuple[str, ...], options: dict[str, Any]) -> list[
 
 def _creation(chosen: Any, options: dict[str, Any]) -> Any:
     """What would be created, of the options of a run."""
-    from diskbook.plan import cost as plan_cost
+    from diskbook.measure.plan import cost as plan_cost
 
     return plan_cost.creation(
         chosen,

@@ -34,10 +34,10 @@ def post(name: str, file: Path | None, out: Path | None, names: tuple[str, ...],
     It has the answer, two figures, one table, the method in five lines, limits, and how to measure it again;
     what was emulated says so in its first lines.
     """
-    from diskbook.analysis import beside
-    from diskbook.analysis.run import analyse
-    from diskbook.post import write
-    from diskbook.store import run as runs
+    from diskbook.report.analysis import beside
+    from diskbook.report.analysis.run import analyse
+    from diskbook.report.post import write
+    from diskbook.results import run as runs
 
     run = runs.open_run(name)
     named = beside.check_file(run, file) if file else None

@@ -7,18 +7,18 @@ from typing import Any
 
 import click
 
-from diskbook.base.errors import UsageError, unknown
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
 from diskbook.cli.options import limit_names, limit_numbers
 from diskbook.cli.output import json_option, progress_apart, show, show_json
+from diskbook.facts.errors import UsageError, unknown
 
 
 @click.command(name="list", epilog=examples("diskbook list", "diskbook list --json"))
 @json_option
 def list_(as_json: bool) -> None:
     """List scenarios, emulator profiles, and runs with their date, answer and report."""
-    from diskbook.runs import overview
+    from diskbook.measure.runs import overview
 
     if as_json:
         show_json(overview.document())
@@ -115,13 +115,13 @@ def import_(
 @json_option
 def tables(name: str, as_json: bool) -> None:
     """Rebuild the tables of RUN from its raw results."""
-    from diskbook.store import run as runs, tables as store_tables
+    from diskbook.results import run as runs, tables as store_tables
 
     folder = runs.open_run(name)
     built = store_tables.build(folder)
     store_tables.write(built, folder.folder)
     if as_json:
-        from diskbook.show import documents
+        from diskbook.report.show import documents
 
         rows = {"n_trials": len(built.trials), "n_bins": len(built.bins), "n_series": len(built.series)}
         show_json(documents.Tables(run=folder.name, **rows))
@@ -159,7 +159,7 @@ def why(
     given = {name: value for name, value in limits.items() if value is not None}
     if given and by_protocol:
         raise UsageError("--protocol is about comparisons: leave the limits out, or import again with them")
-    from diskbook.analysis import diagnosis
+    from diskbook.report.analysis import diagnosis
 
     if by_protocol:
         if as_json:
@@ -225,10 +225,10 @@ def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...
 
     Beside <figure>.svg and <figure>@2x.png there are .caption.txt, .description.txt, .csv, .md and .html.
     """
-    from diskbook.analysis import beside, write
-    from diskbook.analysis.run import analyse
-    from diskbook.figures import Look
-    from diskbook.store import run as runs
+    from diskbook.report.analysis import beside, write
+    from diskbook.report.analysis.run import analyse
+    from diskbook.report.figures import Look
+    from diskbook.results import run as runs
 
     run = runs.open_run(name)
     asked = Look(look["width"], look["theme"], look["svg_text"])
@@ -244,14 +244,14 @@ def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...
 @json_option
 def report(name: str, file: str | None, as_json: bool) -> None:
     """Analyse RUN again, also one of a colleague, and write its report. Asks no cloud and no machine."""
-    from diskbook.runs import stage
-    from diskbook.store import run as runs
+    from diskbook.measure.runs import stage
+    from diskbook.results import run as runs
 
     run = runs.open_run(name)
     with progress_apart(as_json):
         with stage.analysing(run, file):  # what takes seconds to import comes while the notebook runs
-            from diskbook.analysis import report as reports
-            from diskbook.runs import outcome
+            from diskbook.measure.runs import outcome
+            from diskbook.report.analysis import report as reports
 
             reports.prepare()
         ended = outcome.of(run)
@@ -268,8 +268,8 @@ def record(name: str) -> None:
 
     The run must have been begun with --record, by you and here: only then are pseudonyms the same everywhere.
     """
-    from diskbook.runs import record as runs_record
-    from diskbook.store import run as runs
+    from diskbook.measure.runs import record as runs_record
+    from diskbook.results import run as runs
 
     click.echo(runs_record.pack(runs.open_run(name)).words)
 
@@ -279,7 +279,7 @@ def record(name: str) -> None:
 def sample(scenarios: tuple[str, ...]) -> None:
     """Make the sample runs of SCENARIOS (default: all), their figures and posts again, on the emulator."""
     from diskbook import load
-    from diskbook.runs import samples
+    from diskbook.measure.runs import samples
 
     for name in scenarios or load.sampled():
         if name not in load.sampled():

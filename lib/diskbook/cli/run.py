@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from diskbook.base.errors import UsageError
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
 from diskbook.cli.options import (
@@ -22,6 +21,7 @@ from diskbook.cli.options import (
     ssh_source,
     subscription,
 )
+from diskbook.facts.errors import UsageError
 
 _OF_CLOUDS = {
     "emulator": ("emulator_name", "emulator_profile", "emulator_seed", "time_scale"),
@@ -34,7 +34,7 @@ _OF_A_NEW_RUN = ("cloud", "preset", "name", *_OF_CLOUDS["emulator"], *_OF_CLOUDS
 def _minutes(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     if value is None:
         return None
-    from diskbook.runs import debug
+    from diskbook.measure.runs import debug
 
     return debug.check_minutes(value)
 
@@ -97,7 +97,7 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
     if resume and is_file and not overrides(options) and _is_finished(resume, scenario):
         return
     from diskbook import load
-    from diskbook.runs import pipeline, stored
+    from diskbook.measure.runs import pipeline, stored
 
     if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
@@ -128,8 +128,8 @@ def _refuse_unused(ctx: click.Context, resume: str | None, cloud: str) -> None:
 
 def _say_standing(folder: Any) -> None:
     """Say what of a run stands after it, and how it goes."""
-    from diskbook.azure import expiry
-    from diskbook.own_hosts import stage as own_hosts
+    from diskbook.cloud.azure import expiry
+    from diskbook.hosts import stage as own_hosts
 
     for standing, how in (
         (own_hosts.standing_text(folder.manifest), "removes that"),
@@ -141,7 +141,7 @@ def _say_standing(folder: Any) -> None:
 
 def _is_finished(name: str, file: str | None) -> bool:
     """Say so of a run that has come to its end, before what a run needs is imported."""
-    from diskbook.runs import finished
+    from diskbook.measure.runs import finished
 
     folder = finished.folder_of(name)
     when = finished.since(folder, file_named=file is not None)
@@ -154,11 +154,11 @@ def _note(
     folder: Any, options: dict[str, Any], azure: dict[str, str], *, resumed: bool, file: str | None
 ) -> None:
     """Say what is run, and keep in the manifest what later stages go by."""
-    from diskbook.analysis import needs
     from diskbook.cloud import connect
-    from diskbook.runs import debug, record, replan
-    from diskbook.show import run as show_run
-    from diskbook.tables.vocabulary import Provenance
+    from diskbook.design.vocabulary import Provenance
+    from diskbook.measure.runs import debug, record, replan
+    from diskbook.report.analysis import needs
+    from diskbook.report.show import run as show_run
 
     folder.check_signed()
     if resumed and (changed := overrides(options)):
@@ -178,8 +178,8 @@ def _note(
 
 
 def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any:
-    from diskbook.runs import stages
-    from diskbook.store import run as runs
+    from diskbook.measure.runs import stages
+    from diskbook.results import run as runs
 
     name = options["name"] or runs.new_name(scenario.rsplit("/", 1)[-1].removesuffix(".toml"))
     if runs.folder_of(name).exists():

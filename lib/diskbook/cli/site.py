@@ -22,7 +22,7 @@ def site(folder: Path | None, out: Path) -> None:
     It opens from disk by a double click on index.html, filters without a server, and asks nobody for
     anything. An earlier site in the same folder is replaced; any other folder is left alone.
     """
-    from diskbook.site import write
-    from diskbook.store import run as runs
+    from diskbook.report.site import write
+    from diskbook.results import run as runs
 
     click.echo(write.build(folder or runs.runs_root(), out).words)

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from diskbook.base.errors import UsageError
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
+from diskbook.facts.errors import UsageError
 
 
 @click.command(

@@ -13,15 +13,15 @@ from urllib.parse import urlsplit
 from azure.core import AzureClouds
 from azure.mgmt.core.tools import get_arm_endpoints
 
-from diskbook.azure import private, signin, ssh_source, subscription
-from diskbook.azure.clients import Clients, Cloud, StaticToken
-from diskbook.azure.recording import recorder_of
-from diskbook.base.errors import DiskbookError, UsageError, unknown
-from diskbook.emulator import lifecycle
-from diskbook.own_hosts import fit, hosts_file
-from diskbook.scenario.model import PUBLIC, Network, Scenario
-from diskbook.store.run import Run
-from diskbook.tables.vocabulary import Provenance
+from diskbook.cloud.azure import private, signin, ssh_source, subscription
+from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
+from diskbook.cloud.azure.recording import recorder_of
+from diskbook.design.model import PUBLIC, Network, Scenario
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts.errors import DiskbookError, UsageError, unknown
+from diskbook.hosts import fit, hosts_file
+from diskbook.results.run import Run
+from diskbook_emulator import lifecycle
 
 KINDS = ("emulator", "azure", "inventory")
 # For clouds that the SDK does not know by name, such as Azure Stack Hub: where Azure Resource Manager is, and

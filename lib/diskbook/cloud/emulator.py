@@ -9,12 +9,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from diskbook.base.errors import DiskbookError
-from diskbook.base.units import epoch
 from diskbook.cloud import connect
-from diskbook.emulator import lifecycle, truth
-from diskbook.scenario.schedule import Block
-from diskbook.store.run import Run
+from diskbook.design.schedule import Block
+from diskbook.facts.errors import DiskbookError
+from diskbook.facts.units import epoch
+from diskbook.results.run import Run
+from diskbook_emulator import lifecycle, truth
 
 
 def start(run: Run, *, owner: bool) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from diskbook.cost import durations
-from diskbook.scenario import loss_rules
-from diskbook.scenario.model import Scenario
+from diskbook.design import loss_rules
+from diskbook.design.model import Scenario
 
 
 @dataclass(frozen=True)

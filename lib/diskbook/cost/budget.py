@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from diskbook.azure import preflight
-from diskbook.azure.clients import Clients, Cloud
-from diskbook.azure.expiry import lifetime
-from diskbook.base.errors import DiskbookError, UsageError
+from diskbook.cloud.azure import preflight
+from diskbook.cloud.azure.clients import Clients, Cloud
+from diskbook.cloud.azure.expiry import lifetime
 from diskbook.cost import estimate as cost_estimate, retail
 from diskbook.cost.estimate import MARGIN, Estimate, Line
-from diskbook.scenario.model import Scenario
-from diskbook.store.run import Run, now_utc
-from diskbook.tables.vocabulary import Provenance
+from diskbook.design.model import Scenario
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.results.run import Run, now_utc
 
 DEFAULT_LIMIT_USD = 50.0
 """On Azure, where nobody named a limit. A run of some machines for some hours costs less."""

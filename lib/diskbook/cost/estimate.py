@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from diskbook.cost import durations
-from diskbook.reference import catalog, disk_options
-from diskbook.reference.prices import HOURS_A_MONTH, Meter, Price, PriceList
-from diskbook.scenario import schedule, volume_rules
-from diskbook.scenario.model import Arm, Disk, Scenario, Workload
-from diskbook.throttling import expected, volume_bound, volume_setups
+from diskbook.design import schedule, volume_rules
+from diskbook.design.model import Arm, Disk, Scenario, Workload
+from diskbook.facts import catalog, disk_options
+from diskbook.facts.prices import HOURS_A_MONTH, Meter, Price, PriceList
+from diskbook.stats import expected, volume_bound, volume_setups
 
 MARGIN = 1.5
 """What a limit is held against: the expected cost times this.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from diskbook.base.errors import DiskbookError
 from diskbook.cost import estimate as cost_estimate
-from diskbook.reference import prices
-from diskbook.scenario.model import Scenario
-from diskbook.tables.vocabulary import Provenance
+from diskbook.design.model import Scenario
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts import prices
+from diskbook.facts.errors import DiskbookError
 
 PRICED = (Provenance.AZURE, Provenance.EMULATED)
 """Provenances whose machines and disks have a price of Azure."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from diskbook.azure import policy
-from diskbook.azure.polling import poll_interval_s
+from diskbook.cloud.azure import policy
+from diskbook.cloud.azure.polling import poll_interval_s
 from diskbook.cost import attach_calls, durations
-from diskbook.reference.delays import DELAYS_S
-from diskbook.scenario import volume_rules
-from diskbook.scenario.model import Scenario
+from diskbook.design import volume_rules
+from diskbook.design.model import Scenario
+from diskbook.facts.delays import DELAYS_S
 
 NAMED_S = 50.0
 """Time between polls that Azure names in its first answer about a new machine."""

@@ -1,6 +1,6 @@
 """Azure's Retail Prices API: public list prices, without account or token.
 
-The table of `diskbook.reference.prices` stands in for what the API does not answer.
+The table of `diskbook.facts.prices` stands in for what the API does not answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from azure.core.exceptions import AzureError, ServiceRequestError, ServiceRespon
 from azure.core.pipeline.policies import RetryPolicy
 from azure.core.rest import HttpRequest
 
-from diskbook.reference.prices import (
+from diskbook.facts.prices import (
     UNITS,
     Meter,
     Price,

@@ -6,16 +6,16 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from diskbook.azure.offers import Quota
-from diskbook.base.units import MB, duration
+from diskbook.cloud.azure.offers import Quota
 from diskbook.cost.durations import overwrite_s, settling_s
 from diskbook.cost.estimate import MARGIN, Estimate, Line, of_disks
-from diskbook.reference import catalog, disk_options
-from diskbook.reference.catalog import DiskLimits
-from diskbook.reference.disk_options import OPTIONS
-from diskbook.scenario import network_rules, schedule, volume_rules, volume_words
-from diskbook.scenario.model import Arm, Disk, Machine, Network, Scenario
-from diskbook.throttling import expected, volume_bound, volume_setups
+from diskbook.design import network_rules, schedule, volume_rules, volume_words
+from diskbook.design.model import Arm, Disk, Machine, Network, Scenario
+from diskbook.facts import catalog, disk_options
+from diskbook.facts.catalog import DiskLimits
+from diskbook.facts.disk_options import OPTIONS
+from diskbook.facts.units import MB, duration
+from diskbook.stats import expected, volume_bound, volume_setups
 
 WIDTH = 38
 """Columns of what is paid for: with the numbers after it a row has 80."""

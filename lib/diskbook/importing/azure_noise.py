@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.base.digits import csv_text
-from diskbook.base.errors import DiskbookError, UsageError, unknown
-from diskbook.base.units import percent
-from diskbook.base.visible import visible
+from diskbook.facts import noise
+from diskbook.facts.digits import csv_text
+from diskbook.facts.errors import DiskbookError, UsageError, unknown
+from diskbook.facts.noise import Component, Share
+from diskbook.facts.units import percent
+from diskbook.facts.visible import visible
 from diskbook.importing import azure_noise_files as files
 from diskbook.importing.azure_noise_files import Cell, Dataset, Overlaps
-from diskbook.reference import noise
-from diskbook.reference.noise import Component, Share
+from diskbook.results import run as runs
 from diskbook.stats import noise as stats_noise
 from diskbook.stats.noise import Spread
-from diskbook.store import run as runs
 
 NAME = "azure-vm-noise-2024"
 PROVENANCE = "azure, imported"
@@ -280,7 +280,7 @@ def _numbers(row: Component | Share) -> tuple[float, float, float]:
 
 
 def write(made: Recomputed, differences: pd.DataFrame, folder: Path) -> None:
-    """Write both tables, as `diskbook.reference.noise` reads them, and where they differ.
+    """Write both tables, as `diskbook.facts.noise` reads them, and where they differ.
 
     Raises
     ------

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.base.visible import visible
+from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.facts.visible import visible
 
 COLUMNS = ["value", "runtime", "starttime", "VM_id"]
 RATE, LATENCY = "IOPS", "msec"

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from diskbook.base import unpack
-from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.base.visible import visible
+from diskbook.facts import unpack
+from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.facts.visible import visible
 from diskbook.importing.layout import middles, natural
 from diskbook.tools import formats
 from diskbook.tools.fio import logs_of_a_job as job_logs

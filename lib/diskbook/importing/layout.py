@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from diskbook.base.errors import UsageError, unknown
+from diskbook.facts.errors import UsageError, unknown
 
 FIELDS = ("arm", "replicate", "block", "session", "load", "_")
 _JOINED = ("arm", "session")  # of several parts

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from diskbook.base.units import GIB, KIB, MIB
+from diskbook.facts.units import GIB, KIB, MIB
 from diskbook.tools import remarks
 from diskbook.tools.record import Direction, Load, Measurement
 

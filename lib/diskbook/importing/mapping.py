@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from diskbook.base.errors import DiskbookError
+from diskbook.design.model import Arm, Disk, Scenario, Workload
+from diskbook.facts import catalog, disk_options
+from diskbook.facts.errors import DiskbookError
 from diskbook.importing import layout
 from diskbook.importing.pairing import Entry
 from diskbook.importing.scenario import NO_LIMITS, UNKNOWN, of_disk, of_vm
-from diskbook.reference import catalog, disk_options
-from diskbook.scenario.model import Arm, Disk, Scenario, Workload
 
 _STATES: Mapping[str, str] = {
     "region": "filled",

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from diskbook.base.errors import DiskbookError
-from diskbook.base.units import NS_PER_US, utc_text
-from diskbook.base.visible import visible
+from diskbook.facts.errors import DiskbookError
+from diskbook.facts.units import NS_PER_US, utc_text
+from diskbook.facts.visible import visible
 from diskbook.importing import files as import_files, fleets, loads
 from diskbook.importing.files import Sorted, Source
 from diskbook.importing.layout import Meaning
-from diskbook.store.raw_imported import with_logs
+from diskbook.results.raw_imported import with_logs
 from diskbook.tools import fio, registry, vmfleet
 from diskbook.tools.fio import log_unit, logs_of_a_job as job_logs
 from diskbook.tools.fio.logs_of_a_job import LogFile

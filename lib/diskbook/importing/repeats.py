@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from diskbook.base.units import utc_text
+from diskbook.facts.units import utc_text
 from diskbook.importing import layout
 from diskbook.importing.pairing import Entry
 from diskbook.stats import repeats

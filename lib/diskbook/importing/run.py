@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from diskbook import load
-from diskbook.analysis.named_limits import Named
-from diskbook.base.errors import DiskbookError, UsageError, unknown
-from diskbook.base.visible import is_visible, visible
+from diskbook.design.model import Scenario
+from diskbook.facts.errors import DiskbookError, UsageError, unknown
+from diskbook.facts.visible import is_visible, visible
 from diskbook.importing import arms, files as import_files, layout, mapping, pairing, repeats, scenario, write
 from diskbook.importing.files import Sorted
 from diskbook.importing.pairing import Entry
 from diskbook.importing.scenario import Settings
-from diskbook.scenario.model import Scenario
-from diskbook.store import run as runs, tables
-from diskbook.store.run import Run
+from diskbook.report.analysis.named_limits import Named
+from diskbook.results import run as runs, tables
+from diskbook.results.run import Run
 
 
 @dataclass(frozen=True)

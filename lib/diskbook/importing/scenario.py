@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, Protocol
 
-from diskbook.analysis import named_limits
-from diskbook.analysis.named_limits import Named
-from diskbook.base import paths
-from diskbook.base.errors import UsageError, unknown
-from diskbook.base.visible import visible
+from diskbook.design.model import IMPORTED
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts import catalog, paths
+from diskbook.facts.errors import UsageError, unknown
+from diskbook.facts.visible import visible
 from diskbook.importing import loads, names as import_names
 from diskbook.importing.layout import Meaning
-from diskbook.reference import catalog
-from diskbook.scenario.model import IMPORTED
-from diskbook.store import run as runs
-from diskbook.tables.vocabulary import Provenance
+from diskbook.report.analysis import named_limits
+from diskbook.report.analysis.named_limits import Named
+from diskbook.results import run as runs
 from diskbook.tools import registry
 from diskbook.tools.record import CACHED, Measurement
 

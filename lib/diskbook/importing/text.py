@@ -14,21 +14,21 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import figures
-from diskbook.analysis import beside, protocol, report as reports
-from diskbook.analysis.run import Analysis
-from diskbook.base import paths
-from diskbook.base.digits import csv_text
-from diskbook.base.errors import DiskbookError
-from diskbook.figures.export import export
-from diskbook.figures.style import Picture
+from diskbook.design import schema
+from diskbook.design.vocabulary import Verdict
+from diskbook.facts import paths
+from diskbook.facts.digits import csv_text
+from diskbook.facts.errors import DiskbookError
 from diskbook.importing import names, preview, run as importer
 from diskbook.importing.scenario import Settings
-from diskbook.show import conformance, documents, doubt_words, html, sentences, tables
-from diskbook.store import run as runs, tables as store_tables
-from diskbook.store.run import Run
-from diskbook.tables import schema
-from diskbook.tables.vocabulary import Verdict
+from diskbook.report import figures
+from diskbook.report.analysis import beside, protocol, report as reports
+from diskbook.report.analysis.run import Analysis
+from diskbook.report.figures.export import export
+from diskbook.report.figures.style import Picture
+from diskbook.report.show import conformance, documents, doubt_words, html, sentences, tables
+from diskbook.results import run as runs, tables as store_tables
+from diskbook.results.run import Run
 
 _MOST_LINES = 40
 _MOST_VERDICTS = 5
@@ -115,7 +115,7 @@ def report(run: Run) -> Path:
     command = [
         sys.executable,
         "-m",
-        "diskbook.runs.execute_notebook",
+        "diskbook.measure.runs.execute_notebook",
         str(paths.NOTEBOOKS / name),
         str(executed.resolve()),
     ]

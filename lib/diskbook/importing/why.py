@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from diskbook.analysis import diagnosis
-from diskbook.analysis.diagnosis import Diagnosed
-from diskbook.analysis.named_limits import Named
-from diskbook.base.errors import UsageError
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts.errors import UsageError
 from diskbook.importing import scenario
 from diskbook.importing.scenario import Settings
-from diskbook.store.run import open_run
-from diskbook.tables.vocabulary import Provenance
+from diskbook.report.analysis import diagnosis
+from diskbook.report.analysis.diagnosis import Diagnosed
+from diskbook.report.analysis.named_limits import Named
+from diskbook.results.run import open_run
 
 
 def of_run(name: str, arm: str | None, workload: str | None, options: Mapping[str, Any]) -> Diagnosed:

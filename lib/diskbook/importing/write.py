@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from diskbook.base.files import replacing
+from diskbook.facts.files import replacing
 from diskbook.importing import (
     files as import_files,
     loads,
@@ -17,7 +17,7 @@ from diskbook.importing import (
 )
 from diskbook.importing.files import Source
 from diskbook.importing.pairing import Entry
-from diskbook.store.run import Run
+from diskbook.results.run import Run
 from diskbook.tools import registry
 
 _FAST = 1  # of gzip: a large log is packed ten times as fast, and little larger

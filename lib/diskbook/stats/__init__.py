@@ -1,1 +1,1 @@
-"""Ratios of trials with their intervals, gates and verdicts. Pure."""
+"""Ratios with their intervals, gates and verdicts, and which limit holds a cell. Pure."""

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from diskbook.design import held_rate
+from diskbook.design.grid import Key
+from diskbook.design.schema import EARLY
+from diskbook.design.totals import measured_rows
 from diskbook.stats import intervals
 from diskbook.stats.intervals import Interval
-from diskbook.tables import held_rate
-from diskbook.tables.grid import Key
-from diskbook.tables.schema import EARLY
-from diskbook.tables.totals import measured_rows
 
 LEVEL = 0.90
 """Level of the intervals: two one-sided tests at 5 % each."""

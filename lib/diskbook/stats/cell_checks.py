@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from diskbook.design import held_rate
+from diskbook.design.series import Samples, falls, samples
+from diskbook.design.totals import little_error, little_ok, paced, trial_keys, trial_totals
+from diskbook.stats import limits
+from diskbook.stats.limits import cell_codes
 from diskbook.stats.stationarity import rate_changed
-from diskbook.tables import held_rate
-from diskbook.tables.series import Samples, falls, samples
-from diskbook.tables.totals import little_error, little_ok, paced, trial_keys, trial_totals
-from diskbook.throttling import limits
-from diskbook.throttling.limits import cell_codes
 
 KEYS = ["arm", "workload"]
 SETS = {

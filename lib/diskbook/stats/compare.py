@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from diskbook.base import quantities
+from diskbook.design.schema import COMPARISONS, GATES, STRATA
+from diskbook.design.vocabulary import GateStatus, Scope, Verdict
+from diskbook.facts import quantities
 from diskbook.stats import ratios, verdicts
 from diskbook.stats.gates import Gate, attachment
 from diskbook.stats.gates.data import DATA, MEMORY
@@ -22,10 +24,8 @@ from diskbook.stats.gates.state import Conditioning
 from diskbook.stats.gates.tool import TOOL
 from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.plausibility import Asked, Doubt, one_rate
+from diskbook.stats.saturation import LIMIT_LIKE
 from diskbook.stats.view import Exempt, Named, Pair, View, by_stratum
-from diskbook.tables.schema import COMPARISONS, GATES, STRATA
-from diskbook.tables.vocabulary import GateStatus, Scope, Verdict
-from diskbook.throttling.saturation import LIMIT_LIKE
 
 __all__ = ["Compared", "Named", "compare"]
 

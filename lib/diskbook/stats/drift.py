@@ -11,11 +11,11 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
+from diskbook.design.grid import grid, mean_over_repeats
+from diskbook.design.totals import measured_rows
+from diskbook.design.vocabulary import GateStatus
 from diskbook.stats.intervals import LEVEL, Interval, p_difference, student
 from diskbook.stats.verdicts import benjamini_hochberg
-from diskbook.tables.grid import grid, mean_over_repeats
-from diskbook.tables.totals import measured_rows
-from diskbook.tables.vocabulary import GateStatus
 
 COMMON = "all arms"
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.tables.totals import trial_keys
+from diskbook.design.totals import trial_keys
 from diskbook.tools.vmfleet import window
 
 FAIR_CV = 0.05

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from diskbook.tables.vocabulary import Scope
+from diskbook.design.vocabulary import Scope
 
 LEVEL = 0.95
 IDENTICAL = 1e-12

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from diskbook.base.units import MS_PER_S
+from diskbook.design.vocabulary import Label, Scope
+from diskbook.facts.units import MS_PER_S
 from diskbook.stats.intervals import LEVEL, Interval, over_replicates, within_replicates
-from diskbook.tables.vocabulary import Label, Scope
 
 HALF = 0.5
 """Share of the cap under which a cell shows the latency of I/Os that do not wait."""
@@ -29,12 +29,12 @@ SHARP_LIMITS = (
     "Knees hold for limits that cut off sharply, as caps do. Where the disk itself is the limit, and its "
     "rate bends over many depths, they are up to 5 % too deep."
 )
-"""I/Os wait a little before such a bend, even under half of the cap (`selftest.coverage_knee`)."""
+"""I/Os wait a little before such a bend, even under half of the cap (`checks.coverage_knee`)."""
 UNEVEN = 0.02
 """How much less than its disks together a pool gives at the depths of a sweep, at most (share of the cap).
 
 Chance loads the disks of a pool unevenly, and those with less to do stand still. A simulation shows 1.0 to
-1.9 % for two to four disks and one to three copies (`selftest.coverage_knee`); more I/Os in flight give it
+1.9 % for two to four disks and one to three copies (`checks.coverage_knee`); more I/Os in flight give it
 back only slowly, so no curve shows its size.
 """
 POOLED = (

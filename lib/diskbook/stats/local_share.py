@@ -14,10 +14,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from diskbook.stats import knee
-from diskbook.throttling import wire as wire_counts
-from diskbook.throttling.volume_bound import IOS_A_WRITE
-from diskbook.throttling.wire import HEADERS, PLACE, Holder
+from diskbook.stats import knee, wire as wire_counts
+from diskbook.stats.volume_bound import IOS_A_WRITE
+from diskbook.stats.wire import HEADERS, PLACE, Holder
 
 NO_COUNTERS = "no counters of the nodes' networks were kept"
 NO_WRITES = "no writes of this size to hold the counts against"

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from diskbook.design.grid import mean_over_repeats
 from diskbook.stats.outliers import median
-from diskbook.tables.grid import mean_over_repeats
 
 SMALL = 0.2
 """Shift, as a share of the interval's half-width, up to which coverage stays (`make coverage`)."""

@@ -19,10 +19,10 @@ from typing import Any
 import pandas as pd
 from scipy import special
 
+from diskbook.design.schema import COMPARISONS
+from diskbook.design.vocabulary import Scope
 from diskbook.stats.intervals import LEVEL, freedom, quantile
 from diskbook.stats.power import ASSURANCE
-from diskbook.tables.schema import COMPARISONS
-from diskbook.tables.vocabulary import Scope
 
 MORE = (1, 5, 15)
 """Replicates, or blocks, more that a reader is told about."""

@@ -13,16 +13,16 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from diskbook.design import held_rate
+from diskbook.design.enough import needed
+from diskbook.design.grid import Key
+from diskbook.design.totals import measured_rows
 from diskbook.stats import ratios
 from diskbook.stats.gates.generator import Cells, generator_gate, offered
 from diskbook.stats.intervals import LEVEL
 from diskbook.stats.percentiles import TRIAL_COLUMNS, is_apart, logs, merge, percentile
 from diskbook.stats.ratios import Estimate
 from diskbook.stats.view import Named
-from diskbook.tables import held_rate
-from diskbook.tables.enough import needed
-from diskbook.tables.grid import Key
-from diskbook.tables.totals import measured_rows
 
 COLUMNS = [
     "arm",

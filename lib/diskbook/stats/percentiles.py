@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.base.units import NS_PER_MS
+from diskbook.design import held_rate
+from diskbook.design.enough import needed
+from diskbook.design.grid import Key, grid, mean_over_repeats
+from diskbook.design.totals import ONE_BY_ONE, measured_rows, several_runs, trial_codes, trial_keys
+from diskbook.facts.units import NS_PER_MS
 from diskbook.stats import ratios
 from diskbook.stats.intervals import LEVEL
-from diskbook.tables import held_rate
-from diskbook.tables.enough import needed
-from diskbook.tables.grid import Key, grid, mean_over_repeats
-from diskbook.tables.totals import ONE_BY_ONE, measured_rows, several_runs, trial_codes, trial_keys
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
 TRIAL_COLUMNS = {0.5: "lat_p50_ms", 0.99: "lat_p99_ms", 0.999: "lat_p999_ms"}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.tables.totals import CELL, measured_rows, trial_keys, trial_totals
+from diskbook.design.totals import CELL, measured_rows, trial_keys, trial_totals
 
 FEW_IN_FLIGHT, MANY_IN_FLIGHT = 0.5, 1.3
 """Share of the outstanding I/Os that may be in flight by Little's law: below, the queue was idle, or latency

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pandas as pd
 from scipy import special
 
-from diskbook.base.nan_equal import NanEqual
+from diskbook.facts.nan_equal import NanEqual
 from diskbook.stats.intervals import LEVEL, quantile
 from diskbook.stats.ratio_of_ratios import LEAST_REPLICATES
 

@@ -14,7 +14,9 @@ from enum import StrEnum
 
 import pandas as pd
 
-from diskbook.base.errors import DiskbookError
+from diskbook.design import schema
+from diskbook.design.vocabulary import GateStatus, Provenance
+from diskbook.facts.errors import DiskbookError
 from diskbook.stats.compare import FEW_REPLICATES
 from diskbook.stats.gates import data, design, limits, plan, tool
 from diskbook.stats.gates.attachment import ATTACHMENT
@@ -22,8 +24,6 @@ from diskbook.stats.gates.generator import GENERATOR
 from diskbook.stats.gates.guest import GUEST
 from diskbook.stats.gates.plausible import PLAUSIBLE
 from diskbook.stats.gates.state import STATE
-from diskbook.tables import schema
-from diskbook.tables.vocabulary import GateStatus, Provenance
 
 VERSION = 1
 KEYS = ("arm", "base_arm", "workload", "metric")

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from diskbook.base.nan_equal import NanEqual
+from diskbook.design.grid import grid, mean_over_repeats
+from diskbook.design.totals import measured_rows
+from diskbook.design.vocabulary import Scope
+from diskbook.facts.nan_equal import NanEqual
 from diskbook.stats import intervals
 from diskbook.stats.intervals import LEVEL, Interval
-from diskbook.tables.grid import grid, mean_over_repeats
-from diskbook.tables.totals import measured_rows
-from diskbook.tables.vocabulary import Scope
 
 ONE_REPLICATE = "one replicate says nothing about other disks of the kind; measure 2 or more, better 5"
 _NOTHING = Interval(*[np.asarray(math.nan)] * 5)

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from diskbook.tables.series import Samples, samples
+from diskbook.design.series import Samples, samples
 
 CHANGE, FAR = 0.05, 0.08
 """Least change between halves that is told, of a trial or of a cell's mean; and one that counts alone."""

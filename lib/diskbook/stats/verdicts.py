@@ -11,8 +11,8 @@ import math
 import numpy as np
 import pandas as pd
 
+from diskbook.design.vocabulary import Verdict
 from diskbook.stats.ratios import Estimate
-from diskbook.tables.vocabulary import Verdict
 
 ALPHA = 0.05
 

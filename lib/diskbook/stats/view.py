@@ -8,6 +8,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pandas as pd
 
+from diskbook.design import held_rate
+from diskbook.design.grid import Grid, grid, mean_over_repeats
+from diskbook.design.series import samples
+from diskbook.design.totals import measured_rows, several_runs, trial_totals
+from diskbook.design.vocabulary import GateStatus
 from diskbook.stats import (
     at_depth,
     attach_effect,
@@ -15,6 +20,7 @@ from diskbook.stats import (
     drift,
     guests,
     intervals,
+    limits,
     losses,
     outliers,
     plausibility,
@@ -39,12 +45,6 @@ from diskbook.stats.gates.plausible import plausible_gate
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.strata import Strata
-from diskbook.tables import held_rate
-from diskbook.tables.grid import Grid, grid, mean_over_repeats
-from diskbook.tables.series import samples
-from diskbook.tables.totals import measured_rows, several_runs, trial_totals
-from diskbook.tables.vocabulary import GateStatus
-from diskbook.throttling import limits
 
 DIRECTIONS = ("commit", "read", "write")
 LATENCY = "lat_mean_ms"
@@ -55,7 +55,7 @@ LoadPair = tuple["Named | Load", str]
 
 
 class Named(Protocol):
-    """A comparison named by the scenario before the run (`diskbook.scenario.model.Comparison`)."""
+    """A comparison named by the scenario before the run (`diskbook.design.model.Comparison`)."""
 
     arm: str
     base_arm: str

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from diskbook.design.totals import measured_rows
 from diskbook.stats import intervals
-from diskbook.tables.totals import measured_rows
 
 COLUMNS = [
     "replicate",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from diskbook.base.units import KIB, MIB
+from diskbook.facts.units import KIB, MIB
 
 FILL_BLOCK_BYTES = MIB
 """Block size that every tool fills a disk with."""

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from diskbook.base.units import MIB, US_PER_MS, utc_text
+from diskbook.facts.units import MIB, US_PER_MS, utc_text
 from diskbook.tools.fio import options as fio_options
 from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number
 

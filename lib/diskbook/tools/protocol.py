@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from diskbook.scenario.model import ToolName, Workload
+from diskbook.design.model import ToolName, Workload
 from diskbook.tools.job import Job, Target
 from diskbook.tools.record import Measurement
 

@@ -14,10 +14,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from diskbook.base.errors import DiskbookError
-from diskbook.base.nan_equal import NanEqual
-from diskbook.base.visible import visible
-from diskbook.scenario.model import ToolName
+from diskbook.design.model import ToolName
+from diskbook.facts.errors import DiskbookError
+from diskbook.facts.nan_equal import NanEqual
+from diskbook.facts.visible import visible
 
 Floats = npt.NDArray[np.float64]
 SHORTEST = 0.9

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from diskbook.base.errors import UsageError
-from diskbook.scenario.diskspd_line.arguments import parse
-from diskbook.scenario.diskspd_line.workload import check_runnable
-from diskbook.scenario.model import Scenario
+from diskbook.design.diskspd_line.arguments import parse
+from diskbook.design.diskspd_line.workload import check_runnable
+from diskbook.design.model import Scenario
+from diskbook.facts.errors import UsageError
 from diskbook.tools import diskspd, fio, vmfleet
 from diskbook.tools.protocol import Tool
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.base import files
-from diskbook.base.errors import DiskbookError, UsageError, unknown
-from diskbook.base.files import write_atomic
+from diskbook.facts import files
+from diskbook.facts.errors import DiskbookError, UsageError, unknown
+from diskbook.facts.files import write_atomic
+from diskbook.results import tables
+from diskbook.results.run import now_utc, open_run
 from diskbook.stats.zone_probe import FARTHER, NEAREST, compare, probe as probe_run
-from diskbook.store import tables
-from diskbook.store.run import now_utc, open_run
 from diskbook.zone_affinity.probe import Probe
 
 SCHEMA = "diskbook zones 1"

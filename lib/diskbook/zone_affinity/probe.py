@@ -11,8 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.scenario.model import Workload
+from diskbook.design.model import Workload
+from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.tools import fio
 
 READS = 5

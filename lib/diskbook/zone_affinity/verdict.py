@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.base import quantities
-from diskbook.base.digits import rounded
-from diskbook.base.errors import DiskbookError, UsageError
-from diskbook.base.files import write_atomic
+from diskbook.facts import quantities
+from diskbook.facts.digits import rounded
+from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.facts.files import write_atomic
+from diskbook.results.run import now_utc
 from diskbook.stats import intervals
 from diskbook.stats.zone_probe import FARTHER, NEAREST
-from diskbook.store.run import now_utc
 from diskbook.zone_affinity import baseline as zone_affinity_baseline
 from diskbook.zone_affinity.baseline import Baseline
 from diskbook.zone_affinity.probe import Probe, measure

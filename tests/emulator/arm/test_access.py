@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.emulator.arm import access
+from diskbook_emulator.arm import access
 from support.arm_plane import SUBSCRIPTION, World
 
 SUB = f"/subscriptions/{SUBSCRIPTION}"

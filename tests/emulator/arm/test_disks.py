@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from azure.mgmt.compute.models import CreationData, Disk, DiskSku
 
-from diskbook.emulator.arm.disk_spec import fill
-from diskbook.emulator.arm.state import Resource
+from diskbook_emulator.arm.disk_spec import fill
+from diskbook_emulator.arm.state import Resource
 from support.arm_plane import LOCATION, SUBSCRIPTION, World, refused
 
 

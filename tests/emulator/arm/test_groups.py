@@ -11,7 +11,7 @@ from azure.core.rest import HttpRequest
 from azure.mgmt.resource.resources import ResourceManagementClient
 from cryptography import x509
 
-from diskbook.reference import catalog
+from diskbook.facts import catalog
 from support.arm_plane import HOST, LOCATION, SUBSCRIPTION, TOKEN, World, refused, world
 
 API, DISKS_API = "api-version=2025-04-01", "api-version=2026-03-02"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from azure.core.exceptions import HttpResponseError, ServiceRequestError, ServiceResponseError
 
-from diskbook.base.errors import UsageError
-from diskbook.emulator.arm import Settings, create_app
+from diskbook.facts.errors import UsageError
+from diskbook_emulator.arm import Settings, create_app
 from support.arm_plane import LOCATION, SUBSCRIPTION, World, held_operations, refused, world
 from support.emulated import soon
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.selftest.azure_requests import MACHINE, Request, attach, disk, get, network, nsg
+from checks.azure_requests import MACHINE, Request, attach, disk, get, network, nsg
 from support.arm_app import Plane
 
 

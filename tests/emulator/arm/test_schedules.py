@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from diskbook.azure import expiry
-from diskbook.emulator.arm import schedules
-from diskbook.emulator.profile import Schedules
+from diskbook.cloud.azure import expiry
+from diskbook_emulator.arm import schedules
+from diskbook_emulator.profile import Schedules
 from support.arm_plane import LOCATION, World, refused, world
 from support.emulated import soon
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.emulator.arm.errors import ArmError
-from diskbook.emulator.arm.throttle import Buckets, Charge, charge, window
-from diskbook.reference.compute_buckets import POLICIES
-from diskbook.reference.delays import DELAYS_S
+from diskbook.facts.compute_buckets import POLICIES
+from diskbook.facts.delays import DELAYS_S
+from diskbook_emulator.arm.errors import ArmError
+from diskbook_emulator.arm.throttle import Buckets, Charge, charge, window
 from support.arm_plane import SUBSCRIPTION, world
 
 ROOT = f"/subscriptions/{SUBSCRIPTION}"

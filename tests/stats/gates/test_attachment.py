@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.scenario import attachments, early
-from diskbook.scenario.model import Comparison, Scenario
+from diskbook.design import attachments, early
+from diskbook.design.model import Comparison, Scenario
+from diskbook.design.schema import EARLY
+from diskbook.design.vocabulary import GateStatus, Scope, Verdict
+from diskbook.results import attached
 from diskbook.stats import attach_effect
 from diskbook.stats.compare import compare
 from diskbook.stats.gates.attachment import NOT_CHECKED, NOT_EXCLUDED, attachment_gate
-from diskbook.store import attached
-from diskbook.tables.schema import EARLY
-from diskbook.tables.vocabulary import GateStatus, Scope, Verdict
 from support import synthetic
 
 ARMS = ("zrs-z1", "lrs-z1")

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from diskbook.design import schema
+from diskbook.design.vocabulary import GateStatus, Verdict
 from diskbook.stats import guests
 from diskbook.stats.gates import Gate
 from diskbook.stats.gates.guest import guest_gate
-from diskbook.tables import schema
-from diskbook.tables.vocabulary import GateStatus, Verdict
 
 ALIKE = {
     "kernel": "Linux 6.8", "driver": "nvme", "scheduler": "none", "write_cache": "write back",

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from diskbook.design.vocabulary import CreditState, GateStatus, Label
 from diskbook.stats.gates.limits import cap_gate, credit_gate
-from diskbook.tables.vocabulary import CreditState, GateStatus, Label
 
 
 def cell(*credit: CreditState, draws: bool = True) -> dict[str, Any]:

@@ -7,9 +7,9 @@ import dataclasses
 import pandas as pd
 import pytest
 
+from diskbook.design.vocabulary import GateStatus, Verdict
 from diskbook.stats.compare import Compared, compare
 from diskbook.stats.gates.plan import PLAN, Plan, plan_gate
-from diskbook.tables.vocabulary import GateStatus, Verdict
 from support import synthetic
 
 WHOLE = Plan(planned=4, complete=4)

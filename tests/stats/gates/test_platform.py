@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from diskbook.scenario.model import Comparison
+from diskbook.design.model import Comparison
 from diskbook.stats.compare import compare
 from support import synthetic
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from diskbook.scenario.model import Comparison
+from diskbook.design.model import Comparison
 from diskbook.stats.compare import Compared, compare
 from diskbook.stats.gates.plausible import PLAUSIBLE, plausible_gate
 from diskbook.stats.plausibility import Asked, Doubt, Kind

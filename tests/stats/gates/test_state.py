@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from diskbook.scenario.model import Comparison
-from diskbook.selftest import simulate
+from checks import simulate
+from diskbook.design.model import Comparison
+from diskbook.design.vocabulary import GateStatus, Verdict
 from diskbook.stats import drift
 from diskbook.stats.compare import compare
 from diskbook.stats.gates import state
 from diskbook.stats.gates.state import STATE, UNKNOWN, Conditioning, state_gate
 from diskbook.stats.intervals import Interval
-from diskbook.tables.vocabulary import GateStatus, Verdict
 
 OVER = Conditioning(filled=True, overwritten=True)
 ARMS = ("arm", "base")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from diskbook.scenario.model import Comparison
+from diskbook.design.model import Comparison
 from diskbook.stats.compare import Compared, compare
 from diskbook.stats.gates.tool import tool_gate
 from support import synthetic

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from pydantic import ValidationError
 
 from diskbook import load as scenarios
-from diskbook.base.errors import UsageError
-from diskbook.machines.device import Device
-from diskbook.plan import text as plan_text
-from diskbook.scenario.diskspd_line.arguments import parse_words
-from diskbook.scenario.model import Workload
-from diskbook.show import tool as show_tool
+from diskbook.design.diskspd_line.arguments import parse_words
+from diskbook.design.model import Workload
+from diskbook.facts.errors import UsageError
+from diskbook.hosts.device import Device
+from diskbook.measure.plan import text as plan_text
+from diskbook.report.show import tool as show_tool
 from diskbook.tools.diskspd import command as diskspd, install
 from diskbook.tools.record import Direction, Load, Measurement, UnusableError
 from support import SAMPLES
@@ -293,7 +293,7 @@ def test_a_trial_cut_short_is_refused() -> None:
 
 _STAND_IN = """
 import sys
-from diskbook.emulator import windows_diskspd
+from diskbook_emulator import windows_diskspd
 uri = sys.argv[1]
 disks = {"0": {"uri": uri, "prefill_uri": uri, "size_bytes": 64 * 1024**2}}
 sys.stdout.write(windows_diskspd.run(sys.argv[2:], disks))
@@ -342,7 +342,7 @@ def test_a_line_without_latencies_has_none() -> None:
 
 
 def test_the_emulated_diskspd_names_what_it_does_not_take() -> None:
-    from diskbook.emulator import windows_diskspd
+    from diskbook_emulator import windows_diskspd
 
     disks = {"0": {"uri": "", "prefill_uri": "", "size_bytes": MIB}}
     for words, named in ((["-b8K", "-Rxml", "#4"], "#4"), (["-b8K", "#1"], "-Rxml"), (["-q", "#1"], "-q")):

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diskbook.base.errors import UsageError
-from diskbook.base.units import KIB
-from diskbook.scenario.model import Workload
+from diskbook.design.model import Workload
+from diskbook.facts.errors import UsageError
+from diskbook.facts.units import KIB
 from diskbook.tools import fio
 from diskbook.tools.record import Measurement, UnusableError
 from support import SAMPLES

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diskbook.scenario.model import Workload
+from diskbook.design.model import Workload
 from diskbook.tools.fio import TOOL, held_rate
 from diskbook.tools.fio.log import Rows
 from diskbook.tools.job import Target

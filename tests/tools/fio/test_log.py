@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diskbook.base.errors import DiskbookError
-from diskbook.selftest import bench_import
+from checks import bench_import
+from diskbook.facts.errors import DiskbookError
 from diskbook.tools.fio import (
     json_output,
     log as fio_log,

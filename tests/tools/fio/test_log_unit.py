@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from diskbook.importing import run as importer
-from diskbook.store import tables
+from diskbook.results import tables
 from diskbook.tools.fio import json_output, log_unit, logs_of_a_job
 from diskbook.tools.fio.logs_of_a_job import LogFile
 from diskbook.tools.record import UnusableError

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from diskbook.base.errors import UsageError
-from diskbook.scenario.diskspd_line.arguments import parse_words
-from diskbook.scenario.model import Workload
+from diskbook.design.diskspd_line.arguments import parse_words
+from diskbook.design.model import Workload
+from diskbook.facts.errors import UsageError
 from diskbook.tools.record import Direction, Instance, Load, Measurement
 from diskbook.tools.vmfleet import TOOL, line, names
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from diskbook.scenario.diskspd_line.arguments import parse
+from diskbook.design.diskspd_line.arguments import parse
 from diskbook.tools.vmfleet import names
 
 WORD = st.from_regex(r"[a-z][a-z0-9]{0,6}(?:-[a-z0-9]{1,5}){0,2}", fullmatch=True)

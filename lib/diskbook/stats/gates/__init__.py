@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.base.units import percent
-from diskbook.tables.vocabulary import GateStatus, Verdict
+from diskbook.design.vocabulary import GateStatus, Verdict
+from diskbook.facts.units import percent
 
 Cell = Mapping[Any, Any]
 """Row of `cell_checks.cell_checks`."""

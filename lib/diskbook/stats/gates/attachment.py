@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from diskbook.base.units import percent, span
+from diskbook.design.vocabulary import Verdict
+from diskbook.facts.units import percent, span
 from diskbook.stats.attach_effect import LEVEL, Effect
 from diskbook.stats.gates import Cell, Gate, failed, farthest, not_assessable, passed
-from diskbook.tables.vocabulary import Verdict
 
 ATTACHMENT = "attachment"
 MOST_TIMES, LEAST_S = 2.0, 10.0

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from diskbook.base.units import percent
+from diskbook.design import rate_windows
+from diskbook.design.totals import ONE_BY_ONE
+from diskbook.design.vocabulary import Provenance, Verdict
+from diskbook.facts.units import percent
 from diskbook.stats import intervals, losses, memory, plausibility, stationarity, verdicts
 from diskbook.stats.gates import Cell, Gate, failed, farthest, not_assessable, passed, worst_words
 from diskbook.stats.outliers import MIN_BLOCKS, MIN_REPLICATES, OUTLIER_SD, OutlierCounts
 from diskbook.stats.ratios import Estimate
-from diskbook.tables import rate_windows
-from diskbook.tables.totals import ONE_BY_ONE
-from diskbook.tables.vocabulary import Provenance, Verdict
 
 DATA = "data"
 LITTLE, RATE, STATIONARITY, LOSSES = "Little's law", "offered rate", "stationarity", "failed trials"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from diskbook.design.vocabulary import GateStatus, Scope, Verdict
 from diskbook.stats.cell_checks import Places
 from diskbook.stats.gates import Cell, Gate, distinct, failed, not_assessable, passed
 from diskbook.stats.strata import INFERRED, Strata
-from diskbook.tables.vocabulary import GateStatus, Scope, Verdict
 
 ORDER, ZONE, NEAREST_ZONE, SETTINGS, PAIRING = "order", "zone", "nearest zone", "settings", "pairing"
 UNKNOWN_MACHINE = "unknown"

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from diskbook.base.nan_equal import NanEqual
-from diskbook.base.units import percent
+from diskbook.design import held_rate
+from diskbook.design.vocabulary import Verdict
+from diskbook.facts.nan_equal import NanEqual
+from diskbook.facts.units import percent
 from diskbook.stats.gates import Gate, not_assessable, passed
-from diskbook.tables import held_rate
-from diskbook.tables.vocabulary import Verdict
 
 GENERATOR = "generator"
 PART_OF_HALF = 0.25

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from diskbook.design.vocabulary import Provenance
 from diskbook.stats.gates import Gate, failed, not_assessable, passed
 from diskbook.stats.guests import CORE_PCT, FACTS, STEAL_PCT, CellGuest
-from diskbook.tables.vocabulary import Provenance
 
 GUEST = "guest"
 _AGAIN = "measure again with this version, in which every trial tells how busy its machine was"

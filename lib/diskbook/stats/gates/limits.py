@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from diskbook.design.vocabulary import CreditState, Label, Verdict
 from diskbook.stats.gates import Cell, Gate, distinct, failed, farthest, not_assessable, passed
-from diskbook.tables.vocabulary import CreditState, Label, Verdict
-from diskbook.throttling.saturation import LIMIT_LIKE
+from diskbook.stats.saturation import LIMIT_LIKE
 
 CAP = "cap"
 SATURATION = "saturation"

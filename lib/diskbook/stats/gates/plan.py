@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from diskbook.design.vocabulary import Verdict
 from diskbook.stats.gates import Gate, failed, not_assessable, passed
 from diskbook.stats.looks import constant_level
 from diskbook.stats.verdicts import ALPHA
-from diskbook.tables.vocabulary import Verdict
 
 PLAN = "plan"
 

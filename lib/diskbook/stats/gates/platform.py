@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from diskbook.reference.metrics import METRICS
+from diskbook.design.vocabulary import Label, Verdict
+from diskbook.facts.metrics import METRICS
 from diskbook.stats.gates import Cell, Gate, not_assessable
 from diskbook.stats.gates.limits import CAP
-from diskbook.tables.vocabulary import Label, Verdict
-from diskbook.throttling.limits import CONSUMED
-from diskbook.throttling.platform import BURSTS
+from diskbook.stats.limits import CONSUMED
+from diskbook.stats.platform import BURSTS
 
 _NAMES = {metric.limit: metric.name for metric in METRICS if not metric.credit}
 

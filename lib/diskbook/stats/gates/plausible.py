@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from diskbook.design.vocabulary import Verdict
 from diskbook.stats.gates import Gate, failed, passed
 from diskbook.stats.plausibility import Doubt, Kind
-from diskbook.tables.vocabulary import Verdict
 
 PLAUSIBLE = "plausibility"
 

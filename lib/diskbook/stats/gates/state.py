@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diskbook.base.units import percent
+from diskbook.design.vocabulary import Provenance, Verdict
+from diskbook.facts.units import percent
 from diskbook.stats import intervals
 from diskbook.stats.gates import Gate, failed, not_assessable, passed
 from diskbook.stats.intervals import Interval
-from diskbook.tables.vocabulary import Provenance, Verdict
 
 STATE = "state"
 ALPHA = 0.002
-"""Chance that steady arms are called drifting. Simulated (`selftest.simulate`: 7 kinds of noise, 1 to 5
+"""Chance that steady arms are called drifting. Simulated (`checks.simulate`: 7 kinds of noise, 1 to 5
 replicates of 3 to 10 blocks, 20,000 runs each): at most 0.21 % of A/A comparisons, 0.08 % in the mean, so 1 %
 or less of runs with 5 headlines. A drift of 3 % a block of one arm is seen in 90 % of runs of 3 x 5 blocks
 with mild noise, in 58 % with strong noise, and in 97 % of 1 x 10; one replicate of 4 blocks shows almost none

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
+from diskbook.design.vocabulary import Provenance, Verdict
 from diskbook.stats.gates import Cell, Gate, failed, not_assessable, passed
-from diskbook.tables.vocabulary import Provenance, Verdict
 from diskbook.tools import registry
 
 TOOL = "tool"

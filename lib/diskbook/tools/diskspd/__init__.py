@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from diskbook.scenario.model import ToolName, Workload
+from diskbook.design.model import ToolName, Workload
 from diskbook.tools.decode import plain_text
 from diskbook.tools.diskspd import command as diskspd_command, install as diskspd_install
 from diskbook.tools.job import Job, Target

@@ -12,11 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from diskbook.base.errors import UsageError
-from diskbook.base.units import MB, MIB
-from diskbook.scenario.diskspd_line.arguments import Arguments, parse
-from diskbook.scenario.diskspd_line.render import render
-from diskbook.scenario.model import Workload
+from diskbook.design.diskspd_line.arguments import Arguments, parse
+from diskbook.design.diskspd_line.render import render
+from diskbook.design.model import Workload
+from diskbook.facts.errors import UsageError
+from diskbook.facts.units import MB, MIB
 from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.job import FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Job, Target
 from diskbook.tools.record import SHORTEST, Measurement, UnusableError, failed_with

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, TypeVar
 
-from diskbook.base.units import GIB, KIB, MIB
+from diskbook.facts.units import GIB, KIB, MIB
 from diskbook.tools.record import CACHED, Load
 
 T = TypeVar("T")

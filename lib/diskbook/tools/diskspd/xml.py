@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from diskbook.base.units import NS_PER_MS
+from diskbook.facts.units import NS_PER_MS
 from diskbook.tools import xml_tree
 from diskbook.tools.diskspd import xml_profile
 from diskbook.tools.record import Direction, Measurement, Parsed, Series, UnusableError, failed_with, number

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from diskbook.base.units import NS_PER_US
-from diskbook.scenario.model import ToolName, Workload
+from diskbook.design.model import ToolName, Workload
+from diskbook.facts.units import NS_PER_US
 from diskbook.tools.decode import plain_text
 from diskbook.tools.fio.command import (
     command,

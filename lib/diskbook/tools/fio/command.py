@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from diskbook.base.errors import UsageError
-from diskbook.scenario.diskspd_line.arguments import Arguments, parse
-from diskbook.scenario.model import Workload
+from diskbook.design.diskspd_line.arguments import Arguments, parse
+from diskbook.design.model import Workload
+from diskbook.facts.errors import UsageError
 from diskbook.tools.fio import diskspd_line
 from diskbook.tools.job import COMPRESSIBLE, FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Job, Target
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from diskbook.base.errors import UsageError
-from diskbook.scenario.diskspd_line.arguments import Arguments
+from diskbook.design.diskspd_line.arguments import Arguments
+from diskbook.facts.errors import UsageError
 
 # Only how threads are placed and woken, which fio leaves to the system.
 _LEFT_OUT = set("aneyvPIlfx")

@@ -24,8 +24,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from diskbook.base.units import NS_PER_MS
-from diskbook.tables import rate_windows
+from diskbook.design import rate_windows
+from diskbook.facts.units import NS_PER_MS
 from diskbook.tools.fio.latency import index_value
 from diskbook.tools.fio.log import Ints, Rows
 from diskbook.tools.fio.log_latency import DIRECTIONS, bin_index

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.base.units import utc_text
+from diskbook.facts.units import utc_text
 from diskbook.tools.fio import group_reporting, latency as fio_latency, libaio_syncs, options as fio_options
 from diskbook.tools.fio.documents import Document, documents
 from diskbook.tools.record import (

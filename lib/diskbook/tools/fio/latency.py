@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.base.units import NS_PER_MS, NS_PER_US
+from diskbook.facts.units import NS_PER_MS, NS_PER_US
 from diskbook.tools.record import merge_bins, number, percentile_ns, pooled
 
 _BIN = 1.04

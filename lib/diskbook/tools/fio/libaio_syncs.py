@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from diskbook.base.units import NS_PER_MS
+from diskbook.facts.units import NS_PER_MS
 from diskbook.tools.fio import latency
 from diskbook.tools.record import Direction, Load, pooled
 

@@ -22,7 +22,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from diskbook.base.units import MIB
+from diskbook.facts.units import MIB
 from diskbook.tools.record import UnusableError
 
 BLOCK_BYTES = 512 * 1024

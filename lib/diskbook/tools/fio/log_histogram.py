@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from diskbook.base.units import NS_PER_MS, NS_PER_US
+from diskbook.facts.units import NS_PER_MS, NS_PER_US
 from diskbook.tools.fio.latency import index_value
 from diskbook.tools.fio.log import EPOCH_MS, GREATEST_S
 from diskbook.tools.fio.log_latency import DIRECTIONS

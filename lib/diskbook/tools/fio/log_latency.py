@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from diskbook.base.units import NS_PER_MS
+from diskbook.facts.units import NS_PER_MS
 from diskbook.tools.fio.latency import index_value
 from diskbook.tools.fio.log import EPOCH_MS, GREATEST_S, Ints, Rows, parsed
 from diskbook.tools.record import Direction, Floats, Series, UnusableError, percentile_ns

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diskbook.base.units import NS_PER_MS
+from diskbook.facts.units import NS_PER_MS
 from diskbook.tools.fio.log import Ints, Rows
 from diskbook.tools.record import Floats, Series
 

@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from diskbook.base import unpack
-from diskbook.base.units import KIB, NS_PER_MS, NS_PER_US
+from diskbook.facts import unpack
+from diskbook.facts.units import KIB, NS_PER_MS, NS_PER_US
 from diskbook.tools.fio import log as fio_log, log_histogram, log_latency, log_series
 from diskbook.tools.fio.log import Rows
 from diskbook.tools.record import (

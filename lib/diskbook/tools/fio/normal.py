@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from diskbook.base.units import NS_PER_MS, NS_PER_US, utc_text
+from diskbook.facts.units import NS_PER_MS, NS_PER_US, utc_text
 from diskbook.tools.fio import (
     group_reporting,
     latency as fio_latency,

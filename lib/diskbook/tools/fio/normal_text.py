@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from diskbook.base.units import NS_PER_MS, NS_PER_US
+from diskbook.facts.units import NS_PER_MS, NS_PER_US
 from diskbook.tools.fio import shown_options
 from diskbook.tools.fio.shown_options import JobFile, Jobs
 

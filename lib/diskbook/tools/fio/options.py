@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from diskbook.base.units import GIB, KIB, MIB
+from diskbook.facts.units import GIB, KIB, MIB
 from diskbook.tools.record import Load
 
 # Engines that wait for each I/O: whatever `iodepth` says, one is in flight.

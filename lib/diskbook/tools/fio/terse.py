@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from diskbook.base.units import NS_PER_MS, NS_PER_US
+from diskbook.facts.units import NS_PER_MS, NS_PER_US
 from diskbook.tools.fio import latency as fio_latency
 from diskbook.tools.fio.latency import Latency
 from diskbook.tools.record import (

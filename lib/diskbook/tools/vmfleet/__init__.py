@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from diskbook.scenario.model import ToolName, Workload
+from diskbook.design.model import ToolName, Workload
 from diskbook.tools.diskspd import install as diskspd_install
 from diskbook.tools.job import Job, Target
 from diskbook.tools.protocol import Install, Releases, Tool

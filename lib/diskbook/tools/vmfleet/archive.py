@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from diskbook.base.units import MIB
-from diskbook.base.visible import visible
+from diskbook.facts.units import MIB
+from diskbook.facts.visible import visible
 from diskbook.tools import decode
 from diskbook.tools.diskspd import command as diskspd_command, xml as diskspd_xml
 from diskbook.tools.record import Measurement, Parsed, UnusableError

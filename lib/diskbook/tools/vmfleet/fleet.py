@@ -16,7 +16,7 @@ from datetime import datetime
 
 import numpy as np
 
-from diskbook.base.units import NS_PER_MS, percent, utc_text
+from diskbook.facts.units import NS_PER_MS, percent, utc_text
 from diskbook.tools.diskspd.xml import bins_of
 from diskbook.tools.record import (
     SHORTEST,

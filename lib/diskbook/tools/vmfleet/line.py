@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from diskbook.base.errors import UsageError
-from diskbook.base.units import KIB
-from diskbook.scenario.diskspd_line.arguments import Arguments, parse
-from diskbook.scenario.diskspd_line.render import render, size_text
-from diskbook.scenario.model import Workload
+from diskbook.design.diskspd_line.arguments import Arguments, parse
+from diskbook.design.diskspd_line.render import render, size_text
+from diskbook.design.model import Workload
+from diskbook.facts.errors import UsageError
+from diskbook.facts.units import KIB
 from diskbook.tools.diskspd import command as diskspd_command
 from diskbook.tools.job import Job, Target
 from diskbook.tools.record import Measurement

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from diskbook.base.units import KIB
-from diskbook.scenario.diskspd_line.arguments import Arguments
+from diskbook.design.diskspd_line.arguments import Arguments
+from diskbook.facts.units import KIB
 
 LONGEST = 255
 """Characters of a file's name, as file systems have it."""

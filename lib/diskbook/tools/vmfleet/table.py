@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from diskbook.base.units import KIB
+from diskbook.facts.units import KIB
 from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number
 
 _NEEDED = {"IOPS", "AverageReadIOPS", "AverageWriteIOPS"}

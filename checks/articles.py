@@ -1,0 +1,118 @@
+"""The articles in one table: scenario, notebook, sample run, and the verdicts that their claims get.
+
+`python -m checks.articles` (in `make format`) writes it into docs/articles.md; a test compares.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from diskbook import load
+from diskbook.design.model import Scenario
+from diskbook.facts import paths
+from diskbook.report.analysis.nested import verdicts
+from diskbook.report.analysis.published import claims, figures as published
+from diskbook.report.analysis.published.verdict import ClaimVerdict
+from diskbook.report.analysis.run import Analysis
+from diskbook.results import tables as store_tables
+from diskbook.results.run import Run
+
+PAGE = paths.ROOT / "docs" / "articles.md"
+HEAD = """# The articles
+
+What this workbook made of five articles on Azure's disks and on Storage Spaces Direct. Each has a scenario
+(`data/scenarios`, whose README says what became of every element of the article's set-up), a notebook that
+analyses its runs, a sample run, and a list of its claims (`data/reference/published-setups.csv`), each with a
+verdict and a reason in its notebook. `make format` writes this page from code, tables and samples; a test
+compares them.
+
+Verdicts are by what the article itself printed, by documented limits and by arithmetic: **capped** means that
+its figures sit on a limit and cannot say; **not measured** that no figure of it bears on the claim.
+
+"""
+BY_RUN = """
+`nested-resiliency` prints charts and no numbers, so that its claims are judged by a run's numbers as well. An
+emulated sample shows how they are judged; it says nothing about drives.
+
+"""
+_NONE = "none yet"
+
+
+def rows(made: Mapping[str, Scenario], runs: Path = paths.RUNS) -> list[dict[str, str]]:
+    """One row an article, in the order of `data/reference/articles.csv`."""
+    judged = claims.judge(published.assess(published.read()))
+    with (paths.REFERENCE / "articles.csv").open(encoding="utf-8", newline="") as file:
+        articles = list(csv.DictReader(file))
+    return [_row(article, made, judged, runs) for article in articles]
+
+
+def scenarios() -> dict[str, Scenario]:
+    """Scenarios of the workbook by name: one that follows an article has the article's."""
+    return {name: load.load(name) for name in load.names()}
+
+
+def page(runs: Path = paths.RUNS) -> str:
+    """The whole page as Markdown."""
+    return HEAD + _table(rows(scenarios(), runs)) + BY_RUN + _table([_by_run(runs)])
+
+
+def _row(
+    article: Mapping[str, str], made: Mapping[str, Scenario], judged: pd.DataFrame, runs: Path
+) -> dict[str, str]:
+    name = article["article"]
+    scenario, of_article = made.get(name), judged[judged["article"] == name]
+    row = {
+        "article": f"[{name}]({article['url']})",
+        "subject": article["subject"],
+        "scenario": _NONE,
+        "notebook": _NONE,
+        "sample run": _NONE,
+    }
+    if scenario is not None:
+        notebook = f"{scenario.analysis_notebook}.ipynb"
+        row["scenario"] = _link(paths.SCENARIOS / f"{scenario.name}.toml", scenario.name)
+        row["notebook"] = _link(paths.NOTEBOOKS / notebook, notebook)
+        row["sample run"] = _link(runs / f"sample-{scenario.name}", f"sample-{scenario.name}")
+    return row | {"claims": str(len(of_article))} | _counts(of_article["verdict"])
+
+
+def _by_run(runs: Path) -> dict[str, str]:
+    """Verdicts that the sample run gives the claims of `nested-resiliency`."""
+    folder = runs / "sample-nested-resiliency"
+    if not folder.is_dir():
+        return {"by": _NONE, "claims": "", **_counts(())}
+    run = Run(folder)
+    a = Analysis(run, run.scenario, run.manifest, store_tables.read(folder))
+    given = [verdict for verdict, _ in verdicts.verdicts(a).values()]
+    words = f"{_link(folder, folder.name)} ({a.provenance})"
+    return {"by": words, "claims": str(len(given)), **_counts(given)}
+
+
+def _counts(given: Iterable[str]) -> dict[str, str]:
+    counted = Counter(given)
+    return {str(verdict): str(counted[verdict]) for verdict in ClaimVerdict}
+
+
+def _link(path: Path, words: str) -> str:
+    """A link from the page to a file of the workbook; in words that there is none yet."""
+    return f"[{words}](../{path.relative_to(paths.ROOT).as_posix()})" if path.exists() else _NONE
+
+
+def _table(lines: list[dict[str, str]]) -> str:
+    names = list(lines[0])
+    head = [f"| {' | '.join(names)} |", f"|{'|'.join('---' for _ in names)}|"]
+    return "\n".join([*head, *(f"| {' | '.join(line.values())} |" for line in lines)]) + "\n"
+
+
+def main() -> None:
+    """Write docs/articles.md."""
+    PAGE.write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Azure's documented rules as one page, docs/azure-rules.md.
+
+`python -m checks.azure_rules` (in `make format`) writes it; a test compares page and table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.azure_rules_table import RULES, SECTIONS, Rule
+from diskbook.facts import paths
+
+PAGE = paths.ROOT / "docs" / "azure-rules.md"
+COLUMNS = ("What must hold", "A request that breaks it", "The nearest that does not", "Azure's answer")
+MORE = ("Refused before a run by", "Source")
+
+
+def page() -> str:
+    """The whole page."""
+    quoted = sum(rule.quoted for rule in RULES)
+    known = sum(bool(rule.known) for rule in RULES)
+    return "\n".join(
+        [
+            "# Azure's rules, as the emulator keeps them",
+            "",
+            f"{len(RULES)} documented rules. A test sends both requests of every row to the emulated",
+            "control plane: the first must be refused with that status and code, by a rule that reads",
+            f"the request, the second accepted. {known} of them a scenario can break; those refuse it",
+            "before anything is created, by the rule that is named.",
+            "",
+            f"Codes of {quoted} rows were read in Microsoft's pages, recordings or quoted answers; the",
+            "others are **inferred**: the rule is documented, the code of the refusal is not. Where a",
+            "quote had no status, it is the usual one of the code. Nothing here has met real Azure.",
+            "",
+            "Made by `make format` from `checks/azure_rules_table.py`.",
+            *_sections(),
+            "",
+        ]
+    )
+
+
+def _sections() -> Iterator[str]:
+    for title, rules in SECTIONS.items():
+        yield from ("", f"## {title}", "")
+        for row in ((*COLUMNS, *MORE), ("---",) * (len(COLUMNS) + len(MORE)), *map(_row, rules)):
+            yield f"| {' | '.join(row)} |"
+
+
+def _row(rule: Rule) -> tuple[str, ...]:
+    inferred = "" if rule.quoted else ", inferred"
+    day = f" on {rule.day}" if rule.day else ""
+    requests = (f"`{request.words()}`" for request in (rule.breaks, rule.neighbour))
+    answer = f"{rule.status} `{rule.code}`{inferred}"
+    return f"{rule.name}{day}", *requests, answer, f"`{rule.known}`" if rule.known else "", rule.source
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The keys that commands print with --json as one page, docs/json.md.
+
+`python -m checks.documents` (in `make format`) writes it; a test compares.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import Any, get_args, get_origin
+
+from diskbook.facts import paths
+from diskbook.report.show.documents import DOCUMENTS, Document, Record
+
+PAGE = paths.ROOT / "docs" / "json.md"
+_HEAD = """# What `--json` prints
+
+One JSON document on standard output and nothing else; errors stay one sentence on standard error, with the
+same exit code. Its first key, `schema`, names command and version (`diskbook/why/1`): keys may be added to a
+version, none goes or changes its meaning. Units stand in the names, times are ISO 8601 in UTC, `null` is a
+number that there is not. Numbers are rounded to ten significant digits. Made by `make format` from
+`lib/diskbook/report/show/documents.py`, whose records are what is printed. `zone-affinity --json`
+prints one object on one line, with the verdict and the exit code (`zone_affinity/verdict.py`).
+"""
+
+
+def page() -> str:
+    """The page as Markdown."""
+    return "\n".join([_HEAD, *(line for document in DOCUMENTS for line in _of(document))])
+
+
+def _of(document: type[Document]) -> Iterator[str]:
+    name = f"diskbook/{document.COMMAND}/{document.VERSION}"
+    yield from [f"## `{name}`", "", f"{document.__doc__}", "", "| Key | Value | |", "|---|---|---|"]
+    yield from _rows(document, "")
+    yield ""
+
+
+def _rows(record: type[Record], prefix: str) -> Iterator[str]:
+    for name, field in record.model_fields.items():
+        kind = field.annotation
+        yield f"| `{prefix}{name}` | {_kind(kind)} | {field.description or ''} |"
+        inner = [item for item in get_args(kind) if isinstance(item, type) and issubclass(item, Record)]
+        if inner:
+            yield from _rows(inner[0], f"{prefix}{name}{'[]' * (get_origin(kind) is list)}.")
+
+
+def _kind(kind: Any) -> str:
+    """A type in words of JSON."""
+    if get_origin(kind) is list:
+        return f"list of {_kind(get_args(kind)[0])}s"
+    if get_origin(kind) is dict:
+        return f"object of {_kind(get_args(kind)[1])}s"
+    if isinstance(kind, types.UnionType):
+        return f"{_kind(get_args(kind)[0])} or null"
+    if kind is Any:
+        return "value"
+    if issubclass(kind, Record):
+        return "object"
+    return {str: "text", bool: "true or false", int: "whole number", float: "number"}[kind]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

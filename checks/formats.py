@@ -1,0 +1,93 @@
+"""Formats x versions x {read, refused, why} as one table, for docs/formats.md.
+
+`python -m checks.formats` (in `make format`) writes the page; a test tries every row and compares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from diskbook.facts import paths
+
+PAGE = paths.ROOT / "docs" / "formats.md"
+READ, FLAGGED, REFUSED = "read", "read, with a remark", "refused"
+COLUMNS = ("Format", "Versions", "Case", "What becomes of it", "Why, or with which remark")
+_HEAD = """# What `diskbook import` reads
+
+A file is told by its content, never by its name; `.gz` is unpacked. What is refused is said in a sentence,
+and the rest is imported. Each row is a test (`tests/checks/test_formats.py`). Made by `make format` from
+`checks/formats.py`.
+
+"""
+_FIO_TEXT, _FIO_JSON, _FIO_LOG = "fio, normal text", "fio, JSON and json+", "fio, log"
+_SPD_TEXT, _SPD_XML, _FLEET = "DiskSpd, text", "DiskSpd, XML", "VMFleet"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kind of file, and what becomes of it; `case` names the test's example."""
+
+    format: str
+    versions: str
+    case: str
+    outcome: str
+    words: str = ""
+    """What the sentence or the remark says, in part; empty where there is none."""
+
+
+ROWS = (
+    Row(_FIO_JSON, "2.2 to 3.4x", "json", READ),
+    Row(_FIO_JSON, "before 2.2", "json without total_ios", FLAGGED, "the number of I/Os is IOPS x time"),
+    Row(_FIO_JSON, "all", "json after other output", READ),
+    Row(_FIO_JSON, "all", "json cut within a job", REFUSED, "the file is cut"),
+    Row(_FIO_JSON, "all", "json of a job without I/O", REFUSED, "fio did no I/O"),
+    Row(_FIO_JSON, "all", "json of unlike jobs reported as one", REFUSED, "other jobs were summed with it"),
+    Row(_FIO_JSON, "all", "json with disable_lat", FLAGGED, "completion latency"),
+    Row(_FIO_TEXT, "2", "text of fio 2", READ),
+    Row(_FIO_TEXT, "3", "text of fio 3", READ),
+    Row(_FIO_TEXT, "2, 3", "text quoted and with Windows line ends", READ),
+    Row(_FIO_TEXT, "2, 3", "text without its report", REFUSED, "ends before the first result"),
+    Row("fio, terse", "2 to 5", "terse", READ),
+    Row(_FIO_LOG, "3", "latency log", READ),
+    Row(_FIO_LOG, "2.99 to 3", "histogram log", READ),
+    Row(_SPD_TEXT, "2.0.12 to 2.2", "DiskSpd text", FLAGGED, "does not tell DiskSpd's version"),
+    Row(_SPD_TEXT, "for Linux", "DiskSpd text for Linux", FLAGGED, "the time that was asked for"),
+    Row(
+        _SPD_TEXT, "all", "DiskSpd text, interrupted", REFUSED, "was interrupted before it measured anything"
+    ),
+    Row(_SPD_XML, "2.0.17", "DiskSpd XML 2.0.17", READ),
+    Row(_SPD_XML, "2.2", "DiskSpd XML 2.2", READ),
+    Row(_SPD_XML, "all", "DiskSpd XML without -L", FLAGGED, "no latencies were measured"),
+    Row(_SPD_XML, "all", "DiskSpd XML of a missing file", REFUSED, ""),
+    Row(_FLEET, "2", "VMFleet archive", READ),
+    Row(_FLEET, "1, 2", "VMFleet table", FLAGGED, "core workload of this name"),
+    Row("PerfKitBenchmarker, samples", "fio, DiskSpd", "PerfKitBenchmarker samples", READ),
+    Row("PerfKitBenchmarker, samples", "others", "samples of another benchmark", REFUSED, "no sample of fio"),
+    Row("others", "", "Windows performance counters", REFUSED, "performance counters, which are not read"),
+    Row("others", "", "zip archive", REFUSED, "unpack it first"),
+    Row("others", "", "picture", REFUSED, "this is a picture"),
+    Row("others", "", "HTML page", REFUSED, "XML, but no result of DiskSpd"),
+    Row("others", "", "JSON of something else", REFUSED, "neither of fio nor samples"),
+    Row("others", "", "any other text", REFUSED, "no format that is known here"),
+    Row("others", "", "empty file", REFUSED, "the file is empty"),
+)
+
+
+def page() -> str:
+    """Write all rows as a page of Markdown."""
+    cells = [COLUMNS, ("---",) * len(COLUMNS), *map(_cells, ROWS)]
+    return _HEAD + "".join(f"| {' | '.join(row)} |\n" for row in cells)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    words = f'"... {row.words} ..."' if row.words else ""
+    return row.format, row.versions, row.case, row.outcome, words
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""The documented limits of VM sizes as files for others: data/limits, as CSV and Parquet.
+
+`python -m checks.limits_data` (in `make format`) writes them; a test compares their contents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from diskbook.facts import paths
+from diskbook.facts.limits import SCHEMA_VERSION, Limit, all_limits
+
+FOLDER = paths.ROOT / "data" / "limits"
+CSV, PARQUET = FOLDER / "azure-vm-disk-limits.csv", FOLDER / "azure-vm-disk-limits.parquet"
+_TYPES = {"int": pa.int32(), "int | None": pa.int32(), "float | None": pa.float64(), "str": pa.string()}
+_METADATA = {
+    "schema_version": str(SCHEMA_VERSION),
+    "licence": "selection: CC0-1.0; figures: as the column licence says",
+    "description": "docs/limits.md",
+}
+
+
+def csv_text() -> str:
+    """Return the CSV file; what is unknown is empty, and 96.0 MB/s is written 96."""
+    frame = table().to_pandas(integer_object_nulls=True)
+    return str(frame.to_csv(index=False, float_format="%g", lineterminator="\n"))
+
+
+def table() -> pa.Table:
+    """Return the data set as an Arrow table; what is unknown is null."""
+    schema = pa.schema([(field.name, _TYPES[str(field.type)]) for field in fields(Limit)], _METADATA)
+    return pa.Table.from_pylist([vars(row) for row in all_limits()], schema)
+
+
+def main() -> None:
+    """Write both files; a Parquet file with the same content stays, since its bytes are its writer's."""
+    FOLDER.mkdir(exist_ok=True)
+    CSV.write_text(csv_text(), "utf-8")
+    if not PARQUET.is_file() or not pq.read_table(PARQUET).equals(table(), check_metadata=True):
+        pq.write_table(table(), PARQUET, compression="zstd")
+
+
+if __name__ == "__main__":
+    main()

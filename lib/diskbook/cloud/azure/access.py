@@ -1,0 +1,114 @@
+"""What the signed-in account may do in its subscription, and which providers that has registered.
+
+Effective permissions are those of all roles together, each without its own `notActions` (Microsoft's page on
+role definitions); `GET {scope}/providers/Microsoft.Authorization/permissions` lists them for who asks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from azure.core.rest import HttpRequest
+
+from diskbook.cloud.azure.clients import Clients
+from diskbook.design import network_rules, volume_rules
+from diskbook.design.model import Scenario
+
+Verbs = Mapping[str, tuple[str, ...]]
+
+PERMISSIONS_API = "2022-04-01"
+# Verbs by kind of resource. A resource that refers to another one needs "join" on that.
+_ALWAYS: Verbs = {
+    "Microsoft.Compute/virtualMachines": (
+        *("read", "write", "delete", "start/action", "restart/action", "powerOff/action"),
+        *("deallocate/action", "attachDetachDataDisks/action"),
+    ),
+    "Microsoft.Compute/disks": ("read", "write", "delete"),
+    "Microsoft.Network/networkSecurityGroups": ("read", "write", "delete", "join/action"),
+    "Microsoft.Network/networkInterfaces": ("read", "write", "delete", "join/action"),
+    "Microsoft.DevTestLab/schedules": ("write", "delete"),
+    "Microsoft.Insights/metrics": ("read",),
+}
+_OWN_GROUP: Verbs = {"Microsoft.Resources/subscriptions/resourceGroups": ("read", "write", "delete")}
+_OWN_NETWORK: Verbs = {
+    "Microsoft.Network/virtualNetworks": ("read", "write", "delete"),
+    "Microsoft.Network/publicIPAddresses": ("read", "write", "delete", "join/action"),
+}
+_SUBNET: Verbs = {"Microsoft.Network/virtualNetworks/subnets": ("join/action",)}
+_WINDOWS: Verbs = {"Microsoft.Compute/virtualMachines/extensions": ("read", "write")}
+_WITNESS: Verbs = {
+    "Microsoft.Storage/storageAccounts": ("read", "write", "delete", "listKeys/action"),
+}
+_PROVIDERS = ("Microsoft.Compute", "Microsoft.Network", "Microsoft.DevTestLab")
+
+
+@dataclass(frozen=True)
+class Need:
+    """Actions that a run takes in a scope: the id of a subscription, a group or a subnet."""
+
+    scope: str
+    actions: tuple[str, ...]
+
+
+def needs(scenario: Scenario, subscription: str) -> list[Need]:
+    """Actions that a run of a scenario takes, by scope.
+
+    What a run creates is in the subscription or, if the user named one, in an existing group. A subnet of
+    somebody else's may let the account join it alone.
+    """
+    named, network = scenario.azure.resource_group, scenario.network
+    whole = f"/subscriptions/{subscription}"
+    parts = [*([] if named else [_OWN_GROUP]), _ALWAYS]
+    parts += [] if network.is_private else [_OWN_NETWORK, _SUBNET]
+    parts += [_WINDOWS] if any(machine.os == "windows" for machine in scenario.machine) else []
+    parts += [_WITNESS] if volume_rules.witness_redundancy(scenario) else []
+    rows = [Need(f"{whole}/resourceGroups/{named}" if named else whole, _actions(*parts))]
+    place = network_rules.subnet(network) if network.is_private else None
+    if place is not None:
+        home = f"/subscriptions/{place.subscription}" if place.subscription else whole
+        of_group = f"{home}/resourceGroups/{place.group}/providers/Microsoft.Network"
+        subnet = f"{of_group}/virtualNetworks/{place.network}/subnets/{place.name}"
+        rows.append(Need(subnet, _actions(_SUBNET)))
+    return rows
+
+
+def _actions(*parts: Verbs) -> tuple[str, ...]:
+    return tuple(f"{kind}/{verb}" for part in parts for kind, verbs in part.items() for verb in verbs)
+
+
+def providers(scenario: Scenario) -> tuple[str, ...]:
+    """Namespaces that the subscription must have registered for a run of a scenario."""
+    return _PROVIDERS + (("Microsoft.Storage",) if volume_rules.witness_redundancy(scenario) else ())
+
+
+def refused(clients: Clients, need: Need) -> list[str]:
+    """Ask what the account may do in a scope, and return the actions that it may not."""
+    url = f"{need.scope}/providers/Microsoft.Authorization/permissions"
+    answer = clients.resource.send_request(HttpRequest("GET", url, params={"api-version": PERMISSIONS_API}))
+    answer.raise_for_status()
+    return not_granted(answer.json()["value"], need.actions)
+
+
+def not_granted(rows: Sequence[Mapping[str, Any]], needed: Iterable[str]) -> list[str]:
+    """Actions that no role allows: one allows what its actions match and its notActions do not."""
+    return [action for action in needed if not any(_allows(row, action) for row in rows)]
+
+
+def _allows(row: Mapping[str, Any], action: str) -> bool:
+    def matches(key: str) -> bool:
+        return any(_matches(str(pattern), action) for pattern in row.get(key) or ())
+
+    return matches("actions") and not matches("notActions")
+
+
+def _matches(pattern: str, action: str) -> bool:
+    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), action, re.IGNORECASE) is not None
+
+
+def unregistered(clients: Clients, needed: Iterable[str]) -> list[str]:
+    """Ask which of some providers the subscription has not registered."""
+    states = {name: clients.resource.providers.get(name).registration_state for name in needed}
+    return [name for name, state in states.items() if state != "Registered"]

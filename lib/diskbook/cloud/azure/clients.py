@@ -1,0 +1,160 @@
+"""Azure SDK clients, the same for Azure and for the emulator.
+
+What differs is in `Cloud`: endpoint, CA, credential, and the scale of waiting.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from azure.core.credentials import AccessToken, AccessTokenInfo
+from azure.core.rest import HttpRequest
+
+from diskbook.cloud.azure import models
+from diskbook.cloud.azure.polling import PollingPolicy
+from diskbook.cloud.azure.record import Recorder, RecordingTransport
+from diskbook.cloud.azure.retry import POLL_S, BoundedRetryPolicy, RequestCount, ScaledTransport, Tell
+from diskbook.design.vocabulary import Provenance
+
+LOCATIONS_API = "2022-12-01"
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Which Azure to talk to. Holds no secret that is shown: the credential has no readable form."""
+
+    kind: str  # "azure" | "emulator"
+    subscription: str
+    credential: Any = field(repr=False)
+    endpoint: str | None = None
+    ca: Path | None = None
+    time_scale: float = 1.0
+    admin_user: str = "diskbook"
+    ssh_source: str = "127.0.0.0/8"  # from where the network lets in SSH; by default nobody from outside
+    emulated: bool = False  # the endpoint is an emulator's, whatever the kind
+
+    @property
+    def provenance(self) -> Provenance:
+        """What every result made here is labelled with."""
+        return Provenance.AZURE if self.kind == "azure" and not self.emulated else Provenance.EMULATED
+
+
+class StaticToken:
+    """A credential that hands out one token, for the loopback endpoint only."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def get_token(self, *scopes: str, **kwargs: Any) -> AccessToken:
+        """Answer with the token."""
+        return AccessToken(self._token, int(time.time()) + 86400)
+
+    def get_token_info(self, *scopes: str, options: Any = None) -> AccessTokenInfo:
+        """Answer with the token."""
+        return AccessTokenInfo(self._token, int(time.time()) + 86400)
+
+
+@dataclass(frozen=True)
+class Clients:
+    """The clients the workbook uses. Each is imported and made when first asked for: they are large.
+
+    They take bodies as plain dicts in wire names, which the SDK's annotations do not allow for.
+
+    Parameters
+    ----------
+    cloud
+        Which Azure.
+    tell
+        Takes a line for the user where a request has to wait; by default it is printed.
+    recorder
+        Records what is sent and answered, if the run is to be recorded.
+    """
+
+    cloud: Cloud
+    tell: Tell = field(default=partial(print, flush=True), repr=False)
+    _request_count: RequestCount = field(default_factory=RequestCount, repr=False)
+    recorder: Recorder | None = field(default=None, repr=False)
+
+    @cached_property
+    def compute(self) -> Any:
+        """Machines, disks, sizes."""
+        from azure.mgmt.compute import ComputeManagementClient
+
+        return self._make(ComputeManagementClient)
+
+    @cached_property
+    def network(self) -> Any:
+        """Networks, addresses, interfaces."""
+        from azure.mgmt.network import NetworkManagementClient
+
+        return self._make(NetworkManagementClient)
+
+    @cached_property
+    def resource(self) -> Any:
+        """Resource groups."""
+        from azure.mgmt.resource.resources import ResourceManagementClient
+
+        return self._make(ResourceManagementClient)
+
+    @cached_property
+    def storage(self) -> Any:
+        """Storage accounts, for the witness of two nodes."""
+        from azure.mgmt.storage import StorageManagementClient
+
+        return self._make(StorageManagementClient)
+
+    @property
+    def requests(self) -> Counter[str]:
+        """Requests sent so far, retries and polls included, by method and kind: "PUT disks"."""
+        return self._request_count.requests
+
+    @property
+    def waited_s(self) -> float:
+        """Waiting so far for retries and between polls, in unscaled seconds, all threads added up."""
+        return self._request_count.waited_s
+
+    @property
+    def saved_s(self) -> float:
+        """Waiting that the emulator's time scale has saved so far, in seconds; 0 on Azure."""
+        return self._request_count.saved_s
+
+    def options(self) -> dict[str, Any]:
+        """Keywords for any client of the SDK, so that it counts, waits and retries as these do.
+
+        Each client needs its own: a transport belongs to one client only.
+        """
+        cloud = self.cloud
+        who = "Azure" if cloud.provenance == Provenance.AZURE else "Azure (emulated)"
+        verify = str(cloud.ca) if cloud.ca else True
+        transport = partial(RecordingTransport, self.recorder) if self.recorder else ScaledTransport
+        return {
+            "transport": transport(cloud.time_scale, self._request_count, connection_verify=verify),
+            "retry_policy": BoundedRetryPolicy(who, self.tell),
+            "per_call_policies": [PollingPolicy()],
+        }
+
+    def _make(self, kind: Any) -> Any:
+        models.fill(kind.__module__.rpartition(".")[0])
+        cloud = self.cloud
+        options = {**self.options(), "polling_interval": POLL_S}
+        if cloud.endpoint is not None:
+            options["base_url"] = cloud.endpoint
+        return kind(cloud.credential, cloud.subscription, **options)
+
+    def zone_map(self, region: str) -> dict[str, str]:
+        """Physical zone of each logical one, e.g. {"1": "westeurope-az2"}; empty where there are none.
+
+        Logical numbers differ between subscriptions (locations API, `availabilityZoneMappings`).
+        """
+        url = f"/subscriptions/{self.cloud.subscription}/locations"
+        request = HttpRequest("GET", url, params={"api-version": LOCATIONS_API})
+        answer = self.resource.send_request(request)
+        answer.raise_for_status()
+        rows = [row for row in answer.json()["value"] if row["name"] == region]
+        mappings = rows[0].get("availabilityZoneMappings", []) if rows else []
+        return {row["logicalZone"]: row["physicalZone"] for row in mappings}

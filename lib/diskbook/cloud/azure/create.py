@@ -1,0 +1,278 @@
+"""Create one resource, wait for it, and read it back: the steps of provisioning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from diskbook.cloud.azure import (
+    expiry,
+    inspect,
+    keys,
+    limits,
+    private,
+    readback,
+    refusals,
+    requests,
+    windows,
+    witness,
+)
+from diskbook.cloud.azure.clients import Clients
+from diskbook.cloud.azure.operation import operation
+from diskbook.design.model import PUBLIC, Disk, Machine, Network
+from diskbook.facts.errors import DiskbookError
+from diskbook.hosts.ssh import UnreachableError
+from diskbook.hosts.windows_setup import EXTENSION
+from diskbook.results.run import Run
+
+SSH_PORT_TAG = "diskbook-ssh-port"  # set by the emulator, whose machines cannot all have port 22
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where things are created, and how they are labelled."""
+
+    group: str
+    region: str
+    tags: dict[str, str]
+    prefix: str = ""  # of names in a group that is not the run's own
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """What every request has in common."""
+        return {"location": self.region, "tags": self.tags}
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Creates the things of one resource group.
+
+    Parameters
+    ----------
+    clients, run
+        Where to ask, and where to record the time of each operation.
+    place
+        The group, which is there.
+    zones
+        Logical zone to physical one.
+    asked_network
+        The scenario's network.
+    """
+
+    clients: Clients
+    run: Run
+    place: Place
+    zones: Mapping[str, str]
+    asked_network: Network = PUBLIC
+
+    def _made(self, name: str, target: str, begin: Callable[[], Any]) -> Any:
+        """Begin an operation and wait for its end; once more where Azure ended it for no fault of ours."""
+        with operation(self.run, name, target):
+            return refusals.retry_once(lambda: begin().result(), self.clients.tell)
+
+    def security_group(self) -> str:
+        """Create the security group, which lets in SSH from one place only; return its id."""
+        source = private.SSH_SOURCE if self.asked_network.is_private else self.clients.cloud.ssh_source
+        rules = {"securityRules": [requests.ssh_only(source)]}
+        body = {**self.place.common, "properties": rules}
+        create = self.clients.network.network_security_groups.begin_create_or_update
+        name = f"{self.place.prefix}nsg"
+        made = self._made("create network security group", name, lambda: create(self.place.group, name, body))
+        readback.check_security_group(source, made)
+        return str(made.id)
+
+    def network(self) -> str:
+        """Create the virtual network, or look up the one that is there; return the id of the subnet."""
+        if self.asked_network.is_private:
+            return private.subnet_id(self.clients, self.asked_network)
+        body = {**self.place.common, "properties": requests.network()}
+        create = self.clients.network.virtual_networks.begin_create_or_update
+        name = f"{self.place.prefix}net"
+        made = self._made("create virtual network", name, lambda: create(self.place.group, name, body))
+        return str(made.subnets[0].id)
+
+    def address(self, name: str, zone: str | None) -> str:
+        """Create a machine's public address; return its id."""
+        name, body = f"{self.place.prefix}{name}-ip", {**self.place.common, **requests.public_address(zone)}
+        create = self.clients.network.public_ip_addresses.begin_create_or_update
+        made = self._made("create public address", name, lambda: create(self.place.group, name, body))
+        return str(made.id)
+
+    def interface(self, name: str, spec: Machine, parts: Mapping[str, str], size: limits.Size) -> Any:
+        """Create a machine's network interface and read it back.
+
+        Parameters
+        ----------
+        name
+            The machine's name in Azure.
+        spec
+            The machine as the scenario asks for it.
+        parts
+            Ids of `subnet`, `group` (the security group) and, with a public one, `address`.
+        size
+            What the machine's size can do.
+        """
+        accelerated = spec.accelerated_networking and size.accelerated_networking
+        address = parts.get("address")
+        asked = requests.interface(parts["subnet"], address, parts["group"], accelerated=accelerated)
+        name, body = f"{self.place.prefix}{name}-nic", {**self.place.common, "properties": asked}
+        interfaces = self.clients.network.network_interfaces
+        create = interfaces.begin_create_or_update
+        self._made("create network interface", name, lambda: create(self.place.group, name, body))
+        made = interfaces.get(self.place.group, name)
+        readback.check_interface(spec.name, asked, made)
+        return made
+
+    def machine(
+        self,
+        name: str,
+        spec: Machine,
+        nic: Any,
+        size: limits.Size,
+        os_disk: Disk | None = None,
+        *,
+        images: Mapping[str, str],
+        pooled: bool = False,
+        ultra: bool = False,
+    ) -> dict[str, Any]:
+        """Create a machine and read it back; return its entry of the manifest. Windows is set up as well.
+
+        `images` are the versions of the run's images (`images.versions`). `os_disk` is its ephemeral OS disk,
+        where it is to have one; `pooled` says that it is to have disks of a pool, `ultra` an Ultra disk.
+        """
+        host_key = keys.new_pair(name)
+        public_key = keys.run_key(self.run.folder).with_suffix(".pub").read_text().strip()
+        body = requests.machine(
+            spec, self.place.region, self.place.tags, name=name, nic_id=nic.id,
+            user=self.clients.cloud.admin_user, public_key=public_key, host_key=host_key, os_disk=os_disk,
+            pooled=pooled, ultra=ultra, traits=size.traits, prefix=self.place.prefix,
+            image_version=images[requests.image_of(spec, size.traits, pooled=pooled)],
+        )  # fmt: skip
+        compute, group, named = self.clients.compute, self.place.group, f"{self.place.prefix}{name}"
+        create = compute.virtual_machines.begin_create_or_update
+        self._made("create machine", name, lambda: create(group, named, body))
+        if spec.os == "windows":
+            setup = windows.extension(self.place.region, self.place.tags, host_key, public_key)
+            install = compute.virtual_machine_extensions.begin_create_or_update
+            self._made("set up machine", name, lambda: install(group, named, EXTENSION, setup))
+        made = compute.virtual_machines.get(group, named)
+        readback.check_machine(spec, body, made, os_disk)
+        return self._machine_entry(name, spec, made, nic, size, host_key)
+
+    def _machine_entry(
+        self, name: str, spec: Machine, made: Any, nic: Any, size: limits.Size, host_key: keys.KeyPair
+    ) -> dict[str, Any]:
+        """Entry of the manifest for a machine, of what Azure says of it and its network."""
+        address = address_of(self.clients, self.place.group, f"{self.place.prefix}{name}", nic)
+        port = (made.tags or {}).get(SSH_PORT_TAG)
+        inside = nic.ip_configurations[0].private_ip_address
+        route = private.route_entry(self.asked_network, self.clients.cloud.subscription, made.id)
+        host = {
+            "name": name,
+            "address": address,
+            "port": int(port or 22),
+            "user": self.clients.cloud.admin_user,
+            "host_key": " ".join(host_key.public.split()[:2]),
+        }
+        return {
+            "id": made.id.lower(),
+            "vm_id": made.vm_id,
+            "size": spec.size,
+            "os": spec.os,
+            "logical_zone": spec.zone,
+            "physical_zone": self.zones.get(spec.zone or ""),
+            "limits": size.limits,
+            **({"size_differs": size.differs} if size.differs else {}),
+            "read_back": readback.machine(made),
+            "network": readback.interface(nic),
+            # Where the others reach it; emulated machines have no network but this computer's own.
+            "reached_at": f"{address}:{port}" if port else f"{inside}:22",
+            "host": host,
+            **({"route": route} if route else {}),
+        }
+
+    def shutdown(self, name: str, machine_id: str, local: bool) -> bool:
+        """Ask Azure to deallocate a machine when the run expires; say whether it will.
+
+        `local` says that its OS disk is ephemeral.
+        """
+        place = self.place
+        named = f"{place.prefix}{name}"
+        return expiry.schedule(self.clients, self.run, named, machine_id, place.region, place.tags, local)
+
+    def inspect(self, spec: Machine, machines: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+        """Complete a machine's entry of the manifest by what only the machine can tell."""
+        try:
+            return {**machines[spec.name], **inspect.inspect_machine(self.run.folder, spec, machines)}
+        except UnreachableError as error:
+            source, private_way = self.clients.cloud.ssh_source, self.asked_network.is_private
+            raise DiskbookError(f"{error}. {inspect.advice(error, source, private=private_way)}") from error
+
+    def disk(self, name: str, spec: Disk) -> dict[str, Any]:
+        """Create a disk and read it back; return its entry of the manifest."""
+        body = requests.disk(spec, self.place.region, self.place.tags)
+        disks, named = self.clients.compute.disks, f"{self.place.prefix}{name}"
+        create = disks.begin_create_or_update
+        self._made("create disk", name, lambda: create(self.place.group, named, body))
+        made = disks.get(self.place.group, named)
+        readback.check_disk(spec, made)
+        return {
+            "id": made.id.lower(),
+            "unique_id": made.unique_id,
+            "sku": spec.sku,
+            "logical_zone": spec.zone,
+            "physical_zone": self.zones.get(spec.zone or ""),
+            "limits": limits.disk_limits(spec, made),
+            "read_back": readback.disk(made),
+        }
+
+    def witness(self, number: int, redundancy: str) -> dict[str, Any]:
+        """Create the storage account of a replicate's witness and read it back; return its entry.
+
+        The entry has no key: that is asked for when it is used (`witness.key`). `redundancy` is LRS or ZRS.
+        """
+        place = self.place
+        home = witness.home(place.group, place.prefix)
+        name = witness.account_name(self.clients.cloud.subscription, home, number)
+        body = requests.witness(place.region, place.tags, redundancy)
+        accounts = self.clients.storage.storage_accounts
+        self._made("create storage account", name, lambda: accounts.begin_create(place.group, name, body))
+        made = accounts.get_properties(place.group, name)
+        readback.check_witness(body, made)
+        return {
+            "id": made.id.lower(),
+            "account": name,
+            "endpoint": witness.endpoint_of(made.primary_endpoints.blob),
+            "read_back": readback.witness(made),
+        }
+
+    def os_disk(self, spec: Disk, machine: Mapping[str, Any]) -> dict[str, Any]:
+        """Entry of the manifest for the ephemeral OS disk of a machine, which was created with it.
+
+        It has no limits of its own: the machine's for its cache and local disk hold.
+        """
+        reported = machine["read_back"]
+        return {
+            "id": f"{machine['id']}/osdisk",
+            "unique_id": machine["vm_id"],
+            "sku": spec.sku,
+            "logical_zone": machine["logical_zone"],
+            "physical_zone": machine["physical_zone"],
+            "limits": dict.fromkeys(("iops", "mb_s", "burst_iops", "burst_mb_s")),
+            "read_back": {
+                "sku": spec.sku,
+                "size_gib": reported["os_disk_gib"],
+                "zone": reported["zone"],
+                "placement": reported["os_disk_local"],
+            },
+        }
+
+
+def address_of(clients: Clients, group: str, name: str, nic: Any) -> str | None:
+    """Where a machine is reached: its public address, or without one that in its network."""
+    row = nic.ip_configurations[0]
+    if row.public_ip_address is None:
+        return str(row.private_ip_address)
+    address: str | None = clients.network.public_ip_addresses.get(group, f"{name}-ip").ip_address
+    return address

@@ -1,0 +1,215 @@
+"""Create what a run needs, in parallel as far as one thing does not need another.
+
+One resource group with one network; for each replicate a set of machines and disks. Network, security group,
+addresses and disks are begun at once, then the interfaces, then the machines.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from diskbook.cloud.azure import graph, images, keys, limits
+from diskbook.cloud.azure.clients import Clients
+from diskbook.cloud.azure.create import SSH_PORT_TAG, Maker, Place
+from diskbook.cloud.azure.graph import Step
+from diskbook.cloud.azure.operation import azure_message, operation
+from diskbook.design import volume_rules
+from diskbook.design.model import Disk, Machine, Scenario
+from diskbook.facts.rules import ULTRA
+from diskbook.results.run import Run
+
+__all__ = [
+    "SSH_PORT_TAG",
+    "Place",
+    "azure_message",
+    "create_group",
+    "group_tags",
+    "operation",
+    "replicates",
+    "steps",
+]
+
+Keep = Callable[[dict[str, Any]], None]
+
+LEAST_DEPTH = 32
+"""I/Os in flight that an emulated disk takes of a job at least, whatever the scenario has."""
+
+
+def group_tags(run: str, scenario: Scenario, expires_utc: str) -> dict[str, str]:
+    """Tags of everything a run creates; site, credit scale and depth are read by the emulator only."""
+    return {
+        **scenario.azure.tags,
+        "diskbook-run": run,
+        "diskbook-owner": os.environ.get("USER", "unknown"),
+        "diskbook-scenario": scenario.name,
+        "diskbook-site": scenario.site,
+        "diskbook-credit-scale": f"{scenario.scenario.emulated_credit_scale:g}",
+        "diskbook-depth": str(_depth(scenario)),
+        "diskbook-expires": expires_utc,
+    }
+
+
+def _depth(scenario: Scenario) -> int:
+    """Most I/Os that one job of a tool has in flight; fio's jobs of a held rate have one each.
+
+    It is `LEAST_DEPTH` or more, for loads that are no part of the scenario.
+    """
+    return max(
+        LEAST_DEPTH,
+        *(
+            1
+            if load.rate and not load.verbatim and scenario.tool_of(arm, load) == "fio"
+            else load.queue_depth
+            for arm, load in scenario.cells
+        ),
+    )
+
+
+def create_group(clients: Clients, run: Run, place: Place) -> None:
+    """Create the resource group, tagged, unless it is there."""
+    with operation(run, "create resource group", place.group):
+        clients.resource.resource_groups.create_or_update(place.group, place.common)
+
+
+def replicates(
+    clients: Clients,
+    run: Run,
+    scenario: Scenario,
+    place: Place,
+    zones: Mapping[str, str],
+    numbers: Sequence[int],
+    keep: Keep,
+) -> None:
+    """Create machines and disks of replicates, all in parallel; read every setting back.
+
+    Parameters
+    ----------
+    clients, run, scenario, place
+        What is created where.
+    zones
+        Logical zone to physical one.
+    numbers
+        Of the replicates.
+    keep
+        Takes each replicate's entry of the manifest as soon as it is complete: for each machine id, size,
+        zones, limits, read-back and host; for each disk id, zones, limits and read-back; round-trip times;
+        the storage account of a witness, without its key.
+
+    Raises
+    ------
+    DiskbookError
+        When Azure refuses something, with its own message, or when a setting is not what was asked for.
+        Replicates that were complete by then have been kept.
+    """
+    keys.run_key(run.folder)  # made here, once: the steps run side by side
+    maker = Maker(clients, run, place, zones, scenario.network)
+    ends = {f"replicate {number}" for number in numbers}
+    graph.run(steps(maker, scenario, numbers), lambda name, entry: keep(entry) if name in ends else None)
+
+
+def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str, Step]:
+    """Return what is to be done for some replicates, and what needs what.
+
+    A step is named for what it makes and its name in Azure, as in "machine r2-vm1"; "replicate 2" ends that
+    replicate.
+    """
+    sizes = {machine.size for machine in scenario.machine}
+    by_name = {
+        "sizes": Step(lambda _: limits.sizes(maker.clients, maker.place.region, sizes)),
+        "images": Step(partial(_images, maker, scenario), ("sizes",)),
+        "security group": Step(lambda _: maker.security_group()),
+        "network": Step(lambda _: maker.network()),
+    }
+    for number in numbers:
+        for disk, _ in scenario.made_disks():
+            name = f"r{number}-{disk.name}"
+            by_name[f"disk {name}"] = Step(partial(_disk, maker, disk, name))
+        for machine in scenario.machine:
+            by_name |= _machine(maker, scenario, machine, f"r{number}-{machine.name}")
+            by_name[f"look r{number}-{machine.name}"] = _inspect(maker, scenario, machine, number)
+        needs = tuple(_parts(scenario, number))
+        if redundancy := volume_rules.witness_redundancy(scenario):
+            by_name[f"witness r{number}"] = Step(partial(_witness, maker, number, redundancy))
+            needs = (*needs, f"witness r{number}")
+        by_name[f"replicate {number}"] = Step(partial(_entry, maker, scenario, number), needs)
+    return by_name
+
+
+def _images(maker: Maker, scenario: Scenario, has: Mapping[str, Any]) -> dict[str, str]:
+    traits = {name: size.traits for name, size in has["sizes"].items()}
+    return images.versions(maker.clients, maker.run, scenario, maker.place.region, traits)
+
+
+def _disk(maker: Maker, spec: Disk, name: str, has: Mapping[str, Any]) -> dict[str, Any]:
+    return maker.disk(name, spec)
+
+
+def _witness(maker: Maker, number: int, redundancy: str, has: Mapping[str, Any]) -> dict[str, Any]:
+    return maker.witness(number, redundancy)
+
+
+def _machine(maker: Maker, scenario: Scenario, spec: Machine, name: str) -> dict[str, Step]:
+    """Steps of one machine, which is `name` in Azure."""
+    os_disk, pooled = scenario.os_disk_of(spec.name), scenario.is_pooled(spec.name)
+    ultra = ULTRA in scenario.skus_of(spec.name)
+    address, interface, machine = f"address {name}", f"interface {name}", f"machine {name}"
+
+    def connect(has: Mapping[str, Any]) -> Any:
+        parts = {"subnet": has["network"], "group": has["security group"]}
+        parts |= {"address": has[address]} if is_public else {}
+        return maker.interface(name, spec, parts, has["sizes"][spec.size])
+
+    def create(has: Mapping[str, Any]) -> dict[str, Any]:
+        size = has["sizes"][spec.size]
+        versions = has["images"]
+        return maker.machine(
+            name, spec, has[interface], size, os_disk, images=versions, pooled=pooled, ultra=ultra
+        )
+
+    local, is_public = os_disk is not None, not scenario.network.is_private
+    steps = {address: Step(lambda _: maker.address(name, spec.zone))} if is_public else {}
+    steps |= {
+        interface: Step(connect, ("network", "security group", "sizes", *([address] if is_public else []))),
+        machine: Step(create, (interface, "sizes", "images")),
+        f"shutdown {name}": Step(lambda has: maker.shutdown(name, has[machine]["id"], local), (machine,)),
+    }
+    if os_disk is not None:
+        step = f"disk {name.partition('-')[0]}-{os_disk.name}"
+        steps[step] = Step(lambda has: maker.os_disk(os_disk, has[machine]), (machine,))
+    return steps
+
+
+def _inspect(maker: Maker, scenario: Scenario, spec: Machine, number: int) -> Step:
+    """Sign in to a machine, once all of its replicate are there."""
+    steps = {item.name: f"machine r{number}-{item.name}" for item in scenario.machine}
+
+    def inspect(has: Mapping[str, Any]) -> dict[str, Any]:
+        return maker.inspect(spec, {name: has[step] for name, step in steps.items()})
+
+    return Step(inspect, tuple(steps.values()))
+
+
+def _parts(scenario: Scenario, number: int) -> dict[str, tuple[str, str]]:
+    """Last steps of the parts of a replicate: to section and name of their entry in the manifest."""
+    names = [item.name for item, _ in scenario.made_disks()]
+    names += [item.name for item in scenario.disk if item.ephemeral]
+    parts = {f"disk r{number}-{name}": ("disks", name) for name in names}
+    return parts | {f"look r{number}-{item.name}": ("machines", item.name) for item in scenario.machine}
+
+
+def _entry(maker: Maker, scenario: Scenario, number: int, has: Mapping[str, Any]) -> dict[str, Any]:
+    """Put a replicate's entry of the manifest together."""
+    entry: dict[str, Any] = {"replicate": number, "resource_group": maker.place.group}
+    for step, (section, name) in _parts(scenario, number).items():
+        entry.setdefault(section, {})[name] = has[step]
+    if f"witness r{number}" in has:
+        entry["witness"] = has[f"witness r{number}"]
+    entry["round_trips"] = [
+        {"from": name, **pair, "provenance": maker.clients.cloud.provenance}
+        for name, row in entry["machines"].items()
+        for pair in row.pop("round_trips")
+    ]
+    return entry

@@ -1,0 +1,225 @@
+"""Bodies of the requests that provisioning makes: a scenario's records to Azure's JSON. No I/O."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from diskbook.cloud.azure import windows
+from diskbook.cloud.azure.keys import KeyPair, cloud_init
+from diskbook.design.model import Disk, Machine
+from diskbook.design.size_rules import ARM, NOTHING_KNOWN, Traits
+from diskbook.facts import catalog
+from diskbook.facts.disk_options import OPTIONS
+
+# Images are names of Azure's marketplace; the emulator takes any. Which version of one a run takes is decided
+# before its first machine (`images`): "latest" may change between two machines of a run.
+IMAGES = {
+    "linux": {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server"},
+    "linux-arm64": {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server-arm64"},
+    "windows": {
+        "publisher": "MicrosoftWindowsServer",
+        "offer": "WindowsServer",
+        "sku": "2022-datacenter-azure-edition",
+    },
+    # Storage Spaces Direct needs Datacenter, and a cluster of virtual machines without a domain needs 2025
+    # (MicrosoftDocs/windowsserverdocs, failover-clustering/create-workgroup-cluster.md).
+    "storage-spaces": {
+        "publisher": "MicrosoftWindowsServer",
+        "offer": "WindowsServer",
+        "sku": "2025-datacenter-g2",
+    },
+}
+
+
+SUBNET = "10.0.0.0/24"
+"""Of all machines of a run, which the nodes of a cluster let through to each other."""
+
+
+def image_of(spec: Machine, traits: Traits = NOTHING_KNOWN, *, pooled: bool = False) -> str:
+    """Name the image in `IMAGES` that a machine is made from, by the processors of its size."""
+    if spec.os == "linux" and traits.architecture == ARM:
+        return "linux-arm64"
+    return "storage-spaces" if pooled else spec.os
+
+
+def disk(spec: Disk, region: str, tags: dict[str, str]) -> dict[str, Any]:
+    """Body that creates an empty managed disk with exactly the settings of the scenario."""
+    properties: dict[str, Any] = {
+        "creationData": {"createOption": "Empty"},
+        "diskSizeGB": spec.size_gib,
+        # Nobody needs its content but the machine it is attached to.
+        "networkAccessPolicy": "DenyAll",
+        "publicNetworkAccess": "Disabled",
+    }
+    for option in OPTIONS:
+        option.put(properties, getattr(spec, option.name))
+    body: dict[str, Any] = {
+        "location": region,
+        "sku": {"name": spec.sku},
+        "tags": tags,
+        "properties": properties,
+    }
+    if spec.zone is not None:
+        body["zones"] = [spec.zone]
+    return body
+
+
+def attachment(spec: Disk, disk_id: str, lun: int) -> dict[str, Any]:
+    """Entry of dataDisksToAttach for a disk, which goes with its machine; one that is shared never does.
+
+    "For shared disks, you can't set the 'deleteOption' property to 'Delete'"
+    (MicrosoftDocs/azure-compute-docs, articles/virtual-machines/delete.md); it goes with its resource group.
+    """
+    delete_option = "Detach" if spec.max_shares > 1 else "Delete"
+    return {"diskId": disk_id, "lun": lun, "caching": spec.cache, "deleteOption": delete_option}
+
+
+def machine(
+    spec: Machine,
+    region: str,
+    tags: dict[str, str],
+    *,
+    name: str,
+    nic_id: str,
+    user: str,
+    public_key: str,
+    host_key: KeyPair,
+    image_version: str,
+    traits: Traits = NOTHING_KNOWN,
+    os_disk: Disk | None = None,
+    pooled: bool = False,
+    ultra: bool = False,
+    prefix: str = "",
+) -> dict[str, Any]:
+    """Body that creates a machine which knows our key, and whose host key we know.
+
+    `image_version` is that of its image, the same for all machines of a run (`images.versions`), `traits` are
+    those of its size.
+    A Windows machine gets both from the script extension that follows (`windows.extension`). `os_disk` is
+    its ephemeral OS disk; by default it gets an ordinary one. `pooled` says that its disks are a pool of
+    Storage Spaces, for which it gets another image; `ultra` that it takes an Ultra disk at some time, which
+    Azure lets a machine do only where it was made for it. `prefix` begins its name in Azure.
+    """
+    expires_utc = tags.get("diskbook-expires")
+    profile = (
+        windows.os_profile(name, user, expires_utc)
+        if spec.os == "windows"
+        else _linux(name, user, public_key, host_key, expires_utc)
+    )
+    properties: dict[str, Any] = {
+        "hardwareProfile": {"vmSize": spec.size},
+        "storageProfile": {
+            "imageReference": {**IMAGES[image_of(spec, traits, pooled=pooled)], "version": image_version},
+            "osDisk": {"name": os_disk_name(f"{prefix}{name}"), **_os_disk(spec, os_disk)},
+            "dataDisks": [],
+            **({"diskControllerType": traits.controller} if traits.controller else {}),
+        },
+        "osProfile": profile,
+        "networkProfile": {
+            "networkInterfaces": [{"id": nic_id, "properties": {"primary": True, "deleteOption": "Delete"}}]
+        },
+    }
+    if ultra:
+        properties["additionalCapabilities"] = {"ultraSSDEnabled": True}
+    body: dict[str, Any] = {"location": region, "tags": tags, "properties": properties}
+    if spec.zone is not None:
+        body["zones"] = [spec.zone]
+    return body
+
+
+def os_disk_name(machine: str) -> str:
+    """Return the name of a machine's OS disk. It has no tag, so this tells whose it is."""
+    return f"{machine}-os"
+
+
+def _os_disk(machine: Machine, ephemeral: Disk | None) -> dict[str, Any]:
+    """Entry of the OS disk. An ephemeral one must have cache ReadOnly (Azure's documentation)."""
+    body: dict[str, Any] = {"createOption": "FromImage", "deleteOption": "Delete"}
+    if ephemeral is None:
+        return {**body, "managedDisk": {"storageAccountType": "StandardSSD_LRS"}}
+    placement = catalog.vm_size(machine.size).placement(ephemeral.size_gib)
+    local = {"diffDiskSettings": {"option": "Local", "placement": placement}, "caching": "ReadOnly"}
+    return {**body, **local, "diskSizeGB": ephemeral.size_gib}
+
+
+def _linux(
+    name: str, user: str, public_key: str, host_key: KeyPair, expires_utc: str | None
+) -> dict[str, Any]:
+    ssh = {"publicKeys": [{"path": f"/home/{user}/.ssh/authorized_keys", "keyData": public_key}]}
+    return {
+        "computerName": name,
+        "adminUsername": user,
+        "customData": base64.b64encode(cloud_init(host_key, expires_utc).encode()).decode(),
+        "linuxConfiguration": {"disablePasswordAuthentication": True, "ssh": ssh},
+    }
+
+
+def ssh_only(source: str) -> dict[str, Any]:
+    """Body of the one rule of the network security group: SSH from `source`."""
+    return {
+        "name": "ssh",
+        "properties": {
+            "protocol": "Tcp",
+            "direction": "Inbound",
+            "access": "Allow",
+            "priority": 1000,
+            "sourceAddressPrefix": source,
+            "sourcePortRange": "*",
+            "destinationAddressPrefix": "*",
+            "destinationPortRange": "22",
+        },
+    }
+
+
+def network() -> dict[str, Any]:
+    """Properties of a virtual network with one subnet."""
+    subnet = {"name": "disks", "properties": {"addressPrefix": SUBNET}}
+    return {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}, "subnets": [subnet]}
+
+
+def public_address(zone: str | None) -> dict[str, Any]:
+    """Body, less location and tags, of a public address in the machine's zone."""
+    properties = {"publicIPAllocationMethod": "Static", "deleteOption": "Delete"}
+    body: dict[str, Any] = {"sku": {"name": "Standard"}, "properties": properties}
+    return {**body, "zones": [zone]} if zone else body
+
+
+def witness(region: str, tags: dict[str, str], redundancy: str) -> dict[str, Any]:
+    """Body of the storage account of a cloud witness: what Microsoft's page asks for, and nothing public.
+
+    Cluster nodes reach it with its key, over the internet; a blob of a few bytes is all it holds.
+    """
+    return {
+        "location": region,
+        "tags": tags,
+        "kind": "StorageV2",
+        "sku": {"name": f"Standard_{redundancy}"},
+        "properties": {
+            "accessTier": "Hot",
+            "allowBlobPublicAccess": False,
+            "allowSharedKeyAccess": True,
+            "minimumTlsVersion": "TLS1_2",
+            "supportsHttpsTrafficOnly": True,
+        },
+    }
+
+
+def interface(
+    subnet_id: str, address_id: str | None, security_group_id: str, *, accelerated: bool = False
+) -> dict[str, Any]:
+    """Properties of a network interface in the subnet, with the public address, behind the security group.
+
+    In a private network there is no public address.
+
+    The group is at the interface, not at the subnet, so that group and network can be made at the same time.
+    A standard public address lets nothing in that no security group allows.
+    """
+    properties: dict[str, Any] = {"subnet": {"id": subnet_id}}
+    if address_id is not None:
+        properties["publicIPAddress"] = {"id": address_id, "properties": {"deleteOption": "Delete"}}
+    return {
+        "ipConfigurations": [{"name": "primary", "properties": properties}],
+        "networkSecurityGroup": {"id": security_group_id},
+        "enableAcceleratedNetworking": accelerated,
+    }

@@ -1,0 +1,126 @@
+"""What Azure says of a VM size, beside the table: traits, retirement, limits, differences. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime
+
+from diskbook.cloud.azure.offers import Offer, Region
+from diskbook.design import size_rules
+from diskbook.design.model import Scenario
+from diskbook.design.size_rules import Traits
+from diskbook.facts import catalog
+from diskbook.facts.catalog import SCSI
+from diskbook.facts.units import MB
+
+DATE_FORMS = ("%m/%d/%Y", "%Y-%m-%d")
+"""How Azure writes a day: RetirementDateUtc of resource SKUs is 09/03/2024, month first; others are ISO's."""
+MATERIAL = 0.01
+"""Relative difference between Azure's figure and the table's from which on it is named."""
+_COMPARED = (
+    ("MaxDataDiskCount", "max_data_disks", 1.0, "data disks"),
+    ("UncachedDiskIOPS", "uncached_iops", 1.0, "uncached IOPS"),
+    ("UncachedDiskBytesPerSecond", "uncached_mb_s", MB, "uncached MB/s"),
+    ("CombinedTempDiskAndCachedIOPS", "cached_iops", 1.0, "cached IOPS"),
+    ("CombinedTempDiskAndCachedReadBytesPerSecond", "cached_mb_s", MB, "cached MB/s"),
+)
+
+
+def traits(name: str, offer: Offer | None) -> Traits:
+    """Processor, generations and disk controllers of a size, as Azure says them, else as the table has them.
+
+    Azure lists no controllers of sizes that have SCSI alone (Azure/SAP-on-Azure-Scripts-and-Utilities, pull
+    request 131: inferred there), so what neither lists is SCSI.
+    """
+    size = catalog.vm_sizes().get(name.lower())
+    known = size_rules.documented(size) if size else size_rules.NOTHING_KNOWN
+    if offer is None:
+        return known
+    controllers = _list(offer, "DiskControllerTypes") or known.controllers
+    return Traits(
+        offer.capabilities.get("CpuArchitectureType") or known.architecture,
+        _list(offer, "HyperVGenerations") or known.generations,
+        controllers or (() if size else (SCSI,)),
+    )
+
+
+def _list(offer: Offer, capability: str) -> tuple[str, ...]:
+    words = (word.strip() for word in offer.capabilities.get(capability, "").split(","))
+    return tuple(word for word in words if word)
+
+
+def retired_on(name: str, offer: Offer | None) -> date | None:
+    """The day Azure stops, or stopped, a size: as Azure says, else as the table does."""
+    listed = offer.capabilities.get("RetirementDateUtc", "") if offer else ""
+    size = catalog.vm_sizes().get(name.lower())
+    return day_of(listed) or day_of(size.retires_on if size else "")
+
+
+def day_of(text: str) -> date | None:
+    """Read a day in any of `DATE_FORMS`, whatever time follows it; None where it cannot be read."""
+    for form in DATE_FORMS:
+        try:
+            return datetime.strptime(text.strip().replace("T", " ").partition(" ")[0], form).date()
+        except ValueError:
+            continue
+    return None
+
+
+def limits(offer: Offer) -> dict[str, float | None]:
+    """Limits of a size: base ones as Azure says them, None where it does not; burst ones from the table."""
+    size = catalog.vm_sizes().get(offer.name.lower())
+    return {
+        "iops": _number(offer, "UncachedDiskIOPS", 1.0),
+        "mb_s": _number(offer, "UncachedDiskBytesPerSecond", MB),
+        "burst_iops": size.uncached_burst_iops if size else None,
+        "burst_mb_s": size.uncached_burst_mb_s if size else None,
+        "cached_iops": _number(offer, "CombinedTempDiskAndCachedIOPS", 1.0),
+        "cached_mb_s": _number(offer, "CombinedTempDiskAndCachedReadBytesPerSecond", MB),
+    }
+
+
+def _number(offer: Offer, capability: str, unit: float) -> float | None:
+    """Value of a capability in a unit; None where it is not listed or is no number."""
+    try:
+        return float(offer.capabilities[capability]) / unit
+    except (KeyError, ValueError):
+        return None
+
+
+def differences(offer: Offer) -> str:
+    """Name in one line where Azure and the table disagree on a size, or that the table lacks it; else ""."""
+    size = catalog.vm_sizes().get(offer.name.lower())
+    if size is None:
+        return f"{offer.name} is in no table: {_figures(offer)}; what it bursts to is not known"
+    apart = "; ".join(_apart(offer, size))
+    return f"{offer.name}: {apart}; Azure's figures are used" if apart else ""
+
+
+def of_scenario(scenario: Scenario, here: Region) -> list[str]:
+    """Name where Azure and the table disagree on the sizes of a scenario, a line a size."""
+    names = dict.fromkeys(machine.size.lower() for machine in scenario.machine)
+    return [text for name in names if name in here.sizes and (text := differences(here.sizes[name]))]
+
+
+def _figures(offer: Offer) -> str:
+    of = limits(offer)
+    if of["iops"] is None or of["mb_s"] is None:
+        return "Azure names no uncached limit, so its cells are labelled 'limit not known'"
+    return f"Azure says {of['iops']:,.0f} uncached IOPS and {of['mb_s']:,.0f} MB/s"
+
+
+def _apart(offer: Offer, size: catalog.VmSize) -> Iterator[str]:
+    for capability, column, unit, words in _COMPARED:
+        listed, ours = _number(offer, capability, unit), getattr(size, column)
+        if listed is not None and ours is not None and abs(listed - ours) > MATERIAL * ours:
+            yield f"Azure says {listed:,.6g} {words}, the table {ours:,.6g}"
+    here, there = size_rules.documented(size), traits(offer.name, offer)
+    for name, ours_, theirs in (
+        ("disk controllers", here.controllers, there.controllers),
+        ("generations", here.generations, there.generations),
+    ):
+        if ours_ and sorted(ours_) != sorted(theirs):
+            yield f"Azure says {name} {', '.join(theirs)}, the table {', '.join(ours_)}"
+    day, listed_day = day_of(size.retires_on), day_of(offer.capabilities.get("RetirementDateUtc", ""))
+    if listed_day is not None and day is not None and day != listed_day:
+        yield f"Azure retires it on {listed_day}, the table on {day}"

@@ -1,0 +1,1 @@
+"""What is asked, and what a table of trials is: scenarios, schedules, rules, columns."""

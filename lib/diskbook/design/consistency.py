@@ -1,0 +1,161 @@
+"""Whether the records of a scenario fit one another: names, references, pairings, tools, number of trials."""
+
+from __future__ import annotations
+
+from diskbook.design import fleet_rules, loss_rules, state_rules, volume_references
+from diskbook.design.model import Comparison, Scenario
+from diskbook.design.references import refer
+
+MOST_TRIALS = 100_000
+MOST_HEADLINES = 5
+MOST_HOURS = 72.0
+"""From the first block of a replicate to its last: machines shut themselves down then (`azure.expiry`)."""
+
+
+def check(scenario: Scenario) -> None:
+    """Hold the records of a scenario against one another.
+
+    Raises
+    ------
+    ValueError
+        With one sentence on the first that does not fit.
+    """
+    for kind in ("machine", "disk", "cluster", "volume", "arm", "workload", "check", "drill", "loss"):
+        _unique(kind, [item.name for item in getattr(scenario, kind)])
+    volume_references.check(scenario)
+    _check_arms(scenario)
+    fleet_rules.check(scenario)
+    state_rules.check(scenario)
+    for item in scenario.comparison:
+        _check_comparison(scenario, item)
+    _check_tools(scenario)
+    _check_partners(scenario)
+    loss_rules.check(scenario)
+    if sum(item.family == "headline" for item in scenario.comparison) > MOST_HEADLINES:
+        raise ValueError(
+            f"[[comparison]]: at most {MOST_HEADLINES} may be headline; call the others exploratory"
+        )
+    _check_looks(scenario)
+    _check_spread(scenario)
+    _check_number_of_trials(scenario)
+
+
+def _check_looks(scenario: Scenario) -> None:
+    """Looks come one after the other, the last at the end."""
+    looks, replicates = scenario.design.looks, scenario.design.replicates
+    if looks and (list(looks) != sorted(set(looks)) or looks[-1] != replicates):
+        raise ValueError(
+            f"[design] looks = {list(looks)}: write numbers of replicates that grow, the last one that of "
+            f"all, {replicates}"
+        )
+
+
+def _check_spread(scenario: Scenario) -> None:
+    """Blocks that are to be spread over hours must be several, and come to an end while machines stand."""
+    hours, blocks = scenario.design.hours_between_blocks, max(load.blocks for load in scenario.workload)
+    where = f"[design] hours_between_blocks = {hours:g}"
+    if hours and blocks < 2:
+        raise ValueError(f"{where}: there is one block, and nothing to spread; plan blocks = 5 or more")
+    if hours * (blocks - 1) > MOST_HOURS:
+        raise ValueError(
+            f"{where}: {blocks} blocks would take {hours * (blocks - 1):g} h, and machines stand for "
+            f"{MOST_HOURS:g} h at most; take fewer hours, or fewer blocks and more replicates"
+        )
+
+
+def _unique(kind: str, names: list[str]) -> None:
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"[[{kind}]]: the name '{min(twice)}' is used twice; names must differ")
+
+
+def _check_arms(scenario: Scenario) -> None:
+    for arm in scenario.arm:
+        measured = {"volume": arm.volume} if arm.volume else {"disk": arm.disk}
+        refer(scenario, f"[[arm]] {arm.name}", **measured, machine=arm.machine)
+    for load in scenario.workload:
+        for name in load.arms:
+            refer(scenario, f"[[workload]] {load.name}", arm=name)
+    without = [arm.name for arm in scenario.arm if arm.placement is None]
+    if 0 < len(without) < len(scenario.arm):
+        raise ValueError(
+            f"[[arm]] {without[0]}: other arms have a placement and this one has none; a block measures the "
+            "arms of one placement, so give one to every arm, or to none"
+        )
+
+
+def _check_comparison(scenario: Scenario, item: Comparison) -> None:
+    where = f"[[comparison]] {item.arm} / {item.base_arm}"
+    refer(scenario, where, arm=item.arm, workload=item.workload)
+    refer(scenario, where, arm=item.base_arm)
+    for arm in (item.arm, item.base_arm):
+        if not scenario.workload_named(item.workload).meets(arm):
+            raise ValueError(f"{where}: {item.workload} is not offered to {arm}; add it to its arms")
+    _check_pairing(scenario, item, where)
+    _check_frequent_attach(scenario, item, where)
+
+
+def _check_pairing(scenario: Scenario, item: Comparison, where: str) -> None:
+    arm, base = scenario.arm_named(item.arm), scenario.arm_named(item.base_arm)
+    if item.pairing == "same-machine" and arm.machine != base.machine:
+        raise ValueError(
+            f"{where}: pairing same-machine, but the arms are on {arm.machine} and {base.machine}; "
+            "use same-disk or replicate"
+        )
+    if item.pairing == "same-disk" and (arm.disk, arm.volume) != (base.disk, base.volume):
+        uses, base_uses = arm.disk or arm.volume, base.disk or base.volume
+        raise ValueError(
+            f"{where}: pairing same-disk, but the arms use {uses} and {base_uses}; "
+            "use same-machine or replicate"
+        )
+
+
+def _check_frequent_attach(scenario: Scenario, item: Comparison, where: str) -> None:
+    """A disk optimized for frequent attach lies elsewhere than others: it is compared with its like only."""
+    arms = [scenario.arm_named(name) for name in (item.arm, item.base_arm)]
+    first, second = (scenario.disk_of(arm) for arm in arms)
+    if first.frequent_attach != second.frequent_attach:
+        raise ValueError(
+            f"{where}: of the disks {first.name} and {second.name} one alone has frequent_attach, and is "
+            "another object (it does not follow its machine's fault domain); set it on both or none"
+        )
+
+
+def _check_tools(scenario: Scenario) -> None:
+    for arm, load in scenario.cells:
+        tools = scenario.machine_named(arm.machine).tools
+        if load.tool not in ("any", *tools):
+            has = " and ".join(tools)
+            raise ValueError(
+                f"[[workload]] {load.name}: the machine of {arm.name} has {has}, not {load.tool}; "
+                "leave tool out, or set arms"
+            )
+        if load.ioengine != "libaio" and scenario.tool_of(arm, load) != "fio":
+            raise ValueError(
+                f"[[workload]] {load.name}: ioengine is fio's, and {arm.name} is measured with "
+                f"{scenario.tool_of(arm, load)}; leave ioengine out, or set arms"
+            )
+
+
+def _check_partners(scenario: Scenario) -> None:
+    for check in scenario.check:
+        where = f"[[check]] {check.name}"
+        refer(scenario, where, disk=check.disk, machine=check.machine)
+        if check.kind != "attach-refused":
+            if check.from_machine is None:
+                raise ValueError(f"{where}: a {check.kind} check needs from_machine")
+            refer(scenario, where, machine=check.from_machine)
+    for drill in scenario.drill:
+        where = f"[[drill]] {drill.name}"
+        refer(scenario, where, disk=drill.disk, machine=drill.machine)
+        refer(scenario, where, machine=drill.from_machine)
+
+
+def _check_number_of_trials(scenario: Scenario) -> None:
+    times = scenario.design.replicates * scenario.design.repeats * len(scenario.arm)
+    trials = times * sum(load.blocks for load in scenario.workload)
+    if trials > MOST_TRIALS:
+        raise ValueError(
+            f"[design]: replicates, repeats and blocks make {trials} trials; "
+            f"at most {MOST_TRIALS}, take fewer"
+        )

@@ -1,0 +1,199 @@
+"""DiskSpd's arguments: a command line to a record of what it asks for, and back. No I/O here.
+
+Meanings from DiskSpd's wiki ("Command line and parameters", "Threading and concurrency") and the checks of
+its own parser. ``diskspd -w100 -b8K -F8 -r -o5 -W30 -d10 -Sh -L testfile.dat`` is eight threads in all, each
+with five random writes of 8 KiB outstanding.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from diskbook.design.diskspd_line.flags import DEFAULT_BLOCK, read_flag, wrong
+from diskbook.facts.errors import UsageError
+
+# Where the output goes, up to the end of the line: the shell's part, none of DiskSpd's targets.
+_REDIRECTED = re.compile(r"\s(?:[12*]?>{1,2}|\|).*$", re.DOTALL)
+_TOKEN = re.compile(r'(?:[^\s"]|"[^"]*")+')
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What one call of DiskSpd is asked for; defaults are DiskSpd's own.
+
+    Attributes
+    ----------
+    random_pct
+        100 for -r, 0 for sequential, between for -rs.
+    align
+        Bytes between possible offsets (-r, -s); None stands for the block size.
+    rate, rate_unit
+        Of each thread on each target: bytes a millisecond, or I/Os a second.
+    cache
+        The system's file cache: "on" (-Sb), "off" (-Su) or "remote" (-Sr).
+    buffers
+        Content of writes: "pattern" (0, 1, 2 ...), "zero" (-Z), "random" (-Zr), or what follows -Z.
+    iops_interval_ms
+        Grain of -D; None without it.
+    seed, clock_seed
+        The number of -z, or whether it comes from the clock (-z alone); without -z DiskSpd takes 0.
+    kept
+        Other flags, as they stand.
+    """
+
+    targets: tuple[str, ...] = ()
+    block_size: int = DEFAULT_BLOCK
+    write_pct: int = 0
+    random_pct: int = 0
+    align: int | None = None
+    interlocked: bool = False
+    distribution: str = ""
+    threads_per_target: int | None = None
+    total_threads: int | None = None
+    outstanding: int = 2
+    outstanding_per_thread: int | None = None
+    rate: int | None = None
+    rate_unit: Literal["bytes/ms", "IOPS"] = "bytes/ms"
+    cache: Literal["on", "off", "remote"] = "on"
+    write_through: bool = False
+    memory_mapped: bool = False
+    create_bytes: int | None = None
+    max_offset: int | None = None
+    base_offset: int = 0
+    thread_stride: int | None = None
+    warmup_s: int = 5
+    duration_s: int = 10
+    cooldown_s: int = 0
+    latency: bool = False
+    iops_interval_ms: int | None = None
+    buffers: str = "pattern"
+    seed: int | None = None
+    clock_seed: bool = False
+    output: Literal["text", "xml"] = "text"
+    kept: tuple[str, ...] = ()
+
+    @property
+    def n_targets(self) -> int:
+        """Targets; a line that names none means the disk under test."""
+        return max(1, len(self.targets))
+
+    @property
+    def threads(self) -> int:
+        """Threads in all: -F, or -t for each target."""
+        if self.total_threads is not None:
+            return self.total_threads
+        return (self.threads_per_target or 1) * self.n_targets
+
+    @property
+    def depth(self) -> int:
+        """I/Os that one thread keeps in flight, over all the targets that it uses."""
+        if self.outstanding_per_thread is not None:
+            return self.outstanding_per_thread
+        return self.outstanding * (self.n_targets if self.total_threads is not None else 1)
+
+    @property
+    def rate_iops(self) -> float | None:
+        """Rate of all threads on all targets, in I/Os a second; None without -g."""
+        if self.rate is None:
+            return None
+        each = self.rate if self.rate_unit == "IOPS" else self.rate * 1000 / self.block_size
+        pairs = self.threads * (self.n_targets if self.total_threads is not None else 1)
+        return float(each * pairs)
+
+    @property
+    def span_bytes(self) -> int | None:
+        """Bytes of the target that are used, where the line says so."""
+        ends = [end for end in (self.create_bytes, self.max_offset) if end is not None]
+        return min(ends) - self.base_offset if ends else None
+
+    @property
+    def least_version(self) -> str:
+        """The first release of DiskSpd that knows all of this; older ones misread it without a word."""
+        if (self.rate and self.rate_unit == "IOPS") or self.distribution or 0 < self.random_pct < 100:
+            return "2.1"
+        return "2.0.21" if self.memory_mapped else "2.0.20" if self.outstanding_per_thread else "2.0"
+
+
+def parse(line: str) -> Arguments:
+    """Read a command line.
+
+    Parameters
+    ----------
+    line
+        As written in a command prompt; the program's name and the targets may be left out.
+
+    Raises
+    ------
+    UsageError
+        For a flag that DiskSpd does not have (it is named), a value it cannot take, or flags that exclude
+        each other.
+    """
+    if line.count('"') % 2:
+        raise UsageError(f"DiskSpd line '{line}': a quotation mark is not closed")
+    words = [match.group().replace('"', "") for match in _TOKEN.finditer(_REDIRECTED.sub("", line))]
+    if words[:1] == ["&"]:  # how PowerShell starts a program
+        words = words[1:]
+    if words and not _is_flag(words[0]) and _is_program(words[0]):
+        words = words[1:]
+    return parse_words(words)
+
+
+def parse_words(words: list[str]) -> Arguments:
+    """Read the arguments of a call, without the program; see `parse`."""
+    first_target = next((n for n, word in enumerate(words) if not _is_flag(word)), len(words))
+    flags, targets = words[:first_target], words[first_target:]
+    late = next((word for word in targets if _is_flag(word)), None)
+    if late is not None:
+        raise wrong(late, f"comes after the target '{targets[0]}', where it is not read; put it before")
+    # Sizes may be given in blocks, so the block size comes first, wherever it stands.
+    fields: dict[str, Any] = {"targets": tuple(targets)}
+    for flag in sorted(flags, key=lambda word: word[1:2] != "b"):
+        read_flag(flag, fields)
+    arguments = Arguments(**fields)
+    _check(arguments)
+    return arguments
+
+
+def with_target(arguments: Arguments, target: str) -> Arguments:
+    """The same load on another target."""
+    return replace(arguments, targets=(target,))
+
+
+def _is_flag(word: str) -> bool:
+    return word[:1] == "-" or (word[:1] == "/" and word[1:2].isalpha() and "/" not in word[1:])
+
+
+def _is_program(word: str) -> bool:
+    return re.split(r"[\\/]", word)[-1].lower() in ("diskspd", "diskspd.exe")
+
+
+def _check(arguments: Arguments) -> None:
+    """Refuse what DiskSpd refuses, and what it would ignore without a word."""
+    kept = {flag[1] for flag in arguments.kept}
+    random = arguments.random_pct > 0
+    conflicts = (
+        ("-F and -t", arguments.total_threads and (arguments.threads_per_target or 1) > 1),
+        ("-O without -F", arguments.outstanding_per_thread and not arguments.total_threads),
+        ("-g and -O", arguments.rate and arguments.outstanding_per_thread),
+        ("-g and -x", arguments.rate and "x" in kept),
+        ("-j and -O", "j" in kept and arguments.outstanding_per_thread),
+        ("-p and -O", "p" in kept and arguments.outstanding_per_thread),
+        ("-i without -j, or -j without -i,", len(kept & {"i", "j"}) == 1),
+        ("-n and -a", {"n", "a"} <= kept),
+        ("-r and -T", random and arguments.thread_stride),
+        ("-r and -p", random and "p" in kept),
+        ("-si and -T", arguments.interlocked and arguments.thread_stride),
+        ("-si and -p", arguments.interlocked and "p" in kept),
+        ("-rd without -r", arguments.distribution and not random),
+        ("-Sm and -Su or -Sh", arguments.memory_mapped and arguments.cache == "off"),
+        ("-Sm and -x", arguments.memory_mapped and "x" in kept),
+        ("-N without -Sm", "N" in kept and not arguments.memory_mapped),
+    )
+    for pair, clash in conflicts:
+        if clash:
+            raise UsageError(f"DiskSpd arguments: {pair} do not go together; leave one out")
+    span = arguments.span_bytes
+    if span is not None and span < arguments.block_size:
+        raise UsageError(f"DiskSpd arguments: {span} bytes of the target are less than one block")

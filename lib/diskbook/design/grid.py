@@ -1,0 +1,89 @@
+"""A metric of all cells as one array [cell, replicate, block, repeat]: sorted once, compared by indexing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from diskbook.design import held_rate
+
+Key = tuple[str, str, str]
+"""Arm, workload, direction."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A metric by cell and direction, replicate and block.
+
+    Attributes
+    ----------
+    keys
+        Place of each (arm, workload, direction) on the first axis.
+    replicates, blocks
+        Their numbers, in the order of the second and third axis; replicates of several runs are told apart.
+    values
+        The metric, [cell, replicate, block, repeat]; NaN where there is none, or none that has a logarithm
+        (missing, zero, negative, infinite): `gates.data.values_gate` says so.
+    bad
+        Finished trials without a usable value, by key.
+    """
+
+    keys: dict[Key, int]
+    replicates: np.ndarray
+    blocks: np.ndarray
+    values: np.ndarray
+    bad: dict[Key, int]
+
+
+def grid(rows: pd.DataFrame, metric: str) -> Grid:
+    """Sort a metric of measured rows (`totals.measured_rows`) into a grid; see `held_rate.latency`."""
+    parts = [pd.factorize(rows[name]) for name in ("arm", "workload", "direction")]
+    sizes = [max(len(names), 1) for _, names in parts]
+    code = (parts[0][0].astype(np.int64) * sizes[1] + parts[1][0]) * sizes[2] + parts[2][0]
+    cell, codes = pd.factorize(code)
+    keys: dict[Key, int] = {}
+    for place, number in enumerate(np.asarray(codes, dtype=int).tolist()):
+        pair, way = divmod(number, sizes[2])
+        at = (*divmod(pair, sizes[1]), way)
+        arm, load, direction = (str(names[i]) for (_, names), i in zip(parts, at, strict=True))
+        keys[(arm, load, direction)] = place
+    replicates, replicate = _replicates(rows)
+    blocks, block = np.unique(rows["block"].to_numpy(), return_inverse=True)
+    bin_ = (cell * len(replicates) + replicate) * len(blocks) + block
+    repeat = _running_number(bin_)
+    shape = (len(keys), len(replicates), len(blocks), int(repeat.max(initial=0)) + 1)
+    values, numbers = np.full(shape, np.nan), held_rate.latency(rows, metric)
+    usable = np.isfinite(numbers) & (numbers > 0)
+    values.reshape(-1, shape[-1])[bin_[usable], repeat[usable]] = numbers[usable]
+    bad = np.bincount(cell[~usable], minlength=len(keys))
+    return Grid(keys, replicates, blocks, values, dict(zip(keys, bad.tolist(), strict=True)))
+
+
+def _replicates(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the replicates, those of a second run counted on, and the place of each row's among them."""
+    number = rows["replicate"].to_numpy()
+    run = pd.factorize(rows["run"])[0] if "run" in rows else np.zeros(len(rows), dtype=int)
+    span = number.max(initial=0) + 1
+    pairs, place = np.unique(run * span + number, return_inverse=True)
+    return pairs, place
+
+
+def mean_over_repeats(values: np.ndarray) -> np.ndarray:
+    """Mean over the last axis, NaN left out; NaN where nothing is there."""
+    there = ~np.isnan(values)
+    with np.errstate(all="ignore"):
+        mean: np.ndarray = np.where(there, values, 0.0).sum(axis=-1) / there.sum(axis=-1)
+    return mean
+
+
+def _running_number(place: np.ndarray) -> np.ndarray:
+    """Number the rows that share a place: 0, 1, 2 ..."""
+    order = np.argsort(place, kind="stable")
+    ordered = place[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(place) else np.array([], int)
+    lengths = np.diff(np.r_[starts, len(place)])
+    number = np.empty(len(place), dtype=int)
+    number[order] = np.arange(len(place)) - np.repeat(starts, lengths)
+    return number

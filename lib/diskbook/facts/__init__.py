@@ -1,0 +1,1 @@
+"""Azure's documented facts, and the units, files, paths and errors that all code shares."""

@@ -1,0 +1,61 @@
+"""Errors that are a user's to mend, told in one sentence."""
+
+from __future__ import annotations
+
+import difflib
+import signal
+from collections.abc import Iterable
+
+from diskbook.facts.visible import LINES, visible
+
+
+class DiskbookError(Exception):
+    """A mistake or a missing thing, said in one sentence: what, where, what to do.
+
+    The command line prints the message without a traceback and ends with `exit_code`.
+    """
+
+    exit_code = 1
+
+    def __str__(self) -> str:
+        """Return the sentence; it may quote a file, so what would steer a terminal is made visible."""
+        return visible(super().__str__(), LINES)
+
+
+class UsageError(DiskbookError):
+    """What was asked for cannot be done as asked: a wrong name, a broken scenario, a missing program."""
+
+    exit_code = 2
+
+
+class Stopped(BaseException):
+    """A signal asked for the end; everything is torn down. `hint` says how to go on."""
+
+    def __init__(self, number: int, hint: str = "") -> None:
+        super().__init__(number)
+        self.number = number
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"stopped by {signal.Signals(self.number).name}; nothing is left standing{self.hint}"
+
+
+def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:
+    """Build the error for a name that does not exist, with the nearest that does.
+
+    Parameters
+    ----------
+    kind
+        What the name should have named, e.g. "scenario".
+    name
+        The name given.
+    known
+        The names that exist.
+    where
+        File and key, put in front when given.
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names) or 'none'}."
+    prefix = f"{where}: " if where else ""
+    return UsageError(f"{prefix}there is no {kind} '{name}'; {hint}")

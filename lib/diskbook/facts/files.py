@@ -1,0 +1,139 @@
+"""Files that are whole or not there, and locks between processes."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import math
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from diskbook.facts.errors import DiskbookError
+
+_POLL_S = 0.02
+
+
+@contextlib.contextmanager
+def replacing(path: Path, mode: int = 0o644) -> Iterator[Path]:
+    """Write a file under another name; it takes its place when the with block ends without an error.
+
+    Parameters
+    ----------
+    path
+        The file, new or to be replaced. Until then readers see the old one.
+    mode
+        Its permissions; before that only this user can read it.
+
+    Yields
+    ------
+    Path
+        Where to write, in the same folder. After an error it is removed.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        part.chmod(mode)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def write_atomic(path: Path, content: str | bytes, mode: int = 0o644) -> None:
+    """Write a file so that it is either whole or not there, also on a full disk."""
+    with replacing(path, mode) as part:
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_once(path: Path, text: str, mode: int = 0o600) -> None:
+    """Write a file that does not exist yet, by default for this user alone.
+
+    Raises
+    ------
+    FileExistsError
+        When it exists; it is left as it is.
+    """
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def appending(path: Path) -> IO[bytes]:
+    """Open a file of ours to read and to append to, made when missing, but never by a link to another's.
+
+    Raises
+    ------
+    DiskbookError
+        When it is a link, or has a second name elsewhere (a hard link).
+    """
+    try:
+        number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise DiskbookError(f"{path} is a link, so it was not written; remove it") from None
+    file = os.fdopen(number, "a+b")
+    if os.fstat(number).st_nlink > 1:
+        file.close()
+        raise DiskbookError(f"{path} is also a file elsewhere (a hard link), so it was not written; copy it")
+    return file
+
+
+@contextlib.contextmanager
+def locked(path: Path, busy: Exception, patience_s: float = 0.0) -> Iterator[IO[bytes]]:
+    """Hold the lock of a file, made when missing, against other processes.
+
+    Parameters
+    ----------
+    path
+        The file; its content does not matter.
+    busy
+        Raised when another process holds it still.
+    patience_s
+        How long to wait for that process; infinity: as long as it takes.
+
+    Yields
+    ------
+    IO
+        The open file, at its end.
+    """
+    with appending(path) as file:
+        if not acquire(file, patience_s):
+            raise busy
+        yield file
+
+
+def acquire(file: IO[Any] | int, patience_s: float = math.inf) -> bool:
+    """Lock an open file or folder until it is closed; False when another process holds it all the time."""
+    if math.isinf(patience_s):
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return True
+    deadline = time.monotonic() + patience_s
+    while not _flock(file, fcntl.LOCK_EX):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock of a file; a missing file is not locked."""
+    try:
+        with path.open("rb") as file:
+            return not _flock(file, fcntl.LOCK_SH)
+    except FileNotFoundError:
+        return False
+
+
+def _flock(file: IO[Any] | int, kind: int) -> bool:
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,116 @@
+"""Documented limits of VM sizes as a data set, a row per size, attachment and disk kind (docs/limits.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from diskbook.facts import catalog
+from diskbook.facts.catalog import NVME, SCSI, SizeSource, VmSize
+
+SCHEMA_VERSION = 1
+PREMIUM, CACHED, FLEXIBLE = "premium_ssd", "premium_ssd_host_cache", "premium_ssd_v2_or_ultra"
+# Further figures of a size's page stand in its note, in these words.
+_NOTED = {
+    (None, FLEXIBLE): r"Premium SSD v2 and Ultra: (\d+) IOPS, ([\d.]+) MB/s(?:, burst (\d+)/([\d.]+))?",
+    (NVME, PREMIUM): r"with NVMe \(generation 2\): (\d+) IOPS/([\d.]+) MB/s, burst (\d+)/([\d.]+)",
+    (NVME, FLEXIBLE): r"Premium SSD v2 and Ultra with NVMe (\d+)/([\d.]+), burst (\d+)/([\d.]+)",
+}
+_BASE = "limits with the SCSI controller"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Limits of a size for all disks of a kind; docs/limits.md explains the columns. None is unknown."""
+
+    schema_version: int
+    size: str
+    attachment: str
+    disk_kind: str
+    iops: int | None
+    mb_s: float | None
+    burst_iops: int | None
+    burst_mb_s: float | None
+    source: str
+    licence: str
+    read_on: str
+    note: str
+
+
+Figures = tuple[int | None, float | None, int | None, float | None]
+_UNKNOWN: Figures = (None, None, None, None)
+
+
+@cache
+def all_limits() -> tuple[Limit, ...]:
+    """Return the whole data set, in the order of the table of sizes."""
+    return tuple(row for size in catalog.vm_sizes().values() for row in limits_of(size))
+
+
+def limits_of(size: VmSize) -> tuple[Limit, ...]:
+    """Return the rows of one size.
+
+    A host cache has a row where the size has one. Premium SSD v2 and Ultra always have one, with empty
+    figures where the page has no column of theirs.
+    """
+    noted, note = _noted(size.note)
+    return tuple(
+        _row(size, attachment, kind, figures, note)
+        for attachment in size.disk_controllers or ("",)
+        for kind, figures in _kinds(size, attachment, noted)
+    )
+
+
+def _kinds(
+    size: VmSize, attachment: str, noted: dict[tuple[str | None, str], Figures]
+) -> Iterator[tuple[str, Figures]]:
+    """Yield kinds of disk with their figures; the table's own are those of SCSI where a size has both."""
+    second = attachment == NVME and SCSI in size.disk_controllers
+    own = (size.uncached_iops, size.uncached_mb_s, size.uncached_burst_iops, size.uncached_burst_mb_s)
+    yield PREMIUM, noted.get((NVME, PREMIUM), _UNKNOWN) if second else own
+    if size.host_cache:
+        yield CACHED, _UNKNOWN if second else (size.cached_iops, size.cached_mb_s, None, None)
+    yield FLEXIBLE, noted.get((NVME if second else None, FLEXIBLE), _UNKNOWN)
+
+
+def _noted(note: str) -> tuple[dict[tuple[str | None, str], Figures], str]:
+    """Take the figures out of a note, and return what is left of it."""
+    figures: dict[tuple[str | None, str], Figures] = {}
+    left = []
+    for part in filter(None, note.split("; ")):
+        matches = {key: match for key, words in _NOTED.items() if (match := re.fullmatch(words, part))}
+        figures |= {key: _figures(match) for key, match in matches.items()}
+        if not matches and part != _BASE:
+            left.append(part)
+    return figures, "; ".join(left)
+
+
+def _figures(match: re.Match[str]) -> Figures:
+    iops, mb_s, burst_iops, burst_mb_s = match.groups()
+    return (
+        int(iops), float(mb_s), int(burst_iops) if burst_iops else None,
+        float(burst_mb_s) if burst_mb_s else None,
+    )  # fmt: skip
+
+
+def _row(size: VmSize, attachment: str, kind: str, figures: Figures, note: str) -> Limit:
+    pages = _pages(size, "cached_iops" if kind == CACHED else "uncached_iops")
+    return Limit(
+        SCHEMA_VERSION,
+        size.name,
+        attachment,
+        kind,
+        *figures,
+        source="; ".join(page.source for page in pages),
+        licence=", ".join(sorted({page.licence for page in pages})),
+        read_on=size.read_on,
+        note=note,
+    )
+
+
+def _pages(size: VmSize, column: str) -> list[SizeSource]:
+    """Pages that a column was read on: those that name it, else the pages of the series."""
+    pages = [source for key in size.source if (source := catalog.size_sources()[key]).kind != catalog.COPY]
+    return [page for page in pages if column in page.columns] or [page for page in pages if not page.columns]

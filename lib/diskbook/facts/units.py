@@ -1,0 +1,125 @@
+"""Units of bytes and time, and how shares, durations and times are read and written.
+
+Disk sizes count in powers of two (GiB), rates in powers of ten (MB/s), as Azure documents them.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from diskbook.facts.errors import UsageError
+
+KIB = 1024
+MIB = 1024**2
+GIB = 1024**3
+MB = 1e6
+MB_PER_MIB = MIB / MB
+
+NS_PER_US = 1000
+NS_PER_MS = 1e6
+NS_PER_S = 1e9
+MS_PER_S = 1000
+US_PER_MS = 1000
+US_PER_S = 1_000_000
+
+_SPANS = ((86400, "days"), (3600, "h"), (60, "min"))
+
+
+def percent(share: float, form: str = ".3g") -> str:
+    """Write a share in percent: 0.015 is "1.5 %".
+
+    Parameters
+    ----------
+    share
+        Of 1.
+    form
+        Format of the number, e.g. ".1f", or "+.1f" for a change.
+    """
+    return f"{100 * share:{form}} %"
+
+
+def parse_percent(text: str, option: str, most: float = 100.0, zero: bool = False) -> float:
+    """Read a percentage as a share: "1.5%" is 0.015.
+
+    Parameters
+    ----------
+    text
+        What a user wrote.
+    option
+        Where, e.g. "--effect"; it begins the message.
+    most
+        The number must be less, in percent.
+    zero
+        Whether 0 % makes sense.
+
+    Raises
+    ------
+    UsageError
+        When the sign is missing (1.5 or 0.015 could mean either), or the number makes no sense.
+    """
+    number = text.strip().removesuffix("%").strip()
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value) or not text.strip().endswith("%"):
+        raise UsageError(f"{option} {text}: write a percentage with its sign, for example 1.5%")
+    if not (value >= 0 if zero else value > 0) or value >= most:
+        low = "0 %" if zero else "more than 0 %"
+        raise UsageError(f"{option} {text}: it must be {low} and less than {most:g} %")
+    return value / 100
+
+
+def duration(seconds: float, minutes_from_s: float = 90.0, hours_from_s: float = 5400.0) -> str:
+    """Write how long something takes: "37 s", "20 min", "2.5 h".
+
+    Parameters
+    ----------
+    seconds
+        The duration.
+    minutes_from_s, hours_from_s
+        From where on minutes and hours are written: 0 and infinity where a plan has no seconds, or a wait no
+        hours.
+    """
+    if seconds < minutes_from_s:
+        return f"{seconds:.0f} s"
+    if seconds < hours_from_s:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def span(seconds: float) -> str:
+    """Write an age or a lifetime in whole units: "40 s", "12 min", "3 h", "2 days".
+
+    It is coarser than `duration`: what stands for days is not told to the tenth of an hour.
+    """
+    for unit, name in _SPANS:
+        if seconds >= 2 * unit or (name != "days" and seconds >= unit):
+            return f"{seconds / unit:.0f} {name}"
+    return f"{max(0.0, seconds):.0f} s"
+
+
+def epoch(text: str) -> float:
+    """Read an ISO 8601 time as seconds since the Unix epoch; one without a time zone is in UTC.
+
+    Raises
+    ------
+    ValueError
+        When it is no such time.
+    """
+    time = datetime.fromisoformat(text)
+    return time.replace(tzinfo=time.tzinfo or UTC).timestamp()
+
+
+def utc_text(epoch_s: float, timespec: str = "seconds") -> str:
+    """Write seconds since the Unix epoch as ISO 8601 text in UTC.
+
+    Parameters
+    ----------
+    epoch_s
+        The time.
+    timespec
+        How finely, as `datetime.isoformat` takes it.
+    """
+    return datetime.fromtimestamp(epoch_s, UTC).isoformat(timespec=timespec)

@@ -1,0 +1,1 @@
+"""Machines over SSH: Azure's, emulated ones and hosts of your own."""

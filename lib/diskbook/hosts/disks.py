@@ -1,0 +1,141 @@
+"""Find the disk at a LUN of a machine, prove that this run created it, and mark it as ours.
+
+Whether the machine is an Azure one (block devices), a Windows one (physical drives) or an emulated one (NBD
+exports) is known here only; what each is asked stands in `disks_azure`, `disks_windows` and `disks_emulated`.
+
+A disk is written only if this run created it. What Azure says is attached at a LUN is one proof, the size
+another; the machine gives the third. At first use a disk has to be empty: no partition, no signature, not
+mounted, nothing but zeros in its first and its last MiB. It is then given a mark in its last MiB, with the
+disk's own uniqueId, by which it is known from then on, on whatever machine. The serial number that Linux
+shows of an Azure disk is recorded only: how it follows from the uniqueId is not documented.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from diskbook.facts.errors import DiskbookError
+from diskbook.hosts import disks_azure, disks_emulated, disks_windows
+from diskbook.hosts.device import MARK_BYTES, Device, Facts
+from diskbook.hosts.ssh import Connection
+from diskbook.hosts.ssh_windows import WindowsConnection
+
+_MARK = b"diskbook created this disk\n"
+
+
+@dataclass(frozen=True)
+class OwnDisk:
+    """A disk of ours: how to address it, what the machine says of it, and whether it was first seen now."""
+
+    device: Device
+    facts: Facts
+    first: bool
+
+
+def by_lun(connection: Connection) -> dict[int, Device]:
+    """Disks that the machine sees now, by LUN.
+
+    Raises
+    ------
+    DiskbookError
+        When two different disks claim to be at one LUN.
+    """
+    if isinstance(connection, WindowsConnection):
+        return disks_windows.by_lun(connection)
+    rows = disks_emulated.listing(connection)
+    return disks_azure.by_lun(connection) if rows is None else disks_emulated.by_lun(rows)
+
+
+def at_lun(connection: Connection, lun: int, *, size_bytes: int, patience_s: float = 30.0) -> Device:
+    """Return the disk at a LUN, waiting until the machine has noticed it.
+
+    Raises
+    ------
+    DiskbookError
+        When it does not appear, or is not of the size that was created.
+    """
+    deadline = time.monotonic() + patience_s
+    while (device := by_lun(connection).get(lun)) is None:
+        if time.monotonic() > deadline:
+            raise DiskbookError(f"machine {connection.host.name} does not see the disk at LUN {lun}")
+        time.sleep(0.2)
+    if device.size_bytes != size_bytes:
+        raise DiskbookError(
+            f"machine {connection.host.name}: the disk at LUN {lun} has {device.size_bytes} bytes, "
+            f"not the {size_bytes} of the one created for this run; nothing was written"
+        )
+    return replace(device, lun=lun)
+
+
+def ours(connection: Connection, lun: int, *, size_bytes: int, unique_id: str) -> OwnDisk:
+    """Return the disk at a LUN once it is certain that this run created it; mark it at first use.
+
+    Parameters
+    ----------
+    connection
+        To the machine.
+    lun
+        Where Azure says that the disk is.
+    size_bytes, unique_id
+        Of the disk that was created, as Azure read them back.
+
+    Raises
+    ------
+    DiskbookError
+        When it is not that disk, or holds something. Nothing has been written then.
+    """
+    device = at_lun(connection, lun, size_bytes=size_bytes)
+    facts = _facts(connection, device)
+    why = refusal(facts, unique_id)
+    if why:
+        raise DiskbookError(
+            f"machine {connection.host.name}: the disk at LUN {lun} {why}, so it is not certain that this "
+            "run created it; nothing was written"
+        )
+    first = not _is_mark(facts.mark)
+    if first:
+        _write_mark(connection, device, mark(unique_id))
+        again = _facts(connection, device)
+        if again.mark != mark(unique_id):
+            raise DiskbookError(
+                f"machine {connection.host.name}: the disk at LUN {lun} does not keep its mark"
+            )
+    return OwnDisk(device, facts, first)
+
+
+def mark(unique_id: str) -> bytes:
+    """Return the block that is written into the last MiB of a disk of ours."""
+    return (_MARK + f"uniqueId {unique_id.lower()}\n".encode()).ljust(MARK_BYTES, b"\0")
+
+
+def refusal(facts: Facts, unique_id: str) -> str | None:
+    """Say why a disk must not be written; None when it may."""
+    if facts.in_use:
+        return " and ".join(facts.in_use)
+    if facts.unique_id is not None and facts.unique_id.lower() != unique_id.lower():
+        return f"has the uniqueId {facts.unique_id}, not {unique_id}"
+    if _is_mark(facts.mark):
+        return None if facts.mark == mark(unique_id) else "carries the mark of another disk"
+    return " and ".join(facts.foreign) or None
+
+
+def _facts(connection: Connection, device: Device) -> Facts:
+    if device.engine == "nbd":
+        return disks_emulated.facts(connection, device)
+    if isinstance(connection, WindowsConnection):
+        return disks_windows.facts(connection, device)
+    return disks_azure.facts(connection, device)
+
+
+def _write_mark(connection: Connection, device: Device, content: bytes) -> None:
+    if isinstance(connection, WindowsConnection):
+        disks_windows.write_mark(connection, device, content)
+    elif device.engine == "nbd":
+        disks_emulated.write_mark(connection, device, content)
+    else:
+        disks_azure.write_mark(connection, device, content)
+
+
+def _is_mark(content: bytes) -> bool:
+    return content.startswith(_MARK)

@@ -1,0 +1,157 @@
+"""What a machine says of itself and of the block device below a target, and how busy its cores were.
+
+A Linux machine is asked by one shell script that reads /sys and /proc, a Windows machine by the script
+`guest` of `powershell`. What it cannot tell is left out: a disk that a tool reaches without a block device,
+as fio does NBD exports, has no queue. An emulated machine has kernel and processor of the computer that
+emulates it, and shares them with all others.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from diskbook.facts.visible import visible
+from diskbook.hosts.device import Device
+from diskbook.hosts.jobs import CPU_AFTER, CPU_BEFORE
+from diskbook.hosts.ssh import Connection
+from diskbook.hosts.ssh_windows import WindowsConnection
+
+WORDS = ("kernel", "cpu_model", "driver", "scheduler", "write_cache", "power_plan")
+NUMBERS = (
+    "fua",
+    "rotational",
+    "nr_requests",
+    "hardware_queues",
+    "wbt_lat_usec",
+    "logical_block_size_bytes",
+)
+"""Facts that are text, and those that are numbers, by their columns in the table `guest`."""
+NBD = "nbd (fio's own engine)"
+LONGEST = 200  # characters of a fact; nothing that a machine says fills a ledger
+_WITHOUT_QUEUE = "#"  # stands for no target: drives and exports are no paths
+
+# One line a fact, its name first. Drivers on the way from the device up to its bus: "nvme", "sd, hv_storvsc";
+# what has no device below, as loop and dm, is named as /proc/devices names its major number. Queues as the
+# kernel documents them (Documentation/ABI/stable/sysfs-block); of a partition they are the whole disk's, of a
+# file those of what its file system lies on.
+_ASK = r"""t={target}; echo "kernel $(uname -sr)"
+echo "cpu_model $(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)"
+[ -e "$t" ] || exit 0
+[ -b "$t" ] || t=$(df --output=source -- "$t" | tail -n 1)
+t=$(readlink -f -- "$t"); b=$(readlink -f -- "/sys/class/block/${{t##*/}}")
+[ -b "$t" ] && [ -d "$b" ] || exit 0
+if [ -e "$b/partition" ]; then b=${{b%/*}}; fi
+for f in write_cache fua scheduler nr_requests wbt_lat_usec logical_block_size rotational; do
+if [ -r "$b/queue/$f" ]; then echo "$f $(cat "$b/queue/$f" 2>/dev/null)"; fi; done
+if [ -d "$b/mq" ]; then echo "hardware_queues $(ls "$b/mq" | wc -l)"; fi
+d=$(readlink -f -- "$b/device")
+while [ -e "$b/device" ] && [ "${{d#/sys/devices/}}" != "$d" ]; do
+if [ -e "$d/driver" ]; then n=$(readlink -f -- "$d/driver"); echo "driver ${{n##*/}}"; fi; d=${{d%/*}}; done
+if [ ! -e "$b/device" ]; then m=$(cut -d: -f1 "$b/dev")
+sed -n '/^Block/,$p' /proc/devices | sed -n "s/^ *$m /driver /p"; fi; true
+"""
+_DRIVERS = 2  # the disk's own and its controller's; what lies above is the bus
+_RENAMED = {"logical_block_size": "logical_block_size_bytes"}
+
+
+def facts(connection: Connection, device: Device) -> dict[str, Any]:
+    """Ask a machine for its facts and those of a device (`WORDS`, `NUMBERS`), without what it cannot say.
+
+    Raises
+    ------
+    DiskbookError
+        When it does not answer at all.
+    """
+    if isinstance(connection, WindowsConnection):
+        drive = device.target.removeprefix("#").partition(":")[0]
+        return of_windows(connection.guest(int(drive) if drive.isdigit() else None))
+    target = _WITHOUT_QUEUE if device.engine == "nbd" else device.target
+    known = parse(connection.check(_ASK.format(target=shlex.quote(target))).decode(errors="replace"))
+    return {**known, "driver": NBD} if device.engine == "nbd" else known
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Read what a Linux machine said, one line a fact; lines that are none are passed over."""
+    known: dict[str, Any] = {}
+    drivers: list[str] = []
+    for line in text.splitlines():
+        name, _, value = line.partition(" ")
+        name, value = _RENAMED.get(name, name), visible(value.strip())[:LONGEST]
+        if name == "driver":
+            drivers.append(value)
+        elif name == "scheduler":  # "[none] mq-deadline": the one in brackets is in force
+            known[name] = value.partition("[")[2].partition("]")[0] or value
+        elif name in NUMBERS:
+            known |= {name: int(value)} if value.isdecimal() else {}
+        elif name in WORDS and value:
+            known[name] = value
+    if drivers:
+        known["driver"] = ", ".join(dict.fromkeys(drivers[:_DRIVERS]))
+    return known
+
+
+# BusType of MSFT_PhysicalDisk, those that disks of Azure and of hosts have.
+_BUSES = {3: "ATA", 7: "Fibre Channel", 8: "RAID", 9: "iSCSI", 10: "SAS", 11: "SATA", 16: "Storage Spaces"}
+_BUSES |= {1: "SCSI", 14: "virtual", 15: "file-backed virtual", 17: "NVMe"}
+
+
+def of_windows(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what the script `guest` of a Windows machine answered."""
+    known: dict[str, Any] = {name: visible(str(answer[name]))[:LONGEST] for name in WORDS if answer.get(name)}
+    if answer.get("bus_type") is not None:
+        known["driver"] = _BUSES.get(int(answer["bus_type"]), f"bus type {answer['bus_type']}")
+    if answer.get("write_cache_enabled") is not None:
+        known["write_cache"] = "on" if answer["write_cache_enabled"] else "off"
+    if answer.get("logical_sector_size"):
+        known["logical_block_size_bytes"] = int(answer["logical_sector_size"])
+    return known
+
+
+def usage(files: Mapping[str, bytes]) -> dict[str, Any] | None:
+    """Shares of a machine's time over a job, from the files that the job left; None where it left none.
+
+    Of the first eight columns of /proc/stat (proc_stat(5): user, nice, system, idle, iowait, irq, softirq,
+    steal) a core is busy in all but idle, iowait and steal; its guests' time is in user already.
+
+    Returns
+    -------
+    dict
+        `steal_pct` of all cores together, and `cores_busy_pct`, core by core.
+    """
+    before, after = (ticks(files.get(name, b"")) for name in (CPU_BEFORE, CPU_AFTER))
+    spent = {
+        name: [max(0, end - start) for start, end in zip(before[name], after[name], strict=True)]
+        for name in after
+        if name in before
+    }
+    if not any(spent.get("cpu", ())):
+        return None
+    cores = [ticks for name, ticks in spent.items() if name != "cpu" and any(ticks)]
+    return {
+        "steal_pct": _share(spent["cpu"], spent["cpu"][_STEAL]),
+        "cores_busy_pct": [_share(core, _busy(core)) for core in cores],
+    }
+
+
+_COLUMNS = 8
+_IDLE, _IOWAIT, _STEAL = 3, 4, 7
+
+
+def _busy(core: list[int]) -> int:
+    return sum(core) - core[_IDLE] - core[_IOWAIT] - core[_STEAL]
+
+
+def ticks(content: bytes) -> dict[str, list[int]]:
+    """First columns of the lines "cpu", "cpu0" and so on of /proc/stat."""
+    rows = [line.split() for line in content.decode(errors="replace").splitlines()]
+    return {
+        row[0]: [int(word) for word in row[1 : _COLUMNS + 1]]
+        for row in rows
+        if len(row) > _COLUMNS and row[0].startswith("cpu") and all(word.isdecimal() for word in row[1:])
+    }
+
+
+def _share(ticks: list[int], part: int) -> float:
+    return round(100 * part / sum(ticks), 2)

@@ -1,0 +1,205 @@
+"""The file that names hosts of one's own: `[[host]]` tables, strict about their keys."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import posixpath
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from diskbook.design.model import Name
+from diskbook.facts import toml_file
+from diskbook.facts.errors import UsageError
+from diskbook.facts.validation import Wording, one_line, sentence
+from diskbook.facts.visible import is_visible
+
+KEY_KINDS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
+HOW_TO_GET_A_KEY = (
+    "on the host itself 'cat /etc/ssh/ssh_host_ed25519_key.pub' prints it; what ssh-keyscan prints holds "
+    "only once you have compared it with that"
+)
+
+
+def _listed(raw: Any) -> Any:
+    """Turn the short form of a place, a string, into its table."""
+    return {"path": raw} if isinstance(raw, str) else raw
+
+
+def _absolute(path: Any) -> Any:
+    if not isinstance(path, str) or not is_visible(path):
+        raise ValueError("write a path in one line of text")
+    if not path.startswith("/"):
+        raise ValueError(f"'{path}' is relative; write the whole path, from / on")
+    if posixpath.normpath(path) != path.rstrip("/") and path != "/":
+        raise ValueError(f"'{path}' has . or .. or // in it; write {posixpath.normpath(path)}")
+    return path.rstrip("/") or "/"
+
+
+AbsolutePath = Annotated[str, BeforeValidator(_absolute)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Folder(_Record):
+    """A folder to measure a file in, or the file itself, which must not be there yet.
+
+    `disk` is which disk of the scenario it stands for; a host with one place may leave it out.
+    """
+
+    path: AbsolutePath
+    disk: Name | None = None
+
+
+class BlockDevice(_Record):
+    """A block device to measure; one that holds anything is written only with `allow_destroy`."""
+
+    path: AbsolutePath
+    disk: Name | None = None
+    allow_destroy: bool = False
+
+
+class OwnHost(_Record):
+    """A host of the user's own; without `address` it is this machine.
+
+    `name` is that of the scenario's machine, or `role` is, where hosts have names of their own. In `folder`
+    lies what tools print while they run; by default the first folder to measure in.
+    """
+
+    name: Name
+    role: Name | None = None
+    address: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:%-]{1,253}$")] | None = None
+    port: Annotated[int, Field(ge=1, le=65535, strict=True)] = 22
+    user: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@\\-]{0,63}$")] | None = None
+    identity_file: str | None = None
+    host_key: str | None = None
+    os: Literal["linux"] = "linux"
+    folder: AbsolutePath | None = None
+    paths: tuple[Annotated[Folder, BeforeValidator(_listed)], ...] = ()
+    devices: tuple[Annotated[BlockDevice, BeforeValidator(_listed)], ...] = ()
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+    @field_validator("host_key")
+    @classmethod
+    def _is_a_key(cls, line: str | None) -> str | None:
+        return None if line is None else _checked_key(line)
+
+    @field_validator("os", mode="before")
+    @classmethod
+    def _is_linux(cls, system: Any) -> Any:
+        if system != "linux":
+            raise ValueError(f"hosts of your own run Linux, with fio; {system!r} is not measured there")
+        return system
+
+    @model_validator(mode="after")
+    def _fits(self) -> OwnHost:
+        over_ssh = ("user", "identity_file", "host_key")
+        if self.address is None:
+            given = [key for key in (*over_ssh, "port") if key in self.model_fields_set]
+            if given:
+                raise ValueError(f"{given[0]} goes with an address; without one it is this machine")
+        else:
+            missing = [key for key in over_ssh if getattr(self, key) is None]
+            if missing:
+                how = f": {HOW_TO_GET_A_KEY}" if missing[0] == "host_key" else ""
+                raise ValueError(f"the key '{missing[0]}' is missing, which an address needs{how}")
+        if not self.paths and not self.devices:
+            raise ValueError("it names nothing to measure; give paths or devices")
+        return self
+
+    @property
+    def machine(self) -> str:
+        """Name of the scenario's machine that it stands for."""
+        return self.role or self.name
+
+
+class HostsFile(_Record):
+    """The file as a whole."""
+
+    host: Annotated[tuple[OwnHost, ...], Field(min_length=1)]
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+WORDING = Wording(
+    sentences={
+        "missing": "{place}: the key '{key}' is missing",
+        "missing host": "write one [[host]] for each host",
+        "too_short": "write at least one [[{key}]]",
+        "value_error": "{at}: {message}",
+        "string_pattern_mismatch": "{place}: {key} = {value} cannot be one",
+        "string_pattern_mismatch name": "{place}: {value} is not a name; use small letters, digits and "
+        "hyphens, a letter first",
+    }
+)
+
+
+def read(path: str | Path) -> tuple[OwnHost, ...]:
+    """Read a file of hosts.
+
+    Raises
+    ------
+    UsageError
+        With one sentence on the first thing that is wrong, and what to do.
+    """
+    file = Path(path)
+    raw = toml_file.read(file, f"there is no file of hosts {file}")
+    try:
+        hosts = HostsFile.model_validate(raw).host
+    except ValidationError as error:
+        raise UsageError(one_line(f"{file.name}: {sentence(error, HostsFile, raw, WORDING)}")) from None
+    for key in ("name", "machine"):
+        names = [getattr(host, key) for host in hosts]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            what = "name" if key == "name" else "role"
+            raise UsageError(f"{file.name}: two hosts have the {what} '{twice[0]}'; {what}s must differ")
+    return tuple(_with_key(host, file) for host in hosts)
+
+
+def this_machine(machine: str, folder: str) -> OwnHost:
+    """Make the host that stands for this machine where no file names any."""
+    return OwnHost(name=machine, paths=(Folder(path=_absolute(folder)),))
+
+
+def _with_key(host: OwnHost, file: Path) -> OwnHost:
+    """Find the identity file: from the user's home, or beside the file of hosts."""
+    if host.identity_file is None:
+        return host
+    key = (file.resolve().parent / Path(host.identity_file).expanduser()).resolve()
+    if not key.is_file():
+        raise UsageError(
+            f"{file.name}: [[host]] {host.name}: there is no identity_file {host.identity_file}; "
+            "name the private key that signs in there"
+        )
+    return host.model_copy(update={"identity_file": str(key)})
+
+
+def _checked_key(line: str) -> str:
+    """Return kind and key of a public key's line; raises ValueError for anything else."""
+    kind, _, rest = line.strip().partition(" ")
+    blob = rest.split(" ")[0]
+    try:
+        content = base64.b64decode(blob, validate=True)
+    except binascii.Error:
+        content = b""
+    length = int.from_bytes(content[:4], "big")
+    if kind not in KEY_KINDS or content[4 : 4 + length] != kind.encode() or len(content) <= 4 + length:
+        raise ValueError(
+            'this is no line of a public host key; write for example "ssh-ed25519 AAAAC3Nz...": '
+            f"{HOW_TO_GET_A_KEY}"
+        )
+    return f"{kind} {blob}"

@@ -1,0 +1,188 @@
+"""The way to a machine without a public address: a jump host, or a tunnel of Azure Bastion.
+
+A jump host is used as OpenSSH's ProxyJump does: its host key must be known to the user, who signs in with
+keys of their own or their agent. A tunnel is a process of the Azure CLI, opened with a connection and ended
+with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import fabric
+import paramiko
+
+from diskbook.facts.errors import DiskbookError
+from diskbook.hosts.reconnect import CONNECT_S
+from diskbook.hosts.tunnel import Bastion, Tunnel
+
+CONFIG = "DISKBOOK_SSH_CONFIG"
+"""Names another file than ~/.ssh/config, as `ssh -F` does; known hosts and keys may be named in it."""
+_NO_KEY = "No authentication methods available"  # paramiko's words where there is no key and no agent
+_KNOWN_HOSTS = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A jump host; what is None is taken from the SSH configuration."""
+
+    host: str
+    user: str | None = None
+    port: int | None = None
+
+    def __str__(self) -> str:
+        user, port = f"{self.user}@" if self.user else "", f":{self.port}" if self.port else ""
+        return f"{user}{self.host}{port}"
+
+
+Route = Jump | Bastion
+
+
+def reason(error: BaseException) -> str:
+    """What broke a connection, without the numbers and addresses that libraries put around it."""
+    if isinstance(error, paramiko.ssh_exception.NoValidConnectionsError):
+        error = next(iter(error.errors.values()))  # one for each address of a name
+    words = getattr(error, "strerror", None) or getattr(error, "text", None) or str(error)
+    return words or ("the connection was cut" if isinstance(error, EOFError) else type(error).__name__)
+
+
+class JumpAway(OSError):
+    """A jump host does not answer at the moment; it may be tried again."""
+
+
+@dataclass
+class Way:
+    """An open way to a machine: where to connect to, and through what."""
+
+    address: str
+    port: int
+    gateway: fabric.Connection | None = None
+    channel: paramiko.Channel | None = None
+    tunnel: Tunnel | None = None
+
+    def close(self) -> None:
+        """Close what was opened for it."""
+        if self.gateway is not None:
+            self.gateway.close()
+        if self.tunnel is not None:
+            self.tunnel.close()
+
+
+class NoConfig(paramiko.SSHConfig):
+    """An empty SSH configuration. It does not ask who runs this: a user id in a container may lack a name."""
+
+    def lookup(self, hostname: str) -> paramiko.SSHConfigDict:
+        """Return the host alone."""
+        return paramiko.SSHConfigDict(hostname=hostname)
+
+
+def open_way(address: str, port: int, route: Route | None) -> Way:
+    """Open the way to a machine.
+
+    Raises
+    ------
+    OSError, paramiko.SSHException
+        When it does not open now, but may later.
+    DiskbookError
+        When the jump host's key is unknown or another one, it lets nobody in, or there is no Azure CLI.
+    """
+    if route is None:
+        return Way(address, port)
+    if isinstance(route, Bastion):
+        tunnel = Tunnel(route)
+        return Way("127.0.0.1", tunnel.port, tunnel=tunnel)
+    gateway = open_jump(route)
+    try:
+        # Not by fabric's own gateway, which waits an hour for a machine that does not answer.
+        channel = gateway.transport.open_channel(
+            "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=CONNECT_S
+        )
+    except BaseException:
+        gateway.close()
+        raise
+    return Way(address, port, gateway=gateway, channel=channel)
+
+
+def open_jump(jump: Jump) -> fabric.Connection:
+    """Connect to a jump host once; raises as `open_way` does."""
+    config = _user_config().lookup(jump.host)
+    port = jump.port or int(config.get("port", 22))
+    connection = fabric.Connection(
+        config.get("hostname", jump.host),
+        user=jump.user or config.get("user") or getpass.getuser(),
+        port=port,
+        config=fabric.Config(ssh_config=NoConfig(), lazy=True),
+        connect_timeout=int(CONNECT_S),
+        connect_kwargs=_keys(config),
+    )
+    for path in config.get("userknownhostsfile", _KNOWN_HOSTS).split():
+        with contextlib.suppress(FileNotFoundError):
+            connection.client.load_system_host_keys(str(Path(path).expanduser()))
+    connection.client.set_missing_host_key_policy(_Unknown(jump))
+    try:
+        _sign_in(connection)
+    except paramiko.BadHostKeyException as error:
+        where = f"another host key than {error.hostname} has in your known_hosts"
+        raise DiskbookError(f"jump host {jump} shows {where}; see who changed it before you go on") from None
+    except (paramiko.SSHException, EOFError, OSError) as error:
+        raise _failure(jump, error) from error
+    return connection
+
+
+def _sign_in(connection: fabric.Connection) -> None:
+    try:
+        connection.open()
+        connection.transport.set_keepalive(5)
+    except BaseException:
+        connection.client.close()  # of one that let nobody in a thread would be left
+        raise
+
+
+def _failure(jump: Jump, error: Exception) -> Exception:
+    """What to raise where a jump host lets nobody in, or does not answer."""
+    why = reason(error)
+    if isinstance(error, paramiko.AuthenticationException) or _NO_KEY in str(error):
+        return DiskbookError(
+            f"jump host {jump} does not let you in ({why}); load your key with ssh-add, or name it by "
+            "IdentityFile in ~/.ssh/config"
+        )
+    return JumpAway(f"jump host {jump} cannot be reached ({why})")
+
+
+class _Unknown(paramiko.MissingHostKeyPolicy):
+    """Refuses a jump host that the user has never met."""
+
+    def __init__(self, jump: Jump) -> None:
+        self._jump = jump
+
+    def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
+        """Raise DiskbookError."""
+        raise DiskbookError(
+            f"the host key of jump host {self._jump} is not known here ({key.get_name()} of {hostname}); "
+            "sign in to it once with 'ssh', compare the key and accept it"
+        )
+
+
+def _user_config() -> paramiko.SSHConfig:
+    named = os.environ.get(CONFIG, "")
+    path = Path(named or "~/.ssh/config").expanduser()
+    try:
+        return paramiko.SSHConfig.from_path(str(path))
+    except FileNotFoundError:
+        if named:
+            raise DiskbookError(f"{CONFIG}: there is no file {path}; name an SSH configuration") from None
+        return paramiko.SSHConfig()
+    except (OSError, paramiko.ConfigParseError, UnicodeDecodeError) as error:
+        raise DiskbookError(f"{path} cannot be read as an SSH configuration ({error}); mend it") from None
+
+
+def _keys(config: paramiko.SSHConfigDict) -> dict[str, object]:
+    """How to sign in: with the keys named, the agent's, and those in ~/.ssh, as OpenSSH does."""
+    named = [Path(path).expanduser() for path in config.get("identityfile", [])]
+    own = config.get("identitiesonly", "no").lower() != "yes"
+    files = [str(path) for path in named if path.is_file()]
+    return {"key_filename": files, "allow_agent": own, "look_for_keys": own}

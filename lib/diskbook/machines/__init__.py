@@ -1,1 +1,0 @@
-"""A machine over SSH, its disks, and what is sent there to run."""

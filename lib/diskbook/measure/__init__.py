@@ -1,0 +1,1 @@
+"""A whole run: plan it, check the prerequisites, provision, measure, tear down."""

@@ -1,0 +1,310 @@
+"""Run the planned trials: place the disk, have it in its state, run the tool, keep its output.
+
+A block is the unit of completion. A trial that fails is recorded with the tool's own message and tried
+once more; the run goes on either way.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from diskbook.design import attachments, counters, schedule
+from diskbook.design.model import Arm, Scenario, Workload
+from diskbook.facts.errors import DiskbookError
+from diskbook.hosts.cluster.steps import StepFailed
+from diskbook.hosts.device import Device
+from diskbook.hosts.jobs import JobLost
+from diskbook.measure.bench import (
+    attachment,
+    fleets,
+    guest,
+    node_counters,
+    orphans,
+    precondition,
+    spacing,
+    volumes,
+)
+from diskbook.measure.bench.precondition import NoRoomError, prefill
+from diskbook.measure.bench.rig import Rig
+from diskbook.measure.bench.tool_jobs import START_S, read, run_job, run_with_retry
+from diskbook.results.run import Run, now_utc
+from diskbook.tools import registry
+from diskbook.tools.job import Job
+from diskbook.tools.protocol import Tool
+from diskbook.tools.record import Measurement, UnusableError
+
+__all__ = ["Rig", "measure", "prefill", "read", "run_job", "run_with_retry"]
+
+ATTEMPTS = 2
+PAUSE_S = 1.0  # before the next attempt: what broke one may be back in a moment
+_COUNTERS = (counters.KIND, (counters.KIND, ".counters.json"))
+
+
+def measure(rig: Rig, blocks: Iterable[schedule.Block]) -> None:
+    """Measure blocks in order, each whole and not before it is due (`bench.spacing`); evidence is so at once.
+
+    Raises
+    ------
+    DiskbookError
+        When the run cannot go on (no room for results, a machine gone); finished trials are kept.
+    """
+    for block in blocks:
+        numbered = block.numbered(rig.number)
+        if not block.evidence and not spacing.wait(rig, numbered):
+            return
+        if not _completed_by_orphaned_job(rig, numbered) and not _block(rig, numbered):
+            return
+        rig.run.append("block", replicate=rig.number, block=block.block, status="complete")
+
+
+def _block(rig: Rig, block: schedule.Block) -> bool:
+    """Measure a block; tell whether it was measured whole.
+
+    Raises
+    ------
+    DiskbookError
+        When not one of its trials succeeded: what is broken would break the others too. Evidence is done
+        without then: nothing that is compared needs it.
+    """
+    _prepare(rig, block)
+    used, succeeded = rig.run.trial_names(), False
+    cycles = {} if block.evidence else attachments.cycles(rig.scenario, block)
+    rig.run.append("block", replicate=rig.number, block=block.block, round=block.round, status="begun")
+    for trial in block.trials:
+        arm = rig.scenario.arm_named(trial.arm)
+        times = cycles.get(trial.position, 0)
+        if rig.stop.is_set() or not attachment.begin(rig, arm, times, early=trial.early):
+            return False
+        # A block cut short is repeated whole; what it left keeps its names.
+        first = next(number for number in range(1, 1000) if trial.name(number) not in used)
+        succeeded |= _try_trial(rig, trial, first)
+    if block.evidence:
+        return True
+    if not succeeded:
+        events = [event for event in rig.run.ledger() if event.get("replicate") == rig.number]
+        raise DiskbookError(f"no trial of block {block.block} succeeded; the last one: {events[-1]['error']}")
+    volumes.check_block(rig, block.block)
+    return True
+
+
+def _prepare(rig: Rig, block: schedule.Block) -> None:
+    """Have volumes idle before a block, all that fleets read on them written anew, and disks filled.
+
+    Disks are attached and filled before the first block that measures them, so that they begin it alike; one
+    that moves between placements is attached before each block (`attachment.place`).
+    Of blocks for evidence only the first one of a session has the files of fleets written.
+    """
+    places = attachments.places_before(rig.scenario, block)
+    lacking = [place for place in places if not precondition.is_done(rig, place[0])]
+    if not block.evidence:
+        attachment.place(rig, places)
+    for disk, machine in lacking:
+        prefill(rig, disk, machine)
+    volumes.idle(rig)
+    if not (block.evidence and rig.warm) and fleets.warm_up(rig):
+        volumes.idle(rig)
+    rig.warm = True
+
+
+def _try_trial(rig: Rig, trial: schedule.PlannedTrial, first: int) -> bool:
+    """Run a trial until it succeeds or has failed often enough."""
+    for attempt in range(first, first + ATTEMPTS):
+        if attempt > first:
+            time.sleep(PAUSE_S)
+        if _trial(rig, trial, attempt):
+            return True
+    return False
+
+
+def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
+    """Record the orphaned job of a block that was cut short; tell whether the block is complete with it."""
+    missing = orphans.unfinished_trials(rig.run.ledger(), block, ATTEMPTS)
+    if not missing:
+        return missing is not None
+    planned = missing[0]
+    arm, workload = rig.scenario.arm_named(planned.arm), schedule.offered(rig.scenario, planned)
+    if workload.is_fleet:
+        return False  # its step answers to the client that asked, and to no other
+    planned_s = workload.ramp_s + workload.runtime_s
+    files = [file for file in _tool(rig, arm, workload).raw if file not in ("stdout", "stderr")]
+    orphan = orphans.fetch_orphaned_job(rig, arm.machine, planned, files, planned_s)
+    if orphan is None:
+        return False
+    times = orphan.started_utc, orphan.ended_utc
+    luns = rig.luns(arm.disk, arm.machine) if arm.disk else []
+    extra = {"lun": next(iter(luns), None), "adopted": True, **guest.usage(orphan.output)}
+    return _record(rig, planned, orphan.attempt, orphan.output, None, times, extra) and len(missing) == 1
+
+
+def _device(rig: Rig, arm: Arm, load: Workload) -> Device:
+    """What an arm measures, as its machine sees it, filled; fleets fill their files before each block."""
+    if load.is_fleet:
+        return fleets.device(rig, arm)
+    if arm.volume:
+        precondition.prefill_volume(rig, arm)
+        return volumes.device(rig, arm)
+    prefill(rig, arm.disk, arm.machine)
+    return rig.device(arm.disk, arm.machine)
+
+
+def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
+    """Run one trial and record it. Returns whether it succeeded."""
+    arm = rig.scenario.arm_named(planned.arm)
+    workload = schedule.offered(rig.scenario, planned)
+    output, lost = {}, None
+    device = _device(rig, arm, workload)
+    job, times_utc = Job(()), (now_utc(), now_utc())
+    try:
+        precondition.cache(rig, arm, workload, planned.name(attempt))
+        device = _device(rig, arm, workload)  # a cold one has been attached anew
+        guest.record(rig, arm, workload, device, precondition.ledger_place(rig, arm)["disk_id"])
+        seed, offset = _tool_seed(rig.scenario, planned), precondition.region(rig, planned, attempt)
+        job = _tool(rig, arm, workload).command(workload, device, seed=seed, offset=offset)
+        totals = _before(rig, arm)
+        started_utc = now_utc()
+        output = _run_tool(rig, arm, workload, planned.name(attempt), device, job)
+        times_utc = started_utc, now_utc()
+        output |= _after(rig, arm, totals)
+    except (JobLost, NoRoomError, StepFailed) as failure:
+        lost = str(failure)
+        times_utc = times_utc[0], now_utc()
+    volumes.settle(rig, arm, workload.write_pct)
+    extra = {"lun": device.lun, **_of_job(job), **guest.usage(output)}
+    succeeded = _record(rig, planned, attempt, output, lost, times_utc, extra)
+    if not succeeded:
+        _forget(rig, arm)
+    return succeeded
+
+
+def _of_job(job: Job) -> dict[str, Any]:
+    """What the ledger keeps of a tool's call: where it does other than asked, and what it writes."""
+    notes: dict[str, Any] = {"notes": list(job.notes)} if job.notes else {}
+    return notes | ({"content": job.content} if job.content else {})
+
+
+def _before(rig: Rig, arm: Arm) -> dict[str, Any] | None:
+    """Have volumes at rest, owned by the nodes that the arm wants; return what nodes have counted so far."""
+    volumes.await_settled(rig)
+    if arm.volume:
+        volumes.place(rig, arm)
+    return node_counters.before(rig, arm)
+
+
+def _after(rig: Rig, arm: Arm, totals: dict[str, Any] | None) -> dict[str, bytes]:
+    """Return the raw file of what the nodes counted before and after a trial, where they did."""
+    document = node_counters.after(rig, arm, totals)
+    return {} if document is None else {counters.KIND: document}
+
+
+def _forget(rig: Rig, arm: Arm) -> None:
+    """Look again where a disk is, or who owns a volume, before it is used next."""
+    if arm.volume:
+        volumes.forget(rig, arm.volume)
+    else:
+        rig.forget(arm.disk)
+
+
+def _record(
+    rig: Rig,
+    planned: schedule.PlannedTrial,
+    attempt: int,
+    output: dict[str, bytes],
+    lost: str | None,
+    times_utc: tuple[str, str],
+    extra: Mapping[str, Any] | None = None,
+) -> bool:
+    """Keep the raw files of a trial and write its line of the ledger. Returns whether it succeeded."""
+    arm = rig.scenario.arm_named(planned.arm)
+    workload = schedule.offered(rig.scenario, planned)
+    name, tool = planned.name(attempt), _tool(rig, arm, workload)
+    files = _keep(rig.run, name, output, tool)
+    seen, error = (None, lost) if lost else _measured(tool, output, name, workload)
+    rig.run.append(
+        "trial",
+        trial=name,
+        replicate=rig.number,
+        block=planned.block,
+        repeat=planned.repeat,
+        position=planned.position,
+        arm=arm.name,
+        workload=workload.name,
+        attempt=attempt,
+        status="failed" if error else "ok",
+        error=error,
+        seen=seen,
+        started_utc=times_utc[0],
+        ended_utc=times_utc[1],
+        machine=arm.machine,
+        machine_id=rig.replicate["machines"][arm.machine]["id"],
+        **precondition.ledger_place(rig, arm),
+        **({"owner": volumes.owner_for(rig, arm)} if arm.volume else {}),
+        tool=tool.name,
+        files=files,
+        **_of_plan(planned, workload),
+        **{"lun": None, **(extra or {})},
+    )
+    return error is None
+
+
+def _of_plan(planned: schedule.PlannedTrial, workload: Workload) -> dict[str, Any]:
+    """What the ledger keeps of a trial that no comparison has, and of one in a block of a placement."""
+    if planned.evidence:
+        return {"evidence_s": workload.runtime_s}
+    early: dict[str, Any] = {"early": True} if planned.early else {}
+    return early | ({"round": planned.round} if planned.round else {})
+
+
+def _measured(
+    tool: Tool, output: Mapping[str, bytes], name: str, workload: Workload
+) -> tuple[str | None, str | None]:
+    """What the tool measured as text, or its own message where the output is not usable."""
+    limits = {
+        "runtime_s": workload.runtime_s,
+        "series_s": workload.series_s,
+        "instances": workload.instances,
+    }
+    try:
+        return _seen(read(tool, output, f"{name}.{tool.main}", **limits)), None
+    except UnusableError as failure:
+        return None, str(failure)
+
+
+def _run_tool(
+    rig: Rig, arm: Arm, workload: Workload, name: str, device: Device, job: Job
+) -> dict[str, bytes]:
+    planned_s = workload.ramp_s + workload.runtime_s
+    if workload.is_fleet:
+        return fleets.run(rig, arm, workload, name, job, limit_s=planned_s + START_S)
+    return run_job(rig, arm.machine, name, device, job, planned_s + START_S)
+
+
+def _keep(run: Run, name: str, output: dict[str, bytes], tool: Tool) -> dict[str, dict[str, str]]:
+    """Write a trial's raw files."""
+    return {
+        kind: run.write_raw(f"{name}{ending}", output[file])
+        for file, (kind, ending) in (*tool.raw.items(), _COUNTERS)
+        if output.get(file)
+    }
+
+
+def _tool(rig: Rig, arm: Arm, workload: Workload) -> Tool:
+    """Tool that an arm is measured with."""
+    return registry.TOOLS[rig.scenario.tool_of(arm, workload)]
+
+
+def _seen(result: Measurement) -> str:
+    """Say what the tool measured, for progress lines."""
+    parts = []
+    for name, part in result.directions.items():
+        latency = [] if math.isnan(part.lat_mean_ms) else [f"{part.lat_mean_ms:.3g} ms"]
+        rate = [] if name == "sync" else [f"{part.iops:,.0f} IOPS"]
+        parts.append(f"{name} {', '.join(latency + rate)}")
+    return "; ".join(parts)
+
+
+def _tool_seed(scenario: Scenario, planned: schedule.PlannedTrial) -> int:
+    """Seed of the tool's own random offsets: the same blocks for all arms of a block and repeat."""
+    return (scenario.design.seed * 1_000_003 + planned.block * 101 + planned.repeat) % (2**31)

@@ -1,0 +1,125 @@
+"""Sections of `diskbook plan` on creating and paying: offline, unless Azure or its prices are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from azure.core.exceptions import AzureError
+
+from diskbook.cloud import connect
+from diskbook.cloud.azure import expiry, offers, preflight, refusals, signin, sizes as azure_sizes
+from diskbook.cloud.azure.clients import Clients
+from diskbook.cloud.azure.offers import Quota, Region
+from diskbook.cost import budget, retail, text as cost_text
+from diskbook.cost.estimate import Estimate
+from diskbook.design.model import Scenario
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts.errors import DiskbookError
+
+
+@dataclass(frozen=True)
+class Creation:
+    """What would be created: its sections of the plan, and what it costs."""
+
+    sections: list[str]
+    estimate: Estimate
+
+
+def creation(
+    scenario: Scenario,
+    cloud: str = "emulator",
+    *,
+    subscription: str | None = None,
+    live: bool = False,
+    limit: float | None = None,
+    expires_h: float | None = None,
+) -> Creation:
+    """Say what would be created, with its limits, cost and quota, and what stands in the way.
+
+    Parameters
+    ----------
+    cloud
+        "azure" asks the subscription what it may have, and the Retail Prices API.
+    subscription
+        Id of the subscription to ask; by default as for a run.
+    live
+        Ask the Retail Prices API although the run would be emulated.
+    limit
+        What --max-cost-usd gave, in USD.
+    expires_h
+        What --expires gave; it bounds what a run costs that is never torn down.
+
+    Raises
+    ------
+    DiskbookError
+        When Azure is asked and nobody is signed in, or it cannot be reached.
+    """
+    connect.check_kind(cloud)
+    clients = connect.azure_clients(subscription) if cloud == "azure" else None
+    identity = signin.identity(clients, scenario.region) if clients else None
+    asked = _price_source(clients, identity)
+    life = timedelta(hours=expires_h or expiry.DEFAULT_H)
+    estimate = budget.estimated(scenario, asked or (retail.Endpoint() if live else None), life, date.today())
+    binding = budget.limit_of(scenario, cloud, limit)
+    texts = [
+        cost_text.created(scenario, estimate),
+        cost_text.limits(scenario),
+        "\n".join(
+            [
+                cost_text.cost(estimate, binding, cloud),
+                *cost_text.random_pass(scenario, estimate),
+                *cost_text.evidence(scenario, estimate),
+                *cost_text.other_placements(scenario, estimate),
+                *cost_text.settling(scenario, estimate),
+            ]
+        ),
+    ]
+    texts += _of_subscription(scenario, clients, identity) if clients and identity else [_quota(scenario)]
+    return Creation(texts, estimate)
+
+
+def _price_source(clients: Clients | None, identity: signin.Identity | None) -> retail.Endpoint | None:
+    """Say where prices are asked for. An emulator has its own; only the endpoint says that it is one."""
+    if clients is None or identity is None:
+        return retail.endpoint()
+    emulated = identity.provenance == Provenance.EMULATED
+    return budget.price_source(replace(clients.cloud, emulated=emulated))
+
+
+def _quota(scenario: Scenario) -> str:
+    """Quota needed, from the table of sizes; names of address quotas differ, so that one is said in words."""
+    need = preflight.needed(scenario, Region(scenario.region))
+    replicates = scenario.design.replicates
+    rows = [(name, count * replicates) for name, count in need.items() if name not in preflight.ADDRESSES]
+    renamed = [
+        ("vCPUs of the region" if name == preflight.CORES else f"vCPUs, {name}", n) for name, n in rows
+    ]
+    if scenario.network.is_private:
+        return cost_text.quota([], renamed)
+    return cost_text.quota([], [*renamed, ("public addresses", len(scenario.machine) * replicates)])
+
+
+def _of_subscription(scenario: Scenario, clients: Clients, identity: signin.Identity) -> list[str]:
+    """Ask the subscription what is free, and what stands in the way."""
+    try:
+        here = offers.ask(clients, scenario.region)
+        replicates = scenario.design.replicates
+        need: Sequence[tuple[Quota, int]] = preflight.quota_rows(scenario, here, replicates)
+        problems = preflight.problems_of(clients, scenario, replicates, date.today())
+        differ = azure_sizes.of_scenario(scenario, here)
+    except AzureError as error:
+        raise DiskbookError(f"Azure cannot say what is free: {refusals.message(error)}") from error
+    lines = [f"  {problem}" for problem in problems] or [
+        "  nothing: sizes, zones, disks and quotas are to be had"
+    ]
+    return [
+        cost_text.quota(need, []),
+        "\n".join([f"what stands in the way ({identity}):", *lines]),
+        *(
+            ["\n".join(["where Azure and the table of sizes differ:", *(f"  {text}" for text in differ)])]
+            if differ
+            else []
+        ),
+    ]

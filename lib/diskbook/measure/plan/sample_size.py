@@ -1,0 +1,314 @@
+"""Plan a run before it is made: the time it takes, and how many replicates and blocks it needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from diskbook.cost.durations import around_s
+from diskbook.design import schedule
+from diskbook.design.model import Comparison, Scenario
+from diskbook.facts import noise
+from diskbook.facts.errors import UsageError
+from diskbook.facts.units import percent
+from diskbook.report.analysis.prior_runs import MeasuredRatios, PriorRun
+from diskbook.stats import expected, power, ratio_of_ratios
+from diskbook.stats.power import Spread
+
+BLOCKS = (2, 3, 5, 10)
+MOST_REPLICATES = 99
+SPREADS = {
+    True: ("pair-core", "pair-with-slow-pairs"),
+    False: ("separate-machines-core", "separate-machines-with-slow-pairs"),
+}
+"""Quantities of `data/reference/azure-noise-planning.csv`, by whether a comparison stays on one machine."""
+LEAST_POWER = 0.8
+"""Power that is planned for where none is named."""
+LEAST_PAIRS = 5
+"""Replicates that public measurements ask for at least: of fewer one slow pair of disks decides."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Precision or power that a run is to reach; relative (0.015 is 1.5 %), None where not asked for.
+
+    `between_runs` is how far the ratio of the ratios of two such runs is from 1.
+    """
+
+    half_width: float | None = None
+    effect: float | None = None
+    power: float | None = None
+    between_runs: float | None = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything was asked for."""
+        return self.half_width is not None or self.effect is not None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The spread of one headline comparison, and where it is known from.
+
+    `least_replicates` and `least_blocks` (in all) are what a pilot measured: Stein's second stage has no
+    less. `with_slow_pairs` is what public measurements make of the spread where slow pairs are in it.
+    """
+
+    label: str
+    spread: Spread
+    source: str
+    least_replicates: int = 2
+    least_blocks: int = 2
+    with_slow_pairs: Spread | None = None
+
+
+@dataclass(frozen=True)
+class Need:
+    """One way to reach the target."""
+
+    blocks: int
+    replicates: int
+    trials: int
+    replicate_s: float
+
+    @property
+    def total_s(self) -> float:
+        """Time of all replicates one after another, in seconds."""
+        return self.replicates * self.replicate_s
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Blocks in one replicate for "these disks"; for "disks like these" one way for each number of blocks."""
+
+    these: Need
+    like_these: tuple[Need, ...]
+
+    @property
+    def cheapest(self) -> Need:
+        """The way that takes the least time of machines."""
+        return min(self.like_these, key=lambda need: (need.total_s, need.replicates))
+
+
+def headline(scenario: Scenario) -> list[Comparison]:
+    """Comparisons that the numbers are planned for.
+
+    Raises
+    ------
+    UsageError
+        When the scenario names none.
+    """
+    items = [item for item in scenario.comparison if item.family == "headline"]
+    if not items:
+        raise UsageError(
+            f"scenario {scenario.name} names no headline comparison to plan for; "
+            'give one [[comparison]] family = "headline"'
+        )
+    return items
+
+
+def is_on_one_machine(scenario: Scenario, item: Comparison) -> bool:
+    """Tell whether a comparison's arms share their machine, as `stats.gates.design.pairing_of` has it."""
+    machines = {scenario.arm_named(name).machine for name in (item.arm, item.base_arm)}
+    return item.pairing != "replicate" and len(machines) == 1
+
+
+def from_assumed(scenario: Scenario, sd_disk: float | None, sd_run: float | None) -> list[Evidence]:
+    """Evidence from standard deviations that are given, else from public measurements of Azure.
+
+    Those tell comparisons on one machine from comparisons between machines; their spread between pairs leaves
+    slow pairs out, which `LEAST_PAIRS` and `with_slow_pairs` answer.
+    """
+    alone = [is_on_one_machine(scenario, item) for item in headline(scenario)]
+    if sd_disk is not None or len(set(alone)) == 1:
+        return [_assumed("every headline comparison", scenario, all(alone), sd_disk, sd_run)]
+    kinds = {True: "headline comparisons on one machine", False: "headline comparisons between machines"}
+    return [_assumed(label, scenario, kind, sd_disk, sd_run) for kind, label in kinds.items()]
+
+
+def _assumed(
+    label: str, scenario: Scenario, one_machine: bool, sd_disk: float | None, sd_run: float | None
+) -> Evidence:
+    pairs, slow = SPREADS[one_machine]
+    disk = noise.planned(pairs) if sd_disk is None else sd_disk
+    run = noise.planned("block-core") / math.sqrt(2) if sd_run is None else sd_run
+    spread = power.assumed(disk, run, scenario.design.repeats)
+    source = (
+        f"s.d. between disk pairs {percent(disk)}, {_origin(sd_disk)}; "
+        f"of one tool run {percent(run, '.2g')}, {_origin(sd_run)}"
+    )
+    if sd_disk is not None:
+        return Evidence(label, spread, source)
+    block = noise.planned("block-with-slow-runs") / math.sqrt(scenario.design.repeats)
+    with_slow_pairs = Spread(noise.planned(slow), max(block, spread.sd_block))
+    return Evidence(label, spread, source, LEAST_PAIRS, with_slow_pairs=with_slow_pairs)
+
+
+def _origin(given: float | None) -> str:
+    return "from public measurements of Azure" if given is None else "assumed"
+
+
+def from_pilot(
+    pilot: PriorRun, scenario: Scenario, sd_disk: float | None = None
+) -> tuple[list[Evidence], list[str]]:
+    """Evidence from a pilot run: one for each headline comparison that it supports, and notes on the others.
+
+    A pilot of one replicate knows nothing about other disks: the s.d. between disk pairs is then the one that
+    is given, else that of public measurements.
+
+    Raises
+    ------
+    UsageError
+        When the pilot supports none of them.
+    """
+    evidence, notes = [], []
+    for measured in pilot.measured(headline(scenario)):
+        try:
+            pairs, _ = SPREADS[is_on_one_machine(scenario, measured.item)]
+            evidence.append(_evidence(pilot, measured, sd_disk, pairs))
+            if measured.strata:
+                notes.append(_mixed(measured))
+            if measured.hidden:
+                notes.append(f"{measured.label}: {measured.hidden}; no number of replicates mends that")
+        except ValueError as error:
+            notes.append(f"left out: {measured.label}: {error}")
+    if not evidence:
+        reason = notes[0].removeprefix("left out: ")
+        raise UsageError(f"--pilot {pilot.name}: no headline comparison can be planned from it: {reason}")
+    return evidence, notes
+
+
+def _mixed(measured: MeasuredRatios) -> str:
+    return (
+        f"{measured.label}: the pilot's replicates lie in {len(measured.strata)} strata "
+        f"({' | '.join(measured.strata)}); the s.d. between disk pairs holds their difference, which "
+        "replicates do not average: strata are judged apart, and each needs replicates of its own"
+    )
+
+
+def _evidence(pilot: PriorRun, measured: MeasuredRatios, sd_disk: float | None, pairs: str) -> Evidence:
+    """Evidence of one comparison; `pairs` is the published spread that a single replicate leaves open."""
+    if measured.refusal:
+        raise ValueError(measured.refusal)
+    values = measured.log_ratios
+    spread, replicates = power.measured(values), values.index.get_level_values(0).nunique()
+    source = f"pilot {pilot.name}: s.d. between blocks {percent(spread.sd_block)} (df {spread.df_block:.0f})"
+    if replicates > 1:
+        if sd_disk is not None:
+            raise UsageError("--sd-disk: the pilot measures this spread; give one of the two")
+        between = f"between disk pairs {percent(spread.sd_disk)} (df {spread.df_disk:.0f})"
+    else:
+        disk = noise.planned(pairs) if sd_disk is None else sd_disk
+        spread = Spread(disk, spread.sd_block, math.inf, spread.df_block)
+        why = "since the pilot has one replicate"
+        between = f"between disk pairs {percent(disk)} {_origin(sd_disk)}, {why}"
+    return Evidence(measured.label, spread, f"{source}, {between}", max(2, replicates), len(values))
+
+
+def needs(scenario: Scenario, evidence: Iterable[Evidence], target: Target, family: int) -> Needs:
+    """Replicates and blocks that reach the target for every comparison, in both scopes.
+
+    Parameters
+    ----------
+    family
+        Number of headline comparisons: the power is that of Holm's hardest step, at 5 % / family.
+    """
+    known = list(evidence)
+    blocks = max(
+        _number(target, family, item.spread.sd_block, item.spread.df_block, item.least_blocks)
+        for item in known
+    )
+    ways = []
+    for number in sorted({*BLOCKS, planned_blocks(scenario)} - {1}):
+        replicates = max(
+            _number(
+                target, family, item.spread.sd_replicate(number), item.spread.df_disk, item.least_replicates
+            )
+            for item in known
+        )
+        ways.append(_need(scenario, replicates, number))
+    return Needs(_need(scenario, 1, blocks), tuple(ways))
+
+
+def for_two_runs(scenario: Scenario, evidence: Iterable[Evidence], target: Target) -> tuple[Need, ...]:
+    """Replicates of each of two runs that find a ratio of ratios, one way for each number of blocks.
+
+    At the level of the hardest headline comparison of a pair (`level_of_two_runs`).
+    """
+    known = list(evidence)
+    alpha = level_of_two_runs(scenario)
+    effect, chance = target.between_runs or 0.0, target.power or LEAST_POWER
+    ways = []
+    for blocks in sorted({*BLOCKS, planned_blocks(scenario)} - {1}):
+        numbers = (
+            power.for_two_runs(
+                item.spread.sd_replicate(blocks),
+                effect,
+                chance,
+                item.spread.df_disk,
+                item.least_replicates,
+                alpha,
+            )
+            for item in known
+        )
+        ways.append(_need(scenario, max(numbers), blocks))
+    return tuple(ways)
+
+
+def level_of_two_runs(scenario: Scenario) -> float:
+    """Return the level at which a headline comparison of two runs differs, whatever the others are."""
+    headlines = np.array([item.family == "headline" for item in scenario.comparison])
+    return float(ratio_of_ratios.hardest_levels(headlines)[headlines][0])
+
+
+def replicates_with_slow_pairs(
+    evidence: Iterable[Evidence], target: Target, family: int, blocks: int
+) -> int | None:
+    """Replicates of so many blocks that reach the target with slow pairs; None where no spread is public."""
+    spreads = [item.with_slow_pairs for item in evidence if item.with_slow_pairs is not None]
+    if not spreads or not target.anything:
+        return None
+    return max(_number(target, family, item.sd_replicate(blocks), math.inf, LEAST_PAIRS) for item in spreads)
+
+
+def _number(target: Target, family: int, sd: float, df: float, least: int) -> int:
+    """Values of this s.d. that reach the target, and at least `least`."""
+    numbers = []
+    if target.half_width is not None:
+        numbers.append(power.for_half_width(sd, target.half_width, df, least))
+    if target.effect is not None and target.power is not None:
+        alpha = power.ALPHA / family
+        numbers.append(power.for_power(sd, target.effect, target.power, df, least, alpha))
+    return max(numbers)
+
+
+def _need(scenario: Scenario, replicates: int, blocks: int) -> Need:
+    changed = with_numbers(scenario, replicates, blocks)
+    single = with_numbers(scenario, 1, blocks)
+    seconds = schedule.seconds(single) + around_s(single) + expected.seconds(changed)
+    return Need(blocks, replicates, trials(changed), seconds)
+
+
+def with_numbers(scenario: Scenario, replicates: int, blocks: int) -> Scenario:
+    """Return the scenario with other numbers of replicates, and of blocks of its headline workloads."""
+    names = {item.workload for item in headline(scenario)}
+    workloads = tuple(
+        item.model_copy(update={"blocks": blocks}) if item.name in names else item
+        for item in scenario.workload
+    )
+    changed = scenario.design.model_copy(update={"replicates": replicates})
+    return scenario.model_copy(update={"design": changed, "workload": workloads})
+
+
+def planned_blocks(scenario: Scenario) -> int:
+    """Blocks that the scenario has for its headline workloads; the fewest of them."""
+    return min(scenario.workload_named(item.workload).blocks for item in headline(scenario))
+
+
+def trials(scenario: Scenario) -> int:
+    """Trials of a run, from its numbers."""
+    times = scenario.design.repeats * scenario.design.replicates
+    return times * sum(load.blocks for _, load in scenario.cells)

@@ -1,0 +1,62 @@
+"""What a run ended in, in words and for programs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from diskbook.report.analysis import answer as answers, report as reports
+from diskbook.report.catalogue import join as catalogue
+from diskbook.report.show import documents
+from diskbook.results.run import Run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run ended in: the headline, whether that is closed by the protocol, and its report."""
+
+    run: Run
+    headline: str
+    report: Path
+    protocol: str = ""
+
+    @property
+    def words(self) -> str:
+        """Last words of a command."""
+        answer = [self.headline, self.protocol] if self.protocol else [self.headline]
+        return "\n".join(["", *answer, "", f"report: {self.report}"])
+
+
+def document(outcome: Outcome) -> documents.Report:
+    """What a run ended in, for programs."""
+    rows = answers.comparisons(outcome.run)[list(documents.Judged.model_fields)].to_dict("records")
+    return documents.Report(
+        run=outcome.run.name,
+        provenance=outcome.run.manifest["provenance"],
+        answer=outcome.headline,
+        protocol=outcome.protocol,
+        report=str(outcome.report),
+        comparisons=[documents.Judged.model_validate(row) for row in rows],
+    )
+
+
+def of(run: Run) -> Outcome:
+    """Write the report of a run whose analysis notebook was executed, and read what the run ended in.
+
+    With its report the run joins the catalogue.
+
+    Raises
+    ------
+    DiskbookError
+        When it was not analysed.
+    """
+    ended = Outcome(run, reports.headline(run), reports.build(run), reports.protocol(run))
+    join_catalogue(run)
+    return ended
+
+
+def join_catalogue(run: Run) -> None:
+    """Let a run that was analysed join the catalogue, as it is now; say what kept it from that."""
+    if why := catalogue.join_finished(run):
+        print(f"diskbook: {why}", file=sys.stderr)

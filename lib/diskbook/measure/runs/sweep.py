@@ -1,0 +1,253 @@
+"""`diskbook sweep`: find what runs have left, in clouds and on this computer, and remove it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+
+from azure.core.exceptions import AzureError
+
+from diskbook.cloud import connect
+from diskbook.cloud.azure import inventory, named_group, signin, sweep, teardown
+from diskbook.cloud.azure.clients import Clients
+from diskbook.cloud.azure.provision import azure_message
+from diskbook.cloud.azure.sweep import Group
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.measure.runs import leftovers, stages
+from diskbook.measure.runs.leftovers import Leftover
+from diskbook.results import run as runs, session
+from diskbook.results.run import Run
+from diskbook.results.session import RunState
+from diskbook_emulator import lifecycle
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One cloud that was looked at."""
+
+    title: str
+    clients: Clients
+    groups: list[Group]
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """All that runs have left. `notes` tell what could not be looked at."""
+
+    places: list[Place]
+    leftovers: list[Leftover]
+    notes: list[str]
+
+    @property
+    def goes(self) -> int:
+        """How many things a sweep removes."""
+        groups = sum(group.goes for place in self.places for group in place.groups)
+        return groups + sum(leftover.goes for leftover in self.leftovers)
+
+
+def find(
+    cloud: str | None = None,
+    emulator: str | None = None,
+    group: str | None = None,
+    *,
+    with_foreign: bool = False,
+) -> SweepReport:
+    """Find what runs have left.
+
+    Parameters
+    ----------
+    cloud
+        "azure" or "emulator"; by default both, Azure only where it can be reached.
+    emulator
+        Look at this emulator only.
+    group
+        Look for this resource group only; it may have been made elsewhere.
+    with_foreign
+        Delete that group with the resources in it that are not the run's.
+
+    Raises
+    ------
+    UsageError
+        For a cloud, emulator or group that does not exist.
+    DiskbookError
+        When a cloud that was asked for cannot be looked at, or a group that was named must not be deleted.
+    """
+    report = _all(cloud, emulator)
+    return report if group is None else _only(report, group, with_foreign)
+
+
+def _only(report: SweepReport, group: str, with_foreign: bool) -> SweepReport:
+    """The part of a report that is about one group, which then goes: a person has named it."""
+    named = [replace(place, groups=_of_name(place.groups, group, with_foreign)) for place in report.places]
+    places = [place for place in named if place.groups]
+    if not places:
+        where = ", ".join(place.title for place in report.places) or "no cloud"
+        raise UsageError(f"there is no resource group {group} of a run; looked at: {where}")
+    if len(places) > 1:
+        titles = " and ".join(place.title for place in places)
+        raise UsageError(
+            f"there is a resource group {group} in {titles}; say which with --cloud or --emulator"
+        )
+    if not any(row.goes for row in places[0].groups):
+        raise DiskbookError(f"resource group {group} is not deleted from here: {places[0].groups[0].state}")
+    return SweepReport(places, [], [])
+
+
+def _of_name(groups: list[Group], name: str, with_foreign: bool) -> list[Group]:
+    """Groups of a name, or what several runs have in one, that go since a person has named it."""
+    rows = [group for group in groups if group.name.lower() == name.lower()]
+    if with_foreign and any(group.prefix for group in rows):
+        raise UsageError(f"resource group {name} is not a run's and is never deleted: omit --with-foreign")
+    spares = not with_foreign
+    return [replace(group, goes=group.may_be_named, named=True, spares=spares) for group in rows]
+
+
+def _all(cloud: str | None, emulator: str | None) -> SweepReport:
+    if cloud is not None:
+        connect.check_kind(cloud)
+    if emulator is not None:
+        if cloud == "azure":
+            raise UsageError("--emulator names an emulator, but --cloud azure leaves those out")
+        connect.check_emulator_runs(emulator)
+        return SweepReport([_emulator(emulator)], [], [])
+    azure, notes = ([], []) if cloud == "emulator" else _azure(must=cloud == "azure")
+    if cloud == "azure":
+        return SweepReport(azure, list(leftovers.unclosed(cloud)), notes)
+    rows = lifecycle.status()
+    emulators = [_emulator(row.name) for row in rows if row.state == "running"]
+    notes += [
+        f"emulator {row.name} is stopped with its state kept: it was not looked into"
+        for row in rows
+        if row.state == "kept"
+    ]
+    notes += leftovers.refused_runs()
+    return SweepReport([*azure, *emulators], [*leftovers.find(), *leftovers.unclosed(cloud)], notes)
+
+
+def _azure(must: bool) -> tuple[list[Place], list[str]]:
+    """Look at the subscriptions that runs here have used and not left, and at the one that is named.
+
+    Where none need be, a note says why one was not looked at.
+    """
+    places: dict[tuple[str | None, str], Place] = {}
+    notes: list[str] = []
+    sources: list[Callable[[], Clients]] = [
+        partial(connect.clients_of, run, record=False) for run in leftovers.local_runs() if _used_azure(run)
+    ]
+    for clients_of in [*sources, connect.azure_clients]:
+        try:
+            clients = clients_of()
+            key = (clients.cloud.endpoint, clients.cloud.subscription)
+            if key not in places:
+                places[key] = _place(_title(clients), clients)
+        except DiskbookError as error:
+            if must:
+                raise
+            notes.append(f"not looked at: {error}")
+    return list(places.values()), list(dict.fromkeys(notes))
+
+
+def _title(clients: Clients) -> str:
+    """Name a subscription; an endpoint other than Azure's own says itself whether it is emulated."""
+    title = f"Azure, subscription {clients.cloud.subscription}"
+    if clients.cloud.endpoint is None:
+        return title
+    provenance = signin.identity(clients, "any").provenance
+    return f"{title} at {clients.cloud.endpoint}{' (emulated)' if provenance == Provenance.EMULATED else ''}"
+
+
+def _used_azure(run: Run) -> bool:
+    manifest = run.manifest
+    return manifest["cloud"] == "azure" and any(not row["deleted_utc"] for row in manifest["resource_groups"])
+
+
+def remove(report: SweepReport, say: Say) -> list[str]:
+    """Remove what is to go, in parallel, and make sure that it has gone.
+
+    Returns
+    -------
+    list of str
+        A sentence for each thing that is left.
+    """
+    tasks: list[Callable[[], None]] = []
+    for place in report.places:
+        by_run: dict[str, list[Group]] = {}
+        for group in place.groups:
+            if group.goes and group.label:
+                by_run.setdefault(group.label.run, []).append(group)
+        # The groups of one run share a manifest: one after the other.
+        tasks += [_removal(place.clients, groups, say) for groups in by_run.values()]
+    with ThreadPoolExecutor(sweep.WORKERS) as pool:
+        failed = [text for text in pool.map(_tried, tasks) if text]
+    # In the order found, one after the other: closing a run's record also removes its emulator.
+    for leftover in report.leftovers:
+        if leftover.goes:
+            say(f"removing {leftover.text}")
+            failed += [text for text in [_tried(leftover.remove)] if text]
+    return failed
+
+
+def _tried(task: Callable[[], object]) -> str | None:
+    try:
+        task()
+    except DiskbookError as error:
+        return str(error)
+    except AzureError as error:
+        return azure_message(error)
+    return None
+
+
+def _emulator(name: str) -> Place:
+    return _place(f"emulator {name} (emulated)", connect.emulator_clients(name))
+
+
+def _place(title: str, clients: Clients) -> Place:
+    try:
+        return Place(title, clients, sweep.find_groups(clients, runs.runs_root()))
+    except AzureError as error:
+        raise DiskbookError(f"{title}: {azure_message(error)}") from error
+
+
+def _removal(clients: Clients, groups: list[Group], say: Say) -> Callable[[], None]:
+    def task() -> None:
+        for group in groups:
+            _remove_group(clients, group, say)
+
+    return task
+
+
+def _remove_group(clients: Clients, listed: Group, say: Say) -> None:
+    """Delete a group if it still is what the list said."""
+    name, root = listed.name, runs.runs_root()
+    in_named = listed.prefix != ""
+    now = sweep.read_again(clients, listed, root)
+    if now is None:
+        say(f"{'what a run had in ' * in_named}resource group {name} has gone meanwhile")
+        return
+    if not (now.goes or (listed.named and now.may_be_named)) or now.label is None:
+        raise DiskbookError(f"resource group {name} was left alone: it is now {now.state}")
+    if not listed.spares:  # the person has confirmed what was listed
+        if now.foreign != listed.foreign:
+            raise DiskbookError(f"resource group {name} was left alone: it now holds other foreign resources")
+        again = f"'diskbook sweep --delete --group {name} --with-foreign'"
+        teardown.remove(clients, name, again=again, say=say)
+    run = Run(runs.runs_root() / now.label.run)
+    # Another group of the same run may have longer to live: then only this one goes.
+    state = session.run_state(run, name) if now.goes else RunState.ABSENT
+    if state in (RunState.ENDED, RunState.KEPT) and leftovers.has_ended(run):
+        with session.session(run):  # a run that is resumed at this moment is told to wait
+            stages.teardown(run, say)
+    # Also what no run here has on record, or what a run hangs on to beyond its expiry.
+    if in_named:
+        named_group.remove(clients, name, listed.prefix, now.label.run, say)
+        say(f"the resources of run {now.label.run} in {name} are gone")
+        return
+    if inventory.find_group(clients, name) is not None:
+        teardown.spare_foreign(clients, name, now.label.run, say)
+        teardown.remove(clients, name, again="'diskbook sweep --delete'", run=now.label.run, say=say)
+    say(f"resource group {name} is gone")

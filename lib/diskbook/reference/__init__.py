@@ -1,1 +1,0 @@
-"""Azure's documented facts, read from data/reference: sizes, limits, rules, prices, metrics."""

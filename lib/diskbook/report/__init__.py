@@ -1,0 +1,1 @@
+"""What a run says: tables, figures, notebooks' output, comparisons, posts, sites. Asks no machine."""

@@ -1,0 +1,205 @@
+"""`diskbook why`: what throttled the cells of a run, and what its comparisons lack to be closed, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from diskbook.facts.errors import UsageError, unknown
+from diskbook.report.analysis import named_limits
+from diskbook.report.analysis.named_limits import Limits, Named
+from diskbook.report.analysis.run import Analysis, analyse, analyse_with
+from diskbook.report.show import conformance, doubt_words, facts
+from diskbook.report.show.analysed import Analysed
+from diskbook.report.show.documents import CellRow, ComparisonRow, PointRow, Protocol, Why
+from diskbook.results.run import open_run
+from diskbook.stats import diagnosis
+from diskbook.stats.protocol import Conformance, Finding
+
+NO_LIMITS = Named()
+
+
+@dataclass(frozen=True)
+class Diagnosed:
+    """What holds the cells of a run: findings by verdict, their cells, and what speaks against these."""
+
+    analysis: Analysis
+    findings: Sequence[diagnosis.Finding]
+    cells: pd.DataFrame
+    doubts: Sequence[str]
+    given: Named
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        a = self.analysis
+        lines = [
+            f"{a.provenance}: run {a.run.name}; a cell is one arm under one workload",
+            *named_limits.head(a.manifest, self.given),
+            *([f"{doubt_words.HEAD}:", *(f"  {line}" for line in self.doubts)] if self.doubts else []),
+        ]
+        return "\n".join([*lines, diagnosis.text(list(self.findings)), platform_text(self.cells)])
+
+    @property
+    def document(self) -> Why:
+        """For programs."""
+        cells = {(row["arm"], row["workload"]): row for row in self.cells.to_dict("records")}
+        rows = [_cell_row(item, cells[item.arm, item.workload]) for item in self.findings]
+        name, provenance = self.analysis.run.name, self.analysis.provenance
+        return Why(run=name, provenance=provenance, doubts=list(self.doubts), cells=rows)
+
+
+def _cell_row(item: diagnosis.Finding, cell: Mapping[Hashable, Any]) -> CellRow:
+    return CellRow(
+        arm=item.arm,
+        workload=item.workload,
+        verdict=item.verdict,
+        cause=item.cause,
+        remedy=item.remedy,
+        iops=float(cell["iops"]),
+        mb_s=float(cell["mb_s"]),
+        lat_mean_ms=float(cell["lat_mean_ms"]),
+        platform=str(cell["platform"]),
+    )
+
+
+def of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:
+    """Findings of a run in words; see `diagnosed`."""
+    return diagnosed(name, arm, workload).text
+
+
+def diagnosed(
+    name: str,
+    arm: str | None = None,
+    workload: str | None = None,
+    given: Named = NO_LIMITS,
+    known: Limits | None = None,
+) -> Diagnosed:
+    """Findings of a run, of one arm or workload where they are named.
+
+    Parameters
+    ----------
+    name, arm, workload
+        Of a run, and of the cells to tell of; None for all.
+    given, known
+        What is said of disk and machine for this answer, and the limits that follow from it.
+
+    Raises
+    ------
+    UsageError
+        When there is no such run, arm or workload.
+    """
+    a = _analysed(name, given, known)
+    on_demand = [item.name for item in a.scenario.arm if a.scenario.disk_of(item).bursting]
+    findings = diagnosis.findings(a.trials, a.tables.series, a.cells, on_demand)
+    for kind, value in (("arm", arm), ("workload", workload)):
+        names = sorted({getattr(finding, kind) for finding in findings})
+        if value is not None and value not in names:
+            raise unknown(kind, value, names, f"run {a.run.name}")
+    chosen = [
+        finding for finding in findings if arm in (None, finding.arm) and workload in (None, finding.workload)
+    ]
+    places = {(finding.arm, finding.workload) for finding in chosen}
+    cells = a.cells[[place in places for place in zip(a.cells["arm"], a.cells["workload"], strict=True)]]
+    return Diagnosed(a, chosen, cells, _doubted(a, places), given)
+
+
+def platform_text(cells: pd.DataFrame) -> str:
+    """Say which cells have evidence from the platform, and what it is, and why the others have none.
+
+    Parameters
+    ----------
+    cells
+        With the columns of `throttling.evidence.with_evidence`.
+    """
+    has = cells[cells["agrees"] != ""]
+    lines = [f"evidence from the platform: {len(has)} of {len(cells)} cells"]
+    for arm, load, words, agrees in has[["arm", "workload", "platform", "agrees"]].itertuples(index=False):
+        lines.append(f"  {arm}, {load}: {words} ({agrees} trials agree with the rate)")
+    for why, part in cells[cells["agrees"] == ""].groupby("platform", sort=False):
+        lines.append(f"  {why}: {_named(part, len(cells))}")
+    return "\n".join([*lines, *(f"  {note}" for note in dict.fromkeys(cells["platform_note"]) if note)])
+
+
+def _named(part: pd.DataFrame, of: int) -> str:
+    """Cells by their names, the loads of an arm together; "all of them" where that is what they are."""
+    if len(part) == of > 1:
+        return "all of them"
+    by_arm = part.groupby("arm", sort=False)["workload"]
+    return "; ".join(f"{arm}: {', '.join(loads)}" for arm, loads in by_arm)
+
+
+def _analysed(name: str, given: Named, known: Limits | None) -> Analysis:
+    """The run's analysis, with limits for this answer alone where any are given."""
+    if known is None or not given.given:
+        return analyse(name)
+    return analyse_with(name, named_limits.with_limits(open_run(name).manifest, known, given))
+
+
+def _doubted(a: Analysed, places: Collection[tuple[str, str]]) -> list[str]:
+    """What speaks against the numbers of these cells, a sentence a kind; nothing where nothing does."""
+    of_places = [doubt for doubt in a.compared.doubts if (doubt.arm, doubt.workload) in places]
+    return doubt_words.sentences(of_places, facts.n_trials(a))
+
+
+def protocol_of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:
+    """What each comparison of a run lacks of the protocol, of one arm or workload where they are named.
+
+    Raises
+    ------
+    UsageError
+        When there is no such run, or none of its comparisons has that arm or workload.
+    """
+    return protocol_text(analyse(name), arm, workload)
+
+
+def protocol_text(a: Analysed, arm: str | None = None, workload: str | None = None) -> str:
+    """What the comparisons of an analysed run lack of the protocol; see `protocol_of_run`."""
+    chosen = _comparisons(a, arm, workload)
+    lines = [f"run {a.run.name}, {conformance.counted(chosen)}", f"points: {conformance.PAGE}"]
+    return "\n\n".join(filter(None, ["\n".join(lines), conformance.text(chosen)]))
+
+
+def protocol_document(name: str, arm: str | None = None, workload: str | None = None) -> Protocol:
+    """The same for programs; see `protocol_of_run`."""
+    a = analyse(name)
+    rows = [
+        ComparisonRow(
+            arm=item.arm,
+            base_arm=item.base_arm,
+            workload=item.workload,
+            metric=item.metric,
+            family=item.family,
+            closed=item.is_closed,
+            missing=[_point(lacking) for lacking in item.missing],
+        )
+        for item in _comparisons(a, arm, workload)
+    ]
+    return Protocol(run=a.run.name, provenance=a.provenance, comparisons=rows)
+
+
+def _point(lacking: Finding) -> PointRow:
+    point, answer = lacking.point, lacking.answer
+    return PointRow(number=point.number, name=point.name, why=answer.why, remedy=answer.remedy)
+
+
+def _comparisons(a: Analysed, arm: str | None, workload: str | None) -> list[Conformance]:
+    """Comparisons of an analysed run, of one arm or workload where they are named."""
+    where = f"run {a.run.name} (its comparisons)"
+    chosen = [
+        item for item in a.protocol if workload in (None, item.workload) and arm in (None, *_arms(item))
+    ]
+    if a.protocol and not chosen:
+        loads, arms = {item.workload for item in a.protocol}, set().union(*map(_arms, a.protocol))
+        for kind, value, known in (("arm", arm, arms), ("workload", workload, loads)):
+            if value is not None and value not in known:
+                raise unknown(kind, value, known, where)
+        raise UsageError(f"{where}: none of {arm} with {workload}; leave --arm or --workload out")
+    return chosen
+
+
+def _arms(item: Conformance) -> set[str]:
+    return {item.arm, item.base_arm}

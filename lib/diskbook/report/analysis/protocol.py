@@ -1,0 +1,198 @@
+"""Which comparisons of a run are closed by the protocol, and what the open ones lack.
+
+Gates decide most of it; here is what manifest, ledger and tables tell besides. docs/protocol.md lists the
+points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from diskbook.design import held_rate, schema
+from diskbook.design.model import Arm, Comparison, Record, Scenario
+from diskbook.design.vocabulary import Provenance, Scope
+from diskbook.report.analysis.conditioning import OF_FLEETS
+from diskbook.report.show.analysed import Analysed
+from diskbook.results.run import Run
+from diskbook.results.tables import read_csv
+from diskbook.stats import guests, protocol
+from diskbook.stats.gates.plan import Plan
+from diskbook.stats.protocol import Conformance, Facts
+
+FILE = "protocol.csv"
+FILLED, OVERWRITTEN = "prefill", "overwrite"
+"""Events of the ledger: what was filled, and what was written over after that, each with its `disk_id`."""
+
+
+def conformances(a: Analysed, plan: Plan | None) -> tuple[Conformance, ...]:
+    """Judge every comparison of an analysed run by the protocol, headline comparisons first.
+
+    Parameters
+    ----------
+    a
+        The run.
+    plan
+        What was planned; None where nobody says.
+    """
+    recorded, gates = _recorded(a, plan), _by_comparison(a.gates)
+    families = protocol.FAMILIES
+    ordered = sorted(a.scenario.comparison, key=lambda item: families.index(item.family))
+    return tuple(
+        Conformance(
+            *_key(item),
+            item.family,
+            a.provenance,
+            protocol.judge(_facts(a, recorded, item), gates.get(_key(item), ())),
+        )
+        for item in ordered
+    )
+
+
+def exempt(a: Analysed) -> dict[tuple[str, str], dict[str, str]]:
+    """Name by arm and base arm the gates, and facts of guests, that do not apply to them, with reasons."""
+    return {
+        (item.arm, item.base_arm): {
+            **protocol.exempt(a.provenance, is_attached=_is_attached(a, item)),
+            **_set_apart(a.scenario, item),
+        }
+        for item in a.scenario.comparison
+    }
+
+
+def _set_apart(scenario: Scenario, item: Comparison) -> dict[str, str]:
+    """Name the facts of guests in which a scenario sets two arms apart by machine size or kind of device."""
+    arms = [scenario.arm_named(name) for name in (item.arm, item.base_arm)]
+    sizes = {scenario.machine_named(arm.machine).size for arm in arms}
+    kinds = {_kind(scenario, arm) for arm in arms}
+    facts = ("cpu_model",) * (len(sizes) > 1) + guests.OF_DEVICE * (len(sizes) > 1 or len(kinds) > 1)
+    return dict.fromkeys(facts, "the scenario compares machines or devices that differ in it")
+
+
+def _kind(scenario: Scenario, arm: Arm) -> tuple[Record, ...]:
+    """What an arm measures, but for names and places: a disk, or a volume and the disks of its pool."""
+    disk = scenario.disk_of(arm).model_copy(update={"name": "x", "zone": None})
+    if not arm.volume:
+        return (disk,)
+    unnamed = {"name": "x", "disk": "x", "cluster": None, "machine": None}
+    return scenario.volume_named(arm.volume).model_copy(update=unnamed), disk
+
+
+def write(a: Analysed) -> Path:
+    """Write protocol.csv into a run's folder, every comparison with every point; return its path."""
+    a.run.write(FILE, protocol.table(a.protocol).to_csv(index=False))
+    return a.run.folder / FILE
+
+
+def read(run: Run) -> list[Conformance]:
+    """Read protocol.csv of an analysed run; nothing where its analysis wrote none.
+
+    Raises
+    ------
+    DiskbookError
+        When it is damaged.
+    """
+    path = run.folder / FILE
+    return protocol.of_table(read_csv(schema.PROTOCOL, path)) if path.exists() else []
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """What a run records for all its comparisons: its trials, what was done to its disks, its plan."""
+
+    trials: pd.DataFrame
+    numbers: dict[tuple[str, ...], tuple[int, bool]]
+    filled: frozenset[str]
+    overwritten: frozenset[str]
+    read: frozenset[str]
+    has_raw: bool
+    plan: Plan | None
+
+
+def _recorded(a: Analysed, plan: Plan | None) -> _Recorded:
+    events: dict[str, set[str]] = {FILLED: set(), OVERWRITTEN: set()}
+    for event in a.run.ledger():
+        if event["event"] in events and event.get("disk_id"):
+            events[event["event"]].add(event["disk_id"])
+    trials = a.trials
+    return _Recorded(
+        trials[trials["status"] == "ok"],
+        _numbers(a.comparisons),
+        frozenset(events[FILLED]),
+        frozenset(events[OVERWRITTEN]),
+        frozenset(a.tables.guest["trial"]),
+        (a.run.folder / "raw").is_dir(),
+        plan,
+    )
+
+
+def _facts(a: Analysed, recorded: _Recorded, item: Comparison) -> Facts:
+    # Long: the facts, one after another.
+    load = a.scenario.workload_named(item.workload)
+    rows = recorded.trials
+    rows = rows[rows["arm"].isin([item.arm, item.base_arm]) & (rows["workload"] == item.workload)]
+    disks, trials = set(rows["disk_id"]), set(rows["trial"])
+    plan = recorded.plan
+    n_replicates, is_general = recorded.numbers.get(_key(item), (0, False))
+    is_latency = item.metric.startswith("lat")
+    return Facts(
+        provenance=a.provenance,
+        is_plan_written=None if plan is None else plan.written,
+        is_plan_changed=plan is not None and plan.changed,
+        is_raw_kept=recorded.has_raw and bool(len(rows)) and bool(rows["raw_sha256"].notna().all()),
+        is_attached=_is_attached(a, item),
+        is_filled=bool(disks) and disks <= recorded.filled,
+        is_overwritten=bool(disks) and disks <= recorded.overwritten,
+        no_overwrite=OF_FLEETS if load.is_fleet else a.scenario.design.no_overwrite or "",
+        is_unwritten=load.region == "unwritten",
+        n_replicates=n_replicates,
+        is_general=is_general,
+        is_rate_held=load.rate is not None,
+        is_latency=is_latency,
+        is_from_intended=_is_from_intended(rows),
+        n_trials=len(trials),
+        n_guest=len(trials & recorded.read),
+    )
+
+
+def _is_attached(a: Analysed, item: Comparison) -> bool:
+    """Whether any arm measures a disk that is attached for it; of what others measured nobody knows."""
+    if a.provenance == Provenance.INVENTORY:
+        return False
+    arms = [a.scenario.arm_named(name) for name in (item.arm, item.base_arm)]
+    return any(not arm.volume and not a.scenario.disk_of(arm).ephemeral for arm in arms)
+
+
+def _is_from_intended(rows: pd.DataFrame) -> bool:
+    """Whether latencies of all trials are known from when each I/O was due, and no percentile is a bound."""
+    waited = rows[rows["direction"].isin(["read", "write"])]
+    is_bound = waited["lat_bound"].eq("lower").any()
+    return bool(len(waited) and held_rate.is_told(waited).all() and not is_bound)
+
+
+def _numbers(comparisons: pd.DataFrame) -> dict[tuple[str, ...], tuple[int, bool]]:
+    """Replicates of each comparison, and whether all its directions have an interval for disks like these."""
+    general = comparisons[comparisons["scope"] == Scope.LIKE_THESE]
+    numbers: dict[tuple[str, ...], tuple[int, bool]] = {}
+    for row in general.to_dict("records"):
+        key = tuple(row[name] for name in protocol.KEYS)
+        fewest, is_general = numbers.get(key, (row["n_replicates"], True))
+        known = not math.isnan(row["ci_low"])
+        numbers[key] = min(fewest, int(row["n_replicates"])), is_general and known
+    return numbers
+
+
+def _by_comparison(gates: pd.DataFrame) -> Mapping[tuple[str, ...], list[dict[Any, Any]]]:
+    rows: dict[tuple[str, ...], list[dict[Any, Any]]] = {}
+    for row in gates.to_dict("records"):
+        rows.setdefault(tuple(row[key] for key in protocol.KEYS), []).append(row)
+    return rows
+
+
+def _key(item: Comparison) -> tuple[str, str, str, str]:
+    return item.arm, item.base_arm, item.workload, item.metric

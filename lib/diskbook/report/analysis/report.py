@@ -1,0 +1,191 @@
+"""One self-contained HTML page from the executed analysis notebook."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts import imports
+from diskbook.facts.errors import DiskbookError
+from diskbook.facts.files import write_atomic
+from diskbook.facts.visible import visible
+from diskbook.report.analysis import answer, protocol as run_protocol
+from diskbook.report.show import conformance, html as show_html
+from diskbook.results.run import Run
+
+if TYPE_CHECKING:  # nbconvert and nbformat take a second to import, which a kernel need not spend
+    import nbformat
+    from nbconvert import HTMLExporter
+
+HIDDEN_CELLS = {"remove-cell", "parameters", "injected-parameters"}
+HIDDEN_INPUTS = {"hide-input", "remove-input"}
+_HERE = Path(__file__).parent
+STYLE = show_html.STYLE
+BANNERS = {
+    Provenance.EMULATED: (
+        "EMULATED.",
+        "These numbers come from the workbook's own emulator. They say nothing about Azure.",
+        "Says nothing about Azure.",
+    ),
+    Provenance.INVENTORY: (
+        "OWN HOSTS.",
+        "Measured on hosts of the user's own (provenance: inventory). It says nothing about Azure.",
+        "Says nothing about Azure.",
+    ),
+}
+"""First word, the rest on a screen, the rest on a telephone: the banner is one line on both."""
+_HEADING = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
+_ANCHOR = re.compile(r'<h(?P<level>[1-6]) id="(?P<id>[^>]*)">')
+_NO_ANCHOR = re.compile(r"[^a-zA-Z0-9]+")
+_MARK = re.compile(r'<a class="anchor-link" [^>]*>[^<]*</a>')
+_LINK = re.compile(r'<a href="(?P<to>(?!#|[a-zA-Z][\w+.-]*:)[^"]*)"[^>]*>(?P<words>.*?)</a>', re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(_HERE),
+    autoescape=True,
+    keep_trailing_newline=True,
+    trim_blocks=True,
+    undefined=StrictUndefined,
+)
+
+
+def build(run: Run, executed: Path | None = None, target: Path | None = None) -> Path:
+    """Make the report of a run from its executed analysis notebook.
+
+    Inputs are hidden, and so are cells tagged as set-up. The page needs no network and no script, and
+    its links lead somewhere. On an emulated run a banner says so, whatever the notebook shows.
+
+    Parameters
+    ----------
+    folder
+        The run.
+    executed
+        The executed notebook; by default the run's own analysis notebook.
+    target
+        Where to write; by default report.html in the run folder.
+
+    Raises
+    ------
+    DiskbookError
+        When the notebook is missing, damaged, or was not executed.
+    """
+    source = executed or run.folder / "notebooks" / f"{run.scenario.analysis_notebook}.ipynb"
+    return write(run, _read(source), target)
+
+
+def write(run: Run, executed: nbformat.NotebookNode, target: Path | None = None) -> Path:
+    """Write the report of a run from an executed notebook that is at hand; as `build`."""
+    path = target or run.folder / "report.html"
+    body = _live_links(_own_anchors(_body(executed)), path.parent)
+    write_atomic(path, _page(run.scenario.scenario.title, run.name, run.manifest["provenance"], body))
+    return path
+
+
+def headline(run: Run) -> str:
+    """Answer of an analysed run in one sentence (`answer.of_run`)."""
+    return answer.of_run(run)
+
+
+def protocol(run: Run) -> str:
+    """Say of an analysed run whether its headline comparisons are closed; empty where it names none."""
+    items = [item for item in run_protocol.read(run) if item.family == "headline"]
+    if not items:
+        return ""
+    words = conformance.summary(items, "headline comparison")
+    return f"{words}; 'diskbook why --protocol {run.name}' lists what is missing, with remedies"
+
+
+def _read(source: Path) -> nbformat.NotebookNode:
+    with imports.without(*imports.SPECIAL_FORMATS):
+        import nbformat
+
+    try:
+        notebook = nbformat.read(source, as_version=4)
+    except FileNotFoundError:
+        raise DiskbookError(f"{source} is missing; run the analysis first") from None
+    except Exception as error:  # nbformat raises many kinds for a damaged file
+        raise DiskbookError(f"{source} is not a notebook ({error}); run the analysis again") from None
+    if not any(cell.get("outputs") for cell in notebook.cells if cell.cell_type == "code"):
+        raise DiskbookError(f"{source} has no outputs: it was not executed; run the analysis first")
+    return notebook
+
+
+def prepare() -> type[HTMLExporter]:
+    """Import what makes the page, which takes a second: a command may while a notebook is executed."""
+    with imports.without(*imports.SPECIAL_FORMATS):
+        from nbconvert import HTMLExporter
+    return HTMLExporter
+
+
+def _body(notebook: nbformat.NotebookNode) -> str:
+    """Cells as HTML without inputs; scripts, styles and math loaders are left out."""
+    from traitlets.config import Config
+
+    exporter_of = prepare()
+    settings = Config()
+    settings.HTMLExporter.template_name = "basic"
+    settings.HTMLExporter.mathjax_url = ""
+    settings.HTMLExporter.require_js_url = ""
+    settings.HTMLExporter.exclude_input = True
+    settings.HTMLExporter.exclude_output_prompt = True
+    settings.TagRemovePreprocessor.enabled = True
+    settings.TagRemovePreprocessor.remove_cell_tags = HIDDEN_CELLS
+    settings.TagRemovePreprocessor.remove_input_tags = HIDDEN_INPUTS
+    exporter = exporter_of(config=settings)
+    exporter.register_preprocessor("nbconvert.preprocessors.TagRemovePreprocessor", enabled=True)
+    body, _ = exporter.from_notebook_node(notebook)
+    return str(body)
+
+
+def _page(title: str, run: str, provenance: str, body: str) -> str:
+    """The page, by its template; cells, banner and style are what they are, the title is escaped."""
+    return _TEMPLATES.get_template("report.html.jinja").render(
+        title=visible(f"{title} ({provenance}, run {run})"),
+        style=STYLE,
+        banner=_banner(provenance),
+        headings=_headings(body),
+        body=body,
+    )
+
+
+def _banner(provenance: str) -> str:
+    """Say where numbers come from that are not Azure's: one line, on a telephone a shorter one."""
+    for kind, words in BANNERS.items():
+        if kind in provenance:
+            head, whole, short = (html.escape(part, quote=False) for part in words)
+            return f'{head} <span class="wide">{whole}</span><span class="narrow">{short}</span>'
+    return ""
+
+
+def _headings(body: str) -> list[tuple[str, str]]:
+    """Anchors and words of the headings below the title, for the contents."""
+    return [(anchor, html.unescape(_TAG.sub("", words)).strip()) for anchor, words in _HEADING.findall(body)]
+
+
+def _own_anchors(body: str) -> str:
+    """Give headings anchors that every browser finds, numbered where they are worded alike."""
+    seen: Counter[str] = Counter()
+
+    def name(heading: re.Match[str]) -> str:
+        anchor = _NO_ANCHOR.sub("-", html.unescape(heading["id"])).strip("-").lower() or "part"
+        seen[anchor] += 1
+        own = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
+        return f'<h{heading["level"]} id="{own}">'
+
+    return _ANCHOR.sub(name, _MARK.sub("", body))
+
+
+def _live_links(body: str, folder: Path) -> str:
+    """Keep of links to files those that lead somewhere from the run's folder; of others the words."""
+
+    def keep(link: re.Match[str]) -> str:
+        path, _, _ = html.unescape(link["to"]).partition("#")
+        return link[0] if not path or (folder / path).exists() else link["words"]
+
+    return _LINK.sub(keep, body)

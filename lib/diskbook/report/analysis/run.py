@@ -1,0 +1,285 @@
+"""A run's analysis as data: its tables, comparisons, gates, cells and percentiles, computed when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from diskbook.cost import replicate
+from diskbook.design.model import Scenario, Workload
+from diskbook.design.totals import CELL
+from diskbook.design.vocabulary import WITHHELD, Provenance
+from diskbook.report import figures
+from diskbook.report.analysis import (
+    asked,
+    beside,
+    conditioning,
+    pictures as run_pictures,
+    protocol as run_protocol,
+)
+from diskbook.report.analysis.published import compared as published_compared, figures as published
+from diskbook.report.figures import ArmLook, Picture
+from diskbook.report.show import headlines, sentences, tool as show_tool
+from diskbook.report.show.analysed import ReplicateCost
+from diskbook.results import plan as plans, tables as store_tables
+from diskbook.results.run import Run, open_run
+from diskbook.stats import (
+    evidence,
+    expected,
+    percentile_ratios as stats_percentile_ratios,
+    percentiles as stats_percentiles,
+    platform as platform_metrics,
+)
+from diskbook.stats.compare import Compared, compare
+from diskbook.stats.gates.design import unpaired
+from diskbook.stats.gates.plan import Plan
+from diskbook.stats.protocol import Conformance
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What was computed from a run. Made by `analyse`; each part is computed when asked for, once."""
+
+    run: Run
+    scenario: Scenario
+    manifest: Mapping[str, Any]
+    tables: store_tables.Tables
+    scenario_file: Path | None = None
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """One row a trial and direction."""
+        return self.tables.trials
+
+    @property
+    def provenance(self) -> str:
+        """Where the numbers come from: azure, emulated, inventory ..."""
+        return str(self.manifest["provenance"])
+
+    @cached_property
+    def compared(self) -> Compared:
+        """Comparisons, gates and labelled cells."""
+        directions = {item.name: _directions(item) for item in self.scenario.workload}
+        return compare(
+            self.trials,
+            self.scenario.comparison,
+            self.tables.series,
+            self._mismatches(),
+            directions=directions,
+            zone_redundant=self.scenario.zone_redundant_arms,
+            consumed_pct=platform_metrics.consumed_by_cell(
+                evidence.with_trials_for(self.trials, self.tables.evidence), self.tables.metrics
+            ),
+            plan=self.plan,
+            guest=self.tables.guest,
+            conditioning=conditioning.of_arms(self.scenario, self.run.ledger()),
+            asked=asked.by_trial(self.trials, self.scenario, self.run.ledger()),
+            exempt=run_protocol.exempt(self),
+        )
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        """Ratios with intervals and verdicts, two scopes each (schema of comparisons.csv)."""
+        return show_tool.flagged(self.compared.table, self.scenario, self.plain)
+
+    @cached_property
+    def headline(self) -> str:
+        """The answer in a few words: that of the scenario's module, else the first decided comparison."""
+        return self.own_headline or headlines.headline(self.comparisons, self.scenario)
+
+    @cached_property
+    def own_headline(self) -> str:
+        """What the scenario's module answers (`headline(a)`); "" where it has no such answer."""
+        own = getattr(self.module, "headline", None)
+        return str(own(self)) if callable(own) else ""
+
+    @cached_property
+    def protocol(self) -> tuple[Conformance, ...]:
+        """What each comparison meets of the protocol, headline comparisons first."""
+        return run_protocol.conformances(self, self.plan)
+
+    @property
+    def gates(self) -> pd.DataFrame:
+        """What was checked before anything was compared."""
+        return self.compared.gates
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """Every arm x workload with its label: below cap or capped, by which limit, and the evidence."""
+        items = self.scenario.arm
+        on_demand = [item.name for item in items if self.scenario.disk_of(item).bursting]
+        alone = self.tables.evidence
+        made = set(alone.loc[alone["status"] != "failed", CELL].itertuples(index=False, name=None))
+        return evidence.with_evidence(
+            self.compared.cells,
+            self.trials,
+            self.tables.metrics,
+            on_demand,
+            self.run.ledger(),
+            alone,
+            expected.reasons(self.scenario, made),
+        )
+
+    @cached_property
+    def percentiles(self) -> pd.DataFrame:
+        """Percentiles of a typical trial and of all I/Os, only those with enough I/Os behind them."""
+        return stats_percentiles.percentiles(self.tables.bins, self.trials)
+
+    @cached_property
+    def percentile_ratios(self) -> pd.DataFrame:
+        """Ratios of percentiles for comparisons that passed their gates, in the scope of their verdict."""
+        keys = ["arm", "base_arm", "workload"]
+        judged = sentences.chosen(self.comparisons)
+        alone = [unpaired(*row) for row in judged[["pairing", "scope"]].to_numpy()]
+        refused = judged["verdict"].isin(WITHHELD) | (
+            judged["metric"].str.startswith("lat") & judged["ratio"].isna()
+        )
+        judged = judged[~refused & ~np.array(alone, dtype=bool)]
+        judged = judged.drop_duplicates(keys)
+        named = set(judged[keys].itertuples(index=False, name=None))
+        items = [
+            item for item in self.scenario.comparison if (item.arm, item.base_arm, item.workload) in named
+        ]
+        every = stats_percentile_ratios.percentile_ratios(self.tables.bins, self.trials, items)
+        return every.merge(judged[[*keys, "scope", "nearest_zone"]], on=[*keys, "scope"])
+
+    @cached_property
+    def published(self) -> pd.DataFrame:
+        """Published figures of the scenario's article beside the measured medians."""
+        printed = published.read(self.scenario.scenario.article)
+        assessed = published.assess(printed) if len(printed) else printed
+        profile = (self.manifest.get("emulator") or {}).get("profile", "")
+        return published_compared.beside(
+            assessed, self.cells, self.scenario, self.provenance, calibrated=profile == "default"
+        )
+
+    @cached_property
+    def replicate_cost(self) -> ReplicateCost:
+        """What one replicate more would cost, at list price."""
+        return ReplicateCost(*replicate.another(self.scenario, self.provenance))
+
+    @cached_property
+    def module(self) -> ModuleType | None:
+        """Module of the scenario's analysis, for its notebook; None where it has none (`beside.module`)."""
+        return beside.module(self.run, self.scenario_file)
+
+    @cached_property
+    def words(self) -> dict[str, str]:
+        """Workloads in words."""
+        arms = {load: {arm for arm, name in self.plain if name == load} for _, load in self.plain}
+        measured = self.trials.groupby("workload")["arm"].agg(set)
+        plain = [load for load, of_load in arms.items() if of_load >= measured[load]]
+        return sentences.workload_words(self.scenario, plain)
+
+    @cached_property
+    def plain(self) -> show_tool.PlainCells:
+        """Cells whose writes were to be durable and were plain ones, with the reason."""
+        return show_tool.plain_cells(self.scenario, self.trials, self.tables.guest)
+
+    @cached_property
+    def looks(self) -> dict[str, ArmLook]:
+        """How each arm is drawn."""
+        return figures.looks(self.scenario)
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Arms in words."""
+        return {name: look.label for name, look in self.looks.items()}
+
+    @cached_property
+    def ratios(self) -> Picture:
+        """Forest plot of all latency ratios."""
+        return run_pictures.ratios(self)
+
+    @cached_property
+    def all_trials(self) -> Picture:
+        """Dot strip of every trial at queue depth 1, or the lowest depth there is."""
+        return run_pictures.all_trials(self)
+
+    @cached_property
+    def percentile_plot(self) -> Picture:
+        """Latency percentiles at queue depth 1, or the lowest depth there is."""
+        return run_pictures.percentile_plot(self)
+
+    @cached_property
+    def iops_and_caps(self) -> Picture:
+        """IOPS at each depth, with the limits in force."""
+        return run_pictures.iops_and_caps(self)
+
+    @cached_property
+    def load_curve(self) -> Picture | None:
+        """Latency against the rates that were held, where there are three of one load or more."""
+        return run_pictures.load_curve(self)
+
+    def _mismatches(self) -> dict[str, str] | None:
+        """Settings were compared when they were read back; a mismatch would have stopped the run."""
+        replicates = self.manifest["replicates"]
+        read = [disk.get("read_back") for row in replicates for disk in row["disks"].values()]
+        return {} if read and all(read) else None
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """What was planned; None of what others measured, and of a run handed on without its ledger."""
+        if self.provenance == Provenance.IMPORTED or not self.run.ledger():
+            return None
+        done = plans.progress(self.run)
+        return Plan(
+            done.planned,
+            done.complete,
+            done.whole_replicates,
+            self.scenario.design.looks,
+            plans.is_written(self.run),
+            plans.is_scenario_changed(self.run),
+        )
+
+
+def analyse(
+    run: str | Path | Run, scenario_file: Path | None = None, *, notebook: str | None = None
+) -> Analysis:
+    """Open a run and rebuild its tables from raw, which also checks every raw file against its hash.
+
+    A run that was handed on without its raw folder is read from its tables.
+
+    Parameters
+    ----------
+    run
+        Name or folder of a run.
+    scenario_file
+        The scenario's file as the user named it, for what lies beside it (`beside.module`).
+    notebook
+        Name of the notebook that asks, which has to be that of the run's scenario.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        When there is no such run, its folder is damaged, or another notebook analyses it.
+    """
+    opened = run if isinstance(run, Run) else open_run(run)
+    if notebook is not None:
+        beside.check_notebook(opened, notebook)
+    return Analysis(opened, opened.scenario, opened.manifest, store_tables.rebuilt(opened), scenario_file)
+
+
+def analyse_with(run: str, manifest: Mapping[str, Any]) -> Analysis:
+    """Analyse a run with another manifest than its own, e.g. with other limits; nothing of it is kept.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        When there is no such run, its raw results are not there, or its folder is damaged.
+    """
+    opened = open_run(run)
+    return Analysis(opened, opened.scenario, manifest, store_tables.build(opened, manifest))
+
+
+def _directions(item: Workload) -> list[str]:
+    if item.sync == "fdatasync":
+        return ["commit"]
+    return {0: ["read"], 100: ["write"]}.get(item.write_pct, ["read", "write"])

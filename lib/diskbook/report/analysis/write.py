@@ -1,0 +1,82 @@
+"""Writing a run's analysis: comparisons.csv, protocol.csv and the exported figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from diskbook.design import schema
+from diskbook.facts import paths
+from diskbook.facts.digits import csv_text
+from diskbook.facts.errors import unknown
+from diskbook.facts.files import write_atomic
+from diskbook.report import figures
+from diskbook.report.analysis import protocol
+from diskbook.report.analysis.run import Analysis
+from diskbook.report.figures import USUAL, Look, Picture
+from diskbook.results.run import HEADLINE_FILE, Run
+
+
+def results(a: Analysis) -> list[Path]:
+    """Write comparisons.csv, protocol.csv and the figures into the run folder; return their paths."""
+    path = a.run.folder / "comparisons.csv"
+    checked = schema.validate(schema.COMPARISONS, a.comparisons)
+    write_atomic(path, csv_text(checked))
+    own = a.run.folder / HEADLINE_FILE
+    if a.own_headline:
+        write_atomic(own, f"{a.own_headline}\n")
+    else:
+        own.unlink(missing_ok=True)
+    return [path, protocol.write(a), *export_figures(a, a.run.folder / "figures")]
+
+
+def export_figures(
+    a: Analysis, target: Path, look: Look = USUAL, only: Sequence[str] = (), *, force: bool = True
+) -> list[Path]:
+    """Write figures into a folder, with words, numbers and snippets (`figures.export`); return their paths.
+
+    Parameters
+    ----------
+    a
+        Analysis of a run.
+    target
+        The folder; it is made.
+    look
+        Width, theme, and whether letters stay text.
+    only
+        Names of the figures wanted; all by default.
+    force
+        Write over figures of another run.
+
+    Raises
+    ------
+    UsageError
+        When there is no figure of such a name, or figures of another run are there and are to stay.
+    """
+    drawn = {picture.slug: picture for picture in figures_of(a)}
+    for name in only:
+        if name not in drawn:
+            raise unknown("figure", name, drawn)
+    chosen = [picture for name, picture in drawn.items() if not only or name in only]
+    if not force:
+        figures.refuse_others(chosen, target, look)
+    return figures.export_all(chosen, target, look)
+
+
+def folder_of_figures(run: Run) -> Path:
+    """Name the folder of a run's figures: figures/<run>, of a committed sample figures/<scenario>."""
+    scenario = run.scenario.name
+    return paths.FIGURES / (scenario if run.name == f"sample-{scenario}" else run.name)
+
+
+def figures_of(a: Analysis) -> tuple[Picture, ...]:
+    """Draw the figures of a run's analysis, in the order of its notebook.
+
+    They are those that its module draws in `pictures(a)`, where it has one.
+    """
+    draw = getattr(a.module, "pictures", None)
+    if callable(draw):
+        pictures: tuple[Picture, ...] = draw(a)
+        return pictures
+    curve = (a.load_curve,) if a.load_curve else ()
+    return (a.ratios, a.all_trials, a.percentile_plot, a.iops_and_caps, *curve)

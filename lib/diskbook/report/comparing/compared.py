@@ -1,0 +1,143 @@
+"""Runs beside runs, as data: what changed, a row a comparison, the spread over runs, what was left out."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from diskbook.design.vocabulary import Verdict
+from diskbook.facts.errors import UsageError
+from diskbook.report.comparing import asked, changed, measured, pairs, spread
+from diskbook.report.comparing.changed import Change
+from diskbook.report.comparing.measured import Measured
+from diskbook.report.comparing.pairs import LeftOut, Pair, Paired
+from diskbook.report.comparing.spread import BetweenRuns
+from diskbook.report.figures import Picture, runs_forest
+from diskbook.report.show import sentences
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Two runs or more that were compared, each one against the first. Made by `compare`."""
+
+    runs: tuple[Measured, ...]
+    paired: Paired
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """A row a comparison and run, comparison by comparison, headlines first."""
+        return self.paired.pairs
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """What asked another question."""
+        return self.paired.left_out
+
+    @property
+    def provenance(self) -> str:
+        """Where the numbers come from."""
+        return "+".join(sorted({item.provenance for item in self.runs}))
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """What is not the same in all runs."""
+        names = {name for pair in self.pairs for name in pair.key[:3]}
+        return changed.between(self.runs, names)
+
+    @cached_property
+    def spreads(self) -> list[BetweenRuns]:
+        """Spread between runs of each comparison; none of two runs."""
+        return list(spread.between(self.pairs))
+
+    @property
+    def copies(self) -> str:
+        """Say which runs are one and the same by their manifests; empty where none are."""
+        by_run: dict[str, list[str]] = {}
+        for item in self.runs:
+            key = f"{item.manifest['run']} {item.manifest.get('created_utc')}"
+            by_run.setdefault(key, []).append(item.letter)
+        words = [
+            f"{' and '.join(letters)} are one run by their manifests: a copy is no second measurement"
+            for letters in by_run.values()
+            if len(letters) > 1
+        ]
+        return "; ".join(words)
+
+    @cached_property
+    def picture(self) -> Picture:
+        """Forest plot over runs: of the headline comparisons, or of all where there is none."""
+        headline = [pair for pair in self.pairs if pair.family == "headline"]
+        chosen = headline or self.pairs
+        keys = list(dict.fromkeys(pair.key for pair in chosen))
+        rows = [row for key in keys for row in self._drawn(key)]
+        spreads = {self.words(item.key): item.brief for item in self.spreads if item.key in keys}
+        names = {item.letter: item.name for item in self.runs}
+        differing = len({pair.key for pair in chosen if pair.verdict is Verdict.DIFFERENCE})
+        return runs_forest(
+            rows, spreads, names, _title(len(self.runs), differing, len(keys)), self.provenance
+        )
+
+    def _drawn(self, key: tuple[str, ...]) -> list[dict[str, Any]]:
+        """Rows of the figure: the ratio of each run in one comparison."""
+        of_key = [pair for pair in self.pairs if pair.key == key]
+        differing = [pair.verdict is Verdict.DIFFERENCE for pair in of_key]
+        rows = [of_key[0].ratios[0], *(pair.ratios[1] for pair in of_key)]
+        letters = [of_key[0].first, *(pair.other for pair in of_key)]
+        columns = ("ratio", "ci_low", "ci_high", "level", "n_replicates", "n_blocks", "scope")
+        return [
+            {"comparison": self.words(key), "run": letter, "differs": differs}
+            | {name: row[name] for name in columns}
+            for letter, row, differs in zip(letters, rows, [False, *differing], strict=True)
+        ]
+
+    def words(self, key: Sequence[str]) -> str:
+        """A comparison in words: "4K random write, depth 1: ZRS, zone 1 / LRS, zone 1"."""
+        return asked.words(self.runs[0].scenario, self._loads, key)
+
+    @cached_property
+    def _loads(self) -> dict[str, str]:
+        return sentences.workload_words(self.runs[0].scenario)
+
+
+def compare(names: Sequence[str]) -> Beside:
+    """Compare runs: each one against the first.
+
+    Parameters
+    ----------
+    names
+        Names or folders of two runs or more.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        As `measured.read_runs`; or when no run asked what the first one did.
+    """
+    runs = measured.read_runs(names)
+    paired = pairs.pair(runs)
+    if not paired.pairs:
+        reasons = "; ".join(dict.fromkeys(f"{item.run}, {item.why}" for item in paired.left_out))
+        raise UsageError(
+            f"no run asked what {runs[0].name} did ({reasons}); name runs of one scenario with the same loads"
+        )
+    order = {pair.key: place for place, pair in enumerate(sorted(paired.pairs, key=_is_last))}
+    return Beside(
+        runs, Paired(tuple(sorted(paired.pairs, key=functools.partial(_place, order))), paired.left_out)
+    )
+
+
+def _title(runs: int, differing: int, comparisons: int) -> str:
+    """Title of the figure, which states the finding."""
+    if not differing:
+        return f"No ratio differs clearly between {runs} runs"
+    return f"{differing} of {comparisons} ratios differ{'s' * (differing == 1)} between {runs} runs"
+
+
+def _is_last(pair: Pair) -> int:
+    return ("headline", "exploratory", "control").index(pair.family)
+
+
+def _place(order: dict[tuple[str, ...], int], pair: Pair) -> tuple[int, int]:
+    return _is_last(pair), order[pair.key]

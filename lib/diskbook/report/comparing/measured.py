@@ -1,0 +1,158 @@
+"""Runs that are to be compared: opened, and read from what their analysis wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from diskbook.design import schema
+from diskbook.design.model import Scenario
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts.errors import UsageError
+from diskbook.report.analysis import answer
+from diskbook.report.analysis.run import analyse
+from diskbook.report.catalogue import entry, read
+from diskbook.report.comparing.asked import KEY
+from diskbook.results.run import Run, open_run
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_ALONE = (Provenance.EMULATED, Provenance.INVENTORY)
+"""What says nothing about Azure, and so stands beside its own kind only."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run with its comparisons, as its analysis judged them.
+
+    Attributes
+    ----------
+    letter
+        What it is called in tables: A is the run that the others are held against.
+    name
+        Name of its folder.
+    manifest
+        What the catalogue keeps of its manifest (`entry.kept_of`).
+    scenario
+        Its scenario, as it was run.
+    comparisons
+        As in comparisons.csv (`schema.COMPARISONS`).
+    """
+
+    letter: str
+    name: str
+    manifest: Mapping[str, Any]
+    scenario: Scenario
+    comparisons: pd.DataFrame
+
+    @property
+    def provenance(self) -> str:
+        """Where its numbers come from."""
+        return str(self.manifest["provenance"])
+
+    @cached_property
+    def rows(self) -> dict[tuple[str, ...], dict[str, Mapping[Any, Any]]]:
+        """Rows of its comparisons by key (`KEY`) and scope, in their order."""
+        rows: dict[tuple[str, ...], dict[str, Mapping[Any, Any]]] = {}
+        for row in self.comparisons.to_dict("records"):
+            rows.setdefault(tuple(str(row[name]) for name in KEY), {})[row["scope"]] = row
+        return rows
+
+
+def read_runs(names: Sequence[str]) -> tuple[Measured, ...]:
+    """Open runs by name or folder; one that was not analysed yet is analysed now.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        When there are fewer than two, one is named twice, is not there, is damaged or has nothing to compare,
+        or when emulated ones stand beside measured ones.
+    """
+    if len(names) < 2:
+        raise UsageError(
+            "compare needs two runs or more: diskbook compare RUN RUN, or `runs` of the notebook"
+        )
+    opened = [open_run(name) for name in names]
+    folders = [run.folder.resolve() for run in opened]
+    twice = next(
+        (run.name for run, folder in zip(opened, folders, strict=True) if folders.count(folder) > 1), ""
+    )
+    if twice:
+        raise UsageError(f"run {twice} is named twice; it counts once: name another")
+    known = catalogued(opened)
+    kept = [known[run].manifest if run in known else _kept(run) for run in opened]
+    _check_provenance(
+        {run.name: str(manifest["provenance"]) for run, manifest in zip(opened, kept, strict=True)}
+    )
+    return tuple(
+        replace(known[run], letter=letter_of(place))
+        if run in known
+        else Measured(letter_of(place), run.name, manifest, run.scenario, _comparisons(run))
+        for place, (run, manifest) in enumerate(zip(opened, kept, strict=True))
+    )
+
+
+def catalogued(opened: Sequence[Run]) -> dict[Run, Measured]:
+    """Runs that a catalogue has as they are now, with their comparisons."""
+    known: dict[Run, Measured] = {}
+    for parent in {run.folder.parent for run in opened}:
+        names = {run.name: run for run in opened if run.folder.parent == parent}
+        seen = read.view(parent, names.keys()).tell()
+        rows = seen.joined("runs", None, ["run", "scenario_json", "manifest_json"]).to_pylist()
+        compared = seen.joined("comparisons", None, ["run", *schema.COMPARISONS.names]).to_pandas()
+        of_run = dict(iter(compared.groupby("run", sort=False)))
+        for row in rows:
+            if row["run"] in of_run:
+                known[names[row["run"]]] = Measured(
+                    "",
+                    row["run"],
+                    json.loads(row["manifest_json"]),
+                    read.scenario_of(row["scenario_json"], row["run"]),
+                    of_run[row["run"]].drop(columns="run"),
+                )
+    return known
+
+
+def of_folder(run: Run) -> Measured:
+    """A run by its folder, for what names runs by themselves; as `read_runs`."""
+    return Measured("", run.name, _kept(run), run.scenario, _comparisons(run))
+
+
+def _kept(run: Run) -> dict[str, Any]:
+    return entry.kept_of(run.manifest, entry.started(run.ledger()))
+
+
+def letter_of(place: int) -> str:
+    """Name a run in tables: A to Z, then AA and so on."""
+    first, rest = divmod(place, len(LETTERS))
+    return (letter_of(first - 1) if first else "") + LETTERS[rest]
+
+
+def _check_provenance(of_runs: Mapping[str, str]) -> None:
+    kinds = set(of_runs.values())
+    if len(kinds) > 1 and kinds & set(_ALONE):
+        listed = ", ".join(f"{name} is {kind}" for name, kind in of_runs.items())
+        raise UsageError(
+            f"{listed}: what an emulator or a disk of your own does says nothing about Azure, so these are "
+            "not compared; name runs of one provenance"
+        )
+
+
+def _comparisons(run: Run) -> pd.DataFrame:
+    """Comparisons of a run, from its comparisons.csv, else computed."""
+    is_written = (run.folder / answer.COMPARISONS).exists()
+    table = answer.comparisons(run) if is_written else _computed(run)
+    if table.empty:
+        raise UsageError(
+            f"run {run.name} compares no arms, so it has no ratio to hold against another's; give its "
+            "scenario a [[comparison]]"
+        )
+    return table
+
+
+def _computed(run: Run) -> pd.DataFrame:
+    return schema.validate(schema.COMPARISONS, analyse(run).comparisons)

@@ -1,0 +1,277 @@
+"""One scenario over all its runs: for each comparison the range of its ratio, and its spread between runs.
+
+Nothing is pooled: runs of another provenance, of one replicate instead of several, or whose zone-redundant
+disks answer from elsewhere have rows of their own, and what asked another question is left out and named.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from diskbook.design.model import Scenario
+from diskbook.design.vocabulary import WITHHELD, Scope, Verdict
+from diskbook.facts.errors import UsageError, unknown
+from diskbook.report.catalogue import read
+from diskbook.report.comparing import asked, pairs
+from diskbook.report.comparing.asked import KEY
+from diskbook.report.comparing.spread import LEAST_RUNS, BetweenRuns
+from diskbook.report.show import sentences
+from diskbook.stats import ratio_of_ratios
+from diskbook.stats.ratio_of_ratios import Spread
+
+FAMILIES = ("headline", "exploratory", "control")
+_RUNS = ["run", "provenance", "created_utc", "n_replicates", "scenario_json", "manifest_json"]
+_ROWS = [
+    *("run", *KEY, "scope", "ratio", "ci_low", "ci_high", "level", "pairing", "n_replicates", "n_blocks"),
+    *("family", "verdict", "warnings", "nearest_zone", "lat_start", "df"),
+]
+_ASKED = ["question_of", *KEY, "pairing", "lat_start", "is_plain"]
+_KIND = ["provenance", "scope", "stratum"]
+_NOT_ASKED = ("replicates", "seed", "max_cost_usd", "evidence_s")
+"""Settings of a design that make no other question, and are another number in every run."""
+
+
+class Range(NamedTuple):
+    """Median of the ratios of several runs, the smallest and the largest of them, and whose these are."""
+
+    median: float
+    smallest: float
+    smallest_run: str
+    largest: float
+    largest_run: str
+
+
+@dataclass(frozen=True)
+class OfRuns:
+    """One comparison in all runs of a kind.
+
+    Attributes
+    ----------
+    key, family, words
+        Which it is.
+    provenance, scope, stratum
+        The kind of run: where its numbers are from, which disks they hold for, and where zone-redundant
+        disks answer, if that is known.
+    n_runs, n_withheld
+        Runs that have it, and those of them that have no ratio (a cap, a gate).
+    verdicts
+        Runs by the verdict of their own analysis.
+    range
+        Of the ratios; None where there is none.
+    between
+        Spread between the runs; None of fewer than three.
+    """
+
+    key: tuple[str, ...]
+    family: str
+    words: str
+    provenance: str
+    scope: Scope
+    stratum: str
+    n_runs: int
+    n_withheld: int
+    verdicts: Mapping[str, int]
+    range: Range | None
+    between: BetweenRuns | None
+
+
+class LeftOut(NamedTuple):
+    """What runs asked that is another question, or runs that cannot be read."""
+
+    n_runs: int
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
+class OverRuns:
+    """A scenario over all its runs. Made by `compare`."""
+
+    scenario: str
+    n_runs: int
+    n_replicates: int
+    provenance: str
+    first_day: str
+    last_day: str
+    rows: tuple[OfRuns, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def compare(scenario: str, place: str | None = None) -> OverRuns:
+    """Compare a scenario over all its runs.
+
+    Parameters
+    ----------
+    scenario
+        Its name.
+    place
+        Folder of runs, or address of a store; by default this user's folder.
+
+    Raises
+    ------
+    UsageError
+        When no run there is of that scenario, or none compares anything.
+    """
+    seen = read.view(place).tell()
+    runs = seen.frame("runs", scenario, _RUNS)
+    if runs.empty:
+        known = set(seen.frame("runs", None, ["run"])["scenario"])
+        if seen.left_out and not known:
+            raise UsageError(f"no run there can be read ({next(iter(seen.left_out.values()))})")
+        raise unknown("run of scenario", scenario, known)
+    runs = runs.sort_values(["created_utc", "run"], kind="stable", ignore_index=True)
+    rows = seen.frame("comparisons", scenario, _ROWS)
+    if rows.empty:
+        raise UsageError(f"no run of {scenario} has a comparison yet; 'diskbook report RUN' analyses one")
+    questions = _Questions(runs)
+    rows, left_out = questions.sorted_out(_in_scope(rows))
+    rows["stratum"] = questions.strata(rows)
+    rows["provenance"] = rows["run"].map(runs.set_index("run")["provenance"])
+    days = [f"{day:%Y-%m-%d}" for day in runs["created_utc"].dropna()] or [""]
+    return OverRuns(
+        scenario=scenario,
+        n_runs=len(runs),
+        n_replicates=int(runs["n_replicates"].sum()),
+        provenance="+".join(sorted(set(runs["provenance"]))),
+        first_day=days[0],
+        last_day=days[-1],
+        rows=tuple(sorted(_groups(rows, questions), key=lambda row: FAMILIES.index(row.family))),
+        left_out=(*left_out, *(LeftOut(1, f"run {name}", why) for name, why in seen.left_out.items())),
+    )
+
+
+def _in_scope(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a comparison and run: for disks like these where there are several replicates (as `pairs`)."""
+    several = rows["n_replicates"] > 1
+    scope = rows["scope"]
+    return rows[(several & (scope == Scope.LIKE_THESE)) | (~several & (scope == Scope.THESE))].copy()
+
+
+class _Questions:
+    """What the comparisons of many runs asked; each different one is looked at once."""
+
+    def __init__(self, runs: pd.DataFrame) -> None:
+        texts = dict.fromkeys(runs["scenario_json"])
+        keys = {text: _question_text(text) for text in texts}
+        newest = {keys[text]: text for text in texts}
+        self._names = {key: number for number, key in enumerate(newest)}
+        self._scenarios = [read.scenario_of(text, "a run") for text in newest.values()]
+        self._of_run = {
+            run: self._names[keys[text]] for run, text in zip(runs["run"], runs["scenario_json"], strict=True)
+        }
+        self._manifests = dict(zip(runs["run"], runs["manifest_json"], strict=True))
+        self._places: dict[str, Mapping[str, Any]] = {}
+
+    def scenario(self, run: str) -> Scenario:
+        """A scenario that asks what a run's does."""
+        return self._scenarios[self._of_run[run]]
+
+    def sorted_out(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, list[LeftOut]]:
+        """Rows that asked what most runs did, comparison by comparison; and what the others asked."""
+        rows["question_of"] = rows["run"].map(self._of_run)
+        rows["is_plain"] = rows["warnings"].fillna("").str.contains(sentences.PLAIN_IN_BOTH, regex=False)
+        kinds = rows.groupby(_ASKED, sort=False)
+        rows["asked"] = kinds.ngroup()
+        asked_by = [self._question(row) for row in kinds.head(1).to_dict("records")]
+        texts = {number: json.dumps(question, default=str) for number, question in enumerate(asked_by)}
+        rows["question"] = rows["asked"].map(texts)
+        words = {text: asked_by[number] for number, text in texts.items()}
+        counts = rows.groupby([*KEY, "question"], sort=False)["run"].nunique().rename("n").reset_index()
+        most = counts.loc[counts.groupby(list(KEY), sort=False)["n"].idxmax(), [*KEY, "question"]]
+        first = {_key(row): row["question"] for row in most.to_dict("records")}
+        left_out = [
+            LeftOut(
+                row["n"], pairs.label(_key(row)), f"another question: {asked.difference(words[own], other)}"
+            )
+            for row in counts.to_dict("records")
+            if (other := words[row["question"]]) != words[own := first[_key(row)]]
+        ]
+        return rows.merge(most, on=[*KEY, "question"]), left_out
+
+    def _question(self, row: Mapping[Any, Any]) -> dict[str, Any]:
+        manifest = json.loads(self._manifests[row["run"]])
+        return asked.of(self.scenario(row["run"]), manifest, row)
+
+    def strata(self, rows: pd.DataFrame) -> list[str]:
+        """Where the zone-redundant disks of each row answer; "" where that is not known."""
+        columns = zip(
+            rows["run"], rows["nearest_zone"].fillna(""), rows["arm"], rows["base_arm"], strict=True
+        )
+        return [self._stratum(*row) if row[1] else "" for row in columns]
+
+    def _stratum(self, run: str, nearest: str, arm: str, base_arm: str) -> str:
+        if run not in self._places:
+            self._places[run] = json.loads(self._manifests[run])
+        row = {"nearest_zone": nearest, "arm": arm, "base_arm": base_arm}
+        return pairs.stratum(self.scenario(run), self._places[run], row)
+
+
+def _question_text(scenario_json: str) -> str:
+    """A scenario's text without what is another number in every run and makes no other question."""
+    content = json.loads(scenario_json)
+    design = {key: value for key, value in content.get("design", {}).items() if key not in _NOT_ASKED}
+    return json.dumps({**content, "design": design}, sort_keys=True)
+
+
+def _key(row: Mapping[Any, Any]) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in KEY)
+
+
+def _groups(rows: pd.DataFrame, questions: _Questions) -> Iterator[OfRuns]:
+    """A row a comparison and kind of run."""
+    estimates = pairs.estimate_of(rows)
+    rows = rows.assign(mean=estimates.mean, se=estimates.se, df=estimates.df)
+    words = {text: Verdict.of(text) for text in rows["verdict"].unique()}
+    verdicts = rows["verdict"].map(words)
+    rows = rows.assign(word=verdicts.astype(str), held=verdicts.isin(list(WITHHELD)) | rows["ratio"].isna())
+    loads: dict[int, Mapping[str, str]] = {}
+    for _, of_kind in rows.groupby([*KEY, *_KIND], sort=False):
+        scenario = questions.scenario(of_kind["run"].iloc[0])
+        of_scenario = loads.setdefault(id(scenario), sentences.workload_words(scenario))
+        yield _of_kind(scenario, of_scenario, of_kind)
+
+
+def _of_kind(scenario: Scenario, loads: Mapping[str, str], rows: pd.DataFrame) -> OfRuns:
+    newest = rows.iloc[-1].to_dict()
+    key, scope = _key(newest), Scope(newest["scope"])
+    shown = rows[~rows["held"]]
+    return OfRuns(
+        key=key,
+        family=newest["family"],
+        words=asked.words(scenario, loads, key),
+        provenance=newest["provenance"],
+        scope=scope,
+        stratum=newest["stratum"],
+        n_runs=len(rows),
+        n_withheld=int(rows["held"].sum()),
+        verdicts=dict(Counter(rows["word"]).most_common()),
+        range=_range(shown) if len(shown) else None,
+        between=_between(key, scope, shown, newest["family"]),
+    )
+
+
+def _range(rows: pd.DataFrame) -> Range:
+    """Median and ends of the ratios that may be shown."""
+    ratios, runs = rows["ratio"].to_numpy(float), rows["run"].to_numpy()
+    low, high = int(ratios.argmin()), int(ratios.argmax())
+    return Range(float(np.median(ratios)), float(ratios[low]), runs[low], float(ratios[high]), runs[high])
+
+
+def _between(key: tuple[str, ...], scope: Scope, rows: pd.DataFrame, family: str) -> BetweenRuns | None:
+    """Spread between runs, as of several that are held against a first one (`spread.between`)."""
+    usable = rows[np.isfinite(rows["mean"]) & np.isfinite(rows["se"])]
+    if len(usable) < LEAST_RUNS:
+        return None
+    means, has_disks = usable["mean"].to_numpy(), scope is Scope.THESE
+    if has_disks:
+        spread: Spread = ratio_of_ratios.with_their_disks(means)
+    else:
+        spread = ratio_of_ratios.between_runs(means, usable["se"].to_numpy(), usable["df"].to_numpy())
+    return BetweenRuns(key, family, spread, has_disks)

@@ -1,0 +1,157 @@
+"""Maps of ratios: load against threads or kinds, panels below each other; capped cells are hatched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, Normalize
+from matplotlib.patches import Rectangle
+
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts.quantities import many, reach
+from diskbook.report.figures.style import (
+    FAINT,
+    GREY,
+    INK,
+    RC,
+    Picture,
+    brief,
+    decorate,
+    new_figure,
+    redrawable,
+)
+
+NOTE = (
+    "in a closed loop these are those of MB/s as well, and the inverse of those of latency, so that a cell "
+    "is one "
+    "finding. Hatched: a limit sets one of both rates or both, and the ratio is one of limits."
+)
+
+
+class Across(NamedTuple):
+    """What lies across a map: its column and its name; numbers rise, texts stand in the order they come in.
+
+    `widest` are the doublings at which colours end; `names` are what texts are called below the map.
+    """
+
+    column: str = "threads"
+    label: str = "threads"
+    widest: float = 1.0
+    names: Mapping[str, str] = MappingProxyType({})
+
+
+THREADS = Across()
+
+
+@redrawable
+def ratio_map(
+    panels: Mapping[str, pd.DataFrame],
+    what: str,
+    slug: str,
+    title: str,
+    run: str,
+    provenance: str,
+    across: Across = THREADS,
+) -> Picture:
+    """Draw maps of ratios, a panel each.
+
+    Parameters
+    ----------
+    panels
+        By the panel's title: `load` (row in words), what lies across, `ratio`, `capped`.
+    what
+        The ratio's two sides, e.g. "cluster / server".
+    slug, title, run, provenance
+        Name of the figure, its finding, name of the run, and where its numbers come from.
+    across
+        Column of what lies across.
+    """
+    every = pd.concat([frame.assign(panel=name) for name, frame in panels.items()], ignore_index=True)
+    loads, columns = list(dict.fromkeys(every["load"])), list(dict.fromkeys(every[across.column]))
+    columns = columns if any(isinstance(name, str) for name in columns) else sorted(columns)
+    figure, drawn = new_figure(1.9 + len(panels) * (0.75 + 0.34 * len(loads)), len(panels))
+    with mpl.rc_context(RC):
+        colours = mpl.colormaps["PuOr_r"], Normalize(-across.widest, across.widest)
+        for axes, (name, frame) in zip(drawn, panels.items(), strict=True):
+            _panel(
+                axes, frame.rename(columns={across.column: "column"}), loads, columns, *colours, across.names
+            )
+            axes.set_title(name, loc="left", fontsize=11)
+        drawn[-1].set_xlabel(across.label)
+    note = f"IOPS of {what}; {NOTE}"
+    decorate(figure, title, note, provenance)
+    emulated = Provenance.EMULATED in provenance
+    finding = " ".join(_finding(name, frame) for name, frame in panels.items())
+    caption = brief(provenance, f"{finding} {note}")
+    made = "emulated " if emulated else ""
+    alt = f"Heat maps of {made}IOPS ratios by load and {across.label}, showing: {finding}"
+    short = brief(provenance, f"IOPS of {what}, by load and {across.label}: {_limited(every)}.")
+    return Picture(slug, title, short, alt, figure, every, provenance, run, caption)
+
+
+def _panel(
+    axes: Axes,
+    frame: pd.DataFrame,
+    loads: list[str],
+    columns: list[Any],
+    colours: Colormap,
+    scale: Normalize,
+    names: Mapping[str, str],
+) -> None:
+    for row, load in enumerate(loads):
+        for column, name in enumerate(columns):
+            cell = frame[(frame["load"] == load) & (frame["column"] == name)]
+            corner = (column - 0.48, row - 0.45)
+            if cell.empty or math.isnan(cell["ratio"].iloc[0]):
+                axes.add_patch(Rectangle(corner, 0.96, 0.9, facecolor="white", edgecolor=FAINT))
+                continue
+            _cell(axes, corner, float(cell["ratio"].iloc[0]), bool(cell["capped"].iloc[0]), colours, scale)
+    axes.set_yticks(range(len(loads)), loads)
+    axes.set_xticks(
+        range(len(columns)),
+        [names.get(name, name) if isinstance(name, str) else f"{name:g}" for name in columns],
+    )
+    axes.tick_params(length=0)
+    axes.set_xlim(-0.5, max(1, len(columns)) - 0.5)
+    axes.set_ylim(max(1, len(loads)) - 0.5, -0.5)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_visible(False)
+
+
+def _cell(
+    axes: Axes, corner: tuple[float, float], ratio: float, capped: bool, colours: Colormap, scale: Normalize
+) -> None:
+    face = colours(scale(math.log2(ratio)))
+    axes.add_patch(Rectangle(corner, 0.96, 0.9, facecolor=face, edgecolor=GREY, linewidth=0.6))
+    if capped:
+        axes.add_patch(Rectangle(corner, 0.96, 0.9, fill=False, hatch="////", edgecolor=GREY, linewidth=0))
+    axes.text(
+        corner[0] + 0.48, corner[1] + 0.45, f"{ratio:.2f}", ha="center", va="center", fontsize=10, color=INK,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.85},
+    )  # fmt: skip
+
+
+def _limited(cells: pd.DataFrame) -> str:
+    known = cells[cells["ratio"].notna()]
+    capped = int(known["capped"].sum())
+    return (
+        f"{capped} of {many(len(known), 'cell')} sit{'s' * (capped == 1)} on a limit"
+        if len(known)
+        else "no cell"
+    )
+
+
+def _finding(name: str, frame: pd.DataFrame) -> str:
+    known = frame[frame["ratio"].notna()]
+    if known.empty:
+        return f"{name}: no cell."
+    free = known[~known["capped"]]
+    rest = "in the other" + "s" * (len(free) > 1) if len(free) < len(known) else "there"
+    below = f"; {reach(free['ratio'].min(), free['ratio'].max(), '.2f')} {rest}" if len(free) else ""
+    return f"{name}: {_limited(known)}{below}."

@@ -1,0 +1,144 @@
+"""What a notebook shows of an analysed run: each function takes the analysis and returns HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from diskbook.report import figures
+from diskbook.report.figures import Picture
+from diskbook.report.show import (
+    answers,
+    conformance,
+    doubt_words,
+    drift,
+    facts,
+    header_card,
+    html,
+    sentences,
+    tables,
+    throttling_table,
+)
+from diskbook.report.show.analysed import Analysed
+from diskbook.report.show.html import Html
+from diskbook.stats.diagnosis import Finding
+
+
+def figure(picture: Picture) -> Html:
+    """Show a figure with its caption and its alt text."""
+    return Html(figures.html(picture))
+
+
+def card(a: Analysed, lead: str = "") -> Html:
+    """Show the header card: answer, numbers with intervals, scope, what it ran on, and what limits it."""
+    return header_card.card(a, lead)
+
+
+def doubts(a: Analysed) -> Html:
+    """Say what speaks against the numbers of any measurement, or that nothing does: above all others."""
+    return doubt_words.section(a.compared.doubts, facts.n_trials(a), a.labels, a.words)
+
+
+def answer(a: Analysed) -> Html:
+    """List the headline comparisons in the order fixed before the run, each with its standing (protocol)."""
+    return tables.answer(answers.answers(a), answers.standings(a))
+
+
+def comparisons(a: Analysed) -> Html:
+    """Show every comparison with its ratio in both scopes and its verdict; reasons are footnotes."""
+    return tables.comparisons(a.comparisons, a.words, a.labels)
+
+
+def strata(a: Analysed) -> Html:
+    """Show each stratum apart: replicates of one VM zone and nearest zone are never pooled with others."""
+    return tables.strata(a.compared.strata, a.labels, a.words)
+
+
+def gates(a: Analysed) -> Html:
+    """Show how often each gate passed, and every one that did not, with cause and remedy."""
+    return tables.gates(a.gates, a.labels, a.words)
+
+
+def gates_in_words(a: Analysed) -> Html:
+    """Say how many checks passed, which failed and which could not be made."""
+    return tables.bullets(sentences.gates_in_words(a.gates))
+
+
+def protocol(a: Analysed) -> Html:
+    """Show which comparisons are closed by the protocol, and what the open ones lack, with remedies."""
+    return conformance.section(a.protocol, a.labels, a.words)
+
+
+def cells(a: Analysed) -> Html:
+    """Show every cell with its label: below cap, or capped and by which limit, with the evidence."""
+    return tables.cells(a.cells, a.labels, a.words)
+
+
+def capped(a: Analysed) -> Html:
+    """Say why comparisons of capped cells have no latency ratio."""
+    return tables.capped(a.comparisons, a.scenario)
+
+
+def throttled(a: Analysed, findings: Sequence[Finding]) -> Html:
+    """Count the cells that a limit holds; folded, each cell with which limit, and what helps."""
+    return throttling_table.section(findings, a.labels, a.words)
+
+
+def percentiles(a: Analysed) -> Html:
+    """Show percentiles of cells below caps, of a typical trial and of all I/Os."""
+    return tables.percentiles(a.percentiles, a.cells, a.labels, a.words)
+
+
+def percentile_ratios(a: Analysed) -> Html:
+    """Show ratios of percentiles with paired intervals, one row a comparison."""
+    return tables.percentile_ratios(a.percentile_ratios, a.labels, a.words)
+
+
+def published(a: Analysed) -> Html:
+    """Show published figures beside measured ones; what each supports is a footnote."""
+    return tables.published(a.published, a.labels, a.words)
+
+
+def noise_floor(a: Analysed) -> Html:
+    """Say how far two disks of one kind differ: the floor below which a difference means little."""
+    return tables.bullets(sentences.noise_floor(a.comparisons, a.scenario))
+
+
+def over_time(a: Analysed) -> Html:
+    """Say how rates and latencies moved within trials and over the run."""
+    return tables.bullets(drift.sentences(a.trials, a.tables.series, a.labels, a.words))
+
+
+def more_measuring(a: Analysed) -> Html:
+    """Say what more blocks, or more replicates, would bring; and another replicate, with its cost."""
+    return tables.bullets(sentences.more_measuring(a.comparisons, a.scenario, a.replicate_cost))
+
+
+def findings(a: Analysed) -> Html:
+    """Show what the scenario's checks showed."""
+    return html.table(facts.findings(a), f"Checks ({a.provenance})")
+
+
+def operations(a: Analysed) -> Html:
+    """Show the times of control-plane operations."""
+    caption = f"Control-plane operations, medians in seconds ({a.provenance})"
+    return html.table(facts.operations(a), caption)
+
+
+def attachments(a: Analysed) -> Html:
+    """Show how long ago, and how often, each arm's disk was attached when it was measured."""
+    frame, settle_s = facts.attachments(a), a.scenario.design.settle_s
+    if frame.empty:
+        return Html("<p>No disk was attached in this run, or nothing of it was recorded.</p>")
+    settled = f"{settle_s:g} s to settle" if settle_s else "no time to settle"
+    return html.table(frame, f"From attach to trial, with {settled} after an attach ({a.provenance})")
+
+
+def environment(a: Analysed) -> Html:
+    """Show versions, machines, zones, disks and dates."""
+    return html.folded("Run, machines, disks and versions", html.table(facts.environment(a), "Environment"))
+
+
+def files(a: Analysed, paths: Sequence[Path]) -> Html:
+    """Show files written into the run folder, with their sizes."""
+    return html.table(tables.files(paths, a.run.folder), "Written by this notebook")

@@ -1,0 +1,80 @@
+"""What speaks against the numbers of a run: a sentence a kind, with how often, where and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from diskbook.report.show.html import Html, escaped, folded, table
+from diskbook.report.show.tables import capital
+from diskbook.stats.plausibility import Doubt, Kind
+
+HEAD = "look at these before any number"
+_MOST_NAMED = 2
+
+
+def sentences(items: Sequence[Doubt], n_trials: int) -> list[str]:
+    """Say each kind of doubt once, worst kind first; nothing where there is none.
+
+    Parameters
+    ----------
+    items
+        From `stats.compare.Compared`.
+    n_trials
+        Finished trials of the run.
+    """
+    return [_sentence(kind, of_kind, n_trials) for kind, of_kind in _by_kind(items).items()]
+
+
+def section(
+    items: Sequence[Doubt], n_trials: int, labels: Mapping[str, str], words: Mapping[str, str]
+) -> Html:
+    """Show what speaks against the numbers, at the top of a report; folded, each cell."""
+    if not items:
+        whose = "the measurement" if n_trials == 1 else f"all {n_trials:,} measurements"
+        agreed = f"The numbers of {whose} agree with each other and with what was asked for."
+        return Html(f'<p class="plausible">{agreed}</p>')
+    listed = "".join(f"<li>{escaped(capital(line))}</li>" for line in sentences(items, n_trials))
+    head = f'<div class="doubts" role="note"><p><b>{capital(HEAD)} below.</b></p>'
+    return Html(f"{head}<ul>{listed}</ul></div>{folded('Cell by cell', _cells(items, labels, words))}")
+
+
+def _by_kind(items: Sequence[Doubt]) -> dict[Kind, list[Doubt]]:
+    by_kind = {kind: [item for item in items if item.kind is kind] for kind in Kind}
+    return {kind: of_kind for kind, of_kind in by_kind.items() if of_kind}
+
+
+def _sentence(kind: Kind, items: Sequence[Doubt], n_trials: int) -> str:
+    by_words: dict[str, list[str]] = {}
+    for item in items:
+        by_words.setdefault(item.words, []).append(f"{item.arm}, {item.workload}")
+    named = [f"{places[0]}: {words}" for words, places in list(by_words.items())[:_MOST_NAMED]]
+    more = ["..."] if len(by_words) > _MOST_NAMED else []
+    return f"{kind}, {_count(items, n_trials)}: {'; '.join([*named, *more])}. What helps: {kind.remedy}"
+
+
+def _count(items: Sequence[Doubt], n_trials: int) -> str:
+    trials = {item.trial for item in items} - {""}
+    if trials:
+        return f"{len(trials):,} of {n_trials:,} measurement{'s' * (n_trials != 1)}"
+    cells = {(item.arm, item.workload) for item in items}
+    return f"{len(cells):,} cell{'s' * (len(cells) != 1)}"
+
+
+def _cells(items: Sequence[Doubt], labels: Mapping[str, str], words: Mapping[str, str]) -> Html:
+    """One row a cell and kind, with the first of its measurements in words."""
+    cells: dict[tuple[str, str, Kind], list[Doubt]] = {}
+    for item in items:
+        cells.setdefault((item.arm, item.workload, item.kind), []).append(item)
+    rows = [
+        {
+            "Arm": labels[arm],
+            "Load": words[workload],
+            "Doubt": str(kind),
+            "Measurements": len(of_cell) if of_cell[0].trial else "",
+            "What was seen": of_cell[0].words,
+        }
+        for (arm, workload, kind), of_cell in cells.items()
+    ]
+    return table(pd.DataFrame(rows), "What speaks against the numbers, by cell")

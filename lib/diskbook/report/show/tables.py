@@ -1,0 +1,398 @@
+"""Tables and boxes as HTML for notebooks and reports: few columns, units in heads, scrolled on a phone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from diskbook.design.enough import needed
+from diskbook.design.held_rate import Start
+from diskbook.design.model import Scenario
+from diskbook.design.vocabulary import GateStatus, Label, Scope, Verdict
+from diskbook.facts import quantities
+from diskbook.report.show.html import Html, escaped, figure, folded, table
+from diskbook.report.show.sentences import chosen, difference_words, sentence
+from diskbook.stats import saturation
+from diskbook.stats.percentiles import APART
+
+METRICS = {
+    "lat_mean_ms": "mean latency",
+    "lat_p50_ms": "p50 of a typical trial",
+    "lat_p99_ms": "p99 of a typical trial",
+    "iops": "IOPS",
+    "throughput_mb_s": "MB/s",
+}
+
+_NOTES = 4
+"""Notes below a table that are not folded."""
+_APART = (
+    f"more than {100 * APART:g} % from that of a typical trial: trials differ, and neither figure stands for "
+    "the other"
+)
+_QUEUE = "nothing tells whether this cell waits in a queue: it may be the latency of a limit, not of the disk"
+
+
+def bullets(items: Sequence[str]) -> Html:
+    """Sentences as a list."""
+    return Html("<ul>" + "".join(f"<li>{escaped(capital(item))}</li>" for item in items) + "</ul>")
+
+
+def preformatted(text: str) -> Html:
+    """Text of a command, as it prints it."""
+    return Html(f"<pre>{escaped(text)}</pre>")
+
+
+def answer(items: Sequence[str], standings: Sequence[str] = ()) -> Html:
+    """List the headline comparisons in their order, each with what it is by the protocol."""
+    notes = [f'<p class="protocol">{escaped(capital(words))}.</p>' for words in standings]
+    lines = zip_longest(items or ["nothing to answer with"], notes, fillvalue="")
+    rows = "".join(f"<li><p>{escaped(capital(item))}.</p>{note}</li>" for item, note in lines)
+    return Html(f'<ol class="headlines">{rows}</ol>')
+
+
+def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, str]) -> Html:
+    """Every comparison with its ratio in both scopes and its verdict; reasons are footnotes."""
+    if frame.empty:
+        return Html("<p>The scenario names no comparison.</p>")
+    notes: dict[str, int] = {}
+    keys = ["family", "arm", "base_arm", "workload", "direction", "metric"]
+    single = METRICS.get(frame["metric"].iloc[0], "") if frame["metric"].nunique() == 1 else ""
+    picked: dict[Any, dict[Any, Any]] = chosen(frame).set_index(keys).to_dict("index")
+    rows = []
+    for key, group in frame.groupby(keys, sort=False):
+        family, arm, base_arm, workload, _, metric = map(str, key)
+        rows.append(
+            {
+                "Family": family,
+                "Load": _with_start(words[workload], picked[key].get("lat_start", ""))
+                + ("" if single else f": {METRICS.get(metric, metric)}"),
+                "Arms": f"{labels[arm]} / {labels[base_arm]}",
+                **_scopes(group, notes),
+                "Difference": difference_words(picked[key]),
+                "p, adjusted": _p_words(picked[key]["p_adjusted"]),
+                "Verdict": picked[key]["verdict"],
+            }
+        )
+    caption = (
+        f"Ratios{f' of {single}' if single else ''} with intervals in both scopes, {_numbers(frame)} "
+        f"({'+'.join(sorted(set(frame['provenance'])))})"
+    )
+    shown = pd.DataFrame(rows)
+    empty = [name for name in ("Difference", "p, adjusted") if shown[name].eq("").all()]
+    shown = shown.drop(columns=empty)
+    return Html(table(shown, caption) + footnotes(notes))
+
+
+def _with_start(load: str, start: str) -> str:
+    """Load in words; of a held rate with from when its latency counts."""
+    return f"{load} ({start})" if start else load
+
+
+def _scopes(rows: pd.DataFrame, notes: dict[str, int]) -> dict[str, str]:
+    """Ratio of one comparison in each scope."""
+    scopes = {row["scope"]: row for row in rows.to_dict("records")}
+    return {
+        capital(scope.words()): _ratio_words(scopes[scope], notes) + _stratum(scopes[scope], notes)
+        for scope in Scope
+    }
+
+
+def _stratum(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
+    """Footnote on the nearest zone that all disks of a general estimate share; empty where none is known."""
+    zone = row.get("nearest_zone", "")
+    return " " + mark(f"holds for {Scope(row['scope']).words(zone)}", notes) if zone else ""
+
+
+def _numbers(frame: pd.DataFrame) -> str:
+    """How many replicates, and blocks a comparison, e.g. "1 replicate, 2 to 6 blocks"."""
+    parts = []
+    for name, column in (("replicate", "n_replicates"), ("block", "n_blocks")):
+        low, high = int(frame[column].min()), int(frame[column].max())
+        number = f"{high}" if low == high else f"{low} to {high}"
+        parts.append(f"{number} {name}{'s' * (high != 1)}")
+    return ", ".join(parts)
+
+
+def _p_words(p: float) -> str:
+    """p of "no difference" within its family; empty where nothing was tested."""
+    if math.isnan(p):
+        return ""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def footnotes(notes: dict[str, int]) -> str:
+    """Notes as a numbered list, many of them folded; tables refer to them by [number]."""
+    lines = "".join(f"<li>{escaped(capital(note))}.</li>" for note in notes)
+    whole = f'<ol class="notes">{lines}</ol>' if notes else ""
+    return folded(f"Notes 1 to {len(notes)}", whole) if len(notes) > _NOTES else whole
+
+
+def mark(note: str, notes: dict[str, int]) -> str:
+    """Number of a footnote, in brackets; empty for no note."""
+    return f"[{notes.setdefault(note, len(notes) + 1)}]" if note else ""
+
+
+def _ratio_words(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
+    """Ratio and interval, or that it is refused, with the number of the footnote that says why."""
+    note = f" {mark(row['warnings'], notes)}".rstrip()
+    if math.isnan(row["ratio"]):
+        return f"refused{note}"
+    if math.isnan(row["ci_low"]):
+        return f"{quantities.ratio(row['ratio'])}, no interval{note}"
+    level = row.get("level", 0.95)
+    return f"{quantities.ratio(row['ratio'], row['ci_low'], row['ci_high'], level)}{note}"
+
+
+def strata(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Each stratum apart: replicates of one VM zone and nearest zone are never pooled with others."""
+    if frame.empty:
+        return Html("<p>All replicates are of one stratum: there is nothing to tell apart.</p>")
+    notes: dict[str, int] = {}
+    rows = [
+        {
+            "Load": words[row["workload"]],
+            "Arms": f"{labels[row['arm']]} / {labels[row['base_arm']]}",
+            "Stratum": row["stratum"],
+            "Replicates": row["n_replicates"],
+            "Ratio": _ratio_words({**row, "warnings": row["reason"]}, notes),
+        }
+        for row in frame.to_dict("records")
+    ]
+    return Html(table(pd.DataFrame(rows), "Ratios by stratum, disks like these") + footnotes(notes))
+
+
+def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Gates: how often each passed, and every one that did not, with cause and remedy."""
+    counts = frame.groupby(["gate", "status"], sort=False).size().unstack(fill_value=0)
+    counts = counts.reindex(columns=list(GateStatus), fill_value=0).reset_index()
+    counts = counts.rename(columns={"gate": "Gate"})
+    open_ = frame[frame["status"] != GateStatus.PASSED]
+    rows = pd.DataFrame(
+        {
+            "Gate": open_["gate"],
+            "Status": open_["status"],
+            "Comparison": [
+                f"{labels[arm]} / {labels[base]}, {words[load]}"
+                for arm, base, load in zip(open_["arm"], open_["base_arm"], open_["workload"], strict=True)
+            ],
+            "Cause": open_["cause"],
+            "Remedy": open_["remedy"],
+        }
+    )
+    grouped = rows.groupby(["Gate", "Status", "Cause", "Remedy"], sort=False, as_index=False)
+    rows = grouped.agg(Comparisons=("Comparison", listed))
+    shown = table(counts, "Gates by outcome, over comparisons") + table(rows, "Gates that did not pass")
+    return folded("Gate by gate, with causes and remedies", shown)
+
+
+def listed(names: pd.Series) -> str:
+    """Name up to three, count more."""
+    return "; ".join(names) if len(names) <= 3 else f"{len(names)} comparisons"
+
+
+def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Every cell with its label: below cap, on a limit and on which, or in a queue, with the evidence.
+
+    Below it stands what else is known of the limits, where `throttle.with_evidence` added that.
+    """
+    order = frame["arm"].map(list(labels).index) * len(words) + frame["workload"].map(list(words).index)
+    frame = frame.iloc[order.argsort(kind="stable")]
+    notes: dict[str, int] = {}
+    rows = [
+        {
+            "Arm": labels[row["arm"]],
+            "Load": words[row["workload"]],
+            "Trials": row["n_trials"],
+            "IOPS": row["iops"],
+            "MB/s": row["mb_s"],
+            "Latency, ms": _sent(row),
+            "Label": label_words(row),
+            "Rate set by": row["binds"].partition(":")[0],
+            "Outstanding / cap, ms": row["predicted_lat_ms"],
+            "Evidence": mark(row["evidence"], notes),
+        }
+        for row in frame.to_dict("records")
+    ]
+    caption = "Cells: medians over trials, and what sets the rate of each"
+    limited = _limited(frame, labels, words) if "in_force" in frame else ""
+    return Html(table(pd.DataFrame(rows), caption) + footnotes(notes) + limited)
+
+
+def _sent(row: Mapping[Any, Any]) -> float | str:
+    """Latency by the tool: of a held rate it counts from when an I/O was sent, and is a lower bound."""
+    latency = float(row["lat_mean_ms"])
+    held = not math.isnan(row.get("rate_offered", math.nan)) and not math.isnan(latency)
+    return at_least(latency) if held else latency
+
+
+def at_least(value: float) -> str:
+    """Write a number as a lower bound."""
+    return f"≥ {figure(value)}"
+
+
+def label_words(row: Mapping[Any, Any]) -> str:
+    """Label of a cell; one that is below a limit of which nothing is known says that."""
+    unlimited = math.isnan(row["share"]) and row["label"] == Label.BELOW_CAP
+    return "no limit is known" if unlimited else str(row["label"])
+
+
+def _limited(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> str:
+    """What limited each cell: limit, credit, and the platform's own word (from `throttle.with_evidence`)."""
+    shown = pd.DataFrame(
+        {
+            "Arm": frame["arm"].map(labels),
+            "Load": frame["workload"].map(words),
+            "Lowest limit in force": frame["in_force"],
+            "Of it": ["" if math.isnan(share) else f"{100 * share:.0f} %" for share in frame["of_limit"]],
+            "Burst credit": frame["credit"],
+            "Platform's metrics": frame["platform"],
+            "Trials that agree": frame["agrees"],
+        }
+    )
+    has = int(frame["agrees"].ne("").sum())
+    caption = (
+        "What limited each cell: limit, credit, and the share consumed as the platform reports it; "
+        f"{has} of {len(frame)} cells have such evidence"
+    )
+    if shown["Trials that agree"].eq("").all():
+        shown = shown.drop(columns="Trials that agree")
+    else:
+        caption += "; a trial agrees where its rate and the platform say the same of the limit"
+    return table(shown, caption) + footnotes(dict.fromkeys(filter(None, frame["platform_note"]), 1))
+
+
+_BELOW = [Label.BELOW_CAP, Label.LIMIT_NOT_KNOWN, Label.UNASSESSED]
+
+
+def percentiles(
+    frame: pd.DataFrame, cells: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
+) -> Html:
+    """Percentiles of cells below caps, of a typical trial and of all I/Os, as far as there are I/Os enough.
+
+    Footnotes mark where the two disagree, and cells of which nothing tells whether they wait in a queue. Deep
+    cells that may sit on a limit are left out.
+    """
+    below = cells.loc[cells["label"].isin(_BELOW) & ~saturation.is_open(cells), ["arm", "workload", "label"]]
+    frame = frame.merge(below, on=["arm", "workload"])
+    notes: dict[str, int] = {}
+    rows = []
+    for key, group in frame.groupby(["workload", "direction", "arm", "start", "label"], sort=False):
+        workload, direction, arm, start, label = map(str, key)
+        cell = {"Load": words[workload], "Direction": direction, "Arm": labels[arm]}
+        last = {"Counted": start, "Note": mark(_QUEUE, notes) if label == Label.UNASSESSED else ""}
+        of_cell = group.to_dict("records")
+        kinds = {
+            "a typical trial": [_bounded(row["lat_ms"], start) for row in of_cell],
+            f"all {of_cell[0]['n_ios']:,} I/Os": [_all_ios(row, notes) for row in of_cell],
+        }
+        names = [f"p{100 * row['quantile']:g}, ms" for row in of_cell]
+        rows += [
+            {**cell, "Percentiles of": kind, **dict(zip(names, values, strict=True)), **last}
+            for kind, values in kinds.items()
+            if set(values) != {_NONE}
+        ]
+    table_rows = pd.DataFrame(rows)
+    empty = [name for name in ("Counted", "Note") if rows and table_rows[name].eq("").all()]
+    caption = (
+        "Percentiles of cells below caps: of a typical trial (geometric mean over trials), and of all I/Os, "
+        "in brackets with the number of trials that hold half of the I/Os beyond; "
+        f"p99.9 of a typical trial needs {needed(0.999):,} I/Os in each"
+    )
+    return Html(table(table_rows.drop(columns=empty), caption) + (footnotes(notes) if notes else ""))
+
+
+_NONE = "\N{EN DASH}"
+
+
+def _all_ios(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
+    """Percentile of all I/Os, with the trials that hold half of those beyond it; a note if it is apart."""
+    if math.isnan(row["all_ios_ms"]):
+        return _NONE
+    holders = f" ({row['n_half']} of {row['n_trials']})" if row["n_half"] else ""
+    note = f" {mark(_APART, notes)}" if row["apart"] else ""
+    return f"{_bounded(row['all_ios_ms'], row['start'])}{holders}{note}"
+
+
+def _bounded(value: float, start: str) -> str:
+    """Write a latency, as a lower bound where it is one."""
+    if math.isnan(value):
+        return _NONE
+    return at_least(value) if start == Start.SENT else figure(value)
+
+
+def percentile_ratios(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Ratios of the percentiles of a typical trial, one row a comparison; reasons are footnotes.
+
+    That of all I/Os stands beside where it is another, or the only one.
+    """
+    notes: dict[str, int] = {}
+    rows = []
+    keys = ["arm", "base_arm", "workload", "direction", "scope", "nearest_zone"]
+    known = frame[["ratio", "all_ios_ratio"]].notna().any(axis=1).groupby(frame["quantile"]).transform("any")
+    for key, group in frame[known].groupby(keys, sort=False):
+        arm, base_arm, workload, _, scope, zone = map(str, key)
+        shown = {
+            f"p{100 * row['quantile']:g}": _ratio_words({**row, "warnings": row["reason"]}, notes)
+            + _all_ios_ratio(row, notes)
+            for row in group.to_dict("records")
+        }
+        arms = f"{labels[arm]} / {labels[base_arm]}"
+        load = _with_start(words[workload], group["start"].iloc[0])
+        rows.append({"Load": load, "Arms": arms, "Scope": Scope(scope).words(zone), **shown})
+    caption = "Ratios of the percentiles of a typical trial, from pairs of trials within blocks"
+    return Html(table(pd.DataFrame(rows), caption) + footnotes(notes))
+
+
+def _all_ios_ratio(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
+    """Ratio of the percentiles of all I/Os, where it disagrees or there is no other; empty elsewhere."""
+    alone = math.isnan(row["ratio"]) and row["all_ios_ratio"] > 0
+    if not (row["apart"] or alone):
+        return ""
+    note = f" {mark(_APART, notes)}" if row["apart"] else ""
+    return f"; of all I/Os {quantities.ratio(row['all_ios_ratio'])}{note}"
+
+
+def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
+    """Published figures beside measured ones; what each supports is a footnote."""
+    notes: dict[str, int] = {}
+    rows = pd.DataFrame(
+        {
+            "Published": frame["published"],
+            "Load": frame["load"].map(words),
+            "Value": [
+                f"{printed} = {value:,.1f} {unit}" if printed else f"{value:,.10g} {unit}"
+                for printed, value, unit in zip(frame["printed"], frame["value"], frame["unit"], strict=True)
+            ],
+            "By Little's law": frame["little"],
+            "Here": [
+                f"{value:,.{0 if unit == 'IOPS' else 2}f} {unit}"
+                for value, unit in zip(frame["measured"], frame["unit"], strict=True)
+            ],
+            "Ratio": frame["ratio"],
+            "Verdict": frame["verdict"],
+            "Note": [mark(note, notes) for note in frame["supports"]],
+        }
+    )
+    return Html(table(rows, "Published figures beside the measured medians") + footnotes(notes))
+
+
+def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:
+    """Say why comparisons of cells on a limit, known or not, have no latency ratio."""
+    queues = frame["verdict"].isin([Verdict.CAPPED, Verdict.SATURATED])
+    rows = chosen(frame[queues]).to_dict("records")
+    return bullets([sentence(row, scenario) for row in rows] or ["no comparison sits on a cap"])
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def files(paths: Sequence[Path], folder: Path) -> pd.DataFrame:
+    """Files with their sizes, by their path in the run folder."""
+    rows = [(str(path.relative_to(folder)), path.stat().st_size) for path in paths]
+    return pd.DataFrame(rows, columns=["File", "Bytes"])

@@ -1,0 +1,161 @@
+"""Write the site: an index, a page a scenario, a page a run with its report, and the published figures."""
+
+from __future__ import annotations
+
+import functools
+import math
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from diskbook.facts.errors import UsageError
+from diskbook.facts.visible import visible
+from diskbook.report.analysis import report
+from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
+from diskbook.report.site import entries
+from diskbook.report.site.entries import Entry, Estimate
+
+MARK = ".diskbook-site"
+"""A file in every site, so that no other folder is ever replaced."""
+_HERE = Path(__file__).parent / "pages"
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(_HERE),
+    autoescape=True,
+    undefined=StrictUndefined,
+    finalize=lambda value: visible(value) if type(value) is str else value,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where the site begins, how many runs it shows, and what could not be read."""
+
+    index: Path
+    runs: int
+    unreadable: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """What was made, a line each."""
+        number = f"{self.runs} run{'s' * (self.runs != 1)}"
+        return "\n".join(
+            [*(f"left out: {line}" for line in self.unreadable), f"site of {number}: {self.index}"]
+        )
+
+
+def build(runs: Path, target: Path) -> Outcome:
+    """Write the site of all runs of a folder, in place of an earlier one.
+
+    Raises
+    ------
+    UsageError
+        When the target is a folder of something else.
+    DiskbookError
+        When there is no folder of runs.
+    """
+    _check(target)
+    shown, unreadable = entries.read_all(runs)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
+        made = Path(folder, "site")
+        for name, text in _pages(shown, unreadable):
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).write_text(text, "utf-8")
+        for entry in shown:
+            if entry.report:
+                shutil.copyfile(entry.report, made / "reports" / f"{entry.slug}.html")
+        if target.exists():
+            target.rename(Path(folder, "old"))
+        made.rename(target)
+    return Outcome(target / "index.html", len(shown), tuple(unreadable))
+
+
+def _check(target: Path) -> None:
+    """See that nothing but an earlier site is replaced."""
+    is_replaced = target.is_dir() and ((target / MARK).exists() or not any(target.iterdir()))
+    if (target.exists() or target.is_symlink()) and not is_replaced:
+        raise UsageError(
+            f"{target} is there and no site of diskbook: name a new or an empty folder with --out"
+        )
+
+
+def _pages(shown: list[Entry], unreadable: list[str]) -> Iterator[tuple[str, str]]:
+    """Every file of text by its path in the site."""
+    by_scenario: dict[str, list[Entry]] = {}
+    for entry in shown:
+        by_scenario.setdefault(entry.scenario, []).append(entry)
+    scenarios = {name: runs[0] for name, runs in sorted(by_scenario.items())}  # the newest words it
+    yield MARK, "made by diskbook site; the next call replaces this folder\n"
+    yield "style.css", f"{report.STYLE}\n{(_HERE / 'site.css').read_text('utf-8')}"
+    yield "filter.js", (_HERE / "filter.js").read_text("utf-8")
+    yield "index.html", _page("index", "", entries=shown, scenarios=scenarios, unreadable=unreadable)
+    yield "published.html", _page("published", "", **_published())
+    yield "reports/README.txt", "Reports of runs, as their folders have them.\n"
+    for name, runs in by_scenario.items():
+        path = f"scenarios/{entries.slug(name)}.html"
+        yield path, _page("scenario", "../", name=name, newest=runs[0], questions=list(_questions(runs)))
+    for entry in shown:
+        yield f"runs/{entry.slug}.html", _page("run", "../", entry=entry)
+
+
+def _page(template: str, root: str, **given: Any) -> str:
+    """A page by its template; `root` is the way to the site's first folder."""
+    return _TEMPLATES.get_template(f"{template}.html.jinja").render(root=root, slug=entries.slug, **given)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One comparison over all runs of a scenario that made it."""
+
+    what: str
+    load: str
+    rows: tuple[tuple[Entry, Estimate, Markup], ...]
+
+
+def _questions(runs: Iterable[Entry]) -> Iterator[Question]:
+    """Headline comparisons of a scenario, each with its estimate by every run, drawn on one axis."""
+    pairs = [(entry, item) for entry in runs for item in entry.estimates if item.family == entries.HEADLINE]
+    for key in dict.fromkeys((item.what, item.load) for _, item in pairs):
+        rows = [(entry, item) for entry, item in pairs if (item.what, item.load) == key]
+        ends = [math.log2(end) for _, item in rows if item.numbers for end in item.numbers if end > 0]
+        axis = min([0.0, *ends]), max([0.0, *ends])
+        yield Question(*key, tuple((entry, item, _drawn(item, axis)) for entry, item in rows))
+
+
+def _drawn(item: Estimate, axis: tuple[float, float]) -> Markup:
+    """An interval as a line with a dot, on a logarithmic axis with a mark at 1; its numbers stand beside."""
+    if item.numbers is None or min(item.numbers) <= 0:
+        return Markup("")
+    low, high = axis[0] - 0.05, axis[1] + 0.05
+    middle, left, right, even = (
+        200 * (math.log2(value) - low) / (high - low) for value in (*item.numbers, 1.0)
+    )
+    return Markup(
+        '<svg class="interval" viewBox="0 0 200 16" aria-hidden="true" focusable="false">'
+        '<line class="even" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="16"/>'
+        '<line x1="{2:.1f}" x2="{3:.1f}" y1="8" y2="8"/><circle cx="{1:.1f}" cy="8" r="3.5"/></svg>'
+    ).format(even, middle, left, right)
+
+
+@functools.cache  # its sources are the workbook's own
+def _published() -> dict[str, Any]:
+    """Tables of the published figures and claims, as notebook 5 makes them."""
+    assessed = published.assess(published.read())
+    judged = claims.judge(assessed)
+    articles = {
+        str(name): (
+            Markup(published_tables.claims_of(judged, name)),
+            Markup(published_tables.figures_of(assessed, name)),
+        )
+        for name in dict.fromkeys(judged["article"])
+    }
+    return {"counts": Markup(published_tables.verdict_counts(judged)), "articles": articles}

@@ -1,0 +1,185 @@
+"""Which cells may sit on a limit, as far as documents tell before a run, and have a trial for evidence. Pure.
+
+Azure Monitor has one value a minute, so a trial of 30 s holds none. A cell that may sit on a limit is
+therefore measured once more at the end, for `Design.evidence_s`: long enough for a whole minute, after all
+that is compared, and after failover tests and losses, so that it draws no credit that they need.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from diskbook.design import caps, probes, schedule
+from diskbook.design.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
+from diskbook.design.schedule import Block
+from diskbook.facts import catalog
+from diskbook.facts.units import MB
+from diskbook.stats import volume_bound, volume_setups
+from diskbook.stats.limits import LIMITS, ON_LIMIT, Limit
+
+LEAST_MS = 1.0
+"""A little below the fastest single I/O that any article printed of a Premium SSD (1.02 ms)."""
+LEAST_MS_OF: Mapping[str, float] = {"PremiumV2_LRS": 0.3, "UltraSSD_LRS": 0.3, catalog.EPHEMERAL: 0.07}
+"""The same of other disks: printed are 0.330 ms of a Premium SSD v2 and 0.079 ms of a host cache."""
+
+Cell = tuple[str, str]
+"""Arm and workload."""
+_BASE = [limit for limit in LIMITS if "burst" not in limit.column]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The lowest limit of a cell, and how much of it the load may ask: 1 is all of it."""
+
+    limit: Limit
+    share: float
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether the cell may sit on that limit."""
+        return self.share >= ON_LIMIT
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Cells that have a trial for evidence, in the order of the scenario, and why each other one has none."""
+
+    cells: tuple[Cell, ...]
+    reasons: Mapping[Cell, str]
+
+
+def of(scenario: Scenario) -> Evidence:
+    """Choose the cells that are measured once more for the platform's metrics.
+
+    On a disk each cell that may sit on a limit. Of volumes the platform tells what their machine consumes: of
+    the cells that one machine's limit may hold, that which asks most of it.
+    """
+    setups = volume_setups.documented(scenario)
+    reached = {(arm.name, load.name): reach(scenario, arm, load, setups) for arm, load in scenario.cells}
+    most = _most(scenario, reached)
+    every = {
+        (arm.name, load.name): _reason(scenario, arm, load, reached[arm.name, load.name], most)
+        for arm, load in scenario.cells
+    }
+    chosen = tuple(cell for cell, why in every.items() if not why)
+    return Evidence(chosen, {cell: why for cell, why in every.items() if why})
+
+
+def blocks(scenario: Scenario) -> list[Block]:
+    """Plan the trials for evidence of a scenario; none without `design.evidence_s`."""
+    return schedule.evidence_blocks(scenario, of(scenario).cells) if scenario.design.evidence_s else []
+
+
+def reasons(scenario: Scenario, made: Collection[Cell]) -> dict[Cell, str]:
+    """Say of each cell why it has no trial for evidence, where it has none.
+
+    Parameters
+    ----------
+    scenario
+        Of a run.
+    made
+        Cells whose trial for evidence succeeded.
+    """
+    if not scenario.design.evidence_s:
+        return {}
+    chosen = of(scenario)
+    lacks = "its trial for evidence failed, or was not made"
+    lacking = {cell: lacks for cell in chosen.cells if cell not in made}
+    return {cell: f"none: {why}" for cell, why in {**chosen.reasons, **lacking}.items()}
+
+
+def seconds(scenario: Scenario, start_s: float = 0.6) -> float:
+    """Time that the trials for evidence of one replicate take, in seconds; of that which has most of them."""
+    by_replicate: dict[int, float] = {}
+    for block in blocks(scenario):
+        for trial in block.trials:
+            load = schedule.offered(scenario, trial)
+            by_replicate[block.replicate] = (
+                by_replicate.get(block.replicate, 0.0) + load.ramp_s + load.runtime_s + start_s
+            )
+    return max(by_replicate.values(), default=0.0)
+
+
+def reach(
+    scenario: Scenario, arm: Arm, load: Workload, setups: Mapping[str, volume_bound.Setup]
+) -> Reach | None:
+    """Find the lowest documented limit of a cell, without bursts, and how much of it the load may ask.
+
+    A closed loop makes at most outstanding / latency, with a latency below all that were printed. None where
+    no limit is known. `setups` are those of `volume_setups.documented`.
+    """
+    rates = list(_limits(scenario, arm, load, setups))
+    if not rates:
+        return None
+    least_ms = LEAST_MS_OF.get(scenario.disk_of(arm).sku, LEAST_MS)
+    asked = min(1000.0 * load.outstanding / least_ms, load.rate or math.inf)
+    limit, lowest = min(rates, key=lambda item: item[1])
+    return Reach(limit, asked / lowest)
+
+
+def _limits(
+    scenario: Scenario, arm: Arm, load: Workload, setups: Mapping[str, volume_bound.Setup]
+) -> Iterator[tuple[Limit, float]]:
+    """Base limits of a cell, as IOPS of its block size."""
+    values = _of_volume(setups[arm.name], load) if arm.volume else caps.of_disk(scenario, arm)
+    for limit in _BASE:
+        value = values.get(limit.column)
+        if value is not None and value > 0:
+            yield limit, value * (1.0 if limit.counts == "iops" else MB / load.block_size_bytes)
+
+
+def _of_volume(setup: volume_bound.Setup, load: Workload) -> Mapping[str, float | None]:
+    return {**volume_bound.caps(setup, volume_bound.Load(load.block_size_bytes, load.write_pct / 100))}
+
+
+def _most(scenario: Scenario, reached: Mapping[Cell, Reach | None]) -> dict[tuple[str, str], Cell]:
+    """Of each limit of a machine the cell on a volume that asks most of it."""
+    most: dict[tuple[str, str], Cell] = {}
+    for arm, load in scenario.cells:
+        own = reached[arm.name, load.name]
+        if not arm.volume or own is None or _unfit(scenario, load):
+            continue
+        key = arm.machine, own.limit.column
+        before = reached[most[key]] if key in most else None
+        if before is None or own.share > before.share:
+            most[key] = arm.name, load.name
+    return most
+
+
+def _reason(
+    scenario: Scenario, arm: Arm, load: Workload, own: Reach | None, most: Mapping[tuple[str, str], Cell]
+) -> str:
+    """Say why a cell has no trial for evidence; empty where it has one."""
+    if own is None:
+        return "no limit is known"
+    if not own.may_hold:
+        return "by its depth or rate below every limit"
+    unfit = _unfit(scenario, load)
+    if unfit:
+        return unfit
+    return _of_pool(arm, load, own.limit, most) if arm.volume else ""
+
+
+def _of_pool(arm: Arm, load: Workload, limit: Limit, most: Mapping[tuple[str, str], Cell]) -> str:
+    """Say why a cell on a volume has no trial for evidence; empty where it has one."""
+    if "vm" not in limit.column:
+        return "the disks of a pool may hold it, of which the platform's metrics say nothing here"
+    chosen = most[arm.machine, limit.column]
+    return "" if chosen == (arm.name, load.name) else f"{', '.join(chosen)} asks most of that limit of the VM"
+
+
+def _unfit(scenario: Scenario, load: Workload) -> str:
+    """Say why a load needs no longer trial, or cannot have one; empty where it can."""
+    if load.runtime_s >= LEAST_EVIDENCE_S:
+        return f"its own trials of {load.runtime_s:g} s hold whole minutes"
+    if load.name.endswith(probes.SUFFIX):
+        return "it is a probe, which nothing is compared with"
+    if load.verbatim is not None:
+        return "its line says how long it runs"
+    if load.region == "unwritten":
+        return "a longer trial would come to blocks that were written before"
+    if load.cache_state == "cold":
+        return "a longer trial would not stay with a cold cache"
+    return ""

@@ -1,1 +1,0 @@
-"""What a table of trials is: its schema, totals of a trial, series within a trial, the grid. Pure."""

@@ -1,1 +1,0 @@
-"""Which limit holds a cell: limits, credit, prediction, evidence and diagnosis. Pure."""

@@ -1,0 +1,201 @@
+"""Azure's errors for disks that break a rule, and for changes that a disk does not take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from diskbook.facts import catalog
+from diskbook.facts.disk_options import OPTIONS
+from diskbook.facts.rules import PREMIUM_SKUS, ULTRA, ZRS_SKUS, DiskAsk, Violation, disk_violations
+from diskbook_emulator.arm.errors import ArmError, bad_request, not_allowed
+from diskbook_emulator.arm.state import Resource
+from diskbook_emulator.types import Json
+
+BURSTING_LOCK = timedelta(hours=12)
+_NAME = re.compile(r"^[^_\W][\w.-]{0,79}(?<![-.])$")
+# scenario field: parameter as Azure names it
+PARAMETERS = {
+    "sku": "disk.sku.name",
+    "size_gib": "disk.diskSizeGB",
+    "zone": "disk.zones",
+    "tier": "disk.tier",
+    **{option.name: option.parameter for option in OPTIONS},
+}
+SECTOR_BYTES = (512, 4096)
+NEVER_CHANGED = tuple(option.name for option in OPTIONS if option.change == "never")
+CHANGED_DETACHED = ("sku", *(option.name for option in OPTIONS if option.change == "detached"))
+
+
+def check_new(ask: DiskAsk, region: catalog.Region, name: str = "") -> None:
+    """Raise Azure's error for the first rule that a disk breaks."""
+    broken = disk_violations(ask, region)
+    if broken:
+        raise _error(broken[0], ask, region, name)
+
+
+def check_body(name: str, body: Json, present: Json | None = None) -> None:
+    """Raise Azure's error for what the body of a disk says that no `DiskAsk` can.
+
+    `present` are the properties of a disk that is there; what they say already is no wish.
+    """
+    if not _NAME.match(name):
+        # wording from our knowledge, not read
+        raise bad_request(
+            f"The entity name 'disk.name' is invalid according to its validation rule: {_NAME.pattern}.",
+            "InvalidParameter",
+            "disk.name",
+        )
+    wished, flexible = body.get("properties") or {}, _sku(body) in catalog.flexible_skus()
+    for option in OPTIONS:
+        value = option.get(wished)
+        if option.computed and not flexible and value not in (None, option.get(present or {})):
+            raise bad_request(
+                f"The value {value} of parameter {option.parameter} is not valid. It cannot be set for a "
+                f"{_sku(body)} disk."
+            )  # wording from our knowledge, not read
+    sector = (wished.get("creationData") or {}).get("logicalSectorSize")
+    if sector is not None and not (flexible and sector in SECTOR_BYTES):
+        # "Supported values are 512 ad 4096" (REST specification), of Ultra and Premium SSD v2;
+        # wording from our knowledge, not read
+        raise bad_request(
+            f"The value {sector} of parameter disk.creationData.logicalSectorSize is not valid for a "
+            f"{_sku(body)} disk.",
+            "InvalidParameter",
+            "disk.creationData.logicalSectorSize",
+        )
+
+
+def _sku(body: Json) -> str:
+    return str((body.get("sku") or {}).get("name") or "Standard_LRS")
+
+
+def _error(broken: Violation, ask: DiskAsk, region: catalog.Region, name: str) -> ArmError:
+    """Azure's words for a broken rule, where they are known; docs/azure-rules.md names the sources."""
+    if broken.rule in _QUOTED:
+        return _QUOTED[broken.rule](ask, name)
+    if broken.rule == "zone" and not region.zones:
+        # wording from our knowledge, not read
+        return bad_request(
+            f"The provided location '{region.name}' does not support availability zones for disks.",
+            "LocationNotSupportAvailabilityZones",
+        )
+    parameter = PARAMETERS.get(broken.field, broken.field)
+    # wording from our knowledge, not read
+    return bad_request(
+        f"The value of parameter '{parameter}' is invalid: {broken.sentence}.", "InvalidParameter", parameter
+    )
+
+
+def _out_of_range(parameter: str, value: int | None, ask: DiskAsk, limits: tuple[int, int]) -> ArmError:
+    return bad_request(
+        f"The value {value} of parameter {parameter} is not valid. The supported range for a {ask.sku} "
+        f"disk of "
+        f"size {ask.size_gib} GB is between {limits[0]} and {limits[1]}."
+    )
+
+
+def _iops_range(ask: DiskAsk, name: str) -> ArmError:
+    limits = catalog.flexible_skus()[ask.sku].iops_range(ask.size_gib)
+    return _out_of_range(PARAMETERS["iops"], ask.iops, ask, limits)
+
+
+def _mb_s_range(ask: DiskAsk, name: str) -> ArmError:
+    flexible = catalog.flexible_skus()[ask.sku]
+    iops = ask.iops or flexible.default_iops or flexible.iops_range(ask.size_gib)[1]
+    return _out_of_range(PARAMETERS["mb_s"], ask.mb_s, ask, flexible.mb_s_range(iops))
+
+
+_QUOTED: dict[str, Callable[[DiskAsk, str], ArmError]] = {
+    "sku": lambda ask, name: bad_request(f"SKU {ask.sku} is not available.", "InvalidParameter", "sku"),
+    "sku-region": lambda ask, name: bad_request(
+        f"Disks with sku '{ask.sku}' are not available in this region."
+    ),
+    "zrs-zone": lambda ask, name: not_allowed(
+        f"A disk with sku '{ask.sku}' cannot be created in an availability zone."
+    ),
+    "max-shares": lambda ask, name: bad_request(
+        f"MaxShares '{ask.max_shares}' for disk '{name}' of size '{ask.size_gib}' GB is invalid. Please "
+        f"refer to "
+        "https://docs.microsoft.com/azure/virtual-machines/windows/disks-shared-enable#disk-sizes"
+    ),
+    # The flag is refused at 512 GB as well, whatever the message says (azuredisk-csi-driver, issue 1949).
+    "performance-plus": lambda ask, name: bad_request(
+        "The performancePlus flag can only be set on disks at least 512 GB in size."
+    ),
+    "iops-range": _iops_range,
+    "mb-s-range": _mb_s_range,
+}
+
+
+def check_change(
+    old: Resource, before: DiskAsk, after: DiskAsk, region: catalog.Region, in_use: bool
+) -> None:
+    """Raise Azure's error when an existing disk does not take a change.
+
+    Parameters
+    ----------
+    old
+        The disk as it is.
+    before, after
+        What it is, and what is asked for.
+    region
+        Where it is.
+    in_use
+        Whether it is attached to a machine that is not deallocated.
+    """
+    if before.zone != after.zone:
+        raise bad_request(
+            f"Availability zone must not be changed on existing resource '{old.name}'. Existing zone is "
+            f"'{before.zone or ''}'."
+        )
+    for field in NEVER_CHANGED:
+        if getattr(before, field) != getattr(after, field):
+            raise _unchangeable(old, PARAMETERS[field].removeprefix("disk."))
+    kinds = [(sku in ZRS_SKUS, sku == ULTRA) for sku in (before.sku, after.sku)]
+    if kinds[0] != kinds[1]:
+        raise _unchangeable(old, "sku")
+    if after.size_gib < before.size_gib:
+        raise not_allowed(
+            f"The disk/snapshot resource with id {old.id} cannot be resized down. Reducing disk/snapshot "
+            f"size is "
+            "not supported in Azure to prevent data loss. If you do need to reduce the size of the disk, "
+            "please "
+            "create new snapshot/disks with the appropriate size. More information is available at "
+            "https://aka.ms/AzureDisksFAQ"
+        )
+    check_new(after, region, old.name)
+    if in_use:
+        _check_in_use(old, before, after)
+    if before.bursting and not after.bursting:
+        _check_bursting_lock(old)
+
+
+def _unchangeable(old: Resource, prop: str) -> ArmError:
+    return bad_request(f"Changing property '{prop}' is not allowed for existing disk '{old.name}'.")
+
+
+def _check_in_use(old: Resource, before: DiskAsk, after: DiskAsk) -> None:
+    # wordings in this function are from our knowledge, not read
+    for field in CHANGED_DETACHED:
+        if getattr(before, field) != getattr(after, field):
+            raise not_allowed(
+                f"Cannot change '{PARAMETERS[field]}' of disk {old.name} while it is attached to running VM "
+                f"'{old.body.get('managedBy', '')}'. Detach the disk or deallocate the VM first."
+            )
+    if before.size_gib != after.size_gib and before.max_shares > 1:
+        raise not_allowed(f"Shared disk {old.name} cannot be resized while it is attached to a running VM.")
+    changed_tier = before.tier != after.tier and after.tier is not None
+    if changed_tier and before.sku in PREMIUM_SKUS and before.max_shares > 1:
+        raise not_allowed(f"The tier of shared disk {old.name} cannot be changed while it is attached.")
+
+
+def _check_bursting_lock(old: Resource) -> None:
+    since = old.properties.get("burstingEnabledTime")
+    if since and datetime.now(UTC) - datetime.fromisoformat(since) < BURSTING_LOCK:
+        # wording from our knowledge, not read
+        raise not_allowed(
+            f"On-demand bursting of disk {old.name} was enabled at {since} "
+            "and cannot be disabled within 12 hours."
+        )

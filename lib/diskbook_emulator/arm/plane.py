@@ -1,0 +1,190 @@
+"""The control plane as its parts share it: settings, state, operations, faults and the machines' side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from diskbook.facts import catalog
+from diskbook_emulator.arm import ids
+from diskbook_emulator.arm.errors import ArmError, group_not_found, not_found
+from diskbook_emulator.arm.faults import Faults
+from diskbook_emulator.arm.operations import Operations
+from diskbook_emulator.arm.settings import Settings
+from diskbook_emulator.arm.state import Resource, Store, walk
+from diskbook_emulator.types import Backend, Json
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request. `base` is scheme and host, `params` come from the path, names as the client wrote them."""
+
+    method: str
+    path: str
+    base: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Json = field(default_factory=dict)
+
+    @property
+    def group(self) -> str:
+        """Name of the resource group in the path."""
+        return self.params["group"]
+
+    @property
+    def api_version(self) -> str:
+        """The api-version asked for; every one that exists is served alike."""
+        return self.query.get("api-version", "")
+
+
+@dataclass
+class Reply:
+    """An answer; a body of None is sent empty."""
+
+    status: int = 200
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A clock that was `ahead_s` ahead of the computer's when it was set, and goes `rate` times as fast."""
+
+    ahead_s: float = 0.0
+    rate: float = 1.0
+    set_at: datetime = datetime(2000, 1, 1, tzinfo=UTC)
+
+    def time(self, now: datetime) -> datetime:
+        """What it shows when the computer's clock shows `now`."""
+        return self.set_at + (now - self.set_at) * self.rate + timedelta(seconds=self.ahead_s)
+
+
+@dataclass
+class ControlPlane:
+    """Everything a handler may need.
+
+    `clock` is that of schedules and retirements, `closing` are ends of what runs beside the
+    handlers.
+    """
+
+    settings: Settings
+    backend: Backend
+    store: Store
+    faults: Faults
+    operations: Operations
+    clock: Clock = field(default_factory=Clock)
+    closing: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def today(self) -> date:
+        """The day by the moved clock; sizes retire."""
+        return self.clock.time(datetime.now(UTC)).date()
+
+    def close(self) -> None:
+        """Let running operations end without their waiting, then close the state."""
+        for end in self.closing:
+            end()
+        self.operations.close()
+        self.store.close()
+
+    @property
+    def root(self) -> str:
+        """Path of the subscription."""
+        return f"/subscriptions/{self.settings.subscription_id}"
+
+    def group_id(self, name: str) -> str:
+        """Id of a resource group."""
+        return f"{self.root}/resourceGroups/{name}"
+
+    def resource_id(self, group: str, kind: str, name: str) -> str:
+        """Id of a resource. `kind` e.g. Microsoft.Compute/disks."""
+        return f"{self.group_id(group)}/providers/{kind}/{name}"
+
+    def group(self, name: str) -> Resource:
+        """Find a resource group or raise Azure's 404."""
+        group = self.store.get(self.group_id(name))
+        if group is None:
+            raise group_not_found(name)
+        return group
+
+    def writable_group(self, name: str) -> Resource:
+        """Find a resource group that is not being deleted."""
+        group = self.group(name)
+        if group.properties.get("provisioningState") == "Deleting":
+            # wording from our knowledge, not read
+            message = (
+                f"The resource group '{name}' is in deprovisioning state and cannot perform this operation."
+            )
+            raise ArmError(409, "ResourceGroupBeingDeleted", message)
+        return group
+
+    def find(self, group: str, kind: str, name: str) -> Resource:
+        """Find a resource or raise Azure's 404 of group or resource."""
+        self.group(group)
+        resource = self.store.get(self.resource_id(group, kind, name))
+        if resource is None:
+            raise not_found(kind, name, group)
+        return resource
+
+    def find_id(self, resource_id: str, kind: str) -> Resource:
+        """Find a resource that a body refers to by id."""
+        resource = self.store.get(resource_id)
+        if resource is None:
+            raise not_found(kind, ids.name_of(resource_id), ids.group_of(resource_id))
+        return resource
+
+    def region(self, location: str) -> catalog.Region:
+        """Find a region by the name in a body, "West Europe" or "westeurope"."""
+        name = location.replace(" ", "").lower()
+        region = catalog.regions().get(name)
+        if region is None:
+            # wording from our knowledge, not read
+            known = ",".join(catalog.regions())
+            raise ArmError(
+                400,
+                "LocationNotAvailableForResourceType",
+                f"The provided location '{location}' is not available for this subscription. "
+                f"List of available regions is '{known}'.",
+            )
+        return region
+
+    def users(self, resource_id: str) -> list[Resource]:
+        """Resources other than its parent or children that refer to an id."""
+        key = ids.key(resource_id)
+        machines = []
+        for resource in self.store.resources.values():
+            if (
+                resource.key == key
+                or resource.key.startswith(f"{key}/")
+                or key.startswith(f"{resource.key}/")
+            ):
+                continue
+            if any(ids.key(str(item.get("id", ""))) == key for item in walk(resource.body)):
+                machines.append(resource)
+        return machines
+
+
+def poll_headers(
+    plane: ControlPlane,
+    call: Call,
+    op_id: str,
+    location: str,
+    provider: str = "Microsoft.Compute",
+    collection: str = "operations",
+    retry_after_s: int | None = 10,
+    monitor: bool = True,
+) -> dict[str, str]:
+    """Build the headers of an accepted operation, with URLs on the host that the client spoke to."""
+    url = f"{call.base}{plane.root}/providers/{provider}/locations/{location}/{collection}/{op_id}"
+    version = f"api-version={call.api_version}"
+    headers = {
+        "Azure-AsyncOperation": f"{url}?{version}",
+        "x-ms-request-id": op_id,
+    }
+    if retry_after_s is not None:
+        headers["Retry-After"] = str(retry_after_s)
+    if monitor:
+        headers["Location"] = f"{url}?monitor=true&{version}"
+    return headers

@@ -1,0 +1,250 @@
+"""Volumes of emulated machines: a process for each machine that uses one, on the files of its disks."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diskbook_emulator.disk import build_plugin
+from diskbook_emulator.exports import Exports
+from diskbook_emulator.layout_file import Hop, MemberModel, NodeModel, VolumeModel
+from diskbook_emulator.member_activity import MemberActivity
+from diskbook_emulator.model import Model
+from diskbook_emulator.records import Book
+from diskbook_emulator.shm import ModelFile
+from diskbook_emulator.storage_spaces import PoolDisk, VolumeRecord
+from diskbook_emulator.types import ExportModel, Session
+from diskbook_emulator.volume import VOLUME_SOURCE, Volume, VolumeServer
+from diskbook_emulator.volumes import SLAB_BYTES
+
+
+class VolumeHost:
+    """All volumes of an emulator, and the processes that play them.
+
+    Parameters
+    ----------
+    folder
+        State folder of the emulator.
+    book
+        What there is; read here.
+    model
+        What is played.
+    exports
+        Has the files and limits of disks.
+    cache
+        Folder of compiled plugins.
+    """
+
+    def __init__(self, folder: Path, book: Book, model: Model, exports: Exports, cache: Path) -> None:
+        self._folder, self._book, self._model, self._exports = folder, book, model, exports
+        self._cache = cache
+        self.volumes: dict[int, Volume] = {}
+        self.running: dict[tuple[int, str], VolumeServer] = {}
+        self.repaired_before: dict[int, int] = {}  # bytes, at the last loss that a step noticed
+        self.activity = MemberActivity()
+        for record in book.spaces.there:
+            self._open(record)
+        self.refresh()
+
+    def make(self, record: VolumeRecord) -> None:
+        """Make a volume's files."""
+        self._open(record)
+
+    def serve(self, record: VolumeRecord) -> None:
+        """Serve a volume to all its machines that run."""
+        self.refresh()
+        for vm_id in record.nodes:
+            if self._book.is_up(vm_id):
+                self._start(record, vm_id)
+
+    def start(self, vm_id: str) -> None:
+        """Serve a machine that has started its volumes."""
+        for record in self._book.spaces.volumes_of(vm_id):
+            self._start(record, vm_id)
+        self.refresh()
+
+    def stop(self, vm_id: str) -> None:
+        """End what serves a machine."""
+        for number, owner in list(self.running):
+            if owner == vm_id:
+                self.running.pop((number, vm_id)).stop()
+
+    def refresh(self) -> None:
+        """Have volumes lose, or get back, what machines and attachments say."""
+        for record in self._book.spaces.there:
+            volume = self.volumes[record.number]
+            members, nodes = self._lost(record)
+            had_members, had_nodes = volume.lost
+            if members - had_members or nodes - had_nodes:
+                volume.lose(members=members, nodes=nodes)
+            if had_members - members or had_nodes - nodes:
+                volume.bring_back(members=had_members - members, nodes=had_nodes - nodes)
+
+    def _lost(self, record: VolumeRecord) -> tuple[set[int], set[int]]:
+        there = [self._book.is_at(disk.vm_id, disk.disk_id, disk.unique_id) for disk in record.disks]
+        members = {i for i, is_there in enumerate(there) if not is_there}
+        return members, {i for i, vm_id in enumerate(record.nodes) if not self._book.is_up(vm_id)}
+
+    def play(self, vm_id: str) -> None:
+        """Have the volumes of a machine play what it is time for now."""
+        for record in self._book.spaces.volumes_of(vm_id):
+            self.volumes[record.number].file.play(self._model_of(record))
+
+    def end(self, record: VolumeRecord) -> None:
+        """Remove a volume; what it did stays in its record."""
+        for place in [place for place in self.running if place[0] == record.number]:
+            self.running.pop(place).stop()
+        record.sessions = {vm_id: self.sessions(record, vm_id) for vm_id in record.nodes}
+        counts = self.volumes.pop(record.number).file.counts()
+        record.repair_found, record.repair_done = counts.repair_found, counts.repair_done
+        record.ended = time.time()
+        shutil.rmtree(self._home(record), ignore_errors=True)
+
+    def heal(self) -> None:
+        """Start again what has died, and look at what disks have done."""
+        for record in self._book.spaces.there:
+            disks = [disk.disk_id for disk in record.disks]
+            self.activity.look(record.number, disks, self.volumes[record.number].file, time.time())
+        for server in self.running.values():
+            if not server.alive():
+                server.start()
+
+    def close(self) -> None:
+        """End all processes; the volumes stay as they are."""
+        for server in self.running.values():
+            server.stop()
+        self.running.clear()
+
+    def sessions(self, record: VolumeRecord, vm_id: str) -> list[Session]:
+        """Sessions of a volume at a machine."""
+        server = self.running.get((record.number, vm_id))
+        if server is not None:
+            return server.sessions()
+        path = self._work(record, vm_id) / "model"
+        if not path.exists():
+            return record.sessions.get(vm_id, [])
+        return ModelFile(path, self._exports.epoch_s).sessions()
+
+    def shown(self, vm_id: str) -> list[dict[str, object]]:
+        """What a machine sees of its volumes."""
+        return list(self._shown(vm_id))
+
+    def _shown(self, vm_id: str) -> Iterator[dict[str, object]]:
+        for record in self._book.spaces.volumes_of(vm_id):
+            server = self.running.get((record.number, vm_id))
+            if server is None or (record.kind == "simple" and not record.formatted):
+                continue
+            size, files = record.layout.size_bytes, str(self.files(record).absolute())
+            for path, uri in ((record.path, server.uri()), (record.fill_path, server.uri(unthrottled=True))):
+                yield {"path": path, "uri": uri, "size_bytes": size, "files": files}
+
+    def files(self, record: VolumeRecord) -> Path:
+        """Where a volume's files are recorded (see `volume_files`)."""
+        return self._home(record) / "files"
+
+    # what a volume plays
+
+    def _open(self, record: VolumeRecord) -> None:
+        home = self._home(record)
+        self.files(record).mkdir(parents=True, exist_ok=True)
+        model = self._model_of(record)
+        volume = Volume(home / "layout", record.layout, model, witness=record.witness)
+        volume.file.play(model)
+        self.volumes[record.number] = volume
+
+    def _model_of(self, record: VolumeRecord) -> VolumeModel:
+        volumes = self._model.profile.volumes
+        zones = {self._book.spec(vm_id).zone for vm_id in record.nodes}
+        hop_ms = volumes.hop_ms if len(zones) == 1 else volumes.zone_hop_ms
+        return VolumeModel(
+            nodes=tuple(self._node(record, vm_id) for vm_id in record.nodes),
+            members=tuple(self._member(disk) for disk in record.disks),
+            local_share=volumes.local_share,
+            hop=Hop(hop_ms, volumes.hop_sigma),
+            software_ms=volumes.software_ms,
+            rotate_at=volumes.rotate_at,
+            repair_depth=int(volumes.repair_depth),
+        )
+
+    def _node(self, record: VolumeRecord, vm_id: str) -> NodeModel:
+        vm = self._book.spec(vm_id)
+        first = next(disk for disk in record.disks if disk.vm_id == vm_id)
+        uncached, (out, into) = self._exports.limits_of_vm(vm), self._exports.limits_of_network(vm)
+        return NodeModel(uncached, out, into, self.played(first).second_log)
+
+    def _member(self, disk: PoolDisk) -> MemberModel:
+        spec, played = self._book.disk(disk.disk_id), self.played(disk)
+        limits, backing = self._exports.limits_of_disk(spec), self._exports.backing(disk.disk_id)
+        return MemberModel(backing, limits, played.read, played.write, played.log_factor)
+
+    def played(self, disk: PoolDisk) -> ExportModel:
+        """What a disk of a pool plays by itself, at its machine and in the block that it is in."""
+        record = self._book.vms.get(disk.vm_id) or self._book.gone[disk.vm_id]
+        return self._model.export_model(record.spec, self._book.disk(disk.disk_id), "None", 0, record.block)
+
+    # its processes
+
+    def _start(self, record: VolumeRecord, vm_id: str) -> None:
+        place = record.number, vm_id
+        if place not in self.running:
+            self.running[place] = self._new_server(record, vm_id)
+        try:
+            self.running[place].start()
+        except Exception:
+            del self.running[place]
+            raise
+
+    def _new_server(self, record: VolumeRecord, vm_id: str) -> VolumeServer:
+        sockets, index = self._folder / "s", record.nodes.index(vm_id)
+        sockets.mkdir(exist_ok=True)
+        self._model_of(record)  # its limits are in force before the process reads them
+        return VolumeServer(
+            sockets / f"v{record.number}-{index}",
+            build_plugin(self._cache, VOLUME_SOURCE),
+            self._work(record, vm_id),
+            self.volumes[record.number].file.path,
+            index,
+            flush=self.played(record.disks[0]).flush,
+            trial_log=self._model.trials_of_volume(vm_id, record.id),
+            epoch_s=self._exports.epoch_s,
+        )
+
+    def _home(self, record: VolumeRecord) -> Path:
+        return self._folder / "volumes" / str(record.number)
+
+    def _work(self, record: VolumeRecord, vm_id: str) -> Path:
+        return self._home(record) / f"node-{record.nodes.index(vm_id)}"
+
+    # what is counted
+
+    def counted(self, vm_id: str) -> dict[str, NDArray[np.int64]]:
+        """Running totals of a machine by volume: those of `node_ios`, then bytes sent and received."""
+        totals = {}
+        for record in self._book.spaces.volumes_of(vm_id):
+            file, node = self.volumes[record.number].file, record.nodes.index(vm_id)
+            totals[record.name] = np.concatenate([file.node_ios()[node], file.wire_bytes()[node]])
+        return totals
+
+    def moved_to_parity(self, name: str) -> int:
+        """Bytes that a volume has written to its parity tier, past its mirror."""
+        counts = [
+            self.volumes[record.number].file.counts()
+            for record in self._book.spaces.there
+            if record.name == name
+        ]
+        return sum(entry.in_place_bytes + entry.rotated_bytes for entry in counts)
+
+    def mirror_fill(self, vm_id: str) -> dict[str, float]:
+        """Share of the mirror tier that holds data, of each volume of a machine; 0 for one without tiers."""
+        records = self._book.spaces.volumes_of(vm_id)
+        return {record.name: self.volumes[record.number].file.mirror_fill() for record in records}
+
+
+def room_slabs(disk: PoolDisk) -> int:
+    """How many slabs a disk has."""
+    return disk.size_bytes // SLAB_BYTES

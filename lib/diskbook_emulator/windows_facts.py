@@ -1,0 +1,26 @@
+"""What an emulated Windows machine says of itself when it is new: its system, and its release of DiskSpd."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from diskbook.hosts.windows_setup import FACTS
+from diskbook_emulator.windows_xml import version
+
+SYSTEM = "Windows Server (emulated on Linux)"
+
+
+def main() -> int:
+    """Answer the one script that `windows_powershell` does not know; returns its exit status."""
+    if sys.argv[-1].strip() != FACTS.strip():
+        print("the emulated PowerShell knows only the scripts of diskbook", file=sys.stderr)
+        return 1
+    release = subprocess.run(["fio", "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout
+    print(SYSTEM)
+    print(version(release.strip()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

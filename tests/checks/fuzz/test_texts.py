@@ -1,0 +1,81 @@
+"""Names and payloads on their whole way, and that a page or a terminal that they reach is told."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Callable
+
+import pytest
+
+from checks.fuzz import texts
+from checks.fuzz.payloads import HTML, NAMES
+from checks.fuzz.targets import BrokenPromise
+from diskbook.facts import visible
+from diskbook.report.show import html as show_html
+
+SHARE = 24
+"""One in so many here; `make fuzz` takes them all."""
+
+
+def test_there_are_two_hundred_payloads_and_names_of_any_bytes() -> None:
+    assert len(HTML) == len(set(HTML)) == 200
+    assert len(NAMES) == len(set(NAMES)) > 80
+    used = set(b"".join(NAMES))
+    assert not used & {0, ord("/")}  # which no file's name holds
+    assert {0x1B, 0x80, 0xFF, 0x0A, ord("$"), ord("&"), ord("<")} <= used
+
+
+def test_every_text_is_shown_on_a_page_and_obeyed_by_none() -> None:
+    harmless, broken = texts.fragments(texts.HARMLESS), []
+    for text in texts.TEXTS:
+        try:
+            texts.check(texts.fragments(text), harmless, text)
+        except BrokenPromise as error:
+            broken.append(f"{text!r}: {error}")
+    assert broken == []
+
+
+@pytest.mark.long
+def test_names_and_payloads_are_imported_drawn_reported_and_printed() -> None:
+    assert texts.failures(texts.TEXTS[::SHARE]) == []
+
+
+@pytest.mark.long
+def test_names_that_are_not_utf8_are_too() -> None:
+    assert texts.failures([os.fsdecode(name) for name in NAMES if not _is_utf8(name)][:: SHARE // 4]) == []
+
+
+def _is_utf8(name: bytes) -> bool:
+    try:
+        return bool(name.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("text", "page", "message"),
+    [
+        ("<b>", lambda text: f"<p>{text}</p>", "the page has"),
+        ('" onload="x', lambda text: f'<p title="{text}"></p>', "the page has"),
+        ("--><i>", lambda text: f"<!-- {text} --><p></p>", "the page has"),
+        ("\x1b[2J", lambda text: f"<p>{html.escape(text)}</p>", "steer"),
+        ("name of it", lambda text: "<p>name</p>", "does not show"),
+    ],
+)
+def test_a_page_that_obeys_a_text_is_found(text: str, page: Callable[[str], str], message: str) -> None:
+    with pytest.raises(BrokenPromise, match=message):
+        texts.check(page(text), page(texts.HARMLESS), text)
+
+
+@pytest.mark.long
+def test_a_table_without_escaping_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(show_html, "escaped", str)
+    found = texts.failures(["<img src=x onerror=alert(1)>"])
+    assert len(found) == 2 and all("the page has ('img', 'src', 'onerror')" in line for line in found)
+
+
+def test_a_report_that_steers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visible, "_STEERING", frozenset())
+    found = texts.failures(["\x1b[2J"])
+    assert found and all("BrokenPromise" in line or "Error" in line for line in found)

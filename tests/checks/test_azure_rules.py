@@ -1,0 +1,19 @@
+"""docs/azure-rules.md is what the table of Azure's rules says."""
+
+from __future__ import annotations
+
+from checks import azure_rules
+from checks.azure_rules_table import RULES
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert azure_rules.PAGE.read_text("utf-8") == azure_rules.page(), (
+        "make format writes docs/azure-rules.md anew"
+    )
+
+
+def test_every_rule_is_a_row_that_markdown_can_draw() -> None:
+    rows = [line for line in azure_rules.page().splitlines() if line.startswith("| ")]
+    for rule in RULES:
+        (row,) = [row for row in rows if row.startswith((f"| {rule.name} |", f"| {rule.name} on "))]
+        assert row.count(" | ") == 5 and rule.breaks.words() in row and rule.code in row

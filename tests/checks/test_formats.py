@@ -1,0 +1,100 @@
+"""docs/formats.md: every row of it is tried, and the page is what the rows say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from checks import formats as formats_page
+from checks.formats import FLAGGED, READ, REFUSED, ROWS, Row
+from diskbook.tools import formats
+from diskbook.tools.record import UnusableError
+from support import SAMPLES, diskspd_texts, fio_texts
+
+GROUPED = SAMPLES / "fio" / "json-group_reporting.json"
+
+
+def sample(name: str) -> bytes:
+    return (SAMPLES / name).read_bytes()
+
+
+def changed_job(**changes: Any) -> bytes:
+    """The sample's document with one job, whose write part is changed; None takes a key out."""
+    document = json.loads(GROUPED.read_text())
+    job = next(job for job in document["jobs"] if job["write"]["total_ios"])
+    document["jobs"] = [job]
+    for name, value in changes.items():
+        part = job["job options"] if name in ("rw", "disable_lat") else job["write"]
+        if value is None:
+            del part[name]
+        else:
+            part[name] = value
+    return json.dumps(document, indent=1).encode()
+
+
+CASES: dict[str, bytes] = {
+    "json": GROUPED.read_bytes(),
+    "json without total_ios": changed_job(total_ios=None),
+    "json after other output": sample("fio/json-and-normal.txt"),
+    "json cut within a job": GROUPED.read_bytes()[:1500],
+    "json of a job without I/O": GROUPED.read_bytes().replace(b'"total_ios" :', b'"total_ios" : 0, "was" :'),
+    "json of unlike jobs reported as one": changed_job(rw="randread"),
+    "json with disable_lat": changed_job(
+        disable_lat="1", lat_ns={"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+    ),
+    "text of fio 2": fio_texts.FIO_2.encode(),
+    "text of fio 3": fio_texts.FIO_3.encode(),
+    "text quoted and with Windows line ends": "\r\n".join(
+        f"> {line}" for line in fio_texts.FIO_3.splitlines()
+    ).encode(),
+    "text without its report": fio_texts.FIO_3.partition("writer: (groupid")[0].encode(),
+    "terse": sample("fio-terse/v3.txt"),
+    "latency log": sample("fio-logs/mean_lat.1.log"),
+    "histogram log": sample("fio-logs/hist_clat_hist.1.log"),
+    "DiskSpd text": diskspd_texts.text_of("2.0.12").encode(),
+    "DiskSpd text for Linux": diskspd_texts.text_of("linux").encode(),
+    "DiskSpd text, interrupted": diskspd_texts.interrupted().encode(),
+    "DiskSpd XML 2.0.17": sample("diskspd/v2.0.17-rand-w30-L-D.xml"),
+    "DiskSpd XML 2.2": sample("diskspd/v2.2-rand-w30-L-D.xml"),
+    "DiskSpd XML without -L": sample("diskspd/v2.2-readonly-noL.xml"),
+    "DiskSpd XML of a missing file": sample("diskspd/v2.2-missing-file.xml"),
+    "VMFleet archive": sample("vmfleet/fleet.zip"),
+    "VMFleet table": sample("vmfleet/result.tsv"),
+    "PerfKitBenchmarker samples": sample("pkb/fio.json"),
+    "samples of another benchmark": b'{"metric": "Throughput", "value": 1.0, "unit": "Mb/s", "labels": ""}\n',
+    "Windows performance counters": b"PDH\x00\x01",
+    "zip archive": b"PK\x03\x04rest",
+    "picture": b"\x89PNG\r\n",
+    "HTML page": b"<html></html>",
+    "JSON of something else": b'{"a": 1}',
+    "any other text": b"hello",
+    "empty file": b"\x00\x00",
+}
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert formats_page.PAGE.read_text("utf-8") == formats_page.page(), "make format writes it anew"
+
+
+def test_every_row_has_an_example() -> None:
+    assert [row.case for row in ROWS] == list(CASES)
+    assert len(ROWS) >= 25
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.case)
+def test_what_the_page_says_of_a_format_is_so(row: Row) -> None:
+    content = CASES[row.case]
+    if formats.is_log(content):
+        assert row.outcome == READ  # what a log tells is tried with the job that it is of
+        return
+    if row.outcome == REFUSED:
+        with pytest.raises(UnusableError) as refusal:
+            formats.parse(content, "x")
+        assert row.words in str(refusal.value)
+        return
+    parsed = formats.parse(content, "x")
+    assert parsed.measurements
+    flags = [*parsed.flags, *(flag for item in parsed.measurements for flag in item.flags)]
+    assert any(row.words in flag for flag in flags) or row.outcome != FLAGGED

@@ -1,0 +1,22 @@
+"""docs/protocol.md lists the points that the code decides by."""
+
+from __future__ import annotations
+
+from checks import protocol
+from diskbook.report.show import conformance
+from diskbook.stats.protocol import POINTS
+
+
+def test_the_page_is_up_to_date() -> None:
+    page = protocol.PAGE.read_text("utf-8")
+    assert page == protocol.with_points(page, protocol.points()), "make format writes docs/protocol.md anew"
+    assert page.count(protocol.BEGIN) == page.count(protocol.END) == 1
+    assert str(protocol.PAGE).endswith(conformance.PAGE)
+
+
+def test_every_point_says_how_it_is_known() -> None:
+    lines = protocol.points().splitlines()
+    for point in POINTS:
+        (line,) = [line for line in lines if line.startswith(f"| {point.number} |")]
+        assert line.count(" | ") == 4 and protocol.known_by(point)
+    assert protocol.known_by(POINTS[17]) == "gate `guest`; table `guest`"

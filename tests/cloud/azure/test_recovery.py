@@ -1,0 +1,194 @@
+"""Machines that stop, restart, move or vanish in the middle of a trial, on a real emulator with real sshd."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+
+from diskbook.cloud.azure import private
+from diskbook.cloud.azure.attach import group_and_name
+from diskbook.cloud.azure.recovery import Recovery
+from diskbook.cloud.connect import clients_of
+from diskbook.facts.errors import DiskbookError
+from diskbook.hosts import reconnect
+from diskbook.measure.runs import stages
+from diskbook.results import tables
+from diskbook.results.run import Run
+from diskbook_emulator import lifecycle
+from support.emulated import soon
+from support.measuring import begin, break_fio, events, job_folders, meanwhile
+
+pytestmark = pytest.mark.emulator
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Look after a machine sooner than one would in Azure."""
+    monkeypatch.setattr(reconnect, "LOOK_S", 0.2)
+    monkeypatch.setattr(reconnect, "LOOK_EVERY_S", 0.5)
+    monkeypatch.setattr(reconnect, "RECONNECT_S", 6.0)
+    yield
+
+
+HELD = "1) sleep 600 ;;"
+"""The first read, which is the first trial, goes on until somebody ends it."""
+
+
+def power(run: Run, action: str) -> Callable[[], None]:
+    """Have Azure do something to the run's machine while its first trial runs."""
+    break_fio(run, read=HELD)
+
+    def act() -> None:
+        assert soon(lambda: job_folders(run, "r1-b01-p001-*"))
+        do(run, action)
+
+    return act
+
+
+def do(run: Run, action: str) -> None:
+    machine = run.manifest["replicates"][-1]["machines"]["vm1"]
+    getattr(clients_of(run).compute.virtual_machines, action)(*group_and_name(machine["id"])).result()
+
+
+def recovered(run: Run) -> list[tuple[str, str]]:
+    return [(row["found"], row["done"]) for row in events(run, "recovery")]
+
+
+def assert_first_trial_was_repeated(run: Run) -> None:
+    lost, *others = events(run, "trial")
+    assert (lost["position"], lost["attempt"], lost["status"]) == (1, 1, "failed")
+    assert "ended without a status" in lost["error"]
+    assert [(row["position"], row["attempt"], row["status"]) for row in others] == [
+        (1, 2, "ok"),
+        (2, 1, "ok"),
+    ]
+    table = tables.build(run).trials
+    assert sorted(table.status) == ["failed", "ok", "ok"]
+    assert set(table.disk_id) == {run.manifest["replicates"][-1]["disks"]["lrs"]["id"]}
+
+
+@pytest.mark.parametrize(
+    ("action", "found"), [("begin_deallocate", "deallocated"), ("begin_power_off", "stopped")]
+)
+def test_an_evicted_machine_is_started_again(tiny: Run, action: str, found: str) -> None:
+    with meanwhile(power(tiny, action)):
+        stages.benchmark(tiny)
+    assert recovered(tiny) == [(found, "started")]
+    assert [row["name"] for row in events(tiny, "operation")][-1] == "start machine"
+    assert_first_trial_was_repeated(tiny)
+
+
+def test_a_restarted_machine_costs_the_trial_alone(tiny: Run) -> None:
+    with meanwhile(power(tiny, "begin_restart")):
+        stages.benchmark(tiny)
+    assert_first_trial_was_repeated(tiny)
+
+
+def test_a_machine_that_is_evicted_again_ends_the_run_with_one_sentence(tiny: Run) -> None:
+    evict = power(tiny, "begin_deallocate")
+    break_fio(tiny, read="1|2) sleep 600 ;;")
+
+    def again() -> None:
+        evict()
+        assert soon(lambda: job_folders(tiny, "r1-b01-p001-*-a2"))
+        do(tiny, "begin_deallocate")
+
+    told = "machine r1-vm1 was found deallocated again after it was started once; see who stops it"
+    with meanwhile(again), pytest.raises(DiskbookError, match=told):
+        stages.benchmark(tiny)
+    stages.benchmark(tiny)  # a resumed run starts it once more
+    assert {row["status"] for row in events(tiny, "trial", position=2)} == {"ok"}
+
+
+def test_a_start_that_azure_refuses_is_told_in_azures_words(tiny: Run, shared: dict[str, Any]) -> None:
+    error = {"status": 409, "code": "AllocationFailed", "message": "Allocation failed."}
+    do(tiny, "begin_deallocate")
+    plant(
+        shared["name"], [{"match": {"method": "POST", "path_regex": "/start$"}, "times": 0, "action": error}]
+    )
+    try:
+        with pytest.raises(DiskbookError, match=r"start machine r1-vm1: .*Allocation ?[fF]ailed"):
+            stages.benchmark(tiny)
+    finally:
+        plant(shared["name"], [])
+    stages.benchmark(tiny)
+    assert recovered(tiny) == [("deallocated", "started")]
+
+
+def plant(name: str, faults: list[dict[str, Any]]) -> None:
+    lifecycle.plant(lifecycle.connect(name), faults)
+
+
+def test_a_machine_with_another_address_is_asked_for(tiny: Run) -> None:
+    rows = tiny.manifest["replicates"]
+    right = dict(rows[-1]["machines"]["vm1"]["host"])
+    rows[-1]["machines"]["vm1"]["host"]["port"] = 1
+    tiny.update_manifest(replicates=rows)
+    stages.benchmark(tiny)
+    assert recovered(tiny) == [("running at another address", "found there")]
+    assert tiny.manifest["replicates"][-1]["machines"]["vm1"]["host"] == right
+    assert [row["status"] for row in events(tiny, "trial")] == ["ok", "ok"]
+
+
+def test_a_machine_that_comes_back_with_another_disk_is_refused(tiny: Run) -> None:
+    replicate = tiny.manifest["replicates"][-1]
+    host = private.host_of(replicate["machines"]["vm1"], tiny.folder)
+    replicate["disks"]["lrs"]["unique_id"] = "another"
+    do(tiny, "begin_deallocate")
+    with pytest.raises(DiskbookError, match="came back, but disk lrs is not the one created for this run"):
+        Recovery(clients_of(tiny), tiny, replicate).handle_unreachable("vm1", host, last=False)
+
+
+def test_a_machine_that_is_gone_is_told(shared: dict[str, Any]) -> None:
+    run = begin("vanished", shared)
+    stages.provision(run)
+    try:
+        with meanwhile(power(run, "begin_delete")), pytest.raises(DiskbookError, match="r1-vm1 is gone"):
+            stages.benchmark(run)
+        before = run.manifest["replicates"][-1]["disks"]["lrs"]["unique_id"]
+        stages.provision(run)
+        stages.benchmark(run)
+        assert run.manifest["replicates"][-1]["disks"]["lrs"]["unique_id"] != before
+    finally:
+        stages.teardown(run)
+
+
+def test_a_hung_sshd_costs_a_restart(tiny: Run) -> None:
+    def hang() -> None:
+        assert soon(lambda: job_folders(tiny, "r1-b01-p001-*"))
+        machine = job_folders(tiny, "r1-b01-p001-*")[0].parents[2]
+        listener = psutil.Process(int((machine / "sshd.pid").read_text()))
+        os.kill(listener.pid, signal.SIGSTOP)
+        for session in listener.children():
+            session.kill()
+
+    break_fio(tiny, read=HELD)
+    with meanwhile(hang):
+        stages.benchmark(tiny)
+    assert recovered(tiny) == [("running", "restarted")]
+    assert {row["status"] for row in events(tiny, "trial", position=2)} == {"ok"}
+
+
+@pytest.mark.parametrize("program", ["sshd", "nbdkit"])
+def test_a_killed_process_of_the_emulator_comes_back(tiny: Run, program: str) -> None:
+    def kill() -> None:
+        assert soon(lambda: job_folders(tiny, "r1-b01-p001-*"))
+        folder = lifecycle.connect(tiny.manifest["emulator"]["name"]).folder
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                line = process.cmdline()
+                if process.name() == program and any(str(folder) in word for word in line):
+                    process.kill()
+        (job_folders(tiny, "r1-b01-p001-*")[0].parents[1] / "go-on").touch()
+
+    break_fio(tiny, read='1) until [ -e "$HOME/go-on" ]; do sleep 0.1; done ;;')
+    with meanwhile(kill):
+        stages.benchmark(tiny)
+    assert {row["position"] for row in events(tiny, "trial", status="ok")} == {1, 2}
+    assert not recovered(tiny)  # fio may have failed of it, no machine has

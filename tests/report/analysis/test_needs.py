@@ -1,0 +1,104 @@
+"""A report whose scenario lacks a part leaves out that section, and plan says so before the first trial."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+from diskbook import load
+from diskbook.design.model import Scenario
+from diskbook.facts import paths
+from diskbook.measure.plan.sample_size import Target
+from diskbook.measure.plan.text import Sources, plan_text
+from diskbook.report import show
+from diskbook.report.analysis import needs
+from diskbook.report.analysis.run import Analysis, analyse
+from support import synthetic
+from support.synthetic import Load
+
+OWN = ["disk-options", "local-disk", "nested-resiliency", "s2d-azure", "shared-zrs", "zone-disks"]
+OPTIONS = {
+    "access-time": (Load("access-time", "read"), "randread-qd1"),
+    "max-write-iops": (Load("max-write-iops", "write", 256), "randwrite-qd256"),
+    "max-read-iops": (Load("max-read-iops", "read", 256), "randread-qd256"),
+}
+"""Loads of `disk-options` by name, each with the load of the small scenario that it is made from."""
+
+
+def scenario_of(name: str, loads: tuple[str, ...] = ()) -> Scenario:
+    """The small scenario with another analysis, with its own loads or with those named of `OPTIONS`."""
+    scenario = synthetic.every_block()
+    changes = {"scenario": scenario.scenario.model_copy(update={"analysis": name})}
+    if loads:
+        made_from = {new: scenario.workload_named(OPTIONS[new][1]) for new in loads}
+        changes["workload"] = tuple(item.model_copy(update={"name": new}) for new, item in made_from.items())
+        changes["comparison"] = ()
+    return scenario.model_copy(update=changes)
+
+
+def run_of(folder: Path, name: str, loads: tuple[str, ...] = ()) -> Analysis:
+    scenario = scenario_of(name, loads)
+    of_trials = {"loads": tuple(OPTIONS[new][0] for new in loads)} if loads else {}
+    return analyse(synthetic.run_folder(folder / "run", scenario=scenario, **of_trials))
+
+
+def sections(name: str, *, figures: bool) -> list[str]:
+    """Cells of an analysis' notebook that call its own module."""
+    notebook = json.loads((paths.NOTEBOOKS / f"3-analyse-{name}.ipynb").read_text("utf-8"))
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    calls = [cell for cell in cells if f"{name.replace('-', '_')}." in cell and "import" not in cell]
+    return [cell for cell in calls if figures or "figure" not in cell]
+
+
+def show_all(a: Analysis, name: str, *, figures: bool) -> None:
+    module = importlib.import_module(f"diskbook.report.analysis.{name.replace('-', '_')}")
+    for cell in sections(name, figures=figures):
+        exec(cell, {"a": a, "show": show, name.replace("-", "_"): module})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", OWN)
+def test_every_analysis_bears_a_scenario_that_has_none_of_its_parts(tmp_path: Path, name: str) -> None:
+    a = run_of(tmp_path, name)
+    show_all(a, name, figures=True)
+    assert a.headline
+    if name != "zone-disks":
+        importlib.import_module(f"diskbook.report.analysis.{name.replace('-', '_')}").pictures(a)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lacking", OPTIONS)
+def test_a_load_that_is_missing_leaves_out_its_section_alone(tmp_path: Path, lacking: str) -> None:
+    from diskbook.report.analysis import disk_options
+
+    a = run_of(tmp_path, "disk-options", tuple(name for name in OPTIONS if name != lacking))
+    show_all(a, "disk-options", figures=False)
+    times, rates = disk_options.access_times(a), disk_options.drives(a)
+    assert times.empty is (lacking == "access-time")
+    assert len(rates["Load"].unique()) == (2 if lacking == "access-time" else 1)
+    assert disk_options.bought(a).empty is (lacking != "max-read-iops")
+
+
+def test_with_all_its_loads_nothing_is_left_out(tmp_path: Path) -> None:
+    from diskbook.report.analysis import disk_options
+
+    a = run_of(tmp_path, "disk-options", tuple(OPTIONS))
+    assert len(disk_options.access_times(a)) == len(a.scenario.arm)
+    assert len(disk_options.bought(a)) == 3  # of one machine
+
+
+def test_what_is_missing_is_said_in_a_sentence() -> None:
+    (sentence,) = needs.missing(scenario_of("disk-options"))
+    assert 'analysis = "disk-options" will leave out what each option buys (no workload' in sentence
+    assert "access times (no workload access-time)" in sentence and sentence.count("\n") == 0
+    (volumes,) = needs.missing(scenario_of("s2d-azure"))
+    assert "what volumes may do (no an arm" not in volumes and "no arm s2d-3" in volumes
+    assert sentence in plan_text(scenario_of("disk-options"), Target(), Sources(), "diskbook run x")
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in paths.SCENARIOS.glob("*.toml")))
+def test_scenarios_of_the_workbook_have_all_parts(name: str) -> None:
+    assert needs.missing(load.load(name)) == []

@@ -1,0 +1,293 @@
+"""Figures: the same bytes from the same data, "emulated" always in them, words made from the numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from PIL import Image
+
+from diskbook.report import figures
+from diskbook.report.analysis.run import Analysis, analyse
+from diskbook.report.figures import Picture
+from diskbook.report.figures.export import as_png, as_svg, data_hash
+from diskbook.report.figures.forest import rows as forest_rows, value_words
+from diskbook.report.figures.ratio_axis import set_ticks
+from diskbook.report.figures.style import DIFFERENCE, GREY
+from diskbook.report.show import tables as show_tables
+from support import synthetic
+
+ENDS = (".svg", "@2x.png", ".json", ".md", ".html", ".caption.txt", ".description.txt", ".csv")
+PLOTS = ("ratios", "all_trials", "percentile_plot", "iops_and_caps")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return synthetic.run_folder(tmp_path_factory.mktemp("runs") / "synthetic").folder
+
+
+@pytest.fixture(scope="module")
+def emulated(folder: Path) -> Analysis:
+    return analyse(folder)
+
+
+def picture(analysis: Analysis, name: str) -> Picture:
+    return getattr(analysis, name)
+
+
+@pytest.fixture(scope="module")
+def again(folder: Path) -> Analysis:
+    """Another analysis of the same files."""
+    return analyse(folder)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", PLOTS)
+def test_exported_twice_gives_the_same_bytes(
+    emulated: Analysis, again: Analysis, tmp_path: Path, name: str
+) -> None:
+    """Two analyses of the same files, drawn and written apart."""
+    first = figures.export(picture(emulated, name), tmp_path / "a")
+    second = figures.export(picture(again, name), tmp_path / "b")
+    slug = first[0].stem
+    assert {path.name for path in first} == {f"{slug}{end}" for end in ENDS}
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_emulated_stands_in_every_panel_and_text(emulated: Analysis, name: str) -> None:
+    found = picture(emulated, name)
+    for axes in found.figure.axes:
+        assert any("EMULATED" in text.get_text() for text in axes.texts)
+    assert "mulated" in found.caption and "mulated" in found.alt and found.provenance == "emulated"
+    assert b'id="emulated"' in as_svg(found)
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_an_azure_run_is_not_called_emulated(tmp_path: Path, name: str) -> None:
+    found = picture(
+        analyse(synthetic.run_folder(tmp_path / "run", provenance="azure", n_blocks=2).folder), name
+    )
+    assert not any("EMULATED" in text.get_text() for axes in found.figure.axes for text in axes.texts)
+    assert "mulated" not in found.caption + found.alt
+
+
+def shown_labels(axes: Axes) -> list[Text]:
+    """Tick labels within the limits of their axis; matplotlib keeps others, which it does not draw."""
+    found = []
+    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        inside = [min(limits) <= place <= max(limits) for place in axis.get_majorticklocs()]
+        found += [label for label, shown in zip(axis.get_ticklabels(), inside, strict=True) if shown]
+    return found
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_nothing_runs_off_the_figure(emulated: Analysis, name: str) -> None:
+    """Titles, labels and values at the right stay within the canvas."""
+    found = picture(emulated, name)
+    found.figure.draw_without_rendering()
+    width, height = found.figure.canvas.get_width_height()
+    texts = [text for axes in found.figure.axes for text in [*axes.texts, axes.title, axes.xaxis.label]]
+    texts += [label for axes in found.figure.axes for label in shown_labels(axes)]
+    texts += [found.figure._suptitle, found.figure._supxlabel]
+    for text in texts:
+        if text is not None and text.get_text() and text.get_visible():
+            box = text.get_window_extent()
+            assert box.x0 >= -1 and box.x1 <= width + 1, text.get_text()
+            assert box.y0 >= -1 and box.y1 <= height + 1, text.get_text()
+
+
+def test_png_is_twice_the_page_width(emulated: Analysis, tmp_path: Path) -> None:
+    path = tmp_path / "x.png"
+    path.write_bytes(as_png(emulated.ratios))
+    with Image.open(path) as image:
+        assert image.width == 1440
+        assert (
+            image.info["Source"] == "run synthetic, emulated" and "Forest plot" in image.info["Description"]
+        )
+
+
+def test_the_sidecar_holds_words_and_hash(emulated: Analysis, tmp_path: Path) -> None:
+    facts = json.loads(figures.export(emulated.ratios, tmp_path)[2].read_text())
+    assert set(facts) == {
+        "slug",
+        "title",
+        "caption",
+        "alt",
+        "description",
+        "data_sha256",
+        "run",
+        "provenance",
+    }
+    assert facts["data_sha256"] == data_hash(emulated.ratios.data)
+    ratio = emulated.comparisons.query("workload == 'randwrite-qd1' and scope == 'these disks'").iloc[0][
+        "ratio"
+    ]
+    assert f"{ratio:.2f} times" in facts["description"] and f"{ratio:.2f} times" in facts["title"]
+
+
+def test_a_title_claims_no_difference_that_was_not_found(tmp_path: Path) -> None:
+    same = {"write": 1.3, "read": 2.2, "commit": 1.9}
+    truth = synthetic.Truth(dict.fromkeys(synthetic.Truth().latency_ms, same))
+    found = analyse(synthetic.run_folder(tmp_path / "run", truth=truth, n_blocks=5).folder)
+    assert (
+        found.ratios.title
+        == "Write latency at queue depth 1: ZRS, zone 1 against LRS, zone 1: equivalent within 5 %"
+    )
+
+
+def test_the_hash_follows_the_data(emulated: Analysis) -> None:
+    data = emulated.ratios.data
+    assert data_hash(data) != data_hash(data.assign(ratio=data["ratio"] * 1.000001))
+    last_digit = data.assign(ratio=np.nextafter(data["ratio"], math.inf))
+    assert data_hash(data) == data_hash(last_digit), "it depends on the build of numpy"
+
+
+def test_capped_rows_show_no_number(emulated: Analysis) -> None:
+    texts = [text.get_text() for text in emulated.ratios.figure.axes[0].texts]
+    assert texts.count("refused") == 2 and texts.count("no latency ratio: on a cap") == 2
+    assert "2 comparisons refused" in emulated.ratios.description
+
+
+def test_a_ratio_of_two_machines_is_not_drawn_as_a_difference(emulated: Analysis) -> None:
+    """One replicate, arms on two machines: whatever the interval, no colour of a finding."""
+    row = forest_rows(emulated.comparisons).iloc[[0]]
+    draw = partial(figures.forest, looks=emulated.looks, words=emulated.words, title="t", run="r")
+    alone = draw(row.assign(pairing="replicate", verdict="inconclusive", method="t over blocks"))
+    paired = draw(row)
+    colours = [one.figure.axes[0].lines[0].get_color() for one in (paired, alone)]
+    assert row["ci_low"].iloc[0] > 1 and colours == [DIFFERENCE, GREY]
+    assert "inconclusive, since the machines may differ as well" in alone.description
+    assert "1 ratio can tell nothing" in alone.alt
+    assert "machines may differ" not in paired.description + paired.alt
+    refused = draw(row.assign(pairing="replicate", verdict="inconclusive", ratio=np.nan, ci_low=np.nan))
+    texts = [text.get_text() for text in refused.figure.axes[0].texts]
+    assert "one replicate: machines may differ" in texts
+
+
+def test_the_nearest_zone_that_replicates_share_is_part_of_the_scope(emulated: Analysis) -> None:
+    rows = forest_rows(emulated.comparisons).assign(scope="disks like these", n_replicates=3)
+    draw = partial(figures.forest, looks=emulated.looks, words=emulated.words, title="t", run="r")
+    zoned = rows["arm"].str.startswith("zrs")
+    near = draw(rows.assign(nearest_zone=np.where(zoned, "az2", "")))
+    assert "scope: disks like these, zone-redundant ones nearest to az2;" in near.description
+    assert (
+        near.description.count("disks like these whose nearest zone is az2") == rows["ratio"][zoned].count()
+    )
+    both = draw(rows.assign(nearest_zone=np.where(zoned, "az2", "az3")))
+    assert "scope: disks like these, zone-redundant ones by their nearest zone;" in both.description
+    older = draw(rows.drop(columns="nearest_zone"))
+    assert "scope: disks like these;" in older.description and "nearest" not in older.description
+    general = emulated.comparisons["scope"] == "disks like these"
+    told = emulated.comparisons.assign(nearest_zone=np.where(general, "az2", ""))
+    table = show_tables.comparisons(told, emulated.words, emulated.labels)
+    assert "Holds for disks like these whose nearest zone is az2" in table
+
+
+def test_forest_rows_are_sorted_by_family_and_ratio(emulated: Analysis) -> None:
+    rows = forest_rows(emulated.comparisons)
+    assert rows["family"].drop_duplicates().tolist() == ["headline", "exploratory", "control"]
+    for _, group in rows.groupby("family"):
+        known = group["ratio"].dropna()
+        assert known.is_monotonic_decreasing and group["ratio"].notna().tolist() == [True] * len(known) + [
+            False
+        ] * (len(group) - len(known))
+
+
+@pytest.mark.parametrize(
+    ("reach", "names"),
+    [
+        (1.2, ["0.5×", "0.71×", "1×", "1.4×", "2×"]),
+        (2.4, ["1/4×", "1/2×", "1×", "2×", "4×"]),
+        (5.0, ["1/16×", "1×", "16×"]),
+        (8.4, ["1/256×", "1×", "256×"]),
+    ],
+)
+def test_ticks_of_a_wide_axis_do_not_meet(reach: float, names: list[str]) -> None:
+    axes = Figure().subplots()
+    axes.set_xscale("log", base=2)
+    set_ticks(axes, -reach, reach)
+    assert [label.get_text() for label in axes.get_xticklabels()] == names
+
+
+def test_small_ratios_keep_their_digits() -> None:
+    row = {"ratio": 0.0251, "ci_low": 0.0233, "ci_high": 0.0269}
+    assert value_words(row) == "0.025 times, 0.023 to 0.027"
+    assert value_words({"ratio": 2.471, "ci_low": 2.41, "ci_high": 2.53}) == "2.47 times, 2.41 to 2.53"
+
+
+@pytest.mark.parametrize("name", ["all_trials", "iops_and_caps"])
+def test_a_panel_names_only_arms_that_it_has(emulated: Analysis, name: str) -> None:
+    """An empty row looks like a disk that gave nothing; a commit is another load than a random write."""
+    a, trials = emulated, emulated.trials
+    gone = (trials["arm"] == "zrs-z3") & trials["workload"].str.startswith("randwrite")
+    part = Analysis(a.run, a.scenario, a.manifest, replace(a.tables, trials=trials[~gone]))
+    for axes in picture(part, name).figure.axes:
+        shown = {text.get_text() for text in axes.get_yticklabels()}
+        assert (part.labels["zrs-z3"] in shown) == ("random write" not in axes.get_title(loc="left"))
+
+
+def test_cap_lines_carry_the_limits_name(emulated: Analysis) -> None:
+    texts = {text.get_text() for text in emulated.iops_and_caps.figure.axes[0].texts}
+    assert {"disk limit 5,000", "VM uncached limit 6,400", "VM burst limit 8,000"} <= texts
+    assert "the disk limit of 5,000 IOPS sets the rate" in emulated.iops_and_caps.title
+
+
+def test_lrs_is_a_solid_blue_circle_and_zrs_a_dashed_vermillion_square(emulated: Analysis) -> None:
+    looks = emulated.looks
+    assert (looks["lrs-z1"].colour, looks["lrs-z1"].marker, looks["lrs-z1"].line) == ("#0072B2", "o", "-")
+    assert (looks["zrs-z1"].colour, looks["zrs-z1"].marker) == ("#D55E00", "s") and looks[
+        "zrs-z1"
+    ].line != "-"
+    shapes = {(look.marker, look.filled) for look in looks.values()}
+    assert len(shapes) == len(looks)  # told apart without colour
+
+
+def test_html_has_alt_text_and_caption(emulated: Analysis) -> None:
+    markup = figures.html(emulated.ratios)
+    assert (
+        markup.startswith('<figure id="ratios"><picture><source media="(max-width:480px)" srcset="data:')
+        and '<img alt="Forest plot of 9 emulated' in markup
+        and "<figcaption>Emulated" in markup
+        and '<details class="description"><summary>In words</summary>' in markup
+    )
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_a_run_without_a_finished_trial_is_still_drawn(tmp_path: Path, name: str) -> None:
+    run = synthetic.run_folder(tmp_path / "run", n_blocks=1)
+    whole = analyse(run.folder)
+    nothing = whole.tables.trials.assign(status="incomplete_block")
+    found = picture(
+        Analysis(
+            run,
+            whole.scenario,
+            whole.manifest,
+            type(whole.tables)(nothing, whole.tables.bins.iloc[:0], whole.tables.series.iloc[:0]),
+        ),
+        name,
+    )
+    assert len(as_svg(found)) > 1000
+
+
+def test_loads_that_are_none_of_them_single_or_unheld_are_drawn_all_the_same(tmp_path: Path) -> None:
+    """A scenario of one's own may hold rates only, at any depth."""
+    run = synthetic.run_folder(tmp_path / "run", n_blocks=2)
+    manifest = run.manifest
+    for load in manifest["scenario"]["workload"]:
+        load |= {"queue_depth": 8, "rate": 1000.0}
+    (run.folder / "manifest.json").write_text(json.dumps(manifest))
+    found = analyse(run.folder)
+    for name in PLOTS:
+        assert len(picture(found, name).figure.axes) >= 1
+    assert "depth 8" in found.all_trials.title and "depth 8" in found.percentile_plot.title
+    assert len(found.iops_and_caps.data) > 0

@@ -1,0 +1,310 @@
+"""Figures in other looks: narrow, dark, for paper, with text as text; and what is beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import warnings
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from PIL import Image
+
+from diskbook.facts import paths
+from diskbook.facts.errors import UsageError
+from diskbook.report import figures
+from diskbook.report.analysis import noise, write
+from diskbook.report.analysis.published import figures as published_figures
+from diskbook.report.analysis.run import Analysis, analyse
+from diskbook.report.figures import Look, Picture, style, themes
+from diskbook.report.figures.export import as_png, as_svg
+from support import synthetic
+
+SAMPLES = ("zone-disks", "shared-zrs", "disk-options", "s2d-azure", "nested-resiliency")
+
+
+@pytest.fixture(scope="module")
+def emulated(tmp_path_factory) -> Analysis:
+    return analyse(synthetic.run_folder(tmp_path_factory.mktemp("runs") / "synthetic").folder)
+
+
+@pytest.fixture(scope="module")
+def ratios(emulated: Analysis) -> Picture:
+    return emulated.ratios
+
+
+def sizes(drawing: bytes) -> tuple[int, int]:
+    size = re.search(rb'width="(\d+)" height="(\d+)"', drawing)
+    assert size is not None
+    return int(size[1]), int(size[2])
+
+
+def test_a_figure_is_drawn_again_for_a_phone_not_shrunk(ratios: Picture) -> None:
+    narrow = ratios.at(style.NARROW_PX)
+    assert sizes(as_svg(narrow))[0] == 390 and sizes(as_svg(ratios))[0] == 720
+    assert narrow.figure is not ratios.figure and narrow.title == ratios.title
+    # Letters are as high as before, and what was at the left is above.
+    assert narrow.figure.get_figwidth() > 390 / 100 and narrow.figure.axes[0].get_yticklabels() == []
+    assert ratios.at(720) is ratios and style.width_px() == 720
+
+
+@cache
+def drawn(name: str) -> tuple[Picture, ...]:
+    if name == "noise":
+        public = noise.read()
+        return public.spreads, public.apart, public.caps
+    if name == "published":
+        return (figures.shares(published_figures.assess(published_figures.read())),)
+    return write.figures_of(analyse(f"sample-{name}"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_letter_of_a_sample_is_inside_its_picture_wide_and_narrow(name: str) -> None:
+    for picture in drawn(name):
+        for pixels in (720, style.NARROW_PX):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # a layout that did not work out
+                shown = picture.at(pixels)
+                assert near_the_edge(shown.figure, pixels) == [], f"{picture.slug} at {pixels} px"
+            assert colliding(shown) == [], f"{picture.slug} at {pixels} px"
+
+
+@pytest.mark.long
+def test_what_is_exported_has_room_at_its_edges() -> None:
+    """Letters are wider in an exported picture than in the pixels that it is laid out for."""
+    ratios = next(picture for picture in drawn("disk-options") if picture.slug == "ratios")
+    with Image.open(io.BytesIO(as_png(ratios))) as image:
+        inked = image.convert("L").point(lambda value: 255 * (value < 200))
+        left, _, right, _ = inked.getbbox()
+        assert left >= 8 and image.width - right >= 8
+
+
+def near_the_edge(figure: Figure, pixels: int, least_px: float = 4.0) -> list[str]:
+    """Texts that have less room than that to an edge of the picture, as they are drawn."""
+    texts: list[Text] = []
+    draw = Text.draw
+
+    def noted(text: Text, *args: object, **kwargs: object) -> None:
+        texts.append(text)
+        draw(text, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Text, "draw", noted)
+        figure.draw_without_rendering()
+    room = least_px * figure.dpi / style.px_per_in(pixels)
+    width, height = figure.bbox.size
+    return [
+        text.get_text()
+        for text in texts
+        if text.get_visible() and text.get_text().strip()
+        for box in [text.get_window_extent()]
+        if min(box.x0, box.y0, width - box.x1, height - box.y1) < room
+    ]
+
+
+@pytest.mark.parametrize("pixels", [720, style.NARROW_PX])
+def test_long_names_and_values_stay_inside(emulated: Analysis, ratios: Picture, pixels: int) -> None:
+    looks = {
+        arm: replace(look, label=f"{look.label} of a label that somebody wrote who had a great deal to say")
+        for arm, look in style.looks(emulated.scenario).items()
+    }
+    words = dict.fromkeys(
+        ratios.data["workload"], "a load whose words have no end, and then another few of them"
+    )
+    title = "A title that is long enough to need more lines than two where there is little room " * 2
+    with style.drawn_at(pixels):
+        long = figures.forest(
+            ratios.data.assign(ratio=100 * ratios.data["ratio"]), looks, words, title, "run"
+        )
+    assert near_the_edge(long.figure, pixels) == []
+    with style.drawn_at(pixels):
+        tall = figures.forest(ratios.data, looks, words, "Short", "run")
+    tall.figure.draw_without_rendering()
+    assert colliding(tall) == []
+
+
+def colliding(picture: Picture) -> list[str]:
+    """Names of rows that reach into the row above."""
+    found = []
+    for axes in picture.figure.axes:
+        boxes = [(label.get_text(), label.get_window_extent()) for label in axes.get_yticklabels()]
+        boxes.sort(key=lambda pair: pair[1].y0)
+        found += [text for (_, low), (text, high) in pairwise(boxes) if high.y0 < low.y1 - 1]
+    return found
+
+
+def test_a_text_at_the_edge_is_noticed() -> None:
+    figure, (axes,) = style.new_figure(2.0)
+    axes.text(1.0, 0.5, "runs out", transform=axes.transAxes).set_in_layout(False)
+    assert near_the_edge(figure, 720) == ["runs out"]
+
+
+THINGS = (
+    "article|arm|block|cell|comparison|curve|disk|figure|interval|kind|machine|panel|point|ratio|replicate|run"
+    "|trial"
+)
+UNGRAMMATICAL = re.compile(
+    rf"""(?<![\d.,])1\ (?:[a-z]+\ )?(?:{THINGS})s\b  # 1 cells
+    | (?<![\d.,])(?!1\ )\d+(?:,\d{3})*\ (?:emulated\ )?(?:{THINGS})\b(?!\ size)  # 2 cell
+    | (?<![\d.,])(\d[\d,]*(?:\.\d+)?)\ to\ \1(?![\d.,]*\d)  # 0.37 to 0.37
+    | (?<![\d.,])0\ of\ 0\b""",
+    re.VERBOSE,
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [*SAMPLES, "noise", "published"])
+def test_words_beside_figures_count_as_people_do(name: str) -> None:
+    for picture in drawn(name):
+        words = (picture.title, picture.caption, picture.alt, picture.description)
+        assert [found[0] for text in words for found in UNGRAMMATICAL.finditer(text)] == [], picture.slug
+
+
+@pytest.mark.parametrize(
+    "text", ["1 comparisons are", "of 1 emulated trials", "2 cell sit", "from 0.37 to 0.37", "0 of 0 cells"]
+)
+def test_a_wrong_count_is_noticed(text: str) -> None:
+    assert UNGRAMMATICAL.search(text)
+    assert not UNGRAMMATICAL.search("zone 1 takes 1 block, 1.1 to 1.15 of 12 cells, 1 of 11 cells, 11 trials")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [*SAMPLES, "noise", "published"])
+def test_captions_have_two_sentences_at_most_and_the_rest_is_apart(name: str) -> None:
+    for picture in drawn(name):
+        assert len(picture.caption) <= 240, picture.slug
+        assert len(re.findall(r"[.!?](?: |$)", picture.caption)) <= 2, picture.caption
+        assert picture.description != picture.caption
+        if name in SAMPLES:
+            assert picture.caption.startswith("Emulated, not measured on Azure. ")
+            assert picture.description.startswith("Emulated") and "emulated" in picture.alt
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_figure_of_a_sample_is_exported(name: str) -> None:
+    for picture in drawn(name):
+        for suffix in (".svg", "@2x.png", ".json"):
+            assert (paths.FIGURES / name / f"{picture.slug}{suffix}").exists()
+
+
+def test_a_dark_page_has_its_colours_in_the_same_svg(ratios: Picture) -> None:
+    drawing = as_svg(ratios).decode()
+    assert "prefers-color-scheme:dark" in drawing and "--c7a5c00:" in drawing
+    # Programs without variables paint what the attributes say.
+    assert 'stroke="#7a5c00"' in drawing and "var(" not in drawing.partition("</style>")[2]
+    for theme in ("light", "dark", "print"):
+        assert "prefers-color-scheme" not in as_svg(ratios, theme).decode()
+    assert "#d55e00" not in as_svg(ratios, "dark").decode()
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one_colour: str, other: str) -> float:
+    high, low = sorted((luminance(one_colour), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_lines_and_letters_can_be_read_on_a_dark_page() -> None:
+    ground = themes.colour(style.GROUND, "dark")
+    lines = (
+        style.BLUE,
+        style.VERMILLION,
+        style.GREEN,
+        style.PURPLE,
+        style.PURPLE_DARK,
+        style.INK,
+        style.GREY,
+    )
+    assert all(contrast(themes.colour(line, "dark"), ground) >= 4.5 for line in lines)
+    letters = themes.colour(style.ON_COLOUR, "dark")
+    cells = (style.BLUE, style.VERMILLION, style.PURPLE_DARK, style.GREY)
+    assert all(contrast(themes.colour(cell, "dark"), letters) >= 4.5 for cell in cells)
+
+
+def test_arms_differ_by_3_to_1_on_paper_without_colour() -> None:
+    lrs, zrs = (themes.colour(colour, "print") for colour in (style.BLUE, style.VERMILLION))
+    assert contrast(lrs, zrs) >= 3 and contrast(zrs, "#ffffff") >= 3
+    assert themes.colour(style.INK, "print") == "#000000"
+
+
+def test_a_png_is_painted_in_its_theme(ratios: Picture) -> None:
+    for theme, ground, pixels in (
+        ("light", (255, 255, 255), 2),
+        ("dark", (21, 25, 30), 2),
+        ("print", (255,) * 3, 4),
+    ):
+        with Image.open(io.BytesIO(as_png(ratios, theme, pixels))) as image:
+            assert image.getpixel((1, 1)) == ground and image.width == 720 * pixels
+            colours = {colour for _, colour in image.getcolors(1 << 20)}
+        ink = tuple(int(themes.colour(style.INK, theme)[place : place + 2], 16) for place in (1, 3, 5))
+        assert ink in colours
+
+
+def test_text_stays_text_on_request(ratios: Picture) -> None:
+    drawing = as_svg(ratios, "auto", text=True).decode()
+    assert "Headline</text>" in drawing and "Verdana, Arial, sans-serif" in drawing
+    assert "<text" not in as_svg(ratios).decode()
+
+
+def test_what_is_beside_a_figure_can_be_pasted(ratios: Picture, tmp_path: Path) -> None:
+    look = Look(390, "dark")
+    names = {path.name for path in figures.export(ratios, tmp_path, look)}
+    looks = {f"ratios-390px-dark{end}" for end in (".svg", "@2x.png", ".md", ".html")}
+    plain = {f"ratios{end}" for end in (".json", ".csv", ".caption.txt", ".description.txt")}
+    assert names == looks | plain == {path.name for path in tmp_path.iterdir()}
+    facts = json.loads((tmp_path / "ratios.json").read_text())
+    assert facts["data_sha256"] == hashlib.sha256((tmp_path / "ratios.csv").read_bytes()).hexdigest()
+    assert (tmp_path / "ratios.caption.txt").read_text() == f"{ratios.caption}\n"
+    markdown = (tmp_path / "ratios-390px-dark.md").read_text()
+    assert markdown.startswith("![Forest plot of 9 emulated") and "](ratios-390px-dark.svg)" in markdown
+    page = (tmp_path / "ratios-390px-dark.html").read_text()
+    assert 'src="ratios-390px-dark.svg" width="390"' in page and "<figcaption>Emulated" in page
+
+
+def test_snippets_hold_no_markup_of_names(ratios: Picture, tmp_path: Path) -> None:
+    hostile = replace(ratios, caption='<b>a</b> [x](y) "z" `q`', alt="](evil) <img>")
+    figures.export(hostile, tmp_path)
+    assert "<b>" not in (tmp_path / "ratios.html").read_text()
+    assert r"\](evil) \<img\>" in (tmp_path / "ratios.md").read_text()
+    assert r"\[x\](y)" in (tmp_path / "ratios.md").read_text()
+
+
+def test_figures_of_another_run_stay_unless_forced(emulated: Analysis, tmp_path: Path) -> None:
+    write.export_figures(emulated, tmp_path, only=["ratios"], force=False)
+    write.export_figures(emulated, tmp_path, only=["ratios"], force=False)  # its own may be replaced
+    before = (tmp_path / "ratios.svg").read_bytes()
+    sidecar = tmp_path / "ratios.json"
+    for words, whose in (
+        (sidecar.read_text().replace("synthetic", "other"), "is of run other"),
+        ("{", "no run that is known"),
+    ):
+        sidecar.write_text(words)
+        with pytest.raises(UsageError, match=f"{whose}.*--force"):
+            write.export_figures(emulated, tmp_path, only=["ratios"], force=False)
+    assert (tmp_path / "ratios.svg").read_bytes() == before
+    write.export_figures(emulated, tmp_path, only=["ratios"], force=True)
+    assert json.loads(sidecar.read_text())["run"] == "synthetic"
+
+
+def test_a_figure_that_is_not_there_is_said_with_the_nearest(emulated: Analysis, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no figure 'rations'; did you mean 'ratios'"):
+        write.export_figures(emulated, tmp_path, only=["rations"])
+
+
+def test_samples_have_their_figures_under_the_scenario(emulated: Analysis) -> None:
+    sample = analyse("sample-zone-disks").run
+    assert write.folder_of_figures(sample) == paths.FIGURES / "zone-disks"
+    assert write.folder_of_figures(emulated.run) == paths.FIGURES / "synthetic"

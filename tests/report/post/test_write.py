@@ -1,0 +1,163 @@
+"""Posts: what stands in them, whose they are, and what is replaced.
+
+The samples are in tests/measure/runs/test_samples.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from diskbook.cli import cli
+from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.report.analysis import write as analysis_write
+from diskbook.report.analysis.run import Analysis, analyse
+from diskbook.report.post import answer, text, write
+from support import synthetic
+
+LINK = re.compile(r"\]\(([^)]+)\)")
+
+
+@pytest.fixture(scope="module")
+def a(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    return analyse(synthetic.run_folder(tmp_path_factory.mktemp("runs") / "synthetic"))
+
+
+@pytest.fixture(scope="module")
+def post(a: Analysis) -> str:
+    return next(iter(write.contents(a).values())).decode()
+
+
+def with_verdicts(a: Analysis, **columns: Any) -> Analysis:
+    """The same analysis with columns of its headlines changed."""
+    table = a.comparisons.copy()
+    rows = (table["family"] == "headline") & table["ratio"].notna()
+    table.loc[rows, list(columns)] = list(columns.values())
+    other = dataclasses.replace(a)
+    other.__dict__["compared"] = dataclasses.replace(a.compared, table=table)
+    return other
+
+
+def test_it_has_all_parts_and_every_link_leads_to_a_file(a: Analysis, tmp_path: Path) -> None:
+    target = write.write(a, tmp_path)
+    words = target.read_text("utf-8")
+    assert target == tmp_path / f"{a.run.name}.md"
+    parts = ["# Zone-redundant", "> **Emulated", "*How much", "![", "| What |", "## Method", "## Limits"]
+    places = [words.index(part) for part in [*parts, "## Measure it again", "diskbook run zone-disks"]]
+    assert places == sorted(places)
+    links = LINK.findall(words)
+    assert len(links) == 6 and all((tmp_path / link).is_file() for link in links)
+    assert {path.name for path in (tmp_path / target.stem).iterdir()} == {Path(link).name for link in links}
+
+
+def test_the_method_has_five_lines(post: str) -> None:
+    method = post.partition("## Method\n\n")[2].partition("\n\n")[0].splitlines()
+    assert [line[:2] for line in method] == ["1.", "2.", "3.", "4.", "5."]
+
+
+def test_the_answer_is_computed_from_the_run(a: Analysis, post: str) -> None:
+    rows = a.comparisons[(a.comparisons["family"] == "headline") & a.comparisons["ratio"].notna()]
+    row = rows.iloc[0]
+    assert f"{row['ratio']:.2f} times, 95 % CI {row['ci_low']:.2f} to {row['ci_high']:.2f}" in post
+    assert "is higher with ZRS from zone 1 (az1) than with LRS from zone 1 (az1)" in post
+
+
+def test_what_is_not_decided_is_counted_and_explained(a: Analysis) -> None:
+    other = with_verdicts(a, verdict="inconclusive", ci_low=0.9, ci_high=3.0, warnings="")
+    words = text.post(other, [], "x")
+    assert "may or may not differ between ZRS from zone 1 (az1) and LRS from zone 1 (az1)" in words
+    assert "Of the 3 headline comparisons 2 are not decided" in words
+    assert "covers 1 and is too wide to call them equal" in words
+
+
+def test_an_equality_of_rates_leads_only_after_what_is_not_decided(a: Analysis) -> None:
+    rows = a.comparisons[(a.comparisons["family"] == "headline") & a.comparisons["ratio"].notna()]
+    said = answer.sentence({**rows.iloc[0], "metric": "iops", "verdict": "equivalent within 5 %"}, a)
+    assert (
+        said.startswith("The rate in IOPS (") and "differs by less than 5 % between ZRS from zone 1" in said
+    )
+    table, (arm, load) = a.comparisons.copy(), rows.iloc[-1][["arm", "workload"]]
+    named = table["family"] == "headline"
+    table.loc[named, "verdict"] = "inconclusive"
+    table.loc[named & (table["arm"] == arm) & (table["workload"] == load), "verdict"] = (
+        "equivalent within 5 %"
+    )
+    other = dataclasses.replace(a)
+    other.__dict__["compared"] = dataclasses.replace(a.compared, table=table)
+    first, second = answer.paragraphs(other)[:2]
+    assert "are not decided" in first and "differs by less than 5 %" in second
+
+
+def test_an_arm_is_named_as_in_a_sentence(a: Analysis) -> None:
+    other = dataclasses.replace(a)
+    other.__dict__["labels"] = {"a": "server, 4 disks", "b": "J (v2, 8,000)", "c": "ZRS, zone 2", "d": "S2D"}
+    names = [answer.arm_words(name, other) for name in "abcd"]
+    assert names == ["server (4 disks)", "J (v2, 8,000)", "ZRS from zone 2", "S2D"]
+
+
+def test_what_is_refused_has_no_number_in_the_table(a: Analysis) -> None:
+    other = with_verdicts(a, verdict="invalid", warnings="disks differ: measure again")
+    words = text.post(other, [], "x")
+    assert words.count("| refused |") == 3 and "is not decided (invalid): disks differ" in words
+
+
+def test_names_and_titles_are_no_markup(a: Analysis) -> None:
+    question = a.scenario.scenario.model_copy(update={"title": "<b>A*b*</b> [x](y) | `z`"})
+    other = dataclasses.replace(a, scenario=a.scenario.model_copy(update={"scenario": question}))
+    assert text.post(other, [], "x").startswith(r"# \<b\>A\*b\*\</b\> \[x\](y) \| \`z\`")
+
+
+def test_limits_lead_the_second_figure_and_a_user_may_choose(a: Analysis) -> None:
+    pictures = analysis_write.figures_of(a)
+    assert [item.slug for item in text.chosen(a, pictures)] == ["ratios", "iops-and-caps"]
+    below = with_verdicts(a, verdict="difference")
+    below.compared.table["verdict"] = "difference"
+    assert [item.slug for item in text.chosen(below, pictures)] == ["ratios", "percentiles"]
+    assert [item.slug for item in text.chosen(a, pictures, ["percentiles"])] == ["percentiles"]
+    with pytest.raises(UsageError, match="nothing"):
+        text.chosen(a, pictures, ["nothing"])
+    with pytest.raises(UsageError, match="at most 2 figures"):
+        text.chosen(a, pictures, ["ratios", "percentiles", "all-trials"])
+
+
+def test_its_own_post_is_replaced_and_no_others(a: Analysis, tmp_path: Path) -> None:
+    target = write.write(a, tmp_path)
+    write.write(a, tmp_path, ["percentiles"])
+    assert {path.stem for path in (tmp_path / target.stem).glob("*.svg")} == {"percentiles"}
+    target.write_text(target.read_text("utf-8").replace("post of run synthetic", "post of run another"))
+    with pytest.raises(UsageError, match=r"is of run another, not of synthetic.*--out.*--force"):
+        write.write(a, tmp_path)
+    write.write(a, tmp_path, force=True)
+    target.unlink()
+    with pytest.raises(UsageError, match="is of no run that is known"):
+        write.write(a, tmp_path)
+
+
+def test_what_a_post_links_elsewhere_is_never_removed(a: Analysis, tmp_path: Path) -> None:
+    keep = tmp_path / "keep.txt"
+    keep.write_text("mine")
+    target = write.write(a, tmp_path)
+    target.write_text(f"[x]({target.stem}/../keep.txt) [y](../keep.txt)\n" + target.read_text("utf-8"))
+    write.write(a, tmp_path)
+    assert keep.exists()
+
+
+def test_the_same_run_gives_the_same_bytes(a: Analysis) -> None:
+    assert write.contents(analyse(a.run)) == write.contents(a)
+
+
+def test_the_command_prints_where_it_wrote(a: Analysis, tmp_path: Path) -> None:
+    words = ["post", str(a.run.folder), "--out", str(tmp_path), "--figure", "ratios"]
+    done = CliRunner().invoke(cli, words, catch_exceptions=False)
+    assert done.output == f"{tmp_path / 'synthetic.md'}\n" and (tmp_path / "synthetic.md").is_file()
+
+
+def test_a_folder_that_is_a_file_is_named(a: Analysis, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DiskbookError, match=r"file cannot be written .*--out"):
+        write.write(a, tmp_path / "file")

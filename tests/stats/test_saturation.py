@@ -1,0 +1,255 @@
+"""Saturation without a known limit: what shows a queue, what does not, and where nothing can tell."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from diskbook.design.model import Comparison
+from diskbook.design.vocabulary import Label
+from diskbook.stats import diagnosis, limits
+from diskbook.stats.compare import compare
+from diskbook.stats.diagnosis import Diagnosis
+from support import synthetic
+
+HIDDEN = 4000.0
+"""A limit 20 % under the nominal 5,000 IOPS."""
+DEEP = Comparison(
+    arm="zrs-z1", base_arm="lrs-z1", workload="d256", pairing="same-machine", family="exploratory"
+)
+
+
+def measured(
+    depths: dict[str, list[tuple[int, float]]], blocks: int = 4, noise: float = 0.01, rate: float = math.nan
+) -> pd.DataFrame:
+    """Reads of some arms at depths with these mean latencies in ms; workloads are named d1, d8 ..."""
+    rng = np.random.default_rng(7)
+    one = synthetic.tables(n_blocks=1, loads=(synthetic.READ,))[0].iloc[:1]
+    rows = []
+    for arm, points in depths.items():
+        for block in range(1, blocks + 1):
+            for position, (depth, lat_ms) in enumerate(points, 1):
+                latency = lat_ms * math.exp(rng.normal(0, noise))
+                offered = rate if depth > 1 else math.nan
+                iops = offered if offered > 0 else 1000 * depth / latency
+                rows.append(
+                    one.assign(
+                        trial=f"{block}-{arm}-{depth}",
+                        arm=arm,
+                        workload=f"d{depth}",
+                        block=block,
+                        position=position,
+                        disk_id=arm,
+                        machine_id="vm",
+                        physical_zone="az1",
+                        outstanding=depth,
+                        lat_mean_ms=latency,
+                        iops=iops,
+                        throughput_mb_s=iops * 4096 / 1e6,
+                        rate_offered=offered,
+                        started_utc=one["started_utc"] + pd.Timedelta(minutes=10 * block + position),
+                    )
+                )
+    return pd.concat(rows, ignore_index=True)
+
+
+def at(depth: int, rate: float) -> tuple[int, float]:
+    """A depth, and the latency of a closed loop at that rate."""
+    return depth, 1000 * depth / rate
+
+
+def labels(trials: pd.DataFrame) -> pd.Series:
+    return limits.label_cells(trials).set_index(["arm", "workload"])["label"]
+
+
+def capless(trials: pd.DataFrame) -> pd.DataFrame:
+    return trials.assign(**{name: np.nan for name in trials if name.startswith("cap_")})
+
+
+BOTH = {"lrs-z1": [(1, 2.2), at(256, HIDDEN)], "zrs-z1": [(1, 3.1), at(256, HIDDEN)]}
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_limit_below_nominal_gets_no_latency_verdict(known: bool) -> None:
+    """The planted ratio is 1.41, the two deep latencies are equal to the digit: never "equivalent"."""
+    trials = measured(BOTH, noise=0.0005)
+    trials = trials if known else capless(trials)
+    compared = compare(trials, [DEEP], None, {})
+    row = compared.table[compared.table["scope"] == "these disks"].iloc[0]
+    assert row["verdict"] == "saturated" and row[["ratio", "ci_low", "diff_ms"]].isna().all()
+    assert "lrs-z1 (this rate needs 8.8 I/Os in flight at the 2.20 ms of depth 1; 256 give" in row["warnings"]
+    assert "zrs-z1 (this rate needs 12.4" in row["warnings"]
+    assert set(compared.cells.set_index("workload").loc["d256", "label"]) == {Label.SATURATED}
+
+
+def test_the_ratio_of_rates_stays_and_is_no_verdict_on_disks() -> None:
+    item = DEEP.model_copy(update={"metric": "iops"})
+    trials = measured({"lrs-z1": BOTH["lrs-z1"], "zrs-z1": [(1, 3.1), at(256, 2000)]}, noise=0.001)
+    table = compare(trials, [item], None, {}).table
+    row = table[table["scope"] == "these disks"].iloc[0]
+    assert row["verdict"] == "saturated" and row["ratio"] == pytest.approx(0.5, abs=0.01)
+    assert row["ci_low"] < 0.5 < row["ci_high"]
+
+
+def test_one_saturated_arm_is_enough() -> None:
+    trials = measured({"lrs-z1": BOTH["lrs-z1"], "zrs-z1": [(1, 40.0), (256, 70.0)]})
+    row = compare(trials, [DEEP], None, {}).table.iloc[1]
+    assert row["verdict"] == "saturated" and "zrs-z1 (" not in row["warnings"]
+
+
+@pytest.mark.parametrize("times", [1.0, 1.3, 1.5])
+def test_latency_that_grows_with_depth_is_the_disks(times: float) -> None:
+    trials = measured({"lrs-z1": [(1, 2.2), (8, 2.2 * times)]}, noise=0.03)
+    assert set(labels(trials)) == {Label.BELOW_CAP}
+
+
+@pytest.mark.parametrize(("times", "label"), [(1.85, Label.UNASSESSED), (2.1, Label.SATURATED)])
+def test_between_the_two_nothing_is_decided(times: float, label: str) -> None:
+    trials = measured({"lrs-z1": [(1, 2.2), (8, 2.2 * times)], "zrs-z1": [(1, 3.1), (8, 3.1)]}, noise=0.002)
+    assert labels(trials)["lrs-z1", "d8"] == label
+    row = compare(trials, [DEEP.model_copy(update={"workload": "d8"})], None, {}).table.iloc[1]
+    assert row["verdict"] == ("inconclusive" if label == Label.UNASSESSED else "saturated")
+    assert math.isnan(row["ratio"])
+
+
+def test_without_a_shallow_cell_nothing_can_tell() -> None:
+    """One deep cell an arm, as many imports have: no verdict on latencies, with the remedy; rates stay."""
+    trials = measured({"lrs-z1": [(32, 9.0)], "zrs-z1": [(32, 14.0)]})
+    items = [DEEP.model_copy(update={"workload": "d32", "metric": name}) for name in ("lat_mean_ms", "iops")]
+    compared = compare(trials, items, None, {})
+    assert set(labels(trials)) == {Label.UNASSESSED}
+    rows = compared.table[compared.table["scope"] == "these disks"].set_index("metric")
+    assert set(rows["verdict"]) == {"inconclusive"}
+    assert math.isnan(rows.loc["lat_mean_ms", "ratio"])
+    assert rows.loc["iops", "ci_low"] < 9 / 14 < rows.loc["iops", "ci_high"]
+    assert rows["warnings"].str.contains("no cell at depth 1").all()
+    assert rows["warnings"].str.contains("measure the same load at queue depth 1 as well").all()
+
+
+def test_the_shallowest_cell_shows_a_queue_and_a_growing_rate_shows_none() -> None:
+    held_by_4000 = labels(measured({"lrs-z1": [at(8, 3600), at(64, HIDDEN)]}))
+    assert held_by_4000.tolist() == [Label.UNASSESSED, Label.SATURATED]
+    growing = labels(measured({"lrs-z1": [(2, 2.2), (4, 2.3), (8, 2.4)]}, noise=0.002))
+    assert set(growing) == {Label.BELOW_CAP}
+    slower = labels(measured({"lrs-z1": [(16, 6.0), (32, 9.0)]}, noise=0.002))
+    assert set(slower) == {Label.UNASSESSED}
+
+
+def test_a_rate_that_more_depth_does_not_raise() -> None:
+    trials = measured({"lrs-z1": [at(16, HIDDEN), at(20, HIDDEN)]}, noise=0.001)
+    assert set(labels(trials)) == {Label.SATURATED}
+    noisy = measured({"lrs-z1": [at(16, HIDDEN), at(20, HIDDEN)]}, noise=0.03)
+    assert set(labels(noisy)) == {Label.UNASSESSED}  # by chance such rates may be alike
+
+
+def test_single_ios_on_a_limit_of_bytes() -> None:
+    """1 MiB at 150 MB/s: a single I/O waits for the limit already, or for a disk that does one at a time."""
+    trials = measured({"lrs-z1": [at(1, 143), at(2, 143), at(8, 143)]}, noise=0.001)
+    large = trials.assign(block_size_bytes=2**20, throughput_mb_s=150.0)
+    assert labels(large).tolist() == [Label.UNASSESSED, Label.SATURATED, Label.SATURATED]
+
+
+def test_arms_that_differ_alone_and_not_at_depth() -> None:
+    """Neither waits twice its single latency, and yet one limit sets both rates."""
+    depths = {"lrs-z1": [(1, 2.2), at(12, HIDDEN)], "zrs-z1": [(1, 3.0), at(12, HIDDEN)]}
+    assert set(labels(measured(depths, noise=0.0005)).xs("d12", level=1)) == {Label.SATURATED}
+    chance = {"lrs-z1": [(1, 2.2), (12, 3.0)], "zrs-z1": [(1, 3.0), (12, 3.0)]}
+    assert set(labels(measured(chance, noise=0.02))) == {Label.BELOW_CAP}
+
+
+def test_a_held_rate_is_judged_by_what_is_in_flight() -> None:
+    """64 may be outstanding, 3.6 are in flight: no queue. At 10 ms in place of 2.2 there is one."""
+    fine = labels(measured({"lrs-z1": [(1, 2.2), (64, 2.4)]}, rate=1500.0))
+    queue = labels(measured({"lrs-z1": [(1, 2.2), (64, 10.0)]}, rate=1500.0))
+    assert (fine["lrs-z1", "d64"], queue["lrs-z1", "d64"]) == (Label.BELOW_CAP, Label.SATURATED)
+
+
+def test_equal_held_rates_are_no_limit() -> None:
+    depths = {"lrs-z1": [(1, 2.2), (64, 2.4)], "zrs-z1": [(1, 3.1), (64, 3.3)]}
+    assert set(labels(measured(depths, rate=1500.0, noise=0.0005))) == {Label.BELOW_CAP}
+
+
+def test_a_known_limit_keeps_its_name() -> None:
+    trials = measured({"lrs-z1": [(1, 2.2), at(256, 5100)]})
+    assert labels(trials)["lrs-z1", "d256"] == Label.CAPPED
+
+
+def test_replicates_are_judged_by_their_own_single_ios() -> None:
+    """A disk that answers from afar and waits no longer at depth is none behind a limit."""
+    near, far = (measured({"zrs-z1": [(1, lat), (8, 1.1 * lat)]}) for lat in (2.2, 6.6))
+    both = pd.concat([near, far.assign(replicate=2, trial="r2-" + far["trial"])])
+    assert set(labels(both)) == {Label.BELOW_CAP}
+    queued = measured({"zrs-z1": [(1, 2.2), (8, 6.0)]})
+    some = [near.assign(replicate=number, trial=f"r{number}-" + near["trial"]) for number in (2, 3)]
+    assert labels(pd.concat([queued, *some]))["zrs-z1", "d8"] == Label.UNASSESSED
+
+
+def test_without_latencies_the_depth_stands_for_what_is_in_flight() -> None:
+    trials = measured(BOTH).assign(lat_mean_ms=np.nan)
+    assert labels(trials)["lrs-z1", "d256"] == Label.SATURATED
+
+
+def test_why_names_it_and_lists_suspects() -> None:
+    trials = measured({"lrs-z1": [(1, 2.2), at(256, 4080)]}, noise=0.0005)
+    deep, single = diagnosis.findings(trials)
+    assert (deep.verdict, single.verdict) == (Diagnosis.SATURATED, Diagnosis.FREE)
+    assert "set by a limit that is not known; 82 % of the lowest limit" in deep.cause
+    assert "its 62.7 ms are those of a queue, not of the disk" in deep.cause
+    assert "throttling by the host or the account" in deep.cause and "are 1.02 x 4,000" in deep.cause
+    assert "queue depth 1" in deep.remedy and "concurrency" not in deep.cause
+    unnamed = diagnosis.findings(capless(trials))[0]
+    assert unnamed.verdict == Diagnosis.SATURATED and "--disk-sku" in unnamed.remedy
+
+
+def test_why_does_not_know_of_a_deep_cell_alone() -> None:
+    (found,) = diagnosis.findings(measured({"lrs-z1": [(32, 9.0)]}))
+    assert found.verdict == Diagnosis.UNKNOWN and "no cell at depth 1" in found.cause
+    assert found.remedy == "the same load at queue depth 1 beside it would tell"
+
+
+def test_single_ios_that_stand_still_cannot_be_told_from_a_limit_until_a_probe_shows_it() -> None:
+    still = {"lrs-z1": [(1, 2.2)], "zrs-z1": [(1, 2.2)]}
+    item = DEEP.model_copy(update={"workload": "d1"})
+    compared = compare(measured(still, noise=0.0005), [item], None, {})
+    row = compared.table.iloc[1]
+    assert row["verdict"] == "inconclusive" and "cannot be told from a limit" in row["warnings"]
+    assert "measure the same load at twice the depth as well" in row["warnings"] and math.isnan(row["ratio"])
+    probed = {arm: [(1, 2.2), (2, 2.25)] for arm in still}
+    row = compare(measured(probed, noise=0.0005), [item], None, {}).table.iloc[1]
+    assert row["verdict"] == "equivalent within 5 %" and row["warnings"] == ""
+    moving = compare(measured(still, noise=0.01), [item], None, {}).table.iloc[1]
+    assert moving["verdict"] == "equivalent within 5 %"
+    assert moving["warnings"].startswith("nothing shows whether these single I/Os sit on a limit")
+
+
+def test_a_probe_on_the_same_rate_shows_the_limit_on_one_machine_of_two() -> None:
+    held = measured({"lrs-z1": [at(1, 300), at(2, 300)]}, noise=0.001)
+    free = measured({"lrs-z1": [(1, 2.2), (2, 2.2)]}, noise=0.01).assign(replicate=2)
+    both = pd.concat([held, free.assign(trial="2-" + free["trial"])])
+    assert labels(both)["lrs-z1", "d1"] == Label.UNASSESSED
+
+
+def test_why_does_not_call_a_hidden_cap_the_tools_own_concurrency() -> None:
+    """12 in flight, of which 8.8 would do: no queue of twice the latency, and no other load shows more."""
+    trials = measured({"lrs-z1": [(1, 2.2), at(12, HIDDEN)]}, noise=0.002)
+    cells = limits.label_cells(trials)
+    found = {item.workload: item for item in diagnosis.findings(trials, None, cells)}
+    assert found["d12"].verdict == Diagnosis.UNKNOWN and "set by the tool" not in found["d12"].cause
+    assert "set by the tool's own concurrency" in found["d1"].cause
+    assert found["d1"].verdict == Diagnosis.FREE
+
+
+def test_a_trial_that_moves_within_itself_stands_on_no_cap() -> None:
+    trials = measured({"lrs-z1": [(1, 2.2)]}, noise=0.0005).assign(iops=4545.0)
+    rng = np.random.default_rng(1)
+
+    def series(spread: float) -> pd.DataFrame:
+        rates = 4545 * np.exp(rng.normal(0, spread, 30))
+        rows = {"direction": "read", "second": np.arange(1.0, 31), "iops": rates}
+        return pd.concat([pd.DataFrame(rows).assign(trial=name) for name in trials["trial"]])
+
+    assert set(limits.label_cells(trials, series(0.001))["label"]) == {Label.UNASSESSED}
+    assert set(limits.label_cells(trials, series(0.01))["label"]) == {Label.BELOW_CAP}

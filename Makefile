@@ -10,7 +10,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser azurite run test test-fast test-loaded test-repeat lint types format coverage played rehearse faults bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
+.PHONY: help setup browser azurite run test test-fast test-loaded test-repeat lint types format house coverage played rehearse faults bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -62,6 +62,9 @@ format: setup ## put code and notebooks into the project's style, strip notebook
 	@$(BIN)/python -m checks.limits_data
 	@$(BIN)/python -m checks.documents
 	@$(BIN)/python -m checks.campaign
+
+house: setup ## weigh the code: lines, modules and import chains; ends with 1 when a package exceeds checks/budget.toml
+	@$(BIN)/python -m checks.weight
 
 coverage: setup ## check intervals against simulated truth, and plant hidden limits (3 minutes)
 	@$(BIN)/python -m checks.coverage --docs docs/coverage.md
